@@ -1,7 +1,8 @@
-// The form of a subcommand: its name, its help, its options and the function that runs it.
+// The subcommands, of which the command line, the help and the man pages are made, and the form of each.
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "cmd/syntax/command_syntax.hpp"
 #include "cmd/terminal/context.hpp"
@@ -25,5 +26,25 @@ struct Command {
 
 /// Marks an argument that is a token beginning with a hyphen, so that CLI11 does not parse it as an option.
 constexpr char token_mark = '\x01';
+
+/// All subcommands, in help order.
+const std::vector<Command>& commands();
+
+extern const Command migrate_command;
+extern const Command collect_command;
+extern const Command send_command;
+extern const Command verify_command;
+extern const Command status_command;
+extern const Command tail_command;
+extern const Command audit_command;
+extern const Command rewind_cursor_command;
+extern const Command queue_command;
+extern const Command suspend_command;
+extern const Command template_command;
+extern const Command prune_command;
+extern const Command reconcile_command;
+extern const Command doctor_command;
+extern const Command simulate_command;
+extern const Command config_command;
 
 }  // namespace mailroom

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 
-#include "base/journal.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "cmd/syntax/arguments.hpp"
 #include "cmd/terminal/context.hpp"

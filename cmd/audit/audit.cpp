@@ -7,12 +7,10 @@
 #include "accounts/account_lookup.hpp"
 #include "accounts/token_lookup.hpp"
 #include "base/text.hpp"
-#include "cmd/audit/audit_json.hpp"
-#include "cmd/audit/audit_text.hpp"
-#include "cmd/audit/stages_report.hpp"
-#include "cmd/commands.hpp"
+#include "cmd/audit/audit_report.hpp"
+#include "cmd/command.hpp"
 #include "crypto/token.hpp"
-#include "status/shown_queues.hpp"
+#include "status/queue_status.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,13 +1,10 @@
 // Gives every event the same keys, with null where an event has no such value.
 
-#include "cmd/audit/audit_json.hpp"
-
 #include <algorithm>
 
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
-#include "base/moment.hpp"
-#include "cmd/audit/audit_status.hpp"
-#include "cmd/audit/audit_text.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 
 namespace mailroom {

@@ -1,12 +1,10 @@
 // The text of each outcome, with the time, the batch and the reason that are on record.
 
-#include "cmd/audit/audit_status.hpp"
-
 #include <fmt/format.h>
 
-#include "base/duration.hpp"
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 
 namespace mailroom {

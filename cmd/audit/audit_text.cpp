@@ -1,15 +1,13 @@
 // Lays out summary and timeline, and describes operations by their recorded details.
 
-#include "cmd/audit/audit_text.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
-#include "base/moment.hpp"
 #include "base/text.hpp"
-#include "cmd/audit/audit_status.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 #include "cmd/terminal/text_table.hpp"
 

@@ -1,15 +1,14 @@
 // The percentiles between stages and the slowest tokens, as tables and as JSON.
 
-#include "cmd/audit/stages_report.hpp"
-
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
 #include "base/text.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "cmd/terminal/text_table.hpp"
-#include "status/session_text.hpp"
+#include "status/queue_sessions.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,9 +1,9 @@
 // mailroom collect: batches of signed tokens on stdout, or handed over to a program or server.
 
-#include "base/journal.hpp"
+#include "base/log.hpp"
 #include "carriers/carriers.hpp"
 #include "cmd/collect/collect_setup.hpp"
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "consumer/line_sink.hpp"
 
 namespace mailroom {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "cmd/collect/delivery_setup.hpp"
+#include "cmd/collect/consumer_run.hpp"
 #include "compose/line_composer.hpp"
 
 namespace mailroom {

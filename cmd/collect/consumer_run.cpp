@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <random>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "cmd/config/shown_setting.hpp"
@@ -13,7 +14,7 @@
 #include "db/conninfo.hpp"
 #include "metrics/metrics_endpoint.hpp"
 #include "schema/bookkeeping.hpp"
-#include "schema/row_security.hpp"
+#include "schema/schema_objects.hpp"
 #include "service/service_reporter.hpp"
 
 namespace mailroom {
@@ -192,6 +193,19 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   context.log().info("stopped");
   if (limits.once) deliveries.require_success();
   return ExitCode::done;
+}
+
+std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const Settings& settings,
+                                                  const ConsumerParts& parts, Log& log) {
+  std::random_device random;
+  setup.options.dispatch.seed = random();
+  auto carrier = std::make_shared<std::unique_ptr<Carrier>>(setup.carrier.make({settings, log, random()}));
+  return [carrier, setup = std::move(setup), stop = parts.signal.stop_fd(), &log, &watcher = parts.watcher,
+          &observer = parts.observer] {
+    watcher.name_reader(fmt::format("the answers of {}", (*carrier)->endpoints().front()));
+    return std::make_unique<DeliverySink>(setup.compose(), std::move(*carrier), setup.options, stop, log,
+                                          observer);
+  };
 }
 
 }  // namespace mailroom

@@ -1,11 +1,15 @@
-// What collect and send share: the loop with its sessions, reloads, metrics and service manager.
+// What collect and send share: the loop with its sessions, reloads, metrics and service manager, and the sink
+// of one that delivers.
 #pragma once
 
 #include <functional>
+#include <memory>
 
+#include "carriers/carriers.hpp"
 #include "claim/pg_queue_session.hpp"
 #include "cmd/terminal/context.hpp"
 #include "consumer/collector.hpp"
+#include "delivery/delivery_sink.hpp"
 #include "process/stop_signal.hpp"
 #include "process/stop_watcher.hpp"
 
@@ -42,5 +46,17 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
 /// What every consumer has of the configuration; its batches and its sink are still to be set. Throws
 /// Error(configuration).
 ConsumerSetup consumer_setup(const Settings& settings);
+
+/// In what two such consumers differ.
+struct DeliverySetup {
+  const CarrierKind& carrier;
+  std::function<std::unique_ptr<Composer>()> compose;
+  DeliverySink::Options options;  ///< without the seed
+};
+
+/// Makes the carrier now, so that a reload that fails changes nothing, and returns what makes the sink with
+/// it. Throws Error(configuration).
+std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const Settings& settings,
+                                                  const ConsumerParts& parts, Log& log);
 
 }  // namespace mailroom

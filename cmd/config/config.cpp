@@ -6,7 +6,7 @@
 
 #include "base/json_text.hpp"
 #include "base/printable.hpp"
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/config/shown_setting.hpp"
 #include "cmd/send/send_setup.hpp"
 #include "db/conninfo.hpp"

@@ -1,9 +1,8 @@
 // mailroom doctor: checks everything that mailroom depends on, and shows how to fix it.
 
-#include "doctor/doctor.hpp"
-
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/doctor/doctor_report.hpp"
+#include "doctor/subject.hpp"
 
 namespace mailroom {
 namespace {

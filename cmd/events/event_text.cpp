@@ -6,7 +6,7 @@
 #include <cctype>
 #include <fmt/format.h>
 
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "queue/queue_properties.hpp"
 

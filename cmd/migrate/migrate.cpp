@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/migrate/migrate_action.hpp"
 
 namespace mailroom {

@@ -7,7 +7,7 @@
 
 #include "base/actor.hpp"
 #include "base/clock.hpp"
-#include "db/storable_text.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 

@@ -1,10 +1,24 @@
 // What the commands of migrate share: options, session and version numbers.
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <string>
+
 #include "cmd/command.hpp"
+#include "cmd/terminal/context.hpp"
 #include "schema/migrator.hpp"
+#include "schema/verification.hpp"
 
 namespace mailroom {
+
+/// The differences as text, without headline and advice.
+std::string render_differences(const Verification& verification, Context& context);
+
+/// The whole report as text.
+std::string render_verification(const Verification& verification, Context& context);
+
+/// The whole report as one JSON object.
+nlohmann::ordered_json verification_object(const Verification& verification);
 
 /// The options of migrate, given before or after the name of one of its commands, and the arguments of these.
 struct MigrateOptions {

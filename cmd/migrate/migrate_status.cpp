@@ -4,11 +4,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
-#include "base/moment.hpp"
 #include "cmd/migrate/migrate_action.hpp"
 #include "cmd/terminal/text_table.hpp"
-#include "schema/history.hpp"
+#include "schema/bookkeeping.hpp"
 #include "schema/schema_places.hpp"
 #include "schema/verification.hpp"
 

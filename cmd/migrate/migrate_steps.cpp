@@ -5,14 +5,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/migrate/migrate_action.hpp"
-#include "cmd/terminal/confirm.hpp"
+#include "cmd/terminal/context.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "schema/bookkeeping.hpp"
-#include "schema/losses.hpp"
+#include "schema/migration_plan.hpp"
 #include "schema/schema_places.hpp"
 #include "schema/verification.hpp"
 

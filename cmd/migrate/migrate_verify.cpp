@@ -4,8 +4,7 @@
 
 #include "base/json_text.hpp"
 #include "cmd/migrate/migrate_action.hpp"
-#include "cmd/migrate/migrate_verify_report.hpp"
-#include "cmd/terminal/confirm.hpp"
+#include "cmd/terminal/context.hpp"
 #include "schema/schema_places.hpp"
 
 namespace mailroom {

@@ -1,16 +1,15 @@
 // Shows the expected and the found definition of each object, and functions as a diff.
 
-#include "cmd/migrate/migrate_verify_report.hpp"
-
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
-#include "base/line_diff.hpp"
-#include "base/locale_text.hpp"
-#include "base/moment.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "cmd/migrate/migrate_action.hpp"
+#include "schema/drift.hpp"
 
 namespace mailroom {
 namespace {

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
-#include "base/moment.hpp"
 #include "base/text.hpp"
-#include "cmd/commands.hpp"
-#include "cmd/terminal/confirm.hpp"
+#include "cmd/command.hpp"
+#include "cmd/terminal/context.hpp"
 #include "cmd/terminal/progress_bar.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "process/stop_signal.hpp"

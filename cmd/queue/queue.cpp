@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/queue/queue_action.hpp"
 
 namespace mailroom {

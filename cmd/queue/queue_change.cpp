@@ -8,9 +8,9 @@
 #include "base/text.hpp"
 #include "cmd/queue/queue_action.hpp"
 #include "cmd/queue/queue_report.hpp"
-#include "cmd/terminal/confirm.hpp"
+#include "cmd/terminal/context.hpp"
 #include "config/parse_value.hpp"
-#include "queue/queue_file.hpp"
+#include "queue/queue_setting.hpp"
 #include "replay/rewind.hpp"
 
 namespace mailroom {

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "cmd/queue/queue_action.hpp"
 #include "cmd/queue/queue_report.hpp"
-#include "cmd/terminal/confirm.hpp"
+#include "cmd/terminal/context.hpp"
 #include "status/queue_status.hpp"
 
 namespace mailroom {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/terminal/text_table.hpp"

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/reconcile/reconcile_report.hpp"
-#include "status/shown_queues.hpp"
+#include "status/queue_status.hpp"
 
 namespace mailroom {
 namespace {

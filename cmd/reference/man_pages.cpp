@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/exit_codes.hpp"
+#include "base/error.hpp"
 #include "cmd/reference/generated_files.hpp"
 #include "cmd/reference/scd.hpp"
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
 
 namespace mailroom {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cmd/syntax/example.hpp"
+#include "cmd/syntax/command_syntax.hpp"
 #include "config/key_table.hpp"
 
 namespace mailroom {

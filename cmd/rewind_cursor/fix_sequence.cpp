@@ -1,14 +1,12 @@
 // Shows which sequences are behind and which tokens each queue has missed, asks, and fixes both.
 
-#include "cmd/rewind_cursor/fix_sequence.hpp"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/rewind_cursor/rewind_report.hpp"
-#include "cmd/terminal/confirm.hpp"
+#include "cmd/terminal/context.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "replay/sequence_fix.hpp"
 

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include "accounts/account_lookup.hpp"
-#include "base/duration.hpp"
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
-#include "cmd/commands.hpp"
-#include "cmd/rewind_cursor/fix_sequence.hpp"
+#include "cmd/command.hpp"
 #include "cmd/rewind_cursor/rewind_report.hpp"
-#include "cmd/terminal/confirm.hpp"
+#include "cmd/terminal/context.hpp"
 
 namespace mailroom {
 namespace {

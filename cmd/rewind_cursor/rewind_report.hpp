@@ -1,12 +1,18 @@
-// The output of rewind-cursor: the plan, the question and what was done.
+// The output of rewind-cursor, the plan, the question and what was done, and the part that sets sequences
+// ahead.
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "cmd/terminal/context.hpp"
 #include "replay/rewind.hpp"
 
 namespace mailroom {
+
+/// `mailroom rewind-cursor --fix-sequence`: shows the plan, asks for confirmation, and carries it out.
+ExitCode run_fix_sequence(std::chrono::seconds extension, const std::string& reason, bool dry_run,
+                          Context& context);
 
 /// The plan as a table with an explanation; ends with a newline.
 std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& plan);

@@ -1,13 +1,11 @@
 // mailroom send: mails due tokens through SMTP relays, and records what became of each mail.
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "carriers/smtp/configured_relays.hpp"
-#include "cmd/collect/delivery_setup.hpp"
-#include "cmd/commands.hpp"
-#include "cmd/send/send_preview.hpp"
+#include "cmd/collect/consumer_run.hpp"
+#include "cmd/command.hpp"
 #include "cmd/send/send_setup.hpp"
-#include "cmd/send/send_trial.hpp"
-#include "compose/mail_composer.hpp"
+#include "compose/mail_writer.hpp"
 
 namespace mailroom {
 namespace {

@@ -3,7 +3,6 @@
 #include "cmd/send/send_setup.hpp"
 
 #include "carriers/smtp/configured_relays.hpp"
-#include "carriers/smtp/hello_name.hpp"
 #include "mail/configured_mail.hpp"
 
 namespace mailroom {

@@ -1,13 +1,32 @@
-// Turns settings into what send needs: the writer of mails and the policy.
+// Turns settings into what send needs, the writer of mails and the policy, and tries both before the first
+// mail.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "cmd/terminal/context.hpp"
 #include "compose/mail_writer.hpp"
 #include "delivery/delivery_policy.hpp"
+#include "mail/template_files.hpp"
 
 namespace mailroom {
+
+/// Prints what `send` would mail now, and to whom. Claims nothing, and connects to no relay. Throws
+/// Error(configuration) as configured_writer().
+ExitCode run_send_preview(Context& context);
+
+/// One mail for trial.
+struct SendTrial {
+  std::string to;                      ///< the recipient
+  std::optional<std::string> account;  ///< whose email and login the mail names; nullopt for an example
+  MailAction action = MailAction::activation;
+};
+
+/// Sends the mail, and prints the relay's answer. Claims no token. Throws Error(failed) unless a relay
+/// accepts it, Error(usage) for an address that cannot be mailed.
+ExitCode run_send_trial(const SendTrial& trial, Context& context);
 
 /// Throws Error(configuration) if send.relay, send.from or send.link is missing.
 void require_send_keys(const Settings& settings);

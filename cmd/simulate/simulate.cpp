@@ -5,13 +5,12 @@
 #include <random>
 
 #include "base/clock.hpp"
-#include "base/duration.hpp"
 #include "base/text.hpp"
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/simulate/simulate_report.hpp"
 #include "cmd/terminal/progress_bar.hpp"
-#include "process/connect_until_stopped.hpp"
 #include "process/retry.hpp"
+#include "process/stop_watcher.hpp"
 #include "simulation/emission_watch.hpp"
 #include "simulation/simulated_rows.hpp"
 #include "simulation/simulation.hpp"

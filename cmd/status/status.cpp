@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "base/duration.hpp"
-#include "cmd/commands.hpp"
+#include "base/clock.hpp"
+#include "cmd/command.hpp"
 #include "cmd/status/status_watch.hpp"
 #include "metrics/database_metrics.hpp"
-#include "status/shown_queues.hpp"
+#include "status/queue_status.hpp"
 
 namespace mailroom {
 namespace {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
-#include "base/moment.hpp"
-#include "cmd/status/status_overview.hpp"
+#include "cmd/status/status_report.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,15 +1,13 @@
 // Merges the findings that queues have in common, and shows several queues as a table.
 
-#include "cmd/status/status_overview.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/locale_text.hpp"
-#include "base/moment.hpp"
+#include "base/clock.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
-#include "cmd/status/status_parts.hpp"
+#include "cmd/status/status_report.hpp"
 #include "cmd/terminal/text_table.hpp"
 
 namespace mailroom {

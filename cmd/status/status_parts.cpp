@@ -1,14 +1,13 @@
 // Lays out at most six findings, and wraps no fix, so that it can be copied.
 
-#include "cmd/status/status_parts.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
-#include "base/locale_text.hpp"
-#include "base/moment.hpp"
+#include "base/clock.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "cmd/status/status_report.hpp"
 
 namespace mailroom {
 namespace {

@@ -8,11 +8,9 @@
 #include <fmt/format.h>
 #include <set>
 
-#include "base/locale_text.hpp"
-#include "base/moment.hpp"
-#include "base/sparkline.hpp"
+#include "base/clock.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
-#include "cmd/status/status_parts.hpp"
 #include "cmd/terminal/text_table.hpp"
 
 namespace mailroom {

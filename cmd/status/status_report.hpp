@@ -1,4 +1,4 @@
-// The report on one queue, and the forms in which it is shown.
+// The report on one queue, the forms in which it is shown, and one verdict on all.
 #pragma once
 
 #include <optional>
@@ -52,5 +52,45 @@ std::string render_json(const StatusOutage& outage);
 /// Tokens emitted per second in each 10 seconds of the last five minutes, oldest first; nullopt where no
 /// records reach back.
 std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions);
+
+// What the screens of one queue and of several have in common.
+
+/// `label:       value`, wrapped.
+std::string labelled(const std::string& label, const std::string& value, std::size_t width);
+std::string painted(const std::string& text, Severity severity, bool colour);
+std::int64_t count_of(const std::vector<QueueFinding>& findings, Severity severity);
+/// `unhealthy, 2 failures, 1 warning`
+std::string verdict_text(const std::vector<QueueFinding>& findings);
+/// The verdict, or the outage.
+std::string headline(const std::vector<QueueFinding>& findings, const StatusStyle& style);
+std::string render_findings(const std::vector<QueueFinding>& findings, const StatusStyle& style);
+/// With one decimal.
+std::string rate_text(double rate);
+/// `all`, or the actions: `activation`, `recovery`.
+std::string takes_text(const QueueRules& rules);
+/// `14/s, burst 10: 3 left`, or when the next token may go.
+std::string budget_text(const BudgetStatus& budget, const std::string& queue);
+std::string pause_text(const PauseStatus& pause);
+
+/// A report on each of the queues that are shown, by priority and name; at least one. A single queue is shown
+/// in detail, several in a table.
+struct StatusOverview {
+  std::vector<StatusReport> queues;
+
+  bool is_single() const { return queues.size() == 1; }
+};
+
+/// The findings of all queues, failures first. With several queues each names the queues that have it, unless
+/// all of them do.
+std::vector<QueueFinding> findings_of(const StatusOverview& overview);
+
+/// 8 when a queue has a failure, 0 otherwise.
+ExitCode judge(const StatusOverview& overview);
+
+std::string render_text(const StatusOverview& overview, const StatusStyle& style);
+/// A line for each queue.
+std::string render_line(const StatusOverview& overview);
+/// The object of a single queue; of several, an object with the list of theirs.
+std::string render_json(const StatusOverview& overview);
 
 }  // namespace mailroom

@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 #include <random>
 
-#include "base/duration.hpp"
-#include "cmd/terminal/patient_output.hpp"
+#include "base/clock.hpp"
+#include "cmd/terminal/progress_bar.hpp"
 #include "process/environment.hpp"
 #include "process/retry.hpp"
 #include "schema/bookkeeping.hpp"
-#include "status/shown_queues.hpp"
+#include "status/queue_status.hpp"
 
 namespace mailroom {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "cmd/status/status_overview.hpp"
+#include "cmd/status/status_report.hpp"
 #include "cmd/terminal/context.hpp"
 
 namespace mailroom {

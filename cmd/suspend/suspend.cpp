@@ -8,7 +8,7 @@
 #include "accounts/suspension.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "replay/rewind.hpp"
 

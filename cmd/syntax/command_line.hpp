@@ -9,6 +9,23 @@
 
 namespace mailroom {
 
+/// Lays out --help with the examples first. Lines are wrapped to the width of the terminal, up to 120
+/// columns, or to 80 without a terminal; examples are not wrapped.
+class ExamplesFirst final : public CLI::Formatter {
+ public:
+  ExamplesFirst();
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+  std::string make_description(const CLI::App* app) const override;
+  std::string make_usage(const CLI::App* app, std::string name) const override;
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override;
+  std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override;
+  /// The placeholder of the value only, without its type; the usage line shows whether it is required.
+  std::string make_option_opts(const CLI::Option* option) const override;
+  /// The notes only: make_help() puts the examples first.
+  std::string make_footer(const CLI::App* app) const override;
+};
+
 /// Every command and option as described to CLI11, and the variables in which parsing stores values. The
 /// constructor parses nothing: `app` can also be read as a description.
 struct CommandLine {

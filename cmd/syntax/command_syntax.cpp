@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "cmd/syntax/usage_error.hpp"
+#include "cmd/syntax/arguments.hpp"
 #include "config/key_table.hpp"
 
 namespace mailroom {
@@ -46,6 +46,17 @@ void refuse_token(const std::string& name, const std::string& text) {
 std::string help_of(const KeyEntry& entry, const KeyOption& option) {
   const bool lacks_default = !entry.default_text.empty() && !option.help.ends_with(']');
   return lacks_default ? fmt::format("{} [{}]", option.help, entry.default_text) : std::string(option.help);
+}
+
+std::vector<Example> parse_lines(std::string_view lines) {
+  std::vector<Example> all;
+  for (const auto line : split(lines, '\n')) {
+    if (!line.starts_with("  ")) continue;
+    const auto text = trimmed(line);
+    const auto blanks = std::min(text.find("  "), text.size());
+    all.push_back({std::string(text.substr(0, blanks)), std::string(trimmed(text.substr(blanks)))});
+  }
+  return all;
 }
 
 }  // namespace
@@ -238,6 +249,11 @@ std::string CommandSyntax::whole_number_between(std::uint64_t min, std::uint64_t
   // The largest integer of the machine is not worth showing.
   if (max >= std::numeric_limits<std::int64_t>::max()) return fmt::format("a whole number from {} on", min);
   return fmt::format("a whole number from {} to {}", min, max);
+}
+
+ExampleText parse_examples(std::string_view text) {
+  const auto end = std::min(text.find("\n\n"), text.size());
+  return {parse_lines(text.substr(0, end)), std::string(text.substr(std::min(end + 2, text.size())))};
 }
 
 }  // namespace mailroom

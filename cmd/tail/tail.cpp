@@ -5,18 +5,18 @@
 #include <fmt/ranges.h>
 
 #include "accounts/account_lookup.hpp"
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/events/event_text.hpp"
 #include "cmd/tail/tail_report.hpp"
-#include "cmd/terminal/patient_output.hpp"
+#include "cmd/terminal/progress_bar.hpp"
 #include "feed/event_feed.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/bookkeeping.hpp"
-#include "schema/row_security.hpp"
-#include "status/shown_queues.hpp"
+#include "schema/schema_objects.hpp"
+#include "status/queue_status.hpp"
 
 namespace mailroom {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
-#include "base/moment.hpp"
 #include "base/text.hpp"
 #include "cmd/events/event_text.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "base/json_text.hpp"
 #include "base/text.hpp"
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/template/template_render.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "mail/configured_mail.hpp"

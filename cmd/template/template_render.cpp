@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "accounts/account_lookup.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
-#include "cmd/template/example_mail.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
 #include "mail/template_set.hpp"
@@ -100,6 +100,12 @@ std::string render_mail_json(const RenderedMail& mail, const TemplateValues& val
   return json_text(object) + "\n";
 }
 
+// An example must not be mistaken for a token of an account.
+constexpr auto example_token =
+    "this-token-is-an-example-and-does-not-verify-this-token-is-an-example-and-does-not-ver";
+constexpr auto example_code = "12345";
+constexpr std::chrono::minutes example_lifetime{15};
+
 }  // namespace
 
 ExitCode run_template_render(const RenderOptions& options, Context& context) {
@@ -123,6 +129,24 @@ ExitCode run_template_render(const RenderOptions& options, Context& context) {
     context.print(shown_part(mail, options.part));
   }
   return ExitCode::done;
+}
+
+TemplateValues example_mail(MailAction action, const std::optional<std::string>& account, Moment created_at,
+                            Context& context) {
+  TemplateValues values{.action = action,
+                        .email = "user1@mail.example",
+                        .login = "user1",
+                        .token = example_token,
+                        .code = example_code,
+                        .valid_from = created_at,
+                        .expires_at = created_at + example_lifetime};
+  if (account) {
+    const auto connection = context.connect_to_schema("template");
+    auto found = find_accounts(*connection, {*account}).front();
+    values.email = std::move(found.email);
+    values.login = std::move(found.login);
+  }
+  return values;
 }
 
 }  // namespace mailroom

@@ -4,14 +4,16 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iostream>
+#include <unistd.h>
 
-#include "base/journal.hpp"
+#include "base/log.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
 #include "db/loss_hint.hpp"
 #include "db/pooler.hpp"
-#include "process/connect_until_stopped.hpp"
+#include "process/stop_watcher.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/bookkeeping.hpp"
 
@@ -108,6 +110,23 @@ std::unique_ptr<WaitWatch> Context::watch_waits(const Connection& connection, co
 
 void Context::require_own_session(Connection& connection, const std::string& purpose) {
   mailroom::require_own_session(connection, configured_database(settings()), "mailroom " + purpose);
+}
+
+bool is_yes(std::string_view answer) {
+  const auto word = lower_case(trimmed(answer));
+  return (word == "y" || word == "yes") && answer.find('\n') == std::string_view::npos;
+}
+
+void confirm(Context& context, const std::string& question) {
+  if (context.global().yes) return;
+  if (isatty(STDIN_FILENO) != 1 || !context.err().is_terminal()) {
+    throw Error(ExitCode::declined, "there is no terminal to ask on: " + question,
+                "give --yes to answer yes");
+  }
+  context.err().write(printable(question) + " [y/N] ");
+  std::string answer;
+  if (!std::getline(std::cin, answer)) context.err().write("\n");
+  if (!is_yes(answer)) throw Error(ExitCode::declined, "declined: nothing was changed");
 }
 
 }  // namespace mailroom

@@ -5,16 +5,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "config/settings.hpp"
-#include "db/configured_database.hpp"
 #include "db/connection.hpp"
+#include "db/conninfo.hpp"
 #include "db/wait_watch.hpp"
 #include "process/stop_signal.hpp"
-#include "schema/row_security.hpp"
+#include "schema/schema_objects.hpp"
 #include "signing/configured_keys.hpp"
 
 namespace mailroom {
@@ -83,5 +84,12 @@ class Context {
   std::optional<Settings> settings_;
   std::optional<Log> log_;
 };
+
+/// Asks `question` on the terminal unless --yes is given. Throws Error(declined) if the answer is not yes or
+/// there is no terminal.
+void confirm(Context& context, const std::string& question);
+
+/// True for `y` or `yes`, ignoring case and blanks around it.
+bool is_yes(std::string_view answer);
 
 }  // namespace mailroom

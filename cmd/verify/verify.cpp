@@ -8,7 +8,7 @@
 #include <iostream>
 #include <limits>
 
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/verify/verify_report.hpp"
 
 namespace mailroom {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.hpp"
 #include "base/json_text.hpp"
-#include "base/moment.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "db/array_text.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 #include "queue/batch_lookup.hpp"
 
 namespace mailroom {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "audit/token_facts.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

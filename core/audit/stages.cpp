@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "audit/token_facts.hpp"
-#include "db/array_text.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/moment.hpp"
 
 namespace mailroom {
 namespace {

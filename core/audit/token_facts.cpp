@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "db/array_text.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

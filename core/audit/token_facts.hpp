@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "audit/token_status.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 

@@ -1,11 +1,24 @@
-// How a command fails: the exit codes of the process, and the exception that brings one of them to main.
+// How a command fails: the exit codes of the process with their explanations, and the exception that brings
+// one of them to main.
 #pragma once
 
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace mailroom {
+
+/// One exit status, or several of the same meaning, as documented for users.
+struct ExitStatus {
+  std::string_view status;  ///< `3`, or `130, 143`
+  std::string_view meaning;
+  std::string_view fix;  ///< empty for none
+};
+
+/// Every exit status, in numeric order; docs/exit-codes.md shows the same table.
+std::span<const ExitStatus> exit_statuses();
 
 /// How a run ended; the value is the exit status of the process. exit_codes.hpp explains each to users.
 enum class ExitCode : int {

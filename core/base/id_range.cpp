@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <stdexcept>
 
-#include "base/locale_text.hpp"
+#include "base/printable.hpp"
 
 namespace mailroom {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "base/printable.hpp"
 
 namespace mailroom {

@@ -2,17 +2,25 @@
 
 #include "base/log.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/ansicolor_sink.h>
 #include <spdlog/sinks/ostream_sink.h>
+#include <sys/stat.h>
+#include <systemd/sd-journal.h>
 
-#include "base/journal.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
+
+#ifdef MAILROOM_SYSTEMD
+#define SD_JOURNAL_SUPPRESS_LOCATION
+#endif
 
 namespace mailroom {
 namespace {
@@ -74,6 +82,22 @@ spdlog::sink_ptr stderr_sink(bool colour) {
                                                                           : spdlog::color_mode::never);
 }
 
+/// As syslog(3) numbers them.
+int priority_of(LogLevel level) {
+  constexpr std::array priorities{7, 6, 4, 3};
+  return priorities.at(static_cast<std::size_t>(level) - static_cast<std::size_t>(LogLevel::debug));
+}
+
+std::string field_name(std::string_view key) {
+  std::string name = "MAILROOM_";
+  for (const char c : key) {
+    const bool is_lower = c >= 'a' && c <= 'z';
+    const bool is_digit = c >= '0' && c <= '9';
+    name += is_lower ? static_cast<char>(c - 'a' + 'A') : is_digit ? c : '_';
+  }
+  return name;
+}
+
 }  // namespace
 
 Log::Log(const Options& options)
@@ -102,6 +126,43 @@ bool Log::write_to_journal(LogLevel level, std::string_view message, Fields fiel
   }
   if (!has_queue) entry.add("queue", queue_);
   return entry.send();
+}
+
+#ifdef MAILROOM_SYSTEMD
+const bool has_journal = true;
+#else
+const bool has_journal = false;
+#endif
+
+bool is_journal(int fd) {
+  // systemd sets it to device and inode of the stream, which a shell may have redirected since.
+  const char* stream = std::getenv("JOURNAL_STREAM");
+  struct stat file {};
+  return stream != nullptr && fstat(fd, &file) == 0 &&
+         fmt::format("{}:{}", file.st_dev, file.st_ino) == stream;
+}
+
+bool stderr_is_journal() {
+  return has_journal && is_journal(2);
+}
+
+JournalEntry::JournalEntry(LogLevel level, std::string_view message)
+    : fields_{fmt::format("PRIORITY={}", priority_of(level)),
+              "MESSAGE=" + without_secrets(std::string(message))} {}
+
+void JournalEntry::add(std::string_view key, std::string_view value) {
+  fields_.push_back(field_name(key) + "=" + without_secrets(std::string(value)));
+}
+
+bool JournalEntry::send() const {
+#ifdef MAILROOM_SYSTEMD
+  std::vector<iovec> parts;
+  for (const auto& field : fields_)
+    parts.push_back({.iov_base = const_cast<char*>(field.data()), .iov_len = field.size()});
+  return sd_journal_sendv(parts.data(), static_cast<int>(parts.size())) >= 0;
+#else
+  return false;
+#endif
 }
 
 }  // namespace mailroom

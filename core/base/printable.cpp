@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/text.hpp"
-#include "base/utf8.hpp"
 
 namespace mailroom {
 namespace {
@@ -152,6 +152,20 @@ std::string escaped_json(std::string json) {
     return may_mislead(character.front()) ? escaped_point(code_point(character, character.size()))
                                           : std::string(character);
   });
+}
+
+bool shows_utf8() {
+  for (const auto* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const auto locale = lower_case(value);
+    return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+std::string_view ellipsis() {
+  return shows_utf8() ? "…" : "...";
 }
 
 }  // namespace mailroom

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

@@ -1,4 +1,4 @@
-// Reads the file of a key or a password, and refuses one that others can read or replace.
+// Reads the file of a key, a password or an access token, and refuses one that others can read or replace.
 #pragma once
 
 #include <array>
@@ -7,6 +7,14 @@
 #include <string_view>
 
 namespace mailroom {
+
+/// Reads a password: the one line of the file. Throws Error(configuration) as SecretFile does,
+/// and if the line is empty or has control characters. `named_by` is the setting that names the file.
+std::string read_password_file(const std::string& path, bool allow_readable, const std::string& named_by);
+
+/// Reads what must stay as secret as a password, as it is: an access token. Throws Error(configuration) as
+/// SecretFile does.
+std::string read_token_file(const std::string& path, bool allow_readable);
 
 /// How messages about the file of a secret name it.
 struct SecretKind {

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <numeric>
 #include <sstream>
+#include <string_view>
 
-#include "base/locale_text.hpp"
-#include "base/utf8.hpp"
+#include "base/printable.hpp"
 
 namespace mailroom {
 namespace {
@@ -83,6 +84,11 @@ bool is_secret_in_hex(std::string_view word) {
   if (word.size() == digits + 1 && word.front() == 'x') word.remove_prefix(1);
   return word.size() == digits && !any_is(word, [](int c) { return std::isxdigit(c) == 0; });
 }
+
+constexpr std::size_t bars_count = 8;
+using Bars = std::array<std::string_view, bars_count>;
+constexpr Bars blocks{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr Bars letters{"_", ".", ":", "-", "=", "+", "*", "#"};
 
 }  // namespace
 
@@ -238,6 +244,30 @@ bool holds_token(std::string_view text) {
 std::string counted(std::int64_t count, std::string_view noun) {
   auto text = with_thousands(count).append(" ").append(noun);
   return count == 1 ? text : text + "s";
+}
+
+double largest(const std::vector<std::optional<double>>& values) {
+  double most = 0;
+  for (const auto& value : values)
+    most = std::max(most, value.value_or(0));
+  return most;
+}
+
+std::string sparkline(const std::vector<std::optional<double>>& values) {
+  const auto& bars = shows_utf8() ? blocks : letters;
+  constexpr double highest = bars_count - 1;
+  const double most = largest(values);
+  std::string line;
+  for (const auto& value : values) {
+    if (!value) {
+      line += ' ';
+      continue;
+    }
+    // Round up, so that only zero gets the lowest bar.
+    const double part = most > 0 ? *value / most : 0;
+    line += bars.at(static_cast<std::size_t>(std::ceil(part * highest)));
+  }
+  return line;
 }
 
 }  // namespace mailroom

@@ -12,6 +12,13 @@
 
 namespace mailroom {
 
+/// One column per value, from ▁ for zero to █ for the largest; a space for a missing value. Values must not
+/// be negative.
+std::string sparkline(const std::vector<std::optional<double>>& values);
+
+/// The largest of `values`; 0 if there is none.
+double largest(const std::vector<std::optional<double>>& values);
+
 /// The parts of `text` between the separators: one more than there are separators.
 std::vector<std::string_view> split(std::string_view text, char separator);
 

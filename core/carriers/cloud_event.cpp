@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 
 namespace mailroom {
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "claim/claim_rows.hpp"
-#include "db/array_text.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "base/id_range.hpp"
 #include "base/json_text.hpp"
-#include "db/storable_text.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

@@ -8,13 +8,11 @@
 #include <utility>
 
 #include "base/json_text.hpp"
-#include "db/array_text.hpp"
 #include "db/pooler.hpp"
-#include "db/qualified_name.hpp"
-#include "db/storable_text.hpp"
-#include "process/connect_until_stopped.hpp"
+#include "db/search_path.hpp"
+#include "db/values.hpp"
+#include "process/stop_watcher.hpp"
 #include "queue/preconditions.hpp"
-#include "queue/sequences.hpp"
 
 namespace mailroom {
 namespace {

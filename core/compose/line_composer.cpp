@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "crypto/sha256.hpp"
+#include "crypto/digest.hpp"
 
 namespace mailroom {
 namespace {

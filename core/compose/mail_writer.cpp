@@ -2,6 +2,8 @@
 
 #include "compose/mail_writer.hpp"
 
+#include <utility>
+
 namespace mailroom {
 
 MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link)
@@ -47,6 +49,23 @@ std::variant<WrittenMail, Refusal> MailWriter::write(MailValues mail, const Addr
                                   .utf8_sender = builder_.utf8_sender()},
                      .subject = content.subject,
                      .message = std::move(std::get<std::string>(message))};
+}
+
+Composer::Added MailComposer::add(const TokenRow& row, const TokenText& token, DeliveryHistory history) {
+  auto written = writer_->write(queue_, row, token);
+  if (auto* refusal = std::get_if<Refusal>(&written)) return std::move(*refusal);
+  auto& mail = std::get<WrittenMail>(written);
+  Composed composed;
+  composed.bytes = std::move(mail.message);
+  composed.message.queue = queue_;
+  composed.message.line = 1;
+  composed.message.action = action_name(row.action);
+  composed.message.tokens = {row.id};
+  composed.message.created_at = row.created_at;
+  composed.message.envelope = std::move(mail.envelope);
+  composed.tokens.push_back(
+      {.history = std::move(history), .text = {token.data(), token.size()}, .dated = row.dated()});
+  return composed;
 }
 
 }  // namespace mailroom

@@ -1,12 +1,15 @@
-// Makes a mail of a token: link, templates, message and envelope.
+// Makes a mail of a token, link, templates, message and envelope, for a relay.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
 #include "claim/queue_session.hpp"
 #include "crypto/token.hpp"
-#include "delivery/message.hpp"
+#include "delivery/carrier.hpp"
+#include "delivery/composer.hpp"
 #include "mail/link_template.hpp"
 #include "mail/message.hpp"
 #include "mail/template_set.hpp"
@@ -46,6 +49,23 @@ class MailWriter {
   MessageBuilder builder_;
   TemplateSet templates_;
   LinkTemplate link_;
+};
+
+/// Writes the mail of each token at once.
+class MailComposer final : public Composer {
+ public:
+  explicit MailComposer(std::shared_ptr<const MailWriter> writer) : writer_(std::move(writer)) {}
+
+  int begin(const Lease& lease, int /*limit*/) override {
+    queue_ = lease.queue;
+    return 1;
+  }
+  Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) override;
+  std::optional<Composed> finish() override { return std::nullopt; }
+
+ private:
+  std::shared_ptr<const MailWriter> writer_;
+  std::string queue_;
 };
 
 }  // namespace mailroom

@@ -1,14 +1,113 @@
-// The one list of configuration keys, from which parsing, options, manual and error messages follow.
+// How a configuration key is described, and the one list of them, from which parsing, options, manual and
+// errors are made.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
-#include "config/key_entry.hpp"
+#include "config/parse_value.hpp"
+#include "config/settings.hpp"
 
 namespace mailroom {
+
+/// True if some key begins with `name` and a dot.
+bool is_section(std::string_view name);
+
+/// `did you mean collect.batch_limit?`, or where all keys are listed if none is similar. `key` may also be a
+/// section or a key's name without its section.
+std::string hint_for_unknown(const std::string& key);
+
+/// Where a value goes.
+struct KeyTarget {
+  /// Stores the value; throws Error(configuration) if it is invalid. Called only if there is a value.
+  std::function<void(const SettingValue& value, Settings& settings)> store;
+  std::vector<std::string> choices{};  ///< the allowed values; empty if there is no fixed set
+};
+
+/// The section of a type: each has a type of its own.
+template <typename Section>
+Section& section_in(Settings& s) {
+  return std::get<Section&>(
+      std::tie(s.database, s.signing, s.collect, s.queue, s.send, s.sink, s.metrics, s.audit, s.log));
+}
+
+/// Stores what `parse(value, limits…)` returns in a member of a section.
+template <typename Section, typename T, typename Parse, typename... Limits>
+KeyTarget into(T Section::*member, Parse parse, Limits... limits) {
+  return {[=](const SettingValue& value, Settings& settings) {
+    section_in<Section>(settings).*member = parse(value, limits...);
+  }};
+}
+
+/// Stores the one of `choices` that is named.
+template <typename Section, typename T>
+KeyTarget choice(T Section::*member, const Choices<std::type_identity_t<T>>& choices) {
+  return {into(member, parse_choice<T>, choices).store, names_of(choices)};
+}
+
+/// Stores the text, or the items of a list.
+template <typename Section, typename T>
+KeyTarget as_written(T Section::*member) {
+  return into(member, [](const auto& value) { return std::get<T>(std::tuple(value.text, value.items)); });
+}
+
+/// An option of some commands that sets a key.
+struct KeyOption {
+  std::string_view commands;  ///< separated by blanks; empty for a global option
+  std::string_view spec;      ///< `--batch-limit N`
+  std::string_view help;      ///< shown with the default, unless it ends with what takes its place: `[all]`
+};
+
+/// What of a value is hidden where settings are shown or logged.
+enum class Secrecy {
+  none,
+  key,                ///< all
+  connection_string,  ///< the password
+  url,                ///< the passwords
+  command,            ///< what looks like a password
+  name,               ///< what looks like a token or a key
+};
+
+/// One key of the configuration.
+struct KeyEntry {
+  std::string_view key;           ///< `collect.batch_limit`: a section and a name
+  std::string_view environment;   ///< the environment variable; empty for none
+  std::string_view default_text;  ///< empty for none
+  std::string_view meaning;       ///< one line
+  KeyTarget target;
+  std::string_view example{};  ///< of a key without a default that some command needs
+  std::vector<KeyOption> options{};
+  Secrecy secrecy = Secrecy::none;
+  bool is_list = false;      ///< a list in the file, joined by commas elsewhere
+  bool takes_effect = true;  ///< at a reload; false: at the next start
+
+  // The table writes with these what only some keys have.
+  KeyEntry& option(std::string_view commands, std::string_view spec, std::string_view help) {
+    options.push_back({commands, spec, help});
+    return *this;
+  }
+  KeyEntry& like(std::string_view value) {
+    example = value;
+    return *this;
+  }
+  KeyEntry& list() {
+    is_list = true;
+    return *this;
+  }
+  KeyEntry& hides(Secrecy what) {
+    secrecy = what;
+    return *this;
+  }
+  KeyEntry& needs_restart() {
+    takes_effect = false;
+    return *this;
+  }
+};
 
 /// Every key, in the order of the documentation.
 std::span<const KeyEntry> key_table();

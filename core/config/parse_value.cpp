@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/key_text.hpp"
 #include "base/text.hpp"

@@ -14,8 +14,7 @@
 #include "base/text.hpp"
 #include "config/key_table.hpp"
 #include "config/parse_value.hpp"
-#include "config/unknown_key.hpp"
-#include "config/yaml_file.hpp"
+#include "config/yaml_document.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,7 +1,5 @@
 // Finds the nearest key to a misspelt one.
 
-#include "config/unknown_key.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>

@@ -1,7 +1,5 @@
 // Walks sections and keys, and shows only so much of an unknown key as cannot be a secret.
 
-#include "config/yaml_file.hpp"
-
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
@@ -10,10 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/key_text.hpp"
-#include "base/locale_text.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "config/key_table.hpp"
-#include "config/unknown_key.hpp"
 #include "config/yaml_document.hpp"
 
 namespace mailroom {

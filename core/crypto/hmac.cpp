@@ -7,7 +7,7 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 
-#include "crypto/openssl_error.hpp"
+#include "crypto/digest.hpp"
 
 namespace mailroom {
 namespace {

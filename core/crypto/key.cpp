@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/key_text.hpp"
 #include "base/secret_file.hpp"
-#include "crypto/openssl_error.hpp"
+#include "crypto/digest.hpp"
 
 namespace mailroom {
 namespace {

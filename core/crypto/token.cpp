@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <span>
 
-#include "crypto/base64url.hpp"
+#include "crypto/base64.hpp"
 
 namespace mailroom {
 namespace {

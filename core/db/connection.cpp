@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "base/actor.hpp"
-#include "base/blocked_signals.hpp"
-#include "base/duration.hpp"
-#include "base/password_file.hpp"
+#include "base/clock.hpp"
+#include "base/secret_file.hpp"
+#include "base/threads.hpp"
 #include "db/conninfo.hpp"
 #include "db/search_path.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

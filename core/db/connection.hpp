@@ -14,8 +14,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/moment.hpp"
-#include "db/database_target.hpp"
+#include "db/conninfo.hpp"
 #include "db/errors.hpp"
 #include "db/pqxx_compat.hpp"
 #include "db/session_settings.hpp"

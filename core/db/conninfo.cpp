@@ -8,8 +8,9 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/secret_file.hpp"
 #include "base/text.hpp"
-#include "db/conninfo_error.hpp"
+#include "db/loss_hint.hpp"
 
 namespace mailroom {
 namespace {
@@ -173,6 +174,16 @@ std::string session_options(const std::string& conninfo) {
 bool has_password(const std::string& conninfo) {
   const auto options = parse_conninfo(conninfo);
   return std::ranges::any_of(options, is_secret, &ConninfoOption::keyword);
+}
+
+DatabaseTarget configured_database(const Settings& settings) {
+  DatabaseTarget target(settings.database.url, settings.database.schema);
+  if (has_password(target.conninfo) || settings.database.password_file.empty()) return target;
+  target.password_file = settings.database.password_file;
+  target.allow_readable_file = settings.signing.allow_readable_key;
+  // A file that is wrong from the start is an error of the configuration.
+  read_password_file(target.password_file, target.allow_readable_file, "database.password_file");
+  return target;
 }
 
 }  // namespace mailroom

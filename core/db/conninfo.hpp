@@ -1,10 +1,30 @@
-// Connection strings: what is in them, what mailroom adds, and what may be shown.
+// Connection strings: what is in them, what mailroom adds, what may be shown, and all that opens one more
+// session.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "config/settings.hpp"
+
 namespace mailroom {
+
+/// Where a session connects, and in which schema it works.
+struct DatabaseTarget {
+  DatabaseTarget() = default;
+  // Not explicit: a connection string alone is a target.
+  DatabaseTarget(std::string conninfo_, std::string schema_ = {})
+      : conninfo(std::move(conninfo_)), schema(std::move(schema_)) {}
+  DatabaseTarget(const char* conninfo_) : conninfo(conninfo_) {}
+
+  std::string conninfo;         ///< a URI or a keyword=value list of libpq
+  std::string schema;           ///< empty: the first schema of the role's search_path
+  std::string password_file{};  ///< read for each session, unless `conninfo` has a password; may be empty
+  bool allow_readable_file = false;
+
+  bool operator==(const DatabaseTarget&) const = default;
+};
 
 /// One keyword of a connection string, as libpq names it.
 struct ConninfoOption {
@@ -44,4 +64,8 @@ std::string session_options(const std::string& conninfo);
 
 bool has_password(const std::string& conninfo);
 
+/// Where a session connects: database.url, with the password of database.password_file unless it has one, and
+/// database.schema. Each session reads the password file again. Throws Error(configuration) if the connection
+/// string cannot be parsed, or as read_password_file() does.
+DatabaseTarget configured_database(const Settings& settings);
 }  // namespace mailroom

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <utility>
 
-#include "base/blocked_signals.hpp"
-#include "base/duration.hpp"
+#include "base/clock.hpp"
+#include "base/threads.hpp"
 
 namespace mailroom {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "claim/queue_session.hpp"
 #include "crypto/token.hpp"
+#include "delivery/carrier.hpp"
 #include "delivery/delivery_policy.hpp"
-#include "delivery/message.hpp"
-#include "mail/refusal.hpp"
+#include "mail/address.hpp"
 
 namespace mailroom {
 

@@ -242,4 +242,13 @@ TimePoint DeliverySink::claims_from() const {
   return wait ? steady_now() + *wait : dispatcher_.next_turn() - claim_lead;
 }
 
+void ClaimPace::began(TimePoint now) {
+  claim_took_ = finished_at_ ? now - *finished_at_ : std::chrono::nanoseconds(0);
+}
+
+void ClaimPace::finished(TimePoint now, std::chrono::nanoseconds busy, int tokens, int whole) {
+  finished_at_ = now;
+  if (tokens > 0) overlaps_ = busy * whole / tokens > claim_took_ - tokens * token_cost;
+}
+
 }  // namespace mailroom

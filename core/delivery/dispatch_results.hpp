@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "base/event_fd.hpp"
+#include "base/threads.hpp"
 #include "delivery/answer.hpp"
 
 namespace mailroom {

@@ -8,8 +8,8 @@
 #include <poll.h>
 #include <utility>
 
-#include "base/blocked_signals.hpp"
 #include "base/clock.hpp"
+#include "base/threads.hpp"
 
 namespace mailroom {
 namespace {

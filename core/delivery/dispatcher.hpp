@@ -14,8 +14,8 @@
 
 #include "delivery/carrier.hpp"
 #include "delivery/dispatch_results.hpp"
-#include "delivery/endpoints.hpp"
-#include "delivery/refused_recipients.hpp"
+#include "delivery/endpoint.hpp"
+#include "delivery/refusal_memory.hpp"
 
 namespace mailroom {
 

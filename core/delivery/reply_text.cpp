@@ -11,8 +11,7 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "base/utf8.hpp"
-#include "crypto/base64url.hpp"
+#include "crypto/base64.hpp"
 
 namespace mailroom {
 namespace {

@@ -9,9 +9,8 @@
 #include <regex>
 
 #include "base/clock.hpp"
-#include "base/duration.hpp"
 #include "base/text.hpp"
-#include "doctor/queue_finding.hpp"
+#include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
 #include "schema/migration.hpp"
 #include "status/fix_commands.hpp"

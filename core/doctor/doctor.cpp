@@ -1,12 +1,11 @@
 // The order of the checks, what each needs before it can run, and how an error becomes a finding.
 
-#include "doctor/doctor.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "db/loss_hint.hpp"
+#include "doctor/subject.hpp"
 
 namespace mailroom {
 namespace {

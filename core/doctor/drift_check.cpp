@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "db/qualified_name.hpp"
-#include "doctor/qualified_rows.hpp"
+#include "db/search_path.hpp"
 #include "doctor/subject.hpp"
 #include "schema/schema_objects.hpp"
 

@@ -2,10 +2,25 @@
 
 #include "doctor/finding.hpp"
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
+#include <fmt/format.h>
 #include <set>
 
+#include "base/text.hpp"
+
 namespace mailroom {
+namespace {
+
+bool is_readable_by_all(const std::string& path) {
+  std::error_code missing;
+  const auto status = std::filesystem::status(path, missing);
+  return !missing &&
+         (status.permissions() & std::filesystem::perms::others_read) != std::filesystem::perms::none;
+}
+
+}  // namespace
 
 Findings or_fine(Findings all, const std::string& reason) {
   if (all.empty()) all.push_back(fine(reason));
@@ -27,6 +42,19 @@ ExitCode judge(const Findings& findings) {
   }
   if (failed.count("database") > 0) return ExitCode::database;
   return failed.empty() ? ExitCode::done : ExitCode::unusable;
+}
+
+Findings judge_permissions(const std::string& secret, const std::string& path, bool allowed) {
+  if (!is_readable_by_all(path)) return {};
+  const auto reason = fmt::format("everyone can read the {} file {}", secret, path);
+  const auto fix = "chmod 640 " + shell_word(path);
+  if (!allowed) return {failure(reason, {fix})};
+  return {warning(reason + ", as signing.allow_readable_key allows", {fix})};
+}
+
+bool any_failure(const Findings& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return finding.verdict == CheckVerdict::failure; });
 }
 
 }  // namespace mailroom

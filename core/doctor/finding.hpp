@@ -1,10 +1,14 @@
-// What a check reports: how bad it is, why, and what fixes it.
+// What a check reports: how bad it is, why, and what fixes it; findings of status, carriers and files of
+// secrets as such.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
+#include "carriers/carriers.hpp"
+#include "status/queue_health.hpp"
 
 namespace mailroom {
 
@@ -43,5 +47,23 @@ const char* verdict_word(CheckVerdict verdict);
 /// The exit code: 3 if the configuration, a key or the templates failed, else 4 if the database failed, else
 /// 8 if anything failed, else 0.
 ExitCode judge(const Findings& findings);
+
+inline Finding finding_of(const QueueFinding& found) {
+  std::vector<std::string> commands;
+  if (!found.fix.empty()) {
+    for (const auto command : split(found.fix, '\n'))
+      commands.emplace_back(command);
+  }
+  return found.severity == Severity::failure ? failure(found.text, std::move(commands), found.hint)
+                                             : warning(found.text, std::move(commands), found.hint);
+}
+
+Finding finding_of(const SinkFinding& found);
+
+/// A file with a secret, such as a `key`, that everyone can read is a failure, or a warning if
+/// signing.allow_readable_key is set (`allowed`).
+Findings judge_permissions(const std::string& secret, const std::string& path, bool allowed);
+
+bool any_failure(const Findings& findings);
 
 }  // namespace mailroom

@@ -6,8 +6,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/errors.hpp"
-#include "db/qualified_name.hpp"
-#include "doctor/qualified_rows.hpp"
+#include "db/search_path.hpp"
 #include "doctor/subject.hpp"
 
 namespace mailroom {

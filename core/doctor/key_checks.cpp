@@ -8,7 +8,7 @@
 #include "base/key_text.hpp"
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
-#include "doctor/secret_files.hpp"
+#include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
 #include "signing/configured_keys.hpp"
 

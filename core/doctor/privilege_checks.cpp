@@ -4,10 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "base/printable.hpp"
-#include "db/array_text.hpp"
-#include "doctor/qualified_rows.hpp"
+#include "db/values.hpp"
 #include "doctor/subject.hpp"
-#include "schema/row_security.hpp"
 #include "schema/schema_objects.hpp"
 
 namespace mailroom {

@@ -8,7 +8,7 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "doctor/queue_finding.hpp"
+#include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
 #include "queue/preconditions.hpp"
 #include "queue/queue_plan.hpp"

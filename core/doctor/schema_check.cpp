@@ -1,10 +1,15 @@
-// Is there a schema, in the right place and of a version that this mailroom can use?
+// Is there a schema, in the right place and of a version that this mailroom can use, and do its triggers
+// fire?
 
 #include <fmt/format.h>
 
+#include "db/search_path.hpp"
+#include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/schema_objects.hpp"
 #include "schema/schema_places.hpp"
+#include "status/trigger_status.hpp"
 
 namespace mailroom {
 namespace {
@@ -88,6 +93,16 @@ Findings check_schema(Subject& subject) {
   subject.schema_usable = finding.verdict != CheckVerdict::failure;
   subject.schema_newer = is_newer;
   return {std::move(finding)};
+}
+
+Findings check_triggers(Subject& subject) {
+  auto& connection = *subject.connection;
+  const auto status =
+      connection.transact([](pqxx::work& transaction) { return read_trigger_status(transaction); });
+  Findings findings;
+  for (const auto& found : judge_triggers(status, quoted_schema(connection)))
+    findings.push_back(finding_of(found));
+  return or_fine(std::move(findings), fmt::format("all {} are enabled", expected_triggers().size()));
 }
 
 }  // namespace mailroom

@@ -3,8 +3,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "base/duration.hpp"
-#include "db/configured_database.hpp"
+#include "base/clock.hpp"
 #include "db/conninfo.hpp"
 #include "doctor/subject.hpp"
 

@@ -16,6 +16,17 @@
 
 namespace mailroom {
 
+/// Runs `sql`, in which $1 is the current schema and $2… are `arguments`, with only pg_catalog on the
+/// search_path: the server then writes every other name with its schema, as SQL that is printed needs it.
+template <typename... Arguments>
+pqxx::result qualified_rows(Connection& connection, const std::string& sql, const Arguments&... arguments) {
+  return connection.transact([&](pqxx::work& transaction) {
+    const std::string schema = Connection::execute(transaction, "SELECT current_schema()")[0][0].c_str();
+    Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
+    return Connection::execute(transaction, sql, schema, arguments...);
+  });
+}
+
 /// The inputs of the doctor, replaceable in tests.
 struct DoctorSources {
   /// Throws Error(configuration).
@@ -88,5 +99,10 @@ Findings judge_server(const ServerFacts& facts);
 
 /// `ahead` is the server's clock minus this host's, with an error of up to half of `round_trip`.
 Finding judge_clock(std::chrono::milliseconds ahead, std::chrono::milliseconds round_trip);
+
+/// Runs every check, in order. A check that cannot run is reported as `not checked`. Changes nothing in the
+/// database: no row, no object, no setting that outlives its session. Uses up an id of accounts and of
+/// tokens.
+Findings examine(const DoctorSources& sources);
 
 }  // namespace mailroom

@@ -11,7 +11,7 @@
 #include "accounts/account_lookup.hpp"
 #include "base/id_range.hpp"
 #include "queue/batch_lookup.hpp"
-#include "schema/history.hpp"
+#include "schema/bookkeeping.hpp"
 
 namespace mailroom {
 

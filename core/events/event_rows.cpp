@@ -4,8 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
-#include "db/array_text.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 #include "events/event.hpp"
 
 namespace mailroom {

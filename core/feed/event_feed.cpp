@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "db/pooler.hpp"
-#include "db/time_sql.hpp"
-#include "process/connect_until_stopped.hpp"
+#include "db/values.hpp"
 #include "process/retry.hpp"
+#include "process/stop_watcher.hpp"
 
 namespace mailroom {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "db/array_text.hpp"
+#include "db/values.hpp"
 #include "feed/past_events.hpp"
 
 namespace mailroom {

@@ -6,8 +6,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "db/array_text.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 #include "fate/outcome.hpp"
 
 namespace mailroom {

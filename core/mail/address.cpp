@@ -9,7 +9,6 @@
 #include <memory>
 
 #include "base/printable.hpp"
-#include "base/utf8.hpp"
 
 namespace mailroom {
 namespace {

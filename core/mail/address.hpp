@@ -1,13 +1,20 @@
-// The addresses and mailboxes of a mail, checked so that no relay can misread them.
+// The addresses and mailboxes of a mail, checked so that no relay can misread them, and the refusal of one
+// that cannot be mailed.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <variant>
 
-#include "mail/refusal.hpp"
-
 namespace mailroom {
+
+/// Why a value must not become part of a mail, in plain words that quote nothing secret: `the local part has
+/// 65 octets, at most 64 are allowed`. A row that cannot be mailed is a result, not an error.
+struct Refusal {
+  std::string reason;
+
+  bool operator==(const Refusal&) const = default;
+};
 
 /// An address that is safe in an SMTP command, in a header and on a relay's command line.
 struct Address {

@@ -2,6 +2,8 @@
 
 #include "mail/configured_mail.hpp"
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 #include "base/error.hpp"
@@ -50,6 +52,77 @@ std::vector<ExtraHeader> read_headers(const Settings& settings) {
   return std::get<std::vector<ExtraHeader>>(std::move(headers));
 }
 
+constexpr std::size_t longest_name = 64;
+/// Of what cannot be folded: a line has at most 998 octets (RFC 5322, section 2.1.1).
+constexpr std::size_t longest_unfolded = 900;
+
+/// In lower case: those of the message, those that add recipients, and those of transport.
+constexpr std::array<std::string_view, 15> reserved{"date",
+                                                    "from",
+                                                    "sender",
+                                                    "reply-to",
+                                                    "to",
+                                                    "cc",
+                                                    "bcc",
+                                                    "subject",
+                                                    "message-id",
+                                                    "mime-version",
+                                                    "auto-submitted",
+                                                    "return-path",
+                                                    "received",
+                                                    "delivered-to",
+                                                    "dkim-signature"};
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return result;
+}
+
+bool is_reserved(std::string_view name) {
+  const auto key = lower(name);
+  return std::find(reserved.begin(), reserved.end(), key) != reserved.end() || key.starts_with("content-") ||
+         key.starts_with("resent-");
+}
+
+bool is_name(std::string_view name) {
+  return !name.empty() && name.size() <= longest_name && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+  });
+}
+
+/// The size of the longest word with the blanks before it: a fold is before blanks, and not among them.
+std::size_t longest_part_of(std::string_view value) {
+  std::size_t longest = 0;
+  while (!value.empty()) {
+    const auto size =
+        std::min(value.find(' ', std::min(value.find_first_not_of(' '), value.size())), value.size());
+    longest = std::max(longest, size);
+    value.remove_prefix(size);
+  }
+  return longest;
+}
+
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+/// Empty if there is no problem.
+std::string problem_of(std::string_view name, std::string_view value) {
+  if (!is_name(name))
+    return fmt::format("has a name that is not 1 to {} letters, digits and hyphens", longest_name);
+  if (is_reserved(name)) return fmt::format("is {}, which cannot be added", name);
+  if (value.empty()) return fmt::format("has no value for {}", name);
+  if (!std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7F; }))
+    return fmt::format("has a value for {} that is not printable ASCII", name);
+  if (longest_part_of(value) > longest_unfolded)
+    return fmt::format("has more than {} characters in a row for {} that cannot be folded", longest_unfolded,
+                       name);
+  return {};
+}
+
 }  // namespace
 
 ConfiguredMail parse_configured_mail(const Settings& settings) {
@@ -57,6 +130,27 @@ ConfiguredMail parse_configured_mail(const Settings& settings) {
           .reply_to = read_mailbox(settings, "send.reply_to", settings.send.reply_to),
           .link = read_link(settings),
           .headers = read_headers(settings)};
+}
+
+std::variant<std::vector<ExtraHeader>, Refusal> parse_extra_headers(const std::vector<std::string>& items) {
+  std::vector<ExtraHeader> headers;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string_view item = items[i];
+    const auto refuse = [&](const std::string& problem) {
+      return Refusal{fmt::format("item {} {}", i + 1, problem)};
+    };
+    const auto colon = item.find(':');
+    if (colon == std::string_view::npos) return refuse("has no colon after a name");
+    const auto name = trimmed(item.substr(0, colon));
+    const auto value = trimmed(item.substr(colon + 1));
+    if (auto problem = problem_of(name, value); !problem.empty()) return refuse(problem);
+    const bool is_repeated = std::any_of(headers.begin(), headers.end(), [&](const auto& earlier) {
+      return lower(earlier.name) == lower(name);
+    });
+    if (is_repeated) return refuse(fmt::format("is {}, which is given twice", name));
+    headers.push_back({.name = std::string(name), .value = std::string(value)});
+  }
+  return headers;
 }
 
 }  // namespace mailroom

@@ -1,16 +1,31 @@
-// The settings of send.* that shape every mail, parsed before the first one is written.
+// The settings of send.* that shape every mail, send.headers among them, parsed before the first one is
+// written.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "config/settings.hpp"
 #include "mail/address.hpp"
-#include "mail/extra_header.hpp"
 #include "mail/link_template.hpp"
 
 namespace mailroom {
+
+/// A header that the operator adds to each mail.
+struct ExtraHeader {
+  std::string name;
+  std::string value;
+
+  bool operator==(const ExtraHeader&) const = default;
+};
+
+/// Reads each item as `Name: value`. The name has letters, digits and hyphens, is given once and is not one
+/// that mailroom writes itself or that changes who receives the mail; the value is printable ASCII. A refusal
+/// names the item by its number.
+std::variant<std::vector<ExtraHeader>, Refusal> parse_extra_headers(const std::vector<std::string>& items);
 
 /// What the keys send.from, send.reply_to, send.link and send.headers mean; nullopt for a key without a
 /// value.

@@ -1,13 +1,12 @@
 // The encoded words of RFC 2047, the folding of lines, and the quoting of display names.
 
-#include "mail/header_text.hpp"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <fmt/format.h>
 
-#include "base/utf8.hpp"
+#include "base/printable.hpp"
+#include "mail/message.hpp"
 
 namespace mailroom {
 namespace {

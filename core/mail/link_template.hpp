@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
-#include "mail/mail_action.hpp"
-#include "mail/refusal.hpp"
+#include "mail/address.hpp"
+#include "mail/template_files.hpp"
 
 namespace mailroom {
 

@@ -8,12 +8,37 @@
 #include <variant>
 #include <vector>
 
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "mail/address.hpp"
-#include "mail/extra_header.hpp"
-#include "mail/refusal.hpp"
+#include "mail/configured_mail.hpp"
 
 namespace mailroom {
+
+// Headers as RFC 5322 and RFC 2047 want them: printable ASCII, folded at 76 columns. The values are printable
+// UTF-8 (is_printable()); with anything else, such as a line end, the result is not a header.
+
+/// Appends `Name: value` and CRLF for free text, such as a subject. Text that is not plain ASCII, or could
+/// not be folded, becomes encoded words of at most 75 columns.
+void append_text_header(std::string& out, std::string_view name, std::string_view value);
+
+/// Appends `Name: value` and CRLF for a value in ASCII whose syntax is unknown: folded at blanks where
+/// possible, otherwise as it is.
+void append_raw_header(std::string& out, std::string_view name, std::string_view value);
+
+/// Appends `Name: display name <local@domain>` and CRLF. A non-ASCII local part is written as it is.
+void append_mailbox_header(std::string& out, std::string_view name, const Mailbox& mailbox);
+
+/// `Fri, 21 Nov 2026 09:30:15 +0000` . A time outside the years 1970 to 9999 becomes
+/// the nearest one within.
+std::string date_header_text(Moment moment);
+
+/// Appends `text` in quoted-printable (RFC 2045, section 6.7): printable ASCII, lines of at most 76 columns
+/// that end in CRLF, the last one too. LF and CRLF of the text are line ends; a CR alone is encoded.
+///
+/// A dot at the start of a line is encoded, so that a relay that handles it wrongly removes nothing, and so
+/// is the F of `From ` there, which a mailbox file would change. An equals sign is always followed by two
+/// hexadecimal digits or a line end, so no line of the result contains `=_`.
+void append_quoted_printable(std::string& out, std::string_view text);
 
 /// What differs from one mail to the next. The views must outlive the call that takes them.
 struct MailContent {

@@ -9,9 +9,8 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
-#include "base/utf8.hpp"
-#include "mail/template_tags.hpp"
 #include "mail/template_values.hpp"
 
 namespace mailroom {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "mail/builtin_templates.hpp"
 #include "mail/mustache_template.hpp"
 #include "mail/template_files.hpp"
 #include "mail/template_values.hpp"

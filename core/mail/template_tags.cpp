@@ -1,11 +1,10 @@
 // Scans for tags as the library does, and checks that sections begin and end in pairs.
 
-#include "mail/template_tags.hpp"
-
 #include <algorithm>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "mail/template_check.hpp"
 
 namespace mailroom {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/moment.hpp"
-#include "mail/mail_action.hpp"
+#include "base/clock.hpp"
+#include "mail/template_files.hpp"
 
 namespace mailroom {
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "base/blocked_signals.hpp"
+#include "base/threads.hpp"
 #include "db/conninfo.hpp"
 
 namespace mailroom {

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
-#include "base/duration.hpp"
 #include "metrics/database_metrics.hpp"
 #include "metrics/metric_families.hpp"
 

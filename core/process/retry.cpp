@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,14 +1,22 @@
-// Lets a stop request reach a thread that waits for its reader or for the database.
+// Lets a stop request reach a thread that waits for its reader, for the database, or for a connection to it.
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 
 #include "base/clock.hpp"
+#include "db/connection.hpp"
 #include "process/stop_signal.hpp"
 
 namespace mailroom {
+
+/// Connects as Connection() does. Throws ConnectionLost when a stop is requested meanwhile: nothing
+/// interrupts libpq, so a thread is left to it, for which the process does not wait at its end. After a stop
+/// request this is Connection(): what is left to do may need a session.
+std::unique_ptr<Connection> connect_until_stopped(const StopSignal& signal, const DatabaseTarget& target,
+                                                  const std::string& purpose);
 
 class Connection;
 class Log;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 
 namespace mailroom {
 namespace {

@@ -114,4 +114,20 @@ std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, Momen
 std::optional<BatchRecord> find_first_claim(pqxx::transaction_base& transaction, const std::string& queue,
                                             Moment since, Moment claimed_since, std::int64_t token);
 
+/// A period in which the token sequence was behind a cursor, so that ids up to `highest` were reused.
+struct IdReuse {
+  std::int64_t highest = 0;
+  Moment until{};  ///< when the sequence was fixed
+};
+
+/// Returns the reuses that operators have fixed, and any that is not fixed yet. Runs within the caller's
+/// transaction.
+std::vector<IdReuse> find_id_reuses(pqxx::transaction_base& transaction);
+
+/// Moves ids from `tokens` to `of_others` if the token was created after the batch was claimed: the id
+/// belonged to another token then. Creation times have whole seconds, so a reused id is `unsure` if claim and
+/// creation fall into one second, or if the token no longer exists.
+void separate_reused_ids(const std::vector<TokenSpan>& spans, const std::vector<IdReuse>& reuses,
+                         std::vector<BatchRecord>& batches);
+
 }  // namespace mailroom

@@ -3,7 +3,7 @@
 #include "queue/operation_author.hpp"
 
 #include "base/actor.hpp"
-#include "db/storable_text.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 

@@ -1,11 +1,42 @@
-// What mailroom requires of triggers and the token sequence, and the SQL that fixes them.
+// What mailroom requires of triggers and sequences, which may be behind their tables, and the SQL that fixes
+// them.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "db/connection.hpp"
 
 namespace mailroom {
+
+/// A sequence that gives the rows of a table their ids. A sequence does not follow its table through a
+/// logical replica or a copy of the table, nor through TRUNCATE ... RESTART IDENTITY.
+struct TableSequence {
+  std::string name;           ///< mailroom_batches_id_seq
+  std::string table;          ///< mailroom_batches
+  std::int64_t position = 0;  ///< the last id that it gave; 0 if none
+  /// The highest id in the table. Of mailroom_gaps also those that the queues list.
+  std::int64_t newest = 0;
+
+  bool is_behind() const { return position < newest; }
+  /// What fails because it is behind: `every claim fails`.
+  std::string consequence() const;
+  /// True if only the ids that the sequence gives are used, so that a sequence behind is a fault in any case.
+  bool is_of_mailroom() const { return table != "accounts"; }
+};
+
+/// Reads the sequences of mailroom's tables and of accounts. Leaves out those that the role may not read, or
+/// of whose tables row security hides rows. Runs within the caller's transaction.
+std::vector<TableSequence> read_sequences(pqxx::transaction_base& transaction);
+
+/// Sets those of `sequences` that are behind ahead of their tables. Never sets one back. That of tokens has
+/// to be ahead of the cursors too.
+void advance_sequences(pqxx::transaction_base& transaction, const std::vector<TableSequence>& sequences);
+
+/// Returns statements, one for each sequence of batches and gaps that does not give ids one by one, in order:
+/// the newest row of a queue is its state.
+std::vector<std::string> statements_for_ordered_ids(Connection& connection);
 
 enum class TriggerState { enabled, disabled, missing };
 

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

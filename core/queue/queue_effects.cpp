@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "db/array_text.hpp"
+#include "db/values.hpp"
 #include "queue/queue_plan.hpp"
 
 namespace mailroom {

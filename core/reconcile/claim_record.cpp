@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

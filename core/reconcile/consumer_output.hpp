@@ -1,17 +1,35 @@
-// Reads back what consumers have written, for mailroom reconcile --against.
+// Reads back the lines that consumers have written, in CSV or JSON, for mailroom reconcile --against.
 #pragma once
 
 #include <iosfwd>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accounts/token_lookup.hpp"
 #include "base/id_range.hpp"
 #include "crypto/key_ring.hpp"
-#include "reconcile/output_line.hpp"
 
 namespace mailroom {
+
+/// A token as a consumer's line has it. Nothing is verified yet.
+struct WrittenToken {
+  std::string token;
+  std::string code;
+
+  bool operator==(const WrittenToken&) const = default;
+};
+
+/// A line that `mailroom collect` wrote.
+struct OutputLine {
+  std::optional<std::string> queue{};  ///< JSON names it
+  std::vector<WrittenToken> tokens{};
+};
+
+/// Reads a line of either format, without its newline; nullopt if it is none, or torn.
+std::optional<OutputLine> parse_output_line(std::string_view line);
 
 /// A line of a consumer's output that cannot be right.
 struct OutputDefect {

@@ -1,14 +1,49 @@
-// Adds up how many tokens of a queue have each outcome, and lists those at fault.
+// Adds up how many tokens of a queue have each outcome, counts those that exist, and lists those at fault.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "reconcile/judgement.hpp"
 #include "reconcile/reconciliation.hpp"
-#include "reconcile/token_counter.hpp"
 
 namespace mailroom {
+
+/// Counts the existing tokens of stretches in the database, many stretches with one statement.
+class TokenCounter {
+ public:
+  struct Scope {
+    std::int64_t since = 0;  ///< of the creation of tokens, in seconds
+    std::int64_t until = 0;  ///< exclusive
+  };
+  /// A range of ids in a situation of `situations`.
+  struct Run {
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+    std::size_t situation = 0;
+  };
+  using OnCount = std::function<void(std::size_t situation, const TokenFact& fact, std::int64_t tokens)>;
+  using OnToken = std::function<void(std::size_t situation, const TokenFact& fact, std::int64_t id)>;
+
+  TokenCounter(pqxx::transaction_base& transaction, const ClaimRecord& record, Scope scope)
+      : transaction_(transaction), record_(record), scope_(scope) {}
+
+  /// Counts the tokens of `runs`, which are in the order of ids: those that are alike together.
+  void count(const std::vector<Situation>& situations, const std::vector<Run>& runs, const OnCount& on_count);
+  /// Calls `on_token` with each token of `runs`, in order.
+  void list(const std::vector<Situation>& situations, const std::vector<Run>& runs, const OnToken& on_token);
+
+ private:
+  std::string facts_sql() const;
+  std::string rows_sql(bool has_blocks) const;
+
+  pqxx::transaction_base& transaction_;
+  const ClaimRecord& record_;
+  Scope scope_;
+};
 
 /// Counts the tokens of a queue by outcome, stretch by stretch in the order of ids.
 class QueueLedger {

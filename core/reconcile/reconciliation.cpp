@@ -12,7 +12,6 @@
 #include "reconcile/recorded_ranges.hpp"
 #include "reconcile/stretches.hpp"
 #include "status/queue_sessions.hpp"
-#include "status/session_text.hpp"
 
 namespace mailroom {
 namespace {

@@ -5,8 +5,7 @@
 #include <fmt/format.h>
 #include <limits>
 
-#include "db/array_text.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

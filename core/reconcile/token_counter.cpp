@@ -1,10 +1,9 @@
 // Packs many runs into arrays for one statement. Short runs share a row, with a byte for each id.
 
-#include "reconcile/token_counter.hpp"
-
 #include <fmt/format.h>
 
-#include "db/array_text.hpp"
+#include "db/values.hpp"
+#include "reconcile/queue_ledger.hpp"
 
 namespace mailroom {
 namespace {

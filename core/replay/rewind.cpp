@@ -7,9 +7,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/moment.hpp"
-#include "db/array_text.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
-#include "db/array_text.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

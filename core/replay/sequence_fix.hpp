@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "db/connection.hpp"
-#include "queue/sequences.hpp"
+#include "queue/preconditions.hpp"
 #include "replay/rewind.hpp"
 
 namespace mailroom {

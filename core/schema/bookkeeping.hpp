@@ -1,11 +1,30 @@
 // Which version a schema has, how it came to it, and whether this binary can work on it.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "base/clock.hpp"
 #include "db/connection.hpp"
 #include "schema/migration_plan.hpp"
 
 namespace mailroom {
+
+/// A row of mailroom_schema_history.
+struct SchemaChange {
+  Moment at{};
+  std::int64_t version = 0;
+  std::string name{};
+  std::string direction{};  ///< up, down, adopt, baseline or force
+  Milliseconds duration{};
+  std::string actor{};
+  std::string db_user{};
+  std::string reason{};
+};
+
+/// Reads mailroom_schema_history, oldest first. Empty if another tool created the schema.
+std::vector<SchemaChange> read_schema_history(pqxx::transaction_base& transaction);
 
 /// Checks only the schema in which mailroom would create the table; other schemas of the search_path may
 /// belong to other applications.

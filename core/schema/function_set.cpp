@@ -8,7 +8,7 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "crypto/sha256.hpp"
+#include "crypto/digest.hpp"
 #include "schema/statements.hpp"
 
 namespace mailroom {

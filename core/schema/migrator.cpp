@@ -6,9 +6,7 @@
 #include <fmt/format.h>
 #include <thread>
 
-#include "base/duration.hpp"
-#include "schema/migration_lock.hpp"
-#include "schema/migration_run.hpp"
+#include "base/clock.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,6 +1,9 @@
-// Migrates a schema step by step while applications use it.
+// Migrates a schema step by step while applications use it: the lock that lets one migrator at a time do so,
+// the statements of one migration, and the steps.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -9,8 +12,54 @@
 #include "db/connection.hpp"
 #include "schema/bookkeeping.hpp"
 #include "schema/migration_plan.hpp"
+#include "schema/statements.hpp"
 
 namespace mailroom {
+
+/// The key of golang-migrate 4's advisory lock: CRC-32 (IEEE) of schema, table and database name with a NUL
+/// between them, times 1486364155, modulo 2^32.
+std::int64_t golang_migrate_key(const std::string& database, const std::string& schema,
+                                const std::string& table);
+
+/// Takes the advisory locks that allow only one migrator on this schema, until the session ends: both keys
+/// that golang-migrate may use, since its command line takes the database name from the URL's path, with the
+/// slash. Waits up to `wait` for another migrator. Retries instead of queueing, because a waiting session
+/// would block CREATE INDEX CONCURRENTLY. Throws Error(locked) with the pid of the holder. Calls `tell`,
+/// which may be empty, once with the holder after a second.
+void take_migration_lock(Connection& connection, Milliseconds wait,
+                         const std::function<void(const std::string& text)>& tell = {});
+
+/// Runs one step statement by statement, so that an error can name the statement and its line.
+class MigrationRun {
+ public:
+  MigrationRun(Connection& connection, const MigrationStep& step);
+
+  const MigrationStep& step() const { return step_; }
+
+  /// True for a single CONCURRENTLY statement, which cannot run in a transaction.
+  bool runs_alone() const { return is_concurrent(statements_); }
+
+  /// Runs the step within the caller's transaction; removes CONCURRENTLY from a CONCURRENTLY statement.
+  void run(pqxx::transaction_base& transaction);
+  /// Runs the step outside a transaction. First drops an invalid index of an earlier attempt.
+  void run_alone();
+
+  /// The error to report for a failure of run(), run_alone() or the following commit.
+  Error explained(const DatabaseError& error) const;
+
+ private:
+  void drop_invalid_index();
+  std::string hint_for(const DatabaseError& error) const;
+
+  Connection& connection_;
+  const MigrationStep& step_;
+  std::vector<Statement> statements_;
+  const Statement* current_ = nullptr;
+};
+
+/// The session with the oldest transaction that holds locks on tables of the schema and has been open for at
+/// least `at_least`: `pid 12 (psql), whose transaction has been open for 3m`; empty if there is none.
+std::string oldest_holder(Connection& connection, Milliseconds at_least);
 
 class MigrationRun;
 

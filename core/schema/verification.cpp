@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "db/qualified_name.hpp"
-#include "db/time_sql.hpp"
+#include "db/search_path.hpp"
+#include "db/values.hpp"
 #include "schema/schema_places.hpp"
 
 namespace mailroom {

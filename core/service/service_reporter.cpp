@@ -4,15 +4,25 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <systemd/sd-daemon.h>
 #include <unistd.h>
 #include <utility>
 
-#include "base/blocked_signals.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
+#include "base/threads.hpp"
 #include "status/queue_status.hpp"
+
+#ifdef MAILROOM_SYSTEMD
+#endif
 
 namespace mailroom {
 namespace {
@@ -24,6 +34,13 @@ std::optional<Milliseconds> age_of(std::span<const CreatedTokens> created) {
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto age = std::chrono::system_clock::now().time_since_epoch() - std::chrono::seconds(oldest->second);
   return std::max(std::chrono::duration_cast<Milliseconds>(age), Milliseconds(0));
+}
+
+/// A delivery that takes longer is worth a word.
+constexpr Milliseconds slow{3000};
+
+std::string in_seconds(Milliseconds duration) {
+  return format_duration(std::chrono::floor<std::chrono::seconds>(duration));
 }
 
 }  // namespace
@@ -165,6 +182,75 @@ void ServiceReporter::renew_status(TimePoint now) {
   if (status == shown_) return;
   manager_.show(status);
   shown_ = std::move(status);
+}
+
+ServiceManager::ServiceManager(Log& log) : log_(log) {
+  const char* socket = std::getenv("NOTIFY_SOCKET");
+  if (socket == nullptr || *socket == '\0') return;
+#ifdef MAILROOM_SYSTEMD
+  is_present_ = true;
+  std::uint64_t patience_us = 0;
+  if (sd_watchdog_enabled(0, &patience_us) > 0)
+    patience_ = std::chrono::floor<Milliseconds>(std::chrono::microseconds(patience_us));
+#else
+  log_.warn("the service manager waits for notifications, which this mailroom is built without",
+            {{"fix", "Type=exec in the unit, or a build with MAILROOM_SYSTEMD"}});
+#endif
+}
+
+void ServiceManager::reloading() const {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  // With Type=notify-reload systemd tells by the time whether this answers its request.
+  const auto microseconds = static_cast<std::int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1'000;
+  notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", microseconds));
+}
+
+void ServiceManager::notify(const std::string& state) const {
+  if (!is_present_) return;
+#ifdef MAILROOM_SYSTEMD
+  const int sent = sd_notify(0, state.c_str());
+  if (sent < 0) log_.warn("cannot notify the service manager", {{"reason", std::strerror(-sent)}});
+#else
+  static_cast<void>(state);
+#endif
+}
+
+void ServiceStatus::finished(int emitted, std::optional<Milliseconds> age) {
+  delivering_since_.reset();
+  emitted_ += emitted;
+  if (age) oldest_ = std::max(oldest_.value_or(Milliseconds(0)), *age);
+}
+
+bool ServiceStatus::is_behind() const {
+  return std::any_of(claims_.begin(), claims_.end(), [](const auto& claim) { return claim.second.took; });
+}
+
+std::int64_t ServiceStatus::waiting() const {
+  if (is_behind() && counted_) return *counted_;
+  std::int64_t pending = 0;
+  for (const auto& [queue, claim] : claims_)
+    pending += claim.pending;
+  return pending;
+}
+
+std::string ServiceStatus::renew(TimePoint now) {
+  const double seconds = std::max(std::chrono::duration<double>(now - renewed_).count(), 0.001);
+  const auto since = emitted_ - emitted_before_;
+  std::string text = is_connected_ ? fmt::format("{:.1f} tokens/s", static_cast<double>(since) / seconds)
+                                   : std::string("waiting for the database");
+  if (is_connected_ && since > 0 && oldest_)
+    text += fmt::format(", emitted up to {} after their creation", in_seconds(*oldest_));
+  if (is_connected_) text += fmt::format(", {} pending", with_thousands(waiting()));
+  if (delivering_since_ && now - *delivering_since_ >= slow) {
+    text += fmt::format(", the other side takes nothing for {}",
+                        in_seconds(std::chrono::duration_cast<Milliseconds>(now - *delivering_since_)));
+  }
+  text += fmt::format("; {} emitted", with_thousands(emitted_));
+  emitted_before_ = emitted_;
+  oldest_.reset();
+  renewed_ = now;
+  return text;
 }
 
 }  // namespace mailroom

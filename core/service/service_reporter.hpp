@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -10,14 +11,77 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "consumer/consumer_observer.hpp"
-#include "db/database_target.hpp"
+#include "db/conninfo.hpp"
 #include "process/stop_signal.hpp"
 #include "process/stop_watcher.hpp"
-#include "service/service_manager.hpp"
-#include "service/service_status.hpp"
 
 namespace mailroom {
+
+/// What the status line of a service says. Pure.
+class ServiceStatus {
+ public:
+  explicit ServiceStatus(TimePoint now) : renewed_(now) {}
+
+  void connected() { is_connected_ = true; }
+  void disconnected() { is_connected_ = false; }
+  /// The sink delivers a batch from `now` on, until finished().
+  void delivers(TimePoint now) { delivering_since_ = now; }
+  /// `age`: of the oldest token of the batch, if any.
+  void finished(int emitted, std::optional<Milliseconds> age);
+  /// A claim has taken a batch of a queue or none, and has seen so many due tokens that it did not take.
+  void claimed(const std::string& queue, bool took, int pending) { claims_[queue] = {took, pending}; }
+  /// True if more tokens may wait than the last claims have seen.
+  bool is_behind() const;
+  /// So many tokens wait in all queues; nullopt if that is not known.
+  void counted(std::optional<std::int64_t> waiting) { counted_ = waiting; }
+
+  /// The line, with the rate since the last call.
+  std::string renew(TimePoint now);
+
+ private:
+  std::int64_t waiting() const;
+
+  bool is_connected_ = false;
+  std::optional<TimePoint> delivering_since_;
+  struct LastClaim {
+    bool took = false;
+    int pending = 0;
+  };
+  std::map<std::string, LastClaim> claims_;  ///< by queue
+  std::optional<std::int64_t> counted_;
+  std::int64_t emitted_ = 0;
+  std::int64_t emitted_before_ = 0;     ///< by the last call of renew()
+  std::optional<Milliseconds> oldest_;  ///< age of the oldest token emitted since then
+  TimePoint renewed_;
+};
+
+/// The service manager that started this process and waits for its notifications, such as systemd; see
+/// sd_notify(3). Without one every call does nothing. Any thread may call.
+class ServiceManager {
+ public:
+  /// Warns if a service manager waits and this build cannot notify it. `log` must outlive this.
+  explicit ServiceManager(Log& log);
+
+  bool is_present() const { return is_present_; }
+  /// How long the service manager waits for alive() before it kills the process; nullopt: for ever.
+  std::optional<Milliseconds> patience() const { return patience_; }
+
+  void ready() const { notify("READY=1"); }
+  void reloading() const;
+  void stopping() const { notify("STOPPING=1\nSTATUS=stopping"); }
+  void alive() const { notify("WATCHDOG=1"); }
+  /// `status` is one line, for people.
+  void show(const std::string& status) const { notify("STATUS=" + status); }
+
+ private:
+  void notify(const std::string& state) const;
+
+  Log& log_;
+  bool is_present_ = false;
+  std::optional<Milliseconds> patience_;
+};
 
 /// Counts the tokens that wait; nullopt if that is not known. Waits a few seconds at most.
 using CountBacklog = std::function<std::optional<std::int64_t>()>;

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "base/duration.hpp"
 #include "base/text.hpp"
 #include "simulation/emission_watch.hpp"
 #include "simulation/schedule.hpp"

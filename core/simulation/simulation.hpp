@@ -10,8 +10,8 @@
 
 #include "db/connection.hpp"
 #include "process/stop_signal.hpp"
-#include "simulation/latency.hpp"
-#include "simulation/simulated_account.hpp"
+#include "simulation/emission_watch.hpp"
+#include "simulation/simulated_rows.hpp"
 
 namespace mailroom {
 

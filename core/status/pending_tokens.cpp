@@ -7,8 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "db/array_text.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "db/connection.hpp"
 #include "fate/outcome.hpp"
 

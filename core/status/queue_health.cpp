@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
-#include "db/qualified_name.hpp"
+#include "db/search_path.hpp"
 #include "status/fix_commands.hpp"
 
 namespace mailroom {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "status/queue_sessions.hpp"
 #include "status/queue_status.hpp"
-#include "status/session_text.hpp"
 
 namespace mailroom {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 
 namespace mailroom {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "base/rate.hpp"
 #include "db/connection.hpp"
 

@@ -9,6 +9,14 @@
 
 namespace mailroom {
 
+/// Formats an age for people, in its two largest units: `2d4h`, `4m12s`, `850ms`.
+std::string age_text(Milliseconds age);
+
+/// Identifies a session: `pid 4567 (psql, user alice)`.
+std::string session_text(const ServerSession& session);
+/// What a session does, as far as it is visible.
+std::string activity_text(const ServerSession& session);
+
 // All functions run within the caller's transaction.
 
 struct ConnectedCollectors {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/actor.hpp"
-#include "db/time_sql.hpp"
+#include "db/values.hpp"
 #include "status/queue_sessions.hpp"
 
 namespace mailroom {
@@ -227,6 +227,20 @@ QueueStatus read_queue_status(Connection& connection, const std::string& queue) 
     return connection.transact(
         [&](pqxx::work& transaction) { return read_queue_status_within(transaction, queue); });
   });
+}
+
+bool names_queues(const Settings& settings) {
+  return setting_of(settings, "collect.queue").origin.kind != OriginKind::default_value;
+}
+
+std::vector<std::string> shown_queues(Connection& connection, const Settings& settings) {
+  if (names_queues(settings)) return settings.collect.queues;
+  std::vector<std::string> queues;
+  for (const auto& row : connection.run(R"(
+SELECT j.job_type FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type
+ORDER BY coalesce(q.priority, 0) DESC, j.job_type)"))
+    queues.emplace_back(row[0].c_str());
+  return queues.empty() ? settings.collect.queues : queues;
 }
 
 }  // namespace mailroom

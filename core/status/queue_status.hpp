@@ -7,15 +7,23 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "config/settings.hpp"
 #include "db/connection.hpp"
-#include "queue/sequences.hpp"
+#include "queue/preconditions.hpp"
 #include "status/delivery_status.hpp"
-#include "status/other_queue.hpp"
 #include "status/pending_tokens.hpp"
 #include "status/queue_rules.hpp"
 #include "status/trigger_status.hpp"
 
 namespace mailroom {
+
+/// True if collect.queue is set, by a flag or otherwise.
+bool names_queues(const Settings& settings);
+
+/// The queues that a command shows: those of collect.queue or, if it is not set, all of the database, by
+/// priority and name. Not empty: a database without a queue has the default of collect.queue, which is then
+/// unknown.
+std::vector<std::string> shown_queues(Connection& connection, const Settings& settings);
 
 /// A session of the server, as far as the current role may see it.
 struct ServerSession {

@@ -5,7 +5,7 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "db/qualified_name.hpp"
+#include "db/search_path.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/schema_objects.hpp"
 #include "status/fix_commands.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "status/queue_health.hpp"
-#include "status/session_text.hpp"
+#include "status/queue_sessions.hpp"
 
 namespace mailroom {
 namespace {

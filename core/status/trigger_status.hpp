@@ -1,12 +1,24 @@
-// Which of mailroom's triggers do not fire, and where a setting keeps all of them from firing.
+// What keeps an application's tokens from the queue: triggers that do not fire, and inserts into another
+// schema.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "db/connection.hpp"
 
 namespace mailroom {
+
+/// Mailroom's tables in another schema of the database, where tokens wait and no collector is connected.
+struct OtherQueue {
+  std::string schema;
+  std::int64_t waiting = 0;  ///< at most 1,000
+};
+
+/// The first such schema that this role may read.
+std::optional<OtherQueue> find_other_queue(pqxx::transaction_base& transaction);
 
 /// A trigger of the schema that fires in no session of an application.
 struct SilentTrigger {

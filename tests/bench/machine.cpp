@@ -12,7 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::bench {

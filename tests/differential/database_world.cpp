@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "db/array_text.hpp"
+#include "db/values.hpp"
 #include "schema/bookkeeping.hpp"
 #include "support/subprocess.hpp"
 

@@ -1,6 +1,6 @@
 // A duration that is read is written so that it is read again as the same.
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace mailroom;

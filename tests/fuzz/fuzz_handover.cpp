@@ -2,7 +2,7 @@
 // a program.
 
 #include "carriers/exec/answer.hpp"
-#include "carriers/exec/command_words.hpp"
+#include "carriers/exec/carrier.hpp"
 #include "carriers/http/answer.hpp"
 #include "fuzz/fuzz.hpp"
 

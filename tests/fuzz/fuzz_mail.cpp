@@ -4,7 +4,7 @@
 #include "base/printable.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/gmime_reader.hpp"
-#include "mail/extra_header.hpp"
+#include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
 #include "support/parsed_message.hpp"
 

@@ -1,6 +1,6 @@
 // A moment that is read is one that can be written; every number of seconds has a text.
 
-#include "base/moment.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "fuzz/fuzz.hpp"
 

@@ -2,7 +2,7 @@
 // invents no token.
 
 #include "fuzz/hostile_batch.hpp"
-#include "reconcile/output_line.hpp"
+#include "reconcile/consumer_output.hpp"
 
 using namespace mailroom;
 using fuzz::require;

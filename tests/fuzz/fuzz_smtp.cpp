@@ -5,10 +5,10 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "carriers/smtp/answer.hpp"
 #include "carriers/smtp/dialogue.hpp"
-#include "carriers/smtp/judgement.hpp"
-#include "carriers/smtp/relay_url.hpp"
-#include "carriers/smtp/relay_wish.hpp"
+#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/relay_fault.hpp"
 #include "delivery/reply_text.hpp"
 #include "fuzz/fuzz.hpp"
 

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "crypto/base64url.hpp"
+#include "crypto/base64.hpp"
 #include "crypto/key_ring.hpp"
 #include "fuzz/fuzz.hpp"
 

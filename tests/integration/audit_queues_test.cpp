@@ -2,7 +2,7 @@
 // take it.
 
 #include "accounts/suspension.hpp"
-#include "cmd/audit/audit_status.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "replay/rewind.hpp"
 #include "simulation/emission_watch.hpp"
 #include "support/history_play.hpp"

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "cmd/audit/audit_json.hpp"
-#include "cmd/audit/audit_text.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "schema/migration_plan.hpp"
 #include "support/history_play.hpp"
 #include "support/subprocess.hpp"

@@ -1,6 +1,6 @@
 // The outcomes of mails in the histories of `audit` and the events of `tail`.
 
-#include "cmd/audit/audit_status.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 #include "support/delivery_rig.hpp"
 #include "support/history_play.hpp"

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
-#include "cmd/syntax/example.hpp"
+#include "cmd/syntax/command_syntax.hpp"
 #include "crypto/token.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"

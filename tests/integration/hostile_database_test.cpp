@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
-#include "schema/row_security.hpp"
+#include "schema/schema_objects.hpp"
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
 #include "support/test_queue.hpp"

@@ -1,10 +1,9 @@
 // What migrations delete, as they declare it and in fact.
 
-#include "schema/losses.hpp"
-
 #include <map>
 #include <set>
 
+#include "schema/migration_plan.hpp"
 #include "schema/migrator.hpp"
 #include "support/catch.hpp"
 #include "support/several_queues.hpp"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
-#include "schema/migration_lock.hpp"
+#include "schema/migrator.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"

@@ -4,7 +4,6 @@
 
 #include <thread>
 
-#include "schema/migration_lock.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_database.hpp"

@@ -5,7 +5,7 @@
 
 #include "accounts/suspension.hpp"
 #include "accounts/token_lookup.hpp"
-#include "cmd/audit/audit_status.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "replay/sequence_fix.hpp"
 #include "support/history_play.hpp"
 #include "support/rewind_rig.hpp"

@@ -1,12 +1,11 @@
 // Any of mailroom's sequences is behind its table, as after a switch-over to a logical replica: claims
 // refuse, status and doctor notice, one command repairs all, and each token is emitted once.
 
-#include "queue/sequences.hpp"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "queue/preconditions.hpp"
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
 #include "support/several_queues.hpp"

@@ -1,7 +1,7 @@
 // What status reads of several queues: their definitions, which collectors serve them, and what holds them.
 
 #include "status/queue_health.hpp"
-#include "status/shown_queues.hpp"
+#include "status/queue_status.hpp"
 #include "support/catch.hpp"
 #include "support/several_queues.hpp"
 #include "support/subprocess.hpp"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "schema/migration_lock.hpp"
+#include "schema/migrator.hpp"
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
 

@@ -1,7 +1,7 @@
 // Authentication: never without TLS, never silently left out, and never in a reply.
 
 #include "base/error.hpp"
-#include "carriers/smtp/hello_name.hpp"
+#include "carriers/smtp/configured_relays.hpp"
 #include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/test_certificate.hpp"

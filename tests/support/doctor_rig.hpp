@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "doctor/doctor.hpp"
+#include "doctor/subject.hpp"
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "audit/history.hpp"
-#include "cmd/audit/audit_text.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 

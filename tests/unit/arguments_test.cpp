@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "config/key_table.hpp"
 #include "crypto/token.hpp"
 #include "support/catch.hpp"

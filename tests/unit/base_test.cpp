@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/text.hpp"

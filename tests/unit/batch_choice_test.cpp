@@ -1,12 +1,11 @@
 // The estimate of how fast tokens arrive, and the limit and timeout that follow from it.
 
-#include "consumer/batch_choice.hpp"
-
 #include <cmath>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "consumer/batcher.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::batch_choice_test {

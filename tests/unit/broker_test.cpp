@@ -1,7 +1,8 @@
 // What URLs and answers of brokers mean.
+#include "carriers/broker.hpp"
+
 #include "base/error.hpp"
 #include "carriers/amqp/answer.hpp"
-#include "carriers/broker_url.hpp"
 #include "carriers/nats/answer.hpp"
 #include "support/catch.hpp"
 

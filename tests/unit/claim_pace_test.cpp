@@ -1,5 +1,4 @@
-#include "delivery/claim_pace.hpp"
-
+#include "delivery/delivery_sink.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::claim_pace_test {

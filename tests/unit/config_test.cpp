@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <vector>
 
-#include "base/duration.hpp"
+#include "base/clock.hpp"
 #include "config/key_table.hpp"
 #include "support/build_paths.hpp"
 #include "support/refused_settings.hpp"

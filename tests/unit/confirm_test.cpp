@@ -1,5 +1,4 @@
-#include "cmd/terminal/confirm.hpp"
-
+#include "cmd/terminal/context.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::confirm_test {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "crypto/base64url.hpp"
+#include "crypto/base64.hpp"
 #include "crypto/hmac.hpp"
 #include "crypto/key.hpp"
 #include "crypto/key_ring.hpp"

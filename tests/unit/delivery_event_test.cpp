@@ -2,8 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cmd/audit/audit_json.hpp"
-#include "cmd/audit/audit_text.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 #include "cmd/tail/tail_report.hpp"
 #include "fate/outcome.hpp"

@@ -2,7 +2,6 @@
 
 #include "schema/drift.hpp"
 
-#include "base/line_diff.hpp"
 #include "base/text.hpp"
 #include "schema/bookkeeping.hpp"
 #include "support/catch.hpp"

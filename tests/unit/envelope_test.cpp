@@ -1,9 +1,8 @@
-#include "carriers/smtp/envelope.hpp"
-
 #include <random>
 #include <string>
 #include <vector>
 
+#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::envelope_test {

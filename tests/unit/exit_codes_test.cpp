@@ -1,4 +1,3 @@
-#include "base/exit_codes.hpp"
 
 #include <algorithm>
 #include <sstream>

@@ -3,7 +3,7 @@
 #include "status/fix_commands.hpp"
 
 #include "base/text.hpp"
-#include "db/qualified_name.hpp"
+#include "db/search_path.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::fix_commands_test {

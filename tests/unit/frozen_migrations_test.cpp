@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <map>
 
-#include "crypto/sha256.hpp"
+#include "crypto/digest.hpp"
 #include "schema/migration_plan.hpp"
 #include "support/catch.hpp"
 

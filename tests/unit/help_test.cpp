@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "base/text.hpp"
-#include "cmd/commands.hpp"
+#include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
-#include "cmd/syntax/example.hpp"
+#include "cmd/syntax/command_syntax.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"

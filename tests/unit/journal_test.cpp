@@ -1,9 +1,8 @@
-#include "base/journal.hpp"
-
 #include <cstdlib>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/log.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::journal_test {

@@ -1,8 +1,7 @@
-#include "carriers/smtp/judgement.hpp"
-
 #include <random>
 #include <vector>
 
+#include "carriers/smtp/answer.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::judgement_test {

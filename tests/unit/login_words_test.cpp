@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "carriers/smtp/access_token.hpp"
-#include "carriers/smtp/hello_name.hpp"
+#include "carriers/smtp/configured_relays.hpp"
 #include "carriers/smtp/login.hpp"
 #include "support/catch.hpp"
 

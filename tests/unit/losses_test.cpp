@@ -1,6 +1,5 @@
-#include "schema/losses.hpp"
-
-#include "schema/migration_lock.hpp"
+#include "schema/migration_plan.hpp"
+#include "schema/migrator.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::losses_test {

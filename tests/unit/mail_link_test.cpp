@@ -1,4 +1,4 @@
-#include "mail/extra_header.hpp"
+#include "mail/configured_mail.hpp"
 #include "mail/link_template.hpp"
 #include "support/catch.hpp"
 

@@ -1,7 +1,5 @@
 #include "base/error.hpp"
-#include "mail/header_text.hpp"
 #include "mail/message.hpp"
-#include "mail/quoted_printable.hpp"
 #include "support/catch.hpp"
 #include "support/parsed_message.hpp"
 #include "support/random_mail.hpp"

@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "mail/header_text.hpp"
 #include "mail/message.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"

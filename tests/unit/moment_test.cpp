@@ -1,7 +1,6 @@
-#include "base/moment.hpp"
-
 #include <limits>
 
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "support/catch.hpp"

@@ -1,7 +1,6 @@
 // Lines of consumers, as reconcile reads them.
 
-#include "reconcile/output_line.hpp"
-
+#include "reconcile/consumer_output.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::output_line_test {

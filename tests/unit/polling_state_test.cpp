@@ -1,7 +1,6 @@
-#include "consumer/polling_state.hpp"
-
 #include <vector>
 
+#include "consumer/waker.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::polling_state_test {

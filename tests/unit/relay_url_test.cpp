@@ -1,11 +1,10 @@
-#include "carriers/smtp/relay_url.hpp"
-
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/password_file.hpp"
+#include "base/secret_file.hpp"
+#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -1,5 +1,4 @@
-#include "carriers/smtp/relay_wish.hpp"
-
+#include "carriers/smtp/relay_fault.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::relay_wish_test {

@@ -3,9 +3,9 @@
 #include <random>
 #include <set>
 
-#include "simulation/latency.hpp"
+#include "simulation/emission_watch.hpp"
 #include "simulation/schedule.hpp"
-#include "simulation/simulated_account.hpp"
+#include "simulation/simulated_rows.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::simulation_test {

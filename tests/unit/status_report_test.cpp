@@ -1,11 +1,11 @@
 // The output of status: the screen, the line, the trends.
 
+#include "cmd/status/status_report.hpp"
+
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/sparkline.hpp"
 #include "base/text.hpp"
-#include "cmd/status/status_overview.hpp"
 #include "cmd/status/status_watch.hpp"
 #include "support/catch.hpp"
 #include "support/text_lines.hpp"

@@ -1,7 +1,7 @@
 // The status of a delivery, derived from its record, and the sentence that tells it.
 
 #include "audit/history.hpp"
-#include "cmd/audit/audit_status.hpp"
+#include "cmd/audit/audit_report.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::token_delivery_test {

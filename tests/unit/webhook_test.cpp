@@ -2,8 +2,7 @@
 
 #include "base/error.hpp"
 #include "carriers/http/answer.hpp"
-#include "carriers/http/endpoint.hpp"
-#include "carriers/http/webhook_signature.hpp"
+#include "carriers/http/post.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "carriers/amqp/check.hpp"
 #include "carriers/amqp/publisher.hpp"
 
 namespace mailroom {

@@ -5,9 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "carriers/amqp/connection.hpp"
 #include "carriers/carriers.hpp"
+#include "config/settings.hpp"
 
 namespace mailroom {
+
+/// Looks for the exchange, or for the queues that the default exchange leads to; compares nothing.
+std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Settings& settings,
+                                          const std::string& vhost);
 
 /// Publishes lines to an exchange of RabbitMQ, which confirms each. Connects; throws Error(configuration) if
 /// that shows that a setting is wrong here or there, and not if no server can be reached.

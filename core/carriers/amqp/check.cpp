@@ -1,7 +1,5 @@
 // The checks of doctor for RabbitMQ, with definitions to import as the fix for a queue that is missing.
 
-#include "carriers/amqp/check.hpp"
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

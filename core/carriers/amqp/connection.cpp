@@ -11,7 +11,7 @@
 #include <sys/time.h>
 
 #include "base/error.hpp"
-#include "base/password_file.hpp"
+#include "base/secret_file.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,13 +1,25 @@
 // The way into RabbitMQ: servers, TLS and login, and questions about exchanges and queues.
 #pragma once
 
+// librabbitmq, whose headers have a directory of their own since 0.12; the old names then only warn.
+
+#if __has_include(<rabbitmq-c/amqp.h>)
+#include <rabbitmq-c/amqp.h>
+#include <rabbitmq-c/framing.h>
+#include <rabbitmq-c/ssl_socket.h>
+#include <rabbitmq-c/tcp_socket.h>
+#else
+#include <amqp.h>
+#include <amqp_framing.h>
+#include <amqp_ssl_socket.h>
+#include <amqp_tcp_socket.h>
+#endif
+
 #include <memory>
 #include <string>
 
 #include "base/clock.hpp"
-#include "carriers/amqp/rabbitmq_c.hpp"
-#include "carriers/broker_fault.hpp"
-#include "carriers/broker_url.hpp"
+#include "carriers/broker.hpp"
 #include "config/settings.hpp"
 
 namespace mailroom {

@@ -10,9 +10,9 @@
 #include <unistd.h>
 #include <utility>
 
-#include "base/blocked_signals.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/threads.hpp"
 #include "carriers/amqp/answer.hpp"
 #include "carriers/cloud_event.hpp"
 

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/event_fd.hpp"
+#include "base/threads.hpp"
 #include "carriers/amqp/connection.hpp"
 #include "delivery/carrier.hpp"
 

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
-#include "base/duration.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 

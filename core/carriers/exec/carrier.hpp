@@ -5,15 +5,22 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/event_fd.hpp"
+#include "base/threads.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/exec/answer.hpp"
 #include "carriers/exec/child.hpp"
 
 namespace mailroom {
+
+/// The words of a command, separated by blanks. Quotes and backslashes work as in a shell, and nothing else
+/// does: no variables, no patterns, no redirections. Nullopt if a quote is not closed, or nothing follows a
+/// backslash.
+std::optional<std::vector<std::string>> command_words(std::string_view command);
 
 /// Starts a program, writes lines to its stdin, and reads its answers; docs/exec.md is the protocol. A
 /// program that ends, closes its answers or does not answer is started again. A line that it has read is

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/blocked_signals.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "base/threads.hpp"
 
 namespace mailroom {
 namespace {

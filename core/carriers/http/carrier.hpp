@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/event_fd.hpp"
+#include "base/threads.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/http/post.hpp"
 

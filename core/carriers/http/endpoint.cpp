@@ -1,7 +1,5 @@
 // Lets libcurl parse the URL, so that it is checked as it will be used.
 
-#include "carriers/http/endpoint.hpp"
-
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <fmt/format.h>
@@ -9,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "carriers/http/post.hpp"
 
 namespace mailroom {
 namespace {

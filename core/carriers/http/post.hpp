@@ -1,18 +1,54 @@
-// A webhook request, from its headers to the verdict on its line.
+// A webhook request, from its URL and headers to the verdict on its line.
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <curl/curl.h>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "carriers/http/answer.hpp"
-#include "carriers/http/endpoint.hpp"
-#include "carriers/http/webhook_signature.hpp"
+#include "config/settings.hpp"
+#include "crypto/hmac.hpp"
 #include "delivery/carrier.hpp"
 
 namespace mailroom {
+
+/// Where requests go, and how.
+struct HttpEndpoint {
+  std::string url;
+  std::string name;  ///< host:port
+  std::string ca_file;
+  std::string user_agent;
+  std::string event_source;  ///< of CloudEvents; empty for none
+  Milliseconds timeout{};
+};
+
+/// The endpoint of sink.to. Throws Error(configuration) for a URL that is malformed, has a user or a
+/// fragment, or is http:// to another host than this one.
+HttpEndpoint parse_http_endpoint(const Settings& settings);
+
+/// Signs requests by the conventions of Standard Webhooks, with one secret or with several while one is
+/// replaced.
+class WebhookSigner {
+ public:
+  /// Reads each file: `whsec_` and the base64 of 24 to 64 bytes. Throws Error(configuration).
+  WebhookSigner(const std::vector<std::string>& files, bool allow_readable);
+  /// Takes the secrets themselves. Throws Error(configuration) that names the place of a wrong one, but not
+  /// the secret.
+  explicit WebhookSigner(const std::vector<std::string>& secrets);
+
+  bool signs() const { return !secrets_.empty(); }
+  /// The header webhook-signature: `v1,BASE64` for each secret, separated by blanks.
+  std::string signature(std::string_view id, std::int64_t timestamp, std::string_view body);
+
+ private:
+  void add(std::string_view secret, const std::string& source);
+
+  std::vector<Hmac> secrets_;
+};
 
 /// One request at a time to an endpoint. Reads at most 64 KiB of the header and of the body of an answer.
 class HttpPost {

@@ -1,14 +1,30 @@
-// What JetStream's answers mean for a line, and which subjects a stream takes.
+// The subjects of lines, and what JetStream's answers mean for them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "carriers/nats/connection.hpp"
+#include "config/settings.hpp"
 #include "delivery/carrier.hpp"
 
 namespace mailroom {
+
+/// The subject of a line: `pattern`, with the queue as nats_subject_part().
+std::string nats_subject(const std::string& pattern, const std::string& queue, const std::string& action);
+
+/// Those of the subjects of a queue's lines that the stream takes.
+std::vector<std::string> subjects_taken(const NatsStream& stream, const std::string& pattern,
+                                        const std::string& queue);
+/// Those that it does not take.
+std::vector<std::string> subjects_refused(const NatsStream& stream, const std::string& pattern,
+                                          const std::string& queue);
+
+/// How to make the stream that the settings name.
+std::string nats_stream_hint(const Settings& settings);
 
 /// What a NATS server answered to a line, or what the library said in its place.
 struct NatsAnswer {

@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 #include "carriers/nats/answer.hpp"
 #include "carriers/nats/publisher.hpp"
-#include "carriers/nats/subjects.hpp"
 
 namespace mailroom {
 namespace {

@@ -2,12 +2,36 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "carriers/broker.hpp"
 #include "carriers/carriers.hpp"
+#include "carriers/nats/connection.hpp"
 
 namespace mailroom {
+
+/// The first line that a NATS server says to whoever connects: its version and more, in JSON. Empty if it
+/// says nothing within 2 s.
+std::string read_nats_greeting(const ServerAddress& server);
+
+/// What an HTTP server answers to GET `path`, without its header. Empty if there is no answer within 2 s.
+std::string read_monitor_page(const ServerAddress& server, const std::string& path);
+
+/// When a server writes to disk.
+struct NatsSync {
+  bool always = false;  ///< before they acknowledge
+  Milliseconds interval{};
+};
+
+/// What is wrong with a stream that exists; empty for nothing.
+std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Settings& settings);
+
+/// What an acknowledgement is worth, of `servers` servers, the first of this version, some of which have
+/// shown when they write.
+SinkFinding judge_nats_sync(const std::string& version, const std::vector<NatsSync>& syncs,
+                            std::size_t servers);
 
 /// Publishes lines to a JetStream stream, each with its message id. Connects; throws Error(configuration) if
 /// that shows that a setting is wrong here or there, and not if no server can be reached.

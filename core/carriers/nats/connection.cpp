@@ -8,11 +8,10 @@
 #include <mutex>
 #include <vector>
 
-#include "base/blocked_signals.hpp"
 #include "base/error.hpp"
-#include "base/password_file.hpp"
 #include "base/printable.hpp"
 #include "base/secret_file.hpp"
+#include "base/threads.hpp"
 
 namespace mailroom {
 

@@ -7,8 +7,7 @@
 #include <string_view>
 
 #include "base/clock.hpp"
-#include "carriers/broker_fault.hpp"
-#include "carriers/broker_url.hpp"
+#include "carriers/broker.hpp"
 #include "config/settings.hpp"
 
 namespace mailroom {

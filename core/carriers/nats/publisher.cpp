@@ -7,11 +7,11 @@
 #include <unistd.h>
 #include <utility>
 
-#include "base/blocked_signals.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/threads.hpp"
 #include "carriers/cloud_event.hpp"
-#include "carriers/nats/subjects.hpp"
+#include "carriers/nats/answer.hpp"
 
 namespace mailroom {
 namespace {

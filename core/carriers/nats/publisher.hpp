@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/event_fd.hpp"
+#include "base/threads.hpp"
 #include "carriers/nats/answer.hpp"
 #include "carriers/nats/connection.hpp"
 #include "delivery/carrier.hpp"

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "base/blocked_signals.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/threads.hpp"
 #include "carriers/smtp/configured_relays.hpp"
 
 namespace mailroom {

@@ -1,4 +1,4 @@
-// What carries mails to SMTP relays for mailroom send.
+// What carries mails to SMTP relays for mailroom send, and what to do about a relay that takes none.
 #pragma once
 
 #include <condition_variable>
@@ -11,12 +11,19 @@
 #include <thread>
 #include <vector>
 
-#include "base/event_fd.hpp"
+#include "base/threads.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/smtp/relay.hpp"
+#include "config/settings.hpp"
 #include "delivery/carrier.hpp"
 
 namespace mailroom {
+
+/// What is wrong, as a predicate of the relay: `cannot be reached`.
+std::string problem_of(const RelayCheck& check);
+
+/// What helps.
+std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const Settings& settings);
 
 /// Delivers mails over several connections, a thread each, so that a slow recipient delays no other mail.
 /// Each relay is an endpoint. A connection is kept for the next mail, which prefers one that is open.

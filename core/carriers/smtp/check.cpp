@@ -1,11 +1,11 @@
-// What doctor sees of relays: connects to each, logs in, and names the sender.
+// What doctor sees of relays: connects to each, logs in, names the sender, and says what to do.
 
 #include <fmt/format.h>
 #include <optional>
 
 #include "carriers/smtp/carrier.hpp"
 #include "carriers/smtp/configured_relays.hpp"
-#include "carriers/smtp/hint.hpp"
+#include "carriers/smtp/relay_fault.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
 
@@ -47,6 +47,92 @@ std::optional<Envelope> sample_of(const Settings& settings) {
                   .utf8_sender = utf8_sender};
 }
 
+bool has_token(const Settings& settings) {
+  return !settings.send.token_file.empty() || !settings.send.token_command.empty();
+}
+
+/// A restart is right for each kind of service: a reload of one with credentials reads the copy of its last
+/// start.
+std::string secret_hint(const RelayUrl& relay, const Settings& settings) {
+  if (!settings.send.token_command.empty())
+    return fmt::format(
+        "run the command of send.token_command as the senders' user: it must print an access token of {} "
+        "that the relay takes",
+        relay.user);
+  if (!settings.send.token_file.empty())
+    return fmt::format("write a valid access token of {} into {}: the next login reads it", relay.user,
+                       settings.send.token_file);
+  return fmt::format(
+      "write the password of {} into {}, and restart the senders: systemctl restart 'mailroom-send@*'",
+      relay.user, settings.send.password_file);
+}
+
+std::string login_hint(const RelayCheck& check, const RelayUrl& relay, const Settings& settings) {
+  switch (fault_of_login(check.code, check.reply)) {
+    case LoginFault::password:
+      break;
+    case LoginFault::unsure:
+      return fmt::format(
+          "let the provider allow {} to use SMTP AUTH, where passwords are switched off unless it does; or {}",
+          relay.user, secret_hint(relay, settings));
+    case LoginFault::app_password:
+      return fmt::format("the password of {} is for people: make one for programs at the provider, then {}",
+                         relay.user, secret_hint(relay, settings));
+    case LoginFault::sign_in:
+      return fmt::format(
+          "sign in as {} at the provider's web site, and confirm that this host may log in; the "
+          "password may be right",
+          relay.user);
+    case LoginFault::switched_off:
+      return fmt::format(
+          "the password is not the matter: let the provider allow {} to use SMTP AUTH{}", relay.user,
+          has_token(settings)
+              ? ""
+              : ", or set send.token_file or send.token_command to log in with an access token");
+    case LoginFault::mechanism:
+      return fmt::format("the relay wants another kind of login for {}: {}", relay.user,
+                         has_token(settings)
+                             ? "set send.password_file instead of a token"
+                             : "set send.token_file or send.token_command to log in with an access token");
+    case LoginFault::encryption:
+      return "use the relay's port for TLS from the first byte: smtps:// and usually 465; the password is not the matter";
+    case LoginFault::account:
+      return fmt::format("ask the provider what keeps {} from sending; the password is not the matter",
+                         relay.user);
+    case LoginFault::host:
+      return "let the provider allow the address of this host; the password is not the matter";
+    case LoginFault::crowded:
+      return "the password is not the matter: the senders use fewer connections by themselves; send.connections "
+             "sets how many one sender opens, and other programs may log in as this user too";
+    case LoginFault::later:
+      return "the password need not be the matter: the senders try it again by themselves; if it goes on, ask the "
+             "operator of the relay";
+  }
+  return secret_hint(relay, settings);
+}
+
+/// The relay answers, and does not take mail from this host or user.
+std::string refusal_hint(const RelayCheck& check, const RelayUrl& relay) {
+  switch (check.fault) {
+    case RelayFault::wants_login:
+      return relay.user.empty()
+                 ? fmt::format("name a user in send.relay, as smtp://user@{}, with send.password_file",
+                               relay.address())
+                 : "use the relay's port for authenticated mail, usually 587";
+    case RelayFault::wants_tls:
+      return "the relay wants TLS of every client: name it in send.relay as its certificate does, not as a loopback "
+             "address, or use smtps:// and its port for TLS, usually 465";
+    case RelayFault::busy:
+      return "the relay takes no mail now: the senders try it again by themselves; if it goes on, ask its operator";
+    case RelayFault::no_smtputf8:
+      return "set send.from, and send.reply_to if there is one, to an address in ASCII, or use a relay that offers SMTPUTF8";
+    case RelayFault::sender:
+      return "set send.from to an address that the relay lets this host or user send from, or ask its operator to allow it";
+    default:
+      return "ask the operator of the relay whether this host may send mail through it; send.hello_name sets the name in EHLO";
+  }
+}
+
 }  // namespace
 
 std::vector<SinkFinding> check_smtp(const Settings& settings) {
@@ -58,6 +144,76 @@ std::vector<SinkFinding> check_smtp(const Settings& settings) {
     findings.push_back(judge_relay(relay, check, settings));
   }
   return findings;
+}
+
+std::string problem_of(const RelayCheck& check) {
+  switch (check.fault) {
+    case RelayFault::none:
+      break;
+    case RelayFault::unreachable:
+      return "cannot be reached";
+    case RelayFault::silent:
+      return "takes the connection, and does not greet";
+    case RelayFault::no_smtp:
+      return "is no relay";
+    case RelayFault::no_starttls:
+    case RelayFault::tls:
+      return "cannot be used over TLS";
+    case RelayFault::certificate:
+      return "has a certificate that is not accepted";
+    case RelayFault::no_auth:
+    case RelayFault::no_mechanism:
+      return "does not let the user in";
+    case RelayFault::login:
+      return check.code < 500 ? "does not let the user in now" : "does not let the user in";
+    case RelayFault::wants_login:
+      return "wants a login";
+    case RelayFault::wants_tls:
+      return "wants TLS";
+    case RelayFault::busy:
+      return "takes no mail now";
+    case RelayFault::no_smtputf8:
+    case RelayFault::sender:
+      return "does not take the sender";
+    case RelayFault::refused:
+      return "takes no mail from this host";
+  }
+  return "works";
+}
+
+std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const Settings& settings) {
+  switch (check.fault) {
+    case RelayFault::none:
+      return {};
+    case RelayFault::unreachable:
+      return "start the relay, let the firewall pass its port, or name another relay in send.relay";
+    case RelayFault::silent:
+      return fmt::format(
+          "if the port speaks TLS from the first byte, as 465 does, write smtps:// in place of smtp:// before {} in "
+          "send.relay; otherwise ask the operator of the relay why it does not answer this host",
+          relay.address());
+    case RelayFault::no_smtp:
+      return "write the relay's port for mail into send.relay: 587 for smtp://, 465 for smtps://, or 25";
+    case RelayFault::no_starttls:
+      return "use smtps:// with the relay's port for TLS, usually 465; no password, and no mail over a network, goes without TLS";
+    case RelayFault::tls:
+      return relay.implicit_tls ? "smtps:// needs a port with TLS from the first byte, usually 465; "
+                                  "ports 25 and 587 need smtp://"
+                                : "the relay must support TLS 1.2 or newer";
+    case RelayFault::certificate:
+      return "renew the relay's certificate, name the relay in send.relay as its certificate does, or set "
+             "send.ca_file to the certificate of its authority";
+    case RelayFault::no_auth:
+      return "use the relay's port for authenticated mail, usually 587, or remove the user from send.relay";
+    case RelayFault::no_mechanism:
+      if (has_token(settings)) return secret_hint(relay, settings);
+      return "a relay that takes no password needs an access token: set send.token_file or send.token_command; one "
+             "that takes passwords does so at its port for authenticated mail, usually 587";
+    case RelayFault::login:
+      return login_hint(check, relay, settings);
+    default:
+      return refusal_hint(check, relay);
+  }
 }
 
 }  // namespace mailroom

@@ -3,10 +3,21 @@
 #include "carriers/smtp/configured_relays.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
+#include <array>
+#include <cctype>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <memory>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/password_file.hpp"
-#include "carriers/smtp/hello_name.hpp"
+#include "base/printable.hpp"
+#include "base/secret_file.hpp"
+#include "config/server_url.hpp"
 
 namespace mailroom {
 namespace {
@@ -37,6 +48,53 @@ void require_one_login(const Settings& settings) {
   }
 }
 
+bool is_full_name(const std::string& name) {
+  return name.find('.') != std::string::npos && is_host_name(name) && !name.starts_with("localhost.");
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+std::string canonical_name_of(const std::string& name) {
+  addrinfo hints{};
+  hints.ai_flags = AI_CANONNAME;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(name.c_str(), nullptr, &hints, &found) != 0) return {};
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+  return found->ai_canonname == nullptr ? "" : found->ai_canonname;
+}
+
+std::string address_text(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* const where = address;
+  if (address->sa_family == AF_INET)
+    inet_ntop(AF_INET, &static_cast<const sockaddr_in*>(where)->sin_addr, text.data(), text.size());
+  if (address->sa_family == AF_INET6) {
+    const auto& ipv6 = static_cast<const sockaddr_in6*>(where)->sin6_addr;
+    if (IN6_IS_ADDR_LINKLOCAL(&ipv6) == 0) inet_ntop(AF_INET6, &ipv6, text.data(), text.size());
+  }
+  return text.data();
+}
+
+/// IPv4 addresses first.
+std::vector<std::string> own_addresses() {
+  ifaddrs* found = nullptr;
+  if (getifaddrs(&found) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(found, freeifaddrs);
+  std::vector<std::string> addresses;
+  for (const auto* each = found; each != nullptr; each = each->ifa_next) {
+    const bool is_up = (each->ifa_flags & IFF_UP) != 0 && (each->ifa_flags & IFF_LOOPBACK) == 0;
+    const auto text = is_up && each->ifa_addr != nullptr ? address_text(each->ifa_addr) : std::string();
+    if (!text.empty()) addresses.push_back(text);
+  }
+  std::stable_partition(addresses.begin(), addresses.end(),
+                        [](const auto& text) { return text.find(':') == std::string::npos; });
+  return addresses;
+}
+
 }  // namespace
 
 ConfiguredRelays read_relays(const Settings& settings) {
@@ -61,6 +119,41 @@ ConfiguredRelays read_relays(const Settings& settings) {
   for (const auto& relay : configured.relays)
     check_relay(relay, options);
   return configured;
+}
+
+bool is_hello_name(std::string_view name) {
+  if (name.starts_with('[') && name.ends_with(']')) {
+    const std::string literal(name.substr(1, name.size() - 2));
+    constexpr std::string_view ipv6_tag = "IPv6:";
+    std::array<unsigned char, sizeof(in6_addr)> address{};
+    if (literal.starts_with(ipv6_tag))
+      return inet_pton(AF_INET6, literal.c_str() + ipv6_tag.size(), address.data()) == 1;
+    return inet_pton(AF_INET, literal.c_str(), address.data()) == 1;
+  }
+  return is_host_name(name);
+}
+
+void check_hello_name(const std::string& name) {
+  if (is_hello_name(name)) return;
+  throw Error(
+      ExitCode::configuration, fmt::format("'{}' is no name for EHLO", shown_text(name)),
+      "send.hello_name is the full name of this host, mail.app.example, or its address, [192.0.2.1] or "
+      "[IPv6:2001:db8::1]");
+}
+
+std::string choose_hello_name(const HostNames& host) {
+  for (const auto& name : {host.name, host.canonical}) {
+    if (is_full_name(name)) return name;
+  }
+  if (host.addresses.empty()) return "[127.0.0.1]";
+  const auto& address = host.addresses.front();
+  return fmt::format("[{}{}]", address.find(':') == std::string::npos ? "" : "IPv6:", address);
+}
+
+std::string own_hello_name() {
+  HostNames host{.name = host_name(), .canonical = {}, .addresses = own_addresses()};
+  if (!is_full_name(host.name)) host.canonical = canonical_name_of(host.name);
+  return choose_hello_name(host);
 }
 
 }  // namespace mailroom

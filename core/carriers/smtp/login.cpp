@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "crypto/base64.hpp"
-#include "crypto/hmac_md5.hpp"
+#include "crypto/digest.hpp"
 
 namespace mailroom {
 namespace {

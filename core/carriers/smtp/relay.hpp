@@ -1,17 +1,70 @@
 // A relay as the carrier and doctor see it: deliver, check, interrupt.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <string_view>
+#include <sys/socket.h>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "carriers/smtp/access_token.hpp"
-#include "carriers/smtp/relay_url.hpp"
+#include "config/server_url.hpp"
 #include "delivery/answer.hpp"
-#include "delivery/message.hpp"
+#include "delivery/carrier.hpp"
 
 namespace mailroom {
+
+/// The sockets that one libcurl handle has open. Any thread may shut them down: a descriptor is closed and
+/// shut down under one lock, so that none that the system has given to somebody else is ever touched.
+class RelaySockets {
+ public:
+  /// Opens a socket; -1 if that fails, or while interrupted.
+  int open(int family, int type, int protocol);
+  int close(int socket);
+  /// Sends a few bytes unless that would wait.
+  void say(int socket, std::string_view bytes);
+
+  /// Ends the connections.
+  void shut_down();
+  /// Nothing more is read from the connections: a wait for a reply ends at once.
+  void end_reading();
+  /// shut_down(), and opens no socket until resume().
+  void interrupt();
+  void resume() { interrupted_ = false; }
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  void shut_down_all(int how);
+
+  std::mutex mutex_;
+  std::vector<int> open_;
+  std::atomic<bool> interrupted_ = false;
+};
+
+/// The last check before an address becomes part of an SMTP command: `local@domain`, at most 254 bytes,
+/// without control characters and angle brackets, and without blanks, quotes and backslashes except in a
+/// quoted local part. Only with `allow_utf8` may the local part be other than ASCII; the domain is always
+/// ASCII.
+bool is_envelope_address(std::string_view address, bool allow_utf8);
+
+/// The last check before the data: true if the line ends are CRLF and there is no NUL, so that no relay can
+/// see commands in the message.
+bool is_transmittable(std::string_view message);
+
+/// Where a relay listens, and as whom to authenticate.
+struct RelayUrl : ServerAddress {
+  bool implicit_tls = false;  ///< smtps://: TLS from the first byte
+  std::string user{};         ///< empty: no authentication
+
+  bool operator==(const RelayUrl&) const = default;
+};
+
+/// Reads `smtp://user@host:587`, `smtps://host`, or several separated by commas. The port defaults to 25, or
+/// to 465 for smtps. Throws Error(configuration) as parse_server_url() does.
+std::vector<RelayUrl> parse_relay_urls(std::string_view text);
 
 struct RelayOptions {
   std::string password;                   ///< for a relay whose URL names a user

@@ -8,12 +8,10 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/duration.hpp"
 #include "base/error.hpp"
-#include "carriers/smtp/judgement.hpp"
+#include "carriers/smtp/answer.hpp"
 #include "carriers/smtp/refusal.hpp"
 #include "carriers/smtp/relay_fault.hpp"
-#include "carriers/smtp/relay_wish.hpp"
 #include "delivery/reply_text.hpp"
 
 namespace mailroom {

@@ -5,12 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "carriers/smtp/connection.hpp"
 #include "carriers/smtp/dialogue.hpp"
 #include "carriers/smtp/login.hpp"
 #include "carriers/smtp/relay.hpp"
-#include "carriers/smtp/relay_connection.hpp"
-#include "carriers/smtp/relay_sockets.hpp"
-#include "carriers/smtp/relay_wish.hpp"
+#include "carriers/smtp/relay_fault.hpp"
 #include "delivery/answer.hpp"
 
 namespace mailroom {

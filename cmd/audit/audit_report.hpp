@@ -1,0 +1,51 @@
+// The output of audit, as text and as lines of JSON, with sentences on what became of a token.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "audit/history.hpp"
+#include "audit/stages.hpp"
+
+namespace mailroom {
+
+/// The status of a token, as a sentence without a full stop.
+std::string status_text(const TokenReport& report, Moment now);
+/// What became of a delivery, as a part of a sentence: `accepted once, 2026-11-22T20:59:55Z by
+/// relay.example:25: 250 2.0.0 Ok: queued as 4Z1`.
+std::string token_delivery_text(const TokenDelivery& status, Moment now);
+/// The status of a batch, likewise.
+std::string batch_text(const BatchRecord& batch);
+
+/// `2h30m`: two units at most, since the seconds of a week do not matter.
+std::string coarse(Moment::duration time);
+/// `once`, `1,234 times`.
+std::string times_text(std::int64_t count);
+
+/// `probably as its account had the wrong status`: why a token was skipped.
+std::string skip_reason_text(const std::string& reason, bool certain);
+/// `in batch 12 by collect@host:123 at attempt 2`.
+std::string where_and_actor(const BatchRecord& batch, const std::string& collector);
+
+/// How long tokens took between stages, then the slowest tokens.
+std::string render_text(const StageReport& report, std::size_t width);
+/// One object.
+std::string render_json(const StageReport& report);
+
+/// The maximum columns of a line; 0 for no limit.
+using Width = std::size_t;
+
+/// Returns a summary, then one line per entry of the timeline. Lines longer than `width` are wrapped,
+/// indented.
+std::string render_text(const History& history, Width width);
+std::string render_text(const Overview& overview, Width width);
+
+/// The name of an event: kind_text(), but `issued` for a token that was created.
+std::string_view event_name(const Event& event);
+
+/// Returns one JSON object per line: the summary, then the entries of the timeline.
+std::string render_json(const History& history);
+std::string render_json(const Overview& overview);
+
+}  // namespace mailroom

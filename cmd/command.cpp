@@ -1,0 +1,16 @@
+// Lists the subcommands in the order of the help.
+
+#include "cmd/command.hpp"
+
+namespace mailroom {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all{
+      migrate_command,  collect_command, send_command,     verify_command,
+      status_command,   tail_command,    audit_command,    rewind_cursor_command,
+      queue_command,    suspend_command, prune_command,    reconcile_command,
+      template_command, doctor_command,  simulate_command, config_command};
+  return all;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,44 @@
+// OpenSSL's EVP_MD over the parts one after the other, which are never joined.
+
+#include "crypto/digest.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+namespace mailroom {
+namespace {
+
+struct FreeContext {
+  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+};
+
+}  // namespace
+
+Digest sha256(std::initializer_list<std::string_view> parts) {
+  const std::unique_ptr<EVP_MD_CTX, FreeContext> context(EVP_MD_CTX_new());
+  Digest digest;
+  bool done = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+  for (const auto part : parts)
+    done = done && EVP_DigestUpdate(context.get(), part.data(), part.size()) == 1;
+  done = done && EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1;
+  if (!done) throw_openssl_error("digest a message");
+  return digest;
+}
+
+std::string hmac_md5(std::string_view key, std::string_view message) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  const auto* const bytes = static_cast<const unsigned char*>(static_cast<const void*>(message.data()));
+  if (HMAC(EVP_md5(), key.data(), static_cast<int>(key.size()), bytes, message.size(), digest.data(),
+           &size) == nullptr) {
+    throw_openssl_error("provide HMAC-MD5");
+  }
+  std::string text;
+  for (unsigned i = 0; i < size; ++i)
+    text += fmt::format("{:02x}", digest.at(i));
+  return text;
+}
+
+}  // namespace mailroom

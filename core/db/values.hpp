@@ -1,0 +1,52 @@
+// Values on their way between SQL and C++: lists as one parameter, times, infinity included, and text that
+// the encoding of a database may lack.
+#pragma once
+
+#include <cstdint>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// `text` with a question mark for each character that the database may lack. For what others wrote, a name
+/// or a reply, which must not keep a record from being written.
+std::string storable(const SessionFacts& facts, std::string text);
+
+/// Throws Error(usage), whose message begins with `name`, if the database lacks a character of `text`.
+void require_storable(Connection& connection, const std::string& name, const std::string& text);
+
+/// SQL for `time`, a timestamptz, in microseconds since 1970. An infinite time becomes one second outside the
+/// years 0000 to 9999.
+inline std::string microseconds_sql(const std::string& time) {
+  return fmt::format(
+      "(CASE {0} WHEN 'infinity' THEN 253402300800000000 WHEN '-infinity' THEN -62167219201000000 "
+      "ELSE floor(extract(epoch FROM {0}) * 1000000)::bigint END)",
+      time);
+}
+
+/// The moment that a field of a row holds as a number of `Unit` since 1970: seconds, or microseconds with
+/// microseconds_sql(). See bounded_moment().
+template <typename Unit, typename Field>
+Moment moment_in(const Field& field) {
+  return bounded_moment(Unit(field.template as<std::int64_t>()));
+}
+
+/// The same; nullopt for a null.
+template <typename Unit, typename Field>
+std::optional<Moment> optional_moment_in(const Field& field) {
+  return field.is_null() ? std::nullopt : std::optional(moment_in<Unit>(field));
+}
+
+/// PostgreSQL's text of an array, for a bound value. Strings must not need quotes.
+template <typename T>
+std::string array_text(const std::vector<T>& values) {
+  return fmt::format("{{{}}}", fmt::join(values, ","));
+}
+
+}  // namespace mailroom

@@ -1,0 +1,88 @@
+// Do relays and other sinks take what is sent to them from this host? Each carrier knows what to look at.
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "doctor/finding.hpp"
+#include "doctor/subject.hpp"
+#include "status/delivery_status.hpp"
+#include "status/queue_sessions.hpp"
+
+namespace mailroom {
+namespace {
+
+std::vector<UnavailableSink> read_unavailable(Subject& subject) {
+  if (!subject.connection || !subject.schema_usable || !subject.has_tables) return {};
+  return subject.connection->transact(
+      [](pqxx::work& transaction) { return read_unavailable_sinks(transaction); });
+}
+
+/// What a relay says to a recipient or to a message, a check cannot see: the senders have. It may take mails
+/// again, and no sender has tried since.
+Finding judge_senders_view(const UnavailableSink& sink) {
+  const auto again = sink.probe_in.count() == 0 ? std::string("as soon as one runs and a mail is due")
+                                                : "in " + age_text(sink.probe_in);
+  return failure(
+      fmt::format(
+          "{} answers this check; before, it has taken no mail of the senders for {}, after {}, the last: {}",
+          sink.name, age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
+      {},
+      fmt::format(
+          "it may take mails again: the senders try it {}, and mailroom send --to ADDRESS sends one for trial; "
+          "if that is refused, the relay refuses recipients or messages, which this check does not see: ask its "
+          "operator",
+          again));
+}
+
+}  // namespace
+
+Findings check_relays(Subject& subject) {
+  if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
+  const auto& settings = *subject.settings;
+  if (settings.send.relay.empty()) return {fine("not configured")};
+  Findings findings;
+  if (!settings.send.password_file.empty())
+    findings =
+        judge_permissions("password", settings.send.password_file, settings.signing.allow_readable_key);
+  if (!settings.send.token_file.empty()) {
+    for (auto& finding :
+         judge_permissions("token", settings.send.token_file, settings.signing.allow_readable_key))
+      findings.push_back(std::move(finding));
+  }
+  if (any_failure(findings)) return findings;
+  const auto unavailable = read_unavailable(subject);
+  for (const auto& found : mail_carrier().check(settings)) {
+    findings.push_back(finding_of(found));
+    const auto known = std::ranges::find(unavailable, found.endpoint, &UnavailableSink::name);
+    if (found.level != SinkFinding::Level::failure && known != unavailable.end())
+      findings.push_back(judge_senders_view(*known));
+  }
+  return findings;
+}
+
+Finding finding_of(const SinkFinding& found) {
+  switch (found.level) {
+    case SinkFinding::Level::fine:
+      break;
+    case SinkFinding::Level::warning:
+      return warning(found.reason, found.fix, found.hint);
+    case SinkFinding::Level::failure:
+      return failure(found.reason, found.fix, found.hint);
+  }
+  auto finding = fine(found.reason);
+  finding.hint = found.hint;
+  return finding;
+}
+
+Findings check_sink(Subject& subject) {
+  if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
+  const auto& settings = *subject.settings;
+  if (!hands_over(settings)) return {fine("not configured")};
+  Findings findings;
+  for (const auto& found : configured_carrier(settings).check(settings))
+    findings.push_back(finding_of(found));
+  return findings;
+}
+
+}  // namespace mailroom

@@ -98,11 +98,6 @@ int lines_in(std::string_view text) {
 
 }  // namespace
 
-const std::string& function_set_checksum() {
-  static const auto checksum = checksum_of(embedded_function_files());
-  return checksum;
-}
-
 FunctionSet make_function_set(const FunctionFiles& files, const std::vector<Migration>& migrations) {
   FunctionSet set;
   set.migration = {migrations.back().version, "functions", "", "", checksum_of(files)};

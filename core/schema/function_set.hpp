@@ -38,6 +38,7 @@ struct FunctionSet {
 };
 
 /// The SHA-256 of the files of the embedded set and of what is run around them, by which databases name it.
+/// The build computes it.
 const std::string& function_set_checksum();
 
 /// Puts `files` together. `migrations`: the versions, which begin some of the functions for their triggers.

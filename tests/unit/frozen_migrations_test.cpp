@@ -7,6 +7,7 @@
 #include <map>
 
 #include "crypto/digest.hpp"
+#include "schema/function_set.hpp"
 #include "schema/migration_plan.hpp"
 #include "support/catch.hpp"
 
@@ -51,6 +52,10 @@ TEST_CASE("the files of every version are those that databases were made with") 
     }
   }
   CHECK(files == frozen().size());
+}
+
+TEST_CASE("the build computes the checksum of the functions as their set does") {
+  CHECK(function_set_checksum() == embedded_functions().migration.checksum);
 }
 
 }  // namespace mailroom::test::frozen_migrations_test

@@ -1,0 +1,79 @@
+// Reads each value as it is typed, so that a mistake is refused before the command connects.
+
+#include "cmd/selection/selection_options.hpp"
+
+#include "accounts/account_lookup.hpp"
+#include "audit/timeline.hpp"
+#include "base/error.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr const char* group = "Selectors, each a list by comma (a token must match all that are given)";
+
+std::int64_t parse_batch(const std::string& text) {
+  if (const auto id = parse_id(text.starts_with("batch:") ? text.substr(6) : text)) return *id;
+  throw Error(ExitCode::usage, "'" + text + "' is not the id of a batch",
+              "ids are numbers, as in --batch 51");
+}
+
+/// Calls `read` with each part of a list.
+template <typename Read>
+std::function<void(const std::string&)> list_of(const Read& read) {
+  return [read](const std::string& text) {
+    for (const auto& part : split_list(text)) {
+      if (part.empty())
+        throw Error(ExitCode::usage, "a list has an empty part: '" + text + "'", "give a value");
+      read(part);
+    }
+  };
+}
+
+}  // namespace
+
+void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::string& since_default) {
+  auto& typed = options.typed;
+  const auto add = [&](const std::string& spec, const std::string& help, const auto& read) {
+    auto option = syntax.value(spec, help, list_of(read));
+    option.repeated().in_group(group);
+    return option;
+  };
+  add("--action ACTION,...", "of these actions: activation, recovery", [&typed](const std::string& part) {
+    typed.actions.push_back(parse_action("--action", part));
+  }).offers({"activation", "recovery"});
+  add("--account ACCOUNT,...", "of these accounts: id, email or login; also id:7, email:ADDRESS, login:NAME",
+      [&options](const std::string& part) { options.accounts.push_back(part); });
+  add("--outcome OUTCOME,...", "with these outcomes, as reports name them: rejected,expired",
+      [&typed](const std::string& part) { typed.outcomes.push_back(parse_outcome("--outcome", part)); })
+      .offers(outcome_words());
+  add("--code CODE,...", "with these codes in the last answer: 550, or 5xx",
+      [&typed](const std::string& part) { typed.codes.push_back(parse_code("--code", part)); });
+  add("--batch N,...", "of these batches",
+      [&typed](const std::string& part) { typed.batches.push_back(parse_batch(part)); });
+  add("--consumer NAME,...", "that these consumers claimed: send, send@host or send@host:77",
+      [&typed](const std::string& part) { typed.consumers.push_back(part); });
+  syntax
+      .text("--since TIME", options.since,
+            "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" +
+                (since_default.empty() ? "" : " [" + since_default + "]"))
+      .in_group(group);
+  syntax.text("--until TIME", options.until, "before TIME").in_group(group);
+}
+
+void check_selection(const SelectionOptions& options) {
+  parse_period(options.since, "", {});
+  parse_period("", options.until, {});
+}
+
+Selection read_selection(Connection& connection, const SelectionOptions& options) {
+  auto selection = options.typed;
+  for (const auto& account : find_accounts(connection, options.accounts))
+    selection.accounts.push_back(account.id);
+  if (options.since.empty() && options.until.empty()) return selection;
+  const auto period = parse_period(options.since, options.until, connection.server_time());
+  if (!options.since.empty()) selection.since = period.since;
+  if (!options.until.empty()) selection.until = period.until;
+  return selection;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,35 @@
+// The selectors that every verb takes, with one help, and the selection that they make.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cmd/syntax/command_syntax.hpp"
+#include "db/connection.hpp"
+#include "selection/selection.hpp"
+
+namespace mailroom {
+
+/// What was typed: `typed` but for what needs the database, its accounts and its clock.
+struct SelectionOptions {
+  Selection typed{};
+  std::vector<std::string> accounts{};
+  std::string since{};
+  std::string until{};
+
+  /// True if no selector is given.
+  bool empty() const { return typed.empty() && accounts.empty() && since.empty() && until.empty(); }
+};
+
+/// Adds --action, --account, --outcome, --code, --batch, --consumer, --since and --until to a command.
+/// `since_default` is shown as that of --since, if it is not empty. --queue is the setting queue.name.
+void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::string& since_default = "");
+
+/// Throws Error(usage) for times that no clock can make a period of. Call it before the command connects.
+void check_selection(const SelectionOptions& options);
+
+/// Looks the accounts up, and reads the times by the server's clock. Throws as find_accounts() and
+/// parse_period() do.
+Selection read_selection(Connection& connection, const SelectionOptions& options);
+
+}  // namespace mailroom

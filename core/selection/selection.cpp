@@ -1,0 +1,145 @@
+// Each selector is one clause, which is left out if the selector is not given: it costs nothing then.
+
+#include "selection/selection.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+/// `{[550,551),[500,600)}`, an int4multirange.
+std::string codes_text(const std::vector<CodeRange>& codes) {
+  std::string text;
+  for (const auto& code : codes)
+    text += fmt::format("{}[{},{}]", text.empty() ? "" : ",", code.first, code.last);
+  return "{" + text + "}";
+}
+
+std::string list_sql(std::string_view parameter, std::string_view key, std::string_view type) {
+  return fmt::format("(ARRAY(SELECT jsonb_array_elements_text({}::jsonb->'{}')::{}))", parameter, key, type);
+}
+
+}  // namespace
+
+bool Selection::empty() const {
+  return actions.empty() && accounts.empty() && outcomes.empty() && codes.empty() && batches.empty() &&
+         consumers.empty() && !since && !until && !tokens;
+}
+
+bool Selection::wants(Outcome outcome, bool is_expired) const {
+  const auto has = [&](Outcome wanted) {
+    return std::find(outcomes.begin(), outcomes.end(), wanted) != outcomes.end();
+  };
+  return outcomes.empty() || has(outcome) ||
+         (is_expired && outcome == Outcome::skipped && has(Outcome::expired));
+}
+
+std::string Selection::parameter() const {
+  auto object = nlohmann::json::object();
+  if (!actions.empty()) object["actions"] = actions;
+  if (!accounts.empty()) object["accounts"] = accounts;
+  for (const auto outcome : outcomes)
+    object["outcomes"].push_back(outcome_name(outcome));
+  if (!codes.empty()) object["codes"] = codes_text(codes);
+  if (!batches.empty()) object["batches"] = batches;
+  if (!consumers.empty()) object["consumers"] = consumers;
+  if (since) object["since"] = in_seconds(*since);
+  if (until) object["until"] = in_seconds(*until);
+  if (tokens) object["tokens"] = multirange_of(*tokens);
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string Selection::condition(std::string_view parameter, std::string_view queue) const {
+  // The parameter has a type, even if no clause needs it.
+  auto sql = fmt::format(" AND {}::jsonb IS NOT NULL", parameter);
+  if (!actions.empty())
+    sql += fmt::format(" AND t.action::text = ANY {}", list_sql(parameter, "actions", "text"));
+  if (!accounts.empty())
+    sql += fmt::format(" AND t.account = ANY {}", list_sql(parameter, "accounts", "bigint"));
+  if (since) sql += fmt::format(" AND t.created_at >= ({}::jsonb->>'since')::bigint", parameter);
+  if (until) sql += fmt::format(" AND t.created_at < ({}::jsonb->>'until')::bigint", parameter);
+  if (tokens) sql += fmt::format(" AND t.id <@ ({}::jsonb->>'tokens')::int8multirange", parameter);
+  if (!codes.empty()) {
+    // An outcome that was recorded before the token was created was that of another token with its id.
+    sql += fmt::format(R"(
+  AND EXISTS (SELECT FROM mailroom_deliveries e WHERE e.queue = {1} AND e.token = t.id
+    AND floor(extract(epoch FROM e.last_at)) >= t.created_at AND e.code <@ ({0}::jsonb->>'codes')::int4multirange))",
+                       parameter, queue);
+  }
+  if (batches.empty() && consumers.empty()) return sql;
+  const auto recent =
+      since
+          ? fmt::format(" AND b.claimed_at >= to_timestamp(({}::jsonb->>'since')::bigint - 3600)", parameter)
+          : "";
+  // One set of ids, read once for all tokens. A token that was created after the lease has the id of another.
+  return sql +
+         fmt::format(R"(
+  AND t.id <@ (SELECT coalesce(range_agg(g), '{{}}')
+    FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask) + b.skipped_ids) g
+    WHERE b.job_type = {}{}{})",
+                     queue, recent, batch_condition(parameter)) +
+         ")";
+}
+
+std::string Selection::batch_condition(std::string_view parameter) const {
+  std::string sql;
+  if (!batches.empty()) sql += fmt::format(" AND b.id = ANY {}", list_sql(parameter, "batches", "bigint"));
+  if (consumers.empty()) return sql;
+  // A name, or its beginning up to one of its parts: send, send@host, send@host:77.
+  return sql + fmt::format(R"(
+      AND EXISTS (SELECT FROM unnest{} c WHERE starts_with(b.claimed_by, c)
+        AND substr(b.claimed_by, length(c) + 1, 1) = ANY ('{{"","@",":"," "}}')))",
+                           list_sql(parameter, "consumers", "text"));
+}
+
+Outcome parse_outcome(const std::string& option, const std::string& text) {
+  auto word = text;
+  std::replace(word.begin(), word.end(), ' ', '_');
+  std::replace(word.begin(), word.end(), '-', '_');
+  if (const auto outcome = find_outcome(word)) return *outcome;
+  const auto words = outcome_words();
+  const auto meant = nearest_word(word, words);
+  throw Error(ExitCode::usage, fmt::format("{} has an unknown outcome '{}'", option, text),
+              meant.empty() ? fmt::format("outcomes: {}", fmt::join(words, ", ")) : "did you mean: " + meant);
+}
+
+std::vector<std::string> outcome_words() {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < outcome_count; ++i)
+    words.emplace_back(outcome_name(static_cast<Outcome>(i)));
+  return words;
+}
+
+CodeRange parse_code(const std::string& option, const std::string& text) {
+  if (text.size() == 3 && text.ends_with("xx") && text.front() >= '1' && text.front() <= '5') {
+    const int first = (text.front() - '0') * 100;
+    return {.first = first, .last = first + 99};
+  }
+  const auto code = parse_number<int>(text);
+  if (text.size() == 3 && code && *code >= 100) return {.first = *code, .last = *code};
+  throw Error(ExitCode::usage, fmt::format("{} has '{}', which is no code", option, text),
+              "for example 550, or 5xx for every code that begins with 5");
+}
+
+std::string parse_action(const std::string& option, const std::string& text) {
+  if (text == "activation") return text;
+  if (text == "recovery" || text == "password_recovery") return "password_recovery";
+  throw Error(ExitCode::usage, fmt::format("{} has an unknown action '{}'", option, text),
+              "actions: activation, recovery");
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  if (text.starts_with("login:") || text.starts_with("email:")) return {text};
+  std::vector<std::string> parts;
+  for (const auto part : split(text, ','))
+    parts.emplace_back(trimmed(part));
+  return parts;
+}
+
+}  // namespace mailroom

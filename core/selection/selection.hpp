@@ -1,0 +1,64 @@
+// Which tokens a command means: the selectors that all verbs share, how they are read, and their SQL.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/id_range.hpp"
+#include "fate/outcome.hpp"
+
+namespace mailroom {
+
+/// Codes of a relay or a server from `first` to `last`: 550 to 550, or 500 to 599.
+struct CodeRange {
+  int first = 0;
+  int last = 0;
+
+  bool operator==(const CodeRange&) const = default;
+};
+
+/// Tokens that match each of the selectors that are given, and of each at least one value. Without any, all
+/// tokens match.
+struct Selection {
+  std::vector<std::string> actions{};    ///< activation or password_recovery
+  std::vector<std::int64_t> accounts{};  ///< by id
+  std::vector<Outcome> outcomes{};       ///< the judge finds these, not the SQL
+  std::vector<CodeRange> codes{};        ///< of the last answer to a delivery
+  std::vector<std::int64_t> batches{};
+  std::vector<std::string> consumers{};  ///< as claimed_by has them: `send`, `send@host` or `send@host:77`
+  std::optional<Moment> since{};         ///< of the creation of the token
+  std::optional<Moment> until{};         ///< exclusive
+  std::optional<std::vector<IdRange>> tokens{};  ///< named, or found by their outcomes
+
+  bool empty() const;
+  /// True if a token with this outcome matches. One that expired before a claim or a consumer came to it is
+  /// `skipped`, and matches `expired` too.
+  bool wants(Outcome outcome, bool is_expired = false) const;
+  /// The values of all selectors as JSON: the one parameter of condition().
+  std::string parameter() const;
+  /// The condition that a row `t` of tokens matches all selectors but the outcomes, beginning with AND.
+  /// `parameter` and `queue` are placeholders or other SQL: `$3`, and the queue whose batches and deliveries
+  /// count.
+  std::string condition(std::string_view parameter, std::string_view queue) const;
+  /// The condition that a row `b` of mailroom_batches is one of `batches` and of `consumers`, likewise.
+  std::string batch_condition(std::string_view parameter) const;
+};
+
+// These read one value of a list. Each throws Error(usage) for anything else; `option` names the option.
+
+/// `rejected`, `emitted again` or `emitted_again`.
+Outcome parse_outcome(const std::string& option, const std::string& text);
+/// All words that parse_outcome() takes, in the order of reports.
+std::vector<std::string> outcome_words();
+/// `550`, or `5xx` for all that begin with 5.
+CodeRange parse_code(const std::string& option, const std::string& text);
+/// `activation`, `recovery` or `password_recovery`, as the database names it.
+std::string parse_action(const std::string& option, const std::string& text);
+/// The parts of a list between its commas. A name with a prefix that may hold commas is one part: login:a,b.
+std::vector<std::string> split_list(const std::string& text);
+
+}  // namespace mailroom

@@ -9,19 +9,31 @@
 #include "base/text.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/command.hpp"
+#include "cmd/selection/people_list.hpp"
+#include "cmd/selection/selection_options.hpp"
 #include "crypto/token.hpp"
 #include "status/queue_status.hpp"
 
 namespace mailroom {
 namespace {
 
+/// How to print; `global` is what the global option says.
+enum class AuditFormat { global, text, json, csv };
+
 struct AuditOptions {
+  AuditFormat format = AuditFormat::global;
   std::string name;
-  std::string account;
   std::string token;
-  std::string batch;
+  SelectionOptions selectors;
   AuditRequest request;
   bool stages = false;
+
+  /// True for the list of people. One account or one batch alone is the subject of a history.
+  bool lists_people() const {
+    const auto& typed = selectors.typed;
+    return !typed.outcomes.empty() || !typed.codes.empty() || !typed.actions.empty() ||
+           !typed.consumers.empty() || typed.batches.size() + selectors.accounts.size() > 1;
+  }
 };
 
 /// The subject of the history.
@@ -78,8 +90,10 @@ AuditSubject named_subject(std::string_view name) {
 }
 
 AuditSubject subject_of(const AuditOptions& options) {
-  const int given = (options.name.empty() ? 0 : 1) + (options.account.empty() ? 0 : 1) +
-                    (options.token.empty() ? 0 : 1) + (options.batch.empty() ? 0 : 1);
+  const auto& accounts = options.selectors.accounts;
+  const auto& batches = options.selectors.typed.batches;
+  const auto given =
+      (options.name.empty() ? 0U : 1U) + (options.token.empty() ? 0U : 1U) + accounts.size() + batches.size();
   if (given > 1) {
     throw Error(ExitCode::usage, "more than one account, token or batch given",
                 "give one of NAME, --account, --token and --batch, or none for everything");
@@ -87,11 +101,21 @@ AuditSubject subject_of(const AuditOptions& options) {
   if (given == 1 && options.request.batches)
     throw Error(ExitCode::usage, "--batches cannot be combined with an account, token or batch",
                 "their batches are always shown");
-  if (!options.account.empty())
-    return {.kind = AuditSubject::Kind::account, .id = 0, .name = options.account};
+  if (!accounts.empty()) return {.kind = AuditSubject::Kind::account, .id = 0, .name = accounts.front()};
   if (!options.token.empty()) return token_subject(without_mark(options.token));
-  if (!options.batch.empty()) return batch_subject(options.batch);
+  if (!batches.empty()) return {.kind = AuditSubject::Kind::batch, .id = batches.front()};
   return given == 0 ? AuditSubject{} : named_subject(without_mark(options.name));
+}
+
+void check_list(const AuditOptions& options) {
+  if (options.name.empty() && options.token.empty() && !options.request.batches && !options.stages) return;
+  throw Error(ExitCode::usage, "a list of people takes selectors only",
+              "give --account or --batch instead of NAME, and neither --token nor --batches nor --stages");
+}
+
+AuditFormat format_of(const AuditOptions& options, const Context& context) {
+  if (options.format != AuditFormat::global) return options.format;
+  return context.global().output == OutputFormat::json ? AuditFormat::json : AuditFormat::text;
 }
 
 /// Accepts the id of a deleted account, because its operations are still recorded.
@@ -125,8 +149,8 @@ History read_history(Connection& connection, const AuditSubject& subject, const 
 }
 
 template <typename Report>
-void write(Context& context, const Report& report, std::int64_t limit) {
-  const bool json = context.global().output == OutputFormat::json;
+void write(Context& context, const Report& report, AuditFormat format, std::int64_t limit) {
+  const bool json = format == AuditFormat::json;
   const auto width = context.out().columns().value_or(0);
   context.print(json ? render_json(report) : render_text(report, width));
   const auto omitted = report.timeline.omitted;
@@ -149,49 +173,71 @@ StageSubject stage_subject(Connection& connection, const AuditSubject& subject) 
 }
 
 void write_stages(Connection& connection, const AuditSubject& subject, const AuditRequest& request,
-                  Context& context) {
+                  AuditFormat format, Context& context) {
   const auto report = read_stages(connection, stage_subject(connection, subject), request);
   if (subject.kind != AuditSubject::Kind::everything && report.tokens == 0) {
     throw Error(ExitCode::unusable, "there is no record of an emitted token",
                 "without --stages mailroom audit shows what is on record");
   }
-  const bool json = context.global().output == OutputFormat::json;
+  const bool json = format == AuditFormat::json;
   context.print(json ? render_json(report) : render_text(report, context.out().width()));
 }
 
+void list_people(const AuditOptions& options, Connection& connection, AuditFormat format, Context& context) {
+  const ReconcileRequest request{.queues = shown_queues(connection, context.settings()),
+                                 .since = options.selectors.since,
+                                 .until = options.selectors.until};
+  print_people(context, connection, request, read_selection(connection, options.selectors),
+               format == AuditFormat::csv    ? PeopleFormat::csv
+               : format == AuditFormat::json ? PeopleFormat::json
+                                             : PeopleFormat::text);
+}
+
 ExitCode run_audit(const AuditOptions& options, Context& context) {
+  const auto format = format_of(options, context);
+  check_selection(options.selectors);
+  if (options.lists_people()) {
+    check_list(options);
+    const auto connection = context.connect_to_schema("audit");
+    const auto waits = context.watch_waits(*connection, "audit");
+    list_people(options, *connection, format, context);
+    return ExitCode::done;
+  }
+  if (format == AuditFormat::csv)
+    throw Error(ExitCode::usage, "-o csv needs a list of people",
+                "give --outcome, --code, --action or --consumer");
   const auto subject = subject_of(options);
   auto request = options.request;
-  // Refuses invalid moments before the command connects.
-  parse_period(request.since, "", {});
-  parse_period("", request.until, {});
+  request.since = options.selectors.since;
+  request.until = options.selectors.until;
   const auto connection = context.connect_to_schema("audit");
   const auto waits = context.watch_waits(*connection, "audit");
   request.queues = shown_queues(*connection, context.settings());
   request.only_queue = request.queues.size() == 1 && names_queues(context.settings());
   if (options.stages) {
-    write_stages(*connection, subject, request, context);
+    write_stages(*connection, subject, request, format, context);
   } else if (subject.kind == AuditSubject::Kind::everything) {
-    write(context, read_overview(*connection, request), request.limit);
+    write(context, read_overview(*connection, request), format, request.limit);
   } else {
-    write(context, read_history(*connection, subject, request), request.limit);
+    write(context, read_history(*connection, subject, request), format, request.limit);
   }
   return ExitCode::done;
 }
 
 Run add_audit(CommandSyntax& syntax) {
   auto options = std::make_shared<AuditOptions>();
+  const Choices<AuditFormat> formats{
+      {"text", AuditFormat::text}, {"json", AuditFormat::json}, {"csv", AuditFormat::csv}};
   syntax.text_or_token("NAME", options->name, "show this account (id, email or login), token:N or batch:N");
-  syntax.text("--account NAME", options->account, "show this account: also id:7, email:ADDRESS, login:NAME");
+  syntax.choice("-o,--output FORMAT", options->format, formats, "text, json or csv",
+                "print text, json or, for a list of people, csv");
   syntax.text("--token TOKEN", options->token, "show this token, by id or as it was mailed");
-  syntax.text("--batch N", options->batch, "show this batch");
-  syntax.text("--since TIME", options->request.since, "begin at TIME: 2h, 2026-11-21T09:30 [no NAME: 24h]");
-  syntax.text("--until TIME", options->request.until, "end before TIME");
   syntax.number<std::int64_t>("--limit N", options->request.limit, {1, 1'000'000},
                               "show only the newest N entries [1000]");
   auto batches = syntax.flag("--batches", options->request.batches, "without NAME, show each batch as well");
   syntax.flag("--stages", options->stages, "show how long tokens took from stage to stage, and the slowest")
       .excludes(batches);
+  add_selectors(syntax, options->selectors, "no NAME: 24h");
   return [options](Context& context) { return run_audit(*options, context); };
 }
 
@@ -202,12 +248,18 @@ const Command audit_command{
     "Examples:\n"
     "  mailroom audit user1@mail.example    show when its tokens were emitted\n"
     "  mailroom audit token:1               show one token; batch:1 shows a batch\n"
-    "  mailroom audit --stages              show where the time of tokens went\n",
+    "  mailroom audit --outcome rejected,expired -o csv\n"
+    "\n"
+    "With --outcome, --code, --action, --consumer or several accounts or batches it\n"
+    "lists the people whose tokens match, as mailroom reconcile --list does: account,\n"
+    "login, address, token, outcome, time and reason. One --account or --batch alone\n"
+    "shows its history, as NAME does. --stages shows where the time of tokens went.\n",
     add_audit,
     "Shows the history of one account, token or batch: when a token was created and emitted, in which batch, "
     "by which collector and how often, what the relay, program or server answered to each delivery, when it expired or was consumed, "
     "and, if it was not emitted, why. "
     "NAME is the id, email or login of an account, token:N, batch:N, or a token as it was mailed.\n\n"
+    "It ends with the next step: the command that mails again, resumes the queue or lifts the suspension.\n\n"
     "Without NAME it shows the events since --since: totals of emitted tokens, and every rewind, suspension, "
     "pruning and migration, with its actor and reason.\n\n"
     "--stages shows how long tokens took until they were committed, claimed, signed, and written or accepted by the other side: "

@@ -94,7 +94,7 @@ std::string outcome_sentence(const TokenReport& report) {
     case Outcome::in_replay:
       return waiting_text(status);
     case Outcome::skipped:
-      return skipped_text(status);
+      return status.next ? waiting_text(status) : skipped_text(status);
     case Outcome::moved_past:
       return fmt::format("not emitted: the cursor was moved past it {} by {}",
                          moment_text(status.operation->at), shown_text(status.operation->actor));
@@ -164,7 +164,7 @@ std::string following_text(const TokenDelivery& status, Moment now) {
 }
 
 std::string next_text(const TokenStatus& status) {
-  if (!status.next) return "";
+  if (!status.next || status.outcome == Outcome::skipped) return "";
   return *status.next == Outcome::leased ? ", and leased again" : "; it will be emitted again";
 }
 

@@ -4,18 +4,20 @@
 
 #include "cmd/command.hpp"
 #include "cmd/reconcile/reconcile_report.hpp"
+#include "cmd/selection/people_list.hpp"
+#include "cmd/selection/selection_options.hpp"
 #include "status/queue_status.hpp"
 
 namespace mailroom {
 namespace {
 
 /// How to print the result; `global` is what the global option says.
-enum class ReconcileFormat { global, text, json, prometheus };
+enum class ReconcileFormat { global, text, json, csv, prometheus };
 
 struct ReconcileOptions {
   ReconcileFormat format = ReconcileFormat::global;
-  ReconcileRequest request;
-  bool list = false;
+  SelectionOptions selectors;
+  std::optional<std::string> list;
   std::vector<std::string> against;
 };
 
@@ -26,30 +28,69 @@ const std::string& only_queue(const std::vector<std::string>& queues) {
               "name the queue whose consumers wrote the files with --queue");
 }
 
-std::string render(const ReconcileReport& report, ReconcileFormat format, OutputFormat global) {
+ReconcileFormat format_of(const ReconcileOptions& options, const Context& context) {
+  if (options.format != ReconcileFormat::global) return options.format;
+  return context.global().output == OutputFormat::json ? ReconcileFormat::json : ReconcileFormat::text;
+}
+
+std::string render(const ReconcileReport& report, ReconcileFormat format) {
   if (format == ReconcileFormat::prometheus) return render_metrics(report);
-  const bool json =
-      format == ReconcileFormat::json || (format == ReconcileFormat::global && global == OutputFormat::json);
-  return json ? render_json(report) : render_text(report);
+  return format == ReconcileFormat::json ? render_json(report) : render_text(report);
+}
+
+/// What --list names, and what the selectors do.
+SelectionOptions listed_by(const ReconcileOptions& options) {
+  auto selectors = options.selectors;
+  for (const auto& word : split_list(options.list.value_or("")))
+    selectors.typed.outcomes.push_back(parse_outcome("--list", word));
+  return selectors;
+}
+
+/// Refuses what does not go together, and values that no database is needed to refuse.
+void check(const ReconcileOptions& options, ReconcileFormat format) {
+  check_selection(options.selectors);
+  auto narrowing = options.selectors;
+  narrowing.since.clear();
+  narrowing.until.clear();
+  if (!options.list && !narrowing.empty()) {
+    throw Error(ExitCode::usage, "without --list, only --queue, --since and --until narrow what is counted",
+                "add --list, with the outcomes to list");
+  }
+  if (!options.list && format == ReconcileFormat::csv)
+    throw Error(ExitCode::usage, "-o csv needs --list", "the counts are printed as text, json or prometheus");
+  if (options.list && format == ReconcileFormat::prometheus)
+    throw Error(ExitCode::usage, "--list prints text, json or csv, not prometheus",
+                "omit --list for the counts");
+  if (options.list && !options.selectors.typed.outcomes.empty())
+    throw Error(ExitCode::usage, "--list and --outcome cannot be combined", "--list takes the outcomes");
+  if (options.list) listed_by(options);
+}
+
+PeopleFormat people_format(ReconcileFormat format) {
+  if (format == ReconcileFormat::csv) return PeopleFormat::csv;
+  return format == ReconcileFormat::json ? PeopleFormat::json : PeopleFormat::text;
 }
 
 ExitCode run_reconcile(const ReconcileOptions& options, Context& context) {
-  auto request = options.request;
-  // Refuses invalid moments before the command connects.
-  parse_period(request.since, "", {});
-  parse_period("", request.until, {});
+  const auto format = format_of(options, context);
+  check(options, format);
   const auto connection = context.connect_to_schema("reconcile");
   const auto waits = context.watch_waits(*connection, "reconcile");
-  request.queues = shown_queues(*connection, context.settings());
+  ReconcileRequest request{.queues = shown_queues(*connection, context.settings()),
+                           .since = options.selectors.since,
+                           .until = options.selectors.until};
   std::optional<ConsumerOutput> output;
   if (!options.against.empty()) {
     output = read_consumer_output(*connection, load_key_ring(context.settings()), only_queue(request.queues),
                                   options.against);
     request.output = &*output;
   }
-  const auto result = reconcile(*connection, request);
-  const ReconcileReport report{.result = result, .output = request.output, .lists_ids = options.list};
-  context.print(render(report, options.format, context.global().output));
+  const auto result =
+      options.list ? print_people(context, *connection, request,
+                                  read_selection(*connection, listed_by(options)), people_format(format))
+                   : reconcile(*connection, request);
+  const ReconcileReport report{.result = result, .output = request.output};
+  if (!options.list) context.print(render(report, format));
   return is_explained(report) ? ExitCode::done : ExitCode::unusable;
 }
 
@@ -57,17 +98,20 @@ Run add_reconcile(CommandSyntax& syntax) {
   auto options = std::make_shared<ReconcileOptions>();
   const Choices<ReconcileFormat> formats{{"text", ReconcileFormat::text},
                                          {"json", ReconcileFormat::json},
+                                         {"csv", ReconcileFormat::csv},
                                          {"prometheus", ReconcileFormat::prometheus}};
-  syntax.choice("-o,--output FORMAT", options->format, formats, "text, json or prometheus",
-                "print text, json or, for Prometheus' node_exporter, prometheus");
-  syntax.text("--since TIME", options->request.since,
-              "account for tokens created from TIME on: 2h, 2026-11-21T09:30 [24h]");
-  syntax.text("--until TIME", options->request.until, "account for tokens created before TIME [now]");
-  syntax.flag("--list", options->list, "list all ids of missed and unexplained tokens, as ranges");
+  syntax.choice("-o,--output FORMAT", options->format, formats, "text, json, csv or prometheus",
+                "print text, json, for --list csv or, for Prometheus' node_exporter, prometheus");
+  syntax
+      .text("--list [OUTCOME,...]", options->list,
+            "list the people whose tokens have these outcomes [missed,unexplained]")
+      .value_optional("missed,unexplained")
+      .offers(outcome_words());
   syntax
       .texts("--against FILE...", options->against,
              "compare with what consumers have written into these files, - for stdin; repeatable")
       .with_several_values();
+  add_selectors(syntax, options->selectors, "24h");
   return [options](Context& context) { return run_reconcile(*options, context); };
 }
 
@@ -77,8 +121,13 @@ const Command reconcile_command{
     "reconcile", "account for every token of a period",
     "Examples:\n"
     "  mailroom reconcile                        the tokens of the last 24 hours\n"
-    "  mailroom reconcile --since 2026-11-01 --list\n"
+    "  mailroom reconcile --list rejected,expired,skipped -o csv\n"
     "  mailroom reconcile --since 25h -o prometheus\n"
+    "\n"
+    "--list names account, login, address, token, outcome, time and reason of each. An\n"
+    "address is the one that was mailed to; without a mail, that of the account. With\n"
+    "--list the selectors narrow the list; expired includes those that were skipped as\n"
+    "expired. The list is printed as it is found, nearly in the order of tokens.\n"
     "\n"
     "Exit code 8 if a token was missed or is unexplained. It reads one snapshot,\n"
     "takes no lock that anything waits for, and works on a standby.\n",
@@ -88,6 +137,10 @@ const Command reconcile_command{
     "waiting, leased, or in a gap, and which session holds it; moved past by an operator, and by whom. A token that "
     "was created after the cursor had passed its id is missed. What fits nowhere is unexplained: a token that was "
     "lost, or a record that somebody changed.\n\n"
+    "--list prints, instead of the counts, one line for each person: as text, as JSON lines or as CSV. Its words are the "
+    "outcomes; mailroom audit --outcome prints the same list. So the next morning names everybody of yesterday "
+    "who got no mail: mailroom reconcile --since 2026-11-21 --until 2026-11-22 --list "
+    "rejected,unknown,expired,cancelled,skipped,dead -o csv.\n\n"
     "--against reads what consumers have written, lines as collect writes them, verifies each token and compares them with "
     "the records: a token that is on record as emitted must be in a file, and as often as it was leased at most. It "
     "takes one queue, the files of all its consumers in the period, and the keys.\n\n"

@@ -16,6 +16,8 @@ using Json = nlohmann::ordered_json;
 
 /// An explanation is shown whole, with the reason that an operator gave.
 constexpr std::size_t widest_report = 1000;
+/// Of the ids of each fault; --list has all.
+constexpr std::size_t shown_ranges = 10;
 
 std::string counts_table(const QueueReconciliation& queue) {
   TextTable table({{"tokens", TextTable::Align::right},
@@ -26,25 +28,14 @@ std::string counts_table(const QueueReconciliation& queue) {
   return table.render(widest_report, 2);
 }
 
-/// A line for each range, so that a script can read them.
-std::string listed_ids(const FaultyIds& faulty) {
-  std::string text;
-  for (const auto& range : faulty.ids)
-    text += "    " + id_range_text(range) + "\n";
-  if (faulty.omitted > 0) text += fmt::format("    and {} more\n", with_thousands(faulty.omitted));
-  return text;
-}
-
-std::string render_queue(const QueueReconciliation& queue, bool lists_ids) {
+std::string render_queue(const QueueReconciliation& queue) {
   auto text = fmt::format("\nqueue {}: {}\n", shown_text(queue.queue), counted(queue.tokens, "token"));
   if (queue.tokens > 0) text += counts_table(queue);
   for (const auto& holder : queue.gap_holders)
     text += fmt::format("  a gap waits for {}\n", shown_text(holder));
-  for (const auto& faulty : queue.faulty) {
-    const auto* outcome = outcome_name(faulty.outcome);
-    text += lists_ids ? fmt::format("  {}, {}:\n{}", outcome, faulty.reason, listed_ids(faulty))
-                      : fmt::format("  {}: {} ({})\n", outcome, id_ranges_text(faulty.ids), faulty.reason);
-  }
+  for (const auto& faulty : queue.faulty)
+    text += fmt::format("  {}: {} ({})\n", outcome_name(faulty.outcome), id_ranges_text(faulty.ids),
+                        faulty.reason);
   return text;
 }
 
@@ -81,9 +72,9 @@ Json output_json(const ConsumerOutput* output) {
            })}};
 }
 
-Json ids_json(const FaultyIds& faulty, bool lists_ids) {
+Json ids_json(const FaultyIds& faulty) {
   auto ranges = Json::array();
-  for (std::size_t i = 0; i < faulty.ids.size() && (lists_ids || i < 10); ++i)
+  for (std::size_t i = 0; i < faulty.ids.size() && i < shown_ranges; ++i)
     ranges.push_back({faulty.ids[i].first, faulty.ids[i].end - 1});
   return {{"outcome", outcome_name(faulty.outcome)},
           {"reason", faulty.reason},
@@ -91,7 +82,7 @@ Json ids_json(const FaultyIds& faulty, bool lists_ids) {
           {"complete", faulty.omitted == 0 && ranges.size() == faulty.ids.size()}};
 }
 
-Json queue_json(const QueueReconciliation& queue, bool lists_ids) {
+Json queue_json(const QueueReconciliation& queue) {
   return {{"queue", queue.queue},
           {"tokens", queue.tokens},
           {"missed", queue.tokens_with(Outcome::missed)},
@@ -105,8 +96,7 @@ Json queue_json(const QueueReconciliation& queue, bool lists_ids) {
                                                       {"tokens", count.tokens}};
                                         })},
           {"gap_holders", queue.gap_holders},
-          {"faulty_ids",
-           array_json<Json>(queue.faulty, [&](const auto& each) { return ids_json(each, lists_ids); })}};
+          {"faulty_ids", array_json<Json>(queue.faulty, ids_json)}};
 }
 
 }  // namespace
@@ -121,7 +111,7 @@ std::string render_text(const ReconcileReport& report) {
   auto text = fmt::format("tokens created from {} to {}\n", moment_text(result.period.since),
                           moment_text(result.period.until));
   for (const auto& queue : result.queues)
-    text += render_queue(queue, report.lists_ids);
+    text += render_queue(queue);
   if (report.output != nullptr) text += render_output(*report.output);
   return text + "\n" + verdict(report);
 }
@@ -134,9 +124,7 @@ std::string render_json(const ReconcileReport& report) {
                     {"missed", result.tokens_with(Outcome::missed)},
                     {"unexplained", result.tokens_with(Outcome::unexplained)},
                     {"output", output_json(report.output)},
-                    {"queues", array_json<Json>(result.queues, [&](const auto& queue) {
-                       return queue_json(queue, report.lists_ids);
-                     })}};
+                    {"queues", array_json<Json>(result.queues, queue_json)}};
   return json_text(object) + "\n";
 }
 

@@ -10,7 +10,6 @@ namespace mailroom {
 struct ReconcileReport {
   const Reconciliation& result;
   const ConsumerOutput* output = nullptr;  ///< that it was compared with; null for none
-  bool lists_ids = false;                  ///< all ids at fault; otherwise some of each reason
 };
 
 /// False if a token is missed or unexplained, or one in the output of consumers is not genuine.

@@ -51,7 +51,10 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
   add("--batch N,...", "of these batches",
       [&typed](const std::string& part) { typed.batches.push_back(parse_batch(part)); });
   add("--consumer NAME,...", "that these consumers claimed: send, send@host or send@host:77",
-      [&typed](const std::string& part) { typed.consumers.push_back(part); });
+      [&typed](const std::string& part) {
+        constexpr std::string_view program = "mailroom ";
+        typed.consumers.push_back(part.starts_with(program) ? part.substr(program.size()) : part);
+      });
   syntax
       .text("--since TIME", options.since,
             "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" +

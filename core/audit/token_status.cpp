@@ -76,7 +76,8 @@ SkipCounts skipped_by_claim(const BatchRecord& claim) {
 Evidence evidence_of(const TokenFacts& facts, const TokenPosition* position) {
   Evidence evidence{.batches = holding_batches(facts),
                     .repetitions = repetitions_of(facts),
-                    .is_due = facts.state == "due"};
+                    .is_due = facts.state == "due",
+                    .is_over = facts.state == "expired" || facts.state == "consumed"};
   if (position == nullptr) {
     if (facts.exists && facts.queues.empty()) evidence.passed_by = PassedBy::untaken;
     return evidence;
@@ -164,6 +165,11 @@ TokenStatus judge_token(const TokenFacts& facts) {
   if (is_place(status.outcome) && facts.state != "due") status.reason = facts.state;
   if (status.outcome == Outcome::moved_past) status.operation = *move_over(facts, position->queue);
   if (status.outcome != Outcome::skipped) return status;
+  if (status.next) {
+    status.reason = facts.state;
+    status.reason_certain = true;
+    return status;
+  }
   if (!status.batch) status.skip = position->skip;
   find_reason(facts, status.batch ? status.batch->skipped : skipped_by_claim(*status.skip), status);
   return status;

@@ -40,8 +40,10 @@ struct TokenStatus {
   int times = 0;                       ///< number of batches that certainly emitted it
   int maybe = 0;                       ///< number of batches that may have emitted it
   std::optional<BatchRecord> batch{};  ///< the batch that decides the outcome
-  std::optional<Outcome> next{};       ///< if emitted: leased, waiting, in_gap or in_replay
-  std::string queue{};                 ///< where it waits or was skipped, or which does not take it
+  /// If emitted: leased, waiting, in_gap or in_replay. If skipped: where it is, and the queue has not come to
+  /// it yet.
+  std::optional<Outcome> next{};
+  std::string queue{};  ///< where it waits or was skipped, or which does not take it
   /// Of skipped: `expired`, `consumed`, `wrong status` or `invalid`. Of a token that waits and is not due,
   /// why.
   std::string reason{};

@@ -3,6 +3,7 @@
 #include "fate/fate.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace mailroom {
 namespace {
@@ -93,6 +94,13 @@ std::optional<Outcome> next_of(const Evidence& evidence) {
   return place->outcome;
 }
 
+/// Nobody will emit it from its place any more if it is over. One that is leased may have been emitted.
+Fate judge_unreached(const Evidence& evidence, Fate place) {
+  if (!evidence.is_over || place.fault != Fault::none || place.outcome == Outcome::leased) return place;
+  place.next = std::exchange(place.outcome, Outcome::skipped);
+  return place;
+}
+
 Fate judge_delivery(const Evidence& evidence) {
   const auto& delivery = *evidence.delivery;
   Fate fate{.outcome = delivery.last, .next = next_of(evidence)};
@@ -166,7 +174,7 @@ Fate judge_fate(const Evidence& evidence) {
   if (evidence.delivery) return judge_delivery(evidence);
   const auto emissions = emissions_in(evidence);
   if (emissions.last) return judge_emissions(evidence, emissions);
-  if (const auto place = judge_place(evidence)) return *place;
+  if (const auto place = judge_place(evidence)) return judge_unreached(evidence, *place);
   if (batches.empty()) return judge_passed(evidence);
   // It is in no open batch, and was not emitted.
   return {.outcome = batches.back().state == State::dead ? Outcome::dead : Outcome::skipped,

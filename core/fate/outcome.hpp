@@ -20,7 +20,7 @@ enum class Outcome : std::uint8_t {
   expired,
   cancelled,
   deferred,      ///< it will be tried again
-  skipped,       ///< it was not due when its claim or its consumer came to it
+  skipped,       ///< it was not due when its claim or its consumer came to it, or will not be
   leased,        ///< in a batch that is not acknowledged yet
   in_gap,        ///< below the cursor, committed late: a claim will take it
   in_replay,     ///< below the cursor, and an operator wants it emitted again

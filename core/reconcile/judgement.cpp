@@ -58,13 +58,14 @@ class Reading {
 
   std::optional<Judgement> judge_records() {
     const auto fate = judge_fate(evidence());
-    Judgement judgement{.outcome = fate.outcome, .explanation = explanation_of(fate)};
+    Judgement judgement{.outcome = fate.outcome, .explanation = explanation_of(fate), .at = time_of(fate)};
     set_check(fate, judgement);
     return judgement;
   }
 
   Evidence evidence() {
     Evidence evidence{.repetitions = repetitions(), .place = place()};
+    evidence.is_over = evidence.place != TokenPlace::none && (fact_.was_consumed || fact_.was_expired);
     for (const auto* range : batches_)
       evidence.batches.push_back({.state = range->state,
                                   .attempts = range->attempts,
@@ -146,6 +147,8 @@ class Reading {
       case Outcome::maybe_emitted:
         return "skipped at the last attempt of its batch, and an earlier one was abandoned";
       case Outcome::skipped:
+        if (fate.next)
+          return fmt::format("{} before the queue came to it", fact_.was_consumed ? "consumed" : "expired");
         return fact_.was_consumed ? "consumed" : fact_.was_expired ? "expired" : "wrong status or invalid";
       case Outcome::in_gap:
         return "committed late";
@@ -157,6 +160,16 @@ class Reading {
       default:
         return fault_text(fate.fault);
     }
+  }
+
+  /// When the batch that decides ended, or was leased if it is open; without one, when a claim passed it.
+  std::int64_t time_of(const Fate& fate) const {
+    if (fate.next && fate.outcome == Outcome::skipped) return 0;
+    if (fate.batch) {
+      const auto* batch = batches_.at(*fate.batch);
+      return batch->state == BatchState::open ? batch->leased_at : batch->ended_at;
+    }
+    return fate.outcome == Outcome::skipped && passing_ != nullptr ? passing_->leased_at : 0;
   }
 
   /// `2 times: rewind by alice at 2026-11-21T09:30:15Z: relay was down`
@@ -178,7 +191,8 @@ class Reading {
       if (!record_.has_deliveries && passing_->skipped > 0) set(CountCheck::skip_count, passing_);
       return;
     }
-    if (fate.fault != Fault::none || fact_.delivered) return;
+    const bool is_unreached = fate.outcome == Outcome::skipped && fate.next;
+    if (fate.fault != Fault::none || fact_.delivered || is_unreached) return;
     if (fate.outcome == Outcome::skipped && !fate.batch) return set(CountCheck::skip_count, passing_);
     if (fate.times + fate.maybe == 0 && fate.outcome != Outcome::skipped) return;
     const auto* batch = batches_.at(*fate.batch);

@@ -14,7 +14,7 @@ namespace mailroom {
 struct TokenFact {
   std::string action;
   std::optional<std::int64_t> created_late;  ///< in seconds, if later than Situation::second()
-  bool was_consumed = false;                 ///< when they were passed or skipped
+  bool was_consumed = false;                 ///< when they were passed or skipped; if they wait, now
   bool was_expired = false;                  ///< likewise
   bool is_early = false;                     ///< created before ClaimRecord::incomplete_before
   std::optional<Outcome> delivered{};        ///< the last outcome of their deliveries
@@ -33,6 +33,8 @@ enum class CountCheck {
 struct Judgement {
   Outcome outcome = Outcome::unexplained;
   std::string explanation{};  ///< may be empty; why it is unexplained
+  std::int64_t at =
+      0;  ///< when a batch ended or a claim passed them, in microseconds since 1970; 0 if unknown
   CountCheck check = CountCheck::none;
   const RecordedRange* source = nullptr;  ///< of the numbers to check
 };

@@ -15,6 +15,16 @@ constexpr std::size_t most_situations = 20'000;
 /// Neighbouring stretches of a batch with a mask are in two situations by turns.
 constexpr std::ptrdiff_t recent_situations = 4;
 
+using CountKey = std::pair<Outcome, std::string>;
+
+/// What a token is when the numbers of its batch or claim are known: `reason` is why they refute it.
+CountKey settled_key(const CountKey& judged, const std::string& reason, bool are_counted) {
+  if (!reason.empty()) return {Outcome::unexplained, reason};
+  if (are_counted && judged.first == Outcome::unexplained)
+    return {Outcome::skipped, "expired then, and extended since"};
+  return judged;
+}
+
 }  // namespace
 
 void QueueLedger::add(const Stretch& stretch) {
@@ -31,12 +41,12 @@ void QueueLedger::add(const Stretch& stretch) {
 
 void QueueLedger::count_runs() {
   if (runs_.empty()) return;
-  is_faulty_.assign(situations_.size(), false);
+  has_listed_.assign(situations_.size(), false);
   checks_of_.assign(situations_.size(), {});
   counter_.count(situations_, runs_, [&](std::size_t situation, const TokenFact& fact, std::int64_t tokens) {
     note(situation, fact, tokens);
   });
-  list_faulty();
+  list_tokens();
   remember_pending_runs();
   const auto position = runs_.back().end;
   situations_.clear();
@@ -56,7 +66,7 @@ void QueueLedger::note(std::size_t situation, const TokenFact& fact, std::int64_
   }
   if (judgement->check != CountCheck::none) return add_pending(situation, *judgement, tokens);
   counts_[{judgement->outcome, judgement->explanation}] += tokens;
-  if (is_fault(judgement->outcome)) is_faulty_[situation] = true;
+  if (is_listed({judgement->outcome, judgement->explanation})) has_listed_[situation] = true;
 }
 
 void QueueLedger::add_pending(std::size_t situation, const Judgement& judgement, std::int64_t tokens) {
@@ -108,43 +118,55 @@ std::string QueueLedger::reason_for(const CheckKey& key, const Pending& pending)
 
 void QueueLedger::settle(const CheckKey& key, const Pending& pending) {
   const auto reason = reason_for(key, pending);
-  if (reason.empty()) {
-    // The claim has counted all of them: those that look due were not when it passed them.
-    const bool are_counted = key.first == CountCheck::skip_count && pending.tokens <= pending.source.skipped;
-    for (const auto& [count, tokens] : pending.outcomes) {
-      const bool is_due_now = count.first == Outcome::unexplained;
-      counts_[is_due_now && are_counted ? CountKey{Outcome::skipped, "expired then, and extended since"}
-                                        : count] += tokens;
-    }
-    if (pending.unexplained > 0 && !are_counted) list_pending(key, pending, "");
-    return;
+  // The claim has counted all of them: those that look due were not when it passed them.
+  const bool are_counted =
+      reason.empty() && key.first == CountCheck::skip_count && pending.tokens <= pending.source.skipped;
+  bool has_listed = false;
+  for (const auto& [judged, tokens] : pending.outcomes) {
+    const auto settled = settled_key(judged, reason, are_counted);
+    counts_[settled] += tokens;
+    has_listed = has_listed || is_listed(settled);
   }
-  counts_[{Outcome::unexplained, reason}] += pending.tokens;
-  list_pending(key, pending, reason);
+  if (has_listed) list_pending(key, pending, reason, are_counted);
 }
 
-void QueueLedger::list_pending(const CheckKey& key, const Pending& pending, const std::string& reason) {
+void QueueLedger::list_pending(const CheckKey& key, const Pending& pending, const std::string& reason,
+                               bool are_counted) {
   counter_.list(pending.situations, pending.runs,
                 [&](std::size_t situation, const TokenFact& fact, std::int64_t id) {
                   const auto judgement = judge_tokens(record_, pending.situations[situation], fact);
                   const bool is_of_check =
                       judgement && judgement->check == key.first && judgement->source->source == key.second;
                   if (!is_of_check) return;
-                  if (!reason.empty()) return add_faulty(Outcome::unexplained, reason, id);
-                  if (judgement->outcome == Outcome::unexplained)
-                    add_faulty(judgement->outcome, judgement->explanation, id);
+                  list(settled_key({judgement->outcome, judgement->explanation}, reason, are_counted), id,
+                       judgement->at);
                 });
 }
 
-void QueueLedger::list_faulty() {
+bool QueueLedger::is_listed(const CountKey& key) const {
+  return is_fault(key.first) || is_wanted(key);
+}
+
+bool QueueLedger::is_wanted(const CountKey& key) const {
+  // The explanation of a skipped token begins with the reason.
+  return wanted_ != nullptr && wanted_->wants(key.first, key.second.starts_with("expired"));
+}
+
+void QueueLedger::list_tokens() {
   std::vector<TokenCounter::Run> runs;
   std::copy_if(runs_.begin(), runs_.end(), std::back_inserter(runs),
-               [&](const auto& run) { return is_faulty_[run.situation]; });
+               [&](const auto& run) { return has_listed_[run.situation]; });
   if (runs.empty()) return;
   counter_.list(situations_, runs, [&](std::size_t situation, const TokenFact& fact, std::int64_t id) {
     const auto judgement = judge_tokens(record_, situations_[situation], fact);
-    if (judgement && is_fault(judgement->outcome)) add_faulty(judgement->outcome, judgement->explanation, id);
+    if (!judgement || judgement->check != CountCheck::none) return;
+    list({judgement->outcome, judgement->explanation}, id, judgement->at);
   });
+}
+
+void QueueLedger::list(const CountKey& key, std::int64_t id, std::int64_t at) {
+  if (is_fault(key.first)) add_faulty(key.first, key.second, id);
+  if (is_wanted(key)) on_judged_({.id = id, .outcome = key.first, .explanation = key.second, .at = at});
 }
 
 void QueueLedger::add_faulty(Outcome outcome, const std::string& reason, std::int64_t id) {

@@ -18,6 +18,7 @@ class TokenCounter {
   struct Scope {
     std::int64_t since = 0;  ///< of the creation of tokens, in seconds
     std::int64_t until = 0;  ///< exclusive
+    std::int64_t now = 0;    ///< by which a token that waits has expired or is consumed
   };
   /// A range of ids in a situation of `situations`.
   struct Run {
@@ -48,8 +49,17 @@ class TokenCounter {
 /// Counts the tokens of a queue by outcome, stretch by stretch in the order of ids.
 class QueueLedger {
  public:
-  QueueLedger(pqxx::transaction_base& transaction, const ClaimRecord& record, TokenCounter::Scope scope)
-      : record_(record), counter_(transaction, record, scope), result_{.queue = record.queue} {}
+  using OnJudged = std::function<void(JudgedToken)>;
+
+  /// Calls `on_judged` with each token whose outcome `wanted` wants: nearly in the order of ids, since those
+  /// whose batch must be known first come later. Without `wanted` it lists none.
+  QueueLedger(pqxx::transaction_base& transaction, const ClaimRecord& record, TokenCounter::Scope scope,
+              const Selection* wanted = nullptr, OnJudged on_judged = {})
+      : record_(record),
+        counter_(transaction, record, scope),
+        wanted_(wanted),
+        on_judged_(std::move(on_judged)),
+        result_{.queue = record.queue} {}
 
   void add(const Stretch& stretch);
   QueueReconciliation finish();
@@ -76,18 +86,23 @@ class QueueLedger {
   void remember_pending_runs();
   void settle_up_to(std::int64_t position);
   void settle(const CheckKey& key, const Pending& pending);
-  void list_pending(const CheckKey& key, const Pending& pending, const std::string& reason);
+  void list_pending(const CheckKey& key, const Pending& pending, const std::string& reason, bool are_counted);
   std::string reason_for(const CheckKey& key, const Pending& pending) const;
-  void list_faulty();
+  bool is_listed(const CountKey& key) const;
+  bool is_wanted(const CountKey& key) const;
+  void list_tokens();
+  void list(const CountKey& key, std::int64_t id, std::int64_t at);
   void add_faulty(Outcome outcome, const std::string& reason, std::int64_t id);
 
   const ClaimRecord& record_;
   TokenCounter counter_;
+  const Selection* wanted_;
+  OnJudged on_judged_;
   QueueReconciliation result_;
   std::map<std::string, std::int64_t> found_;
   std::vector<Situation> situations_;
   std::vector<TokenCounter::Run> runs_;
-  std::vector<bool> is_faulty_;                   ///< by situation: some of its tokens are
+  std::vector<bool> has_listed_;                  ///< by situation: some of its tokens are listed
   std::vector<std::vector<CheckKey>> checks_of_;  ///< by situation
   std::map<CheckKey, Pending> pending_;
   std::map<std::int64_t, std::int64_t> delivered_;  ///< batches with an outcome, and the ends of their ids

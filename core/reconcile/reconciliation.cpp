@@ -74,15 +74,19 @@ std::vector<std::string> gap_holders(pqxx::transaction_base& transaction, const 
 
 QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const std::string& queue,
                                     const PeriodTokens& tokens, TokenCounter::Scope scope,
-                                    const ConsumerOutput* output) {
+                                    const ReconcileRequest& request) {
   auto record = read_claim_record(transaction, queue, scope.since);
-  record.output = output;
-  QueueLedger ledger(transaction, record, scope);
+  record.output = request.output;
+  std::optional<PeopleReader> people;
+  if (request.listed != nullptr) people.emplace(transaction, queue, *request.listed, request.on_people);
+  QueueLedger ledger(transaction, record, scope, request.listed,
+                     [&](JudgedToken token) { people->add(std::move(token)); });
   StretchCutter cutter(tokens.ids, record.has_deliveries,
                        [&](const Stretch& stretch) { ledger.add(stretch); });
   read_recorded_ranges(transaction, record, [&](RecordedRange range) { cutter.add(std::move(range)); });
   cutter.finish();
   auto result = ledger.finish();
+  if (people) people->finish();
   require_complete(tokens, record, ledger);
   result.gap_holders = gap_holders(transaction, record, result);
   return result;
@@ -109,12 +113,30 @@ Reconciliation reconcile(Connection& connection, const ReconcileRequest& request
         .period = parse_period(request.since.empty() ? "24h" : request.since, request.until, now)};
     if (request.until.empty()) result.period.until = now + std::chrono::seconds(1);
     const TokenCounter::Scope scope{.since = in_seconds(std::max(result.period.since, Moment())),
-                                    .until = in_seconds(result.period.until)};
+                                    .until = in_seconds(result.period.until),
+                                    .now = in_seconds(now)};
     const auto tokens = read_period_tokens(transaction, scope);
     for (const auto& queue : request.queues)
-      result.queues.push_back(reconcile_queue(transaction, queue, tokens, scope, request.output));
+      result.queues.push_back(reconcile_queue(transaction, queue, tokens, scope, request));
     return result;
   });
+}
+
+Selection resolve_outcomes(Connection& connection, const std::string& queue, Selection selection) {
+  if (selection.outcomes.empty()) return selection;
+  std::vector<std::int64_t> ids;
+  reconcile(connection, {.queues = {queue},
+                         .since = moment_text(selection.since.value_or(Moment())),
+                         .until = selection.until ? moment_text(*selection.until) : "",
+                         .listed = &selection,
+                         .on_people = [&](const std::vector<TokenOfPerson>& people) {
+                           for (const auto& person : people)
+                             ids.push_back(person.token);
+                         }});
+  std::sort(ids.begin(), ids.end());
+  selection.outcomes.clear();
+  selection.tokens = to_id_ranges(ids);
+  return selection;
 }
 
 }  // namespace mailroom

@@ -8,6 +8,7 @@
 #include "audit/timeline.hpp"
 #include "base/id_range.hpp"
 #include "reconcile/judgement.hpp"
+#include "reconcile/people.hpp"
 
 namespace mailroom {
 
@@ -53,10 +54,20 @@ struct ReconcileRequest {
   std::string since{};  ///< as parse_moment reads it, by the server's clock; empty for 24 hours ago
   std::string until{};  ///< likewise; empty: the present
   const ConsumerOutput* output = nullptr;  ///< of the only queue, to compare the records with
+  /// Of the period, whom to list; nullptr for nobody. Its times do not count.
+  const Selection* listed = nullptr;
+  /// Called with some thousands at a time, queue after queue, nearly in the order of their tokens: one whose
+  /// batch must be known first comes later. Memory does not grow with their number.
+  OnPeople on_people{};
 };
 
 /// Accounts for every committed token of the period in each queue, in one read-only snapshot; takes no lock
 /// that anything waits for. Throws Error(usage) as parse_period(), DatabaseError MR001 for an unknown queue.
 Reconciliation reconcile(Connection& connection, const ReconcileRequest& request);
+
+/// `selection` with the tokens of `queue` that have its outcomes, and without these: its condition in SQL
+/// then says all. Reads them as reconcile() does, since the beginning if the selection names no time. A
+/// selection without outcomes stays as it is.
+Selection resolve_outcomes(Connection& connection, const std::string& queue, Selection selection);
 
 }  // namespace mailroom

@@ -39,7 +39,10 @@ std::int64_t Situation::second() const {
   return passing == nullptr ? least : second_of(passing->leased_at);
 }
 
-std::int64_t Situation::passed_second() const {
+std::int64_t Situation::passed_second(std::int64_t now) const {
+  for (const auto place : {RangeKind::above, RangeKind::gap, RangeKind::replay}) {
+    if (find(place) != nullptr) return now;
+  }
   const RecordedRange* skipped = nullptr;
   for (const auto& range : ranges) {
     if (range.kind == RangeKind::skipped) skipped = &range;

@@ -22,8 +22,8 @@ struct Situation {
   const RecordedRange* find(RangeKind kind) const;
   /// Tokens created after this second may be others than those that the batches or the passing were of.
   std::int64_t second() const;
-  /// When what is not in a batch was skipped, in seconds.
-  std::int64_t passed_second() const;
+  /// When what is not in a batch was skipped, in seconds: `now` if a claim has yet to come to it.
+  std::int64_t passed_second(std::int64_t now) const;
   /// How often the output of consumers has the ids.
   std::int64_t times_written() const;
   /// True if only one batch has the ids, and it was acknowledged without any peculiarity.

@@ -18,8 +18,9 @@ constexpr int tokens_at_once = 10'000;
 /// short runs. Slots are numbered from 1, in the order of `situations`.
 class CountRequest {
  public:
-  CountRequest(const std::vector<Situation>& situations, const std::vector<TokenCounter::Run>& runs)
-      : situations_(situations) {
+  CountRequest(const std::vector<Situation>& situations, const std::vector<TokenCounter::Run>& runs,
+               std::int64_t now)
+      : situations_(situations), now_(now) {
     for (const auto& run : runs)
       add(run);
     end_block();
@@ -83,10 +84,11 @@ class CountRequest {
   void add_slot(std::size_t situation) {
     slots_.push_back(situation);
     seconds_.push_back(situations_[situation].second());
-    passed_seconds_.push_back(situations_[situation].passed_second());
+    passed_seconds_.push_back(situations_[situation].passed_second(now_));
   }
 
   const std::vector<Situation>& situations_;
+  std::int64_t now_;
   std::vector<std::int64_t> firsts_, ends_, seconds_, passed_seconds_;
   std::vector<int> bases_;
   std::vector<std::string> blocks_;
@@ -181,7 +183,7 @@ std::string TokenCounter::rows_sql(bool has_blocks) const {
 
 void TokenCounter::count(const std::vector<Situation>& situations, const std::vector<Run>& runs,
                          const OnCount& on_count) {
-  const CountRequest request(situations, runs);
+  const CountRequest request(situations, runs, scope_.now);
   const auto sql = fmt::format("SELECT{}, count(*){} GROUP BY 1, 2, 3, 4{}", facts_sql(),
                                rows_sql(request.has_blocks()), record_.has_deliveries ? ", 5" : "");
   for (const auto& row : run_request(transaction_, sql, request, scope_.since, scope_.until,
@@ -191,7 +193,7 @@ void TokenCounter::count(const std::vector<Situation>& situations, const std::ve
 
 void TokenCounter::list(const std::vector<Situation>& situations, const std::vector<Run>& runs,
                         const OnToken& on_token) {
-  const CountRequest request(situations, runs);
+  const CountRequest request(situations, runs, scope_.now);
   const auto sql = fmt::format("DECLARE mailroom_listed NO SCROLL CURSOR FOR SELECT{}, t.id{} ORDER BY t.id",
                                facts_sql(), rows_sql(request.has_blocks()));
   run_request(transaction_, sql, request, scope_.since, scope_.until, record_.incomplete_before,

@@ -93,8 +93,8 @@ std::string Selection::batch_condition(std::string_view parameter) const {
   if (consumers.empty()) return sql;
   // A name, or its beginning up to one of its parts: send, send@host, send@host:77.
   return sql + fmt::format(R"(
-      AND EXISTS (SELECT FROM unnest{} c WHERE starts_with(b.claimed_by, c)
-        AND substr(b.claimed_by, length(c) + 1, 1) = ANY ('{{"","@",":"," "}}')))",
+      AND EXISTS (SELECT FROM unnest{} c, regexp_replace(b.claimed_by, '^mailroom ', '') n (name)
+                  WHERE starts_with(n.name, c) AND substr(n.name, length(c) + 1, 1) = ANY ('{{"","@",":"," "}}')))",
                            list_sql(parameter, "consumers", "text"));
 }
 

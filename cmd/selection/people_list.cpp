@@ -1,0 +1,127 @@
+// Renders some thousands of people at a time, so that a long list needs little memory.
+
+#include "cmd/selection/people_list.hpp"
+
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/terminal/text_table.hpp"
+#include "consumer/encoder.hpp"
+
+namespace mailroom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Wide enough for all columns where no terminal limits them.
+constexpr std::size_t widest_list = 1000;
+
+/// `550 5.1.1 no such user`, after the reason if there is one.
+std::string why(const TokenOfPerson& person) {
+  std::string text = person.reason;
+  if (person.code == 0) return text;
+  if (!text.empty()) text += ": ";
+  return text + std::to_string(person.code) + (person.reply.empty() ? "" : " " + person.reply);
+}
+
+std::string table_of(const std::vector<TokenOfPerson>& people, bool names_queue, bool has_heading,
+                     std::size_t width) {
+  using Align = TextTable::Align;
+  const auto title = [&](const char* text) { return has_heading ? std::string(text) : std::string(); };
+  std::vector<TextTable::Column> columns{
+      {title("account"), Align::right},      {title("login")},
+      {title("address"), Align::left, true}, {title("token"), Align::right},
+      {title("outcome"), Align::left, true}, {title("time"), Align::left, true},
+      {title("reason"), Align::left, true}};
+  if (names_queue) columns.insert(columns.begin(), {title("queue")});
+  TextTable table(std::move(columns));
+  for (const auto& person : people) {
+    std::vector<std::string> cells{std::to_string(person.account), shown_text(person.login),
+                                   shown_text(person.address),     std::to_string(person.token),
+                                   outcome_text(person.outcome),   person.at ? moment_text(*person.at) : "-",
+                                   shown_text(why(person))};
+    if (names_queue) cells.insert(cells.begin(), shown_text(person.queue));
+    table.add(std::move(cells));
+  }
+  return table.render(width);
+}
+
+Json text_json(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+std::string json_lines(const std::vector<TokenOfPerson>& people) {
+  std::string lines;
+  for (const auto& person : people) {
+    const Json object{{"queue", person.queue},
+                      {"token", person.token},
+                      {"action", person.action},
+                      {"account", person.account},
+                      {"login", text_json(person.login)},
+                      {"address", text_json(person.address)},
+                      {"created_at", moment_json<Json>(person.created_at)},
+                      {"outcome", outcome_name(person.outcome)},
+                      {"time", person.at ? moment_json<Json>(*person.at) : Json(nullptr)},
+                      {"reason", text_json(person.reason)},
+                      {"code", person.code == 0 ? Json(nullptr) : Json(person.code)},
+                      {"reply", text_json(person.reply)}};
+    lines += json_text(object) + "\n";
+  }
+  return lines;
+}
+
+constexpr const char* csv_heading =
+    "queue,token,action,account,login,address,created_at,outcome,time,reason,code,reply\n";
+
+std::string csv_lines(const std::vector<TokenOfPerson>& people) {
+  std::string lines;
+  for (const auto& person : people) {
+    const std::array values{person.queue,
+                            std::to_string(person.token),
+                            person.action,
+                            std::to_string(person.account),
+                            person.login,
+                            person.address,
+                            moment_text(person.created_at),
+                            std::string(outcome_name(person.outcome)),
+                            person.at ? moment_text(*person.at) : "",
+                            person.reason,
+                            person.code == 0 ? "" : std::to_string(person.code),
+                            person.reply};
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i > 0) lines += ',';
+      append_csv_value(lines, printable(values.at(i)));
+    }
+    lines += '\n';
+  }
+  return lines;
+}
+
+}  // namespace
+
+Reconciliation print_people(Context& context, Connection& connection, ReconcileRequest request,
+                            const Selection& selection, PeopleFormat format) {
+  const bool names_queue = request.queues.size() > 1;
+  bool is_first = true;
+  if (format == PeopleFormat::csv) context.print(csv_heading);
+  request.listed = &selection;
+  request.on_people = [&](const std::vector<TokenOfPerson>& people) {
+    const auto text = format == PeopleFormat::json  ? json_lines(people)
+                      : format == PeopleFormat::csv ? csv_lines(people)
+                                                    : table_of(people, names_queue, is_first,
+                                                               context.out().columns().value_or(widest_list));
+    is_first = false;
+    context.print(text);
+  };
+  auto result = reconcile(connection, request);
+  if (is_first && format == PeopleFormat::text) {
+    context.print(request.since.empty() ? "no token of the last 24 hours matches; --since begins earlier\n"
+                                        : "no token matches\n");
+  }
+  return result;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,16 @@
+// The list of the people whose tokens have an outcome, which reconcile and audit print.
+#pragma once
+
+#include "cmd/terminal/context.hpp"
+#include "reconcile/reconciliation.hpp"
+
+namespace mailroom {
+
+enum class PeopleFormat { text, json, csv };
+
+/// Prints those of `selection` as they are found: a table, one JSON object a line, or CSV with a heading.
+/// Returns the reconciliation of the period of `request`.
+Reconciliation print_people(Context& context, Connection& connection, ReconcileRequest request,
+                            const Selection& selection, PeopleFormat format);
+
+}  // namespace mailroom

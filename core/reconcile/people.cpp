@@ -1,0 +1,78 @@
+// Reads accounts and last answers of judged tokens, a chunk at a time.
+
+#include "reconcile/people.hpp"
+
+#include <fmt/format.h>
+
+#include "db/values.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t tokens_at_once = 10'000;
+
+/// An outcome that was recorded before the token was created was that of another token with its id. $1 the
+/// ids, $2 the queue, $3 the selection.
+std::string people_sql(const Selection& selection) {
+  return fmt::format(R"(
+SELECT n.place, t.account, a.login, coalesce(to_jsonb(d)->>'address', a.email), t.action, t.created_at,
+  {}, {}, d.code, d.reply
+FROM unnest($1::bigint[]) WITH ORDINALITY n (id, place)
+JOIN tokens t ON t.id = n.id
+LEFT JOIN accounts a ON a.id = t.account
+LEFT JOIN mailroom_deliveries d
+  ON d.queue = $2 AND d.token = t.id AND floor(extract(epoch FROM d.last_at)) >= t.created_at
+WHERE true{}
+ORDER BY n.place)",
+                     microseconds_sql("coalesce(d.answered_at, d.last_at)"), microseconds_sql("d.not_before"),
+                     selection.condition("$3", "$2"));
+}
+
+std::string reason_of(const JudgedToken& token, const std::optional<Moment>& not_before,
+                      const TokenOfPerson& person) {
+  if (!token.explanation.empty()) return token.explanation;
+  if (token.outcome == Outcome::deferred && not_before)
+    return "the next attempt at " + moment_text(*not_before);
+  return person.code == 0 ? person.reply : "";
+}
+
+template <typename Row>
+TokenOfPerson read_person(const Row& row, const std::string& queue, const JudgedToken& token) {
+  TokenOfPerson person{.queue = queue,
+                       .token = token.id,
+                       .account = row[1].template as<std::int64_t>(),
+                       .login = row[2].c_str(),
+                       .address = row[3].c_str(),
+                       .action = row[4].c_str(),
+                       .created_at = moment_in<std::chrono::seconds>(row[5]),
+                       .outcome = token.outcome,
+                       .at = optional_moment_in<std::chrono::microseconds>(row[6]),
+                       .code = row[8].is_null() ? 0 : row[8].template as<int>(),
+                       .reply = row[9].c_str()};
+  if (!person.at && token.at != 0) person.at = bounded_moment(std::chrono::microseconds(token.at));
+  person.reason = reason_of(token, optional_moment_in<std::chrono::microseconds>(row[7]), person);
+  return person;
+}
+
+}  // namespace
+
+void PeopleReader::add(JudgedToken token) {
+  tokens_.push_back(std::move(token));
+  if (tokens_.size() >= tokens_at_once) finish();
+}
+
+void PeopleReader::finish() {
+  if (tokens_.empty()) return;
+  std::vector<std::int64_t> ids;
+  for (const auto& token : tokens_)
+    ids.push_back(token.id);
+  std::vector<TokenOfPerson> people;
+  const auto rows = Connection::execute(transaction_, people_sql(selection_), array_text(ids), queue_,
+                                        selection_.parameter());
+  for (const auto& row : rows)
+    people.push_back(read_person(row, queue_, tokens_.at(row[0].as<std::size_t>() - 1)));
+  tokens_.clear();
+  if (!people.empty()) on_people_(people);
+}
+
+}  // namespace mailroom

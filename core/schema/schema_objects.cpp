@@ -17,7 +17,7 @@
 namespace mailroom {
 namespace {
 
-constexpr std::array<ExpectedTrigger, 8> triggers{{
+constexpr std::array<ExpectedTrigger, 9> triggers{{
     {"before_token_insert", "tokens", true, "the cursor can move past a token that is committed late"},
     {"after_token_inserted", "tokens", false, "collectors see a new token only at their next poll"},
     {"after_account_insert", "accounts", true, "a new account gets no activation token"},
@@ -29,6 +29,8 @@ constexpr std::array<ExpectedTrigger, 8> triggers{{
      "status changes get no timestamp, and ending a suspension can activate an account"},
     {"after_token_consumed", "tokens", true, "consuming an activation token does not activate the account"},
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
+    {"before_delivery_outcome", "mailroom_deliveries", false,
+     "another attempt overwrites what became of the one before"},
 }};
 
 /// What `text` has in its first parentheses, separated by the commas that are in no further ones.
@@ -71,13 +73,23 @@ void add_table(const std::string& text, const std::string& table, const std::str
   }
 }
 
+/// Adds the column that `text` adds to a table, if it does.
+void add_column(const std::string& text, const std::string& migration, ExpectedObjects& objects) {
+  static const std::regex form("ALTER TABLE ([a-z_]+) ADD COLUMN ([a-z_]+) ");
+  std::smatch match;
+  if (!std::regex_search(text, match, form, std::regex_constants::match_continuous)) return;
+  objects[{ObjectKind::column, match[1].str() + "." + match[2].str()}] = {.table = match[1],
+                                                                          .migration = migration};
+}
+
 /// Adds what `text`, a statement on one line, creates.
 void add_created(const std::string& text, const std::string& migration, ExpectedObjects& objects) {
   static const std::regex form(
       "CREATE (?:OR REPLACE )?(TABLE|INDEX|FUNCTION|TRIGGER) (CONCURRENTLY IF NOT EXISTS )?([a-z_0-9]+)"
       "(?: ON ([a-z_]+))?[ (]");
   std::smatch match;
-  if (!std::regex_search(text, match, form, std::regex_constants::match_continuous)) return;
+  if (!std::regex_search(text, match, form, std::regex_constants::match_continuous))
+    return add_column(text, migration, objects);
   const auto kind = match[1].str();
   const auto name = match[3].str();
   if (kind == "TABLE") {

@@ -4,15 +4,17 @@
 -- before it expires is expired. It has no SET clause, so that queries inline it.
 CREATE OR REPLACE FUNCTION mailroom_outcome_records(p_ids int8multirange, p_outcomes jsonb, p_now timestamptz)
 RETURNS TABLE (token bigint, state text, attempts integer, unknowns integer, not_before timestamptz, accepted_at timestamptz,
-               answered_at timestamptz, sink text, code integer, reply text)
+               answered_at timestamptz, sink text, address text, code integer, reply text)
 LANGUAGE sql STABLE AS $$
     SELECT g.id, s.state, coalesce(o.attempts, 0), coalesce(o.unknowns, 0),
            CASE WHEN s.state = 'deferred' THEN p_now + o.wait * interval '1 second' END,
-           CASE WHEN s.state = 'accepted' THEN p_now END, p_now - o.ago * interval '1 second', CASE WHEN x.is_deleted THEN NULL ELSE o.sink END,
+           CASE WHEN s.state = 'accepted' THEN p_now END, p_now - o.ago * interval '1 second',
+           CASE WHEN x.is_deleted THEN NULL ELSE o.sink END, CASE WHEN x.is_deleted THEN NULL ELSE o.address END,
            CASE WHEN x.is_deleted THEN NULL ELSE o.code END,
            CASE WHEN x.is_deleted THEN 'the token was deleted' ELSE o.reply END
     FROM jsonb_to_recordset(p_outcomes) o (first bigint, last bigint, state text, attempts integer, unknowns integer,
-                                           wait double precision, ago double precision, sink text, code integer, reply text),
+                                           wait double precision, ago double precision, sink text, address text,
+                                           code integer, reply text),
     LATERAL generate_series(o.first, o.last) g (id),
     LATERAL (SELECT CASE
         WHEN o.state <> 'deferred' THEN o.state
@@ -24,20 +26,33 @@ LANGUAGE sql STABLE AS $$
     WHERE g.id <@ p_ids
 $$;
 
--- The earlier outcomes of a delivery with its present one, which another is to follow: earlier_attempts as it is
--- written then. A deferral without a reply that nothing precedes says nothing of the token. It has a body parsed here
--- and no SET clause, so that queries inline it.
-CREATE OR REPLACE FUNCTION mailroom_outcomes_so_far(p_delivery mailroom_deliveries) RETURNS jsonb LANGUAGE sql STABLE
-RETURN CASE WHEN (p_delivery).state = 'deferred' AND (p_delivery).reply IS NULL AND (p_delivery).earlier_attempts IS NULL THEN NULL
-    ELSE coalesce((p_delivery).earlier_attempts, '[]') || jsonb_build_object(
-        'at', (p_delivery).last_at, 'state', (p_delivery).state, 'sink', (p_delivery).sink, 'code', (p_delivery).code,
-        'reply', (p_delivery).reply) END;
+-- Keeps the outcome of a delivery that another replaces: it is added to earlier_attempts, whatever statement brings the
+-- other one. A deferral without a reply says nothing of the token: it leaves an earlier deferral as it is, with its
+-- time, and is not kept itself if nothing precedes it.
+CREATE OR REPLACE FUNCTION trg_before_delivery_outcome() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.state = 'deferred' AND NEW.reply IS NULL THEN
+        NEW.answered_at := OLD.answered_at;
+        IF OLD.state = 'deferred' THEN
+            NEW.last_at := OLD.last_at; NEW.sink := OLD.sink; NEW.address := OLD.address; NEW.code := OLD.code;
+            NEW.reply := OLD.reply; NEW.earlier_attempts := OLD.earlier_attempts;
+            RETURN NEW;
+        END IF;
+    END IF;
+    NEW.answered_at := coalesce(NEW.answered_at, OLD.answered_at);
+    NEW.earlier_attempts := OLD.earlier_attempts;
+    IF OLD.state <> 'deferred' OR OLD.reply IS NOT NULL OR OLD.earlier_attempts IS NOT NULL THEN
+        NEW.earlier_attempts := coalesce(OLD.earlier_attempts, '[]') || jsonb_build_object(
+            'at', OLD.last_at, 'answered_at', OLD.answered_at, 'state', OLD.state, 'batch', OLD.batch, 'sink', OLD.sink,
+            'address', OLD.address, 'code', OLD.code, 'reply', OLD.reply);
+    END IF;
+    RETURN NEW;
+END
+$$;
 
 -- Records the outcomes of a batch: of p_ids, the ids that it still has, since a rewind may have taken others to emit
--- them again. A token without an outcome has been deleted. Never changes what a newer batch has recorded. Every outcome
--- stays on record: a new one moves the one before to earlier_attempts. Only a deferral without a reply, which says
--- nothing of the token, leaves an earlier deferral and its time as they are. Usually none of the tokens has a record,
--- and a plain INSERT costs two thirds.
+-- them again. A token without an outcome has been deleted. Never changes what a newer batch has recorded; a trigger
+-- keeps what an older one has. Usually none of the tokens has a record, and a plain INSERT costs two thirds.
 CREATE OR REPLACE FUNCTION mailroom_record_outcomes(p_queue text, p_batch bigint, p_ids int8multirange, p_outcomes jsonb)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -54,30 +69,22 @@ BEGIN
     IF NOT EXISTS (SELECT FROM mailroom_deliveries d
                    WHERE d.queue = p_queue AND d.token >= lower(p_ids) AND d.token < upper(p_ids)) THEN
         INSERT INTO mailroom_deliveries (queue, token, state, attempts, unknowns, not_before, batch, first_at, last_at,
-                                         accepted_at, answered_at, sink, code, reply)
+                                         accepted_at, answered_at, sink, address, code, reply)
         SELECT p_queue, r.token, r.state, r.attempts, r.unknowns, r.not_before, p_batch, v_now, v_now,
-               r.accepted_at, r.answered_at, r.sink, r.code, r.reply
+               r.accepted_at, r.answered_at, r.sink, r.address, r.code, r.reply
         FROM mailroom_outcome_records(p_ids, p_outcomes, v_now) r;
         RETURN;
     END IF;
     INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, unknowns, not_before, batch, first_at, last_at,
-                                          accepted_at, answered_at, sink, code, reply)
+                                          accepted_at, answered_at, sink, address, code, reply)
     SELECT p_queue, r.token, r.state, r.attempts, r.unknowns, r.not_before, p_batch, v_now, v_now,
-           r.accepted_at, r.answered_at, r.sink, r.code, r.reply
+           r.accepted_at, r.answered_at, r.sink, r.address, r.code, r.reply
     FROM mailroom_outcome_records(p_ids, p_outcomes, v_now) r
     ON CONFLICT ON CONSTRAINT mailroom_deliveries_pkey DO UPDATE SET
         state = excluded.state, attempts = d.attempts + excluded.attempts, unknowns = d.unknowns + excluded.unknowns,
-        not_before = excluded.not_before, batch = excluded.batch,
-        accepted_at = coalesce(excluded.accepted_at, d.accepted_at),
-        (last_at, answered_at, sink, code, reply, earlier_attempts) = (
-            SELECT CASE WHEN s.keeps THEN d.last_at ELSE excluded.last_at END,
-                   CASE WHEN s.is_silent THEN d.answered_at ELSE coalesce(excluded.answered_at, d.answered_at) END,
-                   CASE WHEN s.keeps THEN d.sink ELSE excluded.sink END,
-                   CASE WHEN s.keeps THEN d.code ELSE excluded.code END,
-                   CASE WHEN s.keeps THEN d.reply ELSE excluded.reply END,
-                   CASE WHEN s.keeps THEN d.earlier_attempts ELSE mailroom_outcomes_so_far(d) END
-            FROM (SELECT t.is_silent, t.is_silent AND d.state = 'deferred' AS keeps
-                  FROM (SELECT excluded.state = 'deferred' AND excluded.reply IS NULL AS is_silent) t) s)
+        not_before = excluded.not_before, batch = excluded.batch, last_at = excluded.last_at,
+        accepted_at = coalesce(excluded.accepted_at, d.accepted_at), answered_at = excluded.answered_at,
+        sink = excluded.sink, address = excluded.address, code = excluded.code, reply = excluded.reply
     WHERE d.batch < excluded.batch;
 END
 $$;

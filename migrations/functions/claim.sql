@@ -412,9 +412,10 @@ BEGIN
         more := true;
         UPDATE mailroom_batches b
         SET collector = pg_backend_pid(), claimed_by = current_setting('application_name'),
-            attempts = b.attempts + 1, claimed_at = clock_timestamp(),
+            attempts = b.attempts + 1, claimed_at = clock_timestamp(), key = nullif(current_setting('mailroom.key', true), ''),
             earlier_attempts = coalesce(b.earlier_attempts, '[]') || jsonb_build_object(
-                'attempt', b.attempts, 'collector', b.collector, 'claimed_by', b.claimed_by, 'claimed_at', b.claimed_at)
+                'attempt', b.attempts, 'collector', b.collector, 'claimed_by', b.claimed_by, 'claimed_at', b.claimed_at,
+                'key', b.key)
         WHERE b.id = v_lease.abandoned
         RETURNING b.id, b.attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g)
         INTO batch, attempt, size;

@@ -155,8 +155,8 @@ BEGIN
     UPDATE mailroom_batches b SET dead_at = clock_timestamp()
     WHERE b.job_type = p_queue AND b.id >= v_state.open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL;
     UPDATE mailroom_deliveries d
-    SET state = 'cancelled', not_before = NULL, last_at = clock_timestamp(), sink = NULL, code = NULL,
-        reply = 'the queue was dropped', earlier_attempts = mailroom_outcomes_so_far(d)
+    SET state = 'cancelled', not_before = NULL, last_at = clock_timestamp(), sink = NULL, address = NULL, code = NULL,
+        reply = 'the queue was dropped'
     WHERE d.queue = p_queue AND d.not_before IS NOT NULL;
     DELETE FROM mailroom_gaps WHERE id = ANY (v_state.gap_ids);
     DELETE FROM jobs WHERE job_type = p_queue;

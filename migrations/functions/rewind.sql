@@ -37,8 +37,8 @@ BEGIN
     UPDATE mailroom_gaps SET ids = ids - v_beyond WHERE id = ANY (v_state.gap_ids) AND ids && v_beyond;
     DELETE FROM mailroom_gaps WHERE id = ANY (v_state.gap_ids) AND isempty(ids);
     UPDATE mailroom_deliveries d
-    SET state = 'cancelled', not_before = NULL, unknowns = 0, last_at = clock_timestamp(), sink = NULL, code = NULL,
-        reply = 'the cursor was moved: it emits the token', earlier_attempts = mailroom_outcomes_so_far(d)
+    SET state = 'cancelled', not_before = NULL, unknowns = 0, last_at = clock_timestamp(), sink = NULL,
+        address = NULL, code = NULL, reply = 'the cursor was moved: it emits the token'
     WHERE d.queue = p_queue AND d.token > p_target AND d.state = 'deferred';
     UPDATE mailroom_deliveries d SET unknowns = 0 WHERE d.queue = p_queue AND d.token > p_target AND d.unknowns > 0;
     PERFORM mailroom_append_state(p_queue, p_target, v_state.open_from,

@@ -32,6 +32,12 @@ const std::map<std::string, std::string>& frozen() {
       {"5_tokens_by_consumption.up.sql", "6247f3966d53066fa88bcd073bfc6aca2eae6b022648611b7e6386d89e3e0360"},
       {"6_queue_tables.down.sql", "7503bb368e7db60f85ac4276da9659818cb27aa53e90f08063d6dd3712346233"},
       {"6_queue_tables.up.sql", "deaa75e50c9785f96ea0ec7d15fc5b139125a3095013653c56710bfd3f636d45"},
+      {"7_delivery_attempts.down.sql", "6c0dcf67691d3bed086d3e517b5e6398d372321f2cf600a94969887e5d4a8dd8"},
+      {"7_delivery_attempts.up.sql", "38689767ae38d06d047deaa3d574205917df21b0fab9b135e0cd37e793ad33cc"},
+      {"8_batch_keys.down.sql", "4f09eaac097c2a8af4ae0c1492dda91af22d06d91031228e4085d84af4ffff00"},
+      {"8_batch_keys.up.sql", "d56bf00ac205203f032ca5552962817ada4ee89d3a1c081943f864f293438f7f"},
+      {"9_operation_kinds.down.sql", "1f8df676ed8623c367bb2ce3999d501162b347865f09e61fc9ce74cf88339c35"},
+      {"9_operation_kinds.up.sql", "83f0fef9321e2c1c2247990c8b65dd495a1dcff65312eff8877064baa3b834f2"},
   };
   return checksums;
 }

@@ -210,6 +210,11 @@ std::string render_json(const History& history) {
                      {"batch", history.batch ? Json(history.batch->id) : Json(nullptr)},
                      {"tokens_total", history.tokens_total},
                      {"tokens", std::move(tokens)},
+                     {"next_steps", array_json<Json>(history.next,
+                                                     [](const NextStep& step) {
+                                                       return Json{{"text", step.text},
+                                                                   {"command", step.command}};
+                                                     })},
                      {"omitted", history.timeline.omitted}};
   return lines_of(summary, history.timeline);
 }

@@ -217,6 +217,8 @@ std::string render_text(const History& history, Width width) {
   if (history.is_of_account) text += paragraph(account_text(history), width);
   text += token_lines(history, width);
   if (!history.is_of_account && history.account_id != 0) text += paragraph(account_text(history), width);
+  for (const auto& step : history.next)
+    text += paragraph(step.text + ":", width) + "  " + step.command + "\n";
   if (!history.timeline.entries.empty()) text += "\n";
   return text + render_entries(history.timeline, width);
 }

@@ -96,7 +96,7 @@ Json queue_json(const QueueReconciliation& queue) {
                                                       {"tokens", count.tokens}};
                                         })},
           {"gap_holders", queue.gap_holders},
-          {"faulty_ids", array_json<Json>(queue.faulty, ids_json)}};
+          {"faulty_ids", array_json<Json>(queue.faulty, [](const auto& each) { return ids_json(each); })}};
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ std::string render_json(const ReconcileReport& report) {
                     {"missed", result.tokens_with(Outcome::missed)},
                     {"unexplained", result.tokens_with(Outcome::unexplained)},
                     {"output", output_json(report.output)},
-                    {"queues", array_json<Json>(result.queues, queue_json)}};
+                    {"queues", array_json<Json>(result.queues, [](const auto& queue) { return queue_json(queue); })}};
   return json_text(object) + "\n";
 }
 

@@ -9,7 +9,7 @@
 namespace mailroom {
 namespace {
 
-constexpr const char* group = "Selectors, each a list by comma (a token must match all that are given)";
+constexpr const char* selectors_group = "Selectors, each a list by comma (a token must match all that are given)";
 
 std::int64_t parse_batch(const std::string& text) {
   if (const auto id = parse_id(text.starts_with("batch:") ? text.substr(6) : text)) return *id;
@@ -35,7 +35,7 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
   auto& typed = options.typed;
   const auto add = [&](const std::string& spec, const std::string& help, const auto& read) {
     auto option = syntax.value(spec, help, list_of(read));
-    option.repeated().in_group(group);
+    option.repeated().in_group(selectors_group);
     return option;
   };
   add("--action ACTION,...", "of these actions: activation, recovery", [&typed](const std::string& part) {
@@ -59,8 +59,8 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
       .text("--since TIME", options.since,
             "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" +
                 (since_default.empty() ? "" : " [" + since_default + "]"))
-      .in_group(group);
-  syntax.text("--until TIME", options.until, "before TIME").in_group(group);
+      .in_group(selectors_group);
+  syntax.text("--until TIME", options.until, "before TIME").in_group(selectors_group);
 }
 
 void check_selection(const SelectionOptions& options) {

@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "accounts/account_lookup.hpp"
-#include "base/clock.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/events/event_text.hpp"
+#include "cmd/selection/selection_options.hpp"
 #include "cmd/tail/tail_report.hpp"
 #include "cmd/terminal/progress_bar.hpp"
 #include "feed/event_feed.hpp"
@@ -29,22 +28,11 @@ struct TailOptions {
   bool follow = false;
   bool end = false;
   std::optional<Milliseconds> window;
-  std::string since;
+  SelectionOptions selectors;
   std::optional<std::int64_t> count;
-  std::string action;
-  std::vector<std::string> accounts;
   std::vector<std::string> states;
   bool mask = false;
 };
-
-Moment read_moment(const std::string& text, Moment now) {
-  const auto moment = parse_moment(text, now);
-  if (!moment) {
-    throw Error(ExitCode::usage, fmt::format("--since is '{}', and must be a moment", text),
-                "for example 10m, 2026-11-21 or 2026-11-21T09:30, in UTC");
-  }
-  return *moment;
-}
 
 std::string read_state(const std::string& word) {
   const auto& known = state_text();
@@ -54,34 +42,62 @@ std::string read_state(const std::string& word) {
               meant.empty() ? fmt::format("states: {}", fmt::join(known, ", ")) : "did you mean: " + meant);
 }
 
+/// The event that records an outcome. Others, such as `waiting`, no event tells of.
+std::string state_of(Outcome outcome) {
+  const auto& known = state_text();
+  std::string word = outcome_name(outcome);
+  if (std::find(known.begin(), known.end(), word) != known.end()) return word;
+  throw Error(ExitCode::usage, fmt::format("no event tells of the outcome {}", outcome_text(outcome)),
+              "mailroom audit --outcome " + word + " lists such tokens");
+}
+
 /// Reads the parts of the filter that need no database.
 EventFilter read_filter(const TailOptions& options) {
   EventFilter filter;
-  if (!options.action.empty()) filter.action = options.action;
   for (const auto& word : options.states)
     filter.states.push_back(read_state(word));
+  for (const auto outcome : options.selectors.typed.outcomes)
+    filter.states.push_back(state_of(outcome));
   filter.from_token = options.history.from_token.value_or(0);
   return filter;
+}
+
+/// Adds those parts that do.
+void complete(EventFilter& filter, const Selection& selection) {
+  const auto& actions = selection.actions;
+  const bool is_one = !actions.empty() && std::count(actions.begin(), actions.end(), actions.front()) ==
+                                              std::ssize(actions);
+  if (is_one) filter.action = actions.front();
+  filter.accounts = selection.accounts;
+  filter.selection = selection;
 }
 
 void check_together(const TailOptions& options) {
   const auto refuse = [](const std::string& message, const std::string& hint) {
     throw Error(ExitCode::usage, message, hint);
   };
+  const auto& selectors = options.selectors;
   if (options.follow && options.end) {
     refuse("-f and -e cannot be combined", "give one of them");
   }
-  if (!options.since.empty() && options.history.from_token) {
+  if (!selectors.since.empty() && options.history.from_token) {
     refuse("--since and --from-id cannot be combined", "give one of them");
   }
   if (options.window && !options.follow) {
     refuse("--window needs -f", "it sets how late an event may be committed and still be shown");
   }
+  if (!selectors.until.empty() && (options.follow || selectors.since.empty())) {
+    refuse("--until needs --since, and excludes -f", "give the beginning of the period with --since");
+  }
+  if (!options.states.empty() && !selectors.typed.outcomes.empty()) {
+    refuse("--state and --outcome cannot be combined", "--state takes the outcomes of deliveries, too");
+  }
 }
 
-HistoryRequest make_history(const TailOptions& options, Moment now) {
+HistoryRequest make_history(const TailOptions& options, const Selection& selection) {
   auto history = options.history;
-  if (!options.since.empty()) history.since = read_moment(options.since, now);
+  history.since = selection.since;
+  history.until = selection.until;
   if (!history.last && !history.since && !history.from_token) history.last = default_lines;
   return history;
 }
@@ -128,11 +144,11 @@ void show_events(const TailOptions& options, Context& context, EventFilter filte
     if (!signal.requested()) throw;
     return;
   }
-  for (const auto& account : find_accounts(*session, options.accounts))
-    filter.accounts.push_back(account.id);
+  const auto selection = read_selection(*session, options.selectors);
+  complete(filter, selection);
 
   const auto render = make_render(options, context, shown_queues(*session, settings));
-  const auto history = make_history(options, session->server_time());
+  const auto history = make_history(options, selection);
   const auto window = std::chrono::ceil<std::chrono::seconds>(options.window.value_or(default_window));
   EventFeed feed(
       std::move(session), [&] { return connect(target, settings.collect.channel, signal); }, history,
@@ -151,7 +167,7 @@ void show_events(const TailOptions& options, Context& context, EventFilter filte
 ExitCode run_tail(const TailOptions& options, Context& context) {
   check_together(options);
   const auto filter = read_filter(options);
-  if (!options.since.empty()) read_moment(options.since, {});
+  check_selection(options.selectors);
   try {
     show_events(options, context, filter);
   } catch (const Error& error) {
@@ -169,13 +185,11 @@ Run add_tail(CommandSyntax& syntax) {
   syntax.flag("-e,--end", options->end, "stop after the last event, as without -f");
   syntax.duration("--window DURATION", options->window, {std::chrono::seconds(1), std::chrono::hours(24)},
                   "with -f, show events committed up to this late [5m]");
-  syntax.text("--since MOMENT", options->since, "begin this long ago, or at a date and time in UTC");
   syntax.number<std::int64_t>("--from-id ID", options->history.from_token, {1}, "begin with this token");
   syntax.number<std::int64_t>("--count N", options->count, {1, 1'000'000'000}, "stop after N events");
-  syntax.action(options->action, "show only activation or recovery tokens");
-  syntax.texts("--account ACCOUNT", options->accounts, "show only this id, email or login; repeatable");
   syntax.texts("--state STATE,...", options->states, "show only these states", ',').offers(state_text());
   syntax.flag("--mask", options->mask, "show addresses as u***@mail.example");
+  add_selectors(syntax, options->selectors);
   return [options](Context& context) { return run_tail(*options, context); };
 }
 
@@ -190,7 +204,8 @@ const Command tail_command{
     "\n"
     "Each event is shown once, as soon as it is committed. Its states:\n"
     "  created                                a token, whatever its state\n"
-    "  due, expired, consumed, wrong-status   a token, when it was first seen\n"
+    "  due, consumed, wrong-status            a token, when it was first seen\n"
+    "  expired                                a token that expired unsent\n"
     "  consumed                               a token, when it is consumed\n"
     "  emitted, skipped                       a batch: emitted, or no token was due\n"
     "  taken-over, dead                       a batch: leased again, or given up\n"
@@ -203,6 +218,9 @@ const Command tail_command{
     "  queue-created, queue-changed, dropped  a queue\n"
     "  paused, resumed                        a queue\n"
     "  budget-changed                         a rate that queues share\n"
+    "--outcome, --code, --batch and --consumer show batches and deliveries alone.\n"
+    "mailroom audit --outcome skipped names whom a batch skipped.\n"
+    "\n"
     "A created token is due unless its line says otherwise. The number before an\n"
     "address is the account's. With --account or --action a batch is shown if it\n"
     "holds such tokens, and these are named.\n"

@@ -114,6 +114,7 @@ void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest&
       add_skip(history.timeline, of_queue);
     history.tokens.push_back(std::move(report));
   }
+  history.next = read_next_steps(transaction, history.tokens.front());
 }
 
 /// True if the batch skipped all of its tokens of `tokens`, and their deliveries say why.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "audit/next_steps.hpp"
 #include "audit/timeline.hpp"
 #include "audit/token_status.hpp"
 
@@ -29,6 +30,7 @@ struct History {
   std::optional<AccountRecord> account{};  ///< nullopt if it was deleted
   std::optional<BatchRecord> batch{};
   std::vector<TokenReport> tokens{};  ///< at most the newest 20, newest first
+  std::vector<NextStep> next{};       ///< of the newest of them
   std::int64_t tokens_total = 0;
   Timeline timeline{};
 };

@@ -117,10 +117,6 @@ void find_reason(const TokenFacts& facts, const SkipCounts& counts, TokenStatus&
   if (reasons.size() > 1 && fits) status.reason = facts.state;
 }
 
-bool is_place(Outcome outcome) {
-  return outcome == Outcome::waiting || outcome == Outcome::in_gap || outcome == Outcome::in_replay;
-}
-
 std::size_t rank_of(const std::string& queue, const TokenFacts& facts) {
   const auto found = std::find_if(facts.queues.begin(), facts.queues.end(),
                                   [&](const auto& position) { return position.queue == queue; });

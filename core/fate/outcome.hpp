@@ -51,4 +51,9 @@ constexpr bool is_fault(Outcome outcome) {
   return outcome == Outcome::missed || outcome == Outcome::unexplained;
 }
 
+/// True for a token that a queue will still find: above its cursor, or in a gap.
+constexpr bool is_place(Outcome outcome) {
+  return outcome == Outcome::waiting || outcome == Outcome::in_gap || outcome == Outcome::in_replay;
+}
+
 }  // namespace mailroom

@@ -16,8 +16,8 @@ constexpr int rows_per_fetch = 20'000;
 
 // Each query returns an id, a time (that of a token in seconds, any other in microseconds) and the kind of
 // the event. Parameters: the second to start at ($1), the smallest token id ($2), the filter's action,
-// accounts and states ($3, $4, $5), and the limit ($6). The planner removes the condition of a parameter that
-// is null.
+// accounts and states ($3, $4, $5), the limit ($6), and the filter's selection ($7). The planner removes the
+// condition of a parameter that is null.
 constexpr const char* tokens_sql = R"(
 SELECT t.id, t.created_at, 'created' FROM tokens t
 WHERE t.created_at >= $1::bigint AND t.id >= $2::bigint
@@ -33,6 +33,15 @@ SELECT t.id, t.consumed_at, 'consumed' FROM tokens t
 WHERE t.consumed_at >= $1::bigint AND t.id >= $2::bigint
   AND ($3::token_action IS NULL OR t.action = $3) AND ($4::bigint[] IS NULL OR t.account = ANY ($4))
   AND ($5::text[] IS NULL OR 'consumed' = ANY ($5))
+)";
+
+// A token that was emitted before it expired has another outcome than that.
+constexpr const char* unsent_sql = R"(
+  AND ('created' = ANY ($5) OR t.consumed_at IS NOT NULL
+    OR t.expires_at > floor(extract(epoch FROM clock_timestamp()))::bigint
+    OR NOT t.id <@ (SELECT coalesce(range_agg(g), '{}')
+                    FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g
+                    WHERE b.emitted_at IS NOT NULL AND b.claimed_at >= to_timestamp($1::bigint) - interval '1 hour'))
 )";
 
 // A batch is claimed at most a day before its events; claimed_at has a small index. A batch that leased
@@ -79,6 +88,13 @@ const std::string deliveries_of_accounts_sql = deliveries_sql_of(R"(
    SELECT * FROM mailroom_deliveries WHERE queue = j.job_type AND token = t.id LIMIT 1) m
  WHERE t.account = ANY ($4::bigint[])) d)");
 
+// The code of one of the outcomes of a delivery.
+constexpr const char* codes_sql = R"(
+  AND (CASE WHEN e.at = d.last_at THEN d.code ELSE (
+    SELECT (a->>'code')::integer FROM jsonb_array_elements(d.earlier_attempts) a
+    WHERE (a->>'at')::timestamptz = e.at LIMIT 1) END) <@ ($7::jsonb->>'codes')::int4multirange
+)";
+
 const std::string operations_sql = "SELECT o.id, " + microseconds_sql("o.at") + R"(, o.kind
 FROM mailroom_operations o
 WHERE o.at >= to_timestamp($1::bigint) AND $2::bigint IS NOT NULL
@@ -112,6 +128,7 @@ class KeyReader {
         filter_(filter),
         accounts_(array_or_null(filter.accounts)),
         states_(states_of(filter)),
+        selection_(filter.selection.parameter()),
         from_token_(from_token),
         limit_(limit) {}
 
@@ -129,6 +146,7 @@ class KeyReader {
   const EventFilter& filter_;
   std::optional<std::string> accounts_;
   std::optional<std::string> states_;
+  std::string selection_;
   std::int64_t from_token_;
   std::optional<std::int64_t> limit_;
 };
@@ -137,8 +155,9 @@ std::int64_t KeyReader::read(const std::string& query, const std::string& order,
   static const auto fetch = fmt::format("FETCH {} FROM events", rows_per_fetch);
   const auto newest_first = limit_ ? "ORDER BY " + order + " DESC " : std::string();
   Connection::execute(transaction_,
-                      "DECLARE events NO SCROLL CURSOR FOR " + query + newest_first + "LIMIT $6::bigint",
-                      in_seconds(since), from_token_, filter_.action, accounts_, states_, limit_);
+                      "DECLARE events NO SCROLL CURSOR FOR " + query +
+                          " AND $7::jsonb IS NOT NULL " + newest_first + "LIMIT $6::bigint",
+                      in_seconds(since), from_token_, filter_.action, accounts_, states_, limit_, selection_);
   std::int64_t total = 0;
   for (int count = rows_per_fetch; count == rows_per_fetch; total += count) {
     const auto rows = Connection::execute(transaction_, fetch);
@@ -157,7 +176,12 @@ std::int64_t KeyReader::read(const std::string& query, const std::string& order,
 }
 
 void KeyReader::read_deliveries(std::optional<Moment> since) {
-  const auto& query = accounts_ ? deliveries_of_accounts_sql : deliveries_sql;
+  auto query = accounts_ ? deliveries_of_accounts_sql : deliveries_sql;
+  const auto& selection = filter_.selection;
+  if (!selection.codes.empty()) query += codes_sql;
+  const auto of_batches = selection.batch_condition("$7");
+  if (!of_batches.empty())
+    query += " AND d.batch = ANY (ARRAY(SELECT b.id FROM mailroom_batches b WHERE true" + of_batches + "))";
   if (limit_ && !accounts_) {
     const auto now = moment_in<std::chrono::seconds>(
         Connection::execute(transaction_, "SELECT floor(extract(epoch FROM now()))::bigint")[0][0]);
@@ -191,6 +215,10 @@ bool EventFilter::wants_state(std::string_view state) const {
 }
 
 bool EventFilter::may_want(EventKind kind) const {
+  const bool is_token_or_operation =
+      source_of(kind) == EventSource::tokens || source_of(kind) == EventSource::operations;
+  if (is_of_outcomes() && is_token_or_operation) return false;
+  if (!selection.codes.empty() && kind != EventKind::delivery) return false;
   // The state of a created token is not known yet.
   if (kind == EventKind::created) {
     return wants_state("created") || wants_state("due") || wants_state("expired") ||
@@ -229,12 +257,18 @@ std::vector<EventKey> read_history(pqxx::work& transaction, const HistoryRequest
   const auto limit = since ? std::nullopt : request.last;
   KeyReader reader(transaction, filter, request.from_token.value_or(0), limit);
   const auto from = since.value_or(Moment());
-  if (filter.may_want(EventKind::created)) reader.read(tokens_sql, "t.id", from);
+  const bool wants_expired = !filter.states.empty() && filter.wants_state("expired");
+  if (filter.may_want(EventKind::created))
+    reader.read(wants_expired ? std::string(tokens_sql) + unsent_sql : tokens_sql, "t.id", from);
   if (filter.may_want(EventKind::consumed)) reader.read(consumption_sql, "t.consumed_at", from);
   if (filter.may_want(EventKind::delivery)) reader.read_deliveries(since);
-  reader.read(batches_sql, "b.id", from);
-  reader.read(operations_sql, "o.id", from);
+  if (filter.selection.codes.empty())
+    reader.read(batches_sql + filter.selection.batch_condition("$7"), "b.id", from);
+  if (!filter.is_of_outcomes()) reader.read(operations_sql, "o.id", from);
   auto events = std::move(reader.events);
+  if (request.until) {
+    std::erase_if(events, [&](const auto& event) { return event.order >= *request.until; });
+  }
   std::sort(events.begin(), events.end());
   if (request.last && static_cast<std::int64_t>(events.size()) > *request.last)
     events.erase(events.begin(), events.end() - *request.last);

@@ -9,6 +9,7 @@
 
 #include "db/connection.hpp"
 #include "events/event.hpp"
+#include "selection/selection.hpp"
 
 namespace mailroom {
 
@@ -22,6 +23,14 @@ struct EventFilter {
   std::vector<std::int64_t> accounts;  ///< by id
   std::vector<std::string> states;     ///< of state_text()
   std::int64_t from_token = 0;         ///< the smallest token id
+  /// Its codes, batches and consumers: with them, or with outcomes that `states` names, only batches and
+  /// deliveries match.
+  Selection selection{};
+
+  bool is_of_outcomes() const {
+    return !selection.outcomes.empty() || !selection.codes.empty() || !selection.batches.empty() ||
+           !selection.consumers.empty();
+  }
 
   /// True if a batch matches by the tokens that it holds.
   bool asks_for_tokens() const { return action.has_value() || !accounts.empty(); }
@@ -46,6 +55,7 @@ struct EventKey {
 struct HistoryRequest {
   std::optional<std::int64_t> last{};        ///< at most this many events, the newest
   std::optional<Moment> since{};             ///< in whole seconds
+  std::optional<Moment> until{};             ///< exclusive; needs `since`
   std::optional<std::int64_t> from_token{};  ///< this token and later ones; other events since it was created
 };
 

@@ -9,7 +9,7 @@
 namespace mailroom {
 namespace {
 
-constexpr std::size_t tokens_at_once = 10'000;
+constexpr std::size_t people_at_once = 10'000;
 
 /// An outcome that was recorded before the token was created was that of another token with its id. $1 the
 /// ids, $2 the queue, $3 the selection.
@@ -58,7 +58,7 @@ TokenOfPerson read_person(const Row& row, const std::string& queue, const Judged
 
 void PeopleReader::add(JudgedToken token) {
   tokens_.push_back(std::move(token));
-  if (tokens_.size() >= tokens_at_once) finish();
+  if (tokens_.size() >= people_at_once) finish();
 }
 
 void PeopleReader::finish() {

@@ -76,6 +76,16 @@ TEST_CASE("what was emitted may be emitted again") {
   CHECK(fate_of({.place = TokenPlace::above_cursor, .is_due = false}) == "waiting");
 }
 
+TEST_CASE("what is over before its queue comes to it is skipped") {
+  for (const auto place : {TokenPlace::above_cursor, TokenPlace::in_gap, TokenPlace::in_replay})
+    CHECK(judge_fate({.place = place, .is_due = false, .is_over = true}).outcome == Outcome::skipped);
+  CHECK(fate_of({.place = TokenPlace::above_cursor, .is_due = false, .is_over = true}) ==
+        "skipped, then waiting");
+  CHECK(fate_of({.batches = {emitted()}, .place = TokenPlace::in_gap, .is_due = false, .is_over = true}) ==
+        "emitted");
+  CHECK(fate_of({.batches = {open}, .is_due = false, .is_over = true}) == "leased");
+}
+
 TEST_CASE("the records of a batch may contradict each other") {
   auto shared = emitted(2);
   shared.is_shared = true;

@@ -217,10 +217,11 @@ TEST_CASE("a token that is in no batch has a reason") {
   const std::vector<Case> cases{
       {"above the cursor", "due", above(), Outcome::waiting, "", false},
       {"the cursor itself is passed", "due", above(token), Outcome::unexplained, "", false},
-      {"above, but expired", "expired", above(), Outcome::waiting, "expired", false},
+      {"above, but expired", "expired", above(), Outcome::skipped, "expired", true},
+      {"above, and of a suspended account", "wrong status", above(), Outcome::waiting, "wrong status", false},
       {"replayed", "due", in_replay(), Outcome::in_replay, "", false},
       {"committed late", "due", in_gap(), Outcome::in_gap, "", false},
-      {"the same, but consumed", "consumed", in_gap(), Outcome::in_gap, "consumed", false},
+      {"the same, but consumed", "consumed", in_gap(), Outcome::skipped, "consumed", true},
       {"one reason recorded", "expired", below(BatchRecord{.id = 9, .skipped = {.expired = 2}}),
        Outcome::skipped, "expired", true},
       {"a reason that the token's state no longer shows", "wrong status",

@@ -1,0 +1,130 @@
+// One rule for each outcome, in every queue that knows the token; each step is named once.
+
+#include "audit/next_steps.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "status/fix_commands.hpp"
+
+namespace mailroom {
+namespace {
+
+bool is_place(Outcome outcome) {
+  return outcome == Outcome::waiting || outcome == Outcome::in_gap || outcome == Outcome::in_replay;
+}
+
+std::string in_parentheses(const std::string& text) {
+  return text.empty() ? text : " (" + text + ")";
+}
+
+class StepFinder {
+ public:
+  StepFinder(const TokenFacts& token, const Holds& holds, bool names_queue)
+      : token_(token), holds_(holds), names_queue_(names_queue) {}
+
+  void visit(const TokenReport& report) {
+    for (const auto& delivery : report.deliveries) {
+      const auto& queue = delivery.delivery.queue;
+      const bool waits = delivery.outcome == Outcome::deferred || is_place(delivery.outcome) ||
+                         (delivery.next && is_place(*delivery.next));
+      visit(delivery.outcome, queue, waits, delivery.delivery.last().sink);
+    }
+    const auto& status = report.status;
+    if (!report.has_status()) return;
+    const bool is_unreached = status.outcome == Outcome::skipped && status.next;
+    const bool waits = is_place(status.outcome) || (status.next && is_place(*status.next) && !is_unreached);
+    visit(status.outcome, status.queue.empty() && status.batch ? status.batch->queue : status.queue, waits, "");
+  }
+
+  std::vector<NextStep> steps() { return std::move(steps_); }
+
+ private:
+  void visit(Outcome outcome, const std::string& queue, bool waits, const std::string& sink) {
+    if (token_.account.status == "suspended")
+      return add("its account is suspended; to lift that",
+                 fmt::format("mailroom suspend --undo id:{}", token_.account.id));
+    if (waits) return add_holds(queue, sink);
+    switch (outcome) {
+      case Outcome::leased:
+        return add("to see who has it", "mailroom status --queue " + shell_word(queue));
+      case Outcome::missed:
+        return add("to mail all that were missed", fix_sequence_command);
+      case Outcome::unexplained:
+        return add("to list all such tokens", "mailroom reconcile --list");
+      case Outcome::not_taken:
+        return add("to see which queue takes which action", "mailroom queue list");
+      default:
+        return add("to mail it again", resend_command(queue));
+    }
+  }
+
+  std::string resend_command(const std::string& queue) const {
+    return fmt::format("mailroom resend token:{}{}{}", token_.id,
+                       token_.state == "expired" ? " --extend 15m" : "",
+                       names_queue_ ? " --queue " + shell_word(queue) : "");
+  }
+
+  void add_holds(const std::string& queue, const std::string& sink) {
+    for (const auto& [name, pause] : holds_.paused) {
+      if (name != queue) continue;
+      add(fmt::format("queue {} is paused since {} by {}{}; to resume it", name, moment_text(pause.since),
+                      pause.actor, in_parentheses(pause.reason)),
+          "mailroom queue resume " + shell_word(queue));
+    }
+    for (const auto& down : holds_.sinks) {
+      if (sink.empty() || sink == down.name)
+        add(fmt::format("{} is unavailable since {}{}; to see why", down.name, format_duration(down.lasts),
+                        in_parentheses(down.reason)),
+            "mailroom doctor");
+    }
+  }
+
+  void add(std::string text, std::string command) {
+    NextStep step{.text = std::move(text), .command = std::move(command)};
+    if (std::find(steps_.begin(), steps_.end(), step) == steps_.end()) steps_.push_back(std::move(step));
+  }
+
+  const TokenFacts& token_;
+  const Holds& holds_;
+  bool names_queue_;
+  std::vector<NextStep> steps_{};
+};
+
+std::set<std::string> queues_of(const TokenReport& report) {
+  std::set<std::string> queues;
+  for (const auto& of_queue : report.by_queue)
+    queues.insert(of_queue.queue);
+  for (const auto& delivery : report.deliveries)
+    queues.insert(delivery.delivery.queue);
+  if (!report.status.queue.empty()) queues.insert(report.status.queue);
+  return queues;
+}
+
+}  // namespace
+
+std::vector<NextStep> next_steps(const TokenReport& report, const Holds& holds) {
+  const auto& token = report.token;
+  if (!token.exists || token.consumed_at) return {};
+  StepFinder finder(token, holds, report.by_queue.size() > 1);
+  for (const auto& of_queue : report.by_queue)
+    finder.visit(of_queue);
+  if (report.by_queue.empty()) finder.visit(report);
+  return finder.steps();
+}
+
+std::vector<NextStep> read_next_steps(pqxx::transaction_base& transaction, const TokenReport& report) {
+  Holds holds;
+  if (!report.token.exists || report.token.consumed_at) return {};
+  for (const auto& queue : queues_of(report)) {
+    if (auto pause = read_queue_rules(transaction, queue).pause)
+      holds.paused.push_back({.queue = queue, .pause = std::move(*pause)});
+  }
+  holds.sinks = read_unavailable_sinks(transaction);
+  return next_steps(report, holds);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,39 @@
+// What an operator can do about a token: what holds it back, and the command that helps.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "audit/token_status.hpp"
+#include "status/delivery_status.hpp"
+#include "status/queue_rules.hpp"
+
+namespace mailroom {
+
+struct NextStep {
+  std::string text{};     ///< what holds it back, or what for: `to mail it again`
+  std::string command{};  ///< complete, for a shell
+
+  bool operator==(const NextStep&) const = default;
+};
+
+/// A queue that gives out no batch.
+struct PausedQueue {
+  std::string queue{};
+  PauseStatus pause{};
+};
+
+/// What holds back tokens that wait.
+struct Holds {
+  std::vector<PausedQueue> paused{};
+  std::vector<UnavailableSink> sinks{};
+};
+
+/// Pure. None for a token that was consumed or is no longer in the database, and for one that is about to be
+/// sent.
+std::vector<NextStep> next_steps(const TokenReport& report, const Holds& holds);
+
+/// Reads what holds back the queues that take the token, if it waits, within the caller's transaction.
+std::vector<NextStep> read_next_steps(pqxx::transaction_base& transaction, const TokenReport& report);
+
+}  // namespace mailroom

@@ -1,0 +1,70 @@
+// The condition of a selection in SQL, against the rows that it means.
+
+#include "selection/selection.hpp"
+#include "support/catch.hpp"
+#include "support/outcome_rig.hpp"
+
+namespace mailroom::test::selection_sql_test {
+namespace {
+
+struct SelectionRig : OutcomeRig {
+  /// The tokens that match, as ranges.
+  std::string matches(const Selection& selection) {
+    const auto rows = connection->run(
+        "SELECT t.id FROM tokens t WHERE true" + selection.condition("$1", "$2") + " ORDER BY t.id",
+        selection.parameter(), "mailroom");
+    std::vector<std::int64_t> ids;
+    for (const auto& row : rows)
+      ids.push_back(row[0].as<std::int64_t>());
+    return id_ranges_text(to_id_ranges(ids));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a selection matches by account, action, time and id", "[selection]") {
+  SelectionRig rig;
+  insert_accounts(*rig.connection, 4);
+  rig.connection->run("UPDATE accounts SET status = 'active' WHERE id = 2");
+  rig.connection->run("INSERT INTO tokens (account, action) VALUES (2, 'password_recovery')");
+  CHECK(rig.matches({}) == "1-5");
+  CHECK(rig.matches({.actions = {"password_recovery"}}) == "5");
+  CHECK(rig.matches({.actions = {"password_recovery", "activation"}}) == "1-5");
+  CHECK(rig.matches({.accounts = {2, 4}}) == "2, 4-5");
+  CHECK(rig.matches({.actions = {"activation"}, .accounts = {2, 4}}) == "2, 4");
+  CHECK(rig.matches({.tokens = std::vector<IdRange>{{2, 4}}}) == "2-3");
+  CHECK(rig.matches({.tokens = std::vector<IdRange>{}}).empty());
+  rig.connection->run("UPDATE tokens SET created_at = 1000 + id");
+  const auto at = [](int second) { return Moment(std::chrono::seconds(second)); };
+  CHECK(rig.matches({.since = at(1003)}) == "3-5");
+  CHECK(rig.matches({.since = at(1003), .until = at(1005)}) == "3-4");
+}
+
+TEST_CASE("a selection matches by batch, consumer and code", "[selection]") {
+  SelectionRig rig;
+  insert_accounts(*rig.connection, 6);
+  rig.deliver(2, DeliveryState::accepted);
+  rig.deliver(2, DeliveryState::rejected);
+  rig.connection->run("UPDATE mailroom_batches SET claimed_by = 'mailroom send@mail1:77' WHERE id = 1");
+  rig.connection->run("UPDATE mailroom_batches SET claimed_by = 'mailroom send@mail10:8' WHERE id = 2");
+  CHECK(rig.matches({.batches = {1}}) == "1-2");
+  // Its tokens were skipped, since none was accepted.
+  CHECK(rig.matches({.batches = {2}}) == "3-4");
+  CHECK(rig.matches({.batches = {1, 2}}) == "1-4");
+  CHECK(rig.matches({.consumers = {"send"}}) == "1-4");
+  CHECK(rig.matches({.consumers = {"send@mail1"}}) == "1-2");
+  CHECK(rig.matches({.consumers = {"send@mail10:8"}}) == "3-4");
+  CHECK(rig.matches({.batches = {1}, .consumers = {"send@mail10"}}).empty());
+  CHECK(rig.matches({.codes = {{250, 250}}}) == "1-2");
+  CHECK(rig.matches({.codes = {{400, 499}, {550, 550}}}) == "3-4");
+}
+
+TEST_CASE("an answer to an earlier token with the id matches none", "[selection]") {
+  SelectionRig rig;
+  insert_accounts(*rig.connection, 2);
+  rig.deliver(2, DeliveryState::rejected);
+  rig.connection->run("UPDATE mailroom_deliveries SET last_at = now() - interval '1 hour' WHERE token = 1");
+  CHECK(rig.matches({.codes = {{451, 451}}}) == "2");
+}
+
+}  // namespace mailroom::test::selection_sql_test

@@ -204,18 +204,18 @@ std::string render_json(const History& history) {
   for (const auto& report : history.tokens)
     tokens.push_back(token_report_json(report, history.now));
   const auto* subject = history.batch ? "batch" : history.is_of_account ? "account" : "token";
-  const Json summary{{"type", "summary"},
-                     {"subject", subject},
-                     {"account", account_json(history)},
-                     {"batch", history.batch ? Json(history.batch->id) : Json(nullptr)},
-                     {"tokens_total", history.tokens_total},
-                     {"tokens", std::move(tokens)},
-                     {"next_steps", array_json<Json>(history.next,
-                                                     [](const NextStep& step) {
-                                                       return Json{{"text", step.text},
-                                                                   {"command", step.command}};
-                                                     })},
-                     {"omitted", history.timeline.omitted}};
+  const Json summary{
+      {"type", "summary"},
+      {"subject", subject},
+      {"account", account_json(history)},
+      {"batch", history.batch ? Json(history.batch->id) : Json(nullptr)},
+      {"tokens_total", history.tokens_total},
+      {"tokens", std::move(tokens)},
+      {"next_steps", array_json<Json>(history.next,
+                                      [](const NextStep& step) {
+                                        return Json{{"text", step.text}, {"command", step.command}};
+                                      })},
+      {"omitted", history.timeline.omitted}};
   return lines_of(summary, history.timeline);
 }
 

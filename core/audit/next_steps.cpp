@@ -13,10 +13,6 @@
 namespace mailroom {
 namespace {
 
-bool is_place(Outcome outcome) {
-  return outcome == Outcome::waiting || outcome == Outcome::in_gap || outcome == Outcome::in_replay;
-}
-
 std::string in_parentheses(const std::string& text) {
   return text.empty() ? text : " (" + text + ")";
 }
@@ -37,7 +33,8 @@ class StepFinder {
     if (!report.has_status()) return;
     const bool is_unreached = status.outcome == Outcome::skipped && status.next;
     const bool waits = is_place(status.outcome) || (status.next && is_place(*status.next) && !is_unreached);
-    visit(status.outcome, status.queue.empty() && status.batch ? status.batch->queue : status.queue, waits, "");
+    visit(status.outcome, status.queue.empty() && status.batch ? status.batch->queue : status.queue, waits,
+          "");
   }
 
   std::vector<NextStep> steps() { return std::move(steps_); }

@@ -43,8 +43,8 @@ Holds held() {
 }  // namespace
 
 TEST_CASE("a token that nobody will send any more is sent again by resend") {
-  for (const auto outcome : {Outcome::emitted, Outcome::emitted_again, Outcome::maybe_emitted, Outcome::skipped,
-                             Outcome::dead, Outcome::moved_past, Outcome::not_recorded}) {
+  for (const auto outcome : {Outcome::emitted, Outcome::emitted_again, Outcome::maybe_emitted,
+                             Outcome::skipped, Outcome::dead, Outcome::moved_past, Outcome::not_recorded}) {
     CHECK(commands(report(outcome)) == "mailroom resend token:51\n");
     CHECK(commands(report(outcome, "expired")) == "mailroom resend token:51 --extend 15m\n");
   }
@@ -57,7 +57,8 @@ TEST_CASE("a token that waits is held back by its queue or its relay, or by noth
     CHECK(commands(report(outcome)).empty());
     CHECK(commands(report(outcome), held()) == "mailroom queue resume mailroom\nmailroom doctor\n");
   }
-  CHECK(commands(delivered(Outcome::deferred), held()) == "mailroom queue resume mailroom\nmailroom doctor\n");
+  CHECK(commands(delivered(Outcome::deferred), held()) ==
+        "mailroom queue resume mailroom\nmailroom doctor\n");
   CHECK(commands(delivered(Outcome::deferred, "other:25"), held()) == "mailroom queue resume mailroom\n");
   const auto steps = next_steps(report(Outcome::waiting), held());
   REQUIRE(steps.size() == 2);

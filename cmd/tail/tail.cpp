@@ -65,8 +65,8 @@ EventFilter read_filter(const TailOptions& options) {
 /// Adds those parts that do.
 void complete(EventFilter& filter, const Selection& selection) {
   const auto& actions = selection.actions;
-  const bool is_one = !actions.empty() && std::count(actions.begin(), actions.end(), actions.front()) ==
-                                              std::ssize(actions);
+  const bool is_one =
+      !actions.empty() && std::count(actions.begin(), actions.end(), actions.front()) == std::ssize(actions);
   if (is_one) filter.action = actions.front();
   filter.accounts = selection.accounts;
   filter.selection = selection;

@@ -155,8 +155,8 @@ std::int64_t KeyReader::read(const std::string& query, const std::string& order,
   static const auto fetch = fmt::format("FETCH {} FROM events", rows_per_fetch);
   const auto newest_first = limit_ ? "ORDER BY " + order + " DESC " : std::string();
   Connection::execute(transaction_,
-                      "DECLARE events NO SCROLL CURSOR FOR " + query +
-                          " AND $7::jsonb IS NOT NULL " + newest_first + "LIMIT $6::bigint",
+                      "DECLARE events NO SCROLL CURSOR FOR " + query + " AND $7::jsonb IS NOT NULL " +
+                          newest_first + "LIMIT $6::bigint",
                       in_seconds(since), from_token_, filter_.action, accounts_, states_, limit_, selection_);
   std::int64_t total = 0;
   for (int count = rows_per_fetch; count == rows_per_fetch; total += count) {

@@ -39,6 +39,7 @@ Json batch_details(const BatchRecord& batch, EventKind kind) {
           {"skipped", skipped_json(batch.skipped)},
           {"attempts", batch.attempts},
           {"collector", batch.collector},
+          {"key", or_null(batch.key)},
           {"claimed_at", time_json(batch.claimed_at)},
           {"emitted_at", time_json(batch.emitted_at)},
           {"dead_at", time_json(batch.dead_at)}};

@@ -25,7 +25,7 @@ std::string times_text(std::int64_t count);
 
 /// `probably as its account had the wrong status`: why a token was skipped.
 std::string skip_reason_text(const std::string& reason, bool certain);
-/// `in batch 12 by collect@host:123 at attempt 2`.
+/// `in batch 12 by collect alice@host:123 at attempt 2`.
 std::string where_and_actor(const BatchRecord& batch, const std::string& collector);
 
 /// How long tokens took between stages, then the slowest tokens.

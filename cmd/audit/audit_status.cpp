@@ -14,7 +14,7 @@ std::string where_of(const BatchRecord& batch) {
   return where_and_actor(batch, shown_text(batch.claimed_by));
 }
 
-/// `emitted once, TIME in batch 12 by collect@host:77`
+/// `emitted once, TIME in batch 12 by collect alice@host:77`
 std::string emitted_text(const TokenReport& report) {
   const auto& status = report.status;
   const auto& queues = report.token.queues;
@@ -255,6 +255,7 @@ std::string batch_text(const BatchRecord& batch) {
     text += fmt::format("leased {}, not acknowledged yet", moment_text(batch.claimed_at));
   }
   text += fmt::format(", by {}, leased {}", shown_text(batch.claimed_by), times_text(batch.attempts));
+  if (!batch.key.empty()) text += ", signed with key " + shown_text(batch.key);
   return skipped.empty() ? text : text + "; skipped: " + skipped;
 }
 

@@ -125,7 +125,8 @@ struct DetailsText {
   }
   std::string operator()(const DeliveryAttempt& delivery) const {
     return fmt::format("token {} in queue {}, {}", delivery.token.id, shown_text(delivery.queue),
-                       delivery_text(delivery));
+                       delivery_text(delivery)) +
+           (delivery.key.empty() ? "" : fmt::format(" (key {})", shown_text(delivery.key)));
   }
   std::string operator()(const BatchRecord& batch) const {
     const auto where = held_text(batch) + " " + where_and_actor(batch, collector_name(batch));
@@ -142,8 +143,9 @@ struct DetailsText {
     const auto details = nlohmann::json::parse(sound_utf8(operation.details));
     const auto what = kind == EventKind::pruned ? prune_text(details)
                       : is_queue_change(kind)   ? queue_text(operation, details)
+                      : is_of_consumer(kind)    ? consumer_text(kind, details)
                                                 : target_text(operation, details) + accounts_text(details) +
-                                                    other_details(details) + cut_text(operation);
+                                                   other_details(details) + cut_text(operation);
     return what + ", " + by_text(operation.actor, " as " + operation.db_user, operation.reason);
   }
   std::string operator()(const SchemaChange& change) const {

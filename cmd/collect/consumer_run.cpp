@@ -2,15 +2,16 @@
 
 #include "cmd/collect/consumer_run.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iterator>
 #include <random>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "cmd/config/shown_setting.hpp"
-#include "config/key_table.hpp"
+#include "cmd/collect/reload_changes.hpp"
 #include "db/conninfo.hpp"
 #include "metrics/metrics_endpoint.hpp"
 #include "schema/bookkeeping.hpp"
@@ -19,16 +20,6 @@
 
 namespace mailroom {
 namespace {
-
-std::vector<SettingChange> changes_between(const Settings& before, const Settings& after) {
-  std::vector<SettingChange> changes;
-  for (const auto& value : after.values) {
-    const auto& old = setting_of(before, value.key);
-    if (old.text == value.text) continue;
-    changes.push_back({value.key, shown(old), shown(value), find_key(value.key)->takes_effect});
-  }
-  return changes;
-}
 
 Field limit_field(const Batcher::Options& batcher) {
   const auto& adaptive = batcher.adaptive;
@@ -176,15 +167,19 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   const auto metrics = serve_metrics(settings, kind, context.log());
   if (metrics) metrics->observe(observers);
   SystemEnvironment environment(signal, kind.peer, &watcher);
-  const auto reload = [&, running = settings, fingerprint = setup.key.fingerprint()]() mutable {
+  const auto reload = [&, running = settings, contents = read_contents(settings, kind.mails()),
+                       fingerprint = setup.key.fingerprint()]() mutable {
     const auto fresh = context.load();
     auto next = sessions.join(make_setup(fresh, parts));
     reporter.count_with(next.count_waiting);
     next.changes = changes_between(running, fresh);
+    auto fresh_contents = read_contents(fresh, kind.mails());
+    std::ranges::move(changes_between(contents, fresh_contents), std::back_inserter(next.changes));
     if (next.key.fingerprint() != fingerprint)
       next.changes.push_back({"signing key", fingerprint, next.key.fingerprint()});
     if (metrics) metrics->configure(metrics_source(fresh));
     running = fresh;
+    contents = std::move(fresh_contents);
     fingerprint = next.key.fingerprint();
     return next;
   };

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "carriers/carriers.hpp"
 #include "claim/pg_queue_session.hpp"
@@ -37,6 +38,8 @@ struct ConsumerKind {
   bool delivers = false;                        ///< its sink has outcomes
   int peer = -1;                                ///< a pipe or socket whose reader it depends on; -1 for none
   const char* reader = "the reader of stdout";  ///< whom a batch waits for
+
+  bool mails() const { return std::string_view(command) == "send"; }
 };
 
 /// Runs a consumer until it is stopped. Throws as MetricsEndpoint() and Collector::run() do.

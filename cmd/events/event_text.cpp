@@ -108,6 +108,7 @@ std::string delivery_text(const DeliveryAttempt& delivery) {
   auto text = shown_text(delivery.state);
   if (delivery.is_cancelled_by_rewind()) text += " by a rewind";
   if (!delivery.sink.empty()) text += (is_answer ? " by " : ", ") + shown_text(delivery.sink);
+  if (!delivery.address.empty()) text += " for " + shown_text(delivery.address);
   const auto answer = answer_text(delivery);
   if (!answer.empty()) return text + ": " + answer;
   return delivery.state == "deferred" ? text + " without an attempt" : text;
@@ -119,6 +120,8 @@ void add_delivery_outcome(nlohmann::ordered_json& object, const DeliveryAttempt&
   };
   object["outcome"] = delivery.state;
   object["sink"] = or_null(delivery.sink);
+  object["address"] = or_null(delivery.address);
+  object["key"] = or_null(delivery.key);
   object["code"] =
       delivery.code == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(delivery.code);
   object["reply"] = or_null(delivery.reply);
@@ -141,6 +144,20 @@ std::string pruned_text(const nlohmann::json& details) {
   const auto deliveries = number_in(details, "deliveries");
   if (deliveries == 0) return fmt::format("{} and {}", tokens, batches);
   return fmt::format("{}, {} and {}", tokens, batches, counted(deliveries, "delivery record"));
+}
+
+bool is_of_consumer(EventKind kind) {
+  return kind == EventKind::reloaded || kind == EventKind::went_back;
+}
+
+std::string consumer_text(EventKind kind, const nlohmann::json& details) {
+  if (kind == EventKind::reloaded) {
+    const auto took = details.find("took");
+    return took != details.end() && took->is_string() ? shown_text(took->get<std::string>()) : "";
+  }
+  return fmt::format("the newest batch is {}, although batch {} was claimed",
+                     with_thousands(number_in(details, "newest")),
+                     with_thousands(number_in(details, "known")));
 }
 
 bool is_queue_change(EventKind kind) {
@@ -178,6 +195,7 @@ Event masked(Event event) {
   if (auto* token = std::get_if<StoredToken>(&event.record)) mask(token->account);
   if (auto* delivery = std::get_if<DeliveryAttempt>(&event.record)) {
     delivery->reply = without_addresses(delivery->reply, delivery->token.account);
+    if (!delivery->address.empty()) delivery->address = masked_address(delivery->address);
     mask(delivery->token.account);
   }
   auto* operation = std::get_if<Operation>(&event.record);

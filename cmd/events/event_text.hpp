@@ -32,13 +32,18 @@ std::string delivery_text(const DeliveryAttempt& delivery);
 /// Sets `outcome`, `sink`, `code` and `reply`, null where there is none.
 void add_delivery_outcome(nlohmann::ordered_json& object, const DeliveryAttempt& delivery);
 
-/// A collector's name without that of the program: `collect@host:77`.
+/// A collector's name without that of the program: `collect alice@host:77`.
 std::string collector_name(const BatchRecord& batch);
 
 /// The integer `details[key]`, or 0.
 std::int64_t number_in(const nlohmann::json& details, const char* key);
 /// What a prune deleted: `1,200 tokens and 3 batch records`, or `…, 3 batch records and 5 delivery records`.
 std::string pruned_text(const nlohmann::json& details);
+
+/// True for what consumers record of themselves.
+bool is_of_consumer(EventKind kind);
+/// What a consumer took at a reload, or what it found in the database.
+std::string consumer_text(EventKind kind, const nlohmann::json& details);
 
 /// True for a change of a queue, or of a budget that queues share.
 bool is_queue_change(EventKind kind);

@@ -31,6 +31,11 @@ std::string counts_table(const QueueReconciliation& queue) {
 std::string render_queue(const QueueReconciliation& queue) {
   auto text = fmt::format("\nqueue {}: {}\n", shown_text(queue.queue), counted(queue.tokens, "token"));
   if (queue.tokens > 0) text += counts_table(queue);
+  if (queue.deleted > 0)
+    text +=
+        fmt::format("  {} that {} emitted {} no longer in the database: deleted, with {} or alone\n",
+                    counted(queue.deleted, "token"), queue.deleted == 1 ? "was" : "were",
+                    queue.deleted == 1 ? "is" : "are", queue.deleted == 1 ? "its account" : "their accounts");
   for (const auto& holder : queue.gap_holders)
     text += fmt::format("  a gap waits for {}\n", shown_text(holder));
   for (const auto& faulty : queue.faulty)
@@ -85,6 +90,7 @@ Json ids_json(const FaultyIds& faulty) {
 Json queue_json(const QueueReconciliation& queue) {
   return {{"queue", queue.queue},
           {"tokens", queue.tokens},
+          {"deleted", queue.deleted},
           {"missed", queue.tokens_with(Outcome::missed)},
           {"unexplained", queue.tokens_with(Outcome::unexplained)},
           {"outcomes", array_json<Json>(queue.counts,

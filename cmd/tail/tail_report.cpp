@@ -95,6 +95,7 @@ std::string figures_text(const Operation& operation) {
   }
   if (is_queue_change(operation.kind))
     return details.is_object() ? queue_change_text(operation, details) : "";
+  if (is_of_consumer(operation.kind)) return consumer_text(operation.kind, details);
   return operation.kind == EventKind::pruned ? pruned_text(details) : "";
 }
 
@@ -165,6 +166,8 @@ void add_batch(nlohmann::ordered_json& object, const Event& event, const BatchRe
   object["emitted"] = batch.emitted;
   object["skipped"] = skipped_json(batch.skipped);
   object["attempts"] = batch.attempts;
+  object["key"] = nullptr;
+  if (!batch.key.empty()) object["key"] = batch.key;
   object["actor"] = batch.claimed_by;
 }
 

@@ -37,7 +37,7 @@ std::vector<HoldingBatch> holding_batches(const TokenFacts& facts) {
                        .ended_at = ended ? in_microseconds(*ended) : 0,
                        .is_skipped = contains(batch.skipped_ids, facts.id),
                        .is_certain = emitted_it_for_certain(facts, batch),
-                       .is_by_sender = facts.exists && batch.claimed_by.starts_with("mailroom send@"),
+                       .is_by_sender = facts.exists && is_by_sender(batch),
                        .queue = batch.queue});
   }
   return batches;

@@ -9,7 +9,6 @@
 #include <vector>
 
 namespace mailroom {
-namespace {
 
 std::string user_name() {
   const char* caller = std::getenv("SUDO_USER");
@@ -22,8 +21,6 @@ std::string user_name() {
   }
   return "uid " + std::to_string(geteuid());
 }
-
-}  // namespace
 
 std::string host_name() {
   std::array<char, 256> name{};

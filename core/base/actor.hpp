@@ -7,7 +7,10 @@ namespace mailroom {
 
 std::string host_name();
 
-/// The user that runs this process, for records: `alice@host`. Under sudo, the user who called sudo.
+/// The user that runs this process. Under sudo, the user who called sudo.
+std::string user_name();
+
+/// Both, for records: `alice@host`.
 std::string operator_name();
 
 }  // namespace mailroom

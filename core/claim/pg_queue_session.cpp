@@ -42,8 +42,10 @@ SET enable_seqscan = off;
 SET enable_bitmapscan = off)";
 
 /// Publishes the fingerprint as a session lock: it ends with the session, and needs no row and no privilege.
-/// If another session holds the lock exclusively, status does not show this key.
+/// If another session holds the lock exclusively, status does not show this key. The batches of this session
+/// take it from the setting.
 void show_fingerprint(Connection& connection, const std::string& fingerprint) {
+  connection.run("SELECT set_config('mailroom.key', $1, false)", fingerprint);
   connection.run("SELECT pg_try_advisory_lock_shared(('x' || $1::text)::bit(64)::bigint)", fingerprint);
 }
 
@@ -212,6 +214,18 @@ SELECT name, failures, extract(epoch FROM since), extract(epoch FROM failed_at),
 FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms'))",
                                      channel_, storable(connection_->facts(), sinks_json(news)),
                                      array_text(names), probe_ms));
+}
+
+void PgQueueSession::record(const std::string& kind, const std::string& details) {
+  const auto waiting = wait();
+  const auto* queue = queues_.size() == 1 ? queues_.front().c_str() : nullptr;
+  connection_->run("SELECT mailroom_record_operation($1, $2, $3::jsonb)", kind, queue,
+                   storable(connection_->facts(), details));
+}
+
+std::optional<std::int64_t> PgQueueSession::newest_batch() {
+  const auto waiting = wait();
+  return connection_->run("SELECT coalesce(max(id), 0) FROM mailroom_batches")[0][0].as<std::int64_t>();
 }
 
 void PgQueueSession::check_health() {

@@ -29,7 +29,7 @@ class PgQueueSession final : public QueueSession {
     std::string fingerprint{};       ///< 16 hexadecimal digits: publishes which key this collector signs with
     Log* log = nullptr;              ///< learns for what the session waits long; outlives it; may be null
     StopWatcher* watcher = nullptr;  ///< learns what the session waits for, may cancel it, and outlives it
-    std::string program = "mailroom collect";  ///< its application_name, before `@HOST:PID`
+    std::string program = "mailroom collect";  ///< its application_name, before ` USER@HOST:PID`
     TokenDetail detail{};
 
     /// Unequal setups make different sessions.
@@ -53,6 +53,8 @@ class PgQueueSession final : public QueueSession {
   Notified take_notifications() override;
   std::vector<SinkState> share(const std::vector<SinkState>& news, const std::vector<std::string>& names,
                                std::optional<Milliseconds> probe) override;
+  void record(const std::string& kind, const std::string& details) override;
+  std::optional<std::int64_t> newest_batch() override;
   void check_health() override;
   int socket() const override { return connection_->socket(); }
 

@@ -51,6 +51,7 @@ struct TokenOutcome {
   std::chrono::duration<double> wait{};   ///< of deferred: how long to wait before the next attempt
   std::optional<WallTime> answered_at{};  ///< when the other side answered; nullopt if nothing was tried
   std::string sink{};                     ///< host and port; empty if nothing was tried
+  std::string address{};                  ///< to which it was mailed; empty for a line
   int code = 0;                           ///< of the answer; 0 for none
   std::string reply{};  ///< printable: the answer, or the reason; empty leaves the last answer on record
 };
@@ -204,6 +205,11 @@ class QueueSession : public SinkBoard {
   /// Does what `waking` says. `ask` returns true while a transaction is open that was open at the first `ask`
   /// after this session began or started to listen: a claim sees all others, or they notify.
   virtual bool arrange(Waking waking) = 0;
+  /// Records what this consumer has done or found, an operation of `kind` with `details`, a JSON object.
+  /// Throws DatabaseError if its role may not. A queue without records keeps none.
+  virtual void record(const std::string& /*kind*/, const std::string& /*details*/) {}
+  /// The newest batch on record, of all queues; nullopt without records.
+  virtual std::optional<std::int64_t> newest_batch() { return std::nullopt; }
   /// Makes a round trip, the only way to detect a dead peer.
   virtual void check_health() = 0;
   /// For poll(2): readable after a notification or the end of the session.

@@ -63,8 +63,10 @@ Composer::Added MailComposer::add(const TokenRow& row, const TokenText& token, D
   composed.message.tokens = {row.id};
   composed.message.created_at = row.created_at;
   composed.message.envelope = std::move(mail.envelope);
-  composed.tokens.push_back(
-      {.history = std::move(history), .text = {token.data(), token.size()}, .dated = row.dated()});
+  composed.tokens.push_back({.history = std::move(history),
+                             .text = {token.data(), token.size()},
+                             .address = composed.message.envelope.to,
+                             .dated = row.dated()});
   return composed;
 }
 

@@ -3,7 +3,9 @@
 #include "consumer/collector.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "base/json_text.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {
@@ -19,6 +21,25 @@ PollingState::Options polling_options(const CollectorSetup& setup) {
   return {.allowed = !setup.notify_always,
           .batch_timeout = setup.turns.batcher.batch_timeout,
           .poll_interval = setup.turns.batcher.poll_interval};
+}
+
+/// `templates: 1 changed, send.from`
+std::string took_text(const std::vector<SettingChange>& changes) {
+  std::string text;
+  for (const auto& change : changes)
+    text += (text.empty() ? "" : ", ") + change.text();
+  return text.empty() ? "nothing new" : text;
+}
+
+/// For the record of the reload. The texts of settings are those that a log may show.
+std::string reload_details(const std::vector<SettingChange>& changes, const std::string& took) {
+  auto details = nlohmann::ordered_json{{"took", took}, {"settings", nlohmann::ordered_json::array()}};
+  for (const auto& change : changes) {
+    if (change.content.empty())
+      details["settings"].push_back(
+          {{"name", change.name}, {"before", change.before}, {"after", change.after}});
+  }
+  return json_text(details);
 }
 
 std::string waiting_text(std::optional<std::int64_t> tokens) {
@@ -48,7 +69,9 @@ void Collector::collect() {
     is_reloading_ = environment_.take_reload() || is_reloading_;
     if (is_reloading_ && !claimer_.has_claim()) reload();
     try {
-      if (sessions_.connect()) step();
+      if (!sessions_.connect()) continue;
+      record_reloads();
+      step();
     } catch (const ConnectionLost& error) {
       sessions_.lost(error);
     } catch (const DatabaseError& error) {
@@ -156,11 +179,21 @@ void Collector::apply(CollectorSetup setup) {
   waker_.configure(polling_options(setup_));
   pipeline_.configure(setup_.key, std::move(sink));
   for (const auto& change : setup_.changes) {
+    if (!change.content.empty()) continue;
     log_.info(change.takes_effect ? "changed" : "changed, effective after a restart",
               {{"setting", change.name}, {"from", change.before}, {"to", change.after}});
   }
+  const auto took = took_text(setup_.changes);
   log_.info("configuration reloaded",
-            {{"changed", setup_.changes.size()}, {"signing_key", setup_.key.fingerprint()}});
+            {{"changed", setup_.changes.size()}, {"took", took}, {"signing_key", setup_.key.fingerprint()}});
+  unrecorded_.push_back(reload_details(setup_.changes, took));
+}
+
+void Collector::record_reloads() {
+  while (!unrecorded_.empty()) {
+    sessions_.record("reload", unrecorded_.front());
+    unrecorded_.erase(unrecorded_.begin());
+  }
 }
 
 void Collector::leave_session() {
@@ -172,7 +205,7 @@ void Collector::leave_session() {
     receipts_.forget();
   }
   waker_.hand_over(sessions_.session_or_null());
-  sessions_.drop();
+  sessions_.leave();
 }
 
 }  // namespace mailroom

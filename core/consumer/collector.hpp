@@ -25,6 +25,11 @@ struct SettingChange {
   std::string before;
   std::string after;
   bool takes_effect = true;  ///< at once; false: after a restart
+  /// Of what a setting names, a file or a directory, whose content is not shown: `changed`, `2 changed`.
+  std::string content{};
+
+  /// `send.from`, `templates: 2 changed`
+  std::string text() const { return content.empty() ? name : name + ": " + content; }
 };
 
 /// The configuration of a collector; SIGHUP replaces it.
@@ -79,6 +84,8 @@ class Collector {
   /// Makes `setup` the configuration.
   void apply(CollectorSetup setup);
   void leave_session();
+  /// Once there is a session.
+  void record_reloads();
 
   CollectorSetup setup_;
   CollectorLimits limits_;
@@ -92,7 +99,8 @@ class Collector {
   Pipeline pipeline_;
   Claimer claimer_;
   bool is_drained_ = false;
-  bool is_reloading_ = false;  ///< as soon as no claim is left that has been made
+  std::vector<std::string> unrecorded_{};  ///< details of reloads
+  bool is_reloading_ = false;              ///< as soon as no claim is left that has been made
 };
 
 }  // namespace mailroom

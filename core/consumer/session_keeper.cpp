@@ -3,6 +3,8 @@
 #include "consumer/session_keeper.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 namespace mailroom {
 namespace {
@@ -55,9 +57,34 @@ QueueSession& SessionKeeper::connect_to_leave() {
 void SessionKeeper::adopt(std::unique_ptr<QueueSession> session) {
   session_ = std::move(session);
   ++number_;
+  compare_with_known();
   last_round_trip_ = environment_.now();
   observer_.connected();
   if (retries_.is_news()) log_.info("connected");
+}
+
+void SessionKeeper::compare_with_known() {
+  if (newest_known_ == 0) return;
+  const auto newest = session_->newest_batch();
+  if (!newest || *newest >= newest_known_) return;
+  const auto known = std::exchange(newest_known_, *newest);
+  log_.error("the database has gone back to an older state, by a restore or a failover",
+             {{"newest_batch", *newest}, {"claimed_before", known}});
+  record("went back", nlohmann::json{{"newest", *newest}, {"known", known}}.dump());
+}
+
+void SessionKeeper::record(const std::string& kind, const std::string& details) {
+  try {
+    session_->record(kind, details);
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
+    log_.warn("not recorded: the role may not insert into mailroom_operations", {{"operation", kind}});
+  }
+}
+
+void SessionKeeper::leave() {
+  drop();
+  newest_known_ = 0;
 }
 
 void SessionKeeper::drop() {
@@ -97,6 +124,7 @@ void SessionKeeper::note_claim(const ClaimRequest& request, const ClaimReply& re
   last_round_trip_ = environment_.now();
   backoff_.reset();
   retries_.worked();
+  if (reply.lease) newest_known_ = std::max(newest_known_, reply.lease->batch);
   observer_.claimed(
       {.queue = request.queue, .reply = reply, .only_acknowledged = request.limit == 0, .took = took});
   report(reply);

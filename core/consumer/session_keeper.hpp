@@ -37,6 +37,10 @@ class SessionKeeper {
   QueueSession& connect_to_leave();
   /// Ends the session. What it has leased can be taken over.
   void drop();
+  /// The same, and the next session may be one with another database.
+  void leave();
+  /// Has the session record an operation of this consumer, or says in the log that its role may not.
+  void record(const std::string& kind, const std::string& details);
 
   /// There must be one.
   QueueSession& session() { return *session_; }
@@ -63,6 +67,8 @@ class SessionKeeper {
 
  private:
   void adopt(std::unique_ptr<QueueSession> session);
+  /// Notices a database that was restored, or a standby that had not received everything.
+  void compare_with_known();
   void report(const ClaimReply& reply);
 
   Options options_;
@@ -73,6 +79,7 @@ class SessionKeeper {
   RetryLog retries_;
   std::unique_ptr<QueueSession> session_;
   int number_ = 0;
+  std::int64_t newest_known_ = 0;  ///< the newest batch that it has claimed; 0 if there is none
   TimePoint take_over_from_{};
   TimePoint last_round_trip_{};
 };

@@ -2,6 +2,7 @@
 
 #include "db/connection.hpp"
 
+#include <fmt/format.h>
 #include <functional>
 #include <future>
 #include <sys/socket.h>
@@ -18,11 +19,16 @@
 namespace mailroom {
 namespace {
 
-/// PostgreSQL cuts an application_name to 63 bytes; shorten the name so that the pid survives.
+/// `mailroom collect alice@host:77`. PostgreSQL cuts an application_name to 63 bytes: the user is shortened
+/// first, then the host, so that the pid survives.
 std::string application_name(const std::string& purpose) {
-  const std::string pid = ":" + std::to_string(getpid());
-  const std::string name = purpose + "@" + host_name();
-  return name.substr(0, 63 - pid.size()) + pid;
+  constexpr std::size_t longest = 63;
+  const auto process = fmt::format("@{}:{}", host_name(), getpid());
+  const auto taken = purpose.size() + 1 + process.size();
+  const auto user = user_name().substr(0, taken < longest ? longest - taken : 0);
+  const auto pid = process.substr(process.rfind(':'));
+  const auto name = fmt::format("{} {}{}", purpose, user, process.substr(0, process.size() - pid.size()));
+  return name.substr(0, longest - pid.size()) + pid;
 }
 
 /// The last error message of libpq on a session. libpqxx keeps it private, but an explicit instantiation may

@@ -19,6 +19,7 @@ namespace mailroom {
 struct ComposedToken {
   DeliveryHistory history;
   std::string text;        ///< which no answer may repeat
+  std::string address{};   ///< to which its message is mailed; empty for a line
   std::int64_t dated = 0;  ///< since when it has been due, in seconds since 1970
 };
 

@@ -41,6 +41,8 @@ TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token, bool m
   auto outcome = outcome_of_attempt(history, answer, policy, jitter);
   if (adds_unknown) ++outcome.unknowns;
   if (answer.ended != WallTime{}) outcome.answered_at = answer.ended;
+  // Without a sink nothing was mailed.
+  if (!outcome.sink.empty()) outcome.address = token.address;
   return outcome;
 }
 

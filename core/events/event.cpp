@@ -12,14 +12,15 @@ namespace mailroom {
 namespace {
 
 /// The kinds, then mailroom_operations.kind of the first kinds.
-constexpr std::array<std::string_view, 34> names{
-    "suspended",     "restored",     "rewound",    "replayed",  "pruned",         "queue-created",
-    "queue-changed", "paused",       "resumed",    "dropped",   "budget-changed", "created",
-    "taken-over",    "dead",         "skipped",    "emitted",   "delivery",       "consumed",
-    "leased",        "abandoned",    "activated",  "expired",   "migration",      "suspend",
-    "restore",       "rewind",       "replay",     "prune",     "create queue",   "set queue",
-    "pause queue",   "resume queue", "drop queue", "set budget"};
-constexpr std::size_t kinds = 23;
+constexpr std::array<std::string_view, 42> names{
+    "suspended",     "restored",   "rewound",      "replayed",  "pruned",         "queue-created",
+    "queue-changed", "paused",     "resumed",      "dropped",   "budget-changed", "reloaded",
+    "went-back",     "resent",     "revoked",      "created",   "taken-over",     "dead",
+    "skipped",       "emitted",    "delivery",     "consumed",  "leased",         "abandoned",
+    "activated",     "expired",    "migration",    "suspend",   "restore",        "rewind",
+    "replay",        "prune",      "create queue", "set queue", "pause queue",    "resume queue",
+    "drop queue",    "set budget", "reload",       "went back", "resend",         "revoke"};
+constexpr std::size_t kinds = 27;
 
 std::size_t place_of(std::string_view text) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -85,10 +86,11 @@ Moment Event::order() const {
 
 const std::vector<std::string>& state_text() {
   static const std::vector<std::string> words{
-      "created",       "due",       "expired",  "consumed", "wrong-status",  "emitted",    "delivery",
-      "accepted",      "deferred",  "rejected", "unknown",  "cancelled",     "taken-over", "dead",
-      "skipped",       "suspended", "restored", "rewound",  "replayed",      "pruned",     "queue-created",
-      "queue-changed", "paused",    "resumed",  "dropped",  "budget-changed"};
+      "created",       "due",       "expired",  "consumed", "wrong-status",   "emitted",    "delivery",
+      "accepted",      "deferred",  "rejected", "unknown",  "cancelled",      "taken-over", "dead",
+      "skipped",       "suspended", "restored", "rewound",  "replayed",       "pruned",     "queue-created",
+      "queue-changed", "paused",    "resumed",  "dropped",  "budget-changed", "reloaded",   "went-back",
+      "resent",        "revoked"};
   return words;
 }
 

@@ -28,6 +28,10 @@ enum class EventKind : std::uint8_t {
   resumed,
   dropped,
   budget_changed,
+  reloaded,   ///< a consumer took a new configuration
+  went_back,  ///< a consumer found an older state of the database than it knew
+  resent,
+  revoked,
   created,  ///< an account or a token
   taken_over,
   dead,
@@ -96,8 +100,10 @@ struct DeliveryAttempt {
   Moment at{};
   std::string state{};  ///< `accepted`, `deferred`, `rejected`, `unknown`, `expired` or `cancelled`
   std::string
-      sink{};    ///< of the other side: host and port, or a program and its host; empty if none was asked
-  int code = 0;  ///< of its reply; 0 for none
+      sink{};  ///< of the other side: host and port, or a program and its host; empty if none was asked
+  std::string address{};  ///< to which it was mailed; empty if it was not, or by an older mailroom
+  std::string key{};      ///< fingerprint of the key that signed it; empty if its batch names none
+  int code = 0;           ///< of its reply; 0 for none
   /// Its reply, or the reason. Of `deferred` it may be that of an earlier outcome; empty if there was
   /// none.
   std::string reply{};

@@ -83,16 +83,19 @@ WHERE {})",
 
 // A row for each outcome, the present one last. Each range of ids is a condition of the primary key.
 const std::string deliveries_sql = fmt::format(R"(
-SELECT d.queue, d.token, d.attempts, d.unknowns, d.batch, {}, {}, {}, e.state, e.sink, e.code, e.reply
+SELECT d.queue, d.token, d.attempts, d.unknowns, d.batch, {}, {}, {}, e.state, e.sink, e.code, e.reply, e.address,
+  (SELECT b.key FROM mailroom_batches b WHERE b.id = e.batch)
 FROM unnest($1::int8multirange) u (g) CROSS JOIN jobs j,
   LATERAL (SELECT * FROM mailroom_deliveries m
            WHERE m.queue = j.job_type AND m.token >= lower(u.g) AND m.token < upper(u.g)
            ORDER BY m.token LIMIT 2000000000) d,
   LATERAL (
-    SELECT n, (a->>'at')::timestamptz, a->>'state', a->>'sink', (a->>'code')::integer, a->>'reply'
+    SELECT n, (a->>'at')::timestamptz, a->>'state', a->>'sink', (a->>'code')::integer, a->>'reply', a->>'address',
+      (a->>'batch')::bigint
     FROM jsonb_array_elements(d.earlier_attempts) WITH ORDINALITY AS earlier (a, n)
     UNION ALL
-    SELECT NULL, d.last_at, d.state, d.sink, d.code, d.reply) e (n, at, state, sink, code, reply)
+    SELECT NULL, d.last_at, d.state, d.sink, d.code, d.reply, d.address, d.batch)
+    e (n, at, state, sink, code, reply, address, batch)
 ORDER BY d.token, d.queue, e.n NULLS LAST)",
                                                microseconds_sql("d.not_before"),
                                                microseconds_sql("d.accepted_at"), microseconds_sql("e.at"));
@@ -115,6 +118,8 @@ DeliveryAttempt read_attempt(const Row& row) {
           .at = moment_in<std::chrono::microseconds>(row[7]),
           .state = row[8].c_str(),
           .sink = row[9].c_str(),
+          .address = row[12].c_str(),
+          .key = row[13].c_str(),
           .code = row[10].is_null() ? 0 : row[10].template as<int>(),
           .reply = row[11].c_str()};
 }

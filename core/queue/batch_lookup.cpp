@@ -26,8 +26,8 @@ std::string columns(const std::string& ids) {
   emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, skipped_ids::text,
   CASE jsonb_typeof(earlier_attempts) WHEN 'array' THEN (
     SELECT coalesce(jsonb_agg(jsonb_build_array(
-      e->'attempt', e->'claimed_by', e->'collector', {}) ORDER BY n), '[]')::text
-    FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END)",
+      e->'attempt', e->'claimed_by', e->'collector', {}, e->>'key') ORDER BY n), '[]')::text
+    FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END, key)",
                      ids, microseconds_sql("claimed_at"), microseconds_sql("emitted_at"),
                      microseconds_sql("dead_at"), microseconds_sql("(e->>'claimed_at')::timestamptz"));
 }
@@ -41,6 +41,7 @@ std::vector<AbandonedAttempt> read_abandoned(const std::string& rows, Moment cla
         {.attempt = row.at(0).get<int>(),
          .claimed_by = row.at(1).get<std::string>(),
          .collector = row.at(2).get<int>(),
+         .key = row.at(4).is_string() ? row.at(4).get<std::string>() : "",
          .claimed_at = bounded_moment(std::chrono::microseconds(row.at(3).get<std::int64_t>())),
          .taken_over_at = claimed_at});
     if (attempts.size() > 1) attempts[attempts.size() - 2].taken_over_at = attempts.back().claimed_at;
@@ -57,6 +58,7 @@ std::vector<BatchRecord> read(const pqxx::result& rows) {
                        .tokens = parse_id_ranges(row[2].c_str()),
                        .size = row[3].as<std::int64_t>(),
                        .claimed_by = row[4].c_str(),
+                       .key = row[17].c_str(),
                        .collector = row[5].as<int>(),
                        .attempts = row[6].as<int>(),
                        .claimed_at = claimed_at,
@@ -153,6 +155,7 @@ BatchRecord as_claimed(BatchRecord batch) {
 BatchRecord as_claimed(BatchRecord batch, const AbandonedAttempt& attempt) {
   batch.claimed_by = attempt.claimed_by;
   batch.collector = attempt.collector;
+  batch.key = attempt.key;
   batch.attempts = attempt.attempt;
   batch.claimed_at = attempt.claimed_at;
   return as_claimed(std::move(batch));

@@ -19,6 +19,7 @@ struct AbandonedAttempt {
   int attempt = 1;
   std::string claimed_by{};
   int collector = 0;
+  std::string key{};
   Moment claimed_at{};
   Moment taken_over_at{};
 
@@ -45,7 +46,8 @@ struct BatchRecord {
   std::string queue{};
   std::vector<IdRange> tokens{};  ///< those of the requested tokens that it holds, emitted or skipped
   std::int64_t size = 0;          ///< how many tokens it holds in total
-  std::string claimed_by{};       ///< program, host and process
+  std::string claimed_by{};       ///< program, user, host and process
+  std::string key{};              ///< fingerprint of the key that signs its tokens; empty if it names none
   int collector = 0;              ///< pid of the backend that served it
   int attempts = 1;               ///< how often it was leased
   Moment claimed_at{};            ///< time of the last lease
@@ -72,6 +74,11 @@ struct BatchRecord {
   /// True if nothing was emitted or skipped: the row only records the state of the queue.
   bool is_state_only() const { return emitted_at && size == 0 && emitted == 0 && skipped.total() == 0; }
 };
+
+/// True if mailroom send claimed it, so that its tokens have outcomes.
+inline bool is_by_sender(const BatchRecord& batch) {
+  return batch.claimed_by.starts_with("mailroom send ") || batch.claimed_by.starts_with("mailroom send@");
+}
 
 /// `batch` as it was during `attempt`: leased and not acknowledged.
 BatchRecord as_claimed(BatchRecord batch, const AbandonedAttempt& attempt);

@@ -72,6 +72,21 @@ std::vector<std::string> gap_holders(pqxx::transaction_base& transaction, const 
   return holders;
 }
 
+/// Counts the tokens that batches of the period emitted and that no longer exist. A token that was emitted
+/// again counts once. Each range of ids is a condition of the primary key.
+std::int64_t count_deleted(pqxx::transaction_base& transaction, const std::string& queue,
+                           TokenCounter::Scope scope) {
+  const auto row = Connection::execute(transaction, R"(
+SELECT coalesce(sum(upper(u.g) - lower(u.g) - t.existing), 0)::bigint
+FROM (SELECT range_agg(r) AS ids FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) r
+      WHERE b.job_type = $1 AND b.emitted_at IS NOT NULL
+        AND b.claimed_at >= to_timestamp($2::bigint) AND b.claimed_at < to_timestamp($3::bigint)) b,
+  unnest(b.ids) u (g),
+  LATERAL (SELECT count(*) AS existing FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g)) t)",
+                                       queue, scope.since, scope.until)[0];
+  return row[0].as<std::int64_t>();
+}
+
 QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const std::string& queue,
                                     const PeriodTokens& tokens, TokenCounter::Scope scope,
                                     const ReconcileRequest& request) {
@@ -89,6 +104,7 @@ QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const s
   if (people) people->finish();
   require_complete(tokens, record, ledger);
   result.gap_holders = gap_holders(transaction, record, result);
+  result.deleted = count_deleted(transaction, queue, scope);
   return result;
 }
 

@@ -35,6 +35,8 @@ struct QueueReconciliation {
   std::int64_t tokens = 0;             ///< those that the queue takes, or has emitted without that
   std::vector<OutcomeCount> counts{};  ///< by outcome, the largest first within each
   std::vector<FaultyIds> faulty{};     ///< missed or unexplained
+  /// Emitted in the period, but no longer in the database: their accounts were deleted, or they were.
+  std::int64_t deleted = 0;
   std::vector<std::string>
       gap_holders{};  ///< sessions that keep tokens in gaps: `pid 4567 (psql, user alice)`
 

@@ -26,7 +26,7 @@ WITH chain AS (
   SELECT b.*, lag(b.cursor, 1, $3::bigint) OVER (ORDER BY b.id) AS before
   FROM mailroom_batches b WHERE b.job_type = $1 AND b.id >= $2::bigint),
 timed AS (
-  SELECT b.*, b.claimed_by LIKE 'mailroom send@%' AS by_sender,
+  SELECT b.*, b.claimed_by ~ '^mailroom send[@ ]' AS by_sender,
     b.ids_mask IS NULL AND isempty(b.skipped_ids) AND b.cursor > b.before
       AND b.ids = int8multirange(int8range(b.before, b.cursor, '(]')) AS is_usual
   FROM chain b),

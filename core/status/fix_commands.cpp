@@ -24,11 +24,13 @@ bool is_pid(const std::string& text) {
 }  // namespace
 
 std::optional<CollectorProcess> collector_process(const std::string& application) {
-  const auto at = application.find('@');
+  const auto at = application.rfind('@');
   const auto colon = application.rfind(':');
   if (at == std::string::npos || colon == std::string::npos || colon <= at + 1) return std::nullopt;
-  const auto program = application.substr(0, at);
-  if (program != "mailroom collect" && program != "mailroom send") return std::nullopt;
+  const auto is_of = [&](const std::string& program) {
+    return application.starts_with(program) && (at == program.size() || application[program.size()] == ' ');
+  };
+  if (!is_of("mailroom collect") && !is_of("mailroom send")) return std::nullopt;
   CollectorProcess process{.host = application.substr(at + 1, colon - at - 1),
                            .pid = application.substr(colon + 1)};
   return is_host(process.host) && is_pid(process.pid) ? std::optional(process) : std::nullopt;

@@ -12,8 +12,8 @@ namespace mailroom {
 /// For a token sequence that is behind the cursor of any queue, or behind a token.
 constexpr const char* fix_sequence_command = "mailroom rewind-cursor --fix-sequence";
 
-/// A collector's process, as its application_name `mailroom collect@HOST:PID` or `mailroom send@HOST:PID`
-/// names it.
+/// A collector's process, as its application_name `mailroom collect USER@HOST:PID` or `mailroom send …`
+/// names it; until version 9 of the schema it named no user, `mailroom collect@HOST:PID`.
 struct CollectorProcess {
   std::string host;
   std::string pid;

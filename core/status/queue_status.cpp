@@ -76,7 +76,7 @@ WHERE r.emitted_at IS NULL AND r.dead_at > clock.now - interval '1 day'
 UNION ALL
 (SELECT 'last claim', r.id, (extract(epoch FROM clock.now - r.claimed_at) * 1000)::bigint, 0, r.claimed_by
  FROM recent r, clock
- WHERE r.claimed_by LIKE 'mailroom collect@%' OR r.claimed_by LIKE 'mailroom send@%'
+ WHERE r.claimed_by ~ '^mailroom (collect|send)[@ ]'
  ORDER BY r.id DESC
  LIMIT 1))";
 

@@ -29,7 +29,7 @@ std::vector<std::string> shown_queues(Connection& connection, const Settings& se
 struct ServerSession {
   int pid = 0;  ///< of the backend
   std::string
-      application;  ///< for a collector `mailroom collect@HOST:PID` or `mailroom send@…`, of its process
+      application;  ///< for a collector `mailroom collect USER@HOST:PID` or `mailroom send …`, of its process
   std::string user;
   std::string address;    ///< of the client; empty on a local socket
   bool readable = false;  ///< false: another user's session; without pg_monitor all below is unknown
@@ -91,7 +91,7 @@ struct NotificationQueue {
 
 /// The last claim, among the newest 5,000 batches.
 struct LastClaim {
-  std::string claimed_by;  ///< `mailroom collect@HOST:PID`
+  std::string claimed_by;  ///< `mailroom collect USER@HOST:PID`
   Milliseconds age{};
 };
 

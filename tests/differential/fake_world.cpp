@@ -3,6 +3,8 @@
 #include "differential/fake_world.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace mailroom::test {
 
@@ -98,7 +100,8 @@ Snapshot FakeWorld::snapshot(const Ids& batches) {
       hours = std::chrono::round<std::chrono::hours>(*delivery.not_before - time_.now()).count();
     seen.deliveries.push_back({token, delivery_state_name(delivery.state), delivery.attempts,
                                delivery.unknowns, hours, delivery.batch, delivery.was_accepted,
-                               delivery.reply});
+                               delivery.reply, delivery.address,
+                               fmt::format("{}", fmt::join(delivery.earlier, "; "))});
   }
   return seen;
 }

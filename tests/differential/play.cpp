@@ -160,6 +160,7 @@ std::vector<TokenOutcome> Play::outcomes_of(const Taken& taken, std::uint64_t ch
     TokenOutcome outcome{.token = id, .state = states.at(drawn / 16 % states.size()), .attempts = 1};
     if (state != TokenState::due) outcome = {.token = id, .state = expired, .reply = text_of(state)};
     if (outcome.state == unknown) outcome.unknowns = 1;
+    if (state == TokenState::due) outcome.address = fmt::format("a{}@test.example", drawn / 64 % 5);
     if (outcome.state == rejected) outcome.reply = fmt::format("reply {}", drawn % 100);
     // Between the moments at which tokens expire.
     if (outcome.state == deferred)
@@ -272,10 +273,11 @@ std::string Play::state() {
     text += "\n";
   }
   for (const auto& delivery : seen.deliveries) {
-    text += fmt::format("  token {} {} attempts {} unknowns {} by {}{}{} {}\n", delivery.token,
+    text += fmt::format("  token {} {} attempts {} unknowns {} by {}{}{} {} to {} after {}\n", delivery.token,
                         delivery.state, delivery.attempts, delivery.unknowns, name_of(delivery.batch),
                         delivery.was_accepted ? " was accepted" : "",
-                        delivery.hours ? fmt::format(" in {} h", *delivery.hours) : "", delivery.reply);
+                        delivery.hours ? fmt::format(" in {} h", *delivery.hours) : "", delivery.reply,
+                        delivery.address, delivery.earlier);
   }
   return text;
 }

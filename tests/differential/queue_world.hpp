@@ -44,6 +44,8 @@ struct Snapshot {
     std::int64_t batch = 0;
     bool was_accepted = false;
     std::string reply{};
+    std::string address{};
+    std::string earlier{};  ///< state, address and reply of each outcome before
   };
   std::int64_t cursor = 0;
   std::int64_t published_cursor = 0;

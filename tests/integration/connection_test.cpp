@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/actor.hpp"
 #include "db/errors.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
@@ -135,7 +136,7 @@ TEST_CASE("a session's name at the server gives its purpose, host and process id
   TestDatabase database;
   const auto connection = database.connect("mailroom collect");
   const auto name = value<std::string>(*connection, "SELECT current_setting('application_name')");
-  CHECK(name.find("mailroom collect@") == 0);
+  CHECK(name.find("mailroom collect " + operator_name() + ":") == 0);
   CHECK(name.size() <= 63);
   CHECK(name.substr(name.rfind(':') + 1) == std::to_string(getpid()));
 }

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/outcome_rig.hpp"
 #include "support/several_queues.hpp"
+#include "support/subprocess.hpp"
 
 namespace mailroom::test::delivery_record_test {
 
@@ -76,6 +77,64 @@ TEST_CASE("an acceptance without words stays on record", "[outcome]") {
   rig.deliver(1, DeliveryState::rejected);
   CHECK(value<std::string>(*rig.connection,
                            "SELECT earlier_attempts->1->>'state' FROM mailroom_deliveries") == "accepted");
+}
+
+TEST_CASE("each attempt keeps its address, its batch and its times", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  rig.deliver(1, DeliveryState::accepted);
+  const auto first = value<std::string>(
+      *rig.connection,
+      "SELECT concat_ws(' ', batch, address, sink, code, reply, last_at) FROM mailroom_deliveries");
+  rig.carry_out(to(0));
+  const auto lease = rig.claim(1).lease;
+  REQUIRE(lease);
+  auto second = outcome(1, DeliveryState::accepted);
+  second.address = "corrected@test.example";
+  rig.claim(0, receipt_of(*lease, {second}));
+  CHECK(value<std::string>(*rig.connection, "SELECT address FROM mailroom_deliveries") ==
+        "corrected@test.example");
+  CHECK(value<std::string>(
+            *rig.connection,
+            "SELECT concat_ws(' ', a->>'batch', a->>'address', a->>'sink', a->>'code', a->>'reply', "
+            "(a->>'at')::timestamptz) FROM mailroom_deliveries, jsonb_array_elements(earlier_attempts) a") ==
+        first);
+}
+
+TEST_CASE("no statement loses an attempt, whatever it sets", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  rig.deliver(1, DeliveryState::accepted);
+  rig.connection->run(
+      "UPDATE mailroom_deliveries SET state = 'rejected', code = 550, reply = 'no', earlier_attempts = NULL");
+  rig.connection->run("UPDATE mailroom_deliveries SET batch = batch + 1, state = 'unknown', reply = NULL");
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT string_agg(concat_ws(' ', a->>'state', a->>'code'), ', ') FROM "
+                           "mailroom_deliveries, jsonb_array_elements(earlier_attempts) a") ==
+        "accepted 250, rejected 550");
+}
+
+TEST_CASE("a replay and a take-over keep what was accepted before", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  rig.deliver(1, DeliveryState::accepted);
+  rig.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
+  REQUIRE(rig.claim(1).lease);
+  // Its session ends, and another sender takes the batch over.
+  rig.session = attach_sender(rig.database);
+  std::optional<Lease> lease;
+  REQUIRE(eventually([&] {
+    lease = rig.claim(1).lease;
+    return lease.has_value();
+  }));
+  CHECK(lease->attempt == 2);
+  auto lost = outcome(1, DeliveryState::unknown);
+  lost.unknowns = 1;
+  rig.claim(0, receipt_of(*lease, {lost}));
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT concat_ws(' ', state, unknowns, accepted_at IS NOT NULL, "
+                           "earlier_attempts->0->>'state', earlier_attempts->0->>'code') FROM "
+                           "mailroom_deliveries") == "unknown 1 t accepted 250");
 }
 
 }  // namespace mailroom::test::delivery_record_test

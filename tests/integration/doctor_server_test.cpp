@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <future>
 
+#include "base/actor.hpp"
 #include "status/queue_health.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/operator_rig.hpp"
@@ -88,7 +89,7 @@ TEST_CASE("a collector that waits for a synchronous standby is found, and the fi
   // An application's commit would wait in the same way, whoever looks at it.
   const auto longest = read_queue_status(*connection, "mailroom").longest_commit;
   REQUIRE(longest);
-  CHECK(longest->application.starts_with("mailroom collect@"));
+  CHECK(longest->application.starts_with("mailroom collect " + operator_name() + ":"));
   const std::string awaited = "waiting for a synchronous standby, which has not confirmed the commit";
   REQUIRE(eventually([&] { return count(collector.log(), awaited) == 1; }));
   CHECK(count(collector.log(), "the wait is over") == 0);

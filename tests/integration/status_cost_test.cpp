@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "base/actor.hpp"
 #include "status/queue_health.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
@@ -134,7 +135,7 @@ TEST_CASE("without pg_monitor other users' sessions are named, and hidden column
   const auto status = read_queue_status(eyes, "mailroom");
   REQUIRE(status.collectors.size() == 1);
   CHECK_FALSE(status.collectors[0].session.readable);
-  CHECK(status.collectors[0].session.application.find("mailroom collect@") == 0);
+  CHECK(status.collectors[0].session.application.find("mailroom collect " + operator_name() + ":") == 0);
   CHECK(status.open_batches.at(0).session_lives);
   const auto holder =
       std::find_if(status.gap_holders.begin(), status.gap_holders.end(),

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "base/actor.hpp"
 #include "status/queue_health.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -107,7 +108,7 @@ TEST_CASE("status counts acknowledged tokens, and sees the collector") {
   const auto& collector = status.collectors[0];
   CHECK(collector.queue == "mailroom");
   CHECK(collector.session.readable);
-  CHECK(collector.session.application.find("mailroom collect@") == 0);
+  CHECK(collector.session.application.find("mailroom collect " + operator_name() + ":") == 0);
   CHECK(collector.session.state == "idle");
   CHECK(collector.session.connected_for);
   CHECK(queue.findings().empty());
@@ -197,7 +198,7 @@ TEST_CASE("status blames the collector that holds a batch too long, and its fix 
   CHECK(status.open_batches[0].id == lease.batch);
   CHECK(status.open_batches[0].tokens == 4);
   CHECK(status.open_batches[0].session_lives);
-  CHECK(status.open_batches[0].claimed_by.find("mailroom collect@") == 0);
+  CHECK(status.open_batches[0].claimed_by.find("mailroom collect " + operator_name() + ":") == 0);
   CHECK(status.pending.leased == 4);
   CHECK(queue.findings().empty());
 

@@ -184,7 +184,7 @@ TEST_CASE("collect counts what a sink answers, and shows one that takes nothing"
   CHECK(scrape.sum("mailroom_sink_answers_total", "outcome=\"rejected\"") == 1);
   CHECK(scrape.value(R"(mailroom_acceptance_delay_seconds_count{queue="mailroom"})") == 2);
   CHECK(value<int>(*connection,
-                   "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'mailroom collect@%' "
+                   "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'mailroom collect %@%' "
                    "AND datname = current_database()") == 1);
   CHECK(collector.stop() == 0);
 

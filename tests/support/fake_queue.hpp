@@ -38,7 +38,12 @@ struct FakeDelivery {
   int deferral = 0;  ///< its place among all deferrals
   std::int64_t batch = 0;
   bool was_accepted = false;
+  std::string address{};
   std::string reply{};
+  std::vector<std::string> earlier{};  ///< state, address and reply of each outcome before
+
+  /// Another outcome follows. A deferral without words that nothing precedes says nothing.
+  void keep();
 };
 
 /// A token every `gap` on average, and `burst` at once.

@@ -1,11 +1,17 @@
 // What becomes of the batches and tokens of the fake queue, and what its operators do.
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "db/errors.hpp"
 #include "support/fake_queue.hpp"
 
 namespace mailroom::test {
+
+void FakeDelivery::keep() {
+  if (state == DeliveryState::deferred && reply.empty() && earlier.empty()) return;
+  earlier.push_back(fmt::format("{} {} {}", delivery_state_name(state), address, reply));
+}
 
 void FakeQueue::close(std::int64_t id, FakeBatch& batch, const Receipt& receipt) {
   if (batch.emitted) return;
@@ -41,6 +47,7 @@ void FakeQueue::record(std::int64_t batch, TokenOutcome outcome) {
     if (token == setup_.tokens.committed.end()) {
       outcome.state = DeliveryState::cancelled;
       outcome.reply = "the token was deleted";
+      outcome.address.clear();
     } else if (until > token->second.expires - std::chrono::minutes(1)) {
       outcome.state = DeliveryState::expired;
     }
@@ -51,7 +58,11 @@ void FakeQueue::record(std::int64_t batch, TokenOutcome outcome) {
   // A deferral without words says nothing of the token, so that an earlier deferral stays.
   const bool keeps_reply = !is_first && outcome.reply.empty() && outcome.state == DeliveryState::deferred &&
                            delivery.state == DeliveryState::deferred;
-  if (!keeps_reply) delivery.reply = outcome.reply;
+  if (!is_first && !keeps_reply) delivery.keep();
+  if (!keeps_reply) {
+    delivery.reply = outcome.reply;
+    delivery.address = outcome.address;
+  }
   delivery.state = outcome.state;
   delivery.attempts += outcome.attempts;
   delivery.unknowns += outcome.unknowns;
@@ -90,6 +101,8 @@ void FakeQueue::cancel_deferred(std::int64_t beyond) {
   for (auto at = deliveries_.upper_bound(beyond); at != deliveries_.end(); ++at) {
     auto& delivery = at->second;
     if (delivery.state == DeliveryState::deferred) {
+      delivery.keep();
+      delivery.address.clear();
       delivery.state = DeliveryState::cancelled;
       delivery.reply = "the cursor was moved: it emits the token";
     }

@@ -12,6 +12,7 @@ inline TokenOutcome outcome(std::int64_t token, DeliveryState state, double wait
           .attempts = 1,
           .wait = std::chrono::duration<double>(wait),
           .sink = "relay:25",
+          .address = "user" + std::to_string(token) + "@test.example",
           .code = state == DeliveryState::accepted ? 250 : 451,
           .reply = delivery_state_name(state)};
 }

@@ -62,7 +62,9 @@ TEST_CASE("a reload logs the changed settings and the key") {
   CollectorRig rig;
   rig.reload = [&] {
     auto setup = rig.setup(2, new_key);
-    setup.changes = {{"collect.batch_limit", "3", "2"}, {"log.level", "info", "debug", false}};
+    setup.changes = {{"collect.batch_limit", "3", "2"},
+                     {"log.level", "info", "debug", false},
+                     {.name = "templates", .before = {}, .after = {}, .content = "1 changed"}};
     return setup;
   };
   reload_at(rig, 1s);
@@ -70,8 +72,10 @@ TEST_CASE("a reload logs the changed settings and the key") {
   rig.run();
   CHECK(rig.logged(" changed setting=collect.batch_limit from=3 to=2\n"));
   CHECK(rig.logged(" changed, effective after a restart setting=log.level from=info to=debug\n"));
-  CHECK(rig.logged(" configuration reloaded changed=2 signing_key=" +
-                   Key::from_hex(new_key, "the test").fingerprint() + "\n"));
+  CHECK(
+      rig.logged(" configuration reloaded changed=3 took=\"collect.batch_limit, log.level, "
+                 "templates: 1 changed\" signing_key=" +
+                 Key::from_hex(new_key, "the test").fingerprint() + "\n"));
 }
 
 TEST_CASE("a reload that fails is logged, and the old configuration stays") {

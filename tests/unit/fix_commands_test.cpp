@@ -21,6 +21,12 @@ TEST_CASE("a process is reached on its host") {
 }
 
 TEST_CASE("a collector's process is read from its name") {
+  for (const auto* user : {"@", " alice@", " svc mail@", " alice@corp@"}) {
+    const auto named = collector_process("mailroom send" + std::string(user) + "web1:77");
+    REQUIRE(named);
+    CHECK(named->host == "web1");
+    CHECK(named->pid == "77");
+  }
   const auto process = collector_process("mailroom collect@web-1.mail.example:4711");
   REQUIRE(process);
   CHECK(process->host == "web-1.mail.example");
@@ -33,7 +39,9 @@ TEST_CASE("no command is built from a made-up name") {
         "mailroom collect@web1:", "mailroom collect@web1:0", "mailroom collect@web1:-1",
         "mailroom collect@web1:77; reboot", "mailroom collect@web1; reboot:77",
         "mailroom collect@$(reboot):77", "mailroom collect@-oProxyCommand=reboot:77",
-        "mailroom collect@-l:77", "mailroom status@web1:77"}) {
+        "mailroom collect@-l:77", "mailroom status@web1:77", "mailroom status alice@web1:77",
+        "mailroom collector alice@web1:77", "mailroom collect alice@$(reboot):77",
+        "mailroom collect alice"}) {
     CAPTURE(name);
     CHECK_FALSE(collector_process(name));
   }

@@ -1,0 +1,120 @@
+// Compares digests, so that no content of a file stays in memory from one reload to the next.
+
+#include "cmd/collect/reload_changes.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/secret_file.hpp"
+#include "cmd/config/shown_setting.hpp"
+#include "config/key_table.hpp"
+#include "crypto/digest.hpp"
+#include "mail/template_files.hpp"
+
+namespace mailroom {
+namespace {
+
+using Files = std::map<std::string, Digest>;
+
+bool is_regular(const std::string& path) {
+  std::error_code unreadable;
+  return std::filesystem::is_regular_file(path, unreadable);
+}
+
+/// A secret is wiped after it was read.
+void add_secret(const std::string& path, Files& files) {
+  if (path.empty() || !is_regular(secret_path(path))) return;
+  try {
+    const SecretFile file(path, {.secret = "secret", .named_by = {}, .allowed_by = {}, .content = {}}, true);
+    files[path] = sha256({file.text()});
+  } catch (const Error&) {
+    // Whatever needs the file reports it, with its setting.
+    files.erase(path);
+  }
+}
+
+void add_plain(const std::string& path, Files& files) {
+  if (path.empty() || !is_regular(path)) return;
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  files[path] = sha256({text});
+}
+
+Files template_contents(const std::string& directory) {
+  Files files;
+  for (const auto& [name, text] : read_template_files(directory).texts)
+    files[name] = sha256({text});
+  return files;
+}
+
+std::int64_t count_changed(const Files& before, const Files& after) {
+  std::set<std::string> names;
+  for (const auto* files : {&before, &after}) {
+    for (const auto& [name, digest] : *files)
+      names.insert(name);
+  }
+  return std::count_if(names.begin(), names.end(), [&](const auto& name) {
+    const auto old = before.find(name);
+    const auto fresh = after.find(name);
+    return old == before.end() || fresh == after.end() || old->second != fresh->second;
+  });
+}
+
+}  // namespace
+
+FileContents read_contents(const Settings& settings, bool mails) {
+  FileContents contents;
+  add_secret(settings.database.password_file, contents["database password"]);
+  if (mails) {
+    const auto& send = settings.send;
+    add_secret(send.password_file, contents["password"]);
+    add_secret(send.token_file, contents["access token"]);
+    add_plain(send.ca_file, contents["certificates"]);
+    if (!send.templates.empty()) contents["templates"] = template_contents(send.templates);
+  } else {
+    const auto& sink = settings.sink;
+    add_secret(sink.password_file, contents["password"]);
+    add_secret(sink.credentials_file, contents["credentials"]);
+    for (const auto& path : sink.signing_secret_files)
+      add_secret(path, contents["signing secrets"]);
+    add_plain(sink.ca_file, contents["certificates"]);
+  }
+  return contents;
+}
+
+std::vector<SettingChange> changes_between(const Settings& before, const Settings& after) {
+  std::vector<SettingChange> changes;
+  for (const auto& value : after.values) {
+    const auto& old = setting_of(before, value.key);
+    if (old.text == value.text) continue;
+    changes.push_back({value.key, shown(old), shown(value), find_key(value.key)->takes_effect});
+  }
+  return changes;
+}
+
+std::vector<SettingChange> changes_between(const FileContents& before, const FileContents& after) {
+  std::vector<SettingChange> changes;
+  auto kinds = before;
+  kinds.insert(after.begin(), after.end());
+  for (const auto& [kind, files] : kinds) {
+    const auto of = [&kind = kind](const FileContents& contents) {
+      const auto found = contents.find(kind);
+      return found == contents.end() ? Files() : found->second;
+    };
+    const auto changed = count_changed(of(before), of(after));
+    if (changed == 0) continue;
+    SettingChange change;
+    change.name = kind;
+    change.content = kind == "templates" ? fmt::format("{} changed", changed) : "changed";
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+}  // namespace mailroom

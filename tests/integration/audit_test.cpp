@@ -71,7 +71,7 @@ TEST_CASE("the history of an account begins with its sign-up") {
     if (const auto* operation = entry.operation()) operations.push_back(*operation);
   }
   REQUIRE(operations.size() == 4);
-  CHECK(operations[0].actor.rfind("application@", 0) == 0);
+  CHECK(operations[0].actor.rfind("application ", 0) == 0);
   CHECK(operations[0].reason.empty());
   CHECK(operations[1].actor == "alice@desk");
   CHECK(operations[1].reason == "a mistake");

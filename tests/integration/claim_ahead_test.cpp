@@ -209,7 +209,7 @@ TEST_CASE("the end of the second session loses and repeats nothing") {
   REQUIRE(eventually([&] {
     ended += value<std::int64_t>(*connection, R"(
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-WHERE datname = current_database() AND application_name LIKE 'mailroom read@%')");
+WHERE datname = current_database() AND application_name LIKE 'mailroom read %')");
     return ended >= 3 || recorded(*connection) == 60'000;
   }));
   REQUIRE(collector.process().wait() == 0);

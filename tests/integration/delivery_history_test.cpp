@@ -68,8 +68,9 @@ TEST_CASE("an audit after real deliveries shows each attempt with the relay's wo
   const auto sink = "127.0.0.1:" + std::to_string(strict.port());
   const auto other_sink = "127.0.0.1:" + std::to_string(willing.port());
   const auto history = read_account_history(*rig.connection, 2, {.queues = {"mailroom"}});
-  CHECK(mails_of(history) == Names{"deferred, " + sink + ": 451 4.7.1 greylisted",
-                                   "accepted by " + other_sink + ": 250 2.0.0 Ok: queued as 4Z1"});
+  CHECK(mails_of(history) ==
+        Names{"deferred, " + sink + " for user2@test.example: 451 4.7.1 greylisted",
+              "accepted by " + other_sink + " for user2@test.example: 250 2.0.0 Ok: queued as 4Z1"});
   // The batch of the deferred mail is not told again as one that skipped the token.
   CHECK(event_names(history.timeline) == Names{"created", "issued", "delivery", "delivery", "emitted"});
   CHECK(history.tokens.at(0).deliveries.at(0).accepted == 1);

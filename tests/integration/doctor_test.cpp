@@ -113,7 +113,7 @@ TEST_CASE("each check that fails for a lost connection says so") {
   rig.now = [&] {
     connection->run(
         "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity "
-        "WHERE application_name LIKE 'mailroom doctor@%' AND datname = current_database()");
+        "WHERE application_name LIKE 'mailroom doctor %' AND datname = current_database()");
     return std::chrono::system_clock::now();
   };
   const auto findings = rig.examine();

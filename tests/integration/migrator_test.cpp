@@ -181,7 +181,7 @@ TEST_CASE("a migration that does not get its locks lets other sessions proceed, 
     const auto state = migrator.begin();
     migrator.run(state, plan_up(migrations, state), yielding);
     REQUIRE(yielding.holders.size() >= 2);
-    CHECK(yielding.holders[0].rfind("pid " + std::to_string(holder->backend_pid()) + " (holder@", 0) == 0);
+    CHECK(yielding.holders[0].rfind("pid " + std::to_string(holder->backend_pid()) + " (holder ", 0) == 0);
     CHECK(recorded(*connection) == "(1,f)");
   }
   SECTION("and gives up in the end, naming the sessions that hold them") {
@@ -191,7 +191,7 @@ TEST_CASE("a migration that does not get its locks lets other sessions proceed, 
     CHECK(error.code() == ExitCode::locked);
     CHECK(std::string(error.what()) ==
           "migration 1_second.up.sql did not get its locks, in 3 attempts of up to 10ms");
-    CHECK(error.hint().find("that of pid " + std::to_string(holder->backend_pid()) + " (holder@") !=
+    CHECK(error.hint().find("that of pid " + std::to_string(holder->backend_pid()) + " (holder ") !=
           std::string::npos);
     CHECK(recorded(*connection) == "(0,f)");
   }
@@ -226,7 +226,7 @@ TEST_CASE(
     other->run("SELECT pg_advisory_lock($1::bigint)", key);
     const auto error = failure(*connection, {first});
     CHECK(error.code() == ExitCode::locked);
-    CHECK(error.hint().rfind("pid " + std::to_string(other->backend_pid()) + " holds its lock (stranger@",
+    CHECK(error.hint().rfind("pid " + std::to_string(other->backend_pid()) + " holds its lock (stranger ",
                              0) == 0);
     other->run("SELECT pg_advisory_unlock_all()");
     // A failed attempt leaves neither of the two locks behind.

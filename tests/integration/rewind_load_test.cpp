@@ -47,7 +47,7 @@ struct Records {
 void read_decisions(Connection& connection, Records& records) {
   // Decisions and state rows are written under one lock, so both have the same order.
   const auto states =
-      connection.run("SELECT id FROM mailroom_batches WHERE claimed_by LIKE 'rewinder@%' ORDER BY id");
+      connection.run("SELECT id FROM mailroom_batches WHERE claimed_by LIKE 'rewinder %' ORDER BY id");
   const auto operations = connection.run("SELECT details FROM mailroom_operations ORDER BY id");
   REQUIRE(states.size() == operations.size());
   for (pqxx::result::size_type row = 0; row < operations.size(); ++row) {

@@ -59,7 +59,7 @@ class Saboteur {
           connection_
               ->run(
                   "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
-                  "AND application_name LIKE 'mailroom simulate@%' AND query <> '' ORDER BY random() LIMIT 1")
+                  "AND application_name LIKE 'mailroom simulate %' AND query <> '' ORDER BY random() LIMIT 1")
               .size());
       for (const auto end = std::chrono::steady_clock::now() + pause;
            !stopped_ && std::chrono::steady_clock::now() < end;) {

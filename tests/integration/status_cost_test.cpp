@@ -180,7 +180,7 @@ TEST_CASE("a watch continues over a lost session, and ends quietly") {
   const auto connection = database.connect();
   connection->run(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND "
-      "application_name LIKE 'mailroom status@%'");
+      "application_name LIKE 'mailroom status %'");
   REQUIRE(eventually([&] { return count(read_file(err), " connected again\n") == 1; }));
   CHECK(count(read_file(err), " connection lost ") == 1);
   const auto before = looks();

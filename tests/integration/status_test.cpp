@@ -48,7 +48,7 @@ std::optional<GapHolder> holder_of(const QueueStatus& status, int pid) {
 }
 
 std::string app_of(const std::string& purpose) {
-  return purpose + "@";
+  return purpose + " ";
 }
 
 HealthLimits impatient() {

@@ -121,7 +121,7 @@ TEST_CASE("an application's suspension is recorded too, with its own actor and r
       "BY "
       "id");
   REQUIRE(rows.size() == 3);
-  CHECK(std::string(rows[0][2].c_str()).rfind("billing@", 0) == 0);
+  CHECK(std::string(rows[0][2].c_str()).rfind("billing ", 0) == 0);
   CHECK(std::string(rows[0][3].c_str()) == "-");
   CHECK(std::string(rows[1][2].c_str()) == "support agent 7");
   CHECK(std::string(rows[1][3].c_str()) == "chargeback");

@@ -102,7 +102,7 @@ void check_everything_once(const TestTail& tail, Connection& connection) {
 std::int64_t sessions_of_tail(Connection& connection, const std::string& condition = "true") {
   return value<std::int64_t>(connection,
                              "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-                             "AND application_name LIKE 'mailroom tail@%' AND " +
+                             "AND application_name LIKE 'mailroom tail %' AND " +
                                  condition);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("a tail whose session is terminated repeatedly resumes, and shows ever
     REQUIRE(eventually([&] { return count(tail.output(), "\n") > shown + 10; }));
     connection->run(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
-        "AND application_name LIKE 'mailroom tail@%'");
+        "AND application_name LIKE 'mailroom tail %'");
   }
   writers.finish();
   CHECK(collector.stop() == 0);

@@ -35,7 +35,7 @@ std::vector<SharedFinding> collect_findings(const StatusOverview& overview) {
   return shared;
 }
 
-/// `paused 5m by ops`, `rate: next in 3s`, with the failures; or else the verdict.
+/// `paused 5m by ops`, `rate: next in 3s`, with the other failures; or else the verdict.
 std::string queue_state_text(const StatusReport& report) {
   const auto& rules = report.queue.rules;
   const auto wait = rules.wait_for(1);
@@ -45,7 +45,9 @@ std::string queue_state_text(const StatusReport& report) {
   } else if (wait > Milliseconds{0} && report.queue.pending.total() > 0) {
     text = "rate: next in " + age_text(wait);
   }
-  const auto failures = count_of(report.findings, Severity::failure);
+  const auto failures = std::ranges::count_if(report.findings, [](const QueueFinding& finding) {
+    return finding.severity == Severity::failure && finding.code != "paused";
+  });
   const auto warnings = count_of(report.findings, Severity::warning);
   if (failures > 0) return text + (text.empty() ? "" : ", ") + counted(failures, "failure");
   if (!text.empty()) return text;

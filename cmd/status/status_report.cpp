@@ -18,8 +18,15 @@ namespace {
 
 constexpr std::size_t max_rows = 8;  ///< per table, so that the report fits on a screen
 
+/// True if ids are drawn again that the cursor has passed: nobody sees the tokens that have them.
+bool hides_tokens(const QueueStatus& queue) {
+  return queue.cursor > queue.newest;
+}
+
 /// `12 (3 leased, 2 in gap)`: the rest waits above the cursor.
-std::string pending_text(const PendingTokens& pending) {
+std::string pending_text(const QueueStatus& queue) {
+  if (hides_tokens(queue)) return "unknown, since the sequence is behind the cursor";
+  const auto& pending = queue.pending;
   std::string parts;
   for (const auto& [outcome, tokens] : pending.by_outcome()) {
     if (tokens > 0 && outcome != Outcome::waiting)
@@ -32,7 +39,7 @@ std::string pending_text(const PendingTokens& pending) {
 
 std::string oldest_text(const QueueStatus& queue) {
   const auto lag = queue.lag();
-  if (!lag) return "none";
+  if (!lag) return hides_tokens(queue) ? "unknown" : "none";
   return fmt::format("{}{} ({} ago)", queue.pending.oldest_estimated ? "~" : "",
                      moment_text(*queue.pending.oldest_created_at), age_text(*lag));
 }
@@ -215,7 +222,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   if (rules.pause) text += line("paused", pause_text(*rules.pause));
   if (!rules.actions.empty()) text += line("takes", takes_text(rules));
   if (rules.priority != 0) text += line("priority", std::to_string(rules.priority));
-  text += line("pending", pending_text(queue.pending));
+  text += line("pending", pending_text(queue));
   text += line("oldest", oldest_text(queue));
   text += line("cursor", cursor_text(queue));
   text += line("emitted", emitted_text(queue.emissions));

@@ -38,8 +38,8 @@ std::string place_of_current(const Settings& settings) {
                                            : settings.signing.key_file;
 }
 
-/// `fingerprint` is the current key's; empty if that key could not be loaded.
-Findings judge_previous(const Settings& settings, const std::string& item, const std::string& fingerprint) {
+Findings judge_previous(Subject& subject, const std::string& item) {
+  const auto& settings = *subject.settings;
   const bool is_inline = is_key_text(item);
   const auto where = setting_of(settings, list_of_previous).origin.where;
   const auto name = is_inline ? "the key in " + where : item;
@@ -51,7 +51,8 @@ Findings judge_previous(const Settings& settings, const std::string& item, const
   if (!is_inline) findings = judge_permissions("key", item, settings.signing.allow_readable_key);
   if (any_failure(findings)) return findings;
   const auto key = load_previous_key(settings, item);
-  if (key.fingerprint() == fingerprint)
+  subject.previous_fingerprints.push_back(key.fingerprint());
+  if (key.fingerprint() == subject.fingerprint)
     findings.push_back(warning(name + " is also the current key", {}, hint));
   if (is_weak(key)) {
     findings.push_back(failure(name + " is one byte repeated: anyone can forge tokens under it", {}, hint));
@@ -107,7 +108,7 @@ Findings check_previous_keys(Subject& subject) {
   const auto& settings = *subject.settings;
   Findings findings;
   for (const auto& item : settings.signing.previous_keys) {
-    const auto more = judge_previous(settings, item, subject.fingerprint);
+    const auto more = judge_previous(subject, item);
     findings.insert(findings.end(), more.begin(), more.end());
   }
   const auto count = settings.signing.previous_keys.size();

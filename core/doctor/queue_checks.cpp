@@ -72,14 +72,13 @@ std::vector<std::string> creation_of(Connection& connection, const std::string& 
 
 void warn_of_pauses(Connection& connection, Findings& findings) {
   for (const auto& row : connection.run(R"(
-SELECT j.job_type, q.paused_by, q.pause_reason
-FROM jobs j JOIN mailroom_queues q ON q.name = j.job_type
+SELECT j.job_type FROM jobs j JOIN mailroom_queues q ON q.name = j.job_type
 WHERE q.paused_at IS NOT NULL ORDER BY 1)")) {
     const std::string queue = row[0].c_str();
-    const auto reason = row[2].is_null() ? std::string() : fmt::format(": {}", shown_text(row[2].c_str()));
-    findings.push_back(
-        warning(fmt::format("{} was paused by {}{}", queue, shown_text(row[1].c_str()), reason),
-                {"mailroom queue resume " + shell_word(queue)}));
+    const auto paused = judge_pause(read_queue_status(connection, queue));
+    if (!paused) continue;
+    findings.push_back(finding_of(*paused));
+    findings.back().reason = "queue " + queue + ": " + shown_text(findings.back().reason);
   }
 }
 
@@ -97,12 +96,22 @@ WHERE NOT EXISTS (SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions
   }
 }
 
-/// True for the findings of status that are about collectors and their batches.
-bool concerns_collectors(const QueueFinding& finding) {
-  constexpr std::array<std::string_view, 9> codes{"no_collector",     "batch_open",        "batch_left",
-                                                  "collector_silent", "collector_blocked", "queue_locked",
-                                                  "foreign_lock",     "standby_awaited",   "other_schema"};
-  return std::find(codes.begin(), codes.end(), finding.code) != codes.end();
+/// True for the findings of status that no other check reports. What the relays of this configuration say is
+/// for the check `relay`.
+bool is_of_this_check(const QueueFinding& finding, const Settings& settings) {
+  constexpr std::array<std::string_view, 6> others{"sequence_behind", "replication_role",   "trigger_silent",
+                                                   "paused",          "notifications_held", "dead"};
+  if (finding.code == "sink_unavailable" && !settings.send.relay.empty()) return false;
+  return std::find(others.begin(), others.end(), finding.code) == others.end();
+}
+
+HealthLimits limits_of(const Subject& subject) {
+  HealthLimits limits;
+  limits.collector_silence = silence_limit(subject.settings->collect.poll_interval);
+  if (subject.fingerprint.empty()) return limits;
+  limits.keys = subject.previous_fingerprints;
+  limits.keys.insert(limits.keys.begin(), subject.fingerprint);
+  return limits;
 }
 
 }  // namespace
@@ -154,8 +163,7 @@ FROM jobs)",
 Findings check_collectors(Subject& subject) {
   if (subject.in_recovery) return {not_checked("collectors connect to the primary, not to this standby")};
   const auto& settings = *subject.settings;
-  HealthLimits limits;
-  limits.collector_silence = silence_limit(settings.collect.poll_interval);
+  const auto limits = limits_of(subject);
   Findings findings;
   std::set<int> collectors;
   for (const auto& queue : settings.collect.queues) {
@@ -164,10 +172,8 @@ Findings check_collectors(Subject& subject) {
     for (const auto& collector : status.collectors)
       collectors.insert(collector.session.pid);
     for (const auto& found : judge_queue(status, limits)) {
-      if (!concerns_collectors(found)) continue;
+      if (!is_of_this_check(found, settings)) continue;
       auto finding = finding_of(found);
-      // A new queue has no collector yet.
-      if (found.code == "no_collector") finding.verdict = CheckVerdict::warning;
       if (settings.collect.queues.size() > 1) finding.reason = "queue " + queue + ": " + found.text;
       findings.push_back(std::move(finding));
     }

@@ -38,12 +38,13 @@ struct DoctorSources {
 /// The state that the checks share: each check may use the results of earlier ones.
 struct Subject {
   DoctorSources sources;
-  std::optional<Settings> settings;        ///< without the file if it could not be read
-  bool settings_complete = false;          ///< the file, if any, was read
-  bool url_valid = true;                   ///< the connection string can be parsed
-  std::string fingerprint;                 ///< of the current key; empty until it is loaded
-  std::unique_ptr<Connection> connection;  ///< null if not connected or lost
-  bool server_usable = true;               ///< its version is supported
+  std::optional<Settings> settings;                ///< without the file if it could not be read
+  bool settings_complete = false;                  ///< the file, if any, was read
+  bool url_valid = true;                           ///< the connection string can be parsed
+  std::string fingerprint;                         ///< of the current key; empty until it is loaded
+  std::vector<std::string> previous_fingerprints;  ///< of the previous keys that could be loaded
+  std::unique_ptr<Connection> connection;          ///< null if not connected or lost
+  bool server_usable = true;                       ///< its version is supported
   bool in_recovery = false;
   PoolerKind pooler = PoolerKind::none;
   bool schema_usable = false;  ///< the version, if readable, is at least the newest that this binary knows

@@ -34,8 +34,14 @@ void add_pending(const QueueStatus& status, MetricFamilies& metrics) {
                 "1 if so many tokens are pending that they are estimated.", {{"queue", status.queue}},
                 status.pending.estimated ? 1 : 0);
   metrics.gauge("mailroom_queue_oldest_age_seconds",
-                "How long the oldest due token has waited; 0 if none waits.", {{"queue", status.queue}},
-                seconds(status.lag().value_or(Milliseconds(0))));
+                "How long the oldest due token has waited, deferred ones too; 0 if none waits.",
+                {{"queue", status.queue}}, seconds(status.lag().value_or(Milliseconds(0))));
+  metrics.gauge("mailroom_queue_expired_tokens",
+                "Tokens that expired within the last hour, and were neither emitted nor accepted.",
+                {{"queue", status.queue}}, static_cast<double>(status.expired.tokens));
+  metrics.gauge("mailroom_queue_expiring_tokens",
+                "Tokens that will expire before their turn, at least, at the rate of the queue.",
+                {{"queue", status.queue}}, static_cast<double>(forecast_expiring(status).value_or(0)));
   metrics.gauge("mailroom_queue_recently_emitted_tokens",
                 "Tokens that were acknowledged in the last five minutes, by all consumers.",
                 {{"queue", status.queue}}, static_cast<double>(status.emissions.total()));

@@ -211,18 +211,32 @@ std::map<std::string, std::string> pids_by_key(const QueueStatus& status) {
   return keys;
 }
 
-std::optional<QueueFinding> judge_keys(const QueueStatus& status) {
-  const auto keys = pids_by_key(status);
-  if (keys.size() < 2) return std::nullopt;
+std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimits& limits) {
+  std::vector<QueueFinding> found;
+  const auto by_key = pids_by_key(status);
   std::string who;
-  for (const auto& [key, pids] : keys)
+  for (const auto& [key, pids] : by_key)
     who += fmt::format("{}{} by {}", who.empty() ? "" : ", ", key, pids);
-  return QueueFinding{
-      Severity::warning, "different_keys",
-      "the collectors sign with different keys: " + who +
-          ". A verifier with only one of these keys rejects tokens signed with the others. SIGHUP makes a "
-          "collector reload its key",
-      ""};
+  if (by_key.size() > 1) {
+    found.push_back({Severity::warning, "different_keys",
+                     "the collectors sign with different keys: " + who +
+                         ". A verifier with only one of these keys rejects tokens signed with the others. "
+                         "SIGHUP makes a collector reload its key",
+                     ""});
+  }
+  for (const auto& [key, pids] : by_key) {
+    if (limits.keys.empty() || key == limits.keys.front()) continue;
+    const bool is_previous = std::ranges::find(limits.keys, key) != limits.keys.end();
+    found.push_back({is_previous ? Severity::warning : Severity::failure,
+                     "other_key",
+                     fmt::format("{} signs with {} {}, and not with {}, the key configured here: {}", pids,
+                                 is_previous ? "the previous key" : "the key", key, limits.keys.front(),
+                                 is_previous ? "it has not reloaded its key"
+                                             : "a verifier with this key rejects its tokens"),
+                     {},
+                     "give both the same key; SIGHUP makes a collector reload its own"});
+  }
+  return found;
 }
 
 }  // namespace mailroom

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 
+#include "db/values.hpp"
+
 namespace mailroom {
 namespace {
 
 // The index on last_at is a BRIN index, which only bitmap scans use.
 constexpr const char* states_sql = R"(
-SELECT state, count(*) FROM mailroom_deliveries
+SELECT state, count(*), count(*) FILTER (WHERE accepted_at IS NULL),
+  (extract(epoch FROM clock_timestamp() - max(last_at) FILTER (WHERE accepted_at IS NULL)) * 1000)::bigint
+FROM mailroom_deliveries
 WHERE queue = $1 AND last_at > clock_timestamp() - interval '1 hour'
 GROUP BY state ORDER BY count(*) DESC, state)";
 
@@ -19,14 +23,21 @@ WITH success AS (
   WHERE queue = $1 AND state = 'accepted' AND last_at > clock_timestamp() - interval '1 hour'
 )
 SELECT count(*), (extract(epoch FROM clock_timestamp() - GREATEST(min(first_at), min(success.at))) * 1000)::bigint,
-  (array_agg(concat_ws(' ', nullif(code, 0), nullif(reply, '')) ORDER BY last_at DESC, token DESC))[1]
+  (array_agg(concat_ws(' ', nullif(code, 0), nullif(reply, '')) ORDER BY last_at DESC, token DESC))[1],
+  count(*) FILTER (WHERE state = 'deferred'),
+  (SELECT (extract(epoch FROM clock_timestamp() - at) * 1000)::bigint FROM success)
 FROM mailroom_deliveries, success
 WHERE queue = $1 AND state IN ('rejected', 'deferred') AND attempts > 0
   AND last_at > GREATEST(clock_timestamp() - interval '1 hour', success.at))";
 
+// Ids are drawn in time order: the oldest token is among the lowest ids.
 constexpr const char* deferred_sql = R"(
-SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint
-FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)";
+WITH waiting AS MATERIALIZED (
+  SELECT token, not_before FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)
+SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint,
+  (SELECT min(t.created_at) FROM (SELECT token FROM waiting ORDER BY token LIMIT 5000) w JOIN tokens t ON t.id = w.token
+   WHERE mailroom_is_live(t.consumed_at, t.expires_at, extract(epoch FROM clock_timestamp())::bigint))
+FROM waiting)";
 
 // A consumer tries an unavailable sink every five minutes at least, while something waits for it: one that
 // nobody tries any more is not configured any more.
@@ -48,20 +59,26 @@ DeferredTokens read_deferred_tokens(pqxx::transaction_base& transaction, const s
   DeferredTokens deferred;
   deferred.tokens = row[0].as<std::int64_t>();
   if (!row[1].is_null()) deferred.next_in = duration_of(row[1]);
+  deferred.oldest_created_at = optional_moment_in<std::chrono::seconds>(row[2]);
   return deferred;
 }
 
 DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const std::string& queue) {
   DeliveryStatus status;
   Connection::execute(transaction, "SET LOCAL enable_bitmapscan = on");
-  for (const auto& row : Connection::execute(transaction, states_sql, queue))
-    status.last_hour.emplace_back(find_outcome(row[0].c_str()).value_or(Outcome::unknown),
-                                  row[1].as<std::int64_t>());
+  for (const auto& row : Connection::execute(transaction, states_sql, queue)) {
+    const auto outcome = find_outcome(row[0].c_str()).value_or(Outcome::unknown);
+    status.last_hour.emplace_back(outcome, row[1].as<std::int64_t>());
+    if (outcome == Outcome::expired && !row[3].is_null())
+      status.expired.add(row[2].as<std::int64_t>(), duration_of(row[3]));
+  }
   const auto refused = Connection::execute(transaction, refused_sql, queue)[0];
   Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");
   status.refused.tokens = refused[0].as<std::int64_t>();
   if (!refused[1].is_null()) status.refused.lasts = duration_of(refused[1]);
   if (!refused[2].is_null()) status.refused.last = refused[2].c_str();
+  status.refused.deferred = refused[3].as<std::int64_t>();
+  if (!refused[4].is_null()) status.last_accepted = duration_of(refused[4]);
   status.deferred = read_deferred_tokens(transaction, queue);
   status.sinks = read_unavailable_sinks(transaction);
   return status;

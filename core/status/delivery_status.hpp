@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "db/connection.hpp"
 #include "fate/outcome.hpp"
+#include "status/pending_tokens.hpp"
 
 namespace mailroom {
 
@@ -24,15 +25,17 @@ struct UnavailableSink {
 
 /// What the other side has refused since it accepted something last, within an hour.
 struct RefusedSince {
-  std::int64_t tokens = 0;  ///< rejected, or deferred by an answer
-  Milliseconds lasts{};     ///< since the first of these answers
-  std::string last;         ///< `451 4.3.0 later`
+  std::int64_t tokens = 0;    ///< rejected, or deferred by an answer
+  std::int64_t deferred = 0;  ///< of these
+  Milliseconds lasts{};       ///< since the first of these answers
+  std::string last;           ///< `451 4.3.0 later`
 };
 
 /// The tokens of a queue that wait for another attempt.
 struct DeferredTokens {
   std::int64_t tokens = 0;
-  std::optional<Milliseconds> next_in;  ///< until the first of these attempts; 0 if it is due
+  std::optional<Milliseconds> next_in;      ///< until the first of these attempts; 0 if it is due
+  std::optional<Moment> oldest_created_at;  ///< of those that are neither consumed nor expired
 };
 
 /// The deliveries of a queue. Empty for a queue whose tokens are written to standard output.
@@ -41,7 +44,9 @@ struct DeliveryStatus {
   /// without outcomes of no token.
   std::vector<std::pair<Outcome, std::int64_t>> last_hour;
   RefusedSince refused;
+  std::optional<Milliseconds> last_accepted;  ///< how long ago, if within an hour
   DeferredTokens deferred;
+  ExpiredTokens expired;
   std::vector<UnavailableSink> sinks;  ///< of all queues
 
   bool empty() const { return last_hour.empty() && deferred.tokens == 0 && sinks.empty(); }

@@ -16,33 +16,42 @@ constexpr std::int64_t exact_limit = 5'000;
 constexpr std::int64_t whole_size = 1'024;
 constexpr std::int64_t slice_size = 128;
 
-// $1 cursor, $2 newest id, $3 now, $4 queue
+constexpr std::int64_t life_step = 30;  ///< seconds
+
+// $1 cursor, $2 newest id, $3 now, $4 queue. A row for each half a minute of life, and for the rest.
 constexpr const char* above_cursor_sql = R"(
-SELECT count(*), count(*) FILTER (WHERE is_waiting), min(created_at) FILTER (WHERE is_waiting), max(id)
+SELECT count(*), count(*) FILTER (WHERE is_waiting), min(created_at) FILTER (WHERE is_waiting), max(id),
+  CASE WHEN is_waiting THEN (expires_at - $3::bigint) / 30 END AS life,
+  count(*) FILTER (WHERE is_expired), max(expires_at) FILTER (WHERE is_expired)
 FROM (
-  SELECT s.id, s.created_at, s.state = 'due' AND mailroom_takes(q.actions, s.action) AS is_waiting
+  SELECT s.id, s.created_at, s.expires_at, s.state = 'due' AND mailroom_takes(q.actions, s.action) AS is_waiting,
+    s.state = 'expired' AND s.expires_at > $3::bigint - 3600 AND mailroom_takes(q.actions, s.action) AS is_expired
   FROM (
-    SELECT t.id, t.created_at, t.action,
+    SELECT t.id, t.created_at, t.expires_at, t.action,
       mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) AS state
     FROM tokens t LEFT JOIN accounts a ON a.id = t.account
     WHERE t.id > $1::bigint AND t.id <= $2::bigint
     ORDER BY t.id
-    LIMIT 5001) s, (SELECT mailroom_queue_actions($4) AS actions) q) t)";
+    LIMIT 5001) s, (SELECT mailroom_queue_actions($4) AS actions) q) t
+GROUP BY life)";
 
 // $1, $2 the first ids of the samples and the ends (exclusive), $3 now, $4 queue. The limit keeps each sample
 // an index range scan, whatever the statistics say.
 constexpr const char* samples_sql = R"(
-SELECT s.n, count(*), min(t.created_at)
+SELECT s.n, count(*) FILTER (WHERE d.is_due), min(t.created_at) FILTER (WHERE d.is_due),
+  CASE WHEN d.is_due THEN (t.expires_at - $3::bigint) / 30 END AS life,
+  count(*) FILTER (WHERE NOT d.is_due), max(t.expires_at) FILTER (WHERE NOT d.is_due)
 FROM (SELECT mailroom_queue_actions($4) AS actions) q, unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS s (first, last, n),
   LATERAL (
     SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens
     WHERE id >= s.first AND id < s.last
     ORDER BY id
     LIMIT 5000) t
-  JOIN accounts a ON a.id = t.account
-WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) = 'due'
-  AND mailroom_takes(q.actions, t.action)
-GROUP BY s.n)";
+  JOIN accounts a ON a.id = t.account,
+  LATERAL (SELECT mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) AS state) f,
+  LATERAL (SELECT f.state = 'due' AS is_due) d
+WHERE (d.is_due OR (f.state = 'expired' AND t.expires_at > $3::bigint - 3600)) AND mailroom_takes(q.actions, t.action)
+GROUP BY s.n, life)";
 
 // $1 queue, $2 open_from, $3 gaps, $4 now. Reads only gaps that can have changed since the last check by a
 // claim, as mailroom_check_gaps does: no ids of the others have become visible.
@@ -83,6 +92,18 @@ void note_oldest(PendingTokens& count, const Field& field) {
     count.oldest_created_at = std::min(count.oldest_created_at.value_or(*created_at), *created_at);
 }
 
+/// Notes the life of tokens that wait, and those that have expired; each stands for `weight`.
+template <typename Field>
+void note_validity(PendingTokens& count, Moment now, double weight, const Field& life, double waiting,
+                   const Field& expired, const Field& last) {
+  if (!life.is_null())
+    count.waiting_by_life[(life.template as<std::int64_t>() + 1) * life_step] += waiting * weight;
+  const auto ended = optional_moment_in<std::chrono::seconds>(last);
+  if (!ended) return;
+  count.expired.add(std::llround(expired.template as<double>() * weight),
+                    std::chrono::floor<Milliseconds>(now - *ended));
+}
+
 template <typename Member>
 std::string array_of(const std::vector<IdSample>& samples, Member member) {
   std::vector<std::int64_t> numbers;
@@ -100,23 +121,30 @@ void add_samples(pqxx::transaction_base& transaction, const std::string& queue, 
   double estimate = 0;
   for (const auto& row : rows) {
     const auto n = row[0].as<std::size_t>() - 1;
-    estimate += row[1].as<double>() * samples.at(n).weight;
+    const auto weight = samples.at(n).weight;
+    estimate += row[1].as<double>() * weight;
     note_oldest(count, row[2]);
+    note_validity(count, position.now, weight, row[3], row[1].as<double>(), row[4], row[5]);
   }
   count.waiting += std::llround(estimate);
 }
 
 void count_above_cursor(pqxx::transaction_base& transaction, const std::string& queue,
                         const QueuePosition& position, PendingTokens& count) {
-  const auto row = Connection::execute(transaction, above_cursor_sql, position.cursor, position.newest,
-                                       in_seconds(position.now), queue)[0];
-  count.waiting = row[1].as<std::int64_t>();
-  note_oldest(count, row[2]);
-  if (row[0].as<std::int64_t>() <= exact_limit) return;
-  const auto read_to = row[3].as<std::int64_t>();
+  std::int64_t examined = 0;
+  std::int64_t read_to = 0;
+  for (const auto& row : Connection::execute(transaction, above_cursor_sql, position.cursor, position.newest,
+                                             in_seconds(position.now), queue)) {
+    examined += row[0].as<std::int64_t>();
+    count.waiting += row[1].as<std::int64_t>();
+    note_oldest(count, row[2]);
+    read_to = std::max(read_to, row[3].as<std::int64_t>());
+    note_validity(count, position.now, 1, row[4], row[1].as<double>(), row[5], row[6]);
+  }
+  if (examined <= exact_limit) return;
   if (read_to == position.newest) return;
   // Ids are drawn in time order, so the first due token found is about the oldest.
-  count.oldest_estimated = row[2].is_null();
+  count.oldest_estimated = !count.oldest_created_at;
   count.estimated = true;
   add_samples(transaction, queue, position, read_to, count);
 }
@@ -140,6 +168,12 @@ void count_behind_cursor(pqxx::transaction_base& transaction, const std::string&
 }
 
 }  // namespace
+
+void ExpiredTokens::add(std::int64_t more, Milliseconds ago) {
+  if (more == 0) return;
+  tokens += more;
+  last = std::max(std::min(last.value_or(ago), ago), Milliseconds{0});
+}
 
 std::vector<IdSample> plan_samples(std::int64_t first, std::int64_t last) {
   std::vector<IdSample> samples;

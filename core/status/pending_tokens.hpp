@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,17 @@
 
 namespace mailroom {
 
+/// Tokens that expired within an hour, and of which no mail or line is known.
+struct ExpiredTokens {
+  std::int64_t tokens = 0;
+  std::optional<Milliseconds> last{};  ///< how long ago the last of them expired, or was found to have
+
+  void add(std::int64_t more, Milliseconds ago);
+  void add(const ExpiredTokens& others) {
+    if (others.last) add(others.tokens, *others.last);
+  }
+};
+
 /// Due tokens that are not acknowledged, by what became of them so far.
 struct PendingTokens {
   std::int64_t waiting = 0;
@@ -24,6 +36,9 @@ struct PendingTokens {
   bool estimated = false;
   std::optional<Moment> oldest_created_at{};
   bool oldest_estimated = false;  ///< there may be an older one
+  /// Those above the cursor, by the seconds that they live at most.
+  std::map<std::int64_t, double> waiting_by_life{};
+  ExpiredTokens expired{};  ///< above the cursor; not among the others
 
   std::int64_t total() const { return waiting + leased + in_gap + in_replay + deferred; }
   std::array<std::pair<Outcome, std::int64_t>, 5> by_outcome() const {

@@ -33,12 +33,15 @@ class Judge {
         found_.push_back(std::move(finding));
       for (auto& finding : judge_collectors(status_, limits_))
         found_.push_back(std::move(finding));
-      if (auto keys = judge_keys(status_)) found_.push_back(std::move(*keys));
+      for (auto& finding : judge_keys(status_, limits_))
+        found_.push_back(std::move(finding));
       for (auto& finding : judge_sinks(status_.deliveries, status_.pending.total() > 0))
         found_.push_back(std::move(finding));
       for (auto& finding : judge_gaps(status_, limits_))
         found_.push_back(std::move(finding));
     }
+    for (auto& finding : judge_expiry(status_))
+      found_.push_back(std::move(finding));
     judge_thresholds();
     judge_dead();
     std::stable_sort(found_.begin(), found_.end(),
@@ -67,21 +70,14 @@ class Judge {
   }
 
   void judge_pause() {
-    if (!is_paused()) return;
-    const auto& pause = *status_.rules.pause;
-    warn("paused",
-         fmt::format("the queue has been paused for {} by {}{}{}: no token is emitted", age_text(pause.lasts),
-                     pause.actor, pause.reason.empty() ? "" : ", ", pause.reason),
-         resume());
+    if (auto paused = mailroom::judge_pause(status_)) found_.push_back(std::move(*paused));
   }
 
   void judge_thresholds() {
     const auto lag = status_.lag();
-    const auto* const help = is_paused()                  ? ". The queue is paused"
-                             : status_.collectors.empty() ? ""
-                             : status_.rules.wait_for(1) > Milliseconds{0}
-                                 ? ". Its rate allows no more"
-                                 : ". Another instance of the collector's service shares the work";
+    const auto cause = cause_of_delay(status_);
+    const auto help =
+        cause.empty() ? ". Another instance of the collector's service shares the work" : ": " + cause;
     const auto fix = is_paused() ? resume() : std::string();
     if (limits_.max_lag && lag > *limits_.max_lag) {
       fail("max_lag",
@@ -119,6 +115,18 @@ class Judge {
 };
 
 }  // namespace
+
+std::optional<QueueFinding> judge_pause(const QueueStatus& status) {
+  if (!status.rules.pause) return std::nullopt;
+  const auto& pause = *status.rules.pause;
+  const bool holds_up = status.pending.total() > 0;
+  return QueueFinding{
+      holds_up ? Severity::failure : Severity::warning, "paused",
+      fmt::format("{}, since the queue has been paused for {} by {}{}{}",
+                  holds_up ? tokens_waiting(status) : "no token is emitted", age_text(pause.lasts),
+                  pause.actor, pause.reason.empty() ? "" : ": ", pause.reason),
+      "mailroom queue resume " + shell_word(status.queue)};
+}
 
 std::string tokens_waiting(const QueueStatus& status) {
   const auto total = status.pending.total();

@@ -33,6 +33,9 @@ struct HealthLimits {
   Milliseconds collector_silence{31'000};  ///< see silence_limit()
   Milliseconds lock_held{10'000};          ///< how long the queue's lock may be held, or waited for
   Milliseconds transaction_open{60'000};   ///< how long a transaction may keep tokens in a gap
+  /// The fingerprints of the keys that tokens are verified with, the current one first; if empty, collectors
+  /// may sign with any.
+  std::vector<std::string> keys{};
 };
 
 /// How long a collector that polls once per `poll_interval` may go without polling.
@@ -80,6 +83,9 @@ std::vector<QueueFinding> judge_locks(const QueueStatus& status, const HealthLim
 /// there.
 std::optional<QueueFinding> judge_other_schema(const QueueStatus& status);
 
+/// Returns the problem of a paused queue: a failure once tokens wait.
+std::optional<QueueFinding> judge_pause(const QueueStatus& status);
+
 /// `12 tokens wait`
 std::string tokens_waiting(const QueueStatus& status);
 
@@ -89,8 +95,20 @@ std::vector<QueueFinding> judge_collectors(const QueueStatus& status, const Heal
 /// Returns warnings of the transactions that gaps wait for.
 std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimits& limits);
 
-/// Returns a warning if the collectors sign with different keys.
-std::optional<QueueFinding> judge_keys(const QueueStatus& status);
+/// Returns a warning if the collectors sign with different keys, and the problem of those that sign with
+/// another key than tokens are verified with: a failure, or a warning for a previous key.
+std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimits& limits);
+
+/// What keeps the queue's mails from people now, in one clause: `the queue is paused`, `its rate allows no
+/// more`. Empty if nothing that is known does.
+std::string cause_of_delay(const QueueStatus& status);
+
+/// How many tokens of those above the cursor will expire before their turn, at least, at the rate that the
+/// queue keeps or, once tokens wait for a minute, has kept in the last minute; nullopt if no rate is known.
+std::optional<std::int64_t> forecast_expiring(const QueueStatus& status);
+
+/// Returns the problems of tokens that expired unsent, and of those that will.
+std::vector<QueueFinding> judge_expiry(const QueueStatus& status);
 
 /// The rules about sinks: one that is unavailable, a failure if it has been for a minute while the queue has
 /// tokens, and one that has refused every token for some time.

@@ -50,16 +50,26 @@ FROM (
 // rows.
 constexpr const char* recent_sql = R"(
 WITH recent AS MATERIALIZED (
-  SELECT id, claimed_by, claimed_at, emitted_at, dead_at, emitted FROM mailroom_batches
+  SELECT id, claimed_by, claimed_at, emitted_at, dead_at, emitted, skipped_expired, cursor FROM mailroom_batches
   WHERE job_type = $1
   ORDER BY id DESC
   LIMIT 5000),
+passed AS (
+  SELECT coalesce(emitted_at, claimed_at) AS at, skipped_expired, cursor,
+    max(cursor) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS highest
+  FROM recent),
 clock AS (SELECT to_timestamp($2::bigint / 1000.0) AS now)
 SELECT 'known', 0,
   CASE WHEN count(*) < 5000 THEN 300000
        ELSE least(300000, greatest(1, extract(epoch FROM min(clock.now) - min(claimed_at)) * 1000))::bigint END,
-  0, ''
+  coalesce(max(cursor), 0), ''
 FROM recent, clock
+UNION ALL
+-- Where the cursor has been before, an operator has moved it back: those tokens were judged then.
+SELECT 'expired', sum(skipped_expired)::bigint, (extract(epoch FROM max(clock.now) - max(at)) * 1000)::bigint, 0, ''
+FROM passed, clock
+WHERE skipped_expired > 0 AND cursor > coalesce(highest, -1) AND at > clock.now - interval '1 hour'
+HAVING count(*) > 0
 UNION ALL
 SELECT 'emitted', greatest(0, floor(date_part('epoch', clock.now - emitted_at) / 10))::bigint AS bucket,
   sum(emitted)::bigint, 0, ''
@@ -128,7 +138,9 @@ void read_gaps(pqxx::transaction_base& transaction, const std::string& gap_ids, 
   if (status.gap_ids > 0) status.gap_holders = find_gap_holders(transaction, gap_ids);
 }
 
-void read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
+/// Returns the highest cursor that the queue had lately.
+std::int64_t read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
+  std::int64_t highest = 0;
   const auto now = std::chrono::floor<Milliseconds>(status.now.time_since_epoch()).count();
   for (const auto& row : Connection::execute(transaction, recent_sql, status.queue, now)) {
     const std::string kind = row[0].c_str();
@@ -136,6 +148,9 @@ void read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
     const auto value = row[2].as<std::int64_t>();
     if (kind == "known") {
       status.emissions.known = Milliseconds{value};
+      highest = row[3].as<std::int64_t>();
+    } else if (kind == "expired") {
+      status.expired.add(number, Milliseconds{value});
     } else if (kind == "emitted") {
       status.emissions.tokens.at(
           std::min(static_cast<std::size_t>(number), RecentEmissions::bucket_count - 1)) += value;
@@ -151,6 +166,14 @@ void read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
   }
   std::sort(status.dead.begin(), status.dead.end(),
             [](const DeadBatch& a, const DeadBatch& b) { return a.id > b.id; });
+  return highest;
+}
+
+void add_deferred(const DeferredTokens& deferred, PendingTokens& pending) {
+  pending.deferred = deferred.tokens;
+  const auto& created_at = deferred.oldest_created_at;
+  if (created_at)
+    pending.oldest_created_at = std::min(pending.oldest_created_at.value_or(*created_at), *created_at);
 }
 
 /// Explains that a table is locked.
@@ -174,6 +197,14 @@ std::int64_t RecentEmissions::total() const {
 
 double RecentEmissions::per_second() const {
   return known.count() > 0 ? static_cast<double>(total()) * 1000 / static_cast<double>(known.count()) : 0;
+}
+
+std::optional<double> RecentEmissions::last_minute() const {
+  constexpr std::ptrdiff_t buckets = std::chrono::seconds(60) / bucket;
+  if (known < bucket * (buckets + 1)) return std::nullopt;
+  // The newest is not complete.
+  const auto sum = std::accumulate(tokens.begin() + 1, tokens.begin() + 1 + buckets, std::int64_t{0});
+  return static_cast<double>(sum) / 60;
 }
 
 std::optional<Milliseconds> QueueStatus::lag() const {
@@ -201,10 +232,12 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   if (!status.on_standby) status.notifications = read_notification_queue(transaction);
   read_open_batches(transaction, position.open_from, status);
   read_gaps(transaction, position.gap_ids, status);
-  read_recent(transaction, status);
+  const auto highest_cursor = read_recent(transaction, status);
   status.pending = count_pending_tokens(transaction, queue, position);
   status.deliveries = read_delivery_status(transaction, queue);
-  status.pending.deferred = status.deliveries.deferred.tokens;
+  add_deferred(status.deliveries.deferred, status.pending);
+  status.expired.add(status.deliveries.expired);
+  if (status.cursor >= highest_cursor) status.expired.add(status.pending.expired);
   const bool is_unused =
       status.cursor == 0 && Connection::execute(transaction, "SELECT FROM tokens LIMIT 1").empty();
   if (is_unused) status.other = find_other_queue(transaction);
@@ -216,7 +249,7 @@ PendingTokens read_pending_tokens(Connection& connection, const std::string& que
     return connection.transact([&](pqxx::work& transaction) {
       const auto position = read_position(transaction, queue);
       auto pending = count_pending_tokens(transaction, queue, position);
-      pending.deferred = read_deferred_tokens(transaction, queue).tokens;
+      add_deferred(read_deferred_tokens(transaction, queue), pending);
       return pending;
     });
   });

@@ -105,6 +105,8 @@ struct RecentEmissions {
 
   std::int64_t total() const;
   double per_second() const;
+  /// In the last whole minute; nullopt if the records do not go back that far.
+  std::optional<double> last_minute() const;
 };
 
 struct QueueStatus {
@@ -134,6 +136,8 @@ struct QueueStatus {
   std::int64_t replay_ids = 0;
   std::vector<GapHolder> gap_holders;  ///< those that write tokens first, then by age
   RecentEmissions emissions;
+  /// Before they were emitted or accepted, and not because an operator went back.
+  ExpiredTokens expired;
   DeliveryStatus deliveries;
   std::optional<OtherQueue> other;  ///< if this schema never had a token
 

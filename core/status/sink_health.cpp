@@ -20,24 +20,28 @@ bool is_permanent_refusal(const std::string& reason) {
   return reason.size() > 3 && reason[0] == '5' && is_digit(1) && is_digit(2) && reason[3] == ' ';
 }
 
-QueueFinding unavailable(const UnavailableSink& sink, bool has_tokens) {
-  const bool holds_up = has_tokens && sink.lasts >= restart;
+/// Mails that wait, or that this queue had lately, find no way while nothing else accepts any.
+QueueFinding unavailable(const UnavailableSink& sink, const DeliveryStatus& deliveries, bool has_tokens) {
+  const bool is_needed = has_tokens || !deliveries.last_hour.empty();
+  const bool others_accept = deliveries.last_accepted.value_or(sink.lasts) < sink.lasts;
+  const bool holds_up = is_needed && !others_accept && sink.lasts >= restart;
   return {holds_up || is_permanent_refusal(sink.reason) ? Severity::failure : Severity::warning,
           "sink_unavailable",
-          fmt::format("{} has been unavailable for {}, after {}: {}. Tokens wait in the queue", sink.name,
+          fmt::format("{} has been unavailable for {}, after {}. Tokens wait in the queue: {}", sink.name,
                       age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
           {},
           "mailroom doctor tries it, and says more"};
 }
 
 /// A few wrong addresses come one after the other; many, for some time, are no chance: a wrong sender, a
-/// suspended account, or a server in trouble.
+/// suspended account, or a server in trouble. That it puts off several for some time is no chance either.
 std::optional<QueueFinding> only_refusals(const RefusedSince& refused) {
   constexpr std::int64_t some = 3;
   constexpr std::int64_t many = 10;
   if (refused.tokens < some) return std::nullopt;
+  const bool is_no_chance = refused.tokens >= many || refused.deferred >= some;
   return QueueFinding{
-      refused.tokens >= many && refused.lasts >= restart ? Severity::failure : Severity::warning,
+      is_no_chance && refused.lasts >= restart ? Severity::failure : Severity::warning,
       "only_refusals",
       fmt::format("the other side has refused or put off {} within {}, and accepted none since. Its "
                   "last answer: {}",
@@ -51,7 +55,7 @@ std::optional<QueueFinding> only_refusals(const RefusedSince& refused) {
 std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has_tokens) {
   std::vector<QueueFinding> found;
   for (const auto& sink : deliveries.sinks)
-    found.push_back(unavailable(sink, has_tokens));
+    found.push_back(unavailable(sink, deliveries, has_tokens));
   if (auto refusals = only_refusals(deliveries.refused)) found.push_back(std::move(*refusals));
   return found;
 }

@@ -183,11 +183,12 @@ TEST_CASE("a dead collector does not count as a collector, and a dead batch is n
   session.reset();
   REQUIRE(eventually([&] { return !all_fine(rig.examine("collectors")); }));
   const auto none = rig.examine("collectors");
-  CHECK(none[0].verdict == CheckVerdict::warning);
+  CHECK(none[0].verdict == CheckVerdict::failure);
   CHECK(none[0].reason.starts_with(
       "3 tokens wait and no collector is connected. Start the collector's service"));
   connection->run("UPDATE tokens SET expires_at = 1");
   CHECK(rig.examine("collectors")[0].reason.starts_with("no collector is connected; no token waits"));
+  CHECK(rig.examine("collectors")[0].verdict == CheckVerdict::warning);
 
   CHECK(all_fine(rig.examine("batches")));
   connection->run("UPDATE mailroom_batches SET dead_at = now(), attempts = 20 WHERE id = $1", lease->batch);

@@ -7,6 +7,7 @@
 #include "crypto/key.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
+#include "support/doctor_rig.hpp"
 #include "support/finished_run.hpp"
 #include "support/test_collector.hpp"
 
@@ -104,6 +105,23 @@ TEST_CASE("SIGHUP logs the changed settings and the key, without any secret") {
   CHECK(count(log, "sesame") == 0);
   CHECK(collector.connected(2));
   CHECK(collector.stop() == 0);
+}
+
+TEST_CASE("the doctor fails where a consumer signs with another key, and warns of a previous one") {
+  TestDatabase database;
+  TestCollector collector(database, {});
+  REQUIRE(collector.connected());
+  REQUIRE(eventually([&] { return keys(status(database)).count(fingerprint(test_key)) == 1; }));
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_SECRET_KEY"] = test_key;
+  CHECK(summary(rig.examine("collectors")) == "ok: 1 is connected");
+  rig.environment["MAILROOM_SECRET_KEY"] = other_key;
+  const auto findings = rig.examine("collectors");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].reason.find("signs with the key " + fingerprint(test_key)) != std::string::npos);
+  rig.environment["MAILROOM_PREVIOUS_SECRET_KEYS"] = test_key;
+  CHECK(rig.examine("collectors")[0].verdict == CheckVerdict::warning);
 }
 
 }  // namespace mailroom::test::signing_key_test

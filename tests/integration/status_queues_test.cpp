@@ -85,7 +85,7 @@ TEST_CASE("a session that hides which queue a collector serves is named, and the
   CHECK_FALSE(collectors[0].queue);
 }
 
-TEST_CASE("a paused queue is a warning, whatever waits, and its fix names the queue") {
+TEST_CASE("a paused queue is a failure while tokens wait, and its fix names the queue") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
@@ -101,12 +101,12 @@ TEST_CASE("a paused queue is a warning, whatever waits, and its fix names the qu
   REQUIRE(status.rules.pause);
   CHECK(status.rules.pause->actor == "ops");
   CHECK(status.rules.pause->reason == "relay moves");
-  CHECK(codes(status) == Codes{"warning paused", "warning no_collector"});
+  CHECK(codes(status) == Codes{"failure paused", "warning no_collector"});
   const auto finding = judge_queue(status, {}).front();
-  CHECK(finding.text.ends_with(" by ops, relay moves: no token is emitted"));
+  CHECK(finding.text.ends_with(" by ops: relay moves"));
   CHECK(finding.fix == "mailroom queue resume mailroom");
   const auto collector = attach(database);
-  CHECK(codes(read_queue_status(*connection, "mailroom")) == Codes{"warning paused"});
+  CHECK(codes(read_queue_status(*connection, "mailroom")) == Codes{"failure paused"});
 
   pause_queue(*connection, "mailroom", false);
   status = read_queue_status(*connection, "mailroom");

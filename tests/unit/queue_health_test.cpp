@@ -197,6 +197,25 @@ TEST_CASE("collectors that sign with different keys are a warning that names the
         std::string::npos);
 }
 
+TEST_CASE("a collector that signs with another key than tokens are verified with is a failure") {
+  auto status = healthy();
+  status.collectors[0].key = "aaaaaaaaaaaaaaaa";
+  HealthLimits limits;
+  limits.keys = {"aaaaaaaaaaaaaaaa"};
+  CHECK(judged(status, limits).empty());
+  limits.keys = {"bbbbbbbbbbbbbbbb"};
+  CHECK(judged(status, limits) == Found{"failure other_key"});
+  CHECK(
+      only(status, limits).text ==
+      "pid 11 signs with the key aaaaaaaaaaaaaaaa, and not with bbbbbbbbbbbbbbbb, the key configured here: a "
+      "verifier with this key rejects its tokens");
+  // It has not reloaded yet, and its tokens are verified all the same.
+  limits.keys = {"bbbbbbbbbbbbbbbb", "aaaaaaaaaaaaaaaa"};
+  CHECK(judged(status, limits) == Found{"warning other_key"});
+  status.collectors[0].key.clear();
+  CHECK(judged(status, limits).empty());
+}
+
 TEST_CASE("a collector that hangs in a statement is told apart from a stopped one") {
   auto status = with_waiting(1, 60s);
   auto& stuck = status.collectors[0].session;
@@ -440,24 +459,28 @@ TEST_CASE("samples are within their range, do not overlap, and represent all of 
   CHECK(plan_samples(501, 500).empty());
 }
 
-TEST_CASE("a paused queue fails for its limits only, and the fix is to resume it") {
+TEST_CASE("a paused queue is a failure once tokens wait, and the fix is to resume it") {
   auto status = with_waiting(5, 60s);
   status.collectors[0].session.silent_for = 60s;
   status.rules.pause =
       PauseStatus{.since = noon - 5min, .lasts = 5min, .actor = "ops", .reason = "relay moves"};
-  CHECK(judged(status) == Found{"warning paused", "warning collector_silent"});
+  CHECK(judged(status) == Found{"failure paused", "warning collector_silent"});
   CHECK(judge_queue(status, {}).front().text ==
-        "the queue has been paused for 5m by ops, relay moves: no token is emitted");
+        "5 tokens wait, since the queue has been paused for 5m by ops: relay moves");
   CHECK(judge_queue(status, {}).front().fix == "mailroom queue resume mailroom");
   status.collectors.clear();
-  CHECK(judged(status) == Found{"warning paused", "warning no_collector"});
+  CHECK(judged(status) == Found{"failure paused", "warning no_collector"});
   HealthLimits limits;
   limits.max_lag = 30s;
-  const auto late = judge_queue(status, limits).front();
+  const auto late = judge_queue(status, limits).at(1);
   CHECK(late.code == "max_lag");
   CHECK(late.severity == Severity::failure);
-  CHECK(late.text.ends_with("longer than --max-lag 30s. The queue is paused"));
+  CHECK(late.text.ends_with("longer than --max-lag 30s: the queue is paused"));
   CHECK(late.fix == "mailroom queue resume mailroom");
+  status.pending = {};
+  CHECK(judge_queue(status, {}).front().text ==
+        "no token is emitted, since the queue has been paused for 5m by ops: relay moves");
+  CHECK(judged(status) == Found{"warning paused", "warning no_collector"});
 }
 
 TEST_CASE("no other collector helps a queue that its rate holds") {
@@ -467,7 +490,7 @@ TEST_CASE("no other collector helps a queue that its rate holds") {
   CHECK(judged(status).empty());
   HealthLimits limits;
   limits.max_pending = 4;
-  CHECK(only(status, limits).text == "5 tokens wait, more than --max-pending 4. Its rate allows no more");
+  CHECK(only(status, limits).text == "5 tokens wait, more than --max-pending 4: its rate allows no more");
 }
 
 TEST_CASE("a budget says how much is left, and when more may be taken") {

@@ -24,9 +24,9 @@ std::string problems_with(const std::string& reason, std::chrono::seconds lasts 
   return problems_of(deliveries, has_tokens);
 }
 
-std::string problems_after(std::int64_t refused, std::chrono::seconds lasts) {
+std::string problems_after(std::int64_t refused, std::chrono::seconds lasts, std::int64_t deferred = 0) {
   DeliveryStatus deliveries;
-  deliveries.refused = {.tokens = refused, .lasts = lasts, .last = "451 4.3.0 later"};
+  deliveries.refused = {.tokens = refused, .deferred = deferred, .lasts = lasts, .last = "451 4.3.0 later"};
   return problems_of(deliveries);
 }
 
@@ -52,6 +52,29 @@ TEST_CASE("nothing but refusals is a warning, and many for a minute are a failur
   CHECK(problems_after(10, 59s) == "warning only_refusals; ");
   CHECK(problems_after(9, 30min) == "warning only_refusals; ");
   CHECK(problems_after(10, 60s) == "failure only_refusals; ");
+}
+
+TEST_CASE("a few wrong addresses are a warning, and a few that are put off for a minute a failure") {
+  using namespace std::chrono_literals;
+  CHECK(problems_after(2, 30min, 2).empty());
+  CHECK(problems_after(3, 59s, 3) == "warning only_refusals; ");
+  CHECK(problems_after(3, 60s, 2) == "warning only_refusals; ");
+  CHECK(problems_after(3, 60s, 3) == "failure only_refusals; ");
+}
+
+TEST_CASE("a relay that is down is a failure where mails were, and a warning where others accept them") {
+  using namespace std::chrono_literals;
+  DeliveryStatus deliveries;
+  deliveries.sinks = {
+      {.name = "relay:25", .failures = 9, .lasts = 5min, .probe_in = {}, .reason = "refused"}};
+  CHECK(problems_of(deliveries, false) == "warning sink_unavailable; ");
+  deliveries.last_hour = {{Outcome::expired, 3}};
+  CHECK(problems_of(deliveries, false) == "failure sink_unavailable; ");
+  CHECK(problems_of(deliveries) == "failure sink_unavailable; ");
+  deliveries.last_accepted = 6min;
+  CHECK(problems_of(deliveries) == "failure sink_unavailable; ");
+  deliveries.last_accepted = 4s;
+  CHECK(problems_of(deliveries) == "warning sink_unavailable; ");
 }
 
 }  // namespace mailroom::test::sink_health_test

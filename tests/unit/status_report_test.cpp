@@ -279,7 +279,7 @@ TEST_CASE("several queues are shown in a table, and a finding names its queue") 
   CHECK(row_of(text, "mailroom") ==
         "mailroom  all              0        0       -        0.0           0  paused 5m by ops");
   CHECK(text.find("failure: recovery: 1,234 tokens wait and no collector") != std::string::npos);
-  CHECK(text.find("warning: mailroom: the queue has been paused for 5m by ops: no token") !=
+  CHECK(text.find("warning: mailroom: no token is emitted, since the queue has been paused for 5m by ops") !=
         std::string::npos);
   CHECK(text.find("  fix: mailroom queue resume mailroom\n") != std::string::npos);
   CHECK(judge(overview) == ExitCode::unusable);

@@ -1,0 +1,126 @@
+// The rules about tokens that expire before they are mailed, and what keeps mails from people.
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "status/queue_health.hpp"
+
+namespace mailroom {
+namespace {
+
+/// How fast a queue is mailed: at most so many tokens a second, and so many at once.
+struct Pace {
+  double rate = 0;
+  double at_once = 0;
+  std::string text{};  ///< `its rate of 2/s`
+};
+
+/// The lowest rate that the queue keeps.
+std::optional<Pace> configured_pace(const QueueRules& rules) {
+  std::optional<Pace> lowest;
+  for (const auto& budget : rules.budgets) {
+    const auto rate = 1 / budget.rate.gap().count();
+    if (!lowest || rate < lowest->rate)
+      lowest = Pace{rate, static_cast<double>(budget.left()), "its rate of " + format_rate(budget.rate)};
+  }
+  return lowest;
+}
+
+/// Consumers that have had work for a minute show how fast they are.
+std::optional<Pace> measured_pace(const QueueStatus& status) {
+  if (!status.lag() || *status.lag() < std::chrono::minutes(1)) return std::nullopt;
+  const auto rate = status.emissions.last_minute();
+  if (!rate || *rate == 0) return std::nullopt;
+  return Pace{*rate, 0, fmt::format("the {:.1f}/s of the last minute", *rate)};
+}
+
+std::optional<Pace> pace_of(const QueueStatus& status) {
+  const auto configured = configured_pace(status.rules);
+  auto measured = measured_pace(status);
+  if (!configured || (measured && measured->rate < configured->rate)) return measured;
+  return configured;
+}
+
+/// Those that live for at most x seconds come first, and the pace allows so many of them in that time.
+std::int64_t expiring_at(const Pace& pace, const PendingTokens& pending) {
+  double ahead = 0;
+  double expiring = 0;
+  for (const auto& [life, tokens] : pending.waiting_by_life) {
+    ahead += tokens;
+    expiring = std::max(expiring, ahead - pace.at_once - pace.rate * static_cast<double>(life));
+  }
+  return static_cast<std::int64_t>(std::floor(expiring));
+}
+
+std::optional<QueueFinding> judge_expired(const QueueStatus& status) {
+  // Afterwards it is news, and no alarm.
+  constexpr std::chrono::minutes recent{10};
+  const auto& expired = status.expired;
+  if (expired.tokens == 0 || !expired.last) return std::nullopt;
+  const auto cause = cause_of_delay(status);
+  return QueueFinding{
+      *expired.last < recent ? Severity::failure : Severity::warning,
+      "expired_unsent",
+      fmt::format("{} expired unsent within the last hour, the last {} ago: {}",
+                  counted(expired.tokens, "token"), age_text(*expired.last),
+                  cause.empty() ? "they had waited for longer than they live" : cause),
+      {},
+      "mailroom rewind-cursor --by 1h --extend 1h --dry-run shows what would be mailed again"};
+}
+
+std::optional<QueueFinding> judge_forecast(const QueueStatus& status) {
+  const auto expiring = forecast_expiring(status);
+  if (!expiring || *expiring == 0) return std::nullopt;
+  const auto pace = *pace_of(status);
+  const auto& by_life = status.pending.waiting_by_life;
+  const auto needed =
+      std::chrono::seconds(std::llround(static_cast<double>(status.pending.waiting) / pace.rate));
+  const bool is_configured = pace.text.starts_with("its");
+  return QueueFinding{
+      Severity::failure,
+      "will_expire",
+      fmt::format(
+          "at least {} of {} that wait will expire before {} mailed: {} would take {}, and the longest "
+          "of them lives for {}",
+          with_thousands(*expiring), counted(status.pending.waiting, "token"),
+          *expiring == 1 ? "it is" : "they are", pace.text, age_text(needed),
+          age_text(std::chrono::seconds(by_life.rbegin()->first))),
+      {},
+      is_configured
+          ? fmt::format("raise the rate, if the provider takes more: mailroom queue set {} --rate RATE",
+                        shell_word(status.queue))
+          : "another instance of the service shares the work, and send.connections are mails at a time"};
+}
+
+}  // namespace
+
+std::string cause_of_delay(const QueueStatus& status) {
+  const auto& deliveries = status.deliveries;
+  if (status.rules.pause) return "the queue is paused";
+  if (!status.on_standby && status.collectors.empty())
+    return status.elsewhere.empty() ? "no collector is connected"
+                                    : "no connected collector serves this queue";
+  if (!deliveries.sinks.empty()) return deliveries.sinks.front().name + " is unavailable";
+  if (deliveries.refused.deferred >= 3)
+    return "the other side accepts none, and says " + deliveries.refused.last;
+  if (status.rules.wait_for(1) > Milliseconds{0}) return "its rate allows no more";
+  return {};
+}
+
+std::optional<std::int64_t> forecast_expiring(const QueueStatus& status) {
+  if (status.rules.pause || status.pending.waiting_by_life.empty()) return std::nullopt;
+  if (!status.on_standby && status.collectors.empty()) return std::nullopt;
+  const auto pace = pace_of(status);
+  return pace ? std::optional(expiring_at(*pace, status.pending)) : std::nullopt;
+}
+
+std::vector<QueueFinding> judge_expiry(const QueueStatus& status) {
+  std::vector<QueueFinding> found;
+  if (auto expired = judge_expired(status)) found.push_back(std::move(*expired));
+  if (auto forecast = judge_forecast(status)) found.push_back(std::move(*forecast));
+  return found;
+}
+
+}  // namespace mailroom

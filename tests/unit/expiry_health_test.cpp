@@ -1,0 +1,119 @@
+// Tokens that expired unsent, and a forecast of those that will: by backlog, rate and life.
+
+#include "status/queue_health.hpp"
+#include "support/catch.hpp"
+
+namespace mailroom::test::expiry_health_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Moment noon(1'800'000'000s);
+
+/// A queue with a collector, and tokens that have waited for `age`.
+QueueStatus waiting(std::map<std::int64_t, double> by_life, std::chrono::seconds age = 1s) {
+  QueueStatus status;
+  status.queue = "mailroom";
+  status.now = noon;
+  status.collectors.emplace_back();
+  for (const auto& [life, tokens] : by_life)
+    status.pending.waiting += static_cast<std::int64_t>(tokens);
+  status.pending.waiting_by_life = std::move(by_life);
+  status.pending.oldest_created_at = noon - age;
+  return status;
+}
+
+void set_rate(QueueStatus& status, int per_minute) {
+  status.rules.budgets = {{.name = "mailroom", .rate = {per_minute, 60'000ms}, .burst = 1, .ahead = 1h}};
+}
+
+/// So many tokens in each 10 seconds of the last five minutes.
+void set_emissions(QueueStatus& status, std::int64_t tokens) {
+  status.emissions.known = 5min;
+  status.emissions.tokens.assign(RecentEmissions::bucket_count, tokens);
+}
+
+std::string problems_of(const QueueStatus& status) {
+  std::string text;
+  for (const auto& finding : judge_expiry(status))
+    text += (finding.severity == Severity::failure ? "failure " : "warning ") + finding.code + "; ";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("tokens that expired unsent are a failure for ten minutes, and news for an hour") {
+  auto status = waiting({});
+  CHECK(problems_of(status).empty());
+  status.expired.add(3, 9min);
+  CHECK(problems_of(status) == "failure expired_unsent; ");
+  CHECK(
+      judge_expiry(status).front().text ==
+      "3 tokens expired unsent within the last hour, the last 9m ago: they had waited for longer than they live");
+  status.expired = {};
+  status.expired.add(3, 10min);
+  CHECK(problems_of(status) == "warning expired_unsent; ");
+  status.expired.add(1, 2min);
+  CHECK(status.expired.tokens == 4);
+  CHECK(problems_of(status) == "failure expired_unsent; ");
+  status.collectors.clear();
+  CHECK(judge_expiry(status).front().text.ends_with(": no collector is connected"));
+  status.deliveries.sinks.emplace_back().name = "relay:25";
+  status.collectors.emplace_back();
+  CHECK(judge_expiry(status).front().text.ends_with(": relay:25 is unavailable"));
+  status.rules.pause = PauseStatus{};
+  CHECK(judge_expiry(status).front().text.ends_with(": the queue is paused"));
+}
+
+TEST_CASE("the forecast compares those that must go within some time with what the rate allows in it") {
+  struct Case {
+    std::map<std::int64_t, double> by_life;
+    int per_minute;
+    std::int64_t expiring;
+  };
+  for (const auto& [by_life, per_minute, expiring] : std::vector<Case>{
+           {{{900, 900}}, 60, 0},
+           {{{900, 901}}, 60, 1},
+           {{{900, 49'120}}, 600, 40'120},
+           // The old burst is late, although there is time for all.
+           {{{300, 1000}, {900, 10}}, 120, 400},
+           // The first leave room for the later ones.
+           {{{300, 100}, {900, 700}}, 60, 0},
+           {{{30, 40}, {300, 200}, {900, 1000}}, 60, 340},
+       }) {
+    CAPTURE(per_minute, expiring);
+    auto status = waiting(by_life);
+    set_rate(status, per_minute);
+    CHECK(forecast_expiring(status) == expiring);
+    CHECK(problems_of(status) == (expiring > 0 ? "failure will_expire; " : ""));
+  }
+}
+
+TEST_CASE("a measured rate counts once tokens have waited for a minute, and if it is lower than the own") {
+  auto status = waiting({{900, 1000}}, 59s);
+  set_emissions(status, 5);
+  CHECK_FALSE(forecast_expiring(status));
+  status.pending.oldest_created_at = noon - 60s;
+  CHECK(forecast_expiring(status) == 550);
+  CHECK(
+      judge_expiry(status).front().text ==
+      "at least 550 of 1,000 tokens that wait will expire before they are mailed: the 0.5/s of the last minute "
+      "would take 33m20s, and the longest of them lives for 15m");
+  set_rate(status, 60);
+  CHECK(forecast_expiring(status) == 550);
+  set_rate(status, 6);
+  CHECK(forecast_expiring(status) == 910);
+  CHECK(judge_expiry(status).front().hint.find("mailroom queue set mailroom --rate RATE") !=
+        std::string::npos);
+  // One that emits nothing has another problem.
+  status.rules.budgets.clear();
+  set_emissions(status, 0);
+  CHECK_FALSE(forecast_expiring(status));
+  status.emissions.known = 69s;
+  set_rate(status, 6);
+  CHECK(forecast_expiring(status) == 910);
+  status.collectors.clear();
+  CHECK_FALSE(forecast_expiring(status));
+}
+
+}  // namespace mailroom::test::expiry_health_test

@@ -91,6 +91,7 @@ ExitCode run_reconcile(const ReconcileOptions& options, Context& context) {
                    : reconcile(*connection, request);
   const ReconcileReport report{.result = result, .output = request.output};
   if (!options.list) context.print(render(report, format));
+  if (options.list && format == ReconcileFormat::text) context.print("\n" + render_text(report));
   return is_explained(report) ? ExitCode::done : ExitCode::unusable;
 }
 
@@ -138,7 +139,7 @@ const Command reconcile_command{
     "waiting, leased, or in a gap, and which session holds it; moved past by an operator, and by whom. A token that "
     "was created after the cursor had passed its id is missed. What fits nowhere is unexplained: a token that was "
     "lost, or a record that somebody changed.\n\n"
-    "--list prints, instead of the counts, one line for each person: as text, as JSON lines or as CSV. Its words are the "
+    "--list prints a line for each person: as text before the counts, or as JSON lines or CSV without them. Its words are the "
     "outcomes; mailroom audit --outcome prints the same list. So the next morning names everybody of yesterday "
     "who got no mail: mailroom reconcile --since 2026-11-21 --until 2026-11-22 --list "
     "rejected,unknown,expired,cancelled,skipped,dead -o csv.\n\n"

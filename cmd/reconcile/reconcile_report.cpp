@@ -124,13 +124,14 @@ std::string render_text(const ReconcileReport& report) {
 
 std::string render_json(const ReconcileReport& report) {
   const auto& result = report.result;
-  const Json object{{"now", moment_json<Json>(result.now)},
-                    {"since", moment_json<Json>(result.period.since)},
-                    {"until", moment_json<Json>(result.period.until)},
-                    {"missed", result.tokens_with(Outcome::missed)},
-                    {"unexplained", result.tokens_with(Outcome::unexplained)},
-                    {"output", output_json(report.output)},
-                    {"queues", array_json<Json>(result.queues, [](const auto& queue) { return queue_json(queue); })}};
+  const Json object{
+      {"now", moment_json<Json>(result.now)},
+      {"since", moment_json<Json>(result.period.since)},
+      {"until", moment_json<Json>(result.period.until)},
+      {"missed", result.tokens_with(Outcome::missed)},
+      {"unexplained", result.tokens_with(Outcome::unexplained)},
+      {"output", output_json(report.output)},
+      {"queues", array_json<Json>(result.queues, [](const auto& queue) { return queue_json(queue); })}};
   return json_text(object) + "\n";
 }
 

@@ -17,6 +17,12 @@ std::string in_parentheses(const std::string& text) {
   return text.empty() ? text : " (" + text + ")";
 }
 
+bool may_be_sent(Outcome outcome) {
+  return outcome == Outcome::emitted || outcome == Outcome::emitted_again ||
+         outcome == Outcome::maybe_emitted || outcome == Outcome::accepted || outcome == Outcome::unknown ||
+         outcome == Outcome::not_recorded;
+}
+
 class StepFinder {
  public:
   StepFinder(const TokenFacts& token, const Holds& holds, bool names_queue)
@@ -55,7 +61,7 @@ class StepFinder {
       case Outcome::not_taken:
         return add("to see which queue takes which action", "mailroom queue list");
       default:
-        return add("to mail it again", resend_command(queue));
+        return add(may_be_sent(outcome) ? "to mail it again" : "to mail it", resend_command(queue));
     }
   }
 

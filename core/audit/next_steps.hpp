@@ -11,7 +11,7 @@
 namespace mailroom {
 
 struct NextStep {
-  std::string text{};     ///< what holds it back, or what for: `to mail it again`
+  std::string text{};     ///< what holds it back, or what for: `to mail it`
   std::string command{};  ///< complete, for a shell
 
   bool operator==(const NextStep&) const = default;

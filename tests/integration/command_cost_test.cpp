@@ -1,11 +1,13 @@
 // What commands cost a server with many tokens: rows read and statements planned, which are the same on every
 // machine.
 
+#include "reconcile/reconciliation.hpp"
 #include "schema/migration_plan.hpp"
 #include "schema/statements.hpp"
 #include "schema/verification.hpp"
 #include "support/catch.hpp"
 #include "support/test_feed.hpp"
+#include "support/test_queue.hpp"
 
 namespace mailroom::test::command_cost_test {
 namespace {
@@ -45,6 +47,33 @@ TEST_CASE("a history of many events scans the rows a few times, not once per few
   flush_counts(feed.session());
   CHECK(rows_read(*connection, "tokens") < 5 * tokens);
   CHECK(rows_read(*connection, "accounts") < 5 * tokens);
+}
+
+TEST_CASE("reconcile reads each token twice, and looks up only the people that it lists") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, tokens);
+  connection->run("UPDATE tokens SET expires_at = created_at WHERE id % 1000 = 0");
+  const auto session = attach(database);
+  drain(*session, 1000);
+  connection->run("VACUUM ANALYZE");
+  const auto read = [&](const Selection* listed) {
+    flush_counts(*connection);
+    connection->run("SELECT pg_stat_reset()");
+    std::int64_t people = 0;
+    reconcile(*connection, {.queues = {"mailroom"}, .listed = listed, .on_people = [&](const auto& each) {
+                              people += std::ssize(each);
+                            }});
+    flush_counts(*connection);
+    return people;
+  };
+  read(nullptr);
+  CHECK(rows_read(*connection, "tokens") <= 2 * tokens + 100);
+  CHECK(rows_read(*connection, "accounts") == 0);
+  const Selection skipped{.outcomes = {Outcome::skipped}};
+  CHECK(read(&skipped) == tokens / 1000);
+  CHECK(rows_read(*connection, "tokens") <= 3 * tokens + 100);
+  CHECK(rows_read(*connection, "accounts") < 100);
 }
 
 TEST_CASE("events of a few tokens among many read little more than these tokens") {

@@ -86,7 +86,7 @@ TEST_CASE("a person is listed with address, time, reason and code", "[people]") 
   OutcomeRig rig;
   insert_accounts(*rig.connection, 3);
   rig.deliver(1, DeliveryState::rejected);
-  rig.deliver(1, DeliveryState::deferred, 3600);
+  rig.deliver(1, DeliveryState::deferred, 60);
   const auto rejected = listed(*rig.connection, {.outcomes = {Outcome::rejected}});
   REQUIRE(rejected.size() == 1);
   const auto& person = rejected.front();
@@ -109,9 +109,10 @@ TEST_CASE("a person is listed with address, time, reason and code", "[people]") 
 
 TEST_CASE("what expired before its queue came to it is not waiting, and is listed as expired", "[people]") {
   ReconcileRig rig;
-  insert_accounts(*rig.connection, 4);
+  insert_accounts(*rig.connection, 2);
   rig.hand("UPDATE tokens SET expires_at = created_at WHERE id = 1");
-  rig.drain(1);
+  rig.drain();
+  insert_accounts(*rig.connection, 2, "more");
   rig.hand("UPDATE tokens SET expires_at = created_at WHERE id = 3");
   CHECK(rig.classes() == "1 emitted, 2 skipped, 1 waiting");
   CHECK(explanations_of(rig.result(), Outcome::skipped) == "expired; expired before the queue came to it");

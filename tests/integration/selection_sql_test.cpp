@@ -10,9 +10,9 @@ namespace {
 struct SelectionRig : OutcomeRig {
   /// The tokens that match, as ranges.
   std::string matches(const Selection& selection) {
-    const auto rows = connection->run(
-        "SELECT t.id FROM tokens t WHERE true" + selection.condition("$1", "$2") + " ORDER BY t.id",
-        selection.parameter(), "mailroom");
+    const auto rows = connection->run("SELECT t.id FROM tokens t WHERE $2::text IS NOT NULL" +
+                                          selection.condition("$1", "$2") + " ORDER BY t.id",
+                                      selection.parameter(), "mailroom");
     std::vector<std::int64_t> ids;
     for (const auto& row : rows)
       ids.push_back(row[0].as<std::int64_t>());

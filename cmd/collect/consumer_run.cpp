@@ -158,7 +158,8 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   observers.add(reporter);
   DeliveryCount deliveries;
   observers.add(deliveries);
-  const ConsumerParts parts{signal, watcher, observers};
+  DeliveryLog delivery_log(context.log());
+  const ConsumerParts parts{signal, watcher, observers, delivery_log};
   SessionMaker sessions(kind, watcher, context.log());
   auto setup = sessions.join(make_setup(settings, parts));
   reporter.count_with(setup.count_waiting);
@@ -196,10 +197,10 @@ std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const Set
   setup.options.dispatch.seed = random();
   auto carrier = std::make_shared<std::unique_ptr<Carrier>>(setup.carrier.make({settings, log, random()}));
   return [carrier, setup = std::move(setup), stop = parts.signal.stop_fd(), &log, &watcher = parts.watcher,
-          &observer = parts.observer] {
+          &observer = parts.observer, &delivery_log = parts.delivery_log] {
     watcher.name_reader(fmt::format("the answers of {}", (*carrier)->endpoints().front()));
     return std::make_unique<DeliverySink>(setup.compose(), std::move(*carrier), setup.options, stop, log,
-                                          observer);
+                                          delivery_log, observer);
   };
 }
 

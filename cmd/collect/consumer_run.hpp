@@ -21,6 +21,7 @@ struct ConsumerParts {
   const StopSignal& signal;
   StopWatcher& watcher;
   ConsumerObserver& observer;
+  DeliveryLog& delivery_log;
 };
 
 /// What a consumer does, and the session in which it does it.

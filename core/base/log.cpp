@@ -54,7 +54,7 @@ std::string logfmt_text(std::string_view text) {
   return plain ? std::string(text) : quoted_text(text);
 }
 
-std::string render(LogFormat format, std::string_view message, Fields fields) {
+std::string render(LogFormat format, std::string_view message, std::span<const Field> fields) {
   const bool json = format == LogFormat::json;
   std::string line = json                          ? "\"message\":" + quoted_text(message)
                      : format == LogFormat::logfmt ? "msg=" + logfmt_text(message)
@@ -110,14 +110,14 @@ Log::Log(const Options& options, std::ostream& stream)
     : format_(options.format),
       logger_(make_logger(options, std::make_shared<spdlog::sinks::ostream_sink_mt>(stream))) {}
 
-void Log::write(LogLevel level, std::string_view message, Fields fields) {
+void Log::write(LogLevel level, std::string_view message, std::span<const Field> fields) {
   const auto at = static_cast<spdlog::level::level_enum>(level);
   if (!logger_->should_log(at)) return;
   if (journal_ && write_to_journal(level, message, fields)) return;
   logger_->log(at, spdlog::string_view_t(without_secrets(render(format_, message, fields))));
 }
 
-bool Log::write_to_journal(LogLevel level, std::string_view message, Fields fields) const {
+bool Log::write_to_journal(LogLevel level, std::string_view message, std::span<const Field> fields) const {
   JournalEntry entry(level, render(format_, message, fields));
   bool has_queue = queue_.empty();
   for (const auto& field : fields) {

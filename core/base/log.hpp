@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -56,11 +57,14 @@ class Log {
   void info(std::string_view message, Fields fields = {}) { write(LogLevel::info, message, fields); }
   void warn(std::string_view message, Fields fields = {}) { write(LogLevel::warn, message, fields); }
   void error(std::string_view message, Fields fields = {}) { write(LogLevel::error, message, fields); }
+  void write(LogLevel level, std::string_view message, Fields fields) {
+    write(level, message, std::span<const Field>(fields.begin(), fields.size()));
+  }
+  void write(LogLevel level, std::string_view message, std::span<const Field> fields);
 
  private:
-  void write(LogLevel level, std::string_view message, Fields fields);
   /// Returns false if the journal does not take it.
-  bool write_to_journal(LogLevel level, std::string_view message, Fields fields) const;
+  bool write_to_journal(LogLevel level, std::string_view message, std::span<const Field> fields) const;
 
   LogFormat format_;
   bool journal_ = false;

@@ -121,7 +121,7 @@ Claimer::Next Claimer::settle(MadeClaim claim) {
   waker_.polled(sessions_.session(), {.last = turns_.last(), .waiting = turns_.waiting()}, started,
                 pipeline_.is_ready());
   note_pauses(claim);
-  pipeline_.count_skipped(reply.skipped);
+  pipeline_.count_skipped(reply.skipped, reply.skipped_expired);
   auto& passed = passed_[turn.queue];
   claim.passed = passed;
   // Tokens that the claim saw and did not take are above the cursor.

@@ -2,6 +2,7 @@
 
 #include "consumer/collector.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -83,7 +84,7 @@ void Collector::collect() {
   observer_.stopping();
   pipeline_.finish_all();
   receipts_.acknowledge_to_leave();
-  pipeline_.log_totals();
+  pipeline_.emission_log().write(environment_.now());
 }
 
 void Collector::step() {
@@ -120,8 +121,9 @@ void Collector::wait_until(TimePoint until) {
   // take goes back to the queue, for any consumer that can deliver it.
   if (pipeline_.has_open()) return pipeline_.finish_all();
   if (!receipts_.empty() && until - environment_.now() > longest_hold) return receipts_.acknowledge_oldest();
-  pipeline_.log_totals();
-  sessions_.wait(until);
+  auto& emitted = pipeline_.emission_log();
+  emitted.write_if_due(environment_.now(), EmissionLog::Loop::idle);
+  sessions_.wait(std::min(until, emitted.due(EmissionLog::Loop::idle)));
 }
 
 Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment,

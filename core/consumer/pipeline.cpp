@@ -13,7 +13,8 @@ Pipeline::Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& se
       waker_(waker),
       environment_(environment),
       log_(log),
-      observer_(observer) {}
+      observer_(observer),
+      emission_log_(log) {}
 
 void Pipeline::configure(const Key& key, std::unique_ptr<Sink> sink) {
   finish_all();
@@ -79,26 +80,23 @@ void Pipeline::note_finished(const OpenBatch& open, const Receipt& receipt) {
                       .times = times,
                       .created = open.batch.created});
   const auto& counts = receipt.counts;
-  if (counts.emitted > 0) {
-    ++written_;
-    ++totals_.batches;
-  }
-  totals_.tokens += counts.emitted;
-  totals_.skipped += counts.skipped();
+  if (counts.emitted > 0) ++written_;
   log_.debug("batch written",
              {{"batch", receipt.lease.batch}, {"tokens", counts.emitted}, {"skipped", counts.skipped()}});
+  const auto now = environment_.now();
+  emission_log_.finished(receipt, now);
+  emission_log_.write_if_due(now, EmissionLog::Loop::busy);
+}
+
+void Pipeline::count_skipped(int tokens, int expired) {
+  const auto now = environment_.now();
+  emission_log_.skipped(tokens, expired, now);
+  emission_log_.write_if_due(now, EmissionLog::Loop::busy);
 }
 
 void Pipeline::finish_all() {
   while (!open_.empty())
     finish_oldest();
-}
-
-void Pipeline::log_totals() {
-  if (totals_.batches + totals_.skipped == 0) return;
-  log_.info("emitted",
-            {{"batches", totals_.batches}, {"tokens", totals_.tokens}, {"skipped", totals_.skipped}});
-  totals_ = {};
 }
 
 }  // namespace mailroom

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "consumer/batch_signer.hpp"
+#include "consumer/emission_log.hpp"
 #include "consumer/queue_turns.hpp"
 #include "consumer/receipts.hpp"
 #include "consumer/sink.hpp"
@@ -82,10 +83,9 @@ class Pipeline {
   std::int64_t written() const { return written_; }
   /// True if the last batch was written in less time than it was read.
   bool is_reader_fast() const { return is_reader_fast_; }
-  /// Tokens that a claim has skipped.
-  void count_skipped(int tokens) { totals_.skipped += tokens; }
-  /// Logs what was emitted since the last time, if anything was.
-  void log_totals();
+  /// A claim has skipped tokens, of which that many had expired.
+  void count_skipped(int tokens, int expired);
+  EmissionLog& emission_log() { return emission_log_; }
 
  private:
   /// A batch at the sink.
@@ -93,11 +93,6 @@ class Pipeline {
     SignedBatch batch;
     int size = 0;
     BatchTrigger trigger = BatchTrigger::full;
-  };
-  struct Totals {
-    std::int64_t batches = 0;
-    std::int64_t tokens = 0;
-    std::int64_t skipped = 0;
   };
 
   /// How many batches may stay open while the next is claimed.
@@ -115,7 +110,7 @@ class Pipeline {
   std::deque<OpenBatch> open_;  ///< the oldest first
   std::int64_t written_ = 0;
   bool is_reader_fast_ = false;
-  Totals totals_;
+  EmissionLog emission_log_;
 };
 
 }  // namespace mailroom

@@ -53,6 +53,7 @@ class SharedBreakers {
   /// `probe_time`: how long others wait for a probe of this sink.
   SharedBreakers(std::vector<std::string> names, Milliseconds probe_time);
 
+  const std::vector<std::string>& names() const { return names_; }
   /// Tells the others what `own`, one for each name in their order, has that they do not know, and returns
   /// the breakers as all know them now. Asks for the probe that is due, if there is one. `heard`: others may
   /// have changed something. nullopt if there is nothing to exchange.

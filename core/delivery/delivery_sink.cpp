@@ -30,15 +30,18 @@ TimePoint end_of(const std::vector<ComposedToken>& tokens) {
 }  // namespace
 
 DeliverySink::DeliverySink(std::unique_ptr<Composer> composer, std::unique_ptr<Carrier> carrier,
-                           Options options, int stop_fd, Log& log, ConsumerObserver& observer)
+                           Options options, int stop_fd, Log& log, DeliveryLog& delivery_log,
+                           ConsumerObserver& observer)
     : composer_(std::move(composer)),
       options_(options),
       shared_(carrier->endpoints(), options.dispatch.probe_time),
       dispatcher_(std::move(carrier), options.dispatch),
       stop_fd_(stop_fd),
       log_(log),
+      delivery_log_(delivery_log),
       observer_(observer),
-      random_(options.dispatch.seed) {}
+      random_(options.dispatch.seed),
+      was_open_(shared_.names().size()) {}
 
 int DeliverySink::room() const {
   // Nothing is shared, and the next message may have more tokens than the last one.
@@ -118,7 +121,7 @@ BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
   wait_for_answers(when_slow);
   auto& batch = batches_.front();
   for (const auto& outcome : batch.outcomes)
-    log_outcome(outcome);
+    delivery_log_.outcome(options_.words, outcome, batch.ended);
   const auto accepted = std::ranges::count(batch.outcomes, DeliveryState::accepted, &TokenOutcome::state);
   // The other side began with this batch when it had finished the one before.
   const auto began = std::max(batch.began, last_ended_);
@@ -139,8 +142,10 @@ void DeliverySink::wait_for_answers(const std::function<void()>& when_slow) {
   while (batch.concluded < batch.messages.size()) {
     fds[1].revents = 0;
     poll(fds.data(), fds.size(), static_cast<int>(slow.count()));
-    for (auto& dispatched : dispatcher_.take())
+    auto answered = dispatcher_.take();
+    for (auto& dispatched : answered)
       record(std::move(dispatched));
+    if (!answered.empty()) note_states(dispatcher_.breakers());
     const auto now = steady_now();
     if (!is_slow && now - started >= slow && when_slow) when_slow();
     is_slow = is_slow || now - started >= slow;
@@ -179,19 +184,21 @@ void DeliverySink::conclude(OpenBatch& batch, const Composed& message, const Dis
   }
   ++batch.concluded;
   batch.ended = std::max(batch.ended, dispatched.at);
-  note_state(dispatched.answer);
+  const auto& answer = dispatched.answer;
+  if (answer.shows_life()) delivery_log_.available(options_.words, answer.sink, dispatched.at);
 }
 
-void DeliverySink::note_state(const Answer& answer) {
-  const bool is_unavailable = answer.verdict == Verdict::unavailable || answer.about_everyone;
-  const auto& words = options_.words;
-  if (is_unavailable && !is_unavailable_) {
-    log_.warn(fmt::format("the {} is unavailable, its {}s wait in the queue", words.side, words.item),
-              {{words.side, answer.sink}, {"reason", answer.reply}});
-    is_unavailable_ = true;
-  } else if (is_unavailable_ && answer.shows_life()) {
-    log_.info(fmt::format("the {} is available again", words.side), {{words.side, answer.sink}});
-    is_unavailable_ = false;
+void DeliverySink::note_states(const std::vector<Breaker>& breakers) {
+  const auto& names = shared_.names();
+  const auto now = steady_now();
+  const bool any_works = std::ranges::any_of(breakers, [](const auto& each) { return !each.is_open(); });
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (breakers[i].is_open()) {
+      delivery_log_.unavailable(options_.words, names[i], breakers[i].why, any_works, now);
+    } else if (was_open_[i]) {
+      delivery_log_.available(options_.words, names[i], now);
+    }
+    was_open_[i] = breakers[i].is_open();
   }
 }
 
@@ -220,20 +227,12 @@ void DeliverySink::observe(const Answer& answer, const OpenBatch& batch, const C
   observer_.answered(seen);
 }
 
-void DeliverySink::log_outcome(const TokenOutcome& outcome) {
-  const auto* const state = delivery_state_name(outcome.state);
-  const auto reason = outcome.code == 0 ? outcome.reply : fmt::format("{} {}", outcome.code, outcome.reply);
-  if (outcome.state == DeliveryState::rejected || outcome.state == DeliveryState::unknown) {
-    log_.warn(fmt::format("{} not accepted", options_.words.item),
-              {{"token", outcome.token}, {"state", state}, {"reason", reason}});
-  } else {
-    log_.debug(options_.words.item, {{"token", outcome.token}, {"state", state}, {"reason", reason}});
-  }
-}
-
 void DeliverySink::consult(SinkBoard& board, bool heard) {
   const auto own = dispatcher_.breakers();
-  if (const auto known = shared_.exchange(board, own, heard)) dispatcher_.set_breakers(own, *known);
+  const auto known = shared_.exchange(board, own, heard);
+  if (!known) return;
+  dispatcher_.set_breakers(own, *known);
+  note_states(dispatcher_.breakers());
 }
 
 TimePoint DeliverySink::claims_from() const {

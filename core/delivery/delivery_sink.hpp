@@ -17,6 +17,7 @@
 #include "consumer/sink.hpp"
 #include "delivery/breaker.hpp"
 #include "delivery/composer.hpp"
+#include "delivery/delivery_log.hpp"
 #include "delivery/dispatcher.hpp"
 
 namespace mailroom {
@@ -44,13 +45,6 @@ class ClaimPace {
   bool overlaps_ = true;
 };
 
-/// What the log calls the parts of a sink.
-struct DeliveryWords {
-  const char* side = "sink";       ///< the other side: `relay`
-  const char* item = "token";      ///< what is accepted: `mail`
-  const char* messages = "lines";  ///< what is carried: `mails`
-};
-
 /// Makes messages of the tokens of a batch, delivers them, and records what became of each token. A token
 /// counts as emitted when the other side has accepted its message. Two batches may be open, so that messages
 /// are in flight while the consumer claims; or one, as ClaimPace says.
@@ -67,7 +61,7 @@ class DeliverySink final : public Sink {
 
   /// `stop_fd` becomes readable when a stop is requested. The references must outlive this.
   DeliverySink(std::unique_ptr<Composer> composer, std::unique_ptr<Carrier> carrier, Options options,
-               int stop_fd, Log& log, ConsumerObserver& observer);
+               int stop_fd, Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer);
 
   std::size_t most_open() const override { return options_.messages > 1 && pace_.overlaps() ? 2 : 1; }
   int room() const override;
@@ -99,11 +93,11 @@ class DeliverySink final : public Sink {
   void wait_for_answers(const std::function<void()>& when_slow);
   void record(Dispatched dispatched);
   void conclude(OpenBatch& batch, const Composed& message, const Dispatched& dispatched);
-  void note_state(const Answer& answer);
+  /// Tells the log which endpoints are unavailable, and which are no longer.
+  void note_states(const std::vector<Breaker>& breakers);
   /// Says, once for many, that the other side limits messages or connections.
   void note_limit(const Dispatched& dispatched);
   void observe(const Answer& answer, const OpenBatch& batch, const ComposedToken& token);
-  void log_outcome(const TokenOutcome& outcome);
   /// Mails to the account that are not recorded in the database.
   int open_mails_to(std::int64_t account) const;
 
@@ -113,13 +107,14 @@ class DeliverySink final : public Sink {
   Dispatcher dispatcher_;
   int stop_fd_;
   Log& log_;
+  DeliveryLog& delivery_log_;
   ConsumerObserver& observer_;
   std::mt19937_64 random_;
   std::deque<OpenBatch> batches_;  ///< the oldest first
   std::int64_t next_id_ = 0;       ///< of a message
   TimePoint last_ended_{};         ///< the last answer of the batch before
   ClaimPace pace_;
-  bool is_unavailable_ = false;
+  std::vector<bool> was_open_;  ///< the breakers, when they were last told to the log
   std::optional<TimePoint> warned_of_limit_{};
 };
 

@@ -85,6 +85,7 @@ DeliverySink::Options resending() {
 struct SinkRig {
   std::ostringstream text;
   Log log{{}, text};
+  DeliveryLog delivery_log{log};
   ThreadObserver observer;
   int stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   std::vector<Message> submitted;
@@ -104,7 +105,7 @@ struct SinkRig {
     });
     carrier = played.get();
     sink = std::make_unique<DeliverySink>(std::make_unique<LineComposer>(), std::move(played), options, stop,
-                                          log, observer);
+                                          log, delivery_log, observer);
   }
   ~SinkRig() { close(stop); }
 

@@ -168,7 +168,7 @@ std::string render_json(const StatusOutage& outage) {
   object["health"] = severity_name(Severity::failure);
   object["findings"] = Json::array(
       {finding_json({Severity::failure, "unreachable",
-                     fmt::format("no answer for {}: {}", age_text(outage.lasts), outage.reason), ""})});
+                     fmt::format("no answer for {}: {}", age_text(outage.lasts), outage.reason)})});
   return json_text(object) + "\n";
 }
 

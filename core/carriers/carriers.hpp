@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "config/settings.hpp"
 #include "delivery/carrier.hpp"
+#include "status/fix_commands.hpp"
 
 namespace mailroom {
 
@@ -31,10 +32,10 @@ enum class Carries {
 struct SinkFinding {
   enum class Level { fine, warning, failure };
   Level level = Level::fine;
-  std::string reason;              ///< on one line, without a secret
-  std::string hint{};              ///< what to do about it
-  std::vector<std::string> fix{};  ///< commands; they may run on another host
-  std::string endpoint{};          ///< which one, if the carrier has several
+  std::string reason;      ///< on one line, without a secret
+  std::string hint{};      ///< what to do about it
+  std::vector<Fix> fix{};  ///< they may run on another host
+  std::string endpoint{};  ///< which one, if the carrier has several
 };
 
 /// A way out of the database.

@@ -33,14 +33,14 @@ Finding mismatch(const Settings& settings, const std::string& channel, const std
   const auto& origin = setting_of(settings, "collect.channel").origin;
   switch (origin.kind) {
     case OriginKind::flag:
-      return warning(reason, {fmt::format("mailroom collect {} {}", origin.where, channel)});
+      return warning(reason, {}, fmt::format("start the collectors with {} {}", origin.where, channel));
     case OriginKind::file:
       return warning(reason, {}, fmt::format("set channel: {} at {}", channel, origin.where));
     case OriginKind::environment:
     case OriginKind::default_value:
       break;
   }
-  return warning(reason, {"export MAILROOM_CHANNEL_NAME=" + channel});
+  return warning(reason, {{FixKind::name_channel, "export MAILROOM_CHANNEL_NAME=" + channel}});
 }
 
 Findings judge_name(const Settings& settings, const std::vector<std::string>& channels) {
@@ -48,7 +48,7 @@ Findings judge_name(const Settings& settings, const std::vector<std::string>& ch
                      format_duration(settings.collect.poll_interval);
   if (channels.empty()) {
     return {warning("the source of the trigger on tokens names no channel to notify: " + polls,
-                    {fmt::format("mailroom migrate goto {}", embedded_migrations().back().version)},
+                    {make_functions()},
                     "this makes all functions anew, trg_after_token_inserted among them")};
   }
   if (std::find(channels.begin(), channels.end(), settings.collect.channel) != channels.end()) return {};

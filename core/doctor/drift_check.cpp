@@ -55,13 +55,12 @@ Finding missing(const CatalogueKey& key, const ExpectedObject& object, const std
     case ObjectKind::index:
       return warning(
           fmt::format("the index {} on {} is missing: queries that need it are slow", name, object.table),
-          {in_schema(object.statement, home)});
+          {{FixKind::make_object, in_schema(object.statement, home)}});
     case ObjectKind::constraint:
       return failure(fmt::format("the constraint {} on {} is missing", name, object.table),
-                     {in_schema(object.statement, home)});
+                     {{FixKind::make_object, in_schema(object.statement, home)}});
     case ObjectKind::function:
-      return failure(fmt::format("the function {} is missing", name),
-                     {fmt::format("mailroom migrate goto {}", embedded_migrations().back().version)},
+      return failure(fmt::format("the function {} is missing", name), {make_functions()},
                      fmt::format("this makes all functions anew; {} is one of {}", name, object.migration));
     default:
       return failure(fmt::format("the {} {} is missing", object_kind_word(key.kind), name), {},
@@ -73,9 +72,10 @@ Finding missing(const CatalogueKey& key, const ExpectedObject& object, const std
 Finding unsound(const CatalogueKey& key, const std::string& fix, const std::string& home) {
   if (key.kind == ObjectKind::function)
     return failure(fmt::format("the function {} resolves names with its caller's search_path", key.name),
-                   {fix});
-  return warning(fmt::format("the index {} is invalid: its creation did not finish", key.name),
-                 {in_schema(fmt::format("REINDEX INDEX CONCURRENTLY @.{};", key.name), home)});
+                   {{FixKind::pin_search_path, fix}});
+  return warning(
+      fmt::format("the index {} is invalid: its creation did not finish", key.name),
+      {{FixKind::make_object, in_schema(fmt::format("REINDEX INDEX CONCURRENTLY @.{};", key.name), home)}});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "schema/migration.hpp"
 
 namespace mailroom {
 namespace {
@@ -21,6 +22,11 @@ bool is_readable_by_all(const std::string& path) {
 }
 
 }  // namespace
+
+Fix make_functions() {
+  return {FixKind::make_functions,
+          fmt::format("mailroom migrate goto {}", embedded_migrations().back().version)};
+}
 
 Findings or_fine(Findings all, const std::string& reason) {
   if (all.empty()) all.push_back(fine(reason));
@@ -47,7 +53,7 @@ ExitCode judge(const Findings& findings) {
 Findings judge_permissions(const std::string& secret, const std::string& path, bool allowed) {
   if (!is_readable_by_all(path)) return {};
   const auto reason = fmt::format("everyone can read the {} file {}", secret, path);
-  const auto fix = "chmod 640 " + shell_word(path);
+  const Fix fix(FixKind::protect_file, "chmod 640 " + shell_word(path));
   if (!allowed) return {failure(reason, {fix})};
   return {warning(reason + ", as signing.allow_readable_key allows", {fix})};
 }

@@ -18,9 +18,9 @@ enum class CheckVerdict { ok, warning, failure, not_checked };
 struct Finding {
   std::string check;  ///< the name of the check; examine() sets it
   CheckVerdict verdict = CheckVerdict::ok;
-  std::string reason;            ///< on one line; never contains a secret
-  std::vector<std::string> fix;  ///< commands in order; SQL ends with a semicolon, the rest is shell
-  std::string hint;              ///< what to do if there is no command, or what to know before
+  std::string reason;    ///< on one line; never contains a secret
+  std::vector<Fix> fix;  ///< in order
+  std::string hint;      ///< what to do if there is no command, or what to know before
 };
 
 using Findings = std::vector<Finding>;
@@ -28,15 +28,22 @@ using Findings = std::vector<Finding>;
 inline Finding fine(std::string reason) {
   return {{}, CheckVerdict::ok, std::move(reason), {}, {}};
 }
-inline Finding warning(std::string reason, std::vector<std::string> fix, std::string hint = {}) {
+inline Finding warning(std::string reason, std::vector<Fix> fix, std::string hint = {}) {
   return {{}, CheckVerdict::warning, std::move(reason), std::move(fix), std::move(hint)};
 }
-inline Finding failure(std::string reason, std::vector<std::string> fix, std::string hint = {}) {
+inline Finding failure(std::string reason, std::vector<Fix> fix, std::string hint = {}) {
   return {{}, CheckVerdict::failure, std::move(reason), std::move(fix), std::move(hint)};
 }
 inline Finding not_checked(std::string reason) {
   return {{}, CheckVerdict::not_checked, std::move(reason), {}, {}};
 }
+
+inline Fix migrate_fix() {
+  return {FixKind::migrate, "mailroom migrate"};
+}
+
+/// Makes all functions of the schema anew.
+Fix make_functions();
 
 /// Returns `all`, or the single finding `fine(reason)` if `all` is empty.
 Findings or_fine(Findings all, const std::string& reason);
@@ -49,10 +56,10 @@ const char* verdict_word(CheckVerdict verdict);
 ExitCode judge(const Findings& findings);
 
 inline Finding finding_of(const QueueFinding& found) {
-  std::vector<std::string> commands;
+  std::vector<Fix> commands;
   if (!found.fix.empty()) {
     for (const auto command : split(found.fix, '\n'))
-      commands.emplace_back(command);
+      commands.emplace_back(found.fix.kind(), std::string(command));
   }
   return found.severity == Severity::failure ? failure(found.text, std::move(commands), found.hint)
                                              : warning(found.text, std::move(commands), found.hint);

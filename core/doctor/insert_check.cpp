@@ -61,7 +61,7 @@ Finding refused(Connection& connection, const std::string& role, const DatabaseE
     const std::string hint = grants.empty() ? "docs/security.md lists what the application's role needs"
                                             : "as the owner of the functions";
     return failure(fmt::format("an account inserted as {} is refused: {}", who, error.what()),
-                   std::move(grants), hint);
+                   fixes(FixKind::grant, grants), hint);
   }
   // Of the application's own: a column that must have a value, a constraint, or a trigger.
   const bool is_of_application = error.sqlstate().starts_with("23") || error.sqlstate() == "P0001";
@@ -81,11 +81,12 @@ WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86
   findings.push_back(warning(
       fmt::format("{} of the last day {} no token, so nobody mails them", counted(count, "account"),
                   count == 1 ? "has" : "have"),
-      {in_schema(
-          "INSERT INTO @.tokens (account, action) SELECT a.id, 'activation' FROM @.accounts a WHERE a.status = "
-          "'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM "
-          "@.tokens t WHERE t.account = a.id);",
-          quoted_schema(connection))},
+      {{FixKind::issue_tokens,
+        in_schema(
+            "INSERT INTO @.tokens (account, action) SELECT a.id, 'activation' FROM @.accounts a WHERE a.status = "
+            "'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM "
+            "@.tokens t WHERE t.account = a.id);",
+            quoted_schema(connection))}},
       "in a new session, once whatever kept the triggers from firing is over; each of them is mailed then"));
 }
 
@@ -110,7 +111,7 @@ WHERE r.rolname = $2::text AND split_part(c, '=', 1) = 'default_transaction_read
 bool has_obstacles(Connection& connection, const std::string& role, Findings& findings) {
   const auto rows = qualified_rows(connection, obstacles_sql, role);
   for (const auto& row : rows)
-    findings.push_back(failure(shown_text(row[0].c_str()), {row[1].c_str()}));
+    findings.push_back(failure(shown_text(row[0].c_str()), {{FixKind::grant, row[1].c_str()}}));
   return !rows.empty();
 }
 
@@ -128,7 +129,7 @@ bool may_become(Connection& connection, const std::string& role, Findings& findi
   if (rows[0][0].as<bool>()) return true;
   findings.push_back(
       failure(fmt::format("{} may not take on the role {}", shown_text(rows[0][2].c_str()), shown_text(role)),
-              {rows[0][1].c_str()}));
+              {{FixKind::grant, rows[0][1].c_str()}}));
   return false;
 }
 

@@ -28,9 +28,11 @@ bool is_weak(const Key& key) {
   return std::all_of(bytes.begin(), bytes.end(), [&](auto byte) { return byte == bytes.front(); });
 }
 
-std::string how_to_replace(const Settings& settings) {
-  if (settings.signing.key_file.empty()) return "export MAILROOM_SECRET_KEY=$(openssl rand -hex 32)";
-  return fmt::format("(umask 077; openssl rand -hex 32 > {})", shell_word(settings.signing.key_file));
+Fix how_to_replace(const Settings& settings) {
+  if (settings.signing.key_file.empty())
+    return {FixKind::make_key, "export MAILROOM_SECRET_KEY=$(openssl rand -hex 32)"};
+  return {FixKind::make_key,
+          fmt::format("(umask 077; openssl rand -hex 32 > {})", shell_word(settings.signing.key_file))};
 }
 
 std::string place_of_current(const Settings& settings) {
@@ -80,8 +82,9 @@ Findings check_configuration(Subject& subject) {
 Findings check_key(Subject& subject) {
   const auto& settings = *subject.settings;
   if (settings.signing.key.empty() && settings.signing.key_file.empty()) {
-    return {failure("no signing key is configured", {"(umask 077; openssl rand -hex 32 > mailroom.key)",
-                                                     "export MAILROOM_SECRET_KEY_FILE=mailroom.key"})};
+    return {failure("no signing key is configured",
+                    fixes(FixKind::make_key, {"(umask 077; openssl rand -hex 32 > mailroom.key)",
+                                              "export MAILROOM_SECRET_KEY_FILE=mailroom.key"}))};
   }
   Findings findings;
   if (const auto& path = settings.signing.key_file; !path.empty()) {

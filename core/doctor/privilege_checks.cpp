@@ -68,7 +68,7 @@ void judge_grants(Connection& connection, const std::string& role, Findings& fin
   }
   if (fix.empty()) return;
   findings.push_back(failure(fmt::format("{} lacks what collect needs on {}", role, fmt::join(lacks, ", ")),
-                             std::move(fix)));
+                             fixes(FixKind::grant, fix)));
 }
 
 /// $2: the names of mailroom's functions. Those that run with their owner's privileges, and to whom else the
@@ -92,7 +92,7 @@ void judge_open_functions(Connection& connection, Findings& findings) {
     findings.push_back(
         failure(fmt::format("{} may execute {}, which runs with its owner's privileges",
                             shown_text(row[1].c_str()), row[0].c_str()),
-                {row[2].c_str()},
+                {{FixKind::revoke, row[2].c_str()}},
                 row[3].as<bool>()
                     ? "default privileges give it to new functions: ALTER DEFAULT PRIVILEGES takes them away"
                     : ""));
@@ -122,7 +122,8 @@ void judge_intruders(Connection& connection, Findings& findings) {
     if (row[2].as<bool>()) may.emplace_back("write tokens of any account");
     findings.push_back(warning(
         fmt::format("{} may {}, by default privileges", shown_text(row[0].c_str()), fmt::join(may, " and ")),
-        {row[3].c_str()}, "give each role what docs/security.md lists, and no default privileges"));
+        {{FixKind::revoke, row[3].c_str()}},
+        "give each role what docs/security.md lists, and no default privileges"));
   }
 }
 
@@ -131,7 +132,7 @@ void judge_row_security(Connection& connection, const std::string& role, Finding
   if (!hidden.tables.empty()) {
     findings.push_back(failure(
         fmt::format("row security hides rows of {} from {}, so collect refuses to run", hidden.tables, role),
-        {hidden.fix}));
+        {{FixKind::show_rows, hidden.fix}}));
     return;
   }
   const auto others = hidden_rows(connection, mailroom_tables());
@@ -139,7 +140,7 @@ void judge_row_security(Connection& connection, const std::string& role, Finding
   findings.push_back(warning(
       fmt::format("row security hides rows of {} from {}, so the commands for operators refuse to run",
                   others.tables, role),
-      {others.fix}));
+      {{FixKind::show_rows, others.fix}}));
 }
 
 void judge_statistics(Connection& connection, const std::string& role, Findings& findings) {
@@ -152,13 +153,13 @@ void judge_statistics(Connection& connection, const std::string& role, Findings&
         fmt::format(
             "{} may not read pg_stat_activity, so status fails, and metrics show nothing of the database",
             role),
-        {row[3].c_str()}));
+        {{FixKind::grant, row[3].c_str()}}));
   }
   if (row[0].as<bool>()) return;
   findings.push_back(warning(
       fmt::format("{} cannot see other sessions, so status cannot name a session that holds back tokens",
                   role),
-      {row[1].c_str()}));
+      {{FixKind::grant, row[1].c_str()}}));
 }
 
 }  // namespace

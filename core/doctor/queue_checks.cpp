@@ -8,6 +8,7 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "db/search_path.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
 #include "queue/preconditions.hpp"
@@ -28,7 +29,7 @@ void judge_missed(const SequenceFix& fix, Findings& findings) {
                             "no collector emits {}",
                             with_thousands(missed.due), missed.due == 1 ? " was" : "s were", missed.queue,
                             missed.due == 1 ? "its id" : "their ids", missed.due == 1 ? "it" : "them"),
-                {fix_sequence_command}));
+                {fix_sequence()}));
   }
 }
 
@@ -53,11 +54,11 @@ bool has_queue(Connection& connection, const std::string& queue) {
 
 /// Creates `queue` without mailing anybody twice, if that can be said without knowing what it is for: with
 /// what no queue takes, or with the action of its name. Empty otherwise.
-std::vector<std::string> creation_of(Connection& connection, const std::string& queue) {
+std::vector<Fix> creation_of(Connection& connection, const std::string& queue) {
   const auto queues = read_queues(connection).queues;
   const auto command = "mailroom queue create " + shell_word(queue);
   const auto untaken = untaken_actions(queues);
-  if (untaken == all_actions()) return {command};
+  if (untaken == all_actions()) return {{FixKind::create_queue, command}};
   for (const auto& action : all_actions()) {
     const auto takes = [&](const auto& other) { return other.properties.takes(action); };
     const bool can_be_taken =
@@ -65,7 +66,7 @@ std::vector<std::string> creation_of(Connection& connection, const std::string& 
         std::find_if(queues.begin(), queues.end(), takes)->properties.actions.size() != 1;
     const bool is_named = action_text(action) == queue && can_be_taken;
     if (is_named || std::find(untaken.begin(), untaken.end(), action) != untaken.end())
-      return {command + " --action " + action_text(action)};
+      return {{FixKind::create_queue, command + " --action " + action_text(action)}};
   }
   return {};
 }
@@ -85,13 +86,18 @@ WHERE q.paused_at IS NOT NULL ORDER BY 1)")) {
 /// Tokens of an action that no queue takes are never emitted.
 void warn_of_idle_actions(Connection& connection, Findings& findings) {
   for (const auto& row : connection.run(R"(
-SELECT a.name, EXISTS (SELECT FROM jobs j WHERE j.job_type = a.name)
+SELECT a.name, EXISTS (SELECT FROM jobs j WHERE j.job_type = a.name),
+  (SELECT string_agg(CASE t WHEN 'password_recovery' THEN 'recovery' ELSE t::text END, ',' ORDER BY t)
+   FROM unnest(array_append(mailroom_queue_actions(a.name), a.action)) t)
 FROM (SELECT action, CASE action WHEN 'password_recovery' THEN 'recovery' ELSE action::text END AS name
       FROM unnest(enum_range(NULL::token_action)) action) a
 WHERE NOT EXISTS (SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions(j.job_type), a.action)))")) {
     const std::string action = row[0].c_str();
-    const auto fix = row[1].as<bool>() ? fmt::format("mailroom queue set {} --action all", action)
-                                       : fmt::format("mailroom queue create {0} --action {0}", action);
+    const auto fix =
+        row[1].as<bool>()
+            ? Fix(FixKind::take_actions,
+                  fmt::format("mailroom queue set {} --action {}", action, row[2].c_str()))
+            : Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}", action));
     findings.push_back(warning(fmt::format("no queue takes {} tokens: they are not emitted", action), {fix}));
   }
 }
@@ -123,13 +129,13 @@ Findings check_sequence(Subject& subject) {
   if (!gives_ids_in_order(connection)) {
     findings.push_back(failure(
         "tokens_id_seq does not give out ids one by one, in order: the cursor can move past late tokens",
-        {ids_in_order_statement(connection)}));
+        fixes(FixKind::order_ids, {ids_in_order_statement(connection)})));
   }
   if (auto statements = statements_for_ordered_ids(connection); !statements.empty()) {
     findings.push_back(
         failure("a sequence of the queue's batches or gaps does not give out ids one by one, in order: the "
                 "newest row of a queue is its state, and claims fail",
-                std::move(statements)));
+                fixes(FixKind::order_ids, statements)));
   }
   const auto fix = check_sequence(connection);
   judge_positions(fix, findings);
@@ -194,18 +200,20 @@ WHERE dead_at IS NOT NULL AND emitted_at IS NULL
 ORDER BY id DESC
 LIMIT $1)",
                                             shown);
+  const auto home = quoted_schema(*subject.connection);
   for (const auto& row : rows) {
     findings.push_back(
         warning(fmt::format("batch {} of the queue {} was dead-lettered after {} attempts: {} tokens were "
                             "not emitted",
                             row[0].c_str(), row[1].c_str(), row[2].c_str(),
                             with_thousands(row[3].as<std::int64_t>())),
-                {fmt::format("mailroom audit batch:{}", row[0].c_str())}));
+                {replay_batch(row[1].c_str(), row[0].as<std::int64_t>(), home)},
+                fmt::format("mailroom audit batch:{} shows its attempts", row[0].c_str())));
   }
   if (!rows.empty() && rows[0][4].as<std::int64_t>() > shown) {
     findings.push_back(warning(
         fmt::format("{} batches in total were dead-lettered", with_thousands(rows[0][4].as<std::int64_t>())),
-        {"mailroom audit --since 30d"}));
+        {}, "mailroom audit --since 30d shows them"));
   }
   return or_fine(std::move(findings), "no batch was dead-lettered");
 }

@@ -29,12 +29,12 @@ Findings look_elsewhere(Connection& connection) {
   const auto places = other_places(connection);
   if (places.empty()) return {};
   const auto error = elsewhere(connection, places);
-  if (!places.front().is_usable) return {failure(error.what(), {places.front().grant})};
+  if (!places.front().is_usable) return {failure(error.what(), {{FixKind::grant, places.front().grant}})};
   const auto path = connection.run(
       "SELECT format('ALTER ROLE %I IN DATABASE %I SET search_path = %I, public;', session_user, "
       "current_database(), $1::text)",
       places.front().name);
-  return {failure(error.what(), {path[0][0].c_str()}, error.hint())};
+  return {failure(error.what(), {{FixKind::find_schema, path[0][0].c_str()}}, error.hint())};
 }
 
 Finding judge_newer(long version, long newest, long minimum_client) {
@@ -49,25 +49,26 @@ Finding judge_newer(long version, long newest, long minimum_client) {
 }
 
 Finding judge_state(const SchemaState& state, long newest, long minimum_client) {
-  if (!state.version) return failure("the database has no mailroom schema yet", {"mailroom migrate"});
+  if (!state.version) return failure("the database has no mailroom schema yet", {migrate_fix()});
   if (state.dirty) {
     const auto before = *state.version > 0 ? std::to_string(*state.version - 1) : std::string("none");
     return failure(
         fmt::format("marked dirty at version {}: another tool failed while migrating", *state.version),
-        {"mailroom migrate force " + before}, explain_dirty(embedded_migrations(), state));
+        {{FixKind::force_version, "mailroom migrate force " + before}},
+        explain_dirty(embedded_migrations(), state));
   }
   if (state.unrecorded) {
-    return failure("the tables have no record of their version", {"mailroom migrate"});
+    return failure("the tables have no record of their version", {migrate_fix()});
   }
   if (*state.version < newest) {
     return failure(fmt::format("version {}, but version {} is needed", *state.version, newest),
-                   {"mailroom migrate"});
+                   {migrate_fix()});
   }
   if (*state.version > newest) return judge_newer(*state.version, newest, minimum_client);
   if (state.functions == FunctionState::absent)
-    return failure("the schema has none of mailroom's functions", {"mailroom migrate"});
+    return failure("the schema has none of mailroom's functions", {migrate_fix()});
   if (state.functions == FunctionState::older)
-    return failure("the functions of the schema are those of an older mailroom", {"mailroom migrate"});
+    return failure("the functions of the schema are those of an older mailroom", {migrate_fix()});
   if (state.functions == FunctionState::newer) {
     return warning(fmt::format("version {}, the newest, with the functions of a newer mailroom", newest), {},
                    "they still support this mailroom; upgrade it too");

@@ -49,12 +49,15 @@ std::string reason_of(const std::string& setting, const std::string& value) {
 Findings judge_settings(Connection& connection, const std::string& names, const std::string& wanted) {
   Findings findings;
   for (const auto& row : connection.run(deviations_sql, names, wanted)) {
-    std::vector<std::string> fix;
+    std::vector<std::string> statements;
     const bool is_read_only = std::string_view(row[0].c_str()) == "default_transaction_read_only";
-    if (!row[2].is_null() && is_read_only) fix.emplace_back("SET default_transaction_read_only = off;");
-    if (!row[2].is_null()) fix.emplace_back(row[2].c_str());
-    if (!fix.empty() && fix.back().starts_with("ALTER SYSTEM")) fix.emplace_back("SELECT pg_reload_conf();");
-    findings.push_back(warning(reason_of(row[0].c_str(), row[1].c_str()), std::move(fix), row[3].c_str()));
+    if (!row[2].is_null() && is_read_only)
+      statements.emplace_back("SET default_transaction_read_only = off;");
+    if (!row[2].is_null()) statements.emplace_back(row[2].c_str());
+    if (!statements.empty() && statements.back().starts_with("ALTER SYSTEM"))
+      statements.emplace_back("SELECT pg_reload_conf();");
+    findings.push_back(warning(reason_of(row[0].c_str(), row[1].c_str()),
+                               fixes(FixKind::reset_setting, statements), row[3].c_str()));
   }
   return findings;
 }
@@ -106,7 +109,7 @@ Finding judge_clock(milliseconds ahead, milliseconds round_trip) {
                                     ahead.count() < 0 ? "behind" : "ahead of");
   if (off <= milliseconds(2000) + round_trip / 2) return fine("within 2s of the server's");
   return warning(measured + "; only the server's clock decides expiry, and times on this host may be wrong",
-                 {"timedatectl set-ntp true"}, "on the host whose clock is wrong");
+                 {{FixKind::set_clock, "timedatectl set-ntp true"}}, "on the host whose clock is wrong");
 }
 
 Findings check_database(Subject& subject) {
@@ -137,8 +140,9 @@ Findings check_pooler(Subject& subject) {
   if (subject.pooler == PoolerKind::none) return {fine("none")};
   if (subject.pooler == PoolerKind::session) return {fine("a pooler in session mode")};
   const auto direct = direct_conninfo(connection);
-  std::vector<std::string> fix;
-  if (!direct.empty()) fix.push_back("export MAILROOM_DATABASE_URL='" + direct + "'");
+  std::vector<Fix> fix;
+  if (!direct.empty())
+    fix.emplace_back(FixKind::connect_directly, "export MAILROOM_DATABASE_URL='" + direct + "'");
   return {failure(pooler_text(subject.pooler), std::move(fix), pooler_hint)};
 }
 

@@ -23,10 +23,10 @@ class CollectorRules {
   }
 
  private:
-  void fail(std::string code, std::string text, std::string fix, std::string hint = {}) {
+  void fail(std::string code, std::string text, Fix fix, std::string hint = {}) {
     found_.push_back({Severity::failure, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
-  void warn(std::string code, std::string text, std::string fix, std::string hint) {
+  void warn(std::string code, std::string text, Fix fix, std::string hint) {
     found_.push_back({Severity::warning, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
 
@@ -187,7 +187,7 @@ class CollectorRules {
     return {severity, "collector_silent",
             fmt::format("{} has not polled for {}: is its process stopped? {}", session_text(session), age,
                         process ? continuing(*process) : "Restart it"),
-            process ? continue_process(*process, status_.host) : std::string()};
+            process ? continue_process(*process, status_.host) : Fix()};
   }
 
   const QueueStatus& status_;
@@ -221,8 +221,7 @@ std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimi
     found.push_back({Severity::warning, "different_keys",
                      "the collectors sign with different keys: " + who +
                          ". A verifier with only one of these keys rejects tokens signed with the others. "
-                         "SIGHUP makes a collector reload its key",
-                     ""});
+                         "SIGHUP makes a collector reload its key"});
   }
   for (const auto& [key, pids] : by_key) {
     if (limits.keys.empty() || key == limits.keys.front()) continue;

@@ -6,6 +6,9 @@
 #include <cctype>
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+#include "db/search_path.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -43,13 +46,29 @@ std::string sql_literal(const std::string& text) {
   return quoted + "'";
 }
 
-std::string end_session(int backend_pid) {
-  return fmt::format("SELECT pg_terminate_backend({});", backend_pid);
+Fix resume_queue(const std::string& queue) {
+  return {FixKind::resume_queue, "mailroom queue resume " + shell_word(queue)};
 }
 
-std::string continue_process(const CollectorProcess& process, const std::string& here) {
+Fix replay_batch(const std::string& queue, std::int64_t batch, const std::string& schema) {
+  return {
+      FixKind::replay_batch,
+      in_schema(
+          fmt::format(
+              "SELECT @.mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
+              "@.mailroom_batches, unnest(@.mailroom_batch_ids(ids, ids_mask)) g WHERE id = {}), '{{}}');",
+              sql_literal(queue), batch),
+          schema)};
+}
+
+Fix end_session(int backend_pid) {
+  return {FixKind::end_session, fmt::format("SELECT pg_terminate_backend({});", backend_pid)};
+}
+
+Fix continue_process(const CollectorProcess& process, const std::string& here) {
   const auto command = "kill -CONT " + process.pid;
-  return process.host == here ? command : fmt::format("ssh {} {}", process.host, command);
+  return {FixKind::continue_process,
+          process.host == here ? command : fmt::format("ssh {} {}", process.host, command)};
 }
 
 std::string find_service(const std::optional<CollectorProcess>& last, const std::string& here) {

@@ -50,15 +50,14 @@ class Judge {
   }
 
  private:
-  void fail(std::string code, std::string text, std::string fix, std::string hint = {}) {
+  void fail(std::string code, std::string text, Fix fix, std::string hint = {}) {
     found_.push_back({Severity::failure, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
-  void warn(std::string code, std::string text, std::string fix = {}, std::string hint = {}) {
+  void warn(std::string code, std::string text, Fix fix = {}, std::string hint = {}) {
     found_.push_back({Severity::warning, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
 
   bool is_paused() const { return status_.rules.pause.has_value(); }
-  std::string resume() const { return "mailroom queue resume " + shell_word(status_.queue); }
 
   void judge_what_was_stored() {
     if (auto behind = judge_cursor(status_.queue, status_.cursor, status_.newest))
@@ -78,7 +77,7 @@ class Judge {
     const auto cause = cause_of_delay(status_);
     const auto help =
         cause.empty() ? ". Another instance of the collector's service shares the work" : ": " + cause;
-    const auto fix = is_paused() ? resume() : std::string();
+    const auto fix = is_paused() ? resume_queue(status_.queue) : Fix();
     if (limits_.max_lag && lag > *limits_.max_lag) {
       fail("max_lag",
            fmt::format("the oldest token has waited for {}, longer than --max-lag {}{}", age_text(*lag),
@@ -95,17 +94,11 @@ class Judge {
 
   void judge_dead() {
     for (const auto& batch : status_.dead) {
-      warn(
-          "dead",
-          fmt::format("batch {} ({}) was dead-lettered {} ago, after too many attempts, the last by {}",
-                      with_thousands(batch.id), counted(batch.tokens, "token"), age_text(batch.age),
-                      batch.claimed_by),
-          in_schema(
-              fmt::format(
-                  "SELECT @.mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
-                  "@.mailroom_batches, unnest(@.mailroom_batch_ids(ids, ids_mask)) g WHERE id = {}), '{{}}');",
-                  sql_literal(status_.queue), batch.id),
-              status_.schema));
+      warn("dead",
+           fmt::format("batch {} ({}) was dead-lettered {} ago, after too many attempts, the last by {}",
+                       with_thousands(batch.id), counted(batch.tokens, "token"), age_text(batch.age),
+                       batch.claimed_by),
+           replay_batch(status_.queue, batch.id, status_.schema));
     }
   }
 
@@ -125,7 +118,7 @@ std::optional<QueueFinding> judge_pause(const QueueStatus& status) {
       fmt::format("{}, since the queue has been paused for {} by {}{}{}",
                   holds_up ? tokens_waiting(status) : "no token is emitted", age_text(pause.lasts),
                   pause.actor, pause.reason.empty() ? "" : ": ", pause.reason),
-      "mailroom queue resume " + shell_word(status.queue)};
+      resume_queue(status.queue)};
 }
 
 std::string tokens_waiting(const QueueStatus& status) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "status/fix_commands.hpp"
 #include "status/queue_sessions.hpp"
 #include "status/queue_status.hpp"
 
@@ -18,9 +19,7 @@ struct QueueFinding {
   Severity severity = Severity::warning;
   std::string code;  ///< for programs: `no_collector`, `batch_open`, …
   std::string text;  ///< for people; names the session or process that causes it
-  /// The complete command or SQL statement that fixes it; empty if there is none. Of several each is on a
-  /// line.
-  std::string fix;
+  Fix fix{};         ///< empty if there is none
   /// What may help where no command surely does; empty if there is nothing to say.
   std::string hint{};
 };

@@ -19,11 +19,13 @@ constexpr auto sequence_code = "sequence_behind";
 QueueFinding finding_of(const SilentTrigger& silent, const ExpectedTrigger& trigger,
                         const std::string& schema) {
   const auto name = std::string(trigger.name);
-  return {trigger.is_vital ? Severity::failure : Severity::warning, "trigger_silent",
+  return {trigger.is_vital ? Severity::failure : Severity::warning,
+          "trigger_silent",
           fmt::format("{} on {} is {}: {}", trigger.name, trigger.table,
                       silent.is_missing ? "missing" : "disabled", trigger.consequence),
-          silent.is_missing ? in_schema(expected_objects().at({ObjectKind::trigger, name}).statement, schema)
-                            : enable_trigger_statement(schema, trigger.table, trigger.name)};
+          {FixKind::make_trigger,
+           silent.is_missing ? in_schema(expected_objects().at({ObjectKind::trigger, name}).statement, schema)
+                             : enable_trigger_statement(schema, trigger.table, trigger.name)}};
 }
 
 }  // namespace
@@ -36,7 +38,7 @@ std::optional<QueueFinding> judge_cursor(const std::string& queue, std::int64_t 
           "tokens_id_seq is at {}, behind the cursor of the queue {} at {}: every claim fails. Tokens were "
           "truncated or restored. The fix emits the tokens created since then and no others",
           with_thousands(drawn), queue, with_thousands(cursor)),
-      fix_sequence_command};
+      fix_sequence()};
 }
 
 QueueFinding judge_sequence(const TableSequence& sequence) {
@@ -44,19 +46,20 @@ QueueFinding judge_sequence(const TableSequence& sequence) {
           fmt::format("{} is at {}, behind the newest id of {}, {}: {}", sequence.name,
                       with_thousands(sequence.position), sequence.table, with_thousands(sequence.newest),
                       sequence.consequence()),
-          fix_sequence_command};
+          fix_sequence()};
 }
 
 std::vector<QueueFinding> judge_triggers(const TriggerStatus& status, const std::string& schema) {
   std::vector<QueueFinding> found;
   for (const auto& setting : status.replica) {
     found.push_back(
-        {Severity::failure, "replication_role",
+        {Severity::failure,
+         "replication_role",
          fmt::format(
              "session_replication_role is replica for {}: no trigger fires, and accounts that are inserted "
              "get no token",
              shown_text(setting.where)),
-         setting.fix});
+         {FixKind::fire_triggers, setting.fix}});
   }
   for (const auto& silent : status.silent) {
     const auto trigger =

@@ -35,7 +35,7 @@ std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue) 
   auto text = fmt::format(
       "the server's queue of notifications is {} full. When it is full, every INSERT into accounts fails",
       percent_text(queue.usage));
-  std::string fix;
+  Fix fix;
   std::string hint;
   if (queue.open_transactions.empty()) {
     text += ". No session has a transaction open that would hold it back: it empties by itself";
@@ -43,7 +43,8 @@ std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue) 
   } else {
     text += ". " + holders_text(queue.open_transactions);
     // The server moves the end of the queue only when somebody looks at it.
-    fix = end_session(queue.open_transactions.front().pid) + "\nSELECT pg_notification_queue_usage();";
+    fix = {FixKind::drain_notifications,
+           end_session(queue.open_transactions.front().pid) + "\nSELECT pg_notification_queue_usage();"};
   }
   return QueueFinding{fails ? Severity::failure : Severity::warning, "notifications_held", std::move(text),
                       std::move(fix), std::move(hint)};
@@ -69,13 +70,14 @@ std::optional<QueueFinding> judge_standby_wait(const QueueStatus& status, const 
 
 QueueFinding standby_awaited(const ServerSession& session) {
   return {
-      Severity::failure, "standby_awaited",
+      Severity::failure,
+      "standby_awaited",
       fmt::format(
           "{} has waited for {} for a synchronous standby to confirm its commit, as every commit does: no claim and "
           "no INSERT can proceed. Start the standbys that synchronous_standby_names lists. The fix goes on without them; ending "
           "the session does not help",
           session_text(session), age_text(session.silent_for.value_or(Milliseconds{0}))),
-      "ALTER SYSTEM SET synchronous_standby_names = '';\nSELECT pg_reload_conf();"};
+      {FixKind::skip_standby, "ALTER SYSTEM SET synchronous_standby_names = '';\nSELECT pg_reload_conf();"}};
 }
 
 std::optional<QueueFinding> judge_other_schema(const QueueStatus& status) {

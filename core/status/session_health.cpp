@@ -37,7 +37,8 @@ QueueFinding held_by(const GapHolder& holder) {
       Severity::warning, "gap_held",
       fmt::format("prepared transaction {} of user {} has been open for {}: {}", holder.gid,
                   holder.session.user, age, waits),
-      is_named ? "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";" : "",
+      is_named ? Fix(FixKind::rollback_prepared, "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";")
+               : Fix(),
       is_named ? "" : "SELECT gid, prepared FROM pg_prepared_xacts; shows its name, for ROLLBACK PREPARED"};
 }
 
@@ -66,10 +67,11 @@ std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimi
   }
   if (hidden) {
     found.push_back(
-        {Severity::warning, "gap_hidden",
+        {Severity::warning,
+         "gap_hidden",
          "a gap waits for a transaction that is owned by another user: its age is visible only with "
          "pg_monitor",
-         "GRANT pg_monitor TO " + status.role + ";"});
+         {FixKind::grant, "GRANT pg_monitor TO " + status.role + ";"}});
   }
   return found;
 }

@@ -40,8 +40,10 @@ class Typed {
 
 void run_fix(const Typed& typed, const SinkFinding& finding) {
   CHECK_FALSE(finding.fix.empty());
-  for (const auto& command : finding.fix)
+  for (const auto& command : finding.fix) {
+    CHECK(command.kind() == FixKind::import_definitions);
     typed.run(command);
+  }
 }
 
 }  // namespace

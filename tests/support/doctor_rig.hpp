@@ -6,6 +6,15 @@
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 
+namespace mailroom {
+
+/// For tests that say which commands are printed.
+inline bool operator==(const std::vector<Fix>& fixes, const std::vector<std::string>& commands) {
+  return std::vector<std::string>(fixes.begin(), fixes.end()) == commands;
+}
+
+}  // namespace mailroom
+
 namespace mailroom::test {
 
 /// A doctor for one database, configured only by environment variables.

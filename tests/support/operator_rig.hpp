@@ -47,6 +47,7 @@ class OperatorRig {
         "bin/" + program,
         "#!/bin/sh\nfor word; do printf '[%s]' \"$word\"; done >> '" + calls_path(program) + "'\n", 0755);
   }
+  std::string path() const { return environment_.at("PATH"); }
   /// The arguments of all calls of a stub: `[word][word]`.
   std::string calls(const std::string& program) const { return read_file(calls_path(program)); }
 

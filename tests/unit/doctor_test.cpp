@@ -145,7 +145,8 @@ TEST_CASE("a finding is wrapped at 80 columns, a command is not") {
   const Findings findings{
       named("key", fine("055212ecd17fcea2 from mailroom.key")),
       named("privileges",
-            failure("app lacks what collect needs on accounts, jobs, mailroom_batches and tokens", {command},
+            failure("app lacks what collect needs on accounts, jobs, mailroom_batches and tokens",
+                    {{FixKind::grant, command}},
                     "the owner of the tables, or a superuser, can grant what is missing")),
       named("triggers", not_checked("the schema is not current"))};
   CHECK(render_text(findings, {}) ==
@@ -170,8 +171,9 @@ TEST_CASE("on a terminal verdicts are coloured, and columns stay aligned") {
 }
 
 TEST_CASE("findings in JSON are one object") {
-  const Findings findings{named("drift", warning("slow", {"CREATE INDEX i;"}, "at night")),
-                          named("queue", not_checked("no database"))};
+  const Findings findings{
+      named("drift", warning("slow", {{FixKind::make_object, "CREATE INDEX i;"}}, "at night")),
+      named("queue", not_checked("no database"))};
   CHECK(render_json(findings) ==
         R"({"checks":[{"name":"drift","verdict":"warning","reason":"slow","hint":"at night",)"
         R"("fix":["CREATE INDEX i;"]},{"name":"queue","verdict":"not checked","reason":"no database",)"

@@ -137,9 +137,9 @@ TEST_CASE("a line names each code once") {
 TEST_CASE("the exit code is 8 for a failure, and 0 for a warning") {
   StatusReport report;
   CHECK(judge(StatusOverview{{report}}) == ExitCode::done);
-  report.findings = {{Severity::warning, "a", "b", ""}};
+  report.findings = {{Severity::warning, "a", "b"}};
   CHECK(judge(StatusOverview{{report}}) == ExitCode::done);
-  report.findings.push_back({Severity::failure, "a", "b", ""});
+  report.findings.push_back({Severity::failure, "a", "b"});
   CHECK(judge(StatusOverview{{report}}) == ExitCode::unusable);
 }
 
@@ -290,7 +290,7 @@ TEST_CASE("several queues are shown in a table, and a finding names its queue") 
 TEST_CASE("a problem of all queues is listed once, without their names") {
   auto overview = two_queues();
   for (auto& report : overview.queues)
-    report.findings = {{Severity::warning, "a", "it is late", ""}};
+    report.findings = {{Severity::warning, "a", "it is late"}};
   const auto findings = findings_of(overview);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].text == "it is late");

@@ -25,18 +25,19 @@ std::vector<std::string> named_queues(const Settings& settings) {
 
 /// Needs no plugin of the server, and no user. From a file that the user rabbitmq can read, as which
 /// rabbitmqctl runs: RabbitMQ 4.0.5 waits for ever for its standard input (rabbitmq-server issue 13157).
-std::string making_of(const std::string& name, const std::string& vhost) {
+Fix making_of(const std::string& name, const std::string& vhost) {
   const auto json = [](const std::string& text) {
     auto quoted = json_text(nlohmann::ordered_json(text));
     for (auto at = quoted.find('\''); at != std::string::npos; at = quoted.find('\''))
       quoted.replace(at, 1, "\\u0027");
     return quoted;
   };
-  return fmt::format(R"(file=$(mktemp) && chmod a+r "$file" && printf '%s' )"
-                     R"('{{"queues": [{{"name": {}, "vhost": {}, "durable": true, "auto_delete": false, )"
-                     R"("arguments": {{"x-queue-type": "quorum"}}}}]}}' >"$file" && )"
-                     R"(rabbitmqctl import_definitions "$file" && rm "$file")",
-                     json(name), json(vhost));
+  return {FixKind::import_definitions,
+          fmt::format(R"(file=$(mktemp) && chmod a+r "$file" && printf '%s' )"
+                      R"('{{"queues": [{{"name": {}, "vhost": {}, "durable": true, "auto_delete": false, )"
+                      R"("arguments": {{"x-queue-type": "quorum"}}}}]}}' >"$file" && )"
+                      R"(rabbitmqctl import_definitions "$file" && rm "$file")",
+                      json(name), json(vhost))};
 }
 
 SinkFinding other_kind(const std::string& name, const std::string& vhost, std::string reason) {
@@ -44,7 +45,8 @@ SinkFinding other_kind(const std::string& name, const std::string& vhost, std::s
       AmqpLevel::warning,
       std::move(reason),
       "name another queue in sink.routing_key, or make this one anew when it is empty, on one of RabbitMQ's servers",
-      {fmt::format("rabbitmqctl delete_queue {} --if-empty --vhost {}", shell_word(name), shell_word(vhost)),
+      {{FixKind::import_definitions, fmt::format("rabbitmqctl delete_queue {} --if-empty --vhost {}",
+                                                 shell_word(name), shell_word(vhost))},
        making_of(name, vhost)}};
 }
 
@@ -82,7 +84,7 @@ std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Sett
                                           const std::string& vhost) {
   std::vector<SinkFinding> findings;
   const auto look = [&](const AmqpRefusal& refusal, const std::string& what, const std::string& hint,
-                        std::vector<std::string> fix) {
+                        std::vector<Fix> fix) {
     if (refusal.code == AMQP_NOT_FOUND) {
       findings.push_back({AmqpLevel::failure, fmt::format("there is no {}", what), hint, std::move(fix)});
     } else if (refusal.code != 0) {

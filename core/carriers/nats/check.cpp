@@ -146,10 +146,11 @@ std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Setti
     findings.push_back({NatsLevel::warning, fmt::format("the stream {} {}", name, reason), std::move(hint)});
   };
   const auto warn_and_change = [&](const std::string& reason, const char* option) {
-    findings.push_back({NatsLevel::warning,
-                        fmt::format("the stream {} {}", name, reason),
-                        "nats is NATS's own tool; docs/nats.md shows how to do without it",
-                        {fmt::format("nats stream edit {} {}", name, option)}});
+    findings.push_back(
+        {NatsLevel::warning, fmt::format("the stream {} {}", name, reason),
+         fmt::format("nats stream edit {} {} changes it; nats is NATS's own tool, and docs/nats.md "
+                     "shows how to do without it",
+                     name, option)});
   };
   if (stream.has_no_ack) {
     findings.push_back({NatsLevel::failure, fmt::format("the stream {} acknowledges nothing", name),

@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "cmd/command.hpp"
+#include "cmd/status/status_sizes.hpp"
 #include "cmd/status/status_watch.hpp"
 #include "metrics/database_metrics.hpp"
 #include "status/queue_status.hpp"
@@ -18,6 +19,7 @@ struct StatusOptions {
   StatusFormat format = StatusFormat::global;
   std::optional<Milliseconds> watch;
   HealthLimits limits;
+  bool sizes = false;
 };
 
 /// Prints also that the database cannot be read, or which schema does not fit, before it throws why.
@@ -49,6 +51,7 @@ ExitCode run_status(const StatusOptions& options, Context& context) {
     throw Error(ExitCode::usage, "--watch cannot be combined with --output prometheus",
                 "run it from a timer; each run prints the metrics once");
   }
+  if (options.sizes) return run_sizes(request.json, context);
   if (options.watch) return watch_status(request, *options.watch, context);
 
   const auto connection = context.connect_to_schema("status", tables_of_consumers());
@@ -65,10 +68,13 @@ Run add_status(CommandSyntax& syntax) {
       {"text", StatusFormat::text}, {"json", StatusFormat::json}, {"prometheus", StatusFormat::prometheus}};
   syntax.choice("-o,--output FORMAT", options->format, formats, "text, json or prometheus",
                 "print text, json or, for Prometheus' node_exporter, prometheus");
-  syntax
-      .duration("--watch [INTERVAL]", options->watch, {Milliseconds{100}, std::chrono::hours(1)},
-                "refresh every INTERVAL until stopped [2s]")
-      .value_optional("2s");
+  const auto sizes = syntax.flag("--sizes", options->sizes,
+                                 "show what the tables take, how fast they grow, and what prune would free");
+  auto watch = syntax
+                   .duration("--watch [INTERVAL]", options->watch, {Milliseconds{100}, std::chrono::hours(1)},
+                             "refresh every INTERVAL until stopped [2s]")
+                   .value_optional("2s");
+  watch.excludes(sizes);
   syntax.duration("--max-lag DURATION", options->limits.max_lag,
                   {Milliseconds{0}, std::chrono::hours(24 * 365)},
                   "fail when the oldest token has waited longer");
@@ -85,6 +91,7 @@ const Command status_command{
     "  mailroom status --watch                           report and trends every 2 s\n"
     "  mailroom status --max-lag 1m --max-pending 5000   for alerting: exit code 8\n"
     "  mailroom status -o prometheus                     metrics of the database\n"
+    "  mailroom status --sizes                           the tables on disk, and their growth\n"
     "\n"
     "Failures, exit code 8, are mail that does not reach people: tokens wait, and\n"
     "the queue is paused, no collector that serves it is connected, or none works;\n"

@@ -151,6 +151,22 @@ void add_sinks(const DatabaseReading& reading, MetricFamilies& metrics) {
     metrics.gauge(name, help, {{"sink", sink.name}}, seconds(sink.lasts));
 }
 
+void add_sizes(const std::vector<TableSize>& sizes, MetricFamilies& metrics) {
+  for (const auto& table : sizes) {
+    const MetricLabels labels{{"table", table.name}};
+    metrics.gauge("mailroom_table_bytes", "What a table takes on disk, without its indexes.", labels,
+                  static_cast<double>(table.bytes));
+    metrics.gauge("mailroom_table_index_bytes", "What the indexes of a table take on disk.", labels,
+                  static_cast<double>(table.index_bytes));
+    metrics.gauge("mailroom_table_rows", "Rows of a table, by the server's statistics.", labels,
+                  static_cast<double>(table.rows));
+    metrics.gauge(
+        "mailroom_table_dead_rows",
+        "Deleted or replaced rows of a table that no vacuum has removed, by the server's statistics.", labels,
+        static_cast<double>(table.dead_rows));
+  }
+}
+
 std::optional<Error> why_schema_does_not_fit(Connection& connection) {
   try {
     require_current_schema(connection);
@@ -182,6 +198,10 @@ DatabaseReading read_database(Connection& connection,
       if (error.sqlstate() != sqlstate::unknown_queue) throw;
     }
   }
+  if (!reading.schema_error) {
+    reading.sizes =
+        connection.transact([](pqxx::work& transaction) { return read_table_sizes(transaction); });
+  }
   reading.took = steady_now() - began;
   return reading;
 }
@@ -212,6 +232,7 @@ MetricFamilies database_metrics(const DatabaseReading& reading) {
     add_problems(queue, metrics);
   }
   add_sinks(reading, metrics);
+  add_sizes(reading.sizes, metrics);
   return metrics;
 }
 

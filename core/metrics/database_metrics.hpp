@@ -12,6 +12,7 @@
 #include "metrics/metric_families.hpp"
 #include "status/queue_health.hpp"
 #include "status/queue_status.hpp"
+#include "status/table_sizes.hpp"
 
 namespace mailroom {
 
@@ -30,6 +31,7 @@ struct DatabaseReading {
   std::optional<Error>
       schema_error{};  ///< why this binary cannot work on the schema; then there are no queues
   std::vector<QueueReading> queues{};
+  std::vector<TableSize> sizes{};
   std::chrono::duration<double> took{};
 
   bool is_up() const { return error.empty(); }

@@ -1,0 +1,61 @@
+// Sizes come from the files, rows from the statistics, and growth from the times that rows have.
+
+#include "status/table_sizes.hpp"
+
+#include <algorithm>
+
+#include "db/values.hpp"
+#include "schema/schema_objects.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr const char* sizes_sql = R"(
+SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid), coalesce(pg_stat_get_live_tuples(c.oid), 0),
+  coalesce(pg_stat_get_dead_tuples(c.oid), 0)
+FROM pg_class c
+WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'r' AND c.relname = ANY ($1::text[])
+ORDER BY pg_total_relation_size(c.oid) DESC, c.relname)";
+
+// The order of ids is about that of time, and an index on the time knows which blocks have the last week.
+constexpr const char* growth_sql = R"(
+SELECT 'tokens', count(*) FILTER (WHERE created_at >= extract(epoch FROM now()) - 86400), count(*)
+FROM tokens WHERE created_at >= (extract(epoch FROM now()) - 7 * 86400)::bigint
+UNION ALL
+SELECT 'mailroom_batches', count(*) FILTER (WHERE claimed_at >= now() - interval '1 day'), count(*)
+FROM mailroom_batches WHERE claimed_at >= now() - interval '7 days'
+UNION ALL
+SELECT 'mailroom_deliveries', count(*) FILTER (WHERE last_at >= now() - interval '1 day'), count(*)
+FROM mailroom_deliveries WHERE last_at >= now() - interval '7 days')";
+
+}  // namespace
+
+std::int64_t TableSize::bytes_of(std::int64_t some) const {
+  const auto all = std::max(rows, some);
+  if (all == 0) return 0;
+  return static_cast<std::int64_t>(static_cast<double>(total()) * static_cast<double>(some) /
+                                   static_cast<double>(all));
+}
+
+std::vector<TableSize> read_table_sizes(pqxx::transaction_base& transaction) {
+  std::vector<TableSize> sizes;
+  for (const auto& row : Connection::execute(transaction, sizes_sql, array_text(mailroom_tables()))) {
+    sizes.push_back({.name = row[0].c_str(),
+                     .bytes = row[1].as<std::int64_t>(),
+                     .index_bytes = row[2].as<std::int64_t>(),
+                     .rows = row[3].as<std::int64_t>(),
+                     .dead_rows = row[4].as<std::int64_t>()});
+  }
+  return sizes;
+}
+
+void count_growth(pqxx::transaction_base& transaction, std::vector<TableSize>& sizes) {
+  for (const auto& row : Connection::execute(transaction, growth_sql)) {
+    const auto table = std::ranges::find(sizes, std::string(row[0].c_str()), &TableSize::name);
+    if (table == sizes.end()) continue;
+    table->last_day = row[1].as<std::int64_t>();
+    table->last_week = row[2].as<std::int64_t>();
+  }
+}
+
+}  // namespace mailroom

@@ -1,0 +1,45 @@
+#include "cmd/status/status_sizes.hpp"
+
+#include "support/catch.hpp"
+
+namespace mailroom::test::status_sizes_test {
+
+TEST_CASE("sizes are shown with two digits or more, in steps of 1,024") {
+  for (const auto& [bytes, text] :
+       std::vector<std::pair<std::int64_t, std::string>>{{0, "0 B"},
+                                                         {999, "999 B"},
+                                                         {1000, "1.0 kB"},
+                                                         {8192, "8.0 kB"},
+                                                         {10'240, "10 kB"},
+                                                         {5 * 1024 * 1024, "5.0 MB"},
+                                                         {3'000'000'000, "2.8 GB"}})
+    CHECK(size_text(bytes) == text);
+}
+
+TEST_CASE("growth and what prune would remove are estimated from the mean size of a row") {
+  const std::vector<TableSize> sizes{{.name = "tokens",
+                                      .bytes = 6'000'000,
+                                      .index_bytes = 4'000'000,
+                                      .rows = 10'000,
+                                      .dead_rows = 12,
+                                      .last_day = 1000,
+                                      .last_week = 5000},
+                                     {.name = "accounts", .bytes = 8192, .index_bytes = 16'384, .rows = 3}};
+  CHECK(sizes[0].bytes_of(1000) == 1'000'000);
+  // Statistics may be older than the count.
+  CHECK(sizes[0].bytes_of(20'000) == 10'000'000);
+  CHECK(TableSize{}.bytes_of(0) == 0);
+  const auto text = render_sizes(sizes, {.tokens = 2000, .batches = 7}, 80);
+  CHECK(
+      text ==
+      "table       size  indexes    rows  dead  last day  last week\n"
+      "tokens    5.7 MB   3.8 MB  10,000    12     1,000      5,000\n"
+      "accounts  8.0 kB    16 kB       3     0\n"
+      "\n"
+      "total: 9.6 MB\n"
+      "growth: about 977 kB in the last day, 4.8 MB in the last week\n"
+      "mailroom prune would remove: 2,000 tokens, 7 batch records and 0 delivery records, about 1.9 MB, which "
+      "new rows fill\n");
+}
+
+}  // namespace mailroom::test::status_sizes_test

@@ -202,8 +202,9 @@ std::map<FixKind, Situation> situations() {
       {resume_queue, {[](Stage& stage) { stage.type({"mailroom queue pause mailroom"}); }}},
       {create_queue, after(one_queue_for_activations)},
       {take_actions,
-       after(std::string(one_queue_for_activations) +
-             "; INSERT INTO jobs (job_type, last_seq) VALUES ('recovery', 0); SELECT mailroom_set_queue('recovery', '{\"actions\": [\"activation\"]}', 'token_insert')")},
+       after(
+           std::string(one_queue_for_activations) +
+           "; INSERT INTO jobs (job_type, last_seq) VALUES ('recovery', 0); SELECT mailroom_set_queue('recovery', '{\"actions\": [\"activation\"]}', 'token_insert')")},
       {replay_batch, {kill_a_batch}},
       {fix_sequence, {[](Stage& stage) {
          insert_accounts(*stage.database.connect(), 5);

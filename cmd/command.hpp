@@ -37,6 +37,8 @@ extern const Command verify_command;
 extern const Command status_command;
 extern const Command tail_command;
 extern const Command audit_command;
+extern const Command resend_command;
+extern const Command revoke_command;
 extern const Command rewind_cursor_command;
 extern const Command queue_command;
 extern const Command suspend_command;

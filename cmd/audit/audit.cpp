@@ -1,17 +1,15 @@
 // mailroom audit: the history of an account, a token or a batch, or all that happened in a period.
 
-#include <algorithm>
 #include <fmt/format.h>
-#include <limits>
+#include <optional>
 
 #include "accounts/account_lookup.hpp"
-#include "accounts/token_lookup.hpp"
+#include "accounts/named_subject.hpp"
 #include "base/text.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/command.hpp"
 #include "cmd/selection/people_list.hpp"
 #include "cmd/selection/selection_options.hpp"
-#include "crypto/token.hpp"
 #include "status/queue_status.hpp"
 
 namespace mailroom {
@@ -36,57 +34,11 @@ struct AuditOptions {
   }
 };
 
-/// The subject of the history.
-struct AuditSubject {
-  enum class Kind { everything, account, token, signed_token, batch };
-  Kind kind = Kind::everything;
-  std::int64_t id = 0;  ///< of a token or a batch
-  std::string name{};   ///< of an account, or the text of a signed token
-};
-
-/// True if `text` may hold a complete secret, which no message may repeat.
-bool may_hold_secret(std::string_view text) {
-  return text.size() >= secret_text_size && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '+' || c == '/' || c == '=';
-         });
-}
+/// The subject of the history; nullopt for everything.
+using AuditSubject = std::optional<NamedSubject>;
 
 std::string_view without_mark(std::string_view text) {
   return text.substr(!text.empty() && text.front() == token_mark ? 1 : 0);
-}
-
-AuditSubject signed_token(std::string_view text) {
-  if (decode_token(text))
-    return {.kind = AuditSubject::Kind::signed_token, .id = 0, .name = std::string(text)};
-  throw Error(ExitCode::usage, "this looks like a token, but is not one",
-              fmt::format("a token has {} characters of A-Z, a-z, 0-9, - and _; for an account with "
-                          "such a name, type login:NAME",
-                          token_size));
-}
-
-std::int64_t require_id(std::string_view what, std::string_view text) {
-  if (const auto id = parse_id(text); id && *id < std::numeric_limits<std::int64_t>::max()) return *id;
-  throw Error(ExitCode::usage,
-              holds_token(text) ? fmt::format("a token is not the id of a {}", what)
-                                : fmt::format("'{}' is not the id of a {}", text, what),
-              fmt::format("ids are numbers, as in mailroom audit {}:51", what));
-}
-
-AuditSubject token_subject(std::string_view text) {
-  if (may_hold_secret(text)) return signed_token(text);
-  return {.kind = AuditSubject::Kind::token, .id = require_id("token", text)};
-}
-
-AuditSubject batch_subject(std::string_view text) {
-  return {.kind = AuditSubject::Kind::batch, .id = require_id("batch", text)};
-}
-
-AuditSubject named_subject(std::string_view name) {
-  constexpr std::string_view::size_type prefix = 6;
-  if (name.starts_with("token:")) return token_subject(name.substr(prefix));
-  if (name.starts_with("batch:")) return batch_subject(name.substr(prefix));
-  if (may_hold_secret(name)) return signed_token(name);
-  return {.kind = AuditSubject::Kind::account, .id = 0, .name = std::string(name)};
 }
 
 AuditSubject subject_of(const AuditOptions& options) {
@@ -101,10 +53,11 @@ AuditSubject subject_of(const AuditOptions& options) {
   if (given == 1 && options.request.batches)
     throw Error(ExitCode::usage, "--batches cannot be combined with an account, token or batch",
                 "their batches are always shown");
-  if (!accounts.empty()) return {.kind = AuditSubject::Kind::account, .id = 0, .name = accounts.front()};
-  if (!options.token.empty()) return token_subject(without_mark(options.token));
-  if (!batches.empty()) return {.kind = AuditSubject::Kind::batch, .id = batches.front()};
-  return given == 0 ? AuditSubject{} : named_subject(without_mark(options.name));
+  if (!accounts.empty())
+    return NamedSubject{.kind = NamedSubject::Kind::account, .id = 0, .name = accounts.front()};
+  if (!options.token.empty()) return parse_token_subject(without_mark(options.token));
+  if (!batches.empty()) return NamedSubject{.kind = NamedSubject::Kind::batch, .id = batches.front()};
+  return given == 0 ? AuditSubject{} : parse_subject(without_mark(options.name));
 }
 
 void check_list(const AuditOptions& options) {
@@ -129,22 +82,14 @@ std::int64_t account_id(Connection& connection, const std::string& name) {
   }
 }
 
-std::int64_t token_id(Connection& connection, const std::string& text) {
-  if (const auto id = find_token_id(connection, decode_token(text)->secret)) return *id;
-  throw Error(ExitCode::unusable, "this token is not in this database",
-              "mailroom verify shows whether it is genuine");
-}
-
-History read_history(Connection& connection, const AuditSubject& subject, const AuditRequest& request) {
+History read_history(Connection& connection, const NamedSubject& subject, const AuditRequest& request) {
   switch (subject.kind) {
-    case AuditSubject::Kind::account:
+    case NamedSubject::Kind::account:
       return read_account_history(connection, account_id(connection, subject.name), request);
-    case AuditSubject::Kind::batch:
+    case NamedSubject::Kind::batch:
       return read_batch_history(connection, subject.id, request);
-    case AuditSubject::Kind::signed_token:
-      return read_token_history(connection, token_id(connection, subject.name), request);
     default:
-      return read_token_history(connection, subject.id, request);
+      return read_token_history(connection, token_id_of(connection, subject), request);
   }
 }
 
@@ -158,24 +103,21 @@ void write(Context& context, const Report& report, AuditFormat format, std::int6
 }
 
 StageSubject stage_subject(Connection& connection, const AuditSubject& subject) {
-  switch (subject.kind) {
-    case AuditSubject::Kind::everything:
-      return {};
-    case AuditSubject::Kind::account:
-      return {.account = account_id(connection, subject.name)};
-    case AuditSubject::Kind::batch:
-      return {.batch = subject.id};
-    case AuditSubject::Kind::signed_token:
-      return {.token = token_id(connection, subject.name)};
+  if (!subject) return {};
+  switch (subject->kind) {
+    case NamedSubject::Kind::account:
+      return {.account = account_id(connection, subject->name)};
+    case NamedSubject::Kind::batch:
+      return {.batch = subject->id};
     default:
-      return {.token = subject.id};
+      return {.token = token_id_of(connection, *subject)};
   }
 }
 
 void write_stages(Connection& connection, const AuditSubject& subject, const AuditRequest& request,
                   AuditFormat format, Context& context) {
   const auto report = read_stages(connection, stage_subject(connection, subject), request);
-  if (subject.kind != AuditSubject::Kind::everything && report.tokens == 0) {
+  if (subject && report.tokens == 0) {
     throw Error(ExitCode::unusable, "there is no record of an emitted token",
                 "without --stages mailroom audit shows what is on record");
   }
@@ -216,10 +158,10 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   request.only_queue = request.queues.size() == 1 && names_queues(context.settings());
   if (options.stages) {
     write_stages(*connection, subject, request, format, context);
-  } else if (subject.kind == AuditSubject::Kind::everything) {
+  } else if (!subject) {
     write(context, read_overview(*connection, request), format, request.limit);
   } else {
-    write(context, read_history(*connection, subject, request), format, request.limit);
+    write(context, read_history(*connection, *subject, request), format, request.limit);
   }
   return ExitCode::done;
 }

@@ -97,6 +97,10 @@ std::string target_text(const Operation& operation, const nlohmann::json& detail
                ? "queue " + shown_text(operation.queue)
                : tokens_text(operation.tokens) + " in queue " + shown_text(operation.queue);
   }
+  if (operation.kind == EventKind::revoked) {
+    return operation.tokens.empty() ? counted(number_in(details, "revoked"), "token")
+                                    : tokens_text(operation.tokens);
+  }
   if (operation.account) {
     return fmt::format("account {} {} -> {}", operation.account->id, value("before"), value("after"));
   }

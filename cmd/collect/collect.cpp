@@ -1,5 +1,8 @@
 // mailroom collect: batches of signed tokens on stdout, or handed over to a program or server.
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/log.hpp"
 #include "carriers/carriers.hpp"
 #include "cmd/collect/collect_setup.hpp"
@@ -31,11 +34,14 @@ CollectorLimits make_limits(const CollectOptions& options) {
           .wait_for_database = options.wait.value_or(Milliseconds{0})};
 }
 
-/// A line on a terminal is acknowledged like one that a sender has read.
-void warn_of_terminal(Context& context) {
+/// A line on a terminal is acknowledged like one that a sender has read. Throws Error(declined) unless the
+/// operator wants that.
+void ask_at_terminal(Context& context) {
   if (!context.out().is_terminal()) return;
   context.log().warn(
       "standard output is a terminal: tokens shown here count as emitted, and no mail is sent");
+  confirm(context, fmt::format("take tokens of queue {} here, and mail nobody?",
+                               fmt::join(context.settings().collect.queues, " and ")));
 }
 
 /// Whoever reads the journal could use the tokens, and no sender would get them.
@@ -66,7 +72,7 @@ ExitCode run_handover(const CollectOptions& options, Context& context) {
 ExitCode run_collect(const CollectOptions& options, Context& context) {
   if (hands_over(context.settings())) return run_handover(options, context);
   refuse_journal(context);
-  warn_of_terminal(context);
+  ask_at_terminal(context);
   const ConsumerKind kind{.command = "collect", .peer = context.out().fd()};
   return run_consumer(context, kind, make_limits(options),
                       [&context](const Settings& settings, const ConsumerParts&) {
@@ -117,6 +123,8 @@ const Command collect_command{
     "many, unless --lines-per-claim says otherwise. What became of each token is recorded as for send: a token that is "
     "deferred comes again, a rejected one is a dead letter, and tokens wait in the queue while the other side is "
     "unavailable.\n\n"
+    "At a terminal, without --exec and --to, it asks before it takes tokens, or requires --yes: whatever is shown there counts "
+    "as emitted, and reaches nobody. mailroom send --dry-run shows what would be mailed.\n\n"
     "SIGTERM and SIGINT finish and acknowledge the batch in flight; the exit status is then 0. A second "
     "signal stops the process at once. While it stops, mailroom cancels a statement that waits for a lock, "
     "and logs when it waits for the reader of standard output or the answers of the sink. SIGHUP reloads the "

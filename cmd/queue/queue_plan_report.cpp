@@ -74,11 +74,11 @@ std::string due_text(std::int64_t due, const std::string& action) {
 
 /// Emits with `queue` the tokens of an action that no queue emits by itself from now on.
 std::string replay_command(const std::string& queue, const QueueEffect& effect) {
-  constexpr std::int64_t default_max_replay = 1000;
-  return fmt::format("  mailroom rewind-cursor --queue {} {} --action {}{}\n", shell_word(queue),
-                     effect.after == 0 ? std::string("--to-start") : fmt::format("--to-id {}", effect.after),
-                     action_text(effect.action),
-                     effect.due <= default_max_replay ? "" : fmt::format(" --max-replay {}", effect.due));
+  constexpr std::int64_t default_max = 1000;
+  return fmt::format("  mailroom resend{} --queue {} --action {}{}\n",
+                     effect.after == 0 ? std::string() : fmt::format(" token:{}-", effect.after + 1),
+                     shell_word(queue), action_text(effect.action),
+                     effect.due <= default_max ? "" : fmt::format(" --max {}", effect.due));
 }
 
 std::string begins_effect_text(const QueueEffect& effect) {

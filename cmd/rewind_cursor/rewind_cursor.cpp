@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "accounts/account_lookup.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
@@ -22,10 +21,6 @@ struct RewindOptions {
   bool to_start = false;
   bool to_end = false;
   bool fix_sequence = false;
-  std::string until;
-  std::string action;
-  std::vector<std::string> accounts;
-  std::string outcome;
   std::optional<Milliseconds> extend = Milliseconds{0};
   std::int64_t max_replay = 1000;
   std::string reason;
@@ -60,33 +55,12 @@ RewindTarget target_of(const RewindOptions& options, Moment now) {
   return {.kind = options.to_start ? RewindTarget::Kind::start : RewindTarget::Kind::end};
 }
 
-std::optional<Moment> end_of(const RewindOptions& options, Moment now) {
-  if (options.until.empty()) return std::nullopt;
-  if (options.to_end) {
-    throw Error(ExitCode::usage, "--until limits a replay, and --to-end replays nothing",
-                "give --by, --to-time, --to-id or --to-start instead of --to-end");
-  }
-  return moment_of("--until", options.until, now);
-}
-
 /// The part of the request that needs no database; relative times count back from `now`. Throws Error(usage).
 RewindRequest request_of(const RewindOptions& options, const std::string& queue, Moment now) {
   return {.queue = queue,
           .target = target_of(options, now),
-          .filter = {.action = options.action,
-                     .accounts = {},
-                     .until = end_of(options, now),
-                     .outcome = options.outcome},
           .extension = seconds_of(*options.extend),
           .max_replay = options.max_replay};
-}
-
-void refuse_empty_period(const RewindRequest& request) {
-  const auto& target = request.target;
-  const auto& end = request.filter.until;
-  if (target.kind != RewindTarget::Kind::time || !end || target.time < *end) return;
-  throw Error(ExitCode::usage, "--until is not after the start of the replay",
-              "--to-time or --by sets the start, --until the end");
 }
 
 void refuse_above_limit(const RewindRequest& request, const RewindPlan& plan) {
@@ -94,17 +68,16 @@ void refuse_above_limit(const RewindRequest& request, const RewindPlan& plan) {
   throw Error(ExitCode::declined,
               fmt::format("this would emit {} tokens, and no more than {} are allowed",
                           with_thousands(plan.replayed()), with_thousands(request.max_replay)),
-              fmt::format("--max-replay {} allows it; --action, --account, --outcome and --until narrow it",
+              fmt::format("--max-replay {} allows it; mailroom resend chooses single tokens by selectors",
                           plan.replayed()));
 }
 
-/// Throws Error(usage) for a target or a filter: --fix-sequence applies to all queues and takes neither.
+/// Throws Error(usage) for a target: --fix-sequence applies to all queues and takes none.
 void refuse_target(const RewindOptions& options) {
   const bool has_target =
       options.to_id || !options.to_time.empty() || options.by || options.to_start || options.to_end;
-  if (has_target || !options.until.empty() || !options.action.empty() || !options.accounts.empty() ||
-      !options.outcome.empty()) {
-    throw Error(ExitCode::usage, "--fix-sequence takes no target and no filter",
+  if (has_target) {
+    throw Error(ExitCode::usage, "--fix-sequence takes no target",
                 "mailroom rewind-cursor --fix-sequence --dry-run shows what it would do");
   }
 }
@@ -118,10 +91,7 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
   request_of(options, queue, {});  // reports usage errors before connecting
   const auto connection = context.connect_to_schema("rewind-cursor");
   const auto waits = context.watch_waits(*connection, "rewind-cursor");
-  auto request = request_of(options, queue, connection->server_time());
-  for (const auto& account : find_accounts(*connection, options.accounts))
-    request.filter.accounts.push_back(account.id);
-  refuse_empty_period(request);
+  const auto request = request_of(options, queue, connection->server_time());
   const auto plan = plan_rewind(*connection, request);
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_rewind_plan(request, plan));
@@ -149,19 +119,11 @@ void add_targets(CommandSyntax& syntax, RewindOptions& options) {
   syntax.flag("--to-end", options.to_end, "skip all waiting tokens");
   syntax.flag("--fix-sequence", options.fix_sequence,
               "set every sequence of mailroom ahead of its table and cursors");
-  syntax.text("--until TIME", options.until, "emit only tokens created before TIME; the cursor stays");
 }
 
 Run add_rewind(CommandSyntax& syntax) {
   auto options = std::make_shared<RewindOptions>();
   add_targets(syntax, *options);
-  syntax.action(options->action, "emit only activation or recovery tokens; the cursor stays");
-  syntax.texts("--account ACCOUNT", options->accounts,
-               "emit only tokens of this account, by id, email or login; repeatable; the cursor stays");
-  const Choices<std::string> outcomes{
-      {"rejected", "rejected"}, {"unknown", "unknown"}, {"expired", "expired"}, {"cancelled", "cancelled"}};
-  syntax.choice("--outcome OUTCOME", options->outcome, outcomes, "rejected, unknown, expired or cancelled",
-                "emit only tokens that ended as rejected, unknown, expired or cancelled; the cursor stays");
   syntax.duration("--extend DURATION", options->extend, duration_range,
                   "let expired tokens expire DURATION from now, and emit them");
   syntax.number<std::int64_t>("--max-replay N", options->max_replay, {0},
@@ -174,23 +136,21 @@ Run add_rewind(CommandSyntax& syntax) {
 }  // namespace
 
 const Command rewind_cursor_command{
-    "rewind-cursor", "emit tokens again by moving the cursor; show the plan first",
+    "rewind-cursor", "move the cursor of a queue back or forward; show the plan first",
     "Examples:\n"
     "  mailroom rewind-cursor --by 10m --dry-run    show what would be emitted\n"
-    "  mailroom rewind-cursor --by 2h --until 110m  emit ten minutes of two hours ago\n"
-    "  mailroom rewind-cursor --by 2h --extend 15m --max-replay 5000\n",
+    "  mailroom rewind-cursor --by 2h --extend 15m --max-replay 5000\n"
+    "  mailroom rewind-cursor --to-end    skip everything that waits\n"
+    "\n"
+    "mailroom resend sends named tokens again, or those of a period; the cursor stays.\n",
     add_rewind,
-    "Emits tokens again by moving the cursor back, or skips tokens by moving it forward. It first shows "
+    "Emits all tokens from a point on again by moving the cursor back, or skips tokens by moving it forward. It first shows "
     "the plan: the cursor before and after, and how many tokens in between are deliverable, expired, "
     "consumed or of an account in the wrong status, and how many of each were emitted before. Then it asks, "
-    "or requires --yes. Collectors may keep running: they wake and emit the tokens above the cursor.\n\n"
+    "or requires --yes. Collectors may keep running: they wake and emit the tokens above the cursor. To send "
+    "single tokens, those of an account, of an outcome or of a period with an end, use mailroom resend.\n\n"
     "A token expires after 15 minutes, so most tokens of an older range have expired; --extend gives the "
-    "unconsumed ones a new expiry. With --action, --account, --outcome or --until only matching tokens are emitted, "
-    "and the cursor does not move: --to-time 10:00 --until 10:10, each with its date, emits the tokens "
-    "created in those ten minutes, whatever was emitted since. --outcome emits tokens again that were "
-    "given up: those whose last outcome was rejected, unknown, expired or cancelled, and that are not "
-    "waiting to be emitted again already; expired includes tokens that expired before a consumer took them. More than "
-    "--max-replay tokens are refused, "
+    "unconsumed ones a new expiry, unless they were revoked. More than --max-replay tokens are refused, "
     "since a replay mails people again; such a mail has a Message-ID and a Date of its own, and its times count from "
     "then. The actor and the reason are recorded; mailroom audit shows "
     "them.\n\n"

@@ -8,24 +8,13 @@
 #include "base/clock.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
+#include "cmd/resend/resend_report.hpp"
 #include "cmd/terminal/text_table.hpp"
 
 namespace mailroom {
 namespace {
 
-/// The range of ids that a narrowed replay searches.
-std::string looked_at_text(const RewindPlan& plan) {
-  if (plan.range_to == plan.cursor_before)
-    return fmt::format("ids above {} are searched", with_thousands(plan.range_from));
-  if (plan.range_to == plan.range_from) return "no id is searched";
-  return fmt::format("ids from {} to {} are searched", with_thousands(plan.range_from + 1),
-                     with_thousands(plan.range_to));
-}
-
 std::string cursor_text(const RewindPlan& plan) {
-  if (plan.narrowed) {
-    return fmt::format("stays at {}; {}", with_thousands(plan.cursor_before), looked_at_text(plan));
-  }
   if (plan.changes_nothing()) return fmt::format("stays at {}", with_thousands(plan.cursor_before));
   const auto ids = plan.range_to - plan.range_from;
   return fmt::format("{} -> {} ({} over {})", with_thousands(plan.cursor_before),
@@ -62,20 +51,13 @@ std::string deferred_note(const RewindPlan& plan) {
                      one ? "it is" : "they are");
 }
 
-std::string replay_note(const RewindRequest& request, const RewindPlan& plan) {
+std::string replay_note(const RewindPlan& plan) {
   if (plan.replayed() == 0) return "No token would be emitted.\n";
-  const auto again = plan.deliverable.emitted_before + plan.revived.emitted_before;
-  auto text = counted(plan.replayed(), "token") + " would be emitted";
-  constexpr auto* consequence = "the same people are mailed again, under a new Message-ID and Date";
-  if (again == plan.replayed()) {
-    text += fmt::format(" again: {}", consequence);
-  } else if (again > 0) {
-    text += fmt::format(", {} of them again: {}", with_thousands(again), consequence);
-  }
-  text += ".\n";
-  if (request.filter.outcome == "unknown")
-    text += "The relay, program or server may have them already: its log shows it.\n";
-  return text;
+  auto before = plan.deliverable.before;
+  before += plan.revived.before;
+  return fmt::format("{} would be emitted, {} with a Message-ID and a Date of its own.\n{}",
+                     counted(plan.replayed(), "token"), plan.replayed() == 1 ? "in a mail" : "each in a mail",
+                     sent_before_text(before, plan.replayed()));
 }
 
 std::string limit_note(const RewindRequest& request, const RewindPlan& plan) {
@@ -92,7 +74,10 @@ std::string sequence_note(const RewindPlan& plan) {
 }
 
 nlohmann::ordered_json tally_json(const TokenTally& tally) {
-  return {{"count", tally.count}, {"emitted_before", tally.emitted_before}};
+  return {{"count", tally.count},
+          {"emitted_before", tally.emitted_before},
+          {"accepted_before", tally.before.accepted},
+          {"maybe_accepted_before", tally.before.maybe}};
 }
 
 }  // namespace
@@ -107,11 +92,8 @@ std::string expired_note(std::int64_t expired, std::chrono::seconds extension) {
 
 std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& plan) {
   auto text = fmt::format("queue:   {}\ncursor:  {}\n", shown_text(request.queue), cursor_text(plan));
-  if (request.filter.until)
-    text += fmt::format("until:   created before {}\n", moment_text(*request.filter.until));
-  if (!request.filter.outcome.empty()) text += fmt::format("outcome: {}\n", request.filter.outcome);
   text += "\n" + render_tallies(plan) + "\n";
-  text += plan.is_forward() ? forward_note(plan) : replay_note(request, plan);
+  text += plan.is_forward() ? forward_note(plan) : replay_note(plan);
   if (!plan.is_forward()) text += expired_note(plan.expired.count, request.extension);
   return text + deferred_note(plan) + limit_note(request, plan) + sequence_note(plan);
 }
@@ -121,17 +103,14 @@ std::string rewind_question(const RewindRequest& request, const RewindPlan& plan
     return fmt::format("move the cursor of queue {} forward to {}, and skip {}?", request.queue,
                        plan.cursor_after, counted(plan.deliverable.count, "token"));
   }
-  if (plan.narrowed)
-    return fmt::format("emit {} of queue {} again?", counted(plan.replayed(), "token"), request.queue);
   return fmt::format("move the cursor of queue {} back to {}, and emit {}?", request.queue, plan.cursor_after,
                      counted(plan.replayed(), "token"));
 }
 
 std::string render_rewind_result(const RewindPlan& plan, std::int64_t replayed) {
-  const auto cursor =
-      plan.narrowed ? std::string() : fmt::format("the cursor is at {}; ", with_thousands(plan.cursor_after));
-  return plan.is_forward() ? fmt::format("done: {}nothing is emitted again\n", cursor)
-                           : fmt::format("done: {}{} to be emitted\n", cursor, counted(replayed, "token"));
+  return fmt::format(
+      "done: the cursor is at {}; {}\n", with_thousands(plan.cursor_after),
+      plan.is_forward() ? "nothing is emitted again" : counted(replayed, "token") + " to be emitted");
 }
 
 std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
@@ -140,9 +119,6 @@ std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
                                 {"cursor_before", plan.cursor_before},
                                 {"cursor_after", plan.cursor_after},
                                 {"range", {plan.range_from, plan.range_to}},
-                                {"until", nullptr},
-                                {"outcome", nullptr},
-                                {"narrowed", plan.narrowed},
                                 {"tokens",
                                  {{"deliverable", tally_json(plan.deliverable)},
                                   {"revived", tally_json(plan.revived)},
@@ -153,8 +129,6 @@ std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
                                 {"max_replay", request.max_replay},
                                 {"carried_out", replayed.has_value()},
                                 {"replayed", nullptr}};
-  if (request.filter.until) object["until"] = moment_text(*request.filter.until);
-  if (!request.filter.outcome.empty()) object["outcome"] = request.filter.outcome;
   if (replayed) object["replayed"] = *replayed;
   return json_text(object) + "\n";
 }

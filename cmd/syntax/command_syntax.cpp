@@ -161,6 +161,13 @@ Option CommandSyntax::text_or_token(const std::string& spec, std::string& value,
       spec, help, [&value](const std::string& text) { value = text; }, true);
 }
 
+Option CommandSyntax::texts_or_tokens(const std::string& spec, std::vector<std::string>& values,
+                                      const std::string& help) {
+  return checked_value(
+             spec, help, [&values](const std::string& text) { values.push_back(text); }, true)
+      .repeated();
+}
+
 Option CommandSyntax::texts(const std::string& spec, std::vector<std::string>& values,
                             const std::string& help, std::optional<char> separator) {
   const auto store = [&values, separator](const std::string& text) {

@@ -94,6 +94,9 @@ class CommandSyntax {
   /// As text(), for a value that may be a signed token; other options and operands refuse one.
   Option text_or_token(const std::string& spec, std::string& value, const std::string& help);
 
+  /// The same, for an operand that may be given several times.
+  Option texts_or_tokens(const std::string& spec, std::vector<std::string>& values, const std::string& help);
+
   /// Collects the texts of all occurrences. With `separator`, each text is split at it.
   Option texts(const std::string& spec, std::vector<std::string>& values, const std::string& help,
                std::optional<char> separator = std::nullopt);

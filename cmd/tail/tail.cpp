@@ -221,7 +221,7 @@ const Command tail_command{
     "  reloaded                               a consumer took a configuration\n"
     "  went-back                              the database has an older state than a\n"
     "                                         consumer knew: a restore or a failover\n"
-    "  resent, revoked                        tokens of a queue\n"
+    "  revoked                                tokens that an operator ended\n"
     "--outcome, --code, --batch and --consumer show batches and deliveries alone.\n"
     "mailroom audit --outcome skipped names whom a batch skipped.\n"
     "\n"

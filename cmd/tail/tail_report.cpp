@@ -93,6 +93,7 @@ std::string figures_text(const Operation& operation) {
            (until != details.end() && until->is_string() ? " until " + shown_text(until->get<std::string>())
                                                          : "");
   }
+  if (operation.kind == EventKind::revoked) return counted(number_in(details, "revoked"), "token");
   if (is_queue_change(operation.kind))
     return details.is_object() ? queue_change_text(operation, details) : "";
   if (is_of_consumer(operation.kind)) return consumer_text(operation.kind, details);

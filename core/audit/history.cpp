@@ -71,7 +71,9 @@ std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
     if (token.exists) life.made = token.created_at;
     spans.push_back(life);
     for (const auto& operation : operations) {
-      if (operation.is_forward || !contains(operation.tokens, token.id)) continue;
+      if (operation.is_forward || operation.kind == EventKind::revoked ||
+          !contains(operation.tokens, token.id))
+        continue;
       spans.push_back({.token = token.id,
                        .since = operation.at,
                        .until = operation.at + std::chrono::hours(1),

@@ -111,7 +111,8 @@ std::set<std::string> queues_of(const TokenReport& report) {
 
 std::vector<NextStep> next_steps(const TokenReport& report, const Holds& holds) {
   const auto& token = report.token;
-  if (!token.exists || token.consumed_at) return {};
+  // Nothing revives a revoked token.
+  if (!token.exists || token.consumed_at || revocation_of(token) != nullptr) return {};
   StepFinder finder(token, holds, report.by_queue.size() > 1);
   for (const auto& of_queue : report.by_queue)
     finder.visit(of_queue);

@@ -47,7 +47,8 @@ std::vector<Repetition> repetitions_of(const TokenFacts& facts) {
   std::vector<Repetition> repetitions;
   for (const auto& operation : facts.operations) {
     const bool repeats = operation.kind == EventKind::queue_created ||
-                         (contains(operation.tokens, facts.id) && !operation.is_forward);
+                         (contains(operation.tokens, facts.id) && !operation.is_forward &&
+                          operation.kind != EventKind::revoked);
     if (repeats) repetitions.push_back({operation.id, in_microseconds(operation.at), operation.queue});
   }
   return repetitions;
@@ -235,6 +236,15 @@ void set_deliveries(TokenFacts& facts, const std::vector<DeliveryRecord>& delive
       attempt.token = facts;
     if (!delivery.attempts.empty()) facts.deliveries.push_back(std::move(delivery));
   }
+}
+
+const Operation* revocation_of(const TokenFacts& token) {
+  const auto found =
+      std::find_if(token.operations.rbegin(), token.operations.rend(), [&](const auto& operation) {
+        return operation.kind == EventKind::revoked && contains(operation.tokens, token.id) &&
+               can_be_of(token, operation.at);
+      });
+  return found == token.operations.rend() ? nullptr : &*found;
 }
 
 }  // namespace mailroom

@@ -99,4 +99,7 @@ TokenFacts without_deliveries(TokenFacts facts);
 /// created, which are of an earlier token with its id.
 void set_deliveries(TokenFacts& facts, const std::vector<DeliveryRecord>& deliveries);
 
+/// The last revocation of the token; null if there is none.
+const Operation* revocation_of(const TokenFacts& token);
+
 }  // namespace mailroom

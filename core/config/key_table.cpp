@@ -64,6 +64,8 @@ const std::vector<Entry> entries{
         .option("suspend", "--queue NAME", "count and replay the tokens of these queues")
         .option("doctor", "--queue NAME", "check this queue, a row of jobs")
         .option("rewind-cursor", "--queue NAME", "rewind this queue, a row of jobs")
+        .option("resend", "--queue NAME", "send with this queue [each that takes their action]")
+        .option("revoke", "--queue NAME", "end only tokens that this queue takes [all]")
         .option("audit", "--queue NAME", "show a token's outcome in this queue [each]")
         .option("status", "--queue NAME", "show this queue in detail, or a table of several [all]")
         .option("reconcile", "--queue NAME", "account for them in this queue [each]"),

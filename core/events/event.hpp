@@ -76,9 +76,9 @@ struct Operation {
   std::string db_user{};
   std::string reason{};
   std::string queue{};
-  std::optional<AccountRecord> account{};   ///< id, email and login, which are empty if it was deleted
-  std::string details{};                    ///< a JSON object
-  std::vector<IdRange> tokens{};            ///< those of the requested tokens that it rewound or replayed
+  std::optional<AccountRecord> account{};  ///< id, email and login, which are empty if it was deleted
+  std::string details{};                   ///< a JSON object
+  std::vector<IdRange> tokens{};  ///< those of the requested tokens that it rewound, replayed or revoked
   std::vector<std::int64_t> cut_batches{};  ///< open batches that it removed tokens from
   bool is_forward = false;                  ///< it moved the cursor forward and skipped the tokens between
 };
@@ -193,8 +193,8 @@ std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
 /// Returns the operations on an account, oldest first.
 std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction, std::int64_t account);
 
-/// Returns the rewinds and replays since `since` that touched one of `tokens` or removed tokens from open
-/// batches, and the creations of queues since then, oldest first.
+/// Returns the rewinds, replays and revocations since `since` that touched one of `tokens` or removed tokens
+/// from open batches, and the creations of queues since then, oldest first.
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
                                             const std::vector<IdRange>& tokens, Moment since);
 

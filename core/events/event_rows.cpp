@@ -34,7 +34,7 @@ std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
   return tokens;
 }
 
-/// SQL for the ids of $1 (an int8multirange) that an operation replayed or moved the cursor over.
+/// SQL for the ids of $1 (an int8multirange) that an operation replayed, revoked or moved the cursor over.
 constexpr const char* touched = "$1::int8multirange * mailroom_operation_ids(kind, details)";
 
 /// Sets what its details say. An operator may have recorded any.
@@ -165,7 +165,7 @@ std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
   // created_at is the start of the transaction that created the token, in whole seconds.
   return read_operations(
       transaction, tokens,
-      fmt::format("kind IN ('rewind', 'replay', 'create queue') "
+      fmt::format("kind IN ('rewind', 'replay', 'revoke', 'create queue') "
                   "AND at >= to_timestamp($2::bigint) - interval '1 s' "
                   "AND (kind = 'create queue' OR NOT isempty({}) OR details->'cut' <> '[]') "
                   "ORDER BY at, o.id",

@@ -1,8 +1,7 @@
-// Emits tokens again, or skips them, by moving a queue's cursor or replaying single tokens.
+// Emits tokens again, or skips them, by moving a queue's cursor.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,40 +18,36 @@ struct RewindTarget {
   Moment time{};
 };
 
-/// Narrows a replay. Empty: all tokens are replayed, and the cursor moves.
-struct ReplayFilter {
-  std::string action;                  ///< activation, password_recovery, or empty for both
-  std::vector<std::int64_t> accounts;  ///< empty for all
-  std::optional<Moment> until{};       ///< only tokens created before
-  /// Only tokens with this state in mailroom_deliveries, or empty for all. Not those that a batch in flight,
-  /// a replay or a gap holds, since they have no outcome yet. `expired` includes expired tokens that no batch
-  /// has emitted.
-  std::string outcome{};
-  bool empty() const { return action.empty() && accounts.empty() && !until && outcome.empty(); }
-};
-
 struct RewindRequest {
   std::string queue;
   RewindTarget target;
-  ReplayFilter filter;
   std::chrono::seconds extension{};  ///< new lifetime of expired tokens from now on; 0 leaves them expired
   std::int64_t max_replay = 0;       ///< refuse to emit more tokens than this
+};
+
+/// What was known of the mails of some tokens before they are emitted again.
+struct SentBefore {
+  std::int64_t accepted = 0;  ///< the other side took it
+  std::int64_t maybe = 0;     ///< it may have taken it
+  std::int64_t emitted = 0;   ///< a batch without outcomes emitted it: only its reader knows
+
+  SentBefore& operator+=(const SentBefore& other);
 };
 
 /// Tokens of one kind in the range.
 struct TokenTally {
   std::int64_t count = 0;
   std::int64_t emitted_before = 0;  ///< those of them that an acknowledged batch held
+  SentBefore before{};
 };
 
 /// What a rewind would do at this moment.
 struct RewindPlan {
   std::int64_t cursor_before = 0;
   std::int64_t cursor_after = 0;
-  std::int64_t range_from = 0;  ///< the range is (from, to]: between the cursors, or up to the filter's end
+  std::int64_t range_from = 0;  ///< the range is (from, to]: between the cursors
   std::int64_t range_to = 0;
   std::int64_t newest = 0;  ///< the last id that the sequence assigned; below the cursor after a TRUNCATE
-  bool narrowed = false;    ///< single tokens are emitted, and the cursor stays
   TokenTally deliverable;   ///< due without a change
   TokenTally revived;       ///< expired, will get a new expiry
   TokenTally expired;       ///< stay expired
@@ -71,8 +66,7 @@ struct RewindPlan {
 std::int64_t starting_cursor(Connection& connection, const RewindTarget& target);
 
 /// Reads what `request` would do, and changes nothing. Throws DatabaseError with exit code 3 for an unknown
-/// queue, Error(usage) for a target beyond the newest token, and for a filter with a target ahead of the
-/// cursor.
+/// queue, and Error(usage) for a target beyond the newest token.
 RewindPlan plan_rewind(Connection& connection, const RewindRequest& request);
 
 /// Carries out `plan` under the queue's lock in a transaction of its own, records it and notifies `channel`.

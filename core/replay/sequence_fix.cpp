@@ -16,10 +16,13 @@ namespace {
 /// The tokens that a queue has missed, with their states. $1 is the queue. Few are expected: the limits keep
 /// the planner from joining all tokens.
 constexpr const char* missed_sql = R"(
+WITH revoked AS MATERIALIZED (
+  SELECT o.at, mailroom_operation_ids(o.kind, o.details) AS ids FROM mailroom_operations o WHERE o.kind = 'revoke')
 SELECT t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state,
-  mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due' AS revivable
+  mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due'
+    AND NOT EXISTS (SELECT FROM revoked r WHERE r.ids @> t.id AND r.at >= to_timestamp(t.created_at)) AS revivable
 FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
-  mailroom_missed_tokens($1) m (id), LATERAL (SELECT id, action, consumed_at, expires_at, account FROM tokens WHERE tokens.id = m.id LIMIT 1) t,
+  mailroom_missed_tokens($1) m (id), LATERAL (SELECT id, action, consumed_at, expires_at, created_at, account FROM tokens WHERE tokens.id = m.id LIMIT 1) t,
   LATERAL (SELECT status FROM accounts WHERE accounts.id = t.account LIMIT 1) a)";
 
 MissedTokens read_missed(pqxx::transaction_base& transaction, const std::string& queue, std::int64_t cursor,

@@ -10,11 +10,11 @@ LANGUAGE sql AS $$
             nullif(current_setting('mailroom.reason', true), ''))
 $$;
 
--- Returns the ids that an operation replayed or moved the cursor over; none for a row that was inserted by hand with
+-- Returns the ids that an operation replayed, revoked or moved the cursor over; none for a row that was inserted by hand with
 -- other details than mailroom records.
 CREATE OR REPLACE FUNCTION mailroom_operation_ids(p_kind text, p_details jsonb) RETURNS int8multirange LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-    IF p_kind = 'replay' THEN
+    IF p_kind IN ('replay', 'revoke') THEN
         RETURN coalesce((p_details->>'ids')::int8multirange, '{}');
     ELSIF p_kind = 'rewind' AND p_details ? 'cursor_before' AND p_details ? 'cursor_after' THEN
         RETURN int8multirange(int8range(

@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 #include "support/named_pipe.hpp"
 #include "support/operator_rig.hpp"
+#include "support/terminal.hpp"
 #include "support/test_queue.hpp"
 
 namespace mailroom::test::advice_test {
@@ -98,11 +99,20 @@ TEST_CASE("a limit that is exceeded prints no fix where there is none") {
   CHECK(only_hint(late) == "systemctl list-unit-files 'mailroom*'");
 }
 
-TEST_CASE("a collector on a terminal says first that tokens shown there count as emitted") {
+TEST_CASE("a collector on a terminal asks before it takes tokens, since they count as emitted there") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1);
-  const auto run = OperatorRig(database).type("mailroom collect --once");
+  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()},
+                                                       {"MAILROOM_SECRET_KEY", test_key}};
+  const auto declined = run_in_terminal({mailroom_binary, "collect", "--once"}, environment, 200, "n\n");
+  CHECK(declined.status == 7);
+  CHECK(declined.output.find("take tokens of queue mailroom here, and mail nobody? [y/N]") !=
+        std::string::npos);
+  CHECK(declined.output.find("connecting") == std::string::npos);
+  CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_batches") == 0);
+  const auto run =
+      OperatorRig(database).type(GENERATE("mailroom collect --once", "mailroom collect --once -y"));
   INFO(run.output);
   CHECK(run.status == 0);
   const auto warning = run.output.find("standard output is a terminal: tokens shown here count as emitted");

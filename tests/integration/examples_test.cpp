@@ -91,7 +91,8 @@ class World {
         "INSERT INTO accounts (email, login) SELECT 'user' || g || '@mail.example', 'user' || g FROM "
         "generate_series(1, 5) g");
     connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('newsletter', 0)");
-    connection->run("INSERT INTO mailroom_queues (name, actions) VALUES ('newsletter', '{activation}')");
+    connection->run(
+        "INSERT INTO mailroom_queues (name, actions) VALUES ('newsletter', '{password_recovery}')");
     return database_;
   }
 

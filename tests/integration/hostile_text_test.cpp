@@ -103,7 +103,7 @@ std::vector<Arguments> commands() {
           {"prune"},
           {"prune", "--older-than", name},
           {"rewind-cursor", "--to-start", "--dry-run"},
-          {"rewind-cursor", "--to-start", "--account", email, "--dry-run"},
+          {"resend", email, "--dry-run"},
           {"rewind-cursor", "--to-start", "--reason", name},
           {"rewind-cursor", "--to-time", name},
           {"rewind-cursor", "--fix-sequence", "--dry-run"},

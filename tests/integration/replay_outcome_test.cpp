@@ -1,8 +1,10 @@
-// Replays narrowed to an outcome: dead letters of `mailroom send` are mailed again.
+// Tokens of an outcome are sent again: dead letters of `mailroom send` are mailed.
 
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reconcile/reconciliation.hpp"
+#include "replay/resend.hpp"
 #include "support/catch.hpp"
 #include "support/delivery_rig.hpp"
 #include "support/operator_rig.hpp"
@@ -15,10 +17,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-RewindRequest with_outcome(const std::string& outcome) {
-  auto request = to(0);
-  request.filter.outcome = outcome;
-  return request;
+/// The tokens of `queue` that have this outcome now.
+ResendRequest with_outcome(Connection& connection, Outcome outcome, Selection selection = {},
+                           const std::string& queue = "mailroom") {
+  selection.outcomes = {outcome};
+  return {.queue = queue,
+          .selection = resolve_outcomes(connection, queue, selection),
+          .asked = selection,
+          .chosen_at = connection.server_time()};
 }
 
 /// Accounts whose tokens have been mailed, through a relay that answers as each test says.
@@ -31,8 +37,12 @@ struct ReplayRig : DeliveryRig {
     INFO(sender.log());
     CHECK(status == 0);
   }
-  RewindPlan plan(const RewindRequest& request) { return plan_rewind(*connection, request); }
-  std::int64_t carry_out(const RewindRequest& request) { return test::carry_out(*connection, request); }
+  ResendPlan plan(Outcome outcome, const Selection& selection = {}) {
+    return plan_resend(*connection, with_outcome(*connection, outcome, selection));
+  }
+  std::int64_t resend(const ResendRequest& request, std::int64_t max = 1000) {
+    return carry_out_resend(*connection, {request}, max, rewind_author, "token_insert");
+  }
 };
 
 std::multiset<std::int64_t> mailed(const TestRelay& relay) {
@@ -62,31 +72,27 @@ TEST_CASE("a replay of rejected mails mails them again, and no others", "[outcom
   ReplayRig rig(4);
   rig.send(TestRelay(refusing_two()));
   CHECK(rig.deliveries() == "1 accepted 1, 2 rejected 1, 3 rejected 1, 4 accepted 1");
-  const auto plan = rig.plan(with_outcome("rejected"));
-  CHECK(plan.narrowed);
-  CHECK(plan.cursor_after == plan.cursor_before);
-  CHECK(plan.deliverable.count == 2);
-  CHECK(rig.plan(with_outcome("unknown")).changes_nothing());
-  auto narrower = with_outcome("rejected");
-  narrower.filter.accounts = {1, 3};
-  CHECK(rig.plan(narrower).replayed() == 1);
-  narrower.filter.action = "password_recovery";
-  CHECK(rig.plan(narrower).replayed() == 0);
-  auto of_another = with_outcome("rejected");
+  const auto plan = rig.plan(Outcome::rejected);
+  CHECK(plan.sent == Ids{2, 3});
+  CHECK(plan.before.accepted + plan.before.maybe + plan.before.emitted == 0);
+  CHECK(rig.plan(Outcome::unknown).sent.empty());
+  CHECK(rig.plan(Outcome::rejected, {.accounts = {1, 3}}).sent == Ids{3});
+  CHECK(rig.plan(Outcome::rejected, {.actions = {"password_recovery"}}).sent.empty());
+  CHECK(rig.plan(Outcome::rejected, {.codes = {{.first = 550, .last = 550}}}).sent.size() == 2);
   rig.connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 4)");
-  of_another.queue = "second";
-  CHECK(rig.plan(of_another).replayed() == 0);
+  CHECK(plan_resend(*rig.connection, with_outcome(*rig.connection, Outcome::rejected, {}, "second"))
+            .sent.empty());
 
-  CHECK(rig.carry_out(with_outcome("rejected")) == 2);
+  CHECK(rig.resend(with_outcome(*rig.connection, Outcome::rejected)) == 2);
   const auto details = nlohmann::json::parse(
       value<std::string>(*rig.connection, "SELECT details FROM mailroom_operations WHERE kind = 'replay'"));
-  CHECK(details["outcome"] == "rejected");
+  CHECK(details["outcomes"] == nlohmann::json{"rejected"});
   CHECK(details["ids"] == "{[2,4)}");
   TestRelay relay;
   rig.send(relay);
   CHECK(mailed(relay) == std::multiset<std::int64_t>{2, 3});
   CHECK(rig.deliveries() == "1 accepted 1, 2 accepted 2, 3 accepted 2, 4 accepted 1");
-  CHECK(rig.plan(with_outcome("rejected")).changes_nothing());
+  CHECK(rig.plan(Outcome::rejected).sent.empty());
 }
 
 TEST_CASE("a replay of unknown mails mails them again, whatever when_unknown says", "[outcome]") {
@@ -99,7 +105,8 @@ TEST_CASE("a replay of unknown mails mails them again, whatever when_unknown say
   rig.connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
   rig.send(silent, environment);
   REQUIRE(rig.deliveries() == (policy == "hold" ? "1 unknown 1" : "1 unknown 2"));
-  CHECK(rig.carry_out(with_outcome("unknown")) == 1);
+  CHECK(rig.plan(Outcome::unknown).before.maybe == 1);
+  CHECK(rig.resend(with_outcome(*rig.connection, Outcome::unknown)) == 1);
   const TestRelay relay;
   rig.send(relay, environment);
   CHECK(mailed(relay) == std::multiset<std::int64_t>{1});
@@ -118,40 +125,43 @@ TEST_CASE("a replay of expired mails includes tokens that expired before a sende
   }}));
   REQUIRE(rig.deliveries() == "1 expired 1, 2 accepted 1, 6 accepted 1");
   rig.connection->run("UPDATE tokens SET expires_at = created_at - 1 WHERE id IN (1, 2)");
-  auto request = with_outcome("expired");
-  CHECK(rig.plan(request).expired.count == 3);
-  CHECK(rig.plan(request).changes_nothing());
+  auto request = with_outcome(*rig.connection, Outcome::expired);
+  CHECK(plan_resend(*rig.connection, request).count(ResendChoice::expired) == 3);
+  CHECK(plan_resend(*rig.connection, request).sent.empty());
   request.extension = 900s;
-  const auto plan = rig.plan(request);
-  CHECK(plan.revived.count == 3);
-  CHECK(plan.revived.emitted_before == 0);
-  request.max_replay = 2;
-  CHECK(refusal([&] { rig.carry_out(request); }) == ExitCode::declined);
-  request.max_replay = 3;
-  CHECK(rig.carry_out(request) == 3);
-  CHECK(rig.carry_out(request) == 0);
+  const auto plan = plan_resend(*rig.connection, request);
+  CHECK(plan.revived == 3);
+  CHECK(plan.before.accepted + plan.before.emitted == 0);
+  CHECK(refusal([&] { rig.resend(request, 2); }) == ExitCode::declined);
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM tokens WHERE expires_at > created_at") == 1);
+  CHECK(rig.resend(request, 3) == 3);
+  CHECK(rig.resend(request, 3) == 0);
   const TestRelay relay;
   rig.send(relay);
   CHECK(mailed(relay) == std::multiset<std::int64_t>{1, 3, 4});
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM tokens WHERE expires_at > created_at") == 4);
 }
 
-TEST_CASE("a token that is being mailed again has no outcome, so two replays mail it once", "[outcome]") {
+TEST_CASE("a token that is being mailed again waits, so two resends mail it once", "[outcome]") {
   RewindRig queue;
   queue.session = attach_sender(queue.database);
   insert_accounts(*queue.connection, 3);
   queue.drain();
   queue.connection->run(
       "INSERT INTO mailroom_deliveries (queue, token, state, batch) SELECT 'mailroom', id, 'rejected', 1 FROM tokens");
-  CHECK(queue.carry_out(with_outcome("rejected")) == 3);
+  const auto request = with_outcome(*queue.connection, Outcome::rejected);
+  const auto resend = [&] {
+    return carry_out_resend(*queue.connection, {request}, 1000, rewind_author, "token_insert");
+  };
+  CHECK(resend() == 3);
   // In a gap.
-  CHECK(queue.plan(with_outcome("rejected")).changes_nothing());
+  CHECK(plan_resend(*queue.connection, request).count(ResendChoice::waiting) == 3);
   const auto reply = queue.session->claim({.limit = 2, .partial = true});
   REQUIRE(reply.lease);
   CHECK(fetch_ids(*queue.session, *reply.lease) == Ids{1, 2});
   // In a batch in flight, the last of them still in a gap.
-  CHECK(queue.plan(with_outcome("rejected")).changes_nothing());
-  CHECK(queue.carry_out(with_outcome("rejected")) == 0);
+  CHECK(plan_resend(*queue.connection, request).count(ResendChoice::waiting) == 3);
+  CHECK(resend() == 0);
   CHECK(value<std::string>(*queue.connection, "SELECT ids FROM mailroom_batches WHERE emitted_at IS NULL") ==
         "{[1,3)}");
 }
@@ -174,9 +184,8 @@ TEST_CASE("the plan of a rewind forward says that deferred tokens wait", "[outco
                            "IS NOT NULL") == "deferred deferred deferred");
   const auto json = person.mailroom({"rewind-cursor", "--to-end", "--dry-run", "-o", "json"});
   CHECK(nlohmann::json::parse(json.output)["deferred"] == 3);
-  // A rewind back takes them, a narrowed replay does not concern them.
-  CHECK(rig.plan(to(0)).deferred == 0);
-  CHECK(rig.plan(with_outcome("rejected")).deferred == 0);
+  // A rewind back takes them.
+  CHECK(plan_rewind(*rig.connection, to(0)).deferred == 0);
 }
 
 }  // namespace mailroom::test::replay_outcome_test

@@ -1,7 +1,8 @@
-// Replays narrowed to an action or an account: single tokens are emitted again.
+// Tokens that a selection chooses are emitted again: which of them, how often, and beside what else happens.
 
 #include <nlohmann/json.hpp>
 
+#include "replay/resend.hpp"
 #include "support/catch.hpp"
 #include "support/rewind_rig.hpp"
 
@@ -9,36 +10,105 @@ namespace mailroom::test::replay_test {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a narrowed replay emits only the matching tokens, and the cursor stays") {
-  RewindRig queue;
+namespace {
+
+struct ResendRig : RewindRig {
+  ResendPlan plan(const ResendRequest& request) { return plan_resend(*connection, request); }
+  std::int64_t resend(const ResendRequest& request, std::int64_t max = 1000) {
+    return carry_out_resend(*connection, {request}, max, rewind_author, "token_insert");
+  }
+};
+
+ResendRequest of_accounts(std::vector<std::int64_t> accounts) {
+  ResendRequest request{.queue = "mailroom"};
+  request.selection.accounts = std::move(accounts);
+  request.asked = request.selection;
+  return request;
+}
+
+ResendRequest of_tokens(const Ids& tokens) {
+  ResendRequest request{.queue = "mailroom", .by_token = true};
+  request.selection.tokens = to_id_ranges(tokens);
+  return request;
+}
+
+ResendRequest of_period(std::int64_t since, std::int64_t until) {
+  ResendRequest request{.queue = "mailroom"};
+  request.selection.since = Moment(std::chrono::seconds(since));
+  request.selection.until = Moment(std::chrono::seconds(until));
+  request.asked = request.selection;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("a resend emits only the selected tokens, and the cursor stays") {
+  ResendRig queue;
   insert_accounts(*queue.connection, 4);
   queue.connection->run("UPDATE accounts SET status = 'active'");
   queue.connection->run("INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts");
   insert_accounts(*queue.connection, 2, "new");
   CHECK(queue.drain() == Ids{5, 6, 7, 8, 9, 10});
-  auto request = to(0);
-  request.filter.action = "password_recovery";
-  request.filter.accounts = {2, 4, 5};
+  auto request = of_accounts({2, 4, 5});
+  request.selection.actions = {"password_recovery"};
   const auto plan = queue.plan(request);
-  CHECK(plan.narrowed);
-  CHECK(plan.cursor_after == plan.cursor_before);
-  CHECK(plan.replayed() == 2);
-  CHECK(queue.carry_out(request) == 2);
+  CHECK(plan.sent == Ids{6, 8});
+  CHECK(plan.before.emitted == 2);
+  CHECK(queue.resend(request) == 2);
   CHECK(queue.drain() == Ids{6, 8});
   CHECK(queue.drain().empty());
   CHECK(value<int>(*queue.connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 10);
   CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_gaps") == 0);
 }
 
-TEST_CASE("a narrowed replay keeps to the batch limit, and two requests at once emit it once") {
-  RewindRig queue;
+TEST_CASE("a resend says why a token is not sent") {
+  ResendRig queue;
+  insert_accounts(*queue.connection, 7);
+  CHECK(queue.drain().size() == 7);
+  queue.connection->run("UPDATE tokens SET consumed_at = created_at WHERE id = 1");
+  queue.connection->run("UPDATE tokens SET expires_at = 1 WHERE id = 2");
+  queue.connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 3");
+  queue.connection->run("INSERT INTO tokens (account, action) VALUES (4, 'activation')");
+  const auto plan = queue.plan(of_accounts({1, 2, 3, 4, 5}));
+  CHECK(plan.sent == Ids{5});
+  CHECK(plan.count(ResendChoice::consumed) == 1);
+  CHECK(plan.count(ResendChoice::expired) == 1);
+  CHECK(plan.count(ResendChoice::wrong_status) == 1);
+  CHECK(plan.count(ResendChoice::replaced) == 1);
+  CHECK(plan.count(ResendChoice::waiting) == 1);
+  // One that is named itself is sent though a newer one has replaced it.
+  CHECK(queue.plan(of_tokens({4})).sent == Ids{4});
+  queue.connection->run("UPDATE mailroom_queues SET actions = '{password_recovery}'");
+  queue.connection->run(
+      "INSERT INTO mailroom_queues (name, actions) VALUES ('mailroom', '{password_recovery}') ON CONFLICT DO NOTHING");
+  CHECK(queue.plan(of_accounts({5})).count(ResendChoice::untaken) == 1);
+}
+
+TEST_CASE("the plan tells those that were accepted from those that were perhaps, and from all others") {
+  ResendRig queue;
+  queue.session = attach_sender(queue.database);
+  insert_accounts(*queue.connection, 6);
+  CHECK(queue.drain().size() == 6);
+  queue.connection->run(R"(
+INSERT INTO mailroom_deliveries (queue, token, state, batch, accepted_at, unknowns) VALUES
+  ('mailroom', 1, 'accepted', 1, clock_timestamp(), 0), ('mailroom', 2, 'rejected', 1, NULL, 0),
+  ('mailroom', 3, 'unknown', 1, NULL, 1), ('mailroom', 4, 'deferred', 1, clock_timestamp(), 0))");
+  const auto plan = queue.plan(of_accounts({1, 2, 3, 4, 5}));
+  CHECK(plan.sent.size() == 5);
+  CHECK(plan.before.accepted == 2);
+  CHECK(plan.before.maybe == 1);
+  CHECK(plan.before.emitted == 1);
+}
+
+TEST_CASE("a resend keeps to the batch limit, and two at once emit a token once") {
+  ResendRig queue;
   insert_accounts(*queue.connection, 1200);
   CHECK(queue.drain(500).size() == 1200);
-  auto request = to(0);
-  request.filter.action = "activation";
-  request.max_replay = 2000;
-  CHECK(queue.carry_out(request) == 1200);
-  CHECK(queue.carry_out(request) == 0);
+  ResendRequest request{.queue = "mailroom"};
+  request.selection.actions = {"activation"};
+  CHECK(refusal([&] { queue.resend(request); }) == ExitCode::declined);
+  CHECK(queue.resend(request, 2000) == 1200);
+  CHECK(queue.resend(request, 2000) == 0);
   const auto largest =
       "SELECT max(n) FROM (SELECT sum(upper(g) - lower(g)) AS n FROM mailroom_batches b, "
       "unnest(b.ids) g WHERE b.id > 5 GROUP BY b.id) s";
@@ -50,52 +120,37 @@ TEST_CASE("a narrowed replay keeps to the batch limit, and two requests at once 
   CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_gaps") == 0);
 }
 
-TEST_CASE("a narrowed replay cuts tokens from a batch in flight, and revives expired ones") {
-  RewindRig queue;
-  insert_accounts(*queue.connection, 4);
+TEST_CASE("a resend leaves a batch in flight alone, and gives expired tokens a new expiry") {
+  ResendRig queue;
+  insert_accounts(*queue.connection, 5);
   queue.connection->run("UPDATE tokens SET expires_at = 1 WHERE id = 1");
   const auto reply = queue.session->claim({.limit = 3, .partial = true});
   REQUIRE(reply.lease);
-  auto request = to(0);
-  request.filter.accounts = {1, 3};
+  auto request = of_accounts({1, 3, 5});
   request.extension = 60s;
-  CHECK(queue.carry_out(request) == 2);
-  const auto again = queue.session->claim({.limit = 3, .partial = true});
-  REQUIRE(again.lease);
-  CHECK(fetch_ids(*queue.session, *again.lease) == Ids{2, 4});
+  const auto plan = queue.plan(request);
+  CHECK(plan.sent == Ids{1});
+  CHECK(plan.count(ResendChoice::waiting) == 2);
+  CHECK(plan.revived == 1);
+  CHECK(queue.resend(request) == 1);
+  CHECK(fetch_ids(*queue.session, *reply.lease) == Ids{2, 3, 4});
   const auto next =
-      queue.session->claim({.limit = 10, .partial = true, .receipt = Receipt{*again.lease, {.emitted = 2}}});
+      queue.session->claim({.limit = 10, .partial = true, .receipt = Receipt{*reply.lease, {.emitted = 3}}});
   REQUIRE(next.lease);
-  CHECK(fetch_ids(*queue.session, *next.lease) == Ids{1, 3});
+  CHECK(fetch_ids(*queue.session, *next.lease) == Ids{1, 5});
 }
 
-TEST_CASE("a narrowed replay ahead of the cursor is refused") {
-  RewindRig queue;
-  insert_accounts(*queue.connection, 2);
-  auto request = to(RewindTarget::Kind::end);
-  request.filter.action = "activation";
-  CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
-}
-
-TEST_CASE("a replay with an end emits only tokens created before that time") {
-  RewindRig queue;
+TEST_CASE("a resend of a period emits tokens created in it, and records it") {
+  ResendRig queue;
   insert_accounts(*queue.connection, 8);
   CHECK(queue.drain().size() == 8);
   // Ids follow time only roughly: 5 was drawn after 4, by a transaction that began before the end.
   queue.connection->run(
       "UPDATE tokens SET created_at = CASE id WHEN 1 THEN 900 WHEN 2 THEN 1000 WHEN 3 THEN 1599 WHEN 4 THEN "
-      "1600 "
-      "WHEN 5 THEN 1598 ELSE 2000 END");
-  auto request = to(RewindTarget::Kind::time, Moment(1000s));
-  request.filter.until = Moment(1600s);
-  const auto plan = queue.plan(request);
-  CHECK(plan.narrowed);
-  CHECK(plan.cursor_after == 8);
-  CHECK(plan.range_from == 1);
-  CHECK(plan.range_to == 5);
-  CHECK(plan.deliverable.count == 3);
-  CHECK(plan.deliverable.emitted_before == 3);
-  CHECK(queue.carry_out(request) == 3);
+      "1600 WHEN 5 THEN 1598 ELSE 2000 END");
+  const auto request = of_period(1000, 1600);
+  CHECK(queue.plan(request).sent == Ids{2, 3, 5});
+  CHECK(queue.resend(request) == 3);
   CHECK(queue.drain() == Ids{2, 3, 5});
   CHECK(queue.drain().empty());
   CHECK(value<int>(*queue.connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 8);
@@ -105,46 +160,18 @@ TEST_CASE("a replay with an end emits only tokens created before that time") {
   CHECK(details["ids"] == "{[2,4),[5,6)}");
 }
 
-TEST_CASE("an end can be combined with every start, with a filter, an extension and a limit") {
-  RewindRig queue;
-  insert_accounts(*queue.connection, 6);
-  CHECK(queue.drain().size() == 6);
+TEST_CASE("a token that got another outcome since outcomes chose it is not sent") {
+  ResendRig queue;
+  insert_accounts(*queue.connection, 2);
+  CHECK(queue.drain().size() == 2);
   queue.connection->run(
-      "UPDATE tokens SET created_at = 1000 + id, expires_at = CASE WHEN id < 5 THEN 1 ELSE expires_at END");
-  auto request = to(1);
-  request.filter.until = Moment(1006s);
-  request.filter.accounts = {1, 2, 4, 5, 6};
-  request.extension = 60s;
-  request.max_replay = 2;
-  auto plan = queue.plan(request);
-  CHECK(plan.revived.count == 2);
-  CHECK(plan.deliverable.count == 1);
-  CHECK(refusal([&] { queue.carry_out(request); }) == ExitCode::declined);
-  CHECK(value<int>(*queue.connection, "SELECT count(*) FROM tokens WHERE expires_at > 1") == 2);
-  request.max_replay = 3;
-  CHECK(queue.carry_out(request) == 3);
-  CHECK(queue.drain() == Ids{2, 4, 5});
-  request.target = {RewindTarget::Kind::start};
-  request.max_replay = 4;
-  CHECK(queue.carry_out(request) == 4);
-  CHECK(queue.drain() == Ids{1, 2, 4, 5});
-}
-
-TEST_CASE("an end before all tokens or before the start emits nothing, and none is possible ahead") {
-  RewindRig queue;
-  insert_accounts(*queue.connection, 3);
-  CHECK(queue.drain().size() == 3);
-  auto request = to(1);
-  request.filter.until = Moment(1000s);
-  auto plan = queue.plan(request);
-  CHECK(plan.changes_nothing());
-  CHECK(plan.range_to == plan.range_from);
-  request.target = {.kind = RewindTarget::Kind::time, .time = Moment(1000s)};
-  CHECK(queue.plan(request).changes_nothing());
-  request = to(RewindTarget::Kind::end);
-  request.filter.until = Moment(1000s);
-  insert_accounts(*queue.connection, 1, "new");
-  CHECK(refusal([&] { queue.plan(request); }) == ExitCode::usage);
+      "INSERT INTO mailroom_deliveries (queue, token, state, batch) SELECT 'mailroom', id, 'rejected', 1 FROM tokens");
+  auto request = of_tokens({1, 2});
+  request.chosen_at = queue.connection->server_time();
+  CHECK(queue.plan(request).sent == Ids{1, 2});
+  queue.connection->run(
+      "UPDATE mailroom_deliveries SET state = 'accepted', last_at = clock_timestamp() WHERE token = 1");
+  CHECK(queue.plan(request).sent == Ids{2});
 }
 
 }  // namespace mailroom::test::replay_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "replay/rewind.hpp"
+#include "replay/resend.hpp"
 #include "support/catch.hpp"
 #include "support/reconcile_rig.hpp"
 #include "support/test_collector.hpp"
@@ -112,20 +112,21 @@ void judge(const Records& records, std::int64_t id, int lines, ReplayVerdict& ve
   verdict.written_too_often += lines > allowed ? 1 : 0;
 }
 
-/// Moves the cursor back by some ids, or replays the tokens of one account in seven.
+/// Moves the cursor back by some ids, or resends the tokens of one account in seven.
 void decide(Connection& connection, std::mt19937_64& random) {
   const auto cursor = value<std::int64_t>(connection, "SELECT cursor FROM mailroom_queue_state('mailroom')");
   const auto back = std::min<std::int64_t>(cursor, static_cast<std::int64_t>(random() % 400));
-  RewindRequest request{.queue = "mailroom",
-                        .target = {RewindTarget::Kind::id, cursor - back},
-                        .filter = {},
-                        .max_replay = 100'000};
   if (random() % 2 == 0) {
+    ResendRequest resend{.queue = "mailroom"};
     for (const auto& row :
          connection.run("SELECT account FROM tokens WHERE id > $1 AND id % 7 = 0", cursor - back))
-      request.filter.accounts.push_back(row[0].as<std::int64_t>());
-    if (request.filter.empty()) return;
+      resend.selection.accounts.push_back(row[0].as<std::int64_t>());
+    if (!resend.selection.empty())
+      carry_out_resend(connection, {resend}, 100'000, {.actor = "tester", .reason = ""}, "token_insert");
+    return;
   }
+  const RewindRequest request{
+      .queue = "mailroom", .target = {RewindTarget::Kind::id, cursor - back}, .max_replay = 100'000};
   const auto plan = plan_rewind(connection, request);
   if (plan.is_forward()) return;
   carry_out_rewind(connection, request, plan, {.actor = "tester", .reason = ""}, "token_insert");

@@ -107,8 +107,9 @@ TEST_CASE("wrapped text uses the available width") {
 }
 
 TEST_CASE("no line of a help text except an example is longer than the terminal is wide") {
-  for (const std::string command : {"migrate", "collect", "verify", "rewind-cursor", "tail", "suspend",
-                                    "simulate", "status", "audit", "prune", "doctor", "config"}) {
+  for (const std::string command :
+       {"migrate", "collect", "verify", "rewind-cursor", "resend", "revoke", "tail", "suspend", "simulate",
+        "status", "audit", "prune", "doctor", "config"}) {
     for (const std::size_t columns : {60U, 80U, 120U}) {
       const auto run = run_in_terminal({mailroom_binary, command, "--help"}, {}, columns);
       for (const auto& line : plain_lines(run.output)) {

@@ -27,7 +27,7 @@ struct RewindRig : DatabaseRig {
 };
 
 inline RewindRequest to(std::int64_t id) {
-  return {.queue = "mailroom", .target = {RewindTarget::Kind::id, id}, .filter = {}, .max_replay = 1000};
+  return {.queue = "mailroom", .target = {RewindTarget::Kind::id, id}, .max_replay = 1000};
 }
 
 inline RewindRequest to(RewindTarget::Kind kind, Moment time = {}) {

@@ -264,7 +264,7 @@ TEST_CASE("a token is refused where a name is expected, and not repeated") {
          std::vector<std::vector<std::string>>{{"suspend", token},
                                                {"suspend", "https://app.example/activate?token=" + token},
                                                {"suspend", "user1", "--reason", token},
-                                               {"rewind-cursor", "--account", token},
+                                               {"resend", "--account", token},
                                                {"tail", "--account", token},
                                                {"audit", "--account", token},
                                                {"audit", "--batch", token},

@@ -1,0 +1,33 @@
+// The output of resend: the plan of each queue, the refusal if no token can be sent, and what was done.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "replay/resend.hpp"
+
+namespace mailroom {
+
+/// The tokens of all plans that would be sent.
+std::int64_t sent_by(const std::vector<ResendPlan>& plans);
+
+/// The tokens of all plans, sent or not.
+std::int64_t matched_by(const std::vector<ResendPlan>& plans);
+
+/// A table for each queue that takes one of the tokens, then what the recipients will see.
+std::string render_resend_plan(const std::vector<ResendPlan>& plans, std::chrono::seconds extension);
+
+/// Why nothing can be sent, and what helps, where `plans` send nothing. Nullopt if all that could be sent
+/// waits anyway, which is no error.
+std::optional<Error> resend_refusal(const std::vector<ResendPlan>& plans);
+
+/// What the recipients had before: empty if nothing is sent.
+std::string sent_before_text(const SentBefore& before, std::int64_t sent);
+
+/// Plans and result as one line of JSON; `sent` is nullopt if the plan was not carried out.
+std::string resend_json(const std::vector<ResendPlan>& plans, std::optional<std::int64_t> sent);
+
+}  // namespace mailroom

@@ -1,0 +1,160 @@
+// mailroom revoke: shows which tokens would end, asks, and ends them before their time.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/command.hpp"
+#include "cmd/selection/named_tokens.hpp"
+#include "reconcile/reconciliation.hpp"
+#include "replay/revocation.hpp"
+#include "status/queue_status.hpp"
+
+namespace mailroom {
+namespace {
+
+struct RevokeOptions {
+  NamedTokensOptions tokens;
+  std::vector<std::string> keys;
+  bool all = false;
+  std::string reason;
+  bool dry_run = false;
+};
+
+void check_options(const RevokeOptions& options) {
+  const bool names_some = !options.tokens.empty() || !options.keys.empty();
+  if (names_some == options.all) {
+    throw Error(
+        ExitCode::usage, options.all ? "--all takes no NAME and no selector" : "no token is named",
+        options.all
+            ? "omit --all to end only what is named"
+            : "name an account, token:N or batch:N, give a selector such as --action recovery, or --all");
+  }
+  check_named_tokens(options.tokens);
+}
+
+RevocationRequest request_of(Connection& connection, const RevokeOptions& options, const Settings& settings) {
+  const auto asked = read_named_tokens(connection, options.tokens).selection;
+  RevocationRequest request{.selection = asked,
+                            .asked = asked,
+                            .queues = shown_queues(connection, settings),
+                            .only_taken = names_queues(settings),
+                            .keys = options.keys};
+  if (asked.outcomes.empty()) return request;
+  std::vector<std::int64_t> tokens;
+  for (const auto& queue : request.queues) {
+    for (const auto& range : *resolve_outcomes(connection, queue, asked).tokens) {
+      for (auto id = range.first; id < range.end; ++id)
+        tokens.push_back(id);
+    }
+  }
+  std::ranges::sort(tokens);
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  request.selection.outcomes.clear();
+  request.selection.tokens = to_id_ranges(tokens);
+  return request;
+}
+
+std::string plural(std::int64_t count, std::string_view one, std::string_view several) {
+  return fmt::format("{} {}", with_thousands(count), count == 1 ? one : several);
+}
+
+std::string render_plan(const RevocationPlan& plan) {
+  std::string text;
+  if (plan.live == 0) {
+    text = "No token would end.\n";
+  } else {
+    text = fmt::format("{} of {} would end now, for good: {} refused from then on.\n",
+                       counted(plan.live, "token"), counted(plan.accounts, "account"),
+                       plan.live == 1 ? "its link and its code are" : "their links and codes are");
+  }
+  if (plan.waiting > 0)
+    text += plural(plan.waiting, "of them waits, and is never mailed.\n",
+                   "of them wait, and are never mailed.\n");
+  if (plan.leased > 0)
+    text += plural(plan.leased, "of them is in a batch now: its mail may still leave.\n",
+                   "of them are in a batch now: their mails may still leave.\n");
+  if (plan.consumed > 0)
+    text += plural(plan.consumed, "more was consumed before, which stays as it is.\n",
+                   "more were consumed before, which stays as it is.\n");
+  if (plan.expired > 0) text += plural(plan.expired, "more has ended before.\n", "more have ended before.\n");
+  return text;
+}
+
+std::string revocation_json(const RevocationPlan& plan, std::optional<std::int64_t> revoked) {
+  nlohmann::ordered_json object{{"tokens", plan.live},
+                                {"accounts", plan.accounts},
+                                {"waiting", plan.waiting},
+                                {"leased", plan.leased},
+                                {"consumed", plan.consumed},
+                                {"expired", plan.expired},
+                                {"carried_out", revoked.has_value()},
+                                {"revoked", nullptr}};
+  if (revoked) object["revoked"] = *revoked;
+  return json_text(object) + "\n";
+}
+
+/// Throws if a name or a key has no token; that selectors find none, or that all have ended, is no mistake.
+void refuse_nothing(const RevokeOptions& options, const RevocationPlan& plan) {
+  if (options.tokens.names.empty() && options.keys.empty()) return;
+  if (plan.live + plan.consumed + plan.expired > 0) return;
+  throw Error(
+      ExitCode::unusable, "no token matches",
+      "mailroom audit NAME shows the tokens of an account, and batch:N those of a batch with its key");
+}
+
+ExitCode run_revoke(const RevokeOptions& options, Context& context) {
+  check_options(options);
+  const auto connection = context.connect_to_schema("revoke");
+  const auto waits = context.watch_waits(*connection, "revoke");
+  const auto request = request_of(*connection, options, context.settings());
+  const auto plan = plan_revocation(*connection, request);
+  refuse_nothing(options, plan);
+  const bool json = context.global().output == OutputFormat::json;
+  if (!json) context.say(render_plan(plan));
+  if (options.dry_run || plan.live == 0) {
+    context.print(json              ? revocation_json(plan, std::nullopt)
+                  : options.dry_run ? "dry run: nothing was changed\n"
+                                    : "nothing to do\n");
+    return ExitCode::done;
+  }
+  confirm(context,
+          fmt::format("end {} of {} now?", counted(plan.live, "token"), counted(plan.accounts, "account")));
+  const auto revoked =
+      carry_out_revocation(*connection, request, operator_author(*connection, options.reason));
+  context.print(json ? revocation_json(plan, revoked)
+                     : fmt::format("done: {} ended\n", counted(revoked, "token")));
+  return ExitCode::done;
+}
+
+Run add_revoke(CommandSyntax& syntax) {
+  auto options = std::make_shared<RevokeOptions>();
+  add_named_tokens(syntax, options->tokens, "end");
+  syntax.texts("--key FINGERPRINT", options->keys,
+               "end tokens that were signed with this key, as mailroom status shows it; repeatable");
+  syntax.flag("--all", options->all, "end every token");
+  syntax.text("--reason TEXT", options->reason, "record TEXT as the reason");
+  syntax.flag("--dry-run", options->dry_run, "show the plan and stop");
+  return [options](Context& context) { return run_revoke(*options, context); };
+}
+
+}  // namespace
+
+const Command revoke_command{
+    "revoke", "end tokens before they expire; show the plan first",
+    "Examples:\n"
+    "  mailroom revoke user1@mail.example --reason 'mailbox taken over'\n"
+    "  mailroom revoke --action recovery --since 1d --dry-run    how many would end\n"
+    "  mailroom revoke --all --reason 'signing key leaked'\n",
+    add_revoke,
+    "Ends tokens that are neither consumed nor expired: they expire now. Whoever redeems one by the statements of "
+    "docs/redeeming.md is refused at once, and mailroom verify says that it has expired. One that waits is skipped as expired, and "
+    "never mailed; a mail that is just being sent may still leave, with a link that no longer works. NAME is an account by "
+    "id, email or login, batch:N, token:N, or a token as it was mailed; selectors choose by action, outcome, code, "
+    "consumer and time. It first shows the plan, then asks, or requires --yes.\n\n"
+    "It cannot be undone: no --extend revives a revoked token. Have the application request new ones. Accounts keep their "
+    "status: mailroom suspend stops an account itself. The actor and the reason are recorded; mailroom audit shows them."};
+
+}  // namespace mailroom

@@ -1,0 +1,31 @@
+// What an operator's NAME means, wherever a command takes one: an account, a token or a batch.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// One account, token or batch, as it was typed.
+struct NamedSubject {
+  enum class Kind { account, token, signed_token, batch };
+  Kind kind = Kind::account;
+  std::int64_t id = 0;  ///< of a token or a batch
+  std::string name{};   ///< of an account, or the text of a signed token
+};
+
+/// Reads `token:N`, `batch:N`, a token as it was mailed, or the name of an account. Throws Error(usage) for
+/// what looks like a token and is none, and for a prefix without an id.
+NamedSubject parse_subject(std::string_view name);
+
+/// The same after `token:` and after `batch:`.
+NamedSubject parse_token_subject(std::string_view text);
+NamedSubject parse_batch_subject(std::string_view text);
+
+/// The id of a token or of a signed token. Throws Error(unusable) for one that is not in this database.
+std::int64_t token_id_of(Connection& connection, const NamedSubject& subject);
+
+}  // namespace mailroom

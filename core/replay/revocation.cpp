@@ -1,0 +1,110 @@
+// The SQL of a revocation: one UPDATE, whose condition is checked again for a token that is just being used.
+
+#include "replay/revocation.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "db/values.hpp"
+#include "replay/chosen_tokens.hpp"
+
+namespace mailroom {
+namespace {
+
+/// A token has the key of the batch that signed it, also if the attempt was abandoned: its mail may have
+/// left.
+constexpr const char* key_condition = R"(
+  AND t.id <@ (SELECT coalesce(range_agg(g), '{}')
+    FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g
+    WHERE b.job_type = q.name AND (b.key = ANY ($4::text[]) OR EXISTS (
+      SELECT FROM jsonb_array_elements(b.earlier_attempts) e WHERE e->>'key' = ANY ($4::text[])))))";
+
+/// What the SQL of a revocation begins with: `chosen`, the ids that match in one of the queues $1. $2: the
+/// selection, $3: whether the queue must take the action, $4: the keys.
+std::string chosen_cte(const RevocationRequest& request) {
+  return fmt::format(R"(
+WITH clock AS MATERIALIZED (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now),
+chosen AS MATERIALIZED (
+  SELECT DISTINCT m.id FROM unnest($1::text[]) q (name), LATERAL (
+    SELECT t.id {}
+      AND (NOT $3::boolean OR mailroom_takes(mailroom_queue_actions(q.name), t.action)) AND $4::text[] IS NOT NULL{}) m))",
+                     chosen_tokens_sql(request.selection, "q.name"),
+                     request.keys.empty() ? "" : key_condition);
+}
+
+/// PostgreSQL's text of an array of any texts.
+std::string quoted_array(const std::vector<std::string>& texts) {
+  std::string array;
+  for (const auto& text : texts) {
+    array += array.empty() ? "\"" : ",\"";
+    for (const char c : text)
+      array += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+    array += '"';
+  }
+  return "{" + array + "}";
+}
+
+constexpr const char* plan_sql = R"(,
+held AS MATERIALIZED (
+  SELECT s.cursor, mailroom_queue_actions(j.job_type) AS actions,
+    coalesce((SELECT range_agg(g) FROM mailroom_gaps h, unnest(h.ids) g WHERE h.id = ANY (s.gap_ids)), '{}') AS gaps,
+    coalesce((SELECT range_agg(g) FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g
+              WHERE b.job_type = j.job_type AND b.emitted_at IS NULL AND b.dead_at IS NULL), '{}') AS leased
+  FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s),
+judged AS MATERIALIZED (
+  SELECT t.account, t.consumed_at IS NOT NULL AS consumed,
+    t.consumed_at IS NULL AND t.expires_at <= clock.now AS expired,
+    mailroom_is_live(t.consumed_at, t.expires_at, clock.now) AS live,
+    EXISTS (SELECT FROM held h WHERE mailroom_takes(h.actions, t.action)
+            AND (t.id > h.cursor OR t.id <@ h.gaps)) AS waiting,
+    EXISTS (SELECT FROM held h WHERE t.id <@ h.leased) AS leased
+  FROM clock, chosen c JOIN tokens t ON t.id = c.id)
+SELECT count(*) FILTER (WHERE live), count(DISTINCT account) FILTER (WHERE live),
+  count(*) FILTER (WHERE live AND waiting AND NOT leased), count(*) FILTER (WHERE live AND leased),
+  count(*) FILTER (WHERE consumed), count(*) FILTER (WHERE expired)
+FROM judged)";
+
+constexpr const char* end_sql = R"(,
+ended AS (
+  UPDATE tokens t SET expires_at = clock.now FROM clock, chosen c
+  WHERE t.id = c.id AND mailroom_is_live(t.consumed_at, t.expires_at, clock.now) RETURNING t.id)
+SELECT count(*), coalesce(range_agg(int8range(id, id, '[]')), '{}')::text FROM ended)";
+
+pqxx::result run(pqxx::transaction_base& transaction, const RevocationRequest& request, const char* sql) {
+  return Connection::execute(transaction, chosen_cte(request) + sql, quoted_array(request.queues),
+                             request.selection.parameter(), request.only_taken, quoted_array(request.keys));
+}
+
+}  // namespace
+
+RevocationPlan plan_revocation(Connection& connection, const RevocationRequest& request) {
+  const auto row =
+      connection.alone([&](auto& transaction) { return run(transaction, request, plan_sql); })[0];
+  const auto number = [&](int column) { return row[column].template as<std::int64_t>(); };
+  return {.live = number(0),
+          .accounts = number(1),
+          .waiting = number(2),
+          .leased = number(3),
+          .consumed = number(4),
+          .expired = number(5)};
+}
+
+std::int64_t carry_out_revocation(Connection& connection, const RevocationRequest& request,
+                                  const OperationAuthor& author) {
+  return connection.transact([&](pqxx::work& transaction) {
+    set_author(transaction, author);
+    const auto row = run(transaction, request, end_sql)[0];
+    const auto ended = row[0].as<std::int64_t>();
+    if (ended == 0) return ended;
+    auto details = selection_details(request.asked);
+    if (request.only_taken) details["queues"] = request.queues;
+    if (!request.keys.empty()) details["keys"] = request.keys;
+    details["revoked"] = ended;
+    details["ids"] = row[1].c_str();
+    Connection::execute(transaction, "SELECT mailroom_record_operation('revoke', NULL, $1::jsonb)",
+                        details.dump());
+    return ended;
+  });
+}
+
+}  // namespace mailroom

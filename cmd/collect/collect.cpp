@@ -7,7 +7,7 @@
 #include "carriers/carriers.hpp"
 #include "cmd/collect/collect_setup.hpp"
 #include "cmd/command.hpp"
-#include "consumer/line_sink.hpp"
+#include "consumer/sink.hpp"
 
 namespace mailroom {
 namespace {

@@ -32,7 +32,7 @@ struct Resend {
 
 Resend plan_all(Connection& connection, const ResendOptions& options, const Settings& settings) {
   const auto named = read_named_tokens(connection, options.tokens);
-  const auto now = connection.server_time();
+  const auto now = time_of_choice(connection);
   Resend resend;
   for (const auto& queue : shown_queues(connection, settings)) {
     ResendRequest request{.queue = queue,

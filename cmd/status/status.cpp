@@ -91,7 +91,6 @@ const Command status_command{
     "  mailroom status --watch                           report and trends every 2 s\n"
     "  mailroom status --max-lag 1m --max-pending 5000   for alerting: exit code 8\n"
     "  mailroom status -o prometheus                     metrics of the database\n"
-    "  mailroom status --sizes                           the tables on disk, and their growth\n"
     "\n"
     "Failures, exit code 8, are mail that does not reach people: tokens wait, and\n"
     "the queue is paused, no collector that serves it is connected, or none works;\n"

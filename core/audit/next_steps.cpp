@@ -55,7 +55,7 @@ class StepFinder {
       case Outcome::leased:
         return add("to see who has it", "mailroom status --queue " + shell_word(queue));
       case Outcome::missed:
-        return add("to mail all that were missed", fix_sequence_command);
+        return add("to mail all that were missed", fix_sequence());
       case Outcome::unexplained:
         return add("to list all such tokens", "mailroom reconcile --list");
       case Outcome::not_taken:

@@ -1,12 +1,16 @@
-// The other end of a consumer as an interface: stdout, a carrier or SMTP relays.
+// The other end of a consumer as an interface: stdout, a carrier or SMTP relays; and the first of these.
 #pragma once
 
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
+#include "base/output.hpp"
 #include "claim/queue_session.hpp"
+#include "consumer/encoder.hpp"
 #include "crypto/token.hpp"
 
 namespace mailroom {
@@ -56,6 +60,28 @@ class Sink {
   virtual TimePoint claims_from() const { return {}; }
   /// Which of its other sides are unavailable, and why; printable, and empty if none is.
   virtual std::string unavailability() const { return {}; }
+};
+
+/// Writes a batch as lines, each in a separate write. A token is emitted once
+/// its line is written. A batch without due tokens has no line.
+class LineSink final : public Sink {
+ public:
+  LineSink(std::unique_ptr<Encoder> encoder, Output& output);
+
+  void begin(const Lease& lease, int line_limit) override;
+  void add(const TokenRow& row, const TokenText& token) override;
+  BatchOutcome finish(const std::function<void()>& when_slow) override;
+  bool is_ready() const override { return output_.takes_more(); }
+
+ private:
+  std::unique_ptr<Encoder> encoder_;
+  Output& output_;
+  Lease lease_;
+  int line_limit_ = 0;
+  int in_line_ = 0;
+  int in_batch_ = 0;
+  std::vector<std::string> full_lines_;  ///< all but the last line, which is still in the encoder
+  bool may_be_within_line_ = true;       ///< an earlier process may have been killed while it wrote a line
 };
 
 }  // namespace mailroom

@@ -1,8 +1,8 @@
 // A descriptor tells the sink, which waits for a stop request too.
 
-#include "delivery/dispatch_results.hpp"
-
 #include <utility>
+
+#include "delivery/dispatcher.hpp"
 
 namespace mailroom {
 

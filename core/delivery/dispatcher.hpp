@@ -1,6 +1,7 @@
 // Drives a carrier: which message leaves when and to which endpoint, and which is tried again.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -12,12 +13,45 @@
 #include <thread>
 #include <vector>
 
+#include "base/threads.hpp"
+#include "delivery/answer.hpp"
 #include "delivery/carrier.hpp"
-#include "delivery/dispatch_results.hpp"
 #include "delivery/endpoint.hpp"
 #include "delivery/refusal_memory.hpp"
 
 namespace mailroom {
+
+/// What became of a message.
+struct Dispatched {
+  Answer answer;
+  bool is_final = true;       ///< false: a limit has refused the message, which is tried again
+  bool may_be_taken = false;  ///< an earlier try, in the time that it is sent again, was not answered
+  TimePoint at{};             ///< when it got its answer
+};
+
+/// Keeps answers, and wakes the sink once for a batch: to wake a thread costs as much as a tenth of a
+/// delivery. The dispatcher's mutex guards it.
+class DispatchResults {
+ public:
+  /// A message of the batch is on its way.
+  void expect(std::int64_t batch) { ++unfinished_[batch]; }
+  /// An answer that is not final.
+  void note(Dispatched dispatched) { done_.push_back(std::move(dispatched)); }
+  /// The final answer to a message of the batch.
+  void conclude(std::int64_t batch, Dispatched dispatched);
+
+  /// Readable when every message of a batch has its final answer; take() ends that.
+  int fd() const { return ready_.fd(); }
+  std::vector<Dispatched> take();
+  /// Waits until every message has its final answer; false if it is `until` before.
+  bool wait(std::unique_lock<std::mutex>& lock, TimePoint until);
+
+ private:
+  EventFd ready_;
+  std::vector<Dispatched> done_;
+  std::map<std::int64_t, std::size_t> unfinished_;  ///< how many messages of each batch have no final answer
+  std::condition_variable finished_;
+};
 
 /// Delivers messages by a carrier, several at the same time. Every submitted message gets one final answer.
 /// It goes to the first endpoint that is available; one that refuses it as too much gets it again, for as

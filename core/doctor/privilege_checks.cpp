@@ -28,7 +28,6 @@ FROM (VALUES
     ('mailroom_queues', 'r', '{SELECT}'),
     ('mailroom_budgets', 'r', '{SELECT,UPDATE}'),
     ('mailroom_sinks', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
-    ('mailroom_operations', 'r', '{INSERT}'),
     ('tokens_id_seq', 'S', '{SELECT}'),
     ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, privileges)
   JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident($1)::regnamespace,

@@ -128,6 +128,11 @@ std::string_view resend_choice_text(ResendChoice choice) {
   return choice_names.at(static_cast<std::size_t>(choice));
 }
 
+Moment time_of_choice(Connection& connection) {
+  return moment_in<std::chrono::microseconds>(
+      connection.run("SELECT " + microseconds_sql("clock_timestamp()"))[0][0]);
+}
+
 ResendPlan plan_resend(Connection& connection, const ResendRequest& request) {
   return connection.alone(
       [&](pqxx::transaction_base& transaction) { return judge(transaction, request).plan; });

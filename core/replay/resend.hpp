@@ -18,7 +18,7 @@ namespace mailroom {
 /// The tokens to send again in one queue.
 struct ResendRequest {
   std::string queue;
-  Selection selection;    ///< without outcomes: those that they meant are its tokens
+  Selection selection{};  ///< without outcomes: those that they meant are its tokens
   Selection asked{};      ///< as the operator typed it, for the record
   bool by_token = false;  ///< the operator named each token: one that a newer one replaced is sent, too
   std::chrono::seconds extension{};  ///< new lifetime of expired tokens from now on; 0 leaves them expired
@@ -52,6 +52,9 @@ struct ResendPlan {
 
   std::int64_t count(ResendChoice choice) const { return counts[static_cast<std::size_t>(choice)]; }
 };
+
+/// The server's clock, for ResendRequest::chosen_at: an outcome may change within the second.
+Moment time_of_choice(Connection& connection);
 
 /// Reads what `request` would do, and changes nothing. Throws DatabaseError MR001 for an unknown queue.
 ResendPlan plan_resend(Connection& connection, const ResendRequest& request);

@@ -91,9 +91,11 @@ std::string Selection::batch_condition(std::string_view parameter) const {
   std::string sql;
   if (!batches.empty()) sql += fmt::format(" AND b.id = ANY {}", list_sql(parameter, "batches", "bigint"));
   if (consumers.empty()) return sql;
-  // A name, or its beginning up to one of its parts: send, send@host, send@host:77.
+  // A name, with or without its user, or its beginning up to one of its parts: send, send@host, send@host:77.
   return sql + fmt::format(R"(
-      AND EXISTS (SELECT FROM unnest{} c, regexp_replace(b.claimed_by, '^mailroom ', '') n (name)
+      AND EXISTS (SELECT FROM unnest{} c, unnest(ARRAY[
+                    regexp_replace(b.claimed_by, '^mailroom ', ''),
+                    regexp_replace(b.claimed_by, '^mailroom ([a-z]+) [^ @]+@', '\1@')]) n (name)
                   WHERE starts_with(n.name, c) AND substr(n.name, length(c) + 1, 1) = ANY ('{{"","@",":"," "}}')))",
                            list_sql(parameter, "consumers", "text"));
 }

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "consumer/batch_signer.hpp"
-#include "consumer/line_sink.hpp"
+#include "consumer/sink.hpp"
 #include "support/batch_rows.hpp"
 
 namespace mailroom::test {

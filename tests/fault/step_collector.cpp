@@ -9,7 +9,7 @@
 #include "claim/pg_queue_session.hpp"
 #include "config/settings.hpp"
 #include "consumer/collector.hpp"
-#include "consumer/line_sink.hpp"
+#include "consumer/sink.hpp"
 #include "schema/bookkeeping.hpp"
 #include "support/test_collector.hpp"
 

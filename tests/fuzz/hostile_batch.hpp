@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "consumer/batch_signer.hpp"
-#include "consumer/line_sink.hpp"
+#include "consumer/sink.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
 

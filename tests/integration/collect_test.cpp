@@ -108,13 +108,13 @@ TEST_CASE(
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 4");
   TestCollector some(database, {"--once"});
   CHECK(some.process().wait() == 0);
-  CHECK(count(some.log(), "emitted batches=1 tokens=2 skipped=4\n") == 1);
+  CHECK(count(some.log(), "emitted batches=1 tokens=2 skipped=4 expired=2 consumed=1 wrong_status=1\n") == 1);
   // The same without a batch.
   insert_accounts(*connection, 3, "late");
   connection->run("UPDATE tokens SET expires_at = 1 WHERE id > 6");
   TestCollector none(database, {"--once"});
   CHECK(none.process().wait() == 0);
-  CHECK(count(none.log(), "emitted batches=0 tokens=0 skipped=3\n") == 1);
+  CHECK(count(none.log(), "emitted batches=0 tokens=0 skipped=3 expired=3\n") == 1);
   CHECK(value<int>(*connection,
                    "SELECT sum(skipped_expired + skipped_consumed + skipped_status) FROM mailroom_batches") ==
         7);

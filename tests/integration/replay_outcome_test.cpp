@@ -24,7 +24,7 @@ ResendRequest with_outcome(Connection& connection, Outcome outcome, Selection se
   return {.queue = queue,
           .selection = resolve_outcomes(connection, queue, selection),
           .asked = selection,
-          .chosen_at = connection.server_time()};
+          .chosen_at = time_of_choice(connection)};
 }
 
 /// Accounts whose tokens have been mailed, through a relay that answers as each test says.

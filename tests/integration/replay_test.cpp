@@ -167,7 +167,7 @@ TEST_CASE("a token that got another outcome since outcomes chose it is not sent"
   queue.connection->run(
       "INSERT INTO mailroom_deliveries (queue, token, state, batch) SELECT 'mailroom', id, 'rejected', 1 FROM tokens");
   auto request = of_tokens({1, 2});
-  request.chosen_at = queue.connection->server_time();
+  request.chosen_at = time_of_choice(*queue.connection);
   CHECK(queue.plan(request).sent == Ids{1, 2});
   queue.connection->run(
       "UPDATE mailroom_deliveries SET state = 'accepted', last_at = clock_timestamp() WHERE token = 1");

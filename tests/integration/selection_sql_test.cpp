@@ -46,7 +46,7 @@ TEST_CASE("a selection matches by batch, consumer and code", "[selection]") {
   rig.deliver(2, DeliveryState::accepted);
   rig.deliver(2, DeliveryState::rejected);
   rig.connection->run("UPDATE mailroom_batches SET claimed_by = 'mailroom send@mail1:77' WHERE id = 1");
-  rig.connection->run("UPDATE mailroom_batches SET claimed_by = 'mailroom send@mail10:8' WHERE id = 2");
+  rig.connection->run("UPDATE mailroom_batches SET claimed_by = 'mailroom send amy@mail10:8' WHERE id = 2");
   CHECK(rig.matches({.batches = {1}}) == "1-2");
   // Its tokens were skipped, since none was accepted.
   CHECK(rig.matches({.batches = {2}}) == "3-4");
@@ -54,6 +54,8 @@ TEST_CASE("a selection matches by batch, consumer and code", "[selection]") {
   CHECK(rig.matches({.consumers = {"send"}}) == "1-4");
   CHECK(rig.matches({.consumers = {"send@mail1"}}) == "1-2");
   CHECK(rig.matches({.consumers = {"send@mail10:8"}}) == "3-4");
+  CHECK(rig.matches({.consumers = {"send amy"}}) == "3-4");
+  CHECK(rig.matches({.consumers = {"send amy@mail10"}}) == "3-4");
   CHECK(rig.matches({.batches = {1}, .consumers = {"send@mail10"}}).empty());
   CHECK(rig.matches({.codes = {{250, 250}}}) == "1-2");
   CHECK(rig.matches({.codes = {{400, 499}, {550, 550}}}) == "3-4");

@@ -32,7 +32,7 @@ struct Waiting {
 };
 
 std::string waits_for(const Connection& holder) {
-  return fmt::format("waiting for pid {} (mailroom report@", holder.backend_pid());
+  return fmt::format("waiting for pid {} (mailroom report ", holder.backend_pid());
 }
 
 }  // namespace

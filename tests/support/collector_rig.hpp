@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "consumer/collector.hpp"
-#include "consumer/line_sink.hpp"
+#include "consumer/sink.hpp"
 #include "support/emitted_ids.hpp"
 #include "support/fake_server.hpp"
 #include "support/text_lines.hpp"

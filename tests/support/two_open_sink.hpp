@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "consumer/line_sink.hpp"
+#include "consumer/sink.hpp"
 
 namespace mailroom::test {
 

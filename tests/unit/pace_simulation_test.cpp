@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "delivery/at_once.hpp"
 #include "delivery/breaker.hpp"
+#include "delivery/endpoint.hpp"
 #include "delivery/pace.hpp"
 #include "support/catch.hpp"
 #include "support/simulated_relay.hpp"

@@ -1,6 +1,6 @@
 #include "delivery/pace.hpp"
 
-#include "delivery/at_once.hpp"
+#include "delivery/endpoint.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::pace_test {

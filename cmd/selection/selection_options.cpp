@@ -9,8 +9,7 @@
 namespace mailroom {
 namespace {
 
-constexpr const char* selectors_group =
-    "Selectors, lists by comma; a token must match each";
+constexpr const char* selectors_group = "Selectors, lists by comma; a token must match each";
 
 std::int64_t parse_batch(const std::string& text) {
   if (const auto id = parse_id(text.starts_with("batch:") ? text.substr(6) : text)) return *id;

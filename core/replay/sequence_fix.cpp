@@ -16,8 +16,7 @@ namespace {
 /// The tokens that a queue has missed, with their states. $1 is the queue. Few are expected: the limits keep
 /// the planner from joining all tokens.
 constexpr const char* missed_sql = R"(
-WITH revoked AS MATERIALIZED (
-  SELECT o.at, mailroom_operation_ids(o.kind, o.details) AS ids FROM mailroom_operations o WHERE o.kind = 'revoke')
+WITH revoked AS MATERIALIZED ({})
 SELECT t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state,
   mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due'
     AND NOT EXISTS (SELECT FROM revoked r WHERE r.ids @> t.id AND r.at >= to_timestamp(t.created_at)) AS revivable
@@ -25,12 +24,23 @@ FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
   mailroom_missed_tokens($1) m (id), LATERAL (SELECT id, action, consumed_at, expires_at, created_at, account FROM tokens WHERE tokens.id = m.id LIMIT 1) t,
   LATERAL (SELECT status FROM accounts WHERE accounts.id = t.account LIMIT 1) a)";
 
+/// What nothing revives is asked only where something is revived: the role of a collector, as which doctor
+/// checks, may not read operations.
+std::string missed_tokens_sql(std::chrono::seconds extension) {
+  return fmt::format(missed_sql, extension.count() > 0
+                                     ? "SELECT o.at, mailroom_operation_ids(o.kind, o.details) AS ids "
+                                       "FROM mailroom_operations o WHERE o.kind = 'revoke'"
+                                     : "SELECT now() AS at, int8multirange() AS ids WHERE false");
+}
+
 MissedTokens read_missed(pqxx::transaction_base& transaction, const std::string& queue, std::int64_t cursor,
                          std::chrono::seconds extension) {
   MissedTokens missed{.queue = queue, .cursor = cursor};
-  const auto rows = Connection::execute(
-      transaction,
-      fmt::format("SELECT state, revivable, count(*) FROM ({}) missed GROUP BY 1, 2", missed_sql), queue);
+  const auto rows =
+      Connection::execute(transaction,
+                          fmt::format("SELECT state, revivable, count(*) FROM ({}) missed GROUP BY 1, 2",
+                                      missed_tokens_sql(extension)),
+                          queue);
   for (const auto& row : rows) {
     const std::string state = row[0].c_str();
     const bool is_revived = state == "expired" && row[1].as<bool>() && extension.count() > 0;
@@ -111,7 +121,7 @@ std::vector<std::int64_t> find_missed(pqxx::transaction_base& transaction, std::
 SELECT id FROM ({}) missed
 WHERE state = 'due' OR (state = 'expired' AND revivable AND $2::bigint > 0)
 ORDER BY id)",
-                                                    missed_sql),
+                                                    missed_tokens_sql(extension)),
                                         queue, extension.count());
   std::vector<std::int64_t> ids;
   for (const auto& row : rows)

@@ -30,7 +30,7 @@ Options options_of(const std::string& conninfo) {
 }
 
 /// A value as libpq's manual says it is quoted.
-std::string quoted(std::string_view value) {
+std::string in_quotes(std::string_view value) {
   std::string text = "'";
   for (const char c : value) {
     if (c == '\'' || c == '\\') text += '\\';
@@ -111,9 +111,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto password = before + std::string(mark) + after;
   // A user with a password in it is refused.
   if (without_passwords(user) != user) return 0;
-  require(
-      check("user=" + quoted(user) + " password=" + quoted(password) + " sslpassword = " + quoted(password)),
-      "a quoted password is taken");
+  require(check("user=" + in_quotes(user) + " password=" + in_quotes(password) +
+                " sslpassword = " + in_quotes(password)),
+          "a quoted password is taken");
   require(check("postgresql://" + percent_encoded(user) + ":" + percent_encoded(password) +
                 "@db:5432/mail?sslpassword=" + percent_encoded(password)),
           "an encoded password is taken");

@@ -15,7 +15,7 @@ constexpr std::size_t people_at_once = 10'000;
 /// ids, $2 the queue, $3 the selection.
 std::string people_sql(const Selection& selection) {
   return fmt::format(R"(
-SELECT n.place, t.account, a.login, coalesce(to_jsonb(d)->>'address', a.email), t.action, t.created_at,
+SELECT n.place, t.account, a.login, coalesce(d.address, a.email), t.action, t.created_at,
   {}, {}, d.code, d.reply
 FROM unnest($1::bigint[]) WITH ORDINALITY n (id, place)
 JOIN tokens t ON t.id = n.id

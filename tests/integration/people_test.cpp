@@ -107,6 +107,19 @@ TEST_CASE("a person is listed with address, time, reason and code", "[people]") 
   CHECK_FALSE(waiting.front().at);
 }
 
+TEST_CASE("the address that was mailed to is listed, not the one that the account has since", "[people]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  rig.deliver(2, DeliveryState::rejected);
+  rig.connection->run("UPDATE mailroom_deliveries SET address = NULL WHERE token = 2");
+  rig.connection->run("UPDATE accounts SET email = 'new' || id || '@test.example'");
+  const auto rejected = listed(*rig.connection, {.outcomes = {Outcome::rejected}});
+  REQUIRE(rejected.size() == 2);
+  CHECK(rejected[0].address == "user1@test.example");
+  // As of a mail from before version 7 of the schema.
+  CHECK(rejected[1].address == "new2@test.example");
+}
+
 TEST_CASE("what expired before its queue came to it is not waiting, and is listed as expired", "[people]") {
   ReconcileRig rig;
   insert_accounts(*rig.connection, 2);

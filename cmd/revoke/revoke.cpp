@@ -45,7 +45,8 @@ RevocationRequest request_of(Connection& connection, const RevokeOptions& option
   if (asked.outcomes.empty()) return request;
   std::vector<std::int64_t> tokens;
   for (const auto& queue : request.queues) {
-    for (const auto& range : *resolve_outcomes(connection, queue, asked).tokens) {
+    const auto chosen = resolve_outcomes(connection, queue, asked);
+    for (const auto& range : *chosen.tokens) {
       for (auto id = range.first; id < range.end; ++id)
         tokens.push_back(id);
     }

@@ -2,9 +2,9 @@
 --
 -- Takes ACCESS EXCLUSIVE on mailroom_operations, and reads its rows.
 --
--- deletes: rows mailroom_operations WHERE kind IN ('reload', 'went back', 'resend', 'revoke')
+-- deletes: rows mailroom_operations WHERE kind IN ('reload', 'went back', 'revoke')
 
-DELETE FROM mailroom_operations WHERE kind IN ('reload', 'went back', 'resend', 'revoke');
+DELETE FROM mailroom_operations WHERE kind IN ('reload', 'went back', 'revoke');
 
 ALTER TABLE mailroom_operations
     DROP CONSTRAINT mailroom_operations_kind_check,

@@ -12,15 +12,14 @@ namespace mailroom {
 namespace {
 
 /// The kinds, then mailroom_operations.kind of the first kinds.
-constexpr std::array<std::string_view, 42> names{
-    "suspended",     "restored",   "rewound",      "replayed",  "pruned",         "queue-created",
-    "queue-changed", "paused",     "resumed",      "dropped",   "budget-changed", "reloaded",
-    "went-back",     "resent",     "revoked",      "created",   "taken-over",     "dead",
-    "skipped",       "emitted",    "delivery",     "consumed",  "leased",         "abandoned",
-    "activated",     "expired",    "migration",    "suspend",   "restore",        "rewind",
-    "replay",        "prune",      "create queue", "set queue", "pause queue",    "resume queue",
-    "drop queue",    "set budget", "reload",       "went back", "resend",         "revoke"};
-constexpr std::size_t kinds = 27;
+constexpr std::array<std::string_view, 40> names{
+    "suspended",  "restored",   "rewound",   "replayed",       "pruned",    "queue-created", "queue-changed",
+    "paused",     "resumed",    "dropped",   "budget-changed", "reloaded",  "went-back",     "revoked",
+    "created",    "taken-over", "dead",      "skipped",        "emitted",   "delivery",      "consumed",
+    "leased",     "abandoned",  "activated", "expired",        "migration", "suspend",       "restore",
+    "rewind",     "replay",     "prune",     "create queue",   "set queue", "pause queue",   "resume queue",
+    "drop queue", "set budget", "reload",    "went back",      "revoke"};
+constexpr std::size_t kinds = 26;
 
 std::size_t place_of(std::string_view text) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -90,7 +89,7 @@ const std::vector<std::string>& state_text() {
       "accepted",      "deferred",  "rejected", "unknown",  "cancelled",      "taken-over", "dead",
       "skipped",       "suspended", "restored", "rewound",  "replayed",       "pruned",     "queue-created",
       "queue-changed", "paused",    "resumed",  "dropped",  "budget-changed", "reloaded",   "went-back",
-      "resent",        "revoked"};
+      "revoked"};
   return words;
 }
 

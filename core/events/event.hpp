@@ -30,7 +30,6 @@ enum class EventKind : std::uint8_t {
   budget_changed,
   reloaded,   ///< a consumer took a new configuration
   went_back,  ///< a consumer found an older state of the database than it knew
-  resent,
   revoked,
   created,  ///< an account or a token
   taken_over,

@@ -36,8 +36,8 @@ const std::map<std::string, std::string>& frozen() {
       {"7_delivery_attempts.up.sql", "38689767ae38d06d047deaa3d574205917df21b0fab9b135e0cd37e793ad33cc"},
       {"8_batch_keys.down.sql", "4f09eaac097c2a8af4ae0c1492dda91af22d06d91031228e4085d84af4ffff00"},
       {"8_batch_keys.up.sql", "d56bf00ac205203f032ca5552962817ada4ee89d3a1c081943f864f293438f7f"},
-      {"9_operation_kinds.down.sql", "1f8df676ed8623c367bb2ce3999d501162b347865f09e61fc9ce74cf88339c35"},
-      {"9_operation_kinds.up.sql", "83f0fef9321e2c1c2247990c8b65dd495a1dcff65312eff8877064baa3b834f2"},
+      {"9_operation_kinds.down.sql", "8484f571cdeff50f5bb5fbf4b42d10793ea091c939da97f84fe302161476812e"},
+      {"9_operation_kinds.up.sql", "6b41a7d15867f674c9350bdb279cd26d73358581ef8979336da8538325581f4a"},
   };
   return checksums;
 }

@@ -94,7 +94,7 @@ TEST_CASE("the rows that a migration down deletes are counted beforehand") {
     text += loss.name() + " " + std::to_string(loss.rows) + "\n";
   CHECK(
       text ==
-      "mailroom_operations WHERE kind IN ('reload', 'went back', 'resend', 'revoke') 0\nmailroom_batches.key 0\nmailroom_deliveries.address 0\n"
+      "mailroom_operations WHERE kind IN ('reload', 'went back', 'revoke') 0\nmailroom_batches.key 0\nmailroom_deliveries.address 0\n"
       "mailroom_operations 1\nmailroom_sinks 0\nmailroom_budgets 0\nmailroom_queues 1\nmailroom_deliveries 0\nmailroom_gaps 0\nmailroom_batches 1\njobs WHERE job_type <> 'mailroom' 1\njobs 1\ntokens 3\naccounts 3\n");
   const Migration column{0, "column", "-",
                          "-- deletes: column accounts.activated_at\n-- deletes: column accounts.gone\n"};

@@ -1,6 +1,8 @@
 // Each symptom of docs/runbook.md is brought about, and the command that the runbook begins with says the
 // words that it quotes. A symptom without a situation fails.
 
+#include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 #include <functional>
 #include <regex>
@@ -27,6 +29,17 @@ std::vector<Row> rows_of_runbook() {
     if (std::regex_match(line, found, row)) rows.push_back({found[1], found[2], found[3]});
   }
   return rows;
+}
+
+/// As GitHub makes it of a heading.
+std::string anchor_of(const std::string& heading) {
+  std::string anchor;
+  for (const char c : heading) {
+    if (c == ' ') anchor += '-';
+    if (c == '-' || std::isalnum(static_cast<unsigned char>(c)) != 0)
+      anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return anchor;
 }
 
 struct Trouble : DatabaseRig {
@@ -75,10 +88,15 @@ std::map<std::string, std::function<void(Trouble&)>> situations() {
        [](Trouble& trouble) {
          trouble.connection->run("ALTER TABLE accounts DISABLE TRIGGER after_account_insert");
        }},
+      {"The program or the server that `collect` hands lines to takes none",
+       [](Trouble& trouble) { unavailable(trouble, "the program exited with status 1"); }},
+      {"What reads the lines of `collect` was down, and they are lost", emitted},
       {"Mails are late", emitted},
       {"Did everybody get a mail, and who did not", emitted},
       {"Mails went out that were wrong", nothing},
       {"The signing key leaked", nothing},
+      {"Somebody reads a user's mail", emitted},
+      {"Somebody ran `collect` at a terminal", emitted},
       {"The database was restored, or failed over",
        [](Trouble& trouble) {
          drain(*attach(trouble.database));
@@ -118,6 +136,21 @@ TEST_CASE("the command that the runbook begins with says what is wrong") {
     INFO(shown);
     CHECK(shown.find(row.words) != std::string::npos);
   }
+}
+
+TEST_CASE("the sections of the runbook stand in the order of its symptoms") {
+  static const std::regex link(R"re(\| \[[^\]]+\]\(#([^)]+)\) \|$)re");
+  std::vector<std::string> of_table;
+  std::vector<std::string> of_sections;
+  for (const auto& line : lines_of(read_file(source_directory + "/docs/runbook.md"))) {
+    std::smatch found;
+    if (line.starts_with("## ")) of_sections.push_back(anchor_of(line.substr(3)));
+    if (!std::regex_search(line, found, link)) continue;
+    if (std::ranges::find(of_table, found[1].str()) == of_table.end()) of_table.push_back(found[1]);
+  }
+  of_table.insert(of_table.begin(), "by-symptom");
+  of_table.insert(of_table.end(), {"rotate-the-key", "put-recoveries-first"});
+  CHECK(of_sections == of_table);
 }
 
 }  // namespace mailroom::test::runbook_test

@@ -108,10 +108,13 @@ TEST_CASE("the program that prints a token runs in a shell, without our secrets"
   setenv("MAILROOM_SECRET_KEY", "very secret", 1);
   CHECK(output_of_command("printf '%s' \"tok$MAILROOM_SECRET_KEY\"", patience) == "tok");
   unsetenv("MAILROOM_SECRET_KEY");
+  setenv("CREDENTIALS_DIRECTORY", "/run/credentials/mailroom", 1);
+  CHECK(output_of_command("printf '%s' \"tok$CREDENTIALS_DIRECTORY\"", patience) == "tok");
+  unsetenv("CREDENTIALS_DIRECTORY");
   CHECK(problem_of([&] { output_of_command("exit 3", patience); }) ==
         "the program of send.token_command exited with status 3");
   CHECK(problem_of([&] { output_of_command("kill -TERM $$", patience); }) ==
-        "the program of send.token_command was ended by signal 15");
+        "the program of send.token_command was killed by signal 15");
   CHECK(problem_of([&] { output_of_command("sleep 60 & wait", Milliseconds(50)); }) ==
         "the program of send.token_command has not ended within 50ms");
 }

@@ -1,21 +1,14 @@
-// posix_spawn(3) with a filtered environment, and a pidfd that shows the end of the program.
+// The pipes of the program, and why it cannot be started.
 
 #include "carriers/exec/child.hpp"
 
-#include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <string_view>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -24,76 +17,6 @@ namespace mailroom {
 namespace {
 
 constexpr int ack_descriptor = 3;
-
-/// A pipe whose ends close with it.
-struct Pipe {
-  Pipe() {
-    if (pipe2(ends.data(), O_CLOEXEC) != 0)
-      throw Error(ExitCode::failed, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  }
-  ~Pipe() {
-    for (const int end : ends) {
-      if (end >= 0) close(end);
-    }
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  /// One of the ends, for keeps, which does not block.
-  int take(std::size_t which) {
-    fcntl(ends.at(which), F_SETFL, O_NONBLOCK);
-    return std::exchange(ends.at(which), -1);
-  }
-
-  std::array<int, 2> ends{-1, -1};
-};
-
-/// False for what may hold a secret of ours, or is how the service manager knows us.
-bool is_for_child(std::string_view variable) {
-  for (const std::string_view prefix :
-       {"MAILROOM_", "PG", "CREDENTIALS_DIRECTORY=", "NOTIFY_SOCKET=", "WATCHDOG_", "LISTEN_"}) {
-    if (variable.starts_with(prefix)) return false;
-  }
-  return true;
-}
-
-std::vector<char*> child_environment() {
-  std::vector<char*> environment;
-  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    if (is_for_child(*variable)) environment.push_back(*variable);
-  }
-  environment.push_back(nullptr);
-  return environment;
-}
-
-struct SpawnOptions {
-  SpawnOptions(const Pipe& input, const Pipe& answers, AckOn ack_on) {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    const bool on_stdout = ack_on == AckOn::stdout;
-    posix_spawn_file_actions_adddup2(&actions, input.ends[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, answers.ends[1], on_stdout ? STDOUT_FILENO : ack_descriptor);
-    posix_spawn_file_actions_addclosefrom_np(&actions, on_stdout ? ack_descriptor : ack_descriptor + 1);
-    sigset_t all;
-    sigset_t none;
-    sigfillset(&all);
-    sigemptyset(&none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  }
-  ~SpawnOptions() {
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-  }
-  SpawnOptions(const SpawnOptions&) = delete;
-  SpawnOptions& operator=(const SpawnOptions&) = delete;
-
-  posix_spawn_file_actions_t actions{};
-  posix_spawnattr_t attributes{};
-};
 
 std::string hint_for_start(const std::string& program, int failure) {
   const bool is_path = program.find('/') != std::string::npos;
@@ -107,21 +30,9 @@ std::string hint_for_start(const std::string& program, int failure) {
   return "sink.exec names a program, by its path or found in PATH, and its arguments";
 }
 
-pid_t spawn(std::vector<std::string> words, const SpawnOptions& options) {
-  std::vector<char*> arguments;
-  for (auto& word : words)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  auto environment = child_environment();
-  pid_t pid = -1;
-  const int failure = posix_spawnp(&pid, arguments.front(), &options.actions, &options.attributes,
-                                   arguments.data(), environment.data());
-  if (failure != 0) {
-    throw Error(ExitCode::configuration,
-                fmt::format("cannot start {}: {}", shown_text(words.front()), std::strerror(failure)),
-                hint_for_start(words.front(), failure));
-  }
-  return pid;
+int without_blocking(int descriptor) {
+  fcntl(descriptor, F_SETFL, O_NONBLOCK);
+  return descriptor;
 }
 
 }  // namespace
@@ -129,20 +40,22 @@ pid_t spawn(std::vector<std::string> words, const SpawnOptions& options) {
 ExecChild::ExecChild(const std::vector<std::string>& words, AckOn ack_on) {
   Pipe input;
   Pipe answers;
-  pid_ = spawn(words, SpawnOptions(input, answers, ack_on));
-  input_ = input.take(1);
-  answers_ = answers.take(0);
-  process_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  const int answering = ack_on == AckOn::stdout ? STDOUT_FILENO : ack_descriptor;
+  const int failure = child_.start(words, {{STDIN_FILENO, input.reader()}, {answering, answers.writer()}});
+  if (failure != 0) {
+    throw Error(ExitCode::configuration,
+                fmt::format("cannot start {}: {}", shown_text(words.front()), std::strerror(failure)),
+                hint_for_start(words.front(), failure));
+  }
+  input_ = without_blocking(input.take_writer());
+  answers_ = without_blocking(answers.take_reader());
 }
 
 ExecChild::~ExecChild() {
-  if (!ended_) {
-    signal(SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
+  // First, so that it does not take a line that is half written for a whole one.
+  child_.end();
   close_input();
   close(answers_);
-  if (process_ >= 0) close(process_);
 }
 
 std::size_t ExecChild::unread() const {
@@ -151,28 +64,9 @@ std::size_t ExecChild::unread() const {
   return static_cast<std::size_t>(bytes);
 }
 
-std::optional<std::string> ExecChild::ended() {
-  if (ended_) return ended_;
-  siginfo_t state{};
-  // The group keeps its number until its leader is reaped.
-  if (waitid(P_PID, static_cast<id_t>(pid_), &state, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-      state.si_pid == pid_) {
-    signal(SIGKILL);
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    ended_ = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
-                                 : fmt::format("exited with status {}", WEXITSTATUS(status));
-  }
-  return ended_;
-}
-
 void ExecChild::close_input() {
   if (input_ >= 0) close(input_);
   input_ = -1;
-}
-
-void ExecChild::signal(int number) const {
-  kill(-pid_, number);
 }
 
 }  // namespace mailroom

@@ -3,15 +3,14 @@
 
 #include <optional>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
 #include "config/settings.hpp"
+#include "process/child.hpp"
 
 namespace mailroom {
 
-/// A program that runs, with a pipe to its stdin and one from where it answers. It has a process group of its
-/// own, none of our descriptors, and none of the variables that may hold our secrets.
+/// A program that runs, with a pipe to its stdin and one from where it answers.
 class ExecChild {
  public:
   /// Throws Error(configuration) if the program cannot be started.
@@ -25,21 +24,19 @@ class ExecChild {
   int input() const { return input_; }
   int answers() const { return answers_; }
   /// Readable when it has ended.
-  int process() const { return process_; }
+  int process() const { return child_.process(); }
   /// How much of what was written to its stdin nobody has read.
   std::size_t unread() const;
   /// How it ended, `exited with status 1`; nullopt while it runs.
-  std::optional<std::string> ended();
+  std::optional<std::string> ended() { return child_.ended(); }
   void close_input();
   /// Sends the process group a signal.
-  void signal(int number) const;
+  void signal(int number) const { child_.signal(number); }
 
  private:
-  pid_t pid_ = -1;
   int input_ = -1;
   int answers_ = -1;
-  int process_ = -1;
-  std::optional<std::string> ended_;
+  Child child_;
 };
 
 }  // namespace mailroom

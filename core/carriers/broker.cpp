@@ -1,15 +1,20 @@
-// The texts: what is wrong with a server, and where to change it.
+// The texts: what is wrong with a server, and where to change it. And the answers of publishers.
 
 #include "carriers/broker.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/secret_file.hpp"
 
 namespace mailroom {
 namespace {
+
+constexpr Milliseconds first_pause{250};
+constexpr Milliseconds longest_broker_pause{5'000};
 
 const char* problem_with(BrokerFault fault) {
   switch (fault) {
@@ -70,6 +75,50 @@ void require_loopback(const ServerUrl& url, const char* hint) {
                 fmt::format("sink.to names {}, which is not on this host, without TLS", server.address()),
                 hint);
   }
+}
+
+std::string broker_password(const Settings& settings) {
+  if (settings.sink.password_file.empty()) {
+    throw Error(ExitCode::configuration, "sink.password_file is not set, and sink.to names a user",
+                "write the user's password into a file that only this user can read, and name it there");
+  }
+  return read_password_file(settings.sink.password_file, settings.signing.allow_readable_key,
+                            "sink.password_file");
+}
+
+void require_usable(const std::string& server, const BrokerFailure& failure) {
+  if (failure.is_lasting())
+    throw Error(ExitCode::configuration, describe_failure(server, failure), hint_for(failure.fault));
+}
+
+BrokerPublisher::BrokerPublisher(const ServerUrl& url, BrokerPublishing publishing)
+    : publishing_(std::move(publishing)),
+      server_(url.servers.front().address()),
+      trouble_("not connected yet"),
+      name_(url.addresses()) {}
+
+std::vector<Answer> BrokerPublisher::take() {
+  const std::lock_guard lock(mutex_);
+  ready_.clear();
+  unfinished_ -= answers_.size();
+  return std::exchange(answers_, {});
+}
+
+void BrokerPublisher::answer(std::int64_t message, TimePoint since, Verdict verdict, int code,
+                             std::string reply) {
+  if (answers_.empty()) ready_.signal();
+  answers_.push_back({.id = message,
+                      .verdict = verdict,
+                      .sink = server_,
+                      .code = code,
+                      .reply = std::move(reply),
+                      .took = steady_now() - since,
+                      .ended = wall_now()});
+}
+
+Milliseconds BrokerPublisher::next_pause() {
+  pause_ = std::clamp(pause_ * 2, first_pause, longest_broker_pause);
+  return pause_;
 }
 
 std::string filled_name(std::string_view text, std::string_view queue, std::string_view action) {

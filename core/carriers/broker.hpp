@@ -1,13 +1,20 @@
-// A broker, NATS or RabbitMQ: the URL of its cluster, and what can be wrong with it, in the same words for
-// both.
+// A broker, NATS or RabbitMQ: the URL of its cluster, what can be wrong with it, in the same words for both,
+// and what their publishers have in common.
 #pragma once
 
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/threads.hpp"
 #include "config/server_url.hpp"
+#include "config/settings.hpp"
+#include "delivery/carrier.hpp"
 
 namespace mailroom {
 
@@ -18,6 +25,9 @@ ServerUrl parse_broker_url(std::string_view text, const std::vector<UrlScheme>& 
 /// Throws Error(configuration) if a server is not on this host: lines hold tokens, and go over a network only
 /// with TLS.
 void require_loopback(const ServerUrl& url, const char* hint);
+
+/// The password of the user that sink.to names. Throws Error(configuration).
+std::string broker_password(const Settings& settings);
 
 /// `text` with `{queue}` and `{action}` replaced.
 std::string filled_name(std::string_view text, std::string_view queue, std::string_view action);
@@ -46,5 +56,50 @@ std::string describe_failure(const std::string& server, const BrokerFailure& fai
 
 /// What to do about it.
 std::string hint_for(BrokerFault fault);
+
+/// Throws Error(configuration) for a failure that is lasting.
+void require_usable(const std::string& server, const BrokerFailure& failure);
+
+/// What is published, and where.
+struct BrokerPublishing {
+  std::string destination;   ///< the stream of NATS, the exchange of RabbitMQ
+  std::string route;         ///< the subject, the routing key; with {queue} and {action}
+  std::string event_source;  ///< of CloudEvents; empty for none
+  Milliseconds timeout{};
+};
+
+/// What the carriers of lines to brokers have in common: answers come on another thread, and a thread of the
+/// carrier connects anew.
+class BrokerPublisher : public Carrier {
+ public:
+  std::vector<std::string> endpoints() const override { return {name_}; }
+  int fd() const override { return ready_.fd(); }
+  std::vector<Answer> take() override;
+  std::size_t unfinished() const override { return unfinished_; }
+  const std::string& name() const { return name_; }
+
+ protected:
+  BrokerPublisher(const ServerUrl& url, BrokerPublishing publishing);
+
+  /// With mutex_ held.
+  void answer(std::int64_t message, TimePoint since, Verdict verdict, int code, std::string reply);
+  /// How long the thread that connects waits once no server lets mailroom in: longer each time.
+  Milliseconds next_pause();
+  void reset_pause() { pause_ = {}; }
+
+  const BrokerPublishing publishing_;
+  std::size_t unfinished_ = 0;  ///< of the thread that submits and takes
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  ///< ended_, or what the carrier's thread waits for
+  bool ended_ = false;
+  std::string server_;   ///< of the connection, or the first one
+  std::string trouble_;  ///< why lines cannot be taken
+
+ private:
+  std::string name_;
+  EventFd ready_;
+  std::vector<Answer> answers_;  ///< under mutex_
+  Milliseconds pause_{};         ///< of the thread that connects
+};
 
 }  // namespace mailroom

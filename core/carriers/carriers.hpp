@@ -44,7 +44,8 @@ struct CarrierKind {
   std::vector<std::string_view> schemes;  ///< of the URLs that ask for it; none: sink.exec
   Carries carries = Carries::lines;
   std::string_view option;  ///< the CMake option that it is built with; empty: it always is
-  /// Throws Error(configuration). These three are null if it is not built.
+  /// Throws Error(configuration) for a setting that is wrong, here or at the other side, and not if no server
+  /// can be reached. These three are null if it is not built.
   std::unique_ptr<Carrier> (*make)(const CarrierSetup& setup) = nullptr;
   /// Connects, and hands nothing over. Throws Error(configuration).
   std::vector<SinkFinding> (*check)(const Settings& settings) = nullptr;

@@ -113,7 +113,7 @@ bool AmqpPublisher::handle_method(const amqp_method_t& method) {
 void AmqpPublisher::confirm(std::uint64_t tag, bool multiple, bool is_stored) {
   confirmed_some_ = true;
   last_confirm_ = steady_now();
-  pause_ = Milliseconds{};
+  reset_pause();
   const std::lock_guard lock(mutex_);
   const auto first = multiple ? sent_.begin() : sent_.lower_bound(tag);
   const auto end = sent_.upper_bound(tag);

@@ -13,12 +13,11 @@ std::unique_ptr<Carrier> make_amqp_carrier(const CarrierSetup& setup) {
   const auto& settings = setup.settings;
   const auto target = read_amqp_target(settings);
   auto publisher = std::make_unique<AmqpPublisher>(
-      target, AmqpPublishing{settings.sink.exchange, settings.sink.routing_key, settings.sink.event_source,
-                             settings.sink.timeout});
+      target, BrokerPublishing{settings.sink.exchange, settings.sink.routing_key, settings.sink.event_source,
+                               settings.sink.timeout});
   BrokerFailure failure;
   auto connection = AmqpConnection::open_any(target, failure);
-  if (failure.is_lasting())
-    throw Error(ExitCode::configuration, describe_failure("sink.to", failure), hint_for(failure.fault));
+  require_usable("sink.to", failure);
   if (connection != nullptr) {
     for (const auto& finding : check_amqp_names(*connection, settings, target.vhost)) {
       if (finding.level == SinkFinding::Level::failure) {

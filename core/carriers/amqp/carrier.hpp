@@ -15,8 +15,7 @@ namespace mailroom {
 std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Settings& settings,
                                           const std::string& vhost);
 
-/// Publishes lines to an exchange of RabbitMQ, which confirms each. Connects; throws Error(configuration) if
-/// that shows that a setting is wrong here or there, and not if no server can be reached.
+/// Publishes lines to an exchange of RabbitMQ, which confirms each.
 std::unique_ptr<Carrier> make_amqp_carrier(const CarrierSetup& setup);
 
 /// Looks at exchange and queue, and publishes nothing.

@@ -11,7 +11,6 @@
 #include <sys/time.h>
 
 #include "base/error.hpp"
-#include "base/secret_file.hpp"
 
 namespace mailroom {
 namespace {
@@ -109,12 +108,7 @@ AmqpTarget read_amqp_target(const Settings& settings) {
     return target;
   }
   target.user = target.url.user;
-  if (settings.sink.password_file.empty()) {
-    throw Error(ExitCode::configuration, "sink.password_file is not set, and sink.to names a user",
-                "write the user's password into a file that only this user can read, and name it there");
-  }
-  target.password = read_password_file(settings.sink.password_file, settings.signing.allow_readable_key,
-                                       "sink.password_file");
+  target.password = broker_password(settings);
   return target;
 }
 

@@ -19,8 +19,7 @@
 namespace mailroom {
 namespace {
 
-constexpr Milliseconds amqp_first_pause{250};
-constexpr Milliseconds amqp_longest_pause{5'000};
+constexpr Milliseconds pause_after_failing{250};
 constexpr int amqp_longest_poll = 1000;  ///< ms; often enough for heartbeats
 constexpr std::size_t longest_routing_key = 255;
 
@@ -43,10 +42,8 @@ amqp_table_entry_t amqp_text_entry(const std::string& name, const std::string& v
 
 }  // namespace
 
-AmqpPublisher::AmqpPublisher(AmqpTarget target, AmqpPublishing publishing)
-    : target_(std::move(target)),
-      publishing_(std::move(publishing)),
-      server_(target_.url.servers.front().address()) {}
+AmqpPublisher::AmqpPublisher(AmqpTarget target, BrokerPublishing publishing)
+    : BrokerPublisher(target.url, std::move(publishing)), target_(std::move(target)) {}
 
 AmqpPublisher::~AmqpPublisher() {
   {
@@ -55,7 +52,7 @@ AmqpPublisher::~AmqpPublisher() {
     // The write may hang.
     if (is_writing_) shutdown(socket_, SHUT_RDWR);
   }
-  ended_changed_.notify_all();
+  changed_.notify_all();
   wake_.signal();
   if (thread_.joinable()) thread_.join();
 }
@@ -86,13 +83,6 @@ void AmqpPublisher::submit(Message message) {
   }
 }
 
-std::vector<Answer> AmqpPublisher::take() {
-  const std::lock_guard lock(mutex_);
-  ready_.clear();
-  unfinished_ -= answers_.size();
-  return std::exchange(answers_, {});
-}
-
 void AmqpPublisher::cancel() {
   const std::lock_guard lock(mutex_);
   for (const auto& [tag, sent] : sent_)
@@ -101,18 +91,6 @@ void AmqpPublisher::cancel() {
   for (const auto& waiting : waiting_)
     answer(waiting.message.id, steady_now(), Verdict::unavailable, 0, "stopped");
   waiting_.clear();
-}
-
-void AmqpPublisher::answer(std::int64_t message, Instant since, Verdict verdict, int code,
-                           std::string reply) {
-  if (answers_.empty()) ready_.signal();
-  answers_.push_back({.id = message,
-                      .verdict = verdict,
-                      .sink = server_,
-                      .code = code,
-                      .reply = std::move(reply),
-                      .took = steady_now() - since,
-                      .ended = wall_now()});
 }
 
 bool AmqpPublisher::has_ended() const {
@@ -131,8 +109,8 @@ bool AmqpPublisher::connect() {
   BrokerFailure failure;
   const auto& server = target_.url.servers[next_server_++ % target_.url.servers.size()];
   auto connection = AmqpConnection::open(target_, server, failure);
-  if (connection != nullptr && !publishing_.exchange.empty()) {
-    const auto refusal = connection->find_exchange(publishing_.exchange);
+  if (connection != nullptr && !publishing_.destination.empty()) {
+    const auto refusal = connection->find_exchange(publishing_.destination);
     if (refusal.code != 0) {
       failure = {BrokerFault::missing, refusal.text};
       connection.reset();
@@ -148,10 +126,7 @@ bool AmqpPublisher::connect() {
     trouble_code_ = 0;
   }
   // Every server gets a chance before the next pause.
-  if (next_server_ % target_.url.servers.size() == 0) {
-    pause_ = std::clamp(pause_ * 2, amqp_first_pause, amqp_longest_pause);
-    pause(pause_);
-  }
+  if (next_server_ % target_.url.servers.size() == 0) pause(next_pause());
   return false;
 }
 
@@ -170,7 +145,7 @@ void AmqpPublisher::use(std::unique_ptr<AmqpConnection> connection) {
 
 void AmqpPublisher::pause(Milliseconds time) {
   std::unique_lock lock(mutex_);
-  ended_changed_.wait_for(lock, time, [this] { return ended_; });
+  changed_.wait_for(lock, time, [this] { return ended_; });
 }
 
 void AmqpPublisher::serve() {
@@ -197,7 +172,7 @@ void AmqpPublisher::serve() {
 
 bool AmqpPublisher::publish(Waiting& waiting) {
   const auto& message = waiting.message;
-  const auto key = filled_name(publishing_.routing_key, message.queue, message.action);
+  const auto key = filled_name(publishing_.route, message.queue, message.action);
   {
     const std::lock_guard lock(mutex_);
     const auto now = steady_now();
@@ -227,7 +202,7 @@ bool AmqpPublisher::publish(Waiting& waiting) {
   properties.headers = {static_cast<int>(headers.size()), headers.data()};
   constexpr amqp_boolean_t mandatory = 1;
   const auto status =
-      amqp_basic_publish(connection_->get(), AmqpConnection::channel, amqp_text(publishing_.exchange),
+      amqp_basic_publish(connection_->get(), AmqpConnection::channel, amqp_text(publishing_.destination),
                          amqp_text(key), mandatory, 0, &properties, amqp_text(waiting.body));
   {
     const std::lock_guard lock(mutex_);
@@ -256,7 +231,7 @@ void AmqpPublisher::expire() {
   if (is_useless) drop(0, "the server confirmed nothing in time");
   if (!is_failing || connection_ == nullptr) return;
   drop(0, amqp_not_stored);
-  pause(amqp_first_pause);
+  pause(pause_after_failing);
 }
 
 void AmqpPublisher::drop(int code, const std::string& why) {

@@ -1,52 +1,35 @@
 // What carries lines to RabbitMQ for mailroom collect --to amqp://.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "base/threads.hpp"
 #include "carriers/amqp/connection.hpp"
-#include "delivery/carrier.hpp"
 
 namespace mailroom {
 
 constexpr auto amqp_not_stored = "the server could not store it (basic.nack)";
 
-struct AmqpPublishing {
-  std::string exchange;
-  std::string routing_key;   ///< with {queue} and {action}
-  std::string event_source;  ///< of CloudEvents; empty for none
-  Milliseconds timeout{};
-};
-
 /// The carrier of lines to RabbitMQ. librabbitmq is for one thread, so one publishes and reads the answers.
-class AmqpPublisher final : public Carrier {
+class AmqpPublisher final : public BrokerPublisher {
  public:
-  AmqpPublisher(AmqpTarget target, AmqpPublishing publishing);
+  AmqpPublisher(AmqpTarget target, BrokerPublishing publishing);
   ~AmqpPublisher() override;
   AmqpPublisher(const AmqpPublisher&) = delete;
   AmqpPublisher& operator=(const AmqpPublisher&) = delete;
 
   void submit(Message message) override;
-  int fd() const override { return ready_.fd(); }
-  std::vector<Answer> take() override;
-  std::size_t unfinished() const override { return unfinished_; }
   void cancel() override;
-  std::vector<std::string> endpoints() const override { return {name()}; }
-  std::string name() const { return target_.url.addresses(); }
 
   /// Starts to publish, over `connection` if it is not null; otherwise `why` says why there is none yet.
   void start(std::unique_ptr<AmqpConnection> connection, const std::string& why);
 
  private:
-  using Instant = std::chrono::steady_clock::time_point;
   struct Waiting {
     Message message;
     std::string body;  ///< a copy: a line may be answered while it is being written
@@ -55,7 +38,7 @@ class AmqpPublisher final : public Carrier {
     std::int64_t message;
     std::string message_id;
     std::size_t size;
-    Instant at;
+    TimePoint at;
     std::string returned{};  ///< why the server could not route it; it confirms it all the same
   };
 
@@ -77,41 +60,30 @@ class AmqpPublisher final : public Carrier {
   void pause(Milliseconds time);
   /// Gives the connection up; `code` and `why` are the server's or the library's.
   void drop(int code, const std::string& why);
-  /// With mutex_ held.
-  void answer(std::int64_t message, Instant since, Verdict verdict, int code, std::string reply);
 
   const AmqpTarget target_;
-  const AmqpPublishing publishing_;
-  EventFd ready_;               ///< for the thread that takes
-  EventFd wake_;                ///< for the thread that publishes
-  std::size_t unfinished_ = 0;  ///< of the thread that submits and takes
+  EventFd wake_;  ///< for the thread that publishes
 
   // Of the thread that publishes.
   std::unique_ptr<AmqpConnection> connection_;
   std::size_t next_server_ = 0;
-  Milliseconds pause_{};
   std::uint64_t next_tag_ = 1;
   bool confirmed_some_ = false;
-  Instant last_confirm_{};
+  TimePoint last_confirm_{};
   std::string returning_;  ///< why the server returns the message whose header comes next
 
-  mutable std::mutex mutex_;
-  std::condition_variable ended_changed_;
-  bool ended_ = false;
+  // Under mutex_.
   bool is_up_ = false;
   int socket_ = -1;  ///< of the connection
   bool is_writing_ = false;
-  std::string trouble_;  ///< why it is not up, or why the server takes nothing
-  int trouble_code_ = 0;
+  int trouble_code_ = 0;     ///< of what trouble_ says
   bool is_blocked_ = false;  ///< the server is low on memory or disk
   /// It has refused to store a line. RabbitMQ 3.10 does so on a channel for good that was opened while the
   /// queue had lost its leader, so that another one is opened once every line has its answer.
   bool is_failing_ = false;
   std::size_t size_limit_ = 0;  ///< of a message; 0: not known
-  std::string server_;
   std::deque<Waiting> waiting_;
   std::map<std::uint64_t, Sent> sent_;  ///< by delivery tag
-  std::vector<Answer> answers_;
   std::thread thread_;
 };
 

@@ -33,12 +33,10 @@ void require_stream(const std::optional<NatsStream>& stream, const Settings& set
 std::unique_ptr<Carrier> make_nats_carrier(const CarrierSetup& setup) {
   const auto& settings = setup.settings;
   auto publisher = std::make_unique<NatsPublisher>(
-      read_nats_target(settings), NatsPublishing{settings.sink.stream, settings.sink.subject,
-                                                 settings.sink.event_source, settings.sink.timeout});
+      read_nats_target(settings), BrokerPublishing{settings.sink.stream, settings.sink.subject,
+                                                   settings.sink.event_source, settings.sink.timeout});
   const auto failure = publisher->connect();
-  if (failure.is_lasting())
-    throw Error(ExitCode::configuration, describe_failure(publisher->name(), failure),
-                hint_for(failure.fault));
+  require_usable(publisher->name(), failure);
   require_stream(publisher->read_stream(), settings);
   return publisher;
 }

@@ -33,8 +33,7 @@ std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Setti
 SinkFinding judge_nats_sync(const std::string& version, const std::vector<NatsSync>& syncs,
                             std::size_t servers);
 
-/// Publishes lines to a JetStream stream, each with its message id. Connects; throws Error(configuration) if
-/// that shows that a setting is wrong here or there, and not if no server can be reached.
+/// Publishes lines to a JetStream stream, each with its message id.
 std::unique_ptr<Carrier> make_nats_carrier(const CarrierSetup& setup);
 
 /// Looks at the stream and its settings, and publishes nothing.

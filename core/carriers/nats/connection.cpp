@@ -194,14 +194,7 @@ NatsTarget read_nats_target(const Settings& settings) {
   }
   target.requires_tls =
       target.url.scheme == "tls" || !std::ranges::all_of(target.url.servers, &ServerAddress::is_loopback);
-  if (!target.url.user.empty()) {
-    if (settings.sink.password_file.empty()) {
-      throw Error(ExitCode::configuration, "sink.password_file is not set, and sink.to names a user",
-                  "write the user's password into a file that only this user can read, and name it there");
-    }
-    target.password = read_password_file(settings.sink.password_file, settings.signing.allow_readable_key,
-                                         "sink.password_file");
-  }
+  if (!target.url.user.empty()) target.password = broker_password(settings);
   if (!target.credentials_file.empty()) {
     // The library reads the file itself, which may be root's alone.
     target.credentials_file = secret_path(target.credentials_file);

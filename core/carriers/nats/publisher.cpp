@@ -18,8 +18,6 @@ namespace {
 
 // JetStream recognises what it has by its id, so a line that was not answered is soon said again.
 constexpr Milliseconds nats_longest_wait{5'000};
-constexpr Milliseconds nats_first_pause{250};
-constexpr Milliseconds nats_longest_pause{5'000};
 
 using NatsMessage = std::unique_ptr<natsMsg, decltype(&natsMsg_Destroy)>;
 using NatsHeader = std::vector<std::pair<std::string, std::string>>;
@@ -90,11 +88,8 @@ NatsAnswer nats_answer_of(const jsPubAck* ack, const jsPubAckErr* error) {
 
 }  // namespace
 
-NatsPublisher::NatsPublisher(NatsTarget target, NatsPublishing publishing)
-    : target_(std::move(target)),
-      publishing_(std::move(publishing)),
-      server_(target_.url.servers.front().address()),
-      trouble_("not connected yet") {}
+NatsPublisher::NatsPublisher(NatsTarget target, BrokerPublishing publishing)
+    : BrokerPublisher(target.url, std::move(publishing)), target_(std::move(target)) {}
 
 NatsPublisher::~NatsPublisher() {
   {
@@ -123,11 +118,10 @@ BrokerFailure NatsPublisher::connect() {
 std::optional<NatsStream> NatsPublisher::read_stream() {
   const auto connection = usable_connection();
   if (connection == nullptr) return std::nullopt;
-  return read_nats_stream(*connection, publishing_.stream);
+  return read_nats_stream(*connection, publishing_.destination);
 }
 
 void NatsPublisher::keep_connected() {
-  auto pause = nats_first_pause;
   std::unique_lock lock(mutex_);
   while (!ended_) {
     if (connection_ != nullptr && !is_closed_) {
@@ -144,12 +138,11 @@ void NatsPublisher::keep_connected() {
     if (connection != nullptr) {
       connection_ = std::move(connection);
       server_ = connection_->server();
-      pause = nats_first_pause;
+      reset_pause();
       continue;
     }
     trouble_ = failure.text;
-    changed_.wait_for(lock, pause, [this] { return ended_; });
-    pause = std::min(pause * 2, nats_longest_pause);
+    changed_.wait_for(lock, next_pause(), [this] { return ended_; });
   }
 }
 
@@ -166,7 +159,7 @@ void NatsPublisher::submit(Message message) {
     connection = usable_connection();
     if (connection == nullptr) {
       const auto why = trouble_.empty() ? std::string("not connected") : trouble_;
-      answer({message.id, {}, steady_now()}, {Verdict::unavailable, 0, why});
+      answer(message.id, steady_now(), Verdict::unavailable, 0, why);
       return;
     }
   }
@@ -174,22 +167,22 @@ void NatsPublisher::submit(Message message) {
 }
 
 void NatsPublisher::publish(NatsConnection& connection, const Message& message) {
-  const auto subject = nats_subject(publishing_.subject, message.queue, message.action);
+  const auto subject = nats_subject(publishing_.route, message.queue, message.action);
   const Sent sent{message.id, subject, steady_now()};
   const auto header = nats_header_of(message, publishing_.event_source);
-  const auto size = nats_size_of(header, message, publishing_.stream);
+  const auto size = nats_size_of(header, message, publishing_.destination);
   const auto limit = static_cast<std::size_t>(natsConnection_GetMaxPayload(connection.get()));
   if (limit > 0 && size > limit) {
     const std::lock_guard lock(mutex_);
     // The server would close the connection.
-    answer(sent,
-           {Verdict::rejected, 0, fmt::format("{} bytes are more than the server takes, {}", size, limit)});
+    answer_line(sent, {Verdict::rejected, 0,
+                       fmt::format("{} bytes are more than the server takes, {}", size, limit)});
     return;
   }
   auto nats = nats_message_of(header, message, subject);
   if (nats == nullptr) {
     const std::lock_guard lock(mutex_);
-    answer(sent, {Verdict::unavailable, 0, "libnats makes no message"});
+    answer_line(sent, {Verdict::unavailable, 0, "libnats makes no message"});
     return;
   }
   const auto* const key = nats.get();
@@ -200,38 +193,24 @@ void NatsPublisher::publish(NatsConnection& connection, const Message& message) 
   jsPubOptions options;
   jsPubOptions_Init(&options);
   options.MaxWait = std::min(publishing_.timeout, nats_longest_wait).count();
-  options.ExpectStream = publishing_.stream.c_str();
+  options.ExpectStream = publishing_.destination.c_str();
   auto* given = nats.release();
   const auto status = js_PublishMsgAsync(connection.jetstream(), &given, &options);
   nats.reset(given);
   if (status == NATS_OK) return;
   const std::lock_guard lock(mutex_);
   // Unless it was answered because the connection was lost.
-  if (sent_.erase(key) > 0) answer(sent, judge_failed_publish(status));
+  if (sent_.erase(key) > 0) answer_line(sent, judge_failed_publish(status));
 }
 
-void NatsPublisher::answer(const Sent& sent, NatsJudgement judgement) {
-  if (answers_.empty()) ready_.signal();
-  answers_.push_back({.id = sent.message,
-                      .verdict = judgement.verdict,
-                      .sink = server_,
-                      .code = judgement.code,
-                      .reply = std::move(judgement.reply),
-                      .took = steady_now() - sent.at,
-                      .ended = wall_now()});
+void NatsPublisher::answer_line(const Sent& sent, NatsJudgement judgement) {
+  answer(sent.message, sent.at, judgement.verdict, judgement.code, std::move(judgement.reply));
 }
 
 void NatsPublisher::answer_all(Verdict verdict, const std::string& why) {
   for (const auto& [message, sent] : sent_)
-    answer(sent, {verdict, 0, why});
+    answer_line(sent, {verdict, 0, why});
   sent_.clear();
-}
-
-std::vector<Answer> NatsPublisher::take() {
-  const std::lock_guard lock(mutex_);
-  ready_.clear();
-  unfinished_ -= answers_.size();
-  return std::exchange(answers_, {});
 }
 
 void NatsPublisher::cancel() {
@@ -246,7 +225,7 @@ void NatsPublisher::on_answer(const natsMsg* message, const jsPubAck* ack, const
   if (found == sent_.end()) return;
   const auto sent = std::move(found->second);
   sent_.erase(found);
-  answer(sent, judge_nats_answer(nats_answer_of(ack, error), publishing_.stream, sent.subject));
+  answer_line(sent, judge_nats_answer(nats_answer_of(ack, error), publishing_.destination, sent.subject));
 }
 
 void NatsPublisher::on_lost(std::string why) {
@@ -275,7 +254,7 @@ void NatsPublisher::on_refused(std::string why) {
   // `Permissions Violation for Publish to "mailroom.news.activation"`: it stored none of these.
   for (auto each = sent_.begin(); each != sent_.end();) {
     const bool is_meant = why.find(fmt::format("\"{}\"", each->second.subject)) != std::string::npos;
-    if (is_meant) answer(each->second, {Verdict::unavailable, 0, why});
+    if (is_meant) answer_line(each->second, {Verdict::unavailable, 0, why});
     each = is_meant ? sent_.erase(each) : std::next(each);
   }
 }

@@ -63,7 +63,7 @@ std::string action_of(const WaitingMail& mail) {
 }
 
 std::string reason_of(const WaitingMail& mail) {
-  return fmt::format("({}: {})", delivery_state_name(mail.not_mailed->state), mail.not_mailed->reply);
+  return fmt::format("({}: {})", outcome_name(mail.not_mailed->state), mail.not_mailed->reply);
 }
 
 std::string preview_text(const WaitingMails& mails, std::size_t width) {
@@ -79,7 +79,7 @@ std::string preview_json(const WaitingMail& mail) {
   nlohmann::ordered_json object{{"token", mail.token}, {"action", action_of(mail)}, {"email", mail.email},
                                 {"subject", nullptr},  {"outcome", nullptr},        {"reason", nullptr}};
   if (mail.not_mailed) {
-    object["outcome"] = delivery_state_name(mail.not_mailed->state);
+    object["outcome"] = outcome_name(mail.not_mailed->state);
     object["reason"] = mail.not_mailed->reply;
   } else {
     object["subject"] = mail.subject;

@@ -3,7 +3,6 @@
 #include "claim/claim_statement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -37,8 +36,8 @@ void append_outcome(std::string& text, const TokenOutcome& outcome, std::int64_t
                     std::chrono::system_clock::time_point now) {
   auto to = std::back_inserter(text);
   fmt::format_to(to, R"({{"first":{},"last":{},"state":"{}","attempts":{},"unknowns":{})", outcome.token,
-                 last, delivery_state_name(outcome.state), outcome.attempts, outcome.unknowns);
-  if (outcome.state == DeliveryState::deferred) fmt::format_to(to, R"(,"wait":{})", outcome.wait.count());
+                 last, outcome_name(outcome.state), outcome.attempts, outcome.unknowns);
+  if (outcome.state == Outcome::deferred) fmt::format_to(to, R"(,"wait":{})", outcome.wait.count());
   if (outcome.answered_at) {
     const auto ago = std::max(std::chrono::duration<double>(now - *outcome.answered_at).count(), 0.0);
     fmt::format_to(to, R"(,"ago":{})", ago);
@@ -68,11 +67,6 @@ std::optional<std::string> outcomes_json(const Receipt& receipt) {
 }
 
 }  // namespace
-
-const char* delivery_state_name(DeliveryState state) {
-  constexpr std::array names{"accepted", "deferred", "rejected", "unknown", "expired", "cancelled"};
-  return names.at(static_cast<std::size_t>(state));
-}
 
 ClaimStatement::ClaimStatement(Connection& connection, Claimant claimant)
     : connection_(connection), claimant_(std::move(claimant)) {

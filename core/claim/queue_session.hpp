@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "crypto/token.hpp"
+#include "fate/outcome.hpp"
 
 namespace mailroom {
 
@@ -36,16 +37,10 @@ struct BatchCounts {
   int skipped() const { return expired + consumed + wrong_status + invalid; }
 };
 
-/// The state of a token that was delivered with an outcome, as mailroom_deliveries records it.
-enum class DeliveryState { accepted, deferred, rejected, unknown, expired, cancelled };
-
-/// `accepted`.
-const char* delivery_state_name(DeliveryState state);
-
 /// What became of one attempt to deliver a token.
 struct TokenOutcome {
   std::int64_t token = 0;
-  DeliveryState state = DeliveryState::accepted;
+  Outcome state = Outcome::accepted;      ///< one of delivery_outcomes
   int attempts = 0;                       ///< how many attempts it counts as: 0 or 1
   int unknowns = 0;                       ///< how often the token may have been accepted without an answer
   std::chrono::duration<double> wait{};   ///< of deferred: how long to wait before the next attempt

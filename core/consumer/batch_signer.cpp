@@ -45,7 +45,7 @@ void count_creation(std::int64_t second, std::vector<CreatedTokens>& created) {
 void count_refused(const std::vector<TokenOutcome>& outcomes, BatchCounts& counts) {
   auto& ids = counts.skipped_ids;
   for (const auto& outcome : outcomes) {
-    if (outcome.state != DeliveryState::accepted) ids.push_back(outcome.token);
+    if (outcome.state != Outcome::accepted) ids.push_back(outcome.token);
   }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());

@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::chrono::minutes interval{1};
 
-constexpr std::array refused_states{DeliveryState::expired, DeliveryState::deferred, DeliveryState::rejected,
-                                    DeliveryState::unknown, DeliveryState::cancelled};
+constexpr std::array refused_states{Outcome::expired, Outcome::deferred, Outcome::rejected, Outcome::unknown,
+                                    Outcome::cancelled};
 
-std::size_t place_of(DeliveryState state) {
+std::size_t place_of(Outcome state) {
   return static_cast<std::size_t>(state);
 }
 
@@ -23,7 +23,7 @@ void EmissionLog::skipped(int tokens, int expired, TimePoint now) {
   if (tokens == 0) return;
   totals_.skipped += tokens;
   totals_.consumed += tokens - expired;
-  totals_.by_state[place_of(DeliveryState::expired)] += expired;
+  totals_.by_state[place_of(Outcome::expired)] += expired;
   since_ = since_.value_or(now);
 }
 
@@ -36,7 +36,7 @@ void EmissionLog::finished(const Receipt& receipt, TimePoint now) {
     for (const auto& outcome : *receipt.outcomes)
       ++totals_.by_state[place_of(outcome.state)];
   } else {
-    totals_.by_state[place_of(DeliveryState::expired)] += counts.expired;
+    totals_.by_state[place_of(Outcome::expired)] += counts.expired;
     totals_.consumed += counts.consumed;
     totals_.wrong_status += counts.wrong_status;
     totals_.invalid += counts.invalid;
@@ -58,11 +58,11 @@ void EmissionLog::write(TimePoint now) {
     if (tokens > 0) fields.emplace_back(name, tokens);
   };
   for (const auto state : refused_states)
-    add(delivery_state_name(state), totals_.by_state[place_of(state)]);
+    add(outcome_name(state), totals_.by_state[place_of(state)]);
   add("consumed", totals_.consumed);
   add("wrong_status", totals_.wrong_status);
   add("invalid", totals_.invalid);
-  const bool has_expired = totals_.by_state[place_of(DeliveryState::expired)] > 0;
+  const bool has_expired = totals_.by_state[place_of(Outcome::expired)] > 0;
   log_.write(has_expired ? LogLevel::warn : LogLevel::info, "emitted", std::span<const Field>(fields));
   totals_ = {};
   since_.reset();

@@ -34,8 +34,8 @@ class EmissionLog {
   void write(TimePoint now);
 
  private:
-  /// As DeliveryState numbers them; those of `accepted` are the emitted ones.
-  using ByState = std::array<std::int64_t, 6>;
+  /// As Outcome numbers them; those of `accepted` are the emitted ones.
+  using ByState = std::array<std::int64_t, outcome_count>;
 
   struct Totals {
     std::int64_t batches = 0;

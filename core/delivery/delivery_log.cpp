@@ -22,18 +22,8 @@ std::string age_of(TimePoint since, TimePoint now) {
 /// True if a mail with this outcome was refused by the other side. What was not tried, or ended otherwise,
 /// the totals count.
 bool is_refusal(const TokenOutcome& outcome) {
-  switch (outcome.state) {
-    case DeliveryState::rejected:
-    case DeliveryState::unknown:
-      return true;
-    case DeliveryState::deferred:
-      return outcome.attempts > 0;
-    case DeliveryState::accepted:
-    case DeliveryState::expired:
-    case DeliveryState::cancelled:
-      break;
-  }
-  return false;
+  if (outcome.state == Outcome::deferred) return outcome.attempts > 0;
+  return outcome.state == Outcome::rejected || outcome.state == Outcome::unknown;
 }
 
 }  // namespace
@@ -96,11 +86,11 @@ bool DeliveryLog::is_news(const std::string& reason, TimePoint now) {
 }
 
 void DeliveryLog::outcome(const DeliveryWords& words, const TokenOutcome& outcome, TimePoint now) {
-  const auto* const state = delivery_state_name(outcome.state);
+  const auto* const state = outcome_name(outcome.state);
   const auto reason = outcome.code == 0 ? outcome.reply : fmt::format("{} {}", outcome.code, outcome.reply);
   if (!is_refusal(outcome) || !is_news(fmt::format("{} {}", state, kind_of_reason(reason)), now))
     return log_.debug(words.item, {{"token", outcome.token}, {"state", state}, {"reason", reason}});
-  const bool comes_again = outcome.state == DeliveryState::deferred;
+  const bool comes_again = outcome.state == Outcome::deferred;
   log_.write(comes_again ? LogLevel::info : LogLevel::warn,
              fmt::format("{} not accepted{}", words.item, comes_again ? " yet" : ""),
              {{"token", outcome.token}, {"state", state}, {"reason", reason}});

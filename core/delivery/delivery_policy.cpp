@@ -39,9 +39,9 @@ int allowed_unknowns(const DeliveryPolicy& policy) {
   return policy.when_unknown == WhenUnknown::resend ? policy.resends : 0;
 }
 
-TokenOutcome without_attempt(const DeliveryHistory& history, DeliveryState state, std::string reason) {
+TokenOutcome without_attempt(const DeliveryHistory& history, Outcome state, std::string reason) {
   if (may_have_been_mailed(history) > 0) {
-    state = DeliveryState::unknown;
+    state = Outcome::unknown;
     reason = fmt::format("not tried again, an earlier attempt may have been accepted: {}", reason);
   }
   return {.token = history.token, .state = state, .unknowns = history.take_overs, .reply = std::move(reason)};
@@ -65,27 +65,27 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
                                                     const DeliveryPolicy& policy) {
   switch (history.state) {
     case TokenState::expired:
-      return without_attempt(history, DeliveryState::expired, "the token has expired");
+      return without_attempt(history, Outcome::expired, "the token has expired");
     case TokenState::consumed:
-      return without_attempt(history, DeliveryState::cancelled, "the token has been consumed");
+      return without_attempt(history, Outcome::cancelled, "the token has been consumed");
     case TokenState::wrong_status:
-      return without_attempt(history, DeliveryState::cancelled, "the account has the wrong status");
+      return without_attempt(history, Outcome::cancelled, "the account has the wrong status");
     case TokenState::due:
       break;
   }
-  if (history.defect != nullptr) return without_attempt(history, DeliveryState::rejected, history.defect);
+  if (history.defect != nullptr) return without_attempt(history, Outcome::rejected, history.defect);
   if (policy.supersede && history.newer) {
-    return without_attempt(history, DeliveryState::cancelled,
+    return without_attempt(history, Outcome::cancelled,
                            fmt::format("superseded by token {}", *history.newer));
   }
   if (policy.per_account && history.mailed >= policy.per_account->count) {
-    return without_attempt(history, DeliveryState::cancelled,
+    return without_attempt(history, Outcome::cancelled,
                            fmt::format("the account has had {} mails, and send.per_account is {}",
                                        history.mailed, format_rate(*policy.per_account)));
   }
   if (may_have_been_mailed(history) > allowed_unknowns(policy)) {
     return TokenOutcome{.token = history.token,
-                        .state = DeliveryState::unknown,
+                        .state = Outcome::unknown,
                         .unknowns = history.take_overs,
                         .reply = "an earlier attempt was cut off before its answer"};
   }
@@ -103,14 +103,14 @@ TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& an
   const Seconds named = std::min<Seconds>(answer.wait.value_or(Milliseconds(0)), longest_pause);
   switch (answer.verdict) {
     case Verdict::accepted:
-      outcome.state = DeliveryState::accepted;
+      outcome.state = Outcome::accepted;
       break;
     case Verdict::rejected:
       // The attempt before may have been accepted, although the relay refuses the mail now.
-      outcome.state = may_have_been_mailed(history) > 0 ? DeliveryState::unknown : DeliveryState::rejected;
+      outcome.state = may_have_been_mailed(history) > 0 ? Outcome::unknown : Outcome::rejected;
       break;
     case Verdict::deferred:
-      outcome.state = DeliveryState::deferred;
+      outcome.state = Outcome::deferred;
       // Those that waited for their turn together must not come back together.
       outcome.wait = named_pause(
           answer.waits_for_turn ? named + spread * (1 + jitter) : pause_after(history.attempts, jitter),
@@ -118,17 +118,17 @@ TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& an
       break;
     case Verdict::unknown:
       ++outcome.unknowns;
-      outcome.state = may_have_been_mailed(history) < allowed_unknowns(policy) ? DeliveryState::deferred
-                                                                               : DeliveryState::unknown;
+      outcome.state =
+          may_have_been_mailed(history) < allowed_unknowns(policy) ? Outcome::deferred : Outcome::unknown;
       outcome.wait = pause_after(history.attempts, jitter);
       break;
     case Verdict::unavailable:
-      outcome.state = DeliveryState::deferred;
+      outcome.state = Outcome::deferred;
       // The next probe is another mail: the relay may have meant this one.
       outcome.wait = answer.refusal.empty() ? named : std::max(named, pause_after(0, jitter));
       break;
   }
-  if (outcome.attempts == 0 && outcome.state == DeliveryState::deferred) {
+  if (outcome.attempts == 0 && outcome.state == Outcome::deferred) {
     // The answer is about the relay, and must not replace one about this mail.
     outcome.sink.clear();
     outcome.code = 0;

@@ -122,7 +122,7 @@ BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
   auto& batch = batches_.front();
   for (const auto& outcome : batch.outcomes)
     delivery_log_.outcome(options_.words, outcome, batch.ended);
-  const auto accepted = std::ranges::count(batch.outcomes, DeliveryState::accepted, &TokenOutcome::state);
+  const auto accepted = std::ranges::count(batch.outcomes, Outcome::accepted, &TokenOutcome::state);
   // The other side began with this batch when it had finished the one before.
   const auto began = std::max(batch.began, last_ended_);
   last_ended_ = batch.ended;

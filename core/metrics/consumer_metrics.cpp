@@ -31,9 +31,6 @@ constexpr std::array<const char*, 4> stages{"claim", "fetch", "sign", "write"};
 constexpr std::array<const char*, 4> skip_reasons{"expired", "consumed", "wrong_status", "invalid"};
 constexpr std::array<BatchTrigger, 4> triggers{BatchTrigger::full, BatchTrigger::timeout, BatchTrigger::drain,
                                                BatchTrigger::replay};
-constexpr std::array<DeliveryState, 6> delivery_states{DeliveryState::accepted, DeliveryState::deferred,
-                                                       DeliveryState::rejected, DeliveryState::unknown,
-                                                       DeliveryState::expired,  DeliveryState::cancelled};
 constexpr std::array<const char*, 5> answer_outcomes{"accepted", "deferred", "rejected", "unknown",
                                                      "unavailable"};
 constexpr std::array<const char*, 4> reply_classes{"2xx", "4xx", "5xx", "none"};
@@ -133,8 +130,8 @@ struct ConsumerMetrics::QueueCounters {
       stage[i] = &families.stage.Add({{"queue", queue}, {"stage", stages[i]}}, stage_buckets);
     for (std::size_t i = 0; i < skip_reasons.size(); ++i)
       skipped[i] = &tokens(families, queue, "skipped", skip_reasons[i]);
-    for (std::size_t i = 0; delivers && i < delivery_states.size(); ++i)
-      delivered[i] = &tokens(families, queue, delivery_state_name(delivery_states[i]));
+    for (std::size_t i = 0; delivers && i < delivery_outcomes.size(); ++i)
+      delivered[i] = &tokens(families, queue, outcome_name(delivery_outcomes[i]));
   }
 
   static Counter& tokens(Families& families, const std::string& queue, const std::string& outcome,
@@ -151,7 +148,7 @@ struct ConsumerMetrics::QueueCounters {
   std::array<Counter*, triggers.size()> batches{};
   std::array<Histogram*, stages.size()> stage{};
   std::array<Counter*, skip_reasons.size()> skipped{};
-  std::array<Counter*, delivery_states.size()> delivered{};
+  std::array<Counter*, delivery_outcomes.size()> delivered{};
 };
 
 struct ConsumerMetrics::SinkCounters {
@@ -223,11 +220,11 @@ void ConsumerMetrics::finished(const FinishedBatch& batch) {
 }
 
 void ConsumerMetrics::count_outcomes(const Receipt& receipt, QueueCounters& counters) {
-  std::array<int, delivery_states.size()> counts{};
+  std::array<int, outcome_count> counts{};
   for (const auto& outcome : *receipt.outcomes)
     ++counts[static_cast<std::size_t>(outcome.state)];
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    counters.delivered[i]->Increment(counts[i]);
+  for (std::size_t i = 0; i < delivery_outcomes.size(); ++i)
+    counters.delivered[i]->Increment(counts[static_cast<std::size_t>(delivery_outcomes[i])]);
 }
 
 void ConsumerMetrics::answered(const SinkAnswer& answer) {

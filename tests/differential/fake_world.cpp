@@ -98,9 +98,8 @@ Snapshot FakeWorld::snapshot(const Ids& batches) {
     std::optional<long> hours;
     if (delivery.not_before)
       hours = std::chrono::round<std::chrono::hours>(*delivery.not_before - time_.now()).count();
-    seen.deliveries.push_back({token, delivery_state_name(delivery.state), delivery.attempts,
-                               delivery.unknowns, hours, delivery.batch, delivery.was_accepted,
-                               delivery.reply, delivery.address,
+    seen.deliveries.push_back({token, outcome_name(delivery.state), delivery.attempts, delivery.unknowns,
+                               hours, delivery.batch, delivery.was_accepted, delivery.reply, delivery.address,
                                fmt::format("{}", fmt::join(delivery.earlier, "; "))});
   }
   return seen;

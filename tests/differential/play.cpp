@@ -147,7 +147,7 @@ ClaimRequest Play::request_for(const Client& client, const PlayedClaim& claim) c
 
 /// An outcome for nearly every token. Each deferral of a play has a time of its own.
 std::vector<TokenOutcome> Play::outcomes_of(const Taken& taken, std::uint64_t chance) const {
-  using enum DeliveryState;
+  using enum Outcome;
   static constexpr std::array states{accepted, accepted, deferred, deferred,
                                      deferred, rejected, unknown,  cancelled};
   std::mt19937_64 random(chance);

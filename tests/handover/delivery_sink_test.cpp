@@ -127,7 +127,7 @@ struct SinkRig {
   }
 };
 
-int count_of(const BatchOutcome& outcome, DeliveryState state) {
+int count_of(const BatchOutcome& outcome, Outcome state) {
   return static_cast<int>(std::ranges::count(*outcome.outcomes, state, &TokenOutcome::state));
 }
 
@@ -205,7 +205,7 @@ TEST_CASE("a line that may have been taken stays unknown, whatever follows") {
       options);
   const auto outcome = rig.hand_over(2);
   CHECK(outcome.emitted == 0);
-  CHECK(count_of(outcome, DeliveryState::deferred) == 2);
+  CHECK(count_of(outcome, Outcome::deferred) == 2);
   CHECK(outcome.outcomes->front().unknowns == 1);
   CHECK(tries >= 2);
 }
@@ -216,7 +216,7 @@ TEST_CASE("when the other side is unavailable the rest goes back to the queue, a
   SinkRig rig([](const Message&) { return verdict(Verdict::unavailable, "down"); }, options);
   const auto outcome = rig.hand_over(20);
   CHECK(rig.submitted.size() == 1);
-  CHECK(count_of(outcome, DeliveryState::deferred) == 20);
+  CHECK(count_of(outcome, Outcome::deferred) == 20);
   for (const auto& each : *outcome.outcomes)
     CHECK(each.attempts == 0);
   CHECK_FALSE(rig.sink->is_ready());
@@ -241,8 +241,8 @@ TEST_CASE("an answer that repeats a token is not recorded") {
   });
   const auto outcome = rig.hand_over(2);
   REQUIRE(outcome.outcomes->size() == 2);
-  CHECK(outcome.outcomes->at(0).state == DeliveryState::rejected);
-  CHECK(outcome.outcomes->at(1).state == DeliveryState::deferred);
+  CHECK(outcome.outcomes->at(0).state == Outcome::rejected);
+  CHECK(outcome.outcomes->at(1).state == Outcome::deferred);
   for (const auto& each : *outcome.outcomes)
     CHECK(each.reply == "(not shown: it repeats the token)");
 }
@@ -274,11 +274,11 @@ TEST_CASE("two batches share the lines, and each gets its own outcomes") {
   CHECK(rig.sink->room() == 1);
   const auto first = rig.sink->finish({});
   CHECK(first.emitted == 6);
-  CHECK(count_of(first, DeliveryState::accepted) == 6);
+  CHECK(count_of(first, Outcome::accepted) == 6);
   CHECK(tokens[7] == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6});
   const auto second = rig.sink->finish({});
   CHECK(second.emitted == 0);
-  CHECK(count_of(second, DeliveryState::rejected) == 3);
+  CHECK(count_of(second, Outcome::rejected) == 3);
   CHECK(tokens[8] == std::vector<std::int64_t>{11, 12, 13});
   REQUIRE(rig.submitted.size() == 5);
   CHECK(rig.submitted[3].message_id.starts_with("second.8.1."));

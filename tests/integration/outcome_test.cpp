@@ -15,12 +15,12 @@ TEST_CASE("an acknowledgement records the outcome of each token of the batch", "
   insert_accounts(*rig.connection, 4);
   const auto lease = rig.claim(4).lease;
   REQUIRE(lease);
-  auto rejected = outcome(2, DeliveryState::rejected);
+  auto rejected = outcome(2, Outcome::rejected);
   rejected.code = 550;
   rejected.reply = "no \"such\" user\\ \xc3\xa9";
-  const auto reply = rig.claim(
-      4, receipt_of(*lease, {outcome(1, DeliveryState::accepted), rejected,
-                             outcome(3, DeliveryState::deferred, 3600), outcome(4, DeliveryState::unknown)}));
+  const auto reply =
+      rig.claim(4, receipt_of(*lease, {outcome(1, Outcome::accepted), rejected,
+                                       outcome(3, Outcome::deferred, 3600), outcome(4, Outcome::unknown)}));
   CHECK_FALSE(reply.lease);
   CHECK_FALSE(reply.receipt_void);
   CHECK(rig.deliveries() == "accepted 1, rejected 1, expired 1, unknown 1");
@@ -41,16 +41,16 @@ TEST_CASE("an acknowledgement records the outcome of each token of the batch", "
 TEST_CASE("a deferred token is claimed again when its time has come, and not before", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
-  CHECK(rig.deliver(2, DeliveryState::deferred, 300) == Ids{1, 2});
+  CHECK(rig.deliver(2, Outcome::deferred, 300) == Ids{1, 2});
   CHECK(rig.deliveries() == "deferred 1 waits, deferred 1 waits");
-  CHECK(rig.deliver(2, DeliveryState::accepted).empty());
+  CHECK(rig.deliver(2, Outcome::accepted).empty());
   CHECK(rig.session->claim({.limit = 2, .partial = true, .routine = true}).last == 2);
   rig.connection->run("UPDATE mailroom_deliveries SET not_before = clock_timestamp() WHERE token = 2");
   const auto reply = rig.session->claim({.limit = 2, .partial = true, .routine = true});
   REQUIRE(reply.lease);
   CHECK(fetch_ids(*rig.session, *reply.lease) == Ids{2});
   CHECK(rig.deliveries() == "deferred 1 waits, deferred 1");
-  rig.claim(0, receipt_of(*reply.lease, {outcome(2, DeliveryState::accepted)}));
+  rig.claim(0, receipt_of(*reply.lease, {outcome(2, Outcome::accepted)}));
   CHECK(rig.deliveries() == "deferred 1 waits, accepted 2");
   CHECK(value<std::string>(*rig.connection,
                            "SELECT earlier_attempts->0->>'state' FROM mailroom_deliveries "
@@ -60,7 +60,7 @@ TEST_CASE("a deferred token is claimed again when its time has come, and not bef
 TEST_CASE("without partial, deferred tokens wait for a full batch like others", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 1);
-  rig.deliver(1, DeliveryState::deferred, 1);
+  rig.deliver(1, Outcome::deferred, 1);
   due_now(*rig.connection);
   const auto none = rig.session->claim({.limit = 2});
   CHECK_FALSE(none.lease);
@@ -75,7 +75,7 @@ TEST_CASE("without partial, deferred tokens wait for a full batch like others", 
 TEST_CASE("a token given back counts no attempt and keeps the last answer", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 1);
-  rig.deliver(1, DeliveryState::deferred, 1);
+  rig.deliver(1, Outcome::deferred, 1);
   for (int i = 0; i < 3; ++i) {
     due_now(*rig.connection);
     const auto lease = rig.claim(1).lease;
@@ -91,41 +91,41 @@ TEST_CASE("a token given back counts no attempt and keeps the last answer", "[ou
 TEST_CASE("rule 1: after a rewind the cursor alone emits tokens that waited above its target", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 3);
-  rig.deliver(3, DeliveryState::deferred, 60);
+  rig.deliver(3, Outcome::deferred, 60);
   rig.carry_out(to(1));
   CHECK(rig.deliveries() == "deferred 1 waits, cancelled 1, cancelled 1");
   due_now(*rig.connection);
-  CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{1, 2, 3});
-  CHECK(rig.deliver(10, DeliveryState::accepted).empty());
+  CHECK(rig.deliver(10, Outcome::accepted) == Ids{1, 2, 3});
+  CHECK(rig.deliver(10, Outcome::accepted).empty());
   CHECK(rig.deliveries() == "accepted 2, accepted 2, accepted 2");
 }
 
 TEST_CASE("rule 1: a rewind forward leaves waiting tokens", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
-  rig.deliver(1, DeliveryState::deferred, 60);
+  rig.deliver(1, Outcome::deferred, 60);
   rig.carry_out(to(2));
   CHECK(rig.deliveries() == "deferred 1 waits");
   due_now(*rig.connection);
-  CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{1});
+  CHECK(rig.deliver(10, Outcome::accepted) == Ids{1});
 }
 
 TEST_CASE("rule 1: a replayed token no longer waits", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
-  rig.deliver(2, DeliveryState::deferred, 60);
+  rig.deliver(2, Outcome::deferred, 60);
   rig.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
   CHECK(rig.deliveries() == "deferred 1, deferred 1 waits");
   due_now(*rig.connection);
-  auto ids = rig.deliver(10, DeliveryState::accepted);
+  auto ids = rig.deliver(10, Outcome::accepted);
   CHECK(ids == Ids{1, 2});
-  CHECK(rig.deliver(10, DeliveryState::accepted).empty());
+  CHECK(rig.deliver(10, Outcome::accepted).empty());
 }
 
 TEST_CASE("rule 1: a rewind or a replay lets a token be unknown anew", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
-  rig.deliver(2, DeliveryState::unknown);
+  rig.deliver(2, Outcome::unknown);
   rig.connection->run("UPDATE mailroom_deliveries SET unknowns = 2");
   rig.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
   CHECK(value<int>(*rig.connection, "SELECT unknowns FROM mailroom_deliveries WHERE token = 1") == 0);
@@ -139,9 +139,9 @@ TEST_CASE("rule 2: a receipt that is repeated changes nothing", "[outcome]") {
   insert_accounts(*rig.connection, 1);
   const auto lease = rig.claim(1).lease;
   REQUIRE(lease);
-  const auto deferred = receipt_of(*lease, {outcome(1, DeliveryState::deferred, 0)});
+  const auto deferred = receipt_of(*lease, {outcome(1, Outcome::deferred, 0)});
   rig.claim(0, deferred);
-  CHECK(rig.deliver(1, DeliveryState::accepted) == Ids{1});
+  CHECK(rig.deliver(1, Outcome::accepted) == Ids{1});
   CHECK_FALSE(rig.claim(0, deferred).receipt_void);
   CHECK(rig.deliveries() == "accepted 2");
   rig.connection->run("DELETE FROM mailroom_deliveries");
@@ -156,9 +156,9 @@ TEST_CASE("rule 2: nothing is recorded of a batch that was taken over", "[outcom
   const auto again = rig.claim(1).lease;
   REQUIRE(first);
   REQUIRE(again);
-  CHECK(rig.claim(0, receipt_of(*first, {outcome(1, DeliveryState::rejected)})).receipt_void);
+  CHECK(rig.claim(0, receipt_of(*first, {outcome(1, Outcome::rejected)})).receipt_void);
   CHECK(rig.deliveries().empty());
-  rig.claim(0, receipt_of(*again, {outcome(1, DeliveryState::accepted)}));
+  rig.claim(0, receipt_of(*again, {outcome(1, Outcome::accepted)}));
   CHECK(rig.deliveries() == "accepted 1");
 }
 
@@ -168,10 +168,10 @@ TEST_CASE("rule 2: nothing is recorded of tokens that a rewind took from the bat
   const auto lease = rig.claim(3).lease;
   REQUIRE(lease);
   rig.carry_out(to(1));
-  rig.claim(0, receipt_of(*lease, {outcome(1, DeliveryState::accepted), outcome(2, DeliveryState::accepted),
-                                   outcome(3, DeliveryState::deferred)}));
+  rig.claim(0, receipt_of(*lease, {outcome(1, Outcome::accepted), outcome(2, Outcome::accepted),
+                                   outcome(3, Outcome::deferred)}));
   CHECK(rig.deliveries() == "accepted 1");
-  CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{2, 3});
+  CHECK(rig.deliver(10, Outcome::accepted) == Ids{2, 3});
 }
 
 TEST_CASE("rule 2: an older batch never overwrites what a newer one has recorded", "[outcome]") {
@@ -185,35 +185,34 @@ TEST_CASE("rule 2: an older batch never overwrites what a newer one has recorded
   const auto other = attach_sender(rig.database);
   const auto newer = other->claim({.limit = 1, .partial = true, .take_over = false}).lease;
   REQUIRE(newer);
-  other->claim({.receipt = receipt_of(*newer, {outcome(1, DeliveryState::accepted)})});
-  rig.claim(0, receipt_of(*older, {outcome(1, DeliveryState::deferred)}));
+  other->claim({.receipt = receipt_of(*newer, {outcome(1, Outcome::accepted)})});
+  rig.claim(0, receipt_of(*older, {outcome(1, Outcome::deferred)}));
   CHECK(rig.deliveries() == "accepted 1");
 }
 
 TEST_CASE("rule 3: a leased token that has been deleted is cancelled", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 3);
-  rig.deliver(3, DeliveryState::deferred, 0);
+  rig.deliver(3, Outcome::deferred, 0);
   const auto lease = rig.claim(3).lease;
   REQUIRE(lease);
   rig.connection->run("DELETE FROM tokens WHERE id IN (2, 3)");
   CHECK(fetch_ids(*rig.session, *lease) == Ids{1});
-  rig.claim(
-      0, receipt_of(*lease, {outcome(1, DeliveryState::accepted), outcome(3, DeliveryState::deferred, 1)}));
+  rig.claim(0, receipt_of(*lease, {outcome(1, Outcome::accepted), outcome(3, Outcome::deferred, 1)}));
   CHECK(rig.deliveries() == "accepted 2, cancelled 1, cancelled 2");
   CHECK(
       value<std::string>(*rig.connection, "SELECT DISTINCT reply FROM mailroom_deliveries WHERE token > 1") ==
       "the token was deleted");
-  CHECK(rig.deliver(3, DeliveryState::accepted).empty());
+  CHECK(rig.deliver(3, Outcome::accepted).empty());
 }
 
 TEST_CASE("rule 4: that a token was accepted once stays on record", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 1);
-  rig.deliver(1, DeliveryState::accepted);
+  rig.deliver(1, Outcome::accepted);
   const auto at = value<std::string>(*rig.connection, "SELECT accepted_at::text FROM mailroom_deliveries");
   rig.carry_out(to(0));
-  rig.deliver(1, DeliveryState::rejected);
+  rig.deliver(1, Outcome::rejected);
   CHECK(rig.deliveries() == "rejected 2");
   CHECK(value<std::string>(*rig.connection, "SELECT accepted_at::text FROM mailroom_deliveries") == at);
 }
@@ -235,16 +234,16 @@ TEST_CASE("rule 5: deferred tokens, gaps and the window share a batch when all h
   OutcomeRig rig;
   insert_accounts(*rig.connection, 100, "deferred");
   for (int i = 0; i < 2; ++i) {
-    rig.deliver(50, DeliveryState::deferred, 600);
+    rig.deliver(50, Outcome::deferred, 600);
   }
   const auto late = begin_insert(rig.database, 100, "late");
   insert_accounts(*rig.connection, 1, "between");
   rig.connection->run("UPDATE mailroom_deliveries SET not_before = 'infinity'");
-  CHECK(rig.deliver(10, DeliveryState::accepted) == Ids{201});
+  CHECK(rig.deliver(10, Outcome::accepted) == Ids{201});
   late->run("COMMIT");
   insert_accounts(*rig.connection, 100, "new");
   due_now(*rig.connection);
-  const auto ids = rig.deliver(12, DeliveryState::accepted);
+  const auto ids = rig.deliver(12, Outcome::accepted);
   const auto count = [&](std::int64_t from, std::int64_t to) {
     return std::count_if(ids.begin(), ids.end(), [&](auto id) { return id >= from && id <= to; });
   };
@@ -256,8 +255,8 @@ TEST_CASE("rule 5: deferred tokens, gaps and the window share a batch when all h
 TEST_CASE("rule 5: deferred tokens may fill a batch that nothing else needs", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 10);
-  rig.deliver(10, DeliveryState::deferred, 0);
-  CHECK(rig.deliver(10, DeliveryState::accepted).size() == 10);
+  rig.deliver(10, Outcome::deferred, 0);
+  CHECK(rig.deliver(10, Outcome::accepted).size() == 10);
 }
 
 TEST_CASE("a token that would wait until its link is about to expire is expired", "[outcome]") {
@@ -268,8 +267,8 @@ TEST_CASE("a token that would wait until its link is about to expire is expired"
       "THEN 3600 ELSE 9223372036854775 END");
   const auto lease = rig.claim(2).lease;
   REQUIRE(lease);
-  rig.claim(0, receipt_of(*lease, {outcome(1, DeliveryState::deferred, 3550),
-                                   outcome(2, DeliveryState::deferred, 3550)}));
+  rig.claim(0,
+            receipt_of(*lease, {outcome(1, Outcome::deferred, 3550), outcome(2, Outcome::deferred, 3550)}));
   CHECK(rig.deliveries() == "expired 1, deferred 1 waits");
 }
 
@@ -278,7 +277,7 @@ TEST_CASE(
     "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 1);
-  rig.deliver(1, DeliveryState::deferred, 0);
+  rig.deliver(1, Outcome::deferred, 0);
   rig.connection->run("UPDATE mailroom_deliveries SET unknowns = 1");
   rig.connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 1");
   rig.connection->run("UPDATE accounts SET status = 'active'");

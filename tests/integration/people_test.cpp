@@ -71,12 +71,12 @@ TEST_CASE("each token is listed once, under the outcome that counts it", "[peopl
 TEST_CASE("each delivery is listed once, under the outcome that counts it", "[people]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 12);
-  rig.deliver(2, DeliveryState::accepted);
-  rig.deliver(2, DeliveryState::rejected);
-  rig.deliver(2, DeliveryState::deferred, 60);
-  rig.deliver(2, DeliveryState::unknown);
+  rig.deliver(2, Outcome::accepted);
+  rig.deliver(2, Outcome::rejected);
+  rig.deliver(2, Outcome::deferred, 60);
+  rig.deliver(2, Outcome::unknown);
   rig.connection->run("UPDATE tokens SET expires_at = created_at WHERE id IN (9, 11)");
-  rig.deliver(1, DeliveryState::accepted);
+  rig.deliver(1, Outcome::accepted);
   check_all_listed(*rig.connection);
   rig.connection->run("DELETE FROM mailroom_deliveries WHERE token = 1");
   check_all_listed(*rig.connection);
@@ -85,8 +85,8 @@ TEST_CASE("each delivery is listed once, under the outcome that counts it", "[pe
 TEST_CASE("a person is listed with address, time, reason and code", "[people]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 3);
-  rig.deliver(1, DeliveryState::rejected);
-  rig.deliver(1, DeliveryState::deferred, 60);
+  rig.deliver(1, Outcome::rejected);
+  rig.deliver(1, Outcome::deferred, 60);
   const auto rejected = listed(*rig.connection, {.outcomes = {Outcome::rejected}});
   REQUIRE(rejected.size() == 1);
   const auto& person = rejected.front();
@@ -110,7 +110,7 @@ TEST_CASE("a person is listed with address, time, reason and code", "[people]") 
 TEST_CASE("the address that was mailed to is listed, not the one that the account has since", "[people]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
-  rig.deliver(2, DeliveryState::rejected);
+  rig.deliver(2, Outcome::rejected);
   rig.connection->run("UPDATE mailroom_deliveries SET address = NULL WHERE token = 2");
   rig.connection->run("UPDATE accounts SET email = 'new' || id || '@test.example'");
   const auto rejected = listed(*rig.connection, {.outcomes = {Outcome::rejected}});
@@ -138,8 +138,8 @@ TEST_CASE("what expired before its queue came to it is not waiting, and is liste
 TEST_CASE("the outcomes of a selection become its tokens", "[people]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 6);
-  rig.deliver(2, DeliveryState::rejected);
-  rig.deliver(2, DeliveryState::accepted);
+  rig.deliver(2, Outcome::rejected);
+  rig.deliver(2, Outcome::accepted);
   const auto resolved = [&](Selection selection) {
     selection = resolve_outcomes(*rig.connection, "mailroom", std::move(selection));
     CHECK(selection.outcomes.empty());

@@ -31,7 +31,7 @@ struct DeliveredRig : ReconcileRig {
     for (const auto id : fetch_ids(*session, *reply.lease)) {
       const bool accepted = id != 4;
       receipt.outcomes->push_back({.token = id,
-                                   .state = accepted ? DeliveryState::accepted : DeliveryState::rejected,
+                                   .state = accepted ? Outcome::accepted : Outcome::rejected,
                                    .attempts = 1,
                                    .sink = "relay:25",
                                    .code = accepted ? 250 : 550,

@@ -43,8 +43,8 @@ TEST_CASE("a selection matches by account, action, time and id", "[selection]") 
 TEST_CASE("a selection matches by batch, consumer and code", "[selection]") {
   SelectionRig rig;
   insert_accounts(*rig.connection, 6);
-  rig.deliver(2, DeliveryState::accepted);
-  rig.deliver(2, DeliveryState::rejected);
+  rig.deliver(2, Outcome::accepted);
+  rig.deliver(2, Outcome::rejected);
   rig.connection->run("UPDATE mailroom_batches SET claimed_by = 'mailroom send@mail1:77' WHERE id = 1");
   rig.connection->run("UPDATE mailroom_batches SET claimed_by = 'mailroom send amy@mail10:8' WHERE id = 2");
   CHECK(rig.matches({.batches = {1}}) == "1-2");
@@ -64,7 +64,7 @@ TEST_CASE("a selection matches by batch, consumer and code", "[selection]") {
 TEST_CASE("an answer to an earlier token with the id matches none", "[selection]") {
   SelectionRig rig;
   insert_accounts(*rig.connection, 2);
-  rig.deliver(2, DeliveryState::rejected);
+  rig.deliver(2, Outcome::rejected);
   rig.connection->run("UPDATE mailroom_deliveries SET last_at = now() - interval '1 hour' WHERE token = 1");
   CHECK(rig.matches({.codes = {{451, 451}}}) == "2");
 }

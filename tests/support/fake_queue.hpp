@@ -31,7 +31,7 @@ struct FakeBatch {
 
 /// What became of a token that was delivered with an outcome.
 struct FakeDelivery {
-  DeliveryState state = DeliveryState::accepted;
+  Outcome state = Outcome::accepted;
   int attempts = 0;
   int unknowns = 0;
   std::optional<TimePoint> not_before{};

@@ -9,8 +9,8 @@
 namespace mailroom::test {
 
 void FakeDelivery::keep() {
-  if (state == DeliveryState::deferred && reply.empty() && earlier.empty()) return;
-  earlier.push_back(fmt::format("{} {} {}", delivery_state_name(state), address, reply));
+  if (state == Outcome::deferred && reply.empty() && earlier.empty()) return;
+  earlier.push_back(fmt::format("{} {} {}", outcome_name(state), address, reply));
 }
 
 void FakeQueue::close(std::int64_t id, FakeBatch& batch, const Receipt& receipt) {
@@ -25,7 +25,7 @@ void FakeQueue::close(std::int64_t id, FakeBatch& batch, const Receipt& receipt)
     if (outcome != receipt.outcomes->end())
       record(id, *outcome);
     else
-      record(id, {.token = token, .state = DeliveryState::cancelled, .reply = "the token was deleted"});
+      record(id, {.token = token, .state = Outcome::cancelled, .reply = "the token was deleted"});
   }
 }
 
@@ -34,7 +34,7 @@ void FakeQueue::bury(std::int64_t id, FakeBatch& batch, bool delivers) {
   if (!delivers) return;
   for (const auto token : batch.tokens)
     record(id, {.token = token,
-                .state = DeliveryState::unknown,
+                .state = Outcome::unknown,
                 .unknowns = 1,
                 .reply = "its batch was dead-lettered after too many attempts"});
 }
@@ -42,22 +42,22 @@ void FakeQueue::bury(std::int64_t id, FakeBatch& batch, bool delivers) {
 /// Never changes what a newer batch has recorded.
 void FakeQueue::record(std::int64_t batch, TokenOutcome outcome) {
   const auto until = now() + std::chrono::duration_cast<TimePoint::duration>(outcome.wait);
-  if (outcome.state == DeliveryState::deferred) {
+  if (outcome.state == Outcome::deferred) {
     const auto token = setup_.tokens.committed.find(outcome.token);
     if (token == setup_.tokens.committed.end()) {
-      outcome.state = DeliveryState::cancelled;
+      outcome.state = Outcome::cancelled;
       outcome.reply = "the token was deleted";
       outcome.address.clear();
     } else if (until > token->second.expires - std::chrono::minutes(1)) {
-      outcome.state = DeliveryState::expired;
+      outcome.state = Outcome::expired;
     }
   }
   const auto [at, is_first] = deliveries_.try_emplace(outcome.token);
   auto& delivery = at->second;
   if (!is_first && delivery.batch >= batch) return;
   // A deferral without words says nothing of the token, so that an earlier deferral stays.
-  const bool keeps_reply = !is_first && outcome.reply.empty() && outcome.state == DeliveryState::deferred &&
-                           delivery.state == DeliveryState::deferred;
+  const bool keeps_reply = !is_first && outcome.reply.empty() && outcome.state == Outcome::deferred &&
+                           delivery.state == Outcome::deferred;
   if (!is_first && !keeps_reply) delivery.keep();
   if (!keeps_reply) {
     delivery.reply = outcome.reply;
@@ -67,9 +67,9 @@ void FakeQueue::record(std::int64_t batch, TokenOutcome outcome) {
   delivery.attempts += outcome.attempts;
   delivery.unknowns += outcome.unknowns;
   delivery.batch = batch;
-  delivery.was_accepted = delivery.was_accepted || outcome.state == DeliveryState::accepted;
+  delivery.was_accepted = delivery.was_accepted || outcome.state == Outcome::accepted;
   delivery.not_before.reset();
-  if (outcome.state != DeliveryState::deferred) return;
+  if (outcome.state != Outcome::deferred) return;
   delivery.not_before = until;
   delivery.deferral = ++deferrals_;
 }
@@ -100,10 +100,10 @@ void FakeQueue::cut_batches(const std::function<bool(std::int64_t)>& is_cut) {
 void FakeQueue::cancel_deferred(std::int64_t beyond) {
   for (auto at = deliveries_.upper_bound(beyond); at != deliveries_.end(); ++at) {
     auto& delivery = at->second;
-    if (delivery.state == DeliveryState::deferred) {
+    if (delivery.state == Outcome::deferred) {
       delivery.keep();
       delivery.address.clear();
-      delivery.state = DeliveryState::cancelled;
+      delivery.state = Outcome::cancelled;
       delivery.reply = "the cursor was moved: it emits the token";
     }
     delivery.not_before.reset();

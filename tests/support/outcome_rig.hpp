@@ -6,26 +6,26 @@
 
 namespace mailroom::test {
 
-inline TokenOutcome outcome(std::int64_t token, DeliveryState state, double wait = 0) {
+inline TokenOutcome outcome(std::int64_t token, Outcome state, double wait = 0) {
   return {.token = token,
           .state = state,
           .attempts = 1,
           .wait = std::chrono::duration<double>(wait),
           .sink = "relay:25",
           .address = "user" + std::to_string(token) + "@test.example",
-          .code = state == DeliveryState::accepted ? 250 : 451,
-          .reply = delivery_state_name(state)};
+          .code = state == Outcome::accepted ? 250 : 451,
+          .reply = outcome_name(state)};
 }
 
 /// A batch that went back because the other side was unavailable.
 inline TokenOutcome given_back(std::int64_t token) {
-  return {.token = token, .state = DeliveryState::deferred, .wait = std::chrono::duration<double>(-1)};
+  return {.token = token, .state = Outcome::deferred, .wait = std::chrono::duration<double>(-1)};
 }
 
 inline Receipt receipt_of(const Lease& lease, std::vector<TokenOutcome> outcomes) {
   Receipt receipt{lease, {}};
   for (const auto& each : outcomes) {
-    if (each.state == DeliveryState::accepted)
+    if (each.state == Outcome::accepted)
       ++receipt.counts.emitted;
     else
       receipt.counts.skipped_ids.push_back(each.token);
@@ -43,7 +43,7 @@ struct OutcomeRig : RewindRig {
   }
 
   /// Claims up to `limit` tokens, and acknowledges each with `state`; returns their ids.
-  Ids deliver(int limit, DeliveryState state, double wait = 0) {
+  Ids deliver(int limit, Outcome state, double wait = 0) {
     const auto lease = claim(limit).lease;
     if (!lease) return {};
     const auto ids = fetch_ids(*session, *lease);

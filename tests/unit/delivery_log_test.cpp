@@ -37,7 +37,7 @@ struct Trial {
     deliveries.available(mail_words, "a:25", now);
     return lines();
   }
-  Lines ends(DeliveryState state, int code, const std::string& reply) {
+  Lines ends(Outcome state, int code, const std::string& reply) {
     deliveries.outcome(
         mail_words, {.token = 7, .state = state, .attempts = code == 0 ? 0 : 1, .code = code, .reply = reply},
         now);
@@ -78,7 +78,7 @@ TEST_CASE("where another relay takes the mails, the log says so") {
 
 TEST_CASE("refused mails are logged once for each reason, and never one a mail") {
   Trial trial;
-  using enum DeliveryState;
+  using enum Outcome;
   CHECK(
       trial.ends(rejected, 550, "5.1.1 <a@b.example> no such user") ==
       Lines{"warn msg=\"mail not accepted\" token=7 state=rejected reason=\"550 5.1.1 <a@b.example> no such "
@@ -102,10 +102,10 @@ TEST_CASE("a relay with other words for each mail gets a few lines a minute") {
   Trial trial;
   std::size_t lines = 0;
   for (int i = 0; i < 1000; ++i)
-    lines += trial.ends(DeliveryState::rejected, 550, std::string(static_cast<std::size_t>(i), 'x')).size();
+    lines += trial.ends(Outcome::rejected, 550, std::string(static_cast<std::size_t>(i), 'x')).size();
   CHECK(lines == 5);
   trial.now += 1min;
-  CHECK(trial.ends(DeliveryState::rejected, 550, "another").size() == 1);
+  CHECK(trial.ends(Outcome::rejected, 550, "another").size() == 1);
 }
 
 TEST_CASE("reasons are compared without codes, ids and addresses") {

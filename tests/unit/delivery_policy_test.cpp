@@ -18,7 +18,7 @@ std::string without_attempt(const DeliveryHistory& history, const DeliveryPolicy
   CHECK(outcome->token == history.token);
   CHECK(outcome->unknowns == history.take_overs);
   CHECK_FALSE(outcome->reply.empty());
-  return delivery_state_name(outcome->state);
+  return outcome_name(outcome->state);
 }
 
 double wait_after(int attempts, double jitter) {
@@ -59,20 +59,20 @@ TEST_CASE("a take-over counts as an attempt without an answer") {
 
 TEST_CASE("an answer is recorded as it is") {
   const auto accepted = outcome_of_attempt({.token = 7, .take_overs = 1}, answer(Verdict::accepted), {}, 0);
-  CHECK(accepted.state == DeliveryState::accepted);
+  CHECK(accepted.state == Outcome::accepted);
   CHECK(accepted.token == 7);
   CHECK(accepted.attempts == 1);
   CHECK(accepted.unknowns == 1);
   CHECK(accepted.sink == "relay:25");
   CHECK(accepted.code == 451);
   CHECK(accepted.reply == "try later");
-  CHECK(outcome_of_attempt({}, answer(Verdict::rejected), {}, 0).state == DeliveryState::rejected);
+  CHECK(outcome_of_attempt({}, answer(Verdict::rejected), {}, 0).state == Outcome::rejected);
 }
 
 TEST_CASE("a mail that is refused after an attempt without an answer may have arrived") {
   for (const auto& history : {DeliveryHistory{.unknowns = 1}, DeliveryHistory{.take_overs = 1}}) {
     const auto refused = outcome_of_attempt(history, answer(Verdict::rejected), {}, 0);
-    CHECK(refused.state == DeliveryState::unknown);
+    CHECK(refused.state == Outcome::unknown);
     CHECK(refused.code == 451);
     CHECK(refused.reply == "try later");
     CHECK(refused.unknowns == history.take_overs);
@@ -100,22 +100,22 @@ TEST_CASE("a time that the relay names is kept, up to an hour") {
 TEST_CASE("a mail without an answer is sent once more, or never again") {
   const DeliveryPolicy hold{.when_unknown = WhenUnknown::hold};
   const auto first = outcome_of_attempt({}, answer(Verdict::unknown), {}, 0);
-  CHECK(first.state == DeliveryState::deferred);
+  CHECK(first.state == Outcome::deferred);
   CHECK(first.unknowns == 1);
   CHECK(first.attempts == 1);
   CHECK(first.wait.count() == Approx(15));
-  CHECK(outcome_of_attempt({.unknowns = 1}, answer(Verdict::unknown), {}, 0).state == DeliveryState::unknown);
+  CHECK(outcome_of_attempt({.unknowns = 1}, answer(Verdict::unknown), {}, 0).state == Outcome::unknown);
   const auto taken_over = outcome_of_attempt({.take_overs = 1}, answer(Verdict::unknown), {}, 0);
-  CHECK(taken_over.state == DeliveryState::unknown);
+  CHECK(taken_over.state == Outcome::unknown);
   CHECK(taken_over.unknowns == 2);
-  CHECK(outcome_of_attempt({}, answer(Verdict::unknown), hold, 0).state == DeliveryState::unknown);
+  CHECK(outcome_of_attempt({}, answer(Verdict::unknown), hold, 0).state == Outcome::unknown);
 }
 
 TEST_CASE("an unavailable relay costs no attempt and leaves the last answer on record") {
   auto delivery = answer(Verdict::unavailable, false);
   delivery.wait = std::chrono::seconds(4);
   const auto outcome = outcome_of_attempt({.attempts = 2}, delivery, {}, 1);
-  CHECK(outcome.state == DeliveryState::deferred);
+  CHECK(outcome.state == Outcome::deferred);
   CHECK(outcome.attempts == 0);
   CHECK(outcome.wait.count() == Approx(4));
   CHECK(outcome.reply.empty());

@@ -35,7 +35,7 @@ struct Trial {
   }
 };
 
-Receipt with_outcomes(const std::vector<DeliveryState>& states, BatchCounts counts) {
+Receipt with_outcomes(const std::vector<Outcome>& states, BatchCounts counts) {
   Receipt receipt{.lease = {}, .counts = std::move(counts), .outcomes = std::vector<TokenOutcome>{}};
   for (const auto state : states)
     receipt.outcomes->push_back({.state = state});
@@ -80,7 +80,7 @@ TEST_CASE("the line says why tokens were not emitted, and is a warning if they e
   trial.emitted.skipped(50, 48, trial.now);
   CHECK(trial.line_of({.lease = {}, .counts = {.emitted = 5, .wrong_status = 1, .invalid = 3}}) ==
         "warn msg=emitted batches=1 tokens=5 skipped=54 expired=48 consumed=2 wrong_status=1 invalid=3");
-  using enum DeliveryState;
+  using enum Outcome;
   CHECK(trial.line_of(with_outcomes({accepted, deferred, deferred, rejected, unknown}, {.emitted = 1})) ==
         "info msg=emitted batches=1 tokens=1 skipped=0 deferred=2 rejected=1 unknown=1");
   // One that the consumer skipped has an outcome too.

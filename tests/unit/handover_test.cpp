@@ -131,9 +131,9 @@ TEST_CASE("what was rejected after a try without an answer is unknown") {
   Answer delivery;
   delivery.verdict = Verdict::rejected;
   const DeliveryPolicy policy{.supersede = false, .resends = 1000};
-  CHECK(outcome_of(delivery, {}, false, policy, 0).state == DeliveryState::rejected);
+  CHECK(outcome_of(delivery, {}, false, policy, 0).state == Outcome::rejected);
   const auto outcome = outcome_of(delivery, {}, true, policy, 0);
-  CHECK(outcome.state == DeliveryState::unknown);
+  CHECK(outcome.state == Outcome::unknown);
   CHECK(outcome.unknowns == 1);
 }
 

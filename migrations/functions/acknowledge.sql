@@ -28,7 +28,7 @@ $$;
 
 -- Keeps the outcome of a delivery that another replaces: it is added to earlier_attempts, whatever statement brings the
 -- other one. A deferral without a reply says nothing of the token: it leaves an earlier deferral as it is, with its
--- time, and is not kept itself if nothing precedes it.
+-- time, and is not kept itself if nothing precedes it, or if what follows is of the same batch.
 CREATE OR REPLACE FUNCTION trg_before_delivery_outcome() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.state = 'deferred' AND NEW.reply IS NULL THEN
@@ -41,7 +41,7 @@ BEGIN
     END IF;
     NEW.answered_at := coalesce(NEW.answered_at, OLD.answered_at);
     NEW.earlier_attempts := OLD.earlier_attempts;
-    IF OLD.state <> 'deferred' OR OLD.reply IS NOT NULL OR OLD.earlier_attempts IS NOT NULL THEN
+    IF OLD.state <> 'deferred' OR OLD.reply IS NOT NULL OR (OLD.earlier_attempts IS NOT NULL AND OLD.batch <> NEW.batch) THEN
         NEW.earlier_attempts := coalesce(OLD.earlier_attempts, '[]') || jsonb_build_object(
             'at', OLD.last_at, 'answered_at', OLD.answered_at, 'state', OLD.state, 'batch', OLD.batch, 'sink', OLD.sink,
             'address', OLD.address, 'code', OLD.code, 'reply', OLD.reply);
@@ -85,27 +85,60 @@ BEGIN
         not_before = excluded.not_before, batch = excluded.batch, last_at = excluded.last_at,
         accepted_at = coalesce(excluded.accepted_at, d.accepted_at), answered_at = excluded.answered_at,
         sink = excluded.sink, address = excluded.address, code = excluded.code, reply = excluded.reply
-    WHERE d.batch < excluded.batch;
+    WHERE d.batch <= excluded.batch;
+END
+$$;
+
+-- Records what the consumer of an attempt says that was taken over: its mails may have been accepted all the same. Adds
+-- it to earlier_attempts, and counts it as an attempt, but not as unknown: the next consumer counts what it took over.
+-- The last outcome stays that of the newest attempt. A token without a record
+-- gets one that says nothing else, if it is of p_open, the batch that is leased again: its consumer fills it. An outcome
+-- that counts as no attempt says nothing. A repeated receipt changes nothing.
+CREATE OR REPLACE FUNCTION mailroom_record_late_outcomes(p_queue text, p_open int8multirange, p_receipt mailroom_receipt)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_attempt jsonb := jsonb_build_object('batch', p_receipt.batch, 'attempt', p_receipt.attempt);
+BEGIN
+    INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, batch, first_at, last_at, accepted_at, earlier_attempts)
+    SELECT p_queue, r.token, 'deferred', r.attempts, p_receipt.batch, v_now, v_now, r.accepted_at,
+           jsonb_build_array(v_attempt || jsonb_build_object(
+               'at', v_now, 'answered_at', r.answered_at, 'state', r.state, 'sink', r.sink, 'address', r.address,
+               'code', r.code, 'reply', r.reply))
+    FROM mailroom_outcome_records('{(,)}', p_receipt.outcomes, v_now) r
+    WHERE r.attempts + r.unknowns > 0 AND (r.token <@ p_open OR EXISTS (
+        SELECT FROM mailroom_deliveries k WHERE k.queue = p_queue AND k.token = r.token))
+    ON CONFLICT ON CONSTRAINT mailroom_deliveries_pkey DO UPDATE SET
+        attempts = d.attempts + excluded.attempts, accepted_at = coalesce(d.accepted_at, excluded.accepted_at),
+        earlier_attempts = coalesce(d.earlier_attempts, '[]') || excluded.earlier_attempts
+    WHERE NOT coalesce(d.earlier_attempts, '[]') @> jsonb_build_array(v_attempt);
 END
 $$;
 
 -- Closes a lease. The attempt number fences the lease, not the session: an acknowledgement is valid after a
 -- reconnect, and void after a take-over (false). Repeating it after a lost reply is harmless. Returns null without a
--- batch. Adds expired and consumed to the skipped tokens that the claim counted. Records outcomes only for a batch
--- that is not acknowledged yet, so that a repeated receipt changes nothing.
+-- batch. Adds expired and consumed to the skipped tokens that the claim counted. Records outcomes for a batch that is
+-- not acknowledged yet, so that a repeated receipt changes nothing; those of an attempt that was taken over as earlier
+-- attempts.
 CREATE OR REPLACE FUNCTION mailroom_acknowledge(p_receipt mailroom_receipt)
 RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     v_queue text;
     v_ids int8multirange;
+    v_attempt integer;
+    v_is_open boolean;
 BEGIN
     IF p_receipt.batch IS NULL THEN
         RETURN NULL;
     END IF;
     IF p_receipt.outcomes IS NOT NULL THEN
-        SELECT b.job_type, mailroom_batch_ids(b.ids, b.ids_mask) INTO v_queue, v_ids FROM mailroom_batches b
-        WHERE b.id = p_receipt.batch AND b.attempts = p_receipt.attempt AND b.emitted_at IS NULL FOR UPDATE;
-        IF FOUND THEN
+        SELECT b.job_type, mailroom_batch_ids(b.ids, b.ids_mask), b.attempts, b.emitted_at IS NULL AND b.dead_at IS NULL
+        INTO v_queue, v_ids, v_attempt, v_is_open FROM mailroom_batches b
+        WHERE b.id = p_receipt.batch AND (b.attempts > p_receipt.attempt
+                                          OR b.attempts = p_receipt.attempt AND b.emitted_at IS NULL) FOR UPDATE;
+        IF v_attempt > p_receipt.attempt THEN
+            PERFORM mailroom_record_late_outcomes(v_queue, CASE WHEN v_is_open THEN v_ids ELSE '{}' END, p_receipt);
+        ELSIF v_attempt = p_receipt.attempt THEN
             PERFORM mailroom_record_outcomes(v_queue, p_receipt.batch, v_ids, p_receipt.outcomes);
         END IF;
     END IF;

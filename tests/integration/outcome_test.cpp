@@ -149,16 +149,72 @@ TEST_CASE("rule 2: a receipt that is repeated changes nothing", "[outcome]") {
   CHECK(rig.deliveries().empty());
 }
 
-TEST_CASE("rule 2: nothing is recorded of a batch that was taken over", "[outcome]") {
+TEST_CASE("rule 2: what comes late of a batch that was taken over is an earlier attempt", "[outcome]") {
   OutcomeRig rig;
-  insert_accounts(*rig.connection, 1);
-  const auto first = rig.claim(1).lease;
-  const auto again = rig.claim(1).lease;
+  insert_accounts(*rig.connection, 3);
+  const auto earlier = [&] {
+    return value<std::string>(
+        *rig.connection,
+        "SELECT coalesce(string_agg(concat_ws(' ', token, a->>'state', a->>'attempt', a->>'address'), ', ' ORDER "
+        "BY token, n), '') FROM mailroom_deliveries, jsonb_array_elements(earlier_attempts) WITH ORDINALITY e (a, n)");
+  };
+  const auto first = rig.claim(3).lease;
+  const auto again = rig.claim(3).lease;
   REQUIRE(first);
   REQUIRE(again);
-  CHECK(rig.claim(0, receipt_of(*first, {outcome(1, Outcome::rejected)})).receipt_void);
-  CHECK(rig.deliveries().empty());
-  rig.claim(0, receipt_of(*again, {outcome(1, Outcome::accepted)}));
+  CHECK(again->attempt == 2);
+  // The third token was not tried.
+  const auto late =
+      receipt_of(*first, {outcome(1, Outcome::accepted), outcome(2, Outcome::deferred, 60), given_back(3)});
+  CHECK(rig.claim(0, late).receipt_void);
+  const std::string kept = "1 accepted 1 user1@test.example, 2 deferred 1 user2@test.example";
+  CHECK(earlier() == kept);
+  // The batch is leased: nothing of it waits for a time of its own.
+  CHECK(rig.deliveries() == "deferred 1, deferred 1");
+  // Its reply was lost.
+  CHECK(rig.claim(0, late).receipt_void);
+  CHECK(earlier() == kept);
+  rig.claim(0, receipt_of(*again, {outcome(1, Outcome::rejected), outcome(2, Outcome::deferred, 60),
+                                   outcome(3, Outcome::accepted)}));
+  CHECK(rig.deliveries() == "rejected 2, deferred 2 waits, accepted 1");
+  CHECK(earlier() == kept);
+  CHECK(
+      value<std::string>(*rig.connection,
+                         "SELECT string_agg(token::text, ' ' ORDER BY token) FROM mailroom_deliveries WHERE "
+                         "accepted_at IS NOT NULL") == "1 3");
+  // Once more, after the batch was acknowledged: of tokens that have a record.
+  CHECK(rig.claim(0, late).receipt_void);
+  CHECK(earlier() == kept);
+  CHECK(rig.deliveries() == "rejected 2, deferred 2 waits, accepted 1");
+}
+
+TEST_CASE("rule 2: what comes late of a batch that was acknowledged meanwhile stays on record", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  const auto first = rig.claim(2).lease;
+  const auto again = rig.claim(2).lease;
+  REQUIRE(again);
+  rig.claim(0, receipt_of(*again, {outcome(1, Outcome::rejected), outcome(2, Outcome::accepted)}));
+  CHECK(rig.claim(0, receipt_of(*first, {outcome(1, Outcome::accepted), outcome(2, Outcome::unknown)}))
+            .receipt_void);
+  CHECK(rig.deliveries() == "rejected 2, accepted 2");
+  CHECK(value<std::string>(
+            *rig.connection,
+            "SELECT string_agg(concat_ws(' ', token, accepted_at IS NOT NULL, earlier_attempts->0->>'state', "
+            "jsonb_array_length(earlier_attempts)), ', ' ORDER BY token) FROM mailroom_deliveries") ==
+        "1 t accepted 1, 2 t unknown 1");
+}
+
+TEST_CASE("rule 2: what comes late of a dead batch replaces what was supposed of it", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 1);
+  const auto lease = rig.claim(1).lease;
+  REQUIRE(lease);
+  rig.connection->run("UPDATE mailroom_batches SET attempts = 20");
+  const Lease last{lease->batch, 20, lease->queue};
+  CHECK(rig.claim(1).dead == lease->batch);
+  CHECK(rig.deliveries() == "unknown 0");
+  rig.claim(0, receipt_of(last, {outcome(1, Outcome::accepted)}));
   CHECK(rig.deliveries() == "accepted 1");
 }
 

@@ -52,6 +52,8 @@ ClaimReply FakeQueue::acknowledge_alone(int session, const Receipt& receipt) {
 bool FakeQueue::is_void(const std::optional<Receipt>& receipt) {
   if (!receipt) return false;
   const auto batch = batches_.find(receipt->lease.batch);
+  if (batch != batches_.end() && batch->second.attempt > receipt->lease.attempt)
+    record_late(batch->first, batch->second, *receipt);
   if (batch == batches_.end() || !is_current(batch->second, receipt->lease)) return true;
   close(batch->first, batch->second, *receipt);
   return false;

@@ -40,10 +40,12 @@ struct FakeDelivery {
   bool was_accepted = false;
   std::string address{};
   std::string reply{};
-  std::vector<std::string> earlier{};  ///< state, address and reply of each outcome before
+  std::vector<std::string> earlier{};             ///< state, address and reply of each outcome before
+  std::set<std::pair<std::int64_t, int>> late{};  ///< the batches and attempts that were taken over of them
 
-  /// Another outcome follows. A deferral without words that nothing precedes says nothing.
-  void keep();
+  /// An outcome of `next` follows. A deferral without words says nothing, unless another batch follows it and
+  /// something precedes it.
+  void keep(std::int64_t next);
 };
 
 /// A token every `gap` on average, and `burst` at once.
@@ -186,6 +188,8 @@ class FakeQueue {
   void forget(const Ids& found);
   void bury(std::int64_t id, FakeBatch& batch, bool delivers);
   void record(std::int64_t batch, TokenOutcome outcome);
+  void record_late(std::int64_t id, const FakeBatch& batch, const Receipt& receipt);
+  void end_deferral(TokenOutcome& outcome, TimePoint until) const;
   template <typename Each>
   void for_waiting(const Each& each) const;
 

@@ -8,8 +8,8 @@
 
 namespace mailroom::test {
 
-void FakeDelivery::keep() {
-  if (state == Outcome::deferred && reply.empty() && earlier.empty()) return;
+void FakeDelivery::keep(std::int64_t next) {
+  if (state == Outcome::deferred && reply.empty() && (earlier.empty() || batch == next)) return;
   earlier.push_back(fmt::format("{} {} {}", outcome_name(state), address, reply));
 }
 
@@ -39,26 +39,50 @@ void FakeQueue::bury(std::int64_t id, FakeBatch& batch, bool delivers) {
                 .reply = "its batch was dead-lettered after too many attempts"});
 }
 
+/// A deferral of a token that is gone, or that expires before it would be tried again, is none.
+void FakeQueue::end_deferral(TokenOutcome& outcome, TimePoint until) const {
+  if (outcome.state != Outcome::deferred) return;
+  const auto token = setup_.tokens.committed.find(outcome.token);
+  if (token == setup_.tokens.committed.end()) {
+    outcome.state = Outcome::cancelled;
+    outcome.reply = "the token was deleted";
+    outcome.address.clear();
+  } else if (until > token->second.expires - std::chrono::minutes(1)) {
+    outcome.state = Outcome::expired;
+  }
+}
+
+/// What an attempt came to that was taken over.
+void FakeQueue::record_late(std::int64_t id, const FakeBatch& batch, const Receipt& receipt) {
+  if (!receipt.outcomes) return;
+  for (auto outcome : *receipt.outcomes) {
+    if (outcome.attempts + outcome.unknowns == 0) continue;
+    const bool has_it = batch.is_open() && std::ranges::count(batch.tokens, outcome.token) > 0;
+    if (!has_it && !deliveries_.contains(outcome.token)) continue;
+    const auto [at, is_first] =
+        deliveries_.try_emplace(outcome.token, FakeDelivery{.state = Outcome::deferred, .batch = id});
+    auto& delivery = at->second;
+    if (!delivery.late.emplace(id, receipt.lease.attempt).second) continue;
+    end_deferral(outcome, now() + std::chrono::duration_cast<TimePoint::duration>(outcome.wait));
+    delivery.earlier.push_back(
+        fmt::format("{} {} {}", outcome_name(outcome.state), outcome.address, outcome.reply));
+    delivery.attempts += outcome.attempts;
+    delivery.was_accepted = delivery.was_accepted || outcome.state == Outcome::accepted;
+  }
+}
+
 /// Never changes what a newer batch has recorded.
 void FakeQueue::record(std::int64_t batch, TokenOutcome outcome) {
   const auto until = now() + std::chrono::duration_cast<TimePoint::duration>(outcome.wait);
-  if (outcome.state == Outcome::deferred) {
-    const auto token = setup_.tokens.committed.find(outcome.token);
-    if (token == setup_.tokens.committed.end()) {
-      outcome.state = Outcome::cancelled;
-      outcome.reply = "the token was deleted";
-      outcome.address.clear();
-    } else if (until > token->second.expires - std::chrono::minutes(1)) {
-      outcome.state = Outcome::expired;
-    }
-  }
+  end_deferral(outcome, until);
   const auto [at, is_first] = deliveries_.try_emplace(outcome.token);
   auto& delivery = at->second;
-  if (!is_first && delivery.batch >= batch) return;
+  if (!is_first && delivery.batch > batch) return;
   // A deferral without words says nothing of the token, so that an earlier deferral stays.
   const bool keeps_reply = !is_first && outcome.reply.empty() && outcome.state == Outcome::deferred &&
-                           delivery.state == Outcome::deferred;
-  if (!is_first && !keeps_reply) delivery.keep();
+                           delivery.state == Outcome::deferred && delivery.batch != batch;
+  const bool is_other = delivery.batch != batch || delivery.state != outcome.state;
+  if (!is_first && !keeps_reply && is_other) delivery.keep(batch);
   if (!keeps_reply) {
     delivery.reply = outcome.reply;
     delivery.address = outcome.address;
@@ -101,7 +125,7 @@ void FakeQueue::cancel_deferred(std::int64_t beyond) {
   for (auto at = deliveries_.upper_bound(beyond); at != deliveries_.end(); ++at) {
     auto& delivery = at->second;
     if (delivery.state == Outcome::deferred) {
-      delivery.keep();
+      delivery.keep(delivery.batch);
       delivery.address.clear();
       delivery.state = Outcome::cancelled;
       delivery.reply = "the cursor was moved: it emits the token";

@@ -44,6 +44,7 @@ class Judge {
       found_.push_back(std::move(finding));
     judge_thresholds();
     judge_dead();
+    judge_went_back();
     std::stable_sort(found_.begin(), found_.end(),
                      [](const QueueFinding& a, const QueueFinding& b) { return a.severity > b.severity; });
     return std::move(found_);
@@ -100,6 +101,21 @@ class Judge {
                        batch.claimed_by),
            replay_batch(status_.queue, batch.id, status_.schema));
     }
+  }
+
+  void judge_went_back() {
+    if (!status_.went_back) return;
+    const auto& back = *status_.went_back;
+    warn(
+        "went_back",
+        fmt::format(
+            "the database went back to an older state {} ago, by a restore or a failover: {} had claimed batch "
+            "{}, and then the newest was {}. Accounts and tokens of the time between are gone, and "
+            "mails may go out twice",
+            age_text(back.age), back.actor, with_thousands(back.known), with_thousands(back.newest)),
+        {},
+        "mailroom reconcile --since 1d says what became of each token; mailroom resend --outcome expired,dead "
+        "--since 1d --extend 15m mails those that nobody got. The warning ends with that, or after a day");
   }
 
   const QueueStatus& status_;

@@ -77,10 +77,7 @@ FROM recent, clock
 WHERE emitted_at > clock.now - interval '300 seconds' AND emitted > 0
 GROUP BY bucket
 UNION ALL
-SELECT 'dead-lettered', r.id, (extract(epoch FROM clock.now - r.dead_at) * 1000)::bigint,
-  (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint 
-   FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g WHERE b.id = r.id),
-  r.claimed_by
+SELECT 'dead-lettered', r.id, (extract(epoch FROM clock.now - r.dead_at) * 1000)::bigint, 0, r.claimed_by
 FROM recent r, clock
 WHERE r.emitted_at IS NULL AND r.dead_at > clock.now - interval '1 day'
 UNION ALL
@@ -159,13 +156,11 @@ std::int64_t read_recent(pqxx::transaction_base& transaction, QueueStatus& statu
           LastClaim{.claimed_by = row[4].c_str(), .age = Milliseconds{std::max<std::int64_t>(value, 0)}};
     } else {
       status.dead.push_back({.id = number,
-                             .tokens = row[3].as<std::int64_t>(),
                              .claimed_by = row[4].c_str(),
                              .age = Milliseconds{std::max<std::int64_t>(value, 0)}});
     }
   }
-  std::sort(status.dead.begin(), status.dead.end(),
-            [](const DeadBatch& a, const DeadBatch& b) { return a.id > b.id; });
+  keep_unsettled(transaction, status.dead);
   return highest;
 }
 
@@ -233,6 +228,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   read_open_batches(transaction, position.open_from, status);
   read_gaps(transaction, position.gap_ids, status);
   const auto highest_cursor = read_recent(transaction, status);
+  status.went_back = read_went_back(transaction);
   status.pending = count_pending_tokens(transaction, queue, position);
   status.deliveries = read_delivery_status(transaction, queue);
   add_deferred(status.deliveries.deferred, status.pending);

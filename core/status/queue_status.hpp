@@ -14,6 +14,7 @@
 #include "status/pending_tokens.hpp"
 #include "status/queue_rules.hpp"
 #include "status/trigger_status.hpp"
+#include "status/unsettled.hpp"
 
 namespace mailroom {
 
@@ -56,13 +57,6 @@ struct OpenBatch {
   std::string claimed_by;
   Milliseconds age{};
   bool session_lives = false;
-};
-
-struct DeadBatch {
-  std::int64_t id = 0;
-  std::int64_t tokens = 0;
-  std::string claimed_by;
-  Milliseconds age{};
 };
 
 /// An open transaction for which a gap may wait.
@@ -127,6 +121,7 @@ struct QueueStatus {
   std::optional<LastClaim> last_claim;
   std::vector<OpenBatch> open_batches;
   std::vector<DeadBatch> dead;  ///< within a day, among the newest 5,000 batches; newest first
+  std::optional<WentBack> went_back;
   std::optional<QueueLockHolder> lock;
   std::optional<ServerSession>
       longest_commit;  ///< the session of this database that waits longest for a standby

@@ -6,6 +6,7 @@
 #include "base/actor.hpp"
 #include "status/queue_health.hpp"
 #include "support/catch.hpp"
+#include "support/operator_rig.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
@@ -230,9 +231,69 @@ TEST_CASE("status reports dead batches, and its fix emits their tokens") {
   CHECK(finding.severity == Severity::warning);
   queue.connection->run(finding.fix);
   CHECK(queue.status().pending.in_replay == 3);
+  CHECK_FALSE(queue.has("dead"));
   CHECK(drain(*session).size() == 3);
+  CHECK_FALSE(queue.has("dead"));
+}
+
+TEST_CASE("a dead batch is a problem until each of its tokens is sent again, revoked, used or deleted") {
+  Queue queue;
+  insert_accounts(*queue.connection, 5);
+  attach(queue.database)->claim({.limit = 10, .partial = true});
+  queue.connection->run("UPDATE mailroom_batches SET attempts = 20");
+  const auto session = attach(queue.database);
+  REQUIRE(eventually([&] { return session->claim({.limit = 10, .partial = true}).dead.has_value(); }));
+  const auto left = [&] {
+    const auto dead = queue.status().dead;
+    return dead.empty() ? 0 : dead[0].tokens;
+  };
+  CHECK(left() == 5);
+  queue.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
+  CHECK(left() == 4);
+  queue.connection->run("UPDATE tokens SET consumed_at = created_at WHERE id = 2");
+  queue.connection->run("DELETE FROM tokens WHERE id = 3");
+  CHECK(left() == 2);
+  // What only expires reaches nobody.
+  queue.connection->run("UPDATE tokens SET expires_at = created_at WHERE id = 4");
+  CHECK(left() == 2);
+  OperatorRig person(queue.database);
+  CHECK(person.mailroom({"revoke", "token:4", "token:5", "--yes"}).status == 0);
+  CHECK(left() == 1);
   queue.connection->run("UPDATE mailroom_batches SET dead_at = dead_at - interval '25 hours'");
   CHECK_FALSE(queue.has("dead"));
+}
+
+TEST_CASE("a dead batch is a problem no longer once the cursor was moved back over it") {
+  Queue queue;
+  insert_accounts(*queue.connection, 3);
+  attach(queue.database)->claim({.limit = 10, .partial = true});
+  queue.connection->run("UPDATE mailroom_batches SET attempts = 20");
+  const auto session = attach(queue.database);
+  REQUIRE(eventually([&] { return session->claim({.limit = 10, .partial = true}).dead.has_value(); }));
+  queue.connection->run("SELECT mailroom_rewind('mailroom', 1, 100, '{}')");
+  REQUIRE(queue.status().dead.size() == 1);
+  CHECK(queue.status().dead[0].tokens == 1);
+  queue.connection->run("SELECT mailroom_rewind('mailroom', 0, 100, '{}')");
+  CHECK(queue.status().dead.empty());
+}
+
+TEST_CASE("a database that went back is a warning for a day, or until tokens were emitted again") {
+  Queue queue;
+  insert_accounts(*queue.connection, 2);
+  const auto session = attach(queue.database);
+  CHECK(drain(*session).size() == 2);
+  CHECK_FALSE(queue.has("went_back"));
+  session->record("went back", R"({"newest": 7, "known": 1234})");
+  const auto finding = queue.finding("went_back");
+  CHECK(finding.severity == Severity::warning);
+  CHECK(finding.text.find("had claimed batch 1,234, and then the newest was 7") != std::string::npos);
+  CHECK(finding.hint.find("mailroom reconcile --since 1d") != std::string::npos);
+  queue.connection->run("UPDATE mailroom_operations SET at = at - interval '25 hours'");
+  CHECK_FALSE(queue.has("went_back"));
+  session->record("went back", R"({"newest": 7, "known": 1234})");
+  CHECK(queue.has("went_back"));
+  queue.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
+  CHECK_FALSE(queue.has("went_back"));
 }
 
 TEST_CASE("tokens to be replayed are pending, and are no gap") {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "delivery/reply_text.hpp"
+
 namespace mailroom {
 namespace {
 
@@ -51,7 +53,7 @@ void DeliveryLog::unavailable(const DeliveryWords& words, const std::string& sin
     const auto what =
         others_work ? fmt::format("a {0} is unavailable, its {1}s go to another {0}", words.side, words.item)
                     : fmt::format("the {} is unavailable, its {}s wait in the queue", words.side, words.item);
-    return log_.warn(what, {{words.side, sink}, {"reason", reason}});
+    return log_.warn(what, {{words.side, sink}, {"reason", without_addresses(reason)}});
   }
   auto& outage = found->second;
   const bool is_another = outage.reason != kind;
@@ -60,7 +62,7 @@ void DeliveryLog::unavailable(const DeliveryWords& words, const std::string& sin
   outage.said_at = now;
   log_.warn(fmt::format("the {} is {}", words.side,
                         is_another ? "unavailable for another reason" : "still unavailable"),
-            {{words.side, sink}, {"for", age_of(outage.since, now)}, {"reason", reason}});
+            {{words.side, sink}, {"for", age_of(outage.since, now)}, {"reason", without_addresses(reason)}});
 }
 
 void DeliveryLog::available(const DeliveryWords& words, const std::string& sink, TimePoint now) {
@@ -87,8 +89,10 @@ bool DeliveryLog::is_news(const std::string& reason, TimePoint now) {
 
 void DeliveryLog::outcome(const DeliveryWords& words, const TokenOutcome& outcome, TimePoint now) {
   const auto* const state = outcome_name(outcome.state);
-  const auto reason = outcome.code == 0 ? outcome.reply : fmt::format("{} {}", outcome.code, outcome.reply);
-  if (!is_refusal(outcome) || !is_news(fmt::format("{} {}", state, kind_of_reason(reason)), now))
+  const auto words_of_it =
+      outcome.code == 0 ? outcome.reply : fmt::format("{} {}", outcome.code, outcome.reply);
+  const auto reason = without_addresses(words_of_it);
+  if (!is_refusal(outcome) || !is_news(fmt::format("{} {}", state, kind_of_reason(words_of_it)), now))
     return log_.debug(words.item, {{"token", outcome.token}, {"state", state}, {"reason", reason}});
   const bool comes_again = outcome.state == Outcome::deferred;
   log_.write(comes_again ? LogLevel::info : LogLevel::warn,

@@ -22,7 +22,7 @@ struct DeliveryWords {
 
 /// Logs that a relay or another sink is unavailable, with the first reason and each other one, and that it is
 /// available again; and the first mail that is refused for a reason. Lasts as long as the consumer, so that a
-/// reload forgets nothing. Takes times.
+/// reload forgets nothing. Addresses in the words of the other side are masked. Takes times.
 class DeliveryLog {
  public:
   /// `log` must outlive this.

@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include "base/clock.hpp"
+#include "delivery/reply_text.hpp"
 #include "delivery/token_outcome.hpp"
 
 namespace mailroom {
@@ -213,7 +214,8 @@ void DeliverySink::note_limit(const Dispatched& dispatched) {
                     : answer.before_message
                         ? fmt::format("the {} refuses a further connection", words.side)
                         : fmt::format("the {} takes fewer connections than send.connections", words.side);
-  log_.warn(text, {{words.side, answer.sink}, {"code", answer.code}, {"reply", answer.reply}});
+  log_.warn(text,
+            {{words.side, answer.sink}, {"code", answer.code}, {"reply", without_addresses(answer.reply)}});
 }
 
 void DeliverySink::observe(const Answer& answer, const OpenBatch& batch, const ComposedToken& token) {

@@ -121,6 +121,27 @@ std::string recorded_reply(std::string_view text, const std::vector<std::string>
   return shown;
 }
 
+std::string without_addresses(std::string_view text) {
+  constexpr std::string_view around = " \t<>()[],;:\"'`";
+  std::string masked;
+  for (auto at = text.find('@'); at != std::string_view::npos; at = text.find('@')) {
+    const auto before = text.find_last_of(around, at);
+    auto start = before == std::string_view::npos ? 0 : before + 1;
+    // "a b"@c.example
+    if (start == at && at > 1 && text[at - 1] == '"') start = std::min(text.rfind('"', at - 2), at - 1);
+    // @[192.0.2.1]
+    const bool is_literal = text.substr(at + 1).starts_with('[');
+    const auto after = is_literal ? text.find(']', at) : text.find_first_of(around, at + 1);
+    auto end = std::min(after, text.size());
+    if (is_literal && end < text.size()) ++end;
+    while (end > at + 1 && text[end - 1] == '.')
+      --end;
+    masked.append(text.substr(0, start)).append(end - start > 1 ? "***@***" : "@");
+    text.remove_prefix(end);
+  }
+  return masked.append(text);
+}
+
 std::vector<std::string> secrets_of_login(const std::string& user, const std::string& password) {
   if (password.empty()) return {};
   using namespace std::string_literals;

@@ -38,6 +38,9 @@ class ReplyReader {
 /// `text` as it is recorded: printable, at most 200 bytes, `***` for each of `secrets`.
 std::string recorded_reply(std::string_view text, const std::vector<std::string>& secrets);
 
+/// `text` with `***@***` for each address, as the log shows it: the record keeps the words.
+std::string without_addresses(std::string_view text);
+
 /// What a reply may repeat of a login: the password, and the forms in which AUTH PLAIN and AUTH LOGIN send
 /// it.
 std::vector<std::string> secrets_of_login(const std::string& user, const std::string& password);

@@ -77,6 +77,26 @@ TEST_CASE("the forms of a login") {
                                  "open sesame 4711"});
 }
 
+TEST_CASE("the log shows words without addresses") {
+  const std::vector<std::pair<std::string, std::string>> rows{
+      {"", ""},
+      {"5.1.1 <anna@app.example>: no such user", "5.1.1 <***@***>: no such user"},
+      {"anna@app.example", "***@***"},
+      {"mail for anna+x@app.example, and o'neil@b.example.", "mail for ***@***, and o'***@***."},
+      {"rcpt to:anna@[192.0.2.1] refused", "rcpt to:***@*** refused"},
+      {"<\"anna b\"@app.example> is unknown", "<***@***> is unknown"},
+      {"user 'anna@app.example' unknown", "user '***@***' unknown"},
+      {"\"@", "\"@"},
+      {"open 24/7 @ the desk", "open 24/7 @ the desk"},
+      {"a@b@c", "***@***"},
+      {"\xc3\xa4nna@\xc3\xb6.example is unknown", "***@*** is unknown"},
+  };
+  for (const auto& [text, shown] : rows) {
+    INFO(text);
+    CHECK(without_addresses(text) == shown);
+  }
+}
+
 TEST_CASE("a reply can name the time of the next attempt") {
   const std::vector<std::pair<std::string, int>> rows{
       {"4.7.1 Greylisted, please try again in 60 seconds", 60},

@@ -69,7 +69,7 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
     case TokenState::consumed:
       return without_attempt(history, Outcome::cancelled, "the token has been consumed");
     case TokenState::wrong_status:
-      return without_attempt(history, Outcome::cancelled, "the account has the wrong status");
+      return without_attempt(history, Outcome::cancelled, wrong_status_reason);
     case TokenState::due:
       break;
   }

@@ -39,6 +39,9 @@ constexpr std::size_t outcome_count = 20;
 inline constexpr std::array delivery_outcomes{Outcome::accepted, Outcome::deferred, Outcome::rejected,
                                               Outcome::unknown,  Outcome::expired,  Outcome::cancelled};
 
+/// Why a token is `cancelled` whose account is suspended, or active already; deliveries record these words.
+inline constexpr auto wrong_status_reason = "the account has the wrong status";
+
 /// The word for programs: `emitted_again`.
 const char* outcome_name(Outcome outcome);
 /// The words for people: `emitted again`.

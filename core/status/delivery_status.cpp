@@ -30,6 +30,15 @@ FROM mailroom_deliveries, success
 WHERE queue = $1 AND state IN ('rejected', 'deferred') AND attempts > 0
   AND last_at > GREATEST(clock_timestamp() - interval '1 hour', success.at))";
 
+// $2: the reason.
+constexpr const char* unfit_sql = R"(
+SELECT count(*), (extract(epoch FROM clock_timestamp() - min(last_at)) * 1000)::bigint
+FROM mailroom_deliveries
+WHERE queue = $1 AND state = 'cancelled' AND reply = $2
+  AND last_at > GREATEST(clock_timestamp() - interval '1 hour', (
+    SELECT max(last_at) FROM mailroom_deliveries
+    WHERE queue = $1 AND state = 'accepted' AND last_at > clock_timestamp() - interval '1 hour')))";
+
 // Ids are drawn in time order: the oldest token is among the lowest ids.
 constexpr const char* deferred_sql = R"(
 WITH waiting AS MATERIALIZED (
@@ -73,7 +82,10 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
       status.expired.add(row[2].as<std::int64_t>(), duration_of(row[3]));
   }
   const auto refused = Connection::execute(transaction, refused_sql, queue)[0];
+  const auto unfit = Connection::execute(transaction, unfit_sql, queue, wrong_status_reason)[0];
   Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");
+  status.unfit.tokens = unfit[0].as<std::int64_t>();
+  if (!unfit[1].is_null()) status.unfit.lasts = duration_of(unfit[1]);
   status.refused.tokens = refused[0].as<std::int64_t>();
   if (!refused[1].is_null()) status.refused.lasts = duration_of(refused[1]);
   if (!refused[2].is_null()) status.refused.last = refused[2].c_str();

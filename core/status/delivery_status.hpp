@@ -31,6 +31,13 @@ struct RefusedSince {
   std::string last;           ///< `451 4.3.0 later`
 };
 
+/// What was not mailed since something was accepted last, within an hour, as the account had the wrong
+/// status.
+struct UnfitSince {
+  std::int64_t tokens = 0;
+  Milliseconds lasts{};  ///< since the first of them
+};
+
 /// The tokens of a queue that wait for another attempt.
 struct DeferredTokens {
   std::int64_t tokens = 0;
@@ -44,6 +51,7 @@ struct DeliveryStatus {
   /// without outcomes of no token.
   std::vector<std::pair<Outcome, std::int64_t>> last_hour;
   RefusedSince refused;
+  UnfitSince unfit;
   std::optional<Milliseconds> last_accepted;  ///< how long ago, if within an hour
   DeferredTokens deferred;
   ExpiredTokens expired;

@@ -50,6 +50,22 @@ std::optional<QueueFinding> only_refusals(const RefusedSince& refused) {
       "mailroom tail --state rejected,deferred --since 1h shows what was said of each"};
 }
 
+/// A single account is suspended for a reason; many in a row are a mistake of a program.
+std::optional<QueueFinding> only_unfit(const UnfitSince& unfit) {
+  constexpr std::int64_t many = 10;
+  if (unfit.tokens < many) return std::nullopt;
+  return QueueFinding{
+      unfit.lasts >= restart ? Severity::failure : Severity::warning,
+      "accounts_unfit",
+      fmt::format(
+          "{} were not mailed within {}, since their accounts are suspended or active already, and none was "
+          "accepted since",
+          counted(unfit.tokens, "token"), age_text(unfit.lasts)),
+      {},
+      "mailroom audit --outcome cancelled --since 2h names them. If all were suspended by mistake: mailroom audit "
+      "--outcome cancelled --since 2h -o csv | tail -n +2 | cut -d, -f4 | mailroom suspend --undo --replay -"};
+}
+
 }  // namespace
 
 std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has_tokens) {
@@ -57,6 +73,7 @@ std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has
   for (const auto& sink : deliveries.sinks)
     found.push_back(unavailable(sink, deliveries, has_tokens));
   if (auto refusals = only_refusals(deliveries.refused)) found.push_back(std::move(*refusals));
+  if (auto unfit = only_unfit(deliveries.unfit)) found.push_back(std::move(*unfit));
   return found;
 }
 

@@ -62,6 +62,18 @@ TEST_CASE("a few wrong addresses are a warning, and a few that are put off for a
   CHECK(problems_after(3, 60s, 3) == "failure only_refusals; ");
 }
 
+TEST_CASE("many accounts in a row with the wrong status are a failure after a minute") {
+  using namespace std::chrono_literals;
+  const auto problems = [](std::int64_t tokens, Milliseconds lasts) {
+    DeliveryStatus deliveries;
+    deliveries.unfit = {tokens, lasts};
+    return problems_of(deliveries);
+  };
+  CHECK(problems(9, 30min).empty());
+  CHECK(problems(10, 59s) == "warning accounts_unfit; ");
+  CHECK(problems(10, 60s) == "failure accounts_unfit; ");
+}
+
 TEST_CASE("a relay that is down is a failure where mails were, and a warning where others accept them") {
   using namespace std::chrono_literals;
   DeliveryStatus deliveries;

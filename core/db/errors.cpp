@@ -200,7 +200,10 @@ Retry retry_for(const Error& error) {
   const auto* refusal = dynamic_cast<const DatabaseError*>(&error);
   if (refusal == nullptr) return error.code() == ExitCode::database ? Retry::new_session : Retry::none;
   if (refusal->sqlstate() == sqlstate::read_only || is_pid_locked(error)) return Retry::new_session;
-  return is_transient(*refusal) ? Retry::same_session : Retry::none;
+  // Once there is room, the server takes the receipt of what was mailed, and nothing is mailed twice.
+  constexpr std::string_view disk_full = "53100";
+  const bool may_pass = is_transient(*refusal) || refusal->sqlstate() == disk_full;
+  return may_pass ? Retry::same_session : Retry::none;
 }
 
 bool is_pid_locked(const Error& error) {

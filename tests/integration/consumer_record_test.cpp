@@ -151,6 +151,32 @@ TEST_CASE("a consumer notices that the database has gone back, and records it") 
   CHECK(collector.stop() == 0);
 }
 
+TEST_CASE("a consumer waits while the disk of the database is full, and acknowledges what it has written") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run(R"(
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+END
+$$)");
+  connection->run(
+      "CREATE TRIGGER full_disk BEFORE UPDATE ON mailroom_batches FOR EACH ROW EXECUTE FUNCTION refuse()");
+  TestCollector collector(database, {"--batch-limit", "1", "--batch-timeout", "0s"});
+  REQUIRE(collector.connected());
+  insert_accounts(*connection, 3);
+  CHECK(eventually([&] { return count(collector.log(), "statement failed, retrying") >= 2; }));
+  CHECK(count(collector.log(), "No space left on device") >= 2);
+  connection->run("DROP TRIGGER full_disk ON mailroom_batches");
+  CHECK(eventually([&] {
+    return value<int>(*connection,
+                      "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NOT NULL AND emitted = 1") ==
+           3;
+  }));
+  CHECK(value<int>(*connection, "SELECT max(attempts) FROM mailroom_batches") == 1);
+  CHECK(collector.stop() == 0);
+}
+
 TEST_CASE("reconcile counts the tokens that were emitted and no longer exist") {
   ReconcileRig rig;
   rig.emit(7);

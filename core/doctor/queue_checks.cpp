@@ -174,7 +174,8 @@ Findings check_collectors(Subject& subject) {
   const auto limits = limits_of(subject);
   Findings findings;
   std::set<int> collectors;
-  for (const auto& queue : settings.collect.queues) {
+  const auto queues = shown_queues(*subject.connection, settings);
+  for (const auto& queue : queues) {
     if (!has_queue(*subject.connection, queue)) return {not_checked("there is no queue " + queue)};
     const auto status = read_queue_status(*subject.connection, queue);
     for (const auto& collector : status.collectors)
@@ -182,7 +183,7 @@ Findings check_collectors(Subject& subject) {
     for (const auto& found : judge_queue(status, limits)) {
       if (!is_of_this_check(found, settings)) continue;
       auto finding = finding_of(found);
-      if (settings.collect.queues.size() > 1) finding.reason = "queue " + queue + ": " + found.text;
+      if (queues.size() > 1) finding.reason = "queue " + queue + ": " + found.text;
       findings.push_back(std::move(finding));
     }
   }

@@ -199,8 +199,10 @@ DatabaseReading read_database(Connection& connection,
     }
   }
   if (!reading.schema_error) {
-    reading.sizes =
-        connection.transact([](pqxx::work& transaction) { return read_table_sizes(transaction); });
+    connection.transact([&](pqxx::work& transaction) {
+      reading.sizes = read_table_sizes(transaction);
+      reading.oldest_token = read_oldest_age(transaction);
+    });
   }
   reading.took = steady_now() - began;
   return reading;
@@ -233,6 +235,10 @@ MetricFamilies database_metrics(const DatabaseReading& reading) {
   }
   add_sinks(reading, metrics);
   add_sizes(reading.sizes, metrics);
+  if (reading.oldest_token)
+    metrics.gauge("mailroom_oldest_token_age_seconds",
+                  "How long ago the oldest token was created, by its id.", {},
+                  seconds(*reading.oldest_token));
   return metrics;
 }
 

@@ -32,6 +32,7 @@ struct DatabaseReading {
       schema_error{};  ///< why this binary cannot work on the schema; then there are no queues
   std::vector<QueueReading> queues{};
   std::vector<TableSize> sizes{};
+  std::optional<std::chrono::seconds> oldest_token{};  ///< how long ago it was created
   std::chrono::duration<double> took{};
 
   bool is_up() const { return error.empty(); }

@@ -218,10 +218,14 @@ std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimi
   for (const auto& [key, pids] : by_key)
     who += fmt::format("{}{} by {}", who.empty() ? "" : ", ", key, pids);
   if (by_key.size() > 1) {
-    found.push_back({Severity::warning, "different_keys",
-                     "the collectors sign with different keys: " + who +
-                         ". A verifier with only one of these keys rejects tokens signed with the others. "
-                         "SIGHUP makes a collector reload its key"});
+    found.push_back(
+        {Severity::warning,
+         "different_keys",
+         "the collectors sign with different keys: " + who +
+             ". A verifier with only one of these keys rejects tokens signed with the others",
+         {},
+         "give all the same key: SIGHUP makes a collector reload its own. mailroom resend --consumer "
+         "send@HOST:PID --since 1h mails again what one of them has signed"});
   }
   for (const auto& [key, pids] : by_key) {
     if (limits.keys.empty() || key == limits.keys.front()) continue;

@@ -67,7 +67,7 @@ std::optional<QueueFinding> judge_expired(const QueueStatus& status) {
                   counted(expired.tokens, "token"), age_text(*expired.last),
                   cause.empty() ? "they had waited for longer than they live" : cause),
       {},
-      "mailroom rewind-cursor --by 1h --extend 1h --dry-run shows what would be mailed again"};
+      "mailroom resend --outcome expired --since 2h --extend 15m --dry-run shows who would be mailed"};
 }
 
 std::optional<QueueFinding> judge_forecast(const QueueStatus& status) {

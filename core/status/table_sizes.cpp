@@ -49,6 +49,14 @@ std::vector<TableSize> read_table_sizes(pqxx::transaction_base& transaction) {
   return sizes;
 }
 
+std::optional<std::chrono::seconds> read_oldest_age(pqxx::transaction_base& transaction) {
+  const auto rows = Connection::execute(
+      transaction,
+      "SELECT greatest(floor(extract(epoch FROM clock_timestamp()))::bigint - created_at, 0) FROM tokens ORDER BY id LIMIT 1");
+  if (rows.empty()) return std::nullopt;
+  return std::chrono::seconds(rows[0][0].as<std::int64_t>());
+}
+
 void count_growth(pqxx::transaction_base& transaction, std::vector<TableSize>& sizes) {
   for (const auto& row : Connection::execute(transaction, growth_sql)) {
     const auto table = std::ranges::find(sizes, std::string(row[0].c_str()), &TableSize::name);

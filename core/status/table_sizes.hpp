@@ -29,6 +29,10 @@ struct TableSize {
 /// transaction.
 std::vector<TableSize> read_table_sizes(pqxx::transaction_base& transaction);
 
+/// How long ago the oldest token was created, by its id; nullopt without tokens. What nobody prunes grows
+/// old.
+std::optional<std::chrono::seconds> read_oldest_age(pqxx::transaction_base& transaction);
+
 /// Counts the rows of the last week that `sizes` says of tokens, batches and deliveries. Reads these rows.
 void count_growth(pqxx::transaction_base& transaction, std::vector<TableSize>& sizes);
 

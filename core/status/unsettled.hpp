@@ -31,8 +31,8 @@ struct WentBack {
   Milliseconds age{};
 };
 
-/// The last such find, for a day, or until an operator has moved a cursor or had tokens emitted again. Nullopt
-/// for a role that may not read operations.
+/// The last such find, for a day, or until an operator has moved a cursor or had tokens emitted again.
+/// Nullopt for a role that may not read operations.
 std::optional<WentBack> read_went_back(pqxx::transaction_base& transaction);
 
 }  // namespace mailroom

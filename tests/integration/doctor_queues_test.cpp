@@ -78,4 +78,23 @@ TEST_CASE("the doctor warns of tokens that no queue takes") {
   CHECK(all_fine(rig.examine("queue")));
 }
 
+TEST_CASE("doctor looks at the consumers of every queue, unless queues are named") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("SELECT mailroom_set_queue('mailroom', $1::jsonb, 'token_insert')", activations_only);
+  make_queue(*connection, "recovery", recoveries_only);
+  insert_accounts(*connection, 1);
+  connection->run("UPDATE accounts SET status = 'active'");
+  connection->run("INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts");
+  const auto session = attach(database);
+  DoctorRig rig(database);
+  const auto findings = rig.examine("collectors");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].reason.starts_with(
+      "queue recovery: 1 token waits and no connected collector serves this queue"));
+  rig.environment["MAILROOM_QUEUE_NAME"] = "mailroom";
+  CHECK(summary(rig.examine("collectors")) == "ok: 1 is connected");
+}
+
 }  // namespace mailroom::test::doctor_queues_test

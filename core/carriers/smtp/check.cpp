@@ -186,7 +186,7 @@ std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const Settin
     case RelayFault::none:
       return {};
     case RelayFault::unreachable:
-      return "start the relay, let the firewall pass its port, or name another relay in send.relay";
+      return "start the relay, look whether its name resolves, let the firewall pass its port, or name another relay in send.relay";
     case RelayFault::silent:
       return fmt::format(
           "if the port speaks TLS from the first byte, as 465 does, write smtps:// in place of smtp:// before {} in "

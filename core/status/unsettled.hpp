@@ -32,7 +32,7 @@ struct WentBack {
 };
 
 /// The last such find, for a day, or until an operator has moved a cursor or had tokens emitted again.
-/// Nullopt for a role that may not read operations.
+/// Nullopt for a role that may not read operations, or from whom row security hides some.
 std::optional<WentBack> read_went_back(pqxx::transaction_base& transaction);
 
 }  // namespace mailroom

@@ -292,6 +292,8 @@ TEST_CASE("a database that went back is a warning for a day, or until tokens wer
   CHECK_FALSE(queue.has("went_back"));
   session->record("went back", R"({"newest": 7, "known": 1234})");
   CHECK(queue.has("went_back"));
+  session->record("went back", R"({"newest": "none", "known": 1e30})");
+  CHECK(queue.has("went_back"));
   queue.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
   CHECK_FALSE(queue.has("went_back"));
 }

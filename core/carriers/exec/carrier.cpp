@@ -215,7 +215,12 @@ void ExecCarrier::end_if_deaf() {
   const auto was_read = [&](const auto& given) {
     return given.second.end != 0 && read + 1 >= given.second.end;
   };
-  if (std::ranges::none_of(given_, was_read)) end("closed its stdin");
+  if (std::ranges::any_of(given_, was_read)) return;
+  // A program that ends closes its stdin a moment before its end shows, which says more.
+  constexpr int moment_ms = 100;
+  pollfd process{child_->process(), POLLIN, 0};
+  poll(&process, 1, moment_ms);
+  end(child_->ended().value_or("closed its stdin"));
 }
 
 void ExecCarrier::end(const std::string& why) {

@@ -11,7 +11,7 @@
 namespace mailroom {
 namespace {
 
-constexpr int claim_columns = 11;
+constexpr int claim_columns = 12;
 
 constexpr std::size_t token_fields = 8;
 constexpr std::size_t token_fields_with_creation = 9;
@@ -64,7 +64,7 @@ std::string claim_and_fetch_sql(bool with_creation) {
 SELECT c.*, t.*
 FROM ({}) c
 LEFT JOIN LATERAL (
-  SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt)) t ON true)",
+  SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt, c.messages)) t ON true)",
                      claim_sql(), token_columns(with_creation), streamed_size);
 }
 

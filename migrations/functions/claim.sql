@@ -122,12 +122,12 @@ $$;
 
 -- The same as mailroom_window() for the usual claim of a queue that takes some actions: the first due tokens after
 -- p_after, p_limit of them, or fewer if the tokens up to p_top have no more. seen = how many tokens are up to last;
--- mask has a bit for each, set for those that are due. Returns no row if this case needs more: few of the tokens are
+-- mask has a bit for each, set for those that are due. messages: whether a token that was read is of a message. Returns no row if this case needs more: few of the tokens are
 -- the queue's, one of these is expired or consumed, or an id is missing. Reads as many tokens as p_limit should need at
 -- the share of due ones so far, and cuts what it has read too much: nothing is read twice. The subquery has no join, so
 -- the bits are in its order.
 CREATE OR REPLACE FUNCTION mailroom_filtered_range(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
-    OUT due integer, OUT last bigint, OUT seen integer, OUT mask bit varying)
+    OUT due integer, OUT last bigint, OUT seen integer, OUT mask bit varying, OUT messages boolean)
 RETURNS SETOF record LANGUAGE plpgsql AS $$
 DECLARE
     v_end bigint := least(p_top, p_after + least(p_limit * 10 + 20, 30000));
@@ -137,15 +137,16 @@ DECLARE
     v_read bigint;
     v_low integer := p_limit;
     v_middle integer;
+    v_messages bigint;
 BEGIN
-    due := 0; seen := 0; last := p_after; mask := '';
+    due := 0; seen := 0; last := p_after; mask := ''; messages := false;
     WHILE due < p_limit AND last < v_end LOOP
-        SELECT max(t.id), string_agg(t.bit, '') INTO v_read, v_bits
-        FROM (SELECT id, CASE WHEN NOT mailroom_takes(p_actions, action) THEN '0'
+        SELECT max(t.id), string_agg(t.bit, ''), count(t.message) INTO v_read, v_bits, v_messages
+        FROM (SELECT id, message, CASE WHEN NOT mailroom_takes(p_actions, action) THEN '0'
                               WHEN mailroom_is_live(consumed_at, expires_at, v_now) THEN '1' ELSE '-' END AS bit
               FROM tokens WHERE id > last AND id <= v_end ORDER BY id LIMIT v_step) t;
         EXIT WHEN v_read IS NULL;
-        last := v_read; mask := mask || replace(v_bits, '-', '')::bit varying;
+        last := v_read; mask := mask || replace(v_bits, '-', '')::bit varying; messages := messages OR v_messages > 0;
         due := bit_count(mask); seen := length(mask);
         -- Shorter than the ids that it covers: one is missing, expired or consumed.
         IF last - p_after > seen OR due = 0 THEN
@@ -188,6 +189,7 @@ $$;
 --   skipped        how many expired or consumed tokens this claim skipped, as recorded
 --   expired        how many of them had expired; null for none, since each column of a usual claim costs
 --   wait           seconds until the next token may be taken: 0 without a budget, infinity while the queue is paused
+--   messages       whether the fetch has to look up messages: false only if no token of the batch is of one
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
 --
@@ -200,7 +202,8 @@ CREATE OR REPLACE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_l
     p_take_over boolean, p_publish boolean, p_delivers boolean, p_wake text, p_receipt mailroom_receipt,
     p_held bigint DEFAULT NULL,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
-    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision, OUT expired integer)
+    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision, OUT expired integer,
+    OUT messages boolean)
 LANGUAGE plpgsql
 SET jit = off SET row_security = off SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -273,11 +276,11 @@ BEGIN
     END IF;
     IF v_queue.is_usual THEN
         IF v_queue.actions IS NOT NULL THEN
-            SELECT f.due, f.last, f.seen, f.mask INTO v_due, last, v_seen, v_mask
+            SELECT f.due, f.last, f.seen, f.mask, f.messages INTO v_due, last, v_seen, v_mask, messages
             FROM mailroom_filtered_range(v_cursor, v_queue.top, v_limit, v_queue.actions) f;
         ELSE
-            SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor) INTO v_due, last
-            FROM (SELECT id, mailroom_is_live(consumed_at, expires_at, floor(extract(epoch FROM clock_timestamp()))::bigint) AS is_due
+            SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor), count(t.message) > 0 INTO v_due, last, messages
+            FROM (SELECT id, message, mailroom_is_live(consumed_at, expires_at, floor(extract(epoch FROM clock_timestamp()))::bigint) AS is_due
                   FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
             v_seen := v_due;
         END IF;
@@ -294,7 +297,7 @@ BEGIN
             pending := v_due;
         END IF;
     ELSE
-        v_mask := NULL;
+        v_mask := NULL; messages := true;
         SELECT c.batch, c.attempt, c.size, c.pending, c.last, c.more, c.acknowledged, c.dead, c.skipped, c.expired,
                c.ids, c.cursor, c.gap_ids, c.oldest_open
         INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped, expired, v_ids, v_cursor, v_gaps, v_oldest

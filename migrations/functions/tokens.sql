@@ -37,16 +37,18 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN p_consumed_at IS NULL AND p_expires_at > p_now;
 
 -- Returns 'due' if a token may be emitted, otherwise why it is skipped: 'consumed', 'expired' or 'wrong status' (of its
--- account). Inlined, like the function above.
+-- account). Inlined, like the function above. Actions other than those of accounts are looked up.
 CREATE OR REPLACE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at bigint,
                                      p_status account_status, p_now bigint)
-RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE
     WHEN p_consumed_at IS NOT NULL THEN 'consumed'
     WHEN p_expires_at <= p_now THEN 'expired'
-    WHEN p_action = 'activation'::token_action AND p_status = 'provisioned'::account_status THEN 'due'
-    WHEN p_action = 'password_recovery'::token_action AND p_status = 'active'::account_status THEN 'due'
-    ELSE 'wrong status'
+    WHEN p_action = 'activation'::token_action THEN
+        CASE WHEN p_status = 'provisioned'::account_status THEN 'due' ELSE 'wrong status' END
+    WHEN p_action = 'password_recovery'::token_action THEN
+        CASE WHEN p_status = 'active'::account_status THEN 'due' ELSE 'wrong status' END
+    ELSE mailroom_action_state(p_action, p_status)
 END;
 
 -- True if a queue that takes p_actions (null: all) takes the tokens of p_action. Inlined, like the function above.

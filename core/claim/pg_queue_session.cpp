@@ -219,7 +219,7 @@ FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms
 void PgQueueSession::record(const std::string& kind, const std::string& details) {
   const auto waiting = wait();
   const auto* queue = queues_.size() == 1 ? queues_.front().c_str() : nullptr;
-  connection_->run("SELECT mailroom_record_operation($1, $2, $3::jsonb)", kind, queue,
+  connection_->run("SELECT mailroom_record_event($1, $2, $3::jsonb)", kind, queue,
                    storable(connection_->facts(), details));
 }
 

@@ -78,9 +78,8 @@ void SessionKeeper::record(const std::string& kind, const std::string& details) 
     session_->record(kind, details);
   } catch (const DatabaseError& error) {
     if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
-    // The documented role of a consumer may not: what it may write there, it could forge. The log has the
-    // event.
-    log_.debug("not recorded: the role may not insert into mailroom_operations", {{"operation", kind}});
+    // The roles are older than the function. The log has the event.
+    log_.debug("not recorded: the role may not execute mailroom_record_event()", {{"operation", kind}});
   }
 }
 

@@ -40,11 +40,28 @@ BEGIN
 END
 $$;
 
--- Returns p_gaps with a gap of the ids after p_cursor, up to p_last, that are not in p_seen; merges gaps.
-CREATE OR REPLACE FUNCTION mailroom_open_gap(p_gaps bigint[], p_cursor bigint, p_last bigint, p_seen int8multirange)
+-- Returns the tokens among p_ids that a transaction in progress has locked or changed. A transaction in progress, also a
+-- prepared one and one within a savepoint, holds the lock of its id. PL/pgSQL reads the locks first: a transaction that ends
+-- before the tokens are read has left its version of them.
+CREATE OR REPLACE FUNCTION mailroom_changing_tokens(p_ids int8multirange) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+DECLARE
+    v_changing xid[] := ARRAY(SELECT l.transactionid FROM pg_locks l
+                              WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted);
+BEGIN
+    RETURN QUERY
+        SELECT t.id FROM unnest(p_ids) u (g), LATERAL (
+            SELECT tokens.id, tokens.xmax AS changed_by FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g)
+            ORDER BY tokens.id LIMIT 2000000000) t
+        WHERE t.changed_by = ANY (v_changing);
+END
+$$;
+
+-- Returns p_gaps with a gap of the ids after p_cursor, up to p_last, that are not in p_seen, and of p_changing; merges gaps.
+CREATE OR REPLACE FUNCTION mailroom_open_gap(p_gaps bigint[], p_cursor bigint, p_last bigint, p_seen int8multirange,
+                                             p_changing int8multirange)
 RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
-    v_unseen int8multirange := int8multirange(int8range(p_cursor, p_last, '(]')) - p_seen;
+    v_unseen int8multirange := int8multirange(int8range(p_cursor, p_last, '(]')) - p_seen + p_changing;
     v_newest bigint;
     v_gap bigint;
 BEGIN

@@ -13,13 +13,14 @@ $$;
 -- Records what a consumer notes of itself: that it read its settings again ('reload'), or that the database went back to an
 -- older state ('went back'). SECURITY DEFINER, so that a consumer needs no right on the record, and can state nothing that an
 -- operator did.
-CREATE OR REPLACE FUNCTION mailroom_record_event(p_kind text, p_details jsonb) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE OR REPLACE FUNCTION mailroom_record_event(p_kind text, p_queue text, p_details jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     IF p_kind IS NULL OR p_kind NOT IN ('reload', 'went back') THEN
         RAISE EXCEPTION 'a consumer does not record "%"', p_kind USING ERRCODE = 'invalid_parameter_value',
             HINT = 'kinds: reload, went back';
     END IF;
-    PERFORM mailroom_record_operation(p_kind, NULL, coalesce(p_details, '{}'));
+    PERFORM mailroom_record_operation(p_kind, p_queue, coalesce(p_details, '{}'));
 END
 $$;
 

@@ -150,28 +150,71 @@ END
 $$;
 
 -- Takes a message out of the schedule, or revokes its tokens. Returns what mailroom_cancel() does.
+--
+-- No claim can lease a token while this transaction changes it. A claim that has begun before the shared lock below ends before
+-- this looks at the batches; one that begins later sees the lock, and leases no token that a transaction in progress is changing.
+-- FOR UPDATE, so that the row names this transaction alone.
 CREATE OR REPLACE FUNCTION mailroom_cancel_tokens(p_message bigint, p_send_after timestamptz) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    v_tokens bigint[];
+    v_result text := 'cancelled';
+    r record;
 BEGIN
     DELETE FROM mailroom_schedule s WHERE s.send_after = p_send_after AND s.message = p_message;
     IF FOUND THEN
-        RETURN 'cancelled';
+        RETURN v_result;
     END IF;
+    PERFORM pg_advisory_xact_lock_shared(mailroom_lock_class('cancel'), hashtext(q.job_type))
+    FROM (SELECT j.job_type FROM jobs j ORDER BY j.job_type) q;
+    PERFORM FROM tokens t WHERE t.message = p_message ORDER BY t.id FOR UPDATE;
     UPDATE tokens t SET consumed_at = floor(extract(epoch FROM clock_timestamp())) WHERE t.message = p_message AND t.consumed_at IS NULL;
-    v_tokens := ARRAY(SELECT t.id FROM tokens t WHERE t.message = p_message);
-    -- A sink without outcomes has sent what its batch emitted.
-    RETURN CASE
-        WHEN EXISTS (SELECT FROM mailroom_deliveries d, jobs j
-                     WHERE d.queue = j.job_type AND d.token = ANY (v_tokens) AND (d.accepted_at IS NOT NULL OR d.unknowns > 0)) THEN 'sent'
-        WHEN EXISTS (SELECT FROM jobs j, LATERAL mailroom_queue_state(j.job_type) q, mailroom_batches b, unnest(v_tokens) t
-                     WHERE b.job_type = j.job_type AND b.id >= q.open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL
-                       AND mailroom_batch_ids(b.ids, b.ids_mask) @> t) THEN 'sending'
-        WHEN EXISTS (SELECT FROM jobs j, unnest(v_tokens) t, LATERAL mailroom_batch_reaching(j.job_type, t) r, mailroom_batches b
-                     WHERE b.id = r AND b.emitted_at IS NOT NULL AND mailroom_batch_ids(b.ids, b.ids_mask) @> t
-                       AND NOT EXISTS (SELECT FROM mailroom_deliveries d WHERE d.queue = j.job_type AND d.token = t)) THEN 'sent'
-        ELSE 'cancelled'
-    END;
+    -- One expression, so that no interrupt between the two calls can leave the lock with the session.
+    PERFORM CASE WHEN pg_advisory_lock(mailroom_lock_class('queue'), hashtext(q.job_type))::text IS NOT NULL
+                 THEN pg_advisory_unlock(mailroom_lock_class('queue'), hashtext(q.job_type)) END
+    FROM (SELECT j.job_type FROM jobs j ORDER BY j.job_type) q;
+    FOR r IN
+        SELECT d.accepted_at IS NOT NULL OR d.unknowns > 0 OR (d.token IS NULL AND NOT b.is_open) AS has_left, b.is_open
+        FROM tokens t CROSS JOIN jobs j
+        LEFT JOIN mailroom_deliveries d ON d.queue = j.job_type AND d.token = t.id,
+        LATERAL mailroom_holding_batch(j.job_type, t.id, t.created_at) b
+        WHERE t.message = p_message
+    LOOP
+        IF r.has_left THEN
+            RETURN 'sent';
+        ELSIF r.is_open THEN
+            v_result := 'sending';
+        END IF;
+    END LOOP;
+    -- A snapshot of before cannot show the batches that were made since.
+    IF current_setting('transaction_isolation') <> 'read committed'
+       AND (SELECT q.last_value FROM mailroom_batches_id_seq q) > coalesce((SELECT max(b.id) FROM mailroom_batches b), 1) THEN
+        RETURN 'sending';
+    END IF;
+    RETURN v_result;
+END
+$$;
+
+-- Returns whether the batch of a queue that holds a token is still leased, and when it was claimed or acknowledged; nulls if
+-- none holds it. The batch whose cursor reached the token has it, unless it was committed late or replayed.
+CREATE OR REPLACE FUNCTION mailroom_holding_batch(p_queue text, p_token bigint, p_created_at bigint, OUT is_open boolean, OUT at timestamptz)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_state record := mailroom_queue_state(p_queue);
+BEGIN
+    SELECT true, b.claimed_at INTO is_open, at FROM mailroom_batches b
+    WHERE b.job_type = p_queue AND b.id >= v_state.open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL
+      AND mailroom_batch_ids(b.ids, b.ids_mask) @> p_token;
+    IF FOUND OR p_token > v_state.cursor THEN
+        RETURN;
+    END IF;
+    SELECT false, b.emitted_at INTO is_open, at FROM mailroom_batches b
+    WHERE b.id = mailroom_batch_reaching(p_queue, p_token) AND b.emitted_at IS NOT NULL AND mailroom_batch_ids(b.ids, b.ids_mask) @> p_token;
+    IF FOUND OR EXISTS (SELECT FROM mailroom_deliveries d WHERE d.queue = p_queue AND d.token = p_token) THEN
+        RETURN;
+    END IF;
+    SELECT false, b.emitted_at INTO is_open, at FROM mailroom_batches b
+    WHERE b.job_type = p_queue AND b.id >= mailroom_first_batch_since(to_timestamp(p_created_at) - interval '1 hour')
+      AND b.emitted_at IS NOT NULL AND b.ids @> p_token AND mailroom_batch_ids(b.ids, b.ids_mask) @> p_token
+    ORDER BY b.id DESC LIMIT 1;
 END
 $$;
 
@@ -216,14 +259,8 @@ BEGIN
         FROM (SELECT coalesce(p.place, 1) AS place FROM unnest(mailroom_places(v_mailboxes)) p (place)) r
         LEFT JOIN tokens t ON t.message = v_message.id AND coalesce(t.recipient, 1) = r.place
         LEFT JOIN LATERAL (
-            SELECT q.job_type AS name, k.is_open, k.at FROM jobs q LEFT JOIN LATERAL (
-                SELECT b.emitted_at IS NULL AND b.dead_at IS NULL AS is_open, coalesce(b.emitted_at, b.claimed_at) AS at
-                FROM mailroom_batches b
-                WHERE b.id IN (SELECT o.id FROM mailroom_queue_state(q.job_type) s, mailroom_batches o
-                               WHERE o.job_type = q.job_type AND o.id >= s.open_from AND o.emitted_at IS NULL AND o.dead_at IS NULL
-                               UNION ALL SELECT mailroom_batch_reaching(q.job_type, t.id))
-                  AND mailroom_batch_ids(b.ids, b.ids_mask) @> t.id
-                ORDER BY b.emitted_at IS NULL DESC, b.id DESC LIMIT 1) k ON true
+            SELECT q.job_type AS name, b.is_open, b.at
+            FROM jobs q, LATERAL mailroom_holding_batch(q.job_type, t.id, t.created_at) b
             WHERE t.id IS NOT NULL AND (mailroom_takes(mailroom_queue_actions(q.job_type), t.action) OR EXISTS (
                 SELECT FROM mailroom_deliveries e WHERE e.queue = q.job_type AND e.token = t.id))) j ON true
         LEFT JOIN mailroom_deliveries d ON d.queue = j.name AND d.token = t.id

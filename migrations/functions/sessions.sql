@@ -1,6 +1,6 @@
 -- Collectors: the locks that a session holds while it serves a queue, and which clients the schema allows.
 
--- The first key of an advisory lock: a class of locks ('queue', 'collector', 'budget', 'serving') of this schema.
+-- The first key of an advisory lock: a class of locks ('queue', 'collector', 'budget', 'serving', 'cancel') of this schema.
 -- Schemas of one database share nothing. It has no SET clause, and a body parsed here, like the function below.
 CREATE OR REPLACE FUNCTION mailroom_lock_class(p_class text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN hashtext('mailroom ' || p_class) # 'tokens'::regclass::oid::integer;

@@ -92,6 +92,30 @@ enum class TokenState { due, consumed, expired, wrong_status };
 /// Reads a result of mailroom_token_state(). Throws Error(failed) for a state of a newer version.
 TokenState parse_token_state(std::string_view text);
 
+/// What a message says, for whom it is and how it is carried: a row of mailroom_messages. The views are valid
+/// as long as those of the token.
+struct MessageContent {
+  std::int64_t id = 0;
+  // One mailbox an element: `ada@example.org` or `Ada <ada@example.org>`. All empty: it goes to its account.
+  std::vector<std::string> recipients{};
+  std::vector<std::string> cc{};
+  std::vector<std::string> bcc{};
+  std::string_view sender{};    ///< a mailbox; empty for that of the settings
+  std::string_view reply_to{};  ///< the same
+  std::string_view headers{};   ///< a JSON object of texts; empty for none
+  /// Of the message, else of its action; nullopt if it has content of its own.
+  std::optional<std::string_view> template_name{};
+  std::string_view locale{};  ///< `de-AT`; empty for none
+  std::string_view data{};    ///< JSON, for the template; empty for none
+  // Its own content.
+  std::optional<std::string_view> subject{};
+  std::optional<std::string_view> text{};
+  std::optional<std::string_view> html{};
+  std::string_view profile{};    ///< empty for `default`
+  std::string_view reference{};  ///< of the application; empty for none
+  int attachments = 0;           ///< how many; they are read when the mail is written
+};
+
 /// A token of a batch with its account, as of the claim or later. The views are valid only during the
 /// callback of fetch().
 struct TokenRow {
@@ -112,6 +136,10 @@ struct TokenRow {
   int mailed = 0;                       ///< mails to the account within the period that the session counts
   std::optional<std::int64_t> resent_at{};  ///< when an operator had it emitted again
   std::string_view mail_key{};              ///< what tells the id of its mail from others of this token's id
+  // Of a token that a message made. `email` is the recipient's address.
+  std::optional<std::int64_t> message{};
+  int recipient = 0;                        ///< which of the message's, counted from 1 over to, cc and bcc
+  const MessageContent* content = nullptr;  ///< set if `message` is
 
   /// When its mail begins to be due, in seconds since 1970: the Date, from which its life is counted.
   std::int64_t dated() const { return resent_at.value_or(created_at); }

@@ -29,7 +29,7 @@ struct AuditOptions {
   /// True for the list of people. One account or one batch alone is the subject of a history.
   bool lists_people() const {
     const auto& typed = selectors.typed;
-    return !typed.outcomes.empty() || !typed.codes.empty() || !typed.actions.empty() ||
+    return !typed.outcomes.empty() || !typed.codes.empty() || !selectors.actions.empty() ||
            !typed.consumers.empty() || typed.batches.size() + selectors.accounts.size() > 1;
   }
 };

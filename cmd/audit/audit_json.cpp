@@ -54,6 +54,7 @@ struct EventKeys {
   void operator()(const StoredToken& token) {
     object["tokens"] = {token.id};
     object["details"] = {{"action", token.action}, {"expires_at", moment_json<Json>(token.expires_at)}};
+    if (token.message) object["details"]["message"] = *token.message;
   }
   void operator()(const TokenSkip& skip) {
     object["tokens"] = {skip.token.id};

@@ -104,6 +104,8 @@ std::string target_text(const Operation& operation, const nlohmann::json& detail
   if (operation.account) {
     return fmt::format("account {} {} -> {}", operation.account->id, value("before"), value("after"));
   }
+  if (operation.kind == EventKind::message_cancelled)
+    return fmt::format("message {}", number_in(details, "message"));
   return operation.queue.empty() ? "all queues" : "queue " + shown_text(operation.queue);
 }
 
@@ -121,7 +123,8 @@ struct DetailsText {
     return fmt::format("account {} ({})", account.id, shown_text(account.login));
   }
   std::string operator()(const StoredToken& token) const {
-    return fmt::format("token {}, {}", token.id, token.action);
+    return fmt::format("token {}, {}{}", token.id, shown_text(token.action),
+                       token.message ? fmt::format(" of message {}", *token.message) : "");
   }
   std::string operator()(const TokenSkip& skip) const {
     return fmt::format("token {} in queue {}, {}", skip.token.id, shown_text(skip.queue),

@@ -59,7 +59,7 @@ std::string reply_of(const Answer& delivery) {
 constexpr int most_shown = 100;
 
 std::string action_of(const WaitingMail& mail) {
-  return mail.action == Action::activation ? "activation" : "recovery";
+  return short_action_name(mail.action);
 }
 
 std::string reason_of(const WaitingMail& mail) {

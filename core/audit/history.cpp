@@ -164,7 +164,7 @@ void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request
 /// Adds the operations on the token's account during the token's lifetime: a suspension explains why the
 /// token was not emitted. created_at may be rounded up.
 void add_account_of_token(pqxx::transaction_base& transaction, History& history, const TokenFacts& token) {
-  if (!token.exists) return;
+  if (!token.exists || token.account.id == 0) return;
   history.account_id = token.account.id;
   if (!token.account.status.empty()) history.account = token.account;
   const Period lifetime{.since = token.created_at - std::chrono::seconds(1),

@@ -16,6 +16,18 @@
 namespace mailroom {
 namespace {
 
+/// A poll of an idle queue, and whether scheduled messages are due. $2: looks at all of the schedule.
+/// Otherwise only at what has become due lately: where an old snapshot keeps entries that are gone, it would
+/// read them at each poll.
+constexpr const char* poll_sql = R"(
+SELECT cursor, EXISTS (
+  SELECT FROM mailroom_schedule
+  WHERE send_after <= (SELECT clock_timestamp())
+    AND send_after > (SELECT CASE WHEN $2 THEN '-infinity' ELSE clock_timestamp() - interval '2 min' END))
+FROM mailroom_idle_cursor($1))";
+
+constexpr std::chrono::seconds whole_schedule_interval{60};
+
 /// By this process's clock, so that the server can tell when by its own.
 std::optional<std::int64_t> microseconds_since(const std::optional<TimePoint>& time) {
   if (!time) return std::nullopt;
@@ -73,14 +85,13 @@ ClaimStatement::ClaimStatement(Connection& connection, Claimant claimant)
   const auto& detail = claimant_.detail;
   connection_.prepare("claim", claim_sql());
   if (!detail.delivers) connection_.prepare("claim and fetch", claim_and_fetch_sql(detail.with_creation));
-  connection_.prepare("idle cursor", "SELECT cursor FROM mailroom_idle_cursor($1)");
+  connection_.prepare("poll", poll_sql);
 }
 
 ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
   if (request.without_lock) return {.reply = acknowledge_alone(*request.receipt)};
   if (request.routine && !request.receipt) {
-    const auto cursor = connection_.run_prepared("idle cursor", queue_of(request));
-    if (!cursor.empty()) return {.reply = {.last = cursor[0][0].as<std::int64_t>()}};
+    if (auto reply = poll(queue_of(request))) return {.reply = *std::move(reply)};
   }
   pqxx::result rows;
   const bool delivers = claimant_.detail.delivers;
@@ -94,6 +105,15 @@ ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
   ClaimedBatch claimed{.reply = read_reply(rows[0], queue_of(request))};
   if (claimed.reply.lease && has_tokens(rows) && claimed.reply.size < streamed_size) claimed.rows = rows;
   return claimed;
+}
+
+std::optional<ClaimReply> ClaimStatement::poll(const std::string& queue) {
+  const auto now = steady_now();
+  const bool is_whole = now >= whole_schedule_;
+  const auto rows = connection_.run_prepared("poll", queue, is_whole);
+  if (rows.empty()) return std::nullopt;
+  if (is_whole) whole_schedule_ = now + whole_schedule_interval;
+  return ClaimReply{.last = rows[0][0].as<std::int64_t>(), .schedule_due = rows[0][1].as<bool>()};
 }
 
 pqxx::result ClaimStatement::run_claim(const char* statement, const ClaimRequest& request) {

@@ -43,8 +43,12 @@ class ClaimStatement {
     return request.queue.empty() ? claimant_.queues.front() : request.queue;
   }
 
+  /// The reply to a routine poll of an idle queue; nullopt if a claim has to find out.
+  std::optional<ClaimReply> poll(const std::string& queue);
+
   Connection& connection_;
   Claimant claimant_;
+  TimePoint whole_schedule_{};  ///< when to look at all of the schedule again
 };
 
 }  // namespace mailroom

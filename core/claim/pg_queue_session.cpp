@@ -147,6 +147,10 @@ int PgQueueSession::attach(const Setup& setup) {
   // Without these the proof that no token is lost does not hold.
   check_trigger(*connection_);
   check_sequences(*connection_);
+  if (setup.writes_csv) {
+    for (const auto& queue : queues_)
+      require_signed_tokens(*connection_, queue);
+  }
   connection_->listen(channel_, Connection::Senders::others);
   int collector = 0;
   for (const auto& queue : queues_)
@@ -157,6 +161,7 @@ int PgQueueSession::attach(const Setup& setup) {
 
 std::vector<QueueDefinition> PgQueueSession::definitions() {
   const auto waiting = wait();
+  fetch_->refresh_actions();
   std::vector<QueueDefinition> definitions;
   for (const auto& row : connection_->run(R"(
 SELECT name, priority, batch_limit, batch_timeout FROM mailroom_queues WHERE name = ANY ($1::text[]))",
@@ -247,6 +252,11 @@ bool PgQueueSession::arrange(Waking waking) {
   connection_->run("SELECT mailroom_start_listening($1)", channel_);
   if (waking == Waking::drain) connection_->run("SELECT pg_notify($1, $2)", channel_, drain_payload);
   return true;
+}
+
+int PgQueueSession::release(int limit) {
+  const auto waiting = wait();
+  return connection_->run("SELECT released FROM mailroom_release($1)", limit)[0][0].as<int>();
 }
 
 Notified PgQueueSession::take_notifications() {

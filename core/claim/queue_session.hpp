@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actions/action.hpp"
 #include "base/clock.hpp"
 #include "crypto/token.hpp"
 #include "fate/outcome.hpp"
@@ -84,7 +85,9 @@ struct ClaimReply {
   int skipped = 0;                     ///< expired and consumed tokens that the claim skipped and recorded
   /// Until the budgets of the queue allow the next token; nullopt while the queue is paused.
   std::optional<Milliseconds> wait = Milliseconds(0);
-  int skipped_expired = 0;  ///< of `skipped`, the expired ones
+  int skipped_expired = 0;    ///< of `skipped`, the expired ones
+  bool messages = false;      ///< some tokens of the batch are those of messages
+  bool schedule_due = false;  ///< scheduled messages are due; only a routine claim looks
 };
 
 enum class TokenState { due, consumed, expired, wrong_status };
@@ -120,8 +123,8 @@ struct MessageContent {
 /// callback of fetch().
 struct TokenRow {
   std::int64_t id = 0;
-  Action action = Action::activation;
-  std::optional<Secret> secret;  ///< nullopt if it is not 32 bytes
+  const Action* action = nullptr;  ///< never null in a row that was read
+  std::optional<Secret> secret{};  ///< nullopt if it is not 32 bytes, or its action has no path
   std::string_view code;
   std::int64_t expires_at = 0;  ///< seconds since 1970, as the line has it
   std::string_view email;
@@ -129,7 +132,7 @@ struct TokenRow {
   TokenState state = TokenState::due;
   std::int64_t created_at = 0;  ///< seconds since 1970
   // The rest is read only for a sink with outcomes.
-  std::int64_t account = 0;
+  std::int64_t account = 0;             ///< 0: it has none
   int attempts = 0;                     ///< earlier attempts to deliver it
   int unknowns = 0;                     ///< of these, how many may have been accepted without an answer
   std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
@@ -183,7 +186,7 @@ enum class Notified {
   poll,    ///< tokens arrived
   drain,   ///< another collector stopped polling: open transactions may not have notified
   sinks,   ///< a sink has become unavailable or available
-  queues,  ///< the definition of a queue has changed
+  queues,  ///< the definition of a queue or of an action has changed
 };
 
 /// What the database says of a queue.
@@ -207,7 +210,7 @@ class QueueSession : public SinkBoard {
                                std::optional<Milliseconds> /*probe*/) override {
     return {};
   }
-  /// The queues of this session that are defined otherwise than by default.
+  /// The queues of this session that are defined otherwise than by default. Reads the actions again, too.
   virtual std::vector<QueueDefinition> definitions() { return {}; }
   /// Acknowledges, then takes the next batch, in a transaction of its own. Throws DatabaseError MR001 when
   /// the queue has been dropped.
@@ -224,6 +227,9 @@ class QueueSession : public SinkBoard {
     fetch(lease, each);
     return std::nullopt;
   }
+  /// Makes tokens of messages whose time has come, of at most `limit`. Returns of how many. A queue without a
+  /// schedule has none.
+  virtual int release(int /*limit*/) { return 0; }
   virtual Notified take_notifications() = 0;
   /// Does what `waking` says. `ask` returns true while a transaction is open that was open at the first `ask`
   /// after this session began or started to listen: a claim sees all others, or they notify.

@@ -13,10 +13,10 @@ MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templat
       link_(std::move(link)) {}
 
 std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, const TokenRow& row,
-                                                     const TokenText& token) const {
+                                                     std::string_view token) const {
   const auto address = parse_address(row.email);
   if (const auto* refusal = std::get_if<Refusal>(&address)) return *refusal;
-  const bool is_activation = row.action == Action::activation;
+  const bool is_activation = row.action->name == Actions::of_sign_up().name;
   return write({.queue = queue,
                 .key = row.mail_key,
                 .id = row.id,
@@ -24,7 +24,7 @@ std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, con
                            .email = std::string(row.email),
                            .login = std::string(row.login),
                            .link = {},
-                           .token = std::string(token.data(), token.size()),
+                           .token = std::string(token),
                            .code = std::string(row.code),
                            .valid_from = bounded_moment(std::chrono::seconds(row.dated())),
                            .expires_at = bounded_moment(std::chrono::seconds(row.expires_at))}},
@@ -51,7 +51,7 @@ std::variant<WrittenMail, Refusal> MailWriter::write(MailValues mail, const Addr
                      .message = std::move(std::get<std::string>(message))};
 }
 
-Composer::Added MailComposer::add(const TokenRow& row, const TokenText& token, DeliveryHistory history) {
+Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
   auto written = writer_->write(queue_, row, token);
   if (auto* refusal = std::get_if<Refusal>(&written)) return std::move(*refusal);
   auto& mail = std::get<WrittenMail>(written);
@@ -59,12 +59,12 @@ Composer::Added MailComposer::add(const TokenRow& row, const TokenText& token, D
   composed.bytes = std::move(mail.message);
   composed.message.queue = queue_;
   composed.message.line = 1;
-  composed.message.action = action_name(row.action);
+  composed.message.action = row.action->name;
   composed.message.tokens = {row.id};
   composed.message.created_at = row.created_at;
   composed.message.envelope = std::move(mail.envelope);
   composed.tokens.push_back({.history = std::move(history),
-                             .text = {token.data(), token.size()},
+                             .text = std::string(token),
                              .address = composed.message.envelope.to,
                              .dated = row.dated()});
   return composed;

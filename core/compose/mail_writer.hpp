@@ -38,7 +38,7 @@ class MailWriter {
 
   /// Refuses a token whose account has an address that cannot be mailed.
   std::variant<WrittenMail, Refusal> write(std::string_view queue, const TokenRow& row,
-                                           const TokenText& token) const;
+                                           std::string_view token) const;
   std::variant<WrittenMail, Refusal> write(MailValues mail, const Address& to) const;
 
   /// What is probably wrong in the templates.
@@ -60,7 +60,7 @@ class MailComposer final : public Composer {
     queue_ = lease.queue;
     return 1;
   }
-  Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) override;
+  Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override;
   std::optional<Composed> finish() override { return std::nullopt; }
 
  private:

@@ -83,6 +83,18 @@ void SessionKeeper::record(const std::string& kind, const std::string& details) 
   }
 }
 
+int SessionKeeper::release(int limit) {
+  try {
+    return session_->release(limit);
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
+    if (!std::exchange(may_not_release_, true))
+      log_.warn("scheduled messages are not sent: the role may not execute mailroom_release()",
+                {{"reason", error.what()}});
+    return 0;
+  }
+}
+
 void SessionKeeper::leave() {
   drop();
   newest_known_ = 0;

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "claim/queue_session.hpp"
-#include "crypto/token.hpp"
 #include "delivery/carrier.hpp"
 #include "delivery/delivery_policy.hpp"
 #include "mail/address.hpp"
@@ -40,8 +40,8 @@ class Composer {
 
   /// The tokens that follow are of this batch. Returns how many a message has at most: `limit`, or fewer.
   virtual int begin(const Lease& lease, int limit) = 0;
-  /// Views in `row` are valid only during the call.
-  virtual Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) = 0;
+  /// `token` is empty if the action has no path. Views in `row` are valid only during the call.
+  virtual Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) = 0;
   /// The message that was begun, if there is one.
   virtual std::optional<Composed> finish() = 0;
 };

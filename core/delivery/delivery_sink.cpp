@@ -64,7 +64,7 @@ void DeliverySink::begin(const Lease& lease, int line_limit) {
   options_.message_limit = composer_->begin(lease, line_limit);
 }
 
-void DeliverySink::add(const TokenRow& row, const TokenText& token) {
+void DeliverySink::add(const TokenRow& row, std::string_view token) {
   auto& batch = batches_.back();
   ++batch.tokens;
   auto history = history_of(row, batch.lease);

@@ -28,9 +28,13 @@ enum class EventKind : std::uint8_t {
   resumed,
   dropped,
   budget_changed,
+  action_created,  ///< a kind of mail, as the next two
+  action_changed,
+  action_retired,
   reloaded,   ///< a consumer took a new configuration
   went_back,  ///< a consumer found an older state of the database than it knew
   revoked,
+  message_cancelled,
   created,  ///< an account or a token
   taken_over,
   dead,
@@ -58,12 +62,13 @@ EventKind find_kind(std::string_view text);
 /// A row of tokens with its account. Never holds the secret or the code.
 struct StoredToken {
   std::int64_t id = 0;
-  std::string action{};  ///< activation or password_recovery
-  std::string state{};   ///< now: `due`, `consumed`, `expired` or `wrong status`
-  AccountRecord account{};
+  std::string action{};     ///< as the database names it
+  std::string state{};      ///< now: `due`, `consumed`, `expired` or `wrong status`
+  AccountRecord account{};  ///< id 0 if it has none: then the email is that of the recipient
   Moment created_at{};
   Moment expires_at{};
   std::optional<Moment> consumed_at{};
+  std::optional<std::int64_t> message{};  ///< that made it
 };
 
 /// A row of mailroom_operations: an action of an operator or an application.

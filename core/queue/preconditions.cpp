@@ -3,7 +3,9 @@
 #include "queue/preconditions.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "actions/action.hpp"
 #include "db/search_path.hpp"
 
 namespace mailroom {
@@ -28,6 +30,28 @@ FROM (
                     THEN pg_get_serial_sequence(o.oid::regclass::text, 'id')::regclass END AS oid) q
     JOIN pg_class c ON c.oid = q.oid
   WHERE CASE WHEN c.relkind = 'S' THEN has_sequence_privilege(c.oid, 'SELECT, USAGE') END) s)";
+
+/// The actions without a path that queue $1 takes, if tokens of one of them wait.
+constexpr const char* unsigned_sql = R"(
+WITH queue AS MATERIALIZED (SELECT *, mailroom_queue_actions($1) AS actions FROM mailroom_queue_state($1)),
+pathless AS MATERIALIZED (
+  SELECT x.action FROM mailroom_actions x, queue
+  WHERE x.path IS NULL AND (queue.actions IS NULL OR x.action = ANY (queue.actions::text[])))
+SELECT action FROM pathless
+WHERE EXISTS (
+  SELECT FROM queue, LATERAL (
+    SELECT int8range(queue.cursor, NULL, '()') AS ids
+    UNION ALL
+    SELECT unnest(h.ids) FROM mailroom_gaps h WHERE h.id = ANY (queue.gap_ids)
+    UNION ALL
+    SELECT unnest(mailroom_batch_ids(b.ids, b.ids_mask)) FROM mailroom_batches b
+    WHERE b.job_type = $1 AND b.emitted_at IS NULL AND b.dead_at IS NULL) r, LATERAL (
+    SELECT FROM tokens t
+    WHERE t.id >= lower(r.ids) AND (upper_inf(r.ids) OR t.id < upper(r.ids)) AND t.secret IS NULL
+      AND t.action::text IN (SELECT action FROM pathless)
+      AND mailroom_is_live(t.consumed_at, t.expires_at, (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint))
+    LIMIT 1) waiting)
+ORDER BY action)";
 
 }  // namespace
 
@@ -55,6 +79,23 @@ WHERE schemaname = current_schema() AND sequencename = 'tokens_id_seq' AND last_
 std::string enable_trigger_statement(const std::string& schema, std::string_view table,
                                      std::string_view trigger) {
   return fmt::format("ALTER TABLE {}.{} ENABLE TRIGGER {};", schema, table, trigger);
+}
+
+Error no_place_in_csv(const std::vector<std::string>& actions) {
+  const auto names = fmt::format("{}", fmt::join(actions, ","));
+  return {ExitCode::configuration,
+          fmt::format("a line of CSV has no place for {} tokens, which have no link", names),
+          fmt::format(
+              "give them a queue of their own, with a sender: mailroom queue create messages --action {}; or "
+              "use --format jsonl",
+              names)};
+}
+
+void require_signed_tokens(Connection& connection, const std::string& queue) {
+  std::vector<std::string> actions;
+  for (const auto& row : connection.run(unsigned_sql, queue))
+    actions.push_back(short_action_name(row[0].c_str()));
+  if (!actions.empty()) throw no_place_in_csv(actions);
 }
 
 std::string ids_in_order_statement(Connection& connection) {

@@ -9,6 +9,7 @@
 #include "cmd/syntax/command_line.hpp"
 #include "cmd/syntax/command_syntax.hpp"
 #include "crypto/token.hpp"
+#include "support/actions.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
@@ -33,7 +34,7 @@ bool runs_on(const std::string& command) {
 /// A recovery token with `code` that belongs to no database.
 std::string recovery_token(const std::string& code) {
   Hmac hmac(Key::from_hex(test_key, "the test"));
-  const auto token = sign_token(hmac, Action::password_recovery, Secret{1, 2, 3}, code);
+  const auto token = sign_token(hmac, *recovery_action(), Secret{1, 2, 3}, code);
   return {token.begin(), token.end()};
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "support/actions.hpp"
 #include "support/batch_rows.hpp"
 #include "support/catch.hpp"
 #include "support/misleading_text.hpp"
@@ -76,21 +77,21 @@ TEST_CASE("records of any values are read back by a strict parser") {
 TEST_CASE("a CSV batch is one line of five values for each token, like this") {
   const auto encoder = make_csv_encoder();
   encoder->begin({7, 1});
-  encoder->add(row_of(1, Action::activation, "a@test.example", "a"), token_of('x'));
-  encoder->add(row_of(2, Action::password_recovery, "\"b,c\"@test.example", ""), token_of('-'));
+  encoder->add(row_of(1, activation_action(), "a@test.example", "a"), token_of('x'));
+  encoder->add(row_of(2, recovery_action(), "\"b,c\"@test.example", ""), token_of('-'));
   const auto expected = "1,a@test.example,a," + std::string(86, 'x') +
                         ",01234,2,\"\"\"b,c\"\"@test.example\",," + std::string(86, '-') + ",01234\n";
   CHECK(encoder->finish() == expected);
   encoder->begin({8, 1});
-  encoder->add(row_of(3, Action::activation, "d@test.example", "d"), token_of('y'));
+  encoder->add(row_of(3, activation_action(), "d@test.example", "d"), token_of('y'));
   CHECK(encoder->finish() == "1,d@test.example,d," + std::string(86, 'y') + ",01234\n");
 }
 
 TEST_CASE("a JSONL batch is one object, like this") {
   const auto encoder = make_jsonl_encoder();
   encoder->begin({7, 2, "mail\"room"});
-  encoder->add(row_of(1, Action::activation, "a@test.example", "a\\"), token_of('x'));
-  encoder->add(row_of(2, Action::password_recovery, "ü@test.example", ""), token_of('y'));
+  encoder->add(row_of(1, activation_action(), "a@test.example", "a\\"), token_of('x'));
+  encoder->add(row_of(2, recovery_action(), "ü@test.example", ""), token_of('y'));
   const auto expected =
       R"({"batch":7,"queue":"mail\"room","tokens":[)"
       R"({"id":1,"action":"activation","email":"a@test.example","login":"a\\","token":")" +
@@ -114,7 +115,7 @@ TEST_CASE("batches of any printable addresses are read back from both formats, o
     for (auto count = 1 + random() % 5; count > 0; --count) {
       const auto email = random_text(random, ",\"\\/'ab <", 8) + "é@test.example";
       const auto login = random_text(random, ",\"\\{}[]:", 8);
-      const auto row = row_of(static_cast<std::int64_t>(count), Action::activation, email, login);
+      const auto row = row_of(static_cast<std::int64_t>(count), activation_action(), email, login);
       csv_encoder->add(row, token_of('t'));
       jsonl_encoder->add(row, token_of('t'));
       expected.insert(expected.end(), {"1", email, login, std::string(86, 't'), "01234"});
@@ -137,7 +138,7 @@ TEST_CASE("jsonl escapes misleading characters, and no others") {
   const auto encoder = make_jsonl_encoder();
   const auto line_of = [&](const std::string& login) {
     encoder->begin({7, 1});
-    encoder->add(row_of(1, Action::activation, "user@test.example", login), token_of('t'));
+    encoder->add(row_of(1, activation_action(), "user@test.example", login), token_of('t'));
     return std::string(encoder->finish());
   };
   for (const auto& character : test::misleading_characters()) {

@@ -125,6 +125,7 @@ ExitCode action_create(const ActionOptions& options, Context& context) {
   const auto waits = context.watch_waits(*connection, "action");
   const auto catalogue = read_queues(*connection);
   require_valid(change, catalogue.actions);
+  require_role(*connection, change.after.producer);
   return run_change(options, context, *connection, change, catalogue);
 }
 
@@ -133,8 +134,10 @@ ExitCode action_set(const ActionOptions& options, Context& context) {
   const auto waits = context.watch_waits(*connection, "action");
   const auto catalogue = read_queues(*connection);
   const auto& action = named_action(catalogue, options.name);
-  return run_change(options, context, *connection, {.before = action, .after = changed(action, options)},
-                    catalogue);
+  require_changeable(action, false);
+  const auto after = changed(action, options);
+  require_role(*connection, after.producer);
+  return run_change(options, context, *connection, {.before = action, .after = after}, catalogue);
 }
 
 ExitCode action_retire(const ActionOptions& options, Context& context) {
@@ -142,6 +145,7 @@ ExitCode action_retire(const ActionOptions& options, Context& context) {
   const auto waits = context.watch_waits(*connection, "action");
   const auto catalogue = read_queues(*connection);
   const auto& action = named_action(catalogue, options.name);
+  require_changeable(action, true);
   const bool json = context.global().output == OutputFormat::json;
   if (!json && !action.is_retired) context.say(render_retirement(action, catalogue));
   const bool stays = options.dry_run || action.is_retired;

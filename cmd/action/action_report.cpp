@@ -73,7 +73,7 @@ std::string render_action_list(const QueueCatalogue& catalogue, std::size_t widt
                    {"number", TextTable::Align::right},
                    {"path"},
                    {"code"},
-                   {"account status"},
+                   {"status"},
                    {"lifetime"},
                    {"template"},
                    {"queues"}});

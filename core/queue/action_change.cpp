@@ -73,6 +73,20 @@ void require_valid(const ActionChange& change, const Actions& actions) {
                 "the signature of its link covers the code");
 }
 
+void require_role(Connection& connection, const std::string& producer) {
+  if (producer.empty() || !connection.run("SELECT FROM pg_roles WHERE rolname = $1", producer).empty())
+    return;
+  throw Error(ExitCode::usage, fmt::format("--producer: there is no role {}", shown_text(producer)),
+              "CREATE ROLE makes one");
+}
+
+void require_changeable(const Action& action, bool is_retired) {
+  const auto* built_in = Actions::built_in().find(action.name);
+  if (built_in == nullptr || (built_in->path.empty() && !is_retired)) return;
+  throw Error(ExitCode::usage, fmt::format("the action {} is built in", short_action_name(action.name)),
+              "mailroom action create makes one of your own");
+}
+
 std::vector<std::string> takers_of(const std::string& action, const QueueCatalogue& catalogue) {
   std::vector<std::string> names;
   for (const auto& queue : catalogue.queues) {

@@ -29,6 +29,11 @@ std::vector<ActionText> action_texts(const Action& action);
 /// another action has.
 void require_valid(const ActionChange& change, const Actions& actions);
 
+/// Throws Error(usage) for a producer that is no role.
+void require_role(Connection& connection, const std::string& producer);
+/// Throws Error(usage) for an action that every database has; message may be set, but not retired.
+void require_changeable(const Action& action, bool is_retired);
+
 /// The queues that take it.
 std::vector<std::string> takers_of(const std::string& action, const QueueCatalogue& catalogue);
 

@@ -1,4 +1,5 @@
-// Tokens of messages, as consumers read them: in small and in large batches, with an action that is new to the session.
+// Tokens of messages, as consumers read them: in small and in large batches, with an action that is new to
+// the session.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,14 +12,16 @@ namespace {
 
 /// What a consumer reads of a token.
 std::string text_of(const TokenRow& row) {
-  auto text = fmt::format("{} {} {} {} {} {} {}", row.id, row.action->name, row.secret ? "signed" : "unsigned", row.code.size(),
-                          row.email, row.login, static_cast<int>(row.state));
+  auto text =
+      fmt::format("{} {} {} {} {} {} {}", row.id, row.action->name, row.secret ? "signed" : "unsigned",
+                  row.code.size(), row.email, row.login, static_cast<int>(row.state));
   if (!row.message) return text;
   const auto& content = *row.content;
-  return text + fmt::format(" message {} recipient {} [{}] [{}] {} {} {} {} {} {}", *row.message, row.recipient,
-                            fmt::join(content.recipients, ";"), fmt::join(content.cc, ";"),
+  return text + fmt::format(" message {} recipient {} [{}] [{}] {} {} {} {} {} {}", *row.message,
+                            row.recipient, fmt::join(content.recipients, ";"), fmt::join(content.cc, ";"),
                             content.template_name.value_or("-"), content.locale, content.data,
-                            content.subject.value_or("-"), content.text.value_or("-").size(), content.reference);
+                            content.subject.value_or("-"), content.text.value_or("-").size(),
+                            content.reference);
 }
 
 std::vector<std::string> rows_at(const TestDatabase& database, Connection& connection, int limit) {
@@ -64,7 +67,8 @@ TEST_CASE("a large batch with messages holds the same rows as small ones, and ea
   CHECK(small.size() == 400 + 600 + 200 + 200 + 100);
   CHECK(rows_at(database, *connection, 10'000) == small);
   const auto has = [&](const std::string& part) {
-    return std::count_if(small.begin(), small.end(), [&](const auto& row) { return row.find(part) != std::string::npos; });
+    return std::count_if(small.begin(), small.end(),
+                         [&](const auto& row) { return row.find(part) != std::string::npos; });
   };
   CHECK(has("message unsigned 0 ada7@mail.example  0 message ") == 1);
   CHECK(has("[Ada <ada7@mail.example>] [bo7@mail.example] receipt de-AT {\"order\": 7} - 0 order:7") == 2);
@@ -78,7 +82,8 @@ TEST_CASE("a session learns of an action that is created while it runs") {
   const auto connection = database.connect();
   const auto session = attach(database);
   connection->run("SELECT mailroom_create_action('receipt', template => 'bill')");
-  connection->run("INSERT INTO mailroom_messages (recipients, action) VALUES ('{ada@mail.example}', 'receipt')");
+  connection->run(
+      "INSERT INTO mailroom_messages (recipients, action) VALUES ('{ada@mail.example}', 'receipt')");
   const auto rows = read_next(*session);
   REQUIRE(rows.size() == 1);
   CHECK(rows[0].find("receipt unsigned") != std::string::npos);

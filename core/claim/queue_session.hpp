@@ -123,7 +123,7 @@ struct MessageContent {
 /// callback of fetch().
 struct TokenRow {
   std::int64_t id = 0;
-  const Action* action = nullptr;  ///< never null in a row that was read
+  const Action* action = &Actions::of_sign_up();  ///< never null; outlives the row
   std::optional<Secret> secret{};  ///< nullopt if it is not 32 bytes, or its action has no path
   std::string_view code;
   std::int64_t expires_at = 0;  ///< seconds since 1970, as the line has it

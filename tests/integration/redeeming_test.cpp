@@ -266,7 +266,7 @@ TEST_CASE("the key and the token that redeeming.md shows belong together") {
   Hmac hmac(Key::from_hex(match[1].str(), "the document"));
   const auto token = decode_token(match[2].str());
   REQUIRE(token);
-  CHECK(is_signed_for_activation(hmac, *token));
+  CHECK(is_signed(hmac, *token, "/activate", {}));
 }
 
 }  // namespace mailroom::test::redeeming_test

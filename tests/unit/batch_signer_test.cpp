@@ -79,7 +79,7 @@ TEST_CASE("the code is part of the signature of a recovery only") {
   for (const auto action : {activation_action(), recovery_action()}) {
     const auto token = sign_token(hmac, *action, some_secret(), "01234");
     const Writing writing({due_row(1, action)});
-    CHECK(writing.file.text() == std::to_string(static_cast<int>(action)) + ",a@test.example,a," +
+    CHECK(writing.file.text() == std::to_string(action->number) + ",a@test.example,a," +
                                      std::string(token.begin(), token.end()) + ",01234\n");
   }
 }

@@ -29,10 +29,8 @@ std::string random_text(std::mt19937_64& random, const std::string& alphabet, st
   return text;
 }
 
-TokenText token_of(char c) {
-  TokenText token;
-  token.fill(c);
-  return token;
+std::string token_of(char c) {
+  return std::string(token_size, c);
 }
 
 }  // namespace
@@ -101,6 +99,60 @@ TEST_CASE("a JSONL batch is one object, like this") {
   CHECK(encoder->finish() == expected);
   encoder->begin({8, 1, "mail\"room"});
   CHECK(encoder->finish() == "{\"batch\":8,\"queue\":\"mail\\\"room\",\"tokens\":[]}\n");
+}
+
+TEST_CASE("CSV has the number of an action with a path, and no place for one without") {
+  const Action magic{.name = "magic_link", .number = 12, .path = "/magic"};
+  const auto encoder = make_csv_encoder();
+  encoder->begin({7, 1});
+  auto row = row_of(1, &magic, "a@test.example", "");
+  row.code = "";
+  encoder->add(row, token_of('x'));
+  CHECK(encoder->finish() == "12,a@test.example,," + std::string(86, 'x') + ",\n");
+  encoder->begin({8, 1});
+  try {
+    encoder->add(row_of(2, message_action(), "a@test.example", ""), {});
+    FAIL("it has a line");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::configuration);
+    CHECK(error.hint().find("mailroom queue create messages --action message") != std::string::npos);
+  }
+}
+
+TEST_CASE("JSONL has a message as an object, with any text") {
+  const MessageContent content{.id = 4,
+                               .recipients = {"A <a@test.example>"},
+                               .cc = {"b@test.example", "c@test.example"},
+                               .headers = R"({"X-Order": "17"})",
+                               .template_name = "receipt",
+                               .locale = "de-AT",
+                               .data = R"({"total": [1, {"€": "\u202e"}]})",
+                               .subject = "a \"b\"",
+                               .text = "line\n\xff\t",
+                               .reference = "order:17",
+                               .attachments = 2};
+  auto row = row_of(1, message_action(), "a@test.example", "");
+  row.message = 4;
+  row.recipient = 1;
+  row.content = &content;
+  row.code = "";
+  const auto encoder = make_jsonl_encoder();
+  encoder->begin({7, 1, "mailroom"});
+  encoder->add(row, {});
+  const auto line = std::string(encoder->finish());
+  CHECK(line.find('\n') == line.size() - 1);
+  const auto token = nlohmann::json::parse(line).at("tokens").at(0);
+  CHECK(token.at("token") == "");
+  const auto& message = token.at("message");
+  CHECK(message.at("recipients") == nlohmann::json::array({"A <a@test.example>"}));
+  CHECK(message.at("cc").size() == 2);
+  CHECK(message.at("headers").at("X-Order") == "17");
+  CHECK(message.at("data").at("total").at(0) == 1);
+  CHECK(message.at("subject") == "a \"b\"");
+  CHECK(message.at("text").get<std::string>().starts_with("line\n"));
+  CHECK(message.at("attachments") == 2);
+  CHECK_FALSE(message.contains("html"));
+  CHECK_FALSE(message.contains("bcc"));
 }
 
 TEST_CASE("batches of any printable addresses are read back from both formats, one line each") {

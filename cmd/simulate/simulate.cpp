@@ -237,7 +237,6 @@ Run add_simulate(CommandSyntax& syntax) {
 const Command simulate_command{
     "simulate", "create accounts and simulate their lifecycle, as a trial or a load",
     "Examples:\n"
-    "  mailroom simulate --accounts 5       create five accounts with a token each\n"
     "  mailroom simulate --accounts 1000 --rate 500 --activate 80 --recover 25\n"
     "  mailroom simulate --messages 1000    send a thousand messages\n"
     "  mailroom simulate --clean-up         remove what simulate created\n",

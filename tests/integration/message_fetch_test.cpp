@@ -71,7 +71,7 @@ TEST_CASE("a large batch with messages holds the same rows as small ones, and ea
                          [&](const auto& row) { return row.find(part) != std::string::npos; });
   };
   CHECK(has("message unsigned 0 ada7@mail.example  0 message ") == 1);
-  CHECK(has("[Ada <ada7@mail.example>] [bo7@mail.example] receipt de-AT {\"order\": 7} - 0 order:7") == 2);
+  CHECK(has("[Ada <ada7@mail.example>] [bo7@mail.example] receipt de-AT {\"order\": 7} - 1 order:7") == 2);
   CHECK(has("magic_link signed 5 kim9@mail.example  0 message ") == 1);
   CHECK(has(" magic_link  ") == 200);
   CHECK(has("Subject 7 2000") == 1);
@@ -95,9 +95,9 @@ TEST_CASE("a message waits in the schedule until it is released") {
   const auto connection = database.connect();
   const auto session = attach(database);
   connection->run(
-      "INSERT INTO mailroom_messages (recipients, subject, send_after) "
-      "VALUES ('{ada@mail.example}', 'Now', clock_timestamp() + interval '300 ms'), "
-      "('{ada@mail.example}', 'Later', clock_timestamp() + interval '1 day')");
+      "INSERT INTO mailroom_messages (recipients, subject, text, send_after) "
+      "VALUES ('{ada@mail.example}', 'Now', 'x', clock_timestamp() + interval '300 ms'), "
+      "('{ada@mail.example}', 'Later', 'x', clock_timestamp() + interval '1 day')");
   CHECK(session->release(10) == 0);
   CHECK(read_next(*session).empty());
   REQUIRE(eventually([&] { return session->claim({.limit = 10, .routine = true}).schedule_due; }));

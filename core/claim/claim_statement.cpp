@@ -16,17 +16,9 @@
 namespace mailroom {
 namespace {
 
-/// A poll of an idle queue, and whether scheduled messages are due. $2: looks at all of the schedule.
-/// Otherwise only at what has become due lately: where an old snapshot keeps entries that are gone, it would
-/// read them at each poll.
-constexpr const char* poll_sql = R"(
-SELECT cursor, EXISTS (
-  SELECT FROM mailroom_schedule
-  WHERE send_after <= (SELECT clock_timestamp())
-    AND send_after > (SELECT CASE WHEN $2 THEN '-infinity' ELSE clock_timestamp() - interval '2 min' END))
-FROM mailroom_idle_cursor($1))";
-
-constexpr std::chrono::seconds whole_schedule_interval{60};
+/// A poll of an idle queue, which also makes tokens of at most $2 scheduled messages.
+constexpr const char* poll_sql =
+    "SELECT c.cursor, r.released FROM mailroom_idle_cursor($1) c, LATERAL mailroom_release($2) r";
 
 /// By this process's clock, so that the server can tell when by its own.
 std::optional<std::int64_t> microseconds_since(const std::optional<TimePoint>& time) {
@@ -86,6 +78,11 @@ ClaimStatement::ClaimStatement(Connection& connection, Claimant claimant)
   connection_.prepare("claim", claim_sql());
   if (!detail.delivers) connection_.prepare("claim and fetch", claim_and_fetch_sql(detail.with_creation));
   connection_.prepare("poll", poll_sql);
+  connection_.prepare("poll alone", "SELECT cursor, 0 FROM mailroom_idle_cursor($1)");
+  // A role that the documents had before there were messages still claims.
+  may_release_ =
+      connection_.run("SELECT has_function_privilege('mailroom_release(integer)', 'EXECUTE')")[0][0]
+          .as<bool>();
 }
 
 ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
@@ -108,12 +105,10 @@ ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
 }
 
 std::optional<ClaimReply> ClaimStatement::poll(const std::string& queue) {
-  const auto now = steady_now();
-  const bool is_whole = now >= whole_schedule_;
-  const auto rows = connection_.run_prepared("poll", queue, is_whole);
+  const auto rows = may_release_ ? connection_.run_prepared("poll", queue, release_limit)
+                                 : connection_.run_prepared("poll alone", queue);
   if (rows.empty()) return std::nullopt;
-  if (is_whole) whole_schedule_ = now + whole_schedule_interval;
-  return ClaimReply{.last = rows[0][0].as<std::int64_t>(), .schedule_due = rows[0][1].as<bool>()};
+  return ClaimReply{.last = rows[0][0].as<std::int64_t>(), .released = rows[0][1].as<int>()};
 }
 
 pqxx::result ClaimStatement::run_claim(const char* statement, const ClaimRequest& request) {

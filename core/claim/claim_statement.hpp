@@ -48,7 +48,7 @@ class ClaimStatement {
 
   Connection& connection_;
   Claimant claimant_;
-  TimePoint whole_schedule_{};  ///< when to look at all of the schedule again
+  bool may_release_ = false;
 };
 
 }  // namespace mailroom

@@ -254,9 +254,9 @@ bool PgQueueSession::arrange(Waking waking) {
   return true;
 }
 
-int PgQueueSession::release(int limit) {
+int PgQueueSession::release() {
   const auto waiting = wait();
-  return connection_->run("SELECT released FROM mailroom_release($1)", limit)[0][0].as<int>();
+  return connection_->run("SELECT released FROM mailroom_release($1)", release_limit)[0][0].as<int>();
 }
 
 Notified PgQueueSession::take_notifications() {

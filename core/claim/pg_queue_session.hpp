@@ -52,7 +52,7 @@ class PgQueueSession final : public QueueSession {
                                             const std::function<void(const TokenRow&)>& each,
                                             const NextClaim& next) override;
   bool arrange(Waking waking) override;
-  int release(int limit) override;
+  int release() override;
   Notified take_notifications() override;
   std::vector<SinkState> share(const std::vector<SinkState>& news, const std::vector<std::string>& names,
                                std::optional<Milliseconds> probe) override;

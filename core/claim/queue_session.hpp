@@ -74,6 +74,9 @@ struct ClaimRequest {
   std::optional<Receipt> receipt{};    ///< of a batch that it has
 };
 
+/// Of how many scheduled messages tokens are made at once.
+constexpr int release_limit = 1000;
+
 struct ClaimReply {
   std::optional<Lease> lease{};  ///< the batch taken, to be fetched
   int size = 0;                  ///< its tokens
@@ -85,9 +88,9 @@ struct ClaimReply {
   int skipped = 0;                     ///< expired and consumed tokens that the claim skipped and recorded
   /// Until the budgets of the queue allow the next token; nullopt while the queue is paused.
   std::optional<Milliseconds> wait = Milliseconds(0);
-  int skipped_expired = 0;    ///< of `skipped`, the expired ones
-  bool messages = false;      ///< some tokens of the batch are those of messages
-  bool schedule_due = false;  ///< scheduled messages are due; only a routine claim looks
+  int skipped_expired = 0;  ///< of `skipped`, the expired ones
+  bool messages = false;    ///< some tokens of the batch are those of messages
+  int released = 0;         ///< scheduled messages of which a routine claim made tokens
 };
 
 enum class TokenState { due, consumed, expired, wrong_status };
@@ -227,9 +230,9 @@ class QueueSession : public SinkBoard {
     fetch(lease, each);
     return std::nullopt;
   }
-  /// Makes tokens of messages whose time has come, of at most `limit`. Returns of how many. A queue without a
-  /// schedule has none.
-  virtual int release(int /*limit*/) { return 0; }
+  /// Makes tokens of messages whose time has come, of at most release_limit. Returns of how many. A queue
+  /// without a schedule has none.
+  virtual int release() { return 0; }
   virtual Notified take_notifications() = 0;
   /// Does what `waking` says. `ask` returns true while a transaction is open that was open at the first `ask`
   /// after this session began or started to listen: a claim sees all others, or they notify.

@@ -11,7 +11,6 @@ namespace {
 constexpr Milliseconds publish_interval{500};
 constexpr Milliseconds wake_interval{5};  ///< between two notifications of other queues' consumers
 constexpr Milliseconds release_interval{1000};
-constexpr int release_limit = 1000;
 
 }  // namespace
 
@@ -56,7 +55,7 @@ Claimer::Next Claimer::next(TimePoint now) {
 
 void Claimer::release_due(TimePoint now) {
   if (!may_release_ && !(is_busy_ && now >= next_release_)) return;
-  const int released = sessions_.release(release_limit);
+  const int released = sessions_.release();
   may_release_ = released == release_limit;
   next_release_ = now + release_interval;
   // A session does not hear its own notifications.
@@ -133,7 +132,8 @@ Claimer::Next Claimer::settle(MadeClaim claim) {
   if (claim.was_last_poll) waker_.drained();
   waker_.polled(sessions_.session(), {.last = turns_.last(), .waiting = turns_.waiting()}, started,
                 pipeline_.is_ready());
-  may_release_ = may_release_ || reply.schedule_due;
+  may_release_ = may_release_ || reply.released == release_limit;
+  if (reply.released > 0) turns_.notified();
   is_busy_ = reply.lease.has_value();
   note_pauses(claim);
   pipeline_.count_skipped(reply.skipped, reply.skipped_expired);

@@ -83,9 +83,9 @@ void SessionKeeper::record(const std::string& kind, const std::string& details) 
   }
 }
 
-int SessionKeeper::release(int limit) {
+int SessionKeeper::release() {
   try {
-    return session_->release(limit);
+    return session_->release();
   } catch (const DatabaseError& error) {
     if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
     if (!std::exchange(may_not_release_, true))

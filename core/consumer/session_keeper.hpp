@@ -43,7 +43,7 @@ class SessionKeeper {
   void record(const std::string& kind, const std::string& details);
 
   /// QueueSession::release(). Says in the log, once, that its role may not.
-  int release(int limit);
+  int release();
 
   /// There must be one.
   QueueSession& session() { return *session_; }

@@ -60,8 +60,8 @@ class Claimer {
   /// Does what follows from the reply.
   Next settle(MadeClaim claim);
   void note_pauses(const MadeClaim& claim);
-  /// Makes tokens of scheduled messages, as a routine poll does: when a session begins, and once a second while
-  /// claims find tokens.
+  /// Makes tokens of scheduled messages, as a routine poll does: when a session begins, and once a second
+  /// while claims find tokens.
   void release_due(TimePoint now);
 
   SessionKeeper& sessions_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -84,6 +85,13 @@ void write_queue(pqxx::transaction_base& transaction, const QueueChange& change,
                       change.name, change.start->cursor, definition, channel, change.start->like);
 }
 
+/// `activation, message and recovery`
+std::string list_text(const std::vector<std::string>& words) {
+  const auto last = std::prev(words.end());
+  const auto before = fmt::format("{}", fmt::join(words.begin(), last, ", "));
+  return before.empty() ? *last : before + " and " + *last;
+}
+
 /// Sorted, as the actions of queues are.
 std::vector<std::string> names_of(const Actions& actions) {
   std::vector<std::string> names;
@@ -114,7 +122,7 @@ std::vector<std::string> names_of(const Actions& actions) {
       ExitCode::usage,
       fmt::format("queue{} {} take{} {} tokens already: each person would be mailed {}",
                   names.size() == 1 ? "" : "s", shown_text(fmt::format("{}", fmt::join(names, " and "))),
-                  names.size() == 1 ? "s" : "", fmt::join(actions, " and "), times_text(names.size() + 1)),
+                  names.size() == 1 ? "s" : "", list_text(actions), times_text(names.size() + 1)),
       hint + "--copy creates a queue that emits each token once more, for another system");
 }
 

@@ -49,9 +49,10 @@ class PgqConsumer {
     const auto events = connection_.run_prepared("events", batch);
     encoder_->begin({});
     for (const auto& event : events) {
-      const auto action = view(event[0]) == "1" ? activation_action() : recovery_action();
+      const auto action = view(event[0]) == "1" ? test::activation_action() : test::recovery_action();
       const auto secret = read_secret(view(event[1]));
       const auto code = view(event[4]);
+      const auto token = sign_token(hmac_, *action, secret, code);
       encoder_->add({.id = 0,
                      .action = action,
                      .secret = secret,
@@ -60,7 +61,7 @@ class PgqConsumer {
                      .email = view(event[2]),
                      .login = view(event[3]),
                      .state = TokenState::due},
-                    sign_token(hmac_, *action, secret, code));
+                    {token.data(), token.size()});
     }
     if (!events.empty()) output_.write(encoder_->finish());
     connection_.run_prepared("finish", batch);

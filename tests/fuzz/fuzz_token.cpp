@@ -73,8 +73,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto code = fields.take();
   decode(text, code);
   encode(fuzz::text_of(data, size));
-  sign(activation_action(), text, code);
-  sign(recovery_action(), text, code);
+  sign(test::activation_action(), text, code);
+  sign(test::recovery_action(), text, code);
   read_key(text);
   return 0;
 }

@@ -25,7 +25,7 @@ class HostileBatch {
       const int bits = traits.empty() ? 0 : traits.front();
       TokenRow row;
       row.id = static_cast<std::int64_t>(rows_.size()) + 1;
-      row.action = (bits & 1) != 0 ? recovery_action() : activation_action();
+      row.action = (bits & 1) != 0 ? test::recovery_action() : test::activation_action();
       if ((bits & 2) == 0) row.secret.emplace().fill(static_cast<std::uint8_t>(bits));
       row.email = fields.take();
       row.login = fields.take();

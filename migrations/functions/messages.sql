@@ -5,10 +5,13 @@ CREATE OR REPLACE FUNCTION mailroom_address(p_mailbox text) RETURNS text LANGUAG
 RETURN rtrim(substr(p_mailbox, strpos(p_mailbox, '<') + 1), '>');
 
 -- True if each element is one mailbox: local@domain, <local@domain>, Name <local@domain> or "Name" <local@domain>. The check
--- is conservative; the sender checks all of it. False for an empty array, and for null elements. Inlined.
+-- is conservative; the sender checks all of it. False for an empty array, and for null elements. The first expression knows most
+-- addresses, and takes a fifth of the time. Inlined.
 CREATE OR REPLACE FUNCTION mailroom_are_mailboxes(p_mailboxes text[]) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~
+RETURN array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~ '^(?:[a-z0-9._+-]+@[a-z0-9.-]+\.[a-z]+\x01)+$'
+    OR array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~
     '^(?:(?:(?:[^<>",;\x01]*|[^<>"@\x01]*|"(?:[^"\\\x01]|\\[^\x01])*" *)<(?:[^\s"(),:;<>@[\\\]\x01]+|"(?:[^"\\<>\x01]|\\[^<>\x01])+")@[^\s"(),:;<>@[\\\]\x01]+\.[^\s"(),:;<>@[\\\]\x01]+>|(?:[^\s"(),:;<>@[\\\]\x01]+|"(?:[^"\\<>\x01]|\\[^<>\x01])+")@[^\s"(),:;<>@[\\\]\x01]+\.[^\s"(),:;<>@[\\\]\x01]+)\x01)+$';
+
 
 CREATE OR REPLACE FUNCTION mailroom_is_mailbox(p_mailbox text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN p_mailbox IS NOT NULL THEN mailroom_are_mailboxes(ARRAY[p_mailbox]) END;
@@ -84,20 +87,29 @@ BEGIN
 END
 $$;
 
+-- A function of its own, so that the check of messages without an account plans no look-up.
+CREATE OR REPLACE FUNCTION mailroom_has_account(p_account bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM accounts a WHERE a.id = p_account);
+END
+$$;
+
 -- Refuses what cannot be a mail, and makes the tokens of the rest, or puts it into the schedule. AFTER, so that a row that
 -- ON CONFLICT drops makes no token; once a statement, since once a row takes twice the time for many rows. One reading of the
 -- clock decides which messages wait: with two, a message could be in the schedule and have a token. SECURITY DEFINER, so that
 -- a role that may insert messages needs no right on tokens. Who chooses the recipient of a signed link can act for its owner:
 -- so a mail to an account goes to the address of the account only, the tokens of accounts are made by nobody here, and an
 -- action may be reserved to a role.
-CREATE OR REPLACE FUNCTION trg_after_message_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE OR REPLACE FUNCTION trg_after_message_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_new record;
 BEGIN
-    SELECT min(format('%s %s', p.problem, m.id)) FILTER (WHERE p.problem IS NOT NULL) AS problem,
+    SELECT min(p.problem || ' ' || m.id) AS problem,
            bool_or(m.send_after > v_now) AS has_later,
-           array_agg(m.id ORDER BY m.id) FILTER (WHERE (m.send_after > v_now) IS NOT TRUE) AS at_once
+           array_agg(m.id) FILTER (WHERE (m.send_after > v_now) IS NOT TRUE) AS at_once
     INTO v_new
     FROM added m LEFT JOIN mailroom_actions a ON a.action = m.action,
     LATERAL (SELECT CASE
@@ -106,7 +118,7 @@ BEGIN
         WHEN a.retired_at IS NOT NULL THEN 'retired'
         WHEN a.producer IS NOT NULL AND NOT pg_has_role(m.enqueued_by::name, a.producer, 'MEMBER') THEN 'reserved'
         WHEN a.account_status IS NOT NULL AND m.account IS NULL THEN 'accountless'
-        WHEN m.account IS NOT NULL AND NOT EXISTS (SELECT FROM accounts c WHERE c.id = m.account) THEN 'no-account'
+        WHEN m.account IS NOT NULL AND NOT mailroom_has_account(m.account) THEN 'no-account'
         WHEN (a.account_status IS NOT NULL OR (a.path IS NOT NULL AND m.account IS NOT NULL))
              AND coalesce(m.recipients, m.cc, m.bcc) IS NOT NULL THEN 'misdirected'
         WHEN m.recipients IS NULL AND (m.account IS NULL OR coalesce(m.cc, m.bcc) IS NOT NULL) OR m.recipients = '{}' THEN 'no-recipient'

@@ -18,22 +18,21 @@ CREATE OR REPLACE FUNCTION mailroom_expiry(p_expires_at timestamptz, p_lifetime 
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN greatest(least(floor(extract(epoch FROM coalesce(p_expires_at, now() + p_lifetime, 'infinity'))), 253402300799), 0)::bigint;
 
--- Makes the tokens of messages, one for each recipient; an address that is named twice gets one. The ids come in the order
--- of p_messages. The settings keep the look-ups index scans, also where the plan is made while there are few messages.
+-- Makes the tokens of messages, one for each recipient; an address that is named twice gets one. The settings keep the plan
+-- for any number of messages, with index scans also where it is made while there are few.
 CREATE OR REPLACE FUNCTION mailroom_make_tokens(p_messages bigint[]) RETURNS void LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
 AS $$
 BEGIN
     INSERT INTO tokens (message, recipient, account, action, secret, code, expires_at)
-    SELECT m.id, r.place, m.account, m.action::token_action,
-           CASE WHEN a.path IS NOT NULL THEN gen_random_bytes(32) END,
-           CASE WHEN a.has_code THEN mailroom_random_code() END,
-           mailroom_expiry(m.expires_at, a.lifetime)
-    FROM unnest(p_messages) WITH ORDINALITY u (id, place), LATERAL (
-        SELECT id, action, account, expires_at, recipients || cc || bcc AS addresses
-        FROM mailroom_messages WHERE mailroom_messages.id = u.id OFFSET 0) m
-    JOIN mailroom_actions a ON a.action = m.action, LATERAL unnest(mailroom_places(m.addresses)) r (place)
-    ORDER BY u.place, r.place;
+    SELECT m.id, m.place, m.account, m.action::token_action,
+           CASE WHEN m.path IS NOT NULL THEN gen_random_bytes(32) END,
+           CASE WHEN m.has_code THEN mailroom_random_code() END,
+           m.expires_at
+    FROM (SELECT m.id, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) AS place, m.account, m.action, a.path, a.has_code,
+                 mailroom_expiry(m.expires_at, a.lifetime) AS expires_at
+          FROM unnest(p_messages) u (id) JOIN mailroom_messages m ON m.id = u.id JOIN mailroom_actions a ON a.action = m.action) m;
 END
 $$;
 

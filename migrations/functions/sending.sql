@@ -20,13 +20,15 @@ CREATE OR REPLACE FUNCTION mailroom_send(recipients text[], template text DEFAUL
     attachments jsonb DEFAULT NULL, action text DEFAULT 'message', account bigint DEFAULT NULL, profile text DEFAULT NULL,
     send_after timestamptz DEFAULT NULL, expires_at timestamptz DEFAULT NULL, idempotency_key text DEFAULT NULL,
     reference text DEFAULT NULL, options jsonb DEFAULT '{}')
-RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+AS $$
 #variable_conflict use_column
 DECLARE
     v_new mailroom_messages;
     v_old mailroom_messages;
     v_id bigint;
-    v_replace boolean := mailroom_option(mailroom_send.options, 'replace');
+    v_replace boolean := mailroom_send.options <> '{}' AND mailroom_option(mailroom_send.options, 'replace');
     v_files jsonb := nullif(nullif(mailroom_send.attachments, 'null'), '[]');
 BEGIN
     IF mailroom_send.idempotency_key IS NOT NULL THEN
@@ -53,10 +55,10 @@ BEGIN
         SELECT * INTO v_old FROM mailroom_messages m
         WHERE m.idempotency_key = mailroom_send.idempotency_key AND m.replaced_at IS NULL;
         CONTINUE WHEN NOT FOUND;
-        IF v_old.fingerprint = v_new.fingerprint AND (NOT v_replace OR NOT mailroom_is_rescheduled(
+        IF v_old.fingerprint = v_new.fingerprint AND (v_replace IS NOT TRUE OR NOT mailroom_is_rescheduled(
                v_old, mailroom_send.send_after, mailroom_send.expires_at)) THEN
             RETURN v_old.id;
-        ELSIF NOT v_replace THEN
+        ELSIF v_replace IS NOT TRUE THEN
             RAISE EXCEPTION 'another message has the idempotency_key "%"', mailroom_send.idempotency_key
                 USING ERRCODE = 'unique_violation', HINT = 'use another key, or options => ''{"replace": true}''';
         ELSIF NOT mailroom_is_own(v_old.enqueued_by, 'UPDATE') THEN

@@ -13,7 +13,8 @@ namespace {
 
 std::int64_t send(Connection& connection, const std::string& more = {}) {
   return value<std::int64_t>(
-      connection, fmt::format("SELECT mailroom_send(ARRAY['a@x.example'], subject => 's', text => 't'{})", more));
+      connection,
+      fmt::format("SELECT mailroom_send(ARRAY['a@x.example'], subject => 's', text => 't'{})", more));
 }
 
 /// Empty for null.
@@ -22,7 +23,8 @@ std::string cancel(Connection& connection, std::int64_t message) {
 }
 
 std::string state(Connection& connection, std::int64_t message) {
-  return value<std::string>(connection, fmt::format("SELECT string_agg(state, ',') FROM mailroom_message_status({})", message));
+  return value<std::string>(
+      connection, fmt::format("SELECT string_agg(state, ',') FROM mailroom_message_status({})", message));
 }
 
 int released(Connection& connection) {
@@ -31,7 +33,8 @@ int released(Connection& connection) {
 
 /// Lets the time of every scheduled message come.
 void make_due(Connection& connection) {
-  connection.run("UPDATE mailroom_messages SET send_after = now() - interval '1 second' WHERE send_after > now()");
+  connection.run(
+      "UPDATE mailroom_messages SET send_after = now() - interval '1 second' WHERE send_after > now()");
   connection.run("UPDATE mailroom_schedule SET send_after = now() - interval '1 second'");
 }
 
@@ -46,7 +49,8 @@ TEST_CASE("a scheduled message has no token before its time, and one afterwards"
   auto& connection = *rig.connection;
   const auto message = send(connection, ", send_after => now() + interval '1 hour'");
   CHECK(state(connection, message) == "scheduled");
-  CHECK(value<bool>(connection, "SELECT released = 0 AND next > now() + interval '59 minutes' FROM mailroom_release(10)"));
+  CHECK(value<bool>(
+      connection, "SELECT released = 0 AND next > now() + interval '59 minutes' FROM mailroom_release(10)"));
   CHECK(value<int>(connection, "SELECT count(*) FROM tokens") == 0);
   make_due(connection);
   CHECK(released(connection) == 1);
@@ -60,8 +64,9 @@ TEST_CASE("a scheduled message has no token before its time, and one afterwards"
 TEST_CASE("messages are released in the order of their times, some a call, by several sessions") {
   const DatabaseRig rig;
   auto& connection = *rig.connection;
-  connection.run("INSERT INTO mailroom_messages (recipients, template, send_after) SELECT '{a@x.example}', 't', now() + g * interval '1 s' "
-                 "FROM generate_series(10, 1, -1) g");
+  connection.run(
+      "INSERT INTO mailroom_messages (recipients, template, send_after) SELECT '{a@x.example}', 't', now() + g * interval '1 s' "
+      "FROM generate_series(10, 1, -1) g");
   connection.run("UPDATE mailroom_schedule SET send_after = send_after - interval '1 hour'");
   const auto other = rig.database.connect();
   connection.run("BEGIN");
@@ -69,7 +74,9 @@ TEST_CASE("messages are released in the order of their times, some a call, by se
   CHECK(value<int>(*other, "SELECT released FROM mailroom_release(3)") == 3);
   connection.run("COMMIT");
   CHECK(released(*other) == 4);
-  CHECK(value<std::string>(connection, "SELECT string_agg(message::text, ',' ORDER BY id) FROM tokens WHERE message > 7") == "10,9,8");
+  CHECK(value<std::string>(
+            connection, "SELECT string_agg(message::text, ',' ORDER BY id) FROM tokens WHERE message > 7") ==
+        "10,9,8");
   CHECK(value<int>(connection, "SELECT count(DISTINCT message) FROM tokens") == 10);
 }
 
@@ -86,7 +93,8 @@ TEST_CASE("a message whose time came while its transaction was open is found by 
   send(*rig.connection, ", send_after => now() + interval '1 hour'");
   rig.connection->run("UPDATE mailroom_schedule SET send_after = now() - interval '1 hour'");
   CHECK(released(*rig.connection) == 0);
-  rig.connection->run("SELECT set_config('mailroom.released', split_part(current_setting('mailroom.released'), ' ', 1) || ' 0', false)");
+  rig.connection->run(
+      "SELECT set_config('mailroom.released', split_part(current_setting('mailroom.released'), ' ', 1) || ' 0', false)");
   CHECK(released(*rig.connection) == 1);
 }
 
@@ -129,8 +137,10 @@ TEST_CASE("a message with an outcome is cancelled if no mail of it has left") {
     const auto claim = session->claim({.limit = 10, .partial = true});
     REQUIRE(claim.lease);
     session->claim({.limit = 0, .receipt = receipt(claim, 1)});
-    connection.run(fmt::format("INSERT INTO mailroom_deliveries (queue, token, state, attempts, unknowns, not_before, accepted_at, batch) "
-                               "SELECT 'mailroom', max(id), {}, {} FROM tokens", record, claim.lease->batch));
+    connection.run(fmt::format(
+        "INSERT INTO mailroom_deliveries (queue, token, state, attempts, unknowns, not_before, accepted_at, batch) "
+        "SELECT 'mailroom', max(id), {}, {} FROM tokens",
+        record, claim.lease->batch));
     INFO(record);
     CHECK(state(connection, message) == word);
     CHECK(cancel(connection, message) == result);
@@ -151,7 +161,8 @@ TEST_CASE("a token that was committed late, and emitted, is sent") {
   CHECK(cancel(*rig.connection, message) == "sent");
 }
 
-TEST_CASE("no claim leases a token while a transaction cancels its message, and none is lost if that rolls back") {
+TEST_CASE(
+    "no claim leases a token while a transaction cancels its message, and none is lost if that rolls back") {
   for (const bool commits : {true, false}) {
     for (const bool in_savepoint : {true, false}) {
       const TestDatabase database;
@@ -172,12 +183,14 @@ TEST_CASE("no claim leases a token while a transaction cancels its message, and 
       other->run(commits ? "COMMIT" : "ROLLBACK");
       CHECK(drain(*session) == (commits ? Ids{} : Ids{1}));
       CHECK(drain(*session).empty());
-      CHECK(value<int>(*connection, "SELECT cardinality(gap_ids) FROM mailroom_batches ORDER BY id DESC LIMIT 1") == 0);
+      CHECK(value<int>(*connection,
+                       "SELECT cardinality(gap_ids) FROM mailroom_batches ORDER BY id DESC LIMIT 1") == 0);
     }
   }
 }
 
-TEST_CASE("a deferred token, and one that is replayed, are not leased while their message is being cancelled") {
+TEST_CASE(
+    "a deferred token, and one that is replayed, are not leased while their message is being cancelled") {
   for (const bool is_deferred : {true, false}) {
     const DatabaseRig rig;
     auto& connection = *rig.connection;
@@ -185,8 +198,9 @@ TEST_CASE("a deferred token, and one that is replayed, are not leased while thei
     const auto message = send(connection);
     CHECK(drain(*session) == Ids{1});
     if (is_deferred) {
-      connection.run("INSERT INTO mailroom_deliveries (queue, token, state, attempts, not_before, batch) "
-                     "VALUES ('mailroom', 1, 'deferred', 1, '-infinity', 1)");
+      connection.run(
+          "INSERT INTO mailroom_deliveries (queue, token, state, attempts, not_before, batch) "
+          "VALUES ('mailroom', 1, 'deferred', 1, '-infinity', 1)");
     } else {
       connection.run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
     }
@@ -207,18 +221,22 @@ TEST_CASE("a cancellation waits for the claim that may lease its token, and then
   const auto claimer = rig.database.connect();
   claimer->run("SELECT mailroom_attach('mailroom')");
   claimer->run("BEGIN");
-  claimer->run("SELECT * FROM mailroom_claim(pg_backend_pid(), 'mailroom', 10, true, true, false, false, NULL, NULL)");
+  claimer->run(
+      "SELECT * FROM mailroom_claim(pg_backend_pid(), 'mailroom', 10, true, true, false, false, NULL, NULL)");
   const auto other = rig.database.connect();
   auto result = std::async(std::launch::async, [&] { return cancel(*other, message); });
   REQUIRE(eventually([&] {
-    return value<int>(connection, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = "
-                                  "(SELECT oid FROM pg_database WHERE datname = current_database())") > 0;
+    return value<int>(
+               connection,
+               "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = "
+               "(SELECT oid FROM pg_database WHERE datname = current_database())") > 0;
   }));
   claimer->run("COMMIT");
   CHECK(result.get() == "sending");
 }
 
-TEST_CASE("a repeatable read transaction that cannot see the newest batches does not say that a message is cancelled") {
+TEST_CASE(
+    "a repeatable read transaction that cannot see the newest batches does not say that a message is cancelled") {
   const DatabaseRig rig;
   auto& connection = *rig.connection;
   const auto session = attach(rig.database);
@@ -240,7 +258,9 @@ TEST_CASE("an operator cancels the messages of others, which is recorded") {
   connection.run(fmt::format("UPDATE mailroom_messages SET enqueued_by = 'somebody' WHERE id = {}", message));
   connection.run("SET mailroom.actor = 'ops'");
   CHECK(cancel(connection, message) == "cancelled");
-  CHECK(value<std::string>(connection, "SELECT kind || ' ' || actor || ' ' || (details->>'message') FROM mailroom_operations") ==
+  CHECK(value<std::string>(
+            connection,
+            "SELECT kind || ' ' || actor || ' ' || (details->>'message') FROM mailroom_operations") ==
         fmt::format("cancel message ops {}", message));
 }
 

@@ -12,8 +12,9 @@ namespace mailroom::test::messages_key_test {
 namespace {
 
 std::string send(const std::string& key, const std::string& subject, const std::string& more = {}) {
-  return fmt::format("SELECT mailroom_send(ARRAY['a@x.example'], subject => '{}', text => 't', idempotency_key => '{}'{})", subject,
-                     key, more);
+  return fmt::format(
+      "SELECT mailroom_send(ARRAY['a@x.example'], subject => '{}', text => 't', idempotency_key => '{}'{})",
+      subject, key, more);
 }
 
 constexpr const char* replacing = ", options => '{\"replace\": true}'";
@@ -33,9 +34,10 @@ std::string sqlstate_of(Connection& connection, const std::string& sql) {
 
 /// `1 replaced, 2`: the messages with a key.
 std::string messages(Connection& connection) {
-  return value<std::string>(connection,
-                            "SELECT coalesce(string_agg(id || CASE WHEN replaced_at IS NOT NULL THEN ' replaced' ELSE '' END, ', ' "
-                            "ORDER BY id), '') FROM mailroom_messages WHERE idempotency_key IS NOT NULL");
+  return value<std::string>(
+      connection,
+      "SELECT coalesce(string_agg(id || CASE WHEN replaced_at IS NOT NULL THEN ' replaced' ELSE '' END, ', ' "
+      "ORDER BY id), '') FROM mailroom_messages WHERE idempotency_key IS NOT NULL");
 }
 
 int live_tokens(Connection& connection) {
@@ -44,6 +46,7 @@ int live_tokens(Connection& connection) {
 
 /// Runs a statement that waits for another transaction, and returns once it waits.
 std::future<std::string> waiting(Connection& waiter, Connection& watcher, const std::string& sql) {
+  waiter.run("SET lock_timeout = '10s'");
   const auto pid = value<int>(waiter, "SELECT pg_backend_pid()");
   auto result = std::async(std::launch::async, [&waiter, sql] {
     try {
@@ -53,7 +56,10 @@ std::future<std::string> waiting(Connection& waiter, Connection& watcher, const 
     }
   });
   REQUIRE(eventually([&] {
-    return value<bool>(watcher, fmt::format("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = {}", pid));
+    return value<bool>(
+        watcher,
+        fmt::format("SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = {}",
+                    pid));
   }));
   return result;
 }
@@ -67,11 +73,15 @@ TEST_CASE("a key that is used again returns the first message, and sends nothing
   CHECK(sent(connection, send("k", "s")) == first);
   CHECK(sent(connection, send("k", "s", ", send_after => now() + interval '1 day'")) == first);
   CHECK(sqlstate_of(connection, send("k", "other")) == "23505");
-  CHECK(sqlstate_of(connection, send("k", "s", ", attachments => '[{\"name\": \"a\", \"content\": \"QUJD\"}]'")) == "23505");
+  CHECK(sqlstate_of(connection,
+                    send("k", "s", ", attachments => '[{\"name\": \"a\", \"content\": \"QUJD\"}]'")) ==
+        "23505");
   CHECK(sent(connection, send("K", "s")) != first);
   CHECK(live_tokens(connection) == 2);
-  connection.run("INSERT INTO mailroom_messages (recipients, subject, text, idempotency_key) VALUES ('{a@x.example}', 's', 't', 'plain')");
-  CHECK(sent(connection, send("plain", "s")) == value<int>(connection, "SELECT id FROM mailroom_messages WHERE idempotency_key = 'plain'"));
+  connection.run(
+      "INSERT INTO mailroom_messages (recipients, subject, text, idempotency_key) VALUES ('{a@x.example}', 's', 't', 'plain')");
+  CHECK(sent(connection, send("plain", "s")) ==
+        value<int>(connection, "SELECT id FROM mailroom_messages WHERE idempotency_key = 'plain'"));
 }
 
 TEST_CASE("a key is free again if its transaction rolls back, and others wait for that") {
@@ -110,18 +120,24 @@ TEST_CASE("a replacement cancels what has not left, and a statement that is run 
   const auto second = sent(connection, send("k", "new", replacing));
   CHECK(messages(connection) == fmt::format("{} replaced, {}", first, second));
   CHECK(live_tokens(connection) == 1);
-  CHECK(value<std::string>(connection, fmt::format("SELECT state FROM mailroom_message_status({})", first)) == "replaced");
+  CHECK(value<std::string>(connection, fmt::format("SELECT state FROM mailroom_message_status({})", first)) ==
+        "replaced");
   CHECK(value<bool>(connection, fmt::format("SELECT mailroom_cancel({}) IS NULL", first)));
   // Of a scheduled message the time can be replaced.
-  const auto later = sent(connection, send("later", "s", ", send_after => now() + interval '1 day'" + std::string(replacing)));
-  const auto sooner = sent(connection, send("later", "s", ", send_after => now() + interval '1 hour'" + std::string(replacing)));
+  const auto later = sent(
+      connection, send("later", "s", ", send_after => now() + interval '1 day'" + std::string(replacing)));
+  const auto sooner = sent(
+      connection, send("later", "s", ", send_after => now() + interval '1 hour'" + std::string(replacing)));
   CHECK(sooner != later);
   CHECK(value<int>(connection, "SELECT message FROM mailroom_schedule") == sooner);
   // What is sent already is not sent again for another time.
   connection.run("UPDATE mailroom_schedule SET send_after = now() - interval '1 minute'");
-  connection.run("UPDATE mailroom_messages SET send_after = now() - interval '1 minute' WHERE id = " + std::to_string(sooner));
+  connection.run("UPDATE mailroom_messages SET send_after = now() - interval '1 minute' WHERE id = " +
+                 std::to_string(sooner));
   connection.run("SELECT mailroom_release(10)");
-  CHECK(sent(connection, send("later", "s", ", send_after => now() + interval '2 hours'" + std::string(replacing))) == sooner);
+  CHECK(sent(connection,
+             send("later", "s", ", send_after => now() + interval '2 hours'" + std::string(replacing))) ==
+        sooner);
 }
 
 TEST_CASE("a role can neither replace nor cancel the message of another, and learns nothing of it") {
@@ -129,7 +145,9 @@ TEST_CASE("a role can neither replace nor cancel the message of another, and lea
   const TestRole one(rig.database, "one");
   const TestRole other(rig.database, "other");
   for (const auto* role : {&one, &other})
-    rig.connection->run("GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_cancel, mailroom_message_status TO " + role->name());
+    rig.connection->run(
+        "GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_cancel, mailroom_message_status TO " +
+        role->name());
   Connection first(one.conninfo(), "test");
   Connection second(other.conninfo(), "test");
   const auto id = sent(first, send("k", "s"));
@@ -157,7 +175,8 @@ TEST_CASE("sixteen clients that fight over keys send one mail for each") {
       for (int i = 0; i < 3 * keys; ++i) {
         connection->run("BEGIN");
         const auto key = fmt::format("k{}", (client + i) % keys);
-        if (!sqlstate_of(*connection, send(key, fmt::format("s{}", (client + i) % 2), replacing)).empty()) ++failures;
+        if (!sqlstate_of(*connection, send(key, fmt::format("s{}", (client + i) % 2), replacing)).empty())
+          ++failures;
         connection->run((client + i) % 3 == 0 ? "ROLLBACK" : "COMMIT");
       }
       return failures;
@@ -168,8 +187,10 @@ TEST_CASE("sixteen clients that fight over keys send one mail for each") {
   auto& connection = *rig.connection;
   CHECK(value<int>(connection, "SELECT count(*) FROM mailroom_messages WHERE replaced_at IS NULL") == keys);
   CHECK(live_tokens(connection) == keys);
-  CHECK(value<int>(connection, "SELECT count(*) FROM mailroom_messages m WHERE replaced_at IS NULL AND NOT EXISTS (SELECT FROM "
-                               "tokens t WHERE t.message = m.id AND t.consumed_at IS NULL)") == 0);
+  CHECK(value<int>(
+            connection,
+            "SELECT count(*) FROM mailroom_messages m WHERE replaced_at IS NULL AND NOT EXISTS (SELECT FROM "
+            "tokens t WHERE t.message = m.id AND t.consumed_at IS NULL)") == 0);
 }
 
 TEST_CASE("options are checked") {
@@ -178,7 +199,9 @@ TEST_CASE("options are checked") {
   CHECK(sqlstate_of(*rig.connection, send("k", "s", ", options => '{\"notify\": true}'")) == "22023");
   CHECK(sqlstate_of(*rig.connection, send("k", "s", ", options => '{\"replace\": 1}'")) == "22023");
   CHECK(sqlstate_of(*rig.connection, send("k", "s", ", options => '[]'")) == "22023");
-  CHECK(sqlstate_of(*rig.connection, send("k", "s", ", options => NULL, headers => 'null', attachments => 'null'")).empty());
+  CHECK(sqlstate_of(*rig.connection,
+                    send("k", "s", ", options => NULL, headers => 'null', attachments => 'null'"))
+            .empty());
 }
 
 }  // namespace mailroom::test::messages_key_test

@@ -23,21 +23,24 @@ std::string refusal(Connection& connection, const std::string& sql) {
 /// `welcome u@x.example de {"name": "U"}`: the messages that rows have made.
 std::string rows_sent(Connection& connection) {
   const auto text = value<std::string>(
-      connection, "SELECT coalesce(string_agg(format('%s %s %s %s', template, recipients[1], coalesce(locale, '-'), coalesce(data::text, "
-                  "'-')), '; ' ORDER BY id), '') FROM mailroom_messages");
+      connection,
+      "SELECT coalesce(string_agg(format('%s %s %s %s', template, recipients[1], coalesce(locale, '-'), coalesce(data::text, "
+      "'-')), '; ' ORDER BY id), '') FROM mailroom_messages");
   connection.run("DELETE FROM mailroom_messages");
   return text;
 }
 
-std::string trigger(const std::string& event, const std::string& arguments, const std::string& table = "users") {
-  return fmt::format("CREATE TRIGGER t{} AFTER {} ON {} FOR EACH ROW EXECUTE FUNCTION mailroom_send_row({})", std::hash<std::string>{}(event + arguments),
-                     event, table, arguments);
+std::string trigger(const std::string& event, const std::string& arguments,
+                    const std::string& table = "users") {
+  return fmt::format("CREATE TRIGGER t{} AFTER {} ON {} FOR EACH ROW EXECUTE FUNCTION mailroom_send_row({})",
+                     std::hash<std::string>{}(event + arguments), event, table, arguments);
 }
 
 constexpr const char* users =
     "CREATE TABLE users (id bigserial, email text, \"Locale\" text, name text, password text, born date)";
 
-/// Who besides its owner may execute each function that runs with its owner's rights: `mailroom_send everyone`.
+/// Who besides its owner may execute each function that runs with its owner's rights: `mailroom_send
+/// everyone`.
 std::string open_functions(Connection& connection) {
   return value<std::string>(
       connection,
@@ -55,14 +58,17 @@ TEST_CASE("a trigger mails rows that are inserted, changed in a named column, or
   connection.run(trigger("INSERT", "'welcome', 'email', 'Locale', 'name', 'born'"));
   connection.run(trigger("UPDATE", "'changed', 'email', '', 'name'"));
   connection.run(trigger("DELETE", "'bye', 'email'"));
-  connection.run("INSERT INTO users (email, \"Locale\", name, password, born) VALUES ('a@x.example', 'de', 'A', 'secret', '2000-01-02'), "
-                 "('b@x.example', '', NULL, 'secret', NULL), (NULL, 'de', 'C', 'secret', NULL)");
-  CHECK(rows_sent(connection) ==
-        R"(welcome a@x.example de {"born": "2000-01-02", "name": "A"}; welcome b@x.example - {"born": null, "name": null})");
+  connection.run(
+      "INSERT INTO users (email, \"Locale\", name, password, born) VALUES ('a@x.example', 'de', 'A', 'secret', '2000-01-02'), "
+      "('b@x.example', '', NULL, 'secret', NULL), (NULL, 'de', 'C', 'secret', NULL)");
+  CHECK(
+      rows_sent(connection) ==
+      R"(welcome a@x.example de {"born": "2000-01-02", "name": "A"}; welcome b@x.example - {"born": null, "name": null})");
   connection.run("UPDATE users SET password = 'other', born = '2001-01-01'");
   CHECK(rows_sent(connection).empty());
   connection.run("UPDATE users SET name = 'Z' WHERE id < 3");
-  CHECK(rows_sent(connection) == R"(changed a@x.example - {"name": "Z"}; changed b@x.example - {"name": "Z"})");
+  CHECK(rows_sent(connection) ==
+        R"(changed a@x.example - {"name": "Z"}; changed b@x.example - {"name": "Z"})");
   connection.run("UPDATE users SET email = 'c@x.example' WHERE id = 3");
   CHECK(rows_sent(connection) == R"(changed c@x.example - {"name": "C"})");
   connection.run("DELETE FROM users WHERE id = 1");
@@ -79,12 +85,15 @@ TEST_CASE("a trigger with wrong arguments or on a temporary table is an error th
   connection.run(users);
   connection.run("CREATE TEMP TABLE mine (email text)");
   const std::string insert = "INSERT INTO users (email) VALUES ('a@x.example')";
-  for (const auto& [made, error] : std::vector<std::pair<std::string, std::string>>{
-           {trigger("INSERT", "'welcome'"), "39P01"},
-           {trigger("INSERT", "'welcome', 'mail'"), "42703"},
-           {trigger("INSERT", "'welcome', 'email', 'locale'"), "42703"},
-           {"CREATE TRIGGER t BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION mailroom_send_row('welcome', 'email')", "39P01"},
-           {"CREATE TRIGGER t AFTER INSERT ON users EXECUTE FUNCTION mailroom_send_row('welcome', 'email')", "39P01"}}) {
+  for (
+      const auto& [made, error] : std::vector<std::pair<std::string, std::string>>{
+          {trigger("INSERT", "'welcome'"), "39P01"},
+          {trigger("INSERT", "'welcome', 'mail'"), "42703"},
+          {trigger("INSERT", "'welcome', 'email', 'locale'"), "42703"},
+          {"CREATE TRIGGER t BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION mailroom_send_row('welcome', 'email')",
+           "39P01"},
+          {"CREATE TRIGGER t AFTER INSERT ON users EXECUTE FUNCTION mailroom_send_row('welcome', 'email')",
+           "39P01"}}) {
     INFO(made);
     connection.run("BEGIN");
     connection.run(made);
@@ -95,7 +104,8 @@ TEST_CASE("a trigger with wrong arguments or on a temporary table is an error th
   CHECK(refusal(connection, "INSERT INTO mine VALUES ('a@x.example')") == "42809");
 }
 
-TEST_CASE("the owner of a table is who asks, and needs the rights of a producer; who changes the table needs none") {
+TEST_CASE(
+    "the owner of a table is who asks, and needs the rights of a producer; who changes the table needs none") {
   const DatabaseRig rig;
   const TestRole owner(rig.database, "owner");
   const TestRole web(rig.database, "web");
@@ -123,12 +133,14 @@ TEST_CASE("an action that is reserved to a role is for its members, by each way 
   const TestRole producer(rig.database, "producer");
   const TestRole signup(rig.database, "signup");
   auto& connection = *rig.connection;
-  connection.run(fmt::format("SELECT mailroom_create_action('magic_link', path => '/magic', producer => '{}')", signup.name()));
+  connection.run(fmt::format(
+      "SELECT mailroom_create_action('magic_link', path => '/magic', producer => '{}')", signup.name()));
   connection.run("GRANT EXECUTE ON FUNCTION mailroom_send TO " + producer.name());
   connection.run("GRANT INSERT ON mailroom_messages TO " + producer.name());
   Connection session(producer.conninfo(), "test");
   const std::string call = "SELECT mailroom_send(ARRAY['a@x.example'], action => 'magic_link')";
-  const std::string insert = "INSERT INTO mailroom_messages (recipients, action) VALUES ('{a@x.example}', 'magic_link')";
+  const std::string insert =
+      "INSERT INTO mailroom_messages (recipients, action) VALUES ('{a@x.example}', 'magic_link')";
   CHECK(refusal(session, call) == "42501");
   CHECK(refusal(session, insert) == "42501");
   connection.run(fmt::format("GRANT {} TO {}", signup.name(), producer.name()));
@@ -137,7 +149,8 @@ TEST_CASE("an action that is reserved to a role is for its members, by each way 
   // SET ROLE gives rights up.
   const TestRole web(rig.database, "web");
   connection.run(fmt::format("GRANT {} TO {}", web.name(), producer.name()));
-  connection.run("GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_cancel, mailroom_message_status TO " + web.name());
+  connection.run("GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_cancel, mailroom_message_status TO " +
+                 web.name());
   session.run("SET ROLE " + web.name());
   CHECK(refusal(session, call) == "42501");
   CHECK(value<bool>(session, "SELECT mailroom_cancel(3) IS NULL"));
@@ -150,7 +163,8 @@ TEST_CASE("default privileges give no function that runs with its owner's rights
   connection->run("ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO " + other.name());
   migrate(*connection);
   CHECK(open_functions(*connection).empty());
-  connection->run("GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_send_row, trg_after_message_insert TO " + other.name());
+  connection->run("GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_send_row, trg_after_message_insert TO " +
+                  other.name());
   connection->run(embedded_functions().migration.up);
   CHECK(open_functions(*connection) == fmt::format("mailroom_send {0}, mailroom_send_row {0}", other.name()));
   connection->run("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM " + other.name());
@@ -161,13 +175,15 @@ TEST_CASE("a consumer records what it notes of itself, and nothing else") {
   const TestRole role(rig.database);
   rig.connection->run("GRANT EXECUTE ON FUNCTION mailroom_record_event TO " + role.name());
   Connection consumer(role.conninfo(), "test");
-  consumer.run("SELECT mailroom_record_event('reload', 'mailroom', '{\"changed\": 1}'), mailroom_record_event('went back', NULL, NULL)");
+  consumer.run(
+      "SELECT mailroom_record_event('reload', 'mailroom', '{\"changed\": 1}'), mailroom_record_event('went back', NULL, NULL)");
   for (const auto* kind : {"'prune'", "'rewind'", "NULL"})
     CHECK(refusal(consumer, fmt::format("SELECT mailroom_record_event({}, NULL, NULL)", kind)) == "22023");
   CHECK(refusal(consumer, "INSERT INTO mailroom_operations (kind, actor) VALUES ('reload', 'x')") == "42501");
-  CHECK(value<std::string>(*rig.connection, "SELECT string_agg(format('%s %s %s', kind, coalesce(queue, '-'), db_user), ', ' ORDER BY id) "
-                                            "FROM mailroom_operations") ==
-        fmt::format("reload mailroom {0}, went back - {0}", role.name()));
+  CHECK(value<std::string>(
+            *rig.connection,
+            "SELECT string_agg(format('%s %s %s', kind, coalesce(queue, '-'), db_user), ', ' ORDER BY id) "
+            "FROM mailroom_operations") == fmt::format("reload mailroom {0}, went back - {0}", role.name()));
 }
 
 }  // namespace mailroom::test::messages_role_test

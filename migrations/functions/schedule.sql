@@ -27,7 +27,7 @@ AS $$
 BEGIN
     INSERT INTO tokens (message, recipient, account, action, secret, code, expires_at)
     SELECT m.id, m.place, m.account, m.action::token_action,
-           CASE WHEN m.path IS NOT NULL THEN gen_random_bytes(32) END,
+           CASE WHEN m.path IS NOT NULL THEN mailroom_random_secret() END,
            CASE WHEN m.has_code THEN mailroom_random_code() END,
            m.expires_at
     FROM (SELECT m.id, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) AS place, m.account, m.action, a.path, a.has_code,

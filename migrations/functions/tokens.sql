@@ -5,6 +5,12 @@
 CREATE OR REPLACE FUNCTION mailroom_random_code() RETURNS varchar LANGUAGE sql VOLATILE PARALLEL SAFE
 RETURN lpad((('x' || right(gen_random_uuid()::text, 12))::bit(48)::bigint % 100000)::text, 5, '0');
 
+-- Returns the secret of a message's token: 32 bytes. By SHA-256 of three version 4 UUIDs, with 366 random bits from a
+-- cryptographic source: pgcrypto's gen_random_bytes() may be in any schema, where a function with a pinned search_path
+-- does not find it.
+CREATE OR REPLACE FUNCTION mailroom_random_secret() RETURNS bytea LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
+
 -- Gives a token its id, after its transaction has its own: the proof that the queue loses no token depends on the
 -- order.
 CREATE OR REPLACE FUNCTION trg_before_token_insert() RETURNS trigger LANGUAGE plpgsql AS $$

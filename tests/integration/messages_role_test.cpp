@@ -156,6 +156,16 @@ TEST_CASE("an action that is reserved to a role is for its members, by each way 
   CHECK(value<bool>(session, "SELECT mailroom_cancel(3) IS NULL"));
 }
 
+TEST_CASE("a signed link has its secret wherever pgcrypto is") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  connection.run("SELECT mailroom_create_action('magic_link', path => '/magic')");
+  connection.run("CREATE SCHEMA extensions; ALTER EXTENSION pgcrypto SET SCHEMA extensions");
+  for (int i = 0; i < 2; ++i)
+    connection.run("SELECT mailroom_send(ARRAY['a@x.example'], action => 'magic_link')");
+  CHECK(value<int>(connection, "SELECT count(DISTINCT secret)::int FROM tokens WHERE octet_length(secret) = 32") == 2);
+}
+
 TEST_CASE("default privileges give no function that runs with its owner's rights; what is granted stays") {
   const TestDatabase database(TestDatabase::Schema::none);
   const TestRole other(database, "other");

@@ -7,13 +7,13 @@ RETURN rtrim(substr(p_mailbox, strpos(p_mailbox, '<') + 1), '>');
 -- True if each element is one mailbox: local@domain, <local@domain>, Name <local@domain> or "Name" <local@domain>. The check
 -- is conservative; the sender checks all of it. False for an empty array, and for null elements. The first expression knows most
 -- addresses, and takes a fifth of the time. Inlined.
-CREATE OR REPLACE FUNCTION mailroom_are_mailboxes(p_mailboxes text[]) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE OR REPLACE FUNCTION mailroom_are_mailboxes(p_mailboxes text[]) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
 RETURN array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~ '^(?:[a-z0-9._+-]+@[a-z0-9.-]+\.[a-z]+\x01)+$'
     OR array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~
     '^(?:(?:(?:[^<>",;\x01]*|[^<>"@\x01]*|"(?:[^"\\\x01]|\\[^\x01])*" *)<(?:[^\s"(),:;<>@[\\\]\x01]+|"(?:[^"\\<>\x01]|\\[^<>\x01])+")@[^\s"(),:;<>@[\\\]\x01]+\.[^\s"(),:;<>@[\\\]\x01]+>|(?:[^\s"(),:;<>@[\\\]\x01]+|"(?:[^"\\<>\x01]|\\[^<>\x01])+")@[^\s"(),:;<>@[\\\]\x01]+\.[^\s"(),:;<>@[\\\]\x01]+)\x01)+$';
 
 
-CREATE OR REPLACE FUNCTION mailroom_is_mailbox(p_mailbox text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE OR REPLACE FUNCTION mailroom_is_mailbox(p_mailbox text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE WHEN p_mailbox IS NOT NULL THEN mailroom_are_mailboxes(ARRAY[p_mailbox]) END;
 
 -- Returns the SHA-256 of what an idempotency key stands for. Neither send_after nor expires_at belongs to it: a statement
@@ -58,7 +58,7 @@ $$;
 -- after those. The owner of the table may set them: mailroom_send_row() does, and a restore.
 CREATE OR REPLACE FUNCTION trg_before_message_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    v_is_owner boolean := current_user = (SELECT c.relowner::regrole::name FROM pg_class c WHERE c.oid = TG_RELID);
+    v_is_owner boolean := current_user = (SELECT pg_get_userbyid(c.relowner) FROM pg_class c WHERE c.oid = TG_RELID);
 BEGIN
     NEW.action := coalesce(NEW.action, 'message');
     IF NOT v_is_owner THEN
@@ -123,9 +123,7 @@ BEGIN
              AND coalesce(m.recipients, m.cc, m.bcc) IS NOT NULL THEN 'misdirected'
         WHEN m.recipients IS NULL AND (m.account IS NULL OR coalesce(m.cc, m.bcc) IS NOT NULL) OR m.recipients = '{}' THEN 'no-recipient'
         WHEN cardinality(m.recipients || m.cc || m.bcc) > 100 THEN 'too-many'
-        WHEN NOT mailroom_are_mailboxes(m.recipients || m.cc || m.bcc) THEN 'recipient'
-        WHEN NOT mailroom_is_mailbox(m.sender) THEN 'sender'
-        WHEN NOT mailroom_is_mailbox(m.reply_to) THEN 'reply_to'
+        WHEN NOT mailroom_are_mailboxes(m.recipients || m.cc || m.bcc || array_remove(ARRAY[m.sender, m.reply_to], NULL)) THEN 'mailbox'
         WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.sender, m.reply_to,
                     array_to_string(m.recipients || m.cc || m.bcc, '')) ~ '[\x01-\x1f\x7f]' THEN 'control'
         WHEN greatest(octet_length(m.recipients[1]), octet_length(m.sender), octet_length(m.reply_to), octet_length(m.reference),
@@ -140,7 +138,7 @@ BEGIN
         WHEN a.path IS NOT NULL THEN 'no-link'
         WHEN m.subject IS NULL THEN 'no-subject'
         WHEN m.text IS NULL AND m.html IS NULL THEN 'no-body'
-        WHEN octet_length(concat(m.text, m.html)) > 26214400 THEN 'large'
+        WHEN coalesce(octet_length(m.text), 0) + coalesce(octet_length(m.html), 0) > 26214400 THEN 'large'
         END) p (problem);
     IF v_new.problem IS NOT NULL THEN
         PERFORM mailroom_refuse(split_part(v_new.problem, ' ', 1), m) FROM mailroom_messages m
@@ -194,17 +192,14 @@ BEGIN
         WHEN 'too-many' THEN
             v_text := format('a message has %s recipients, at most 100 are allowed', cardinality(m.recipients || m.cc || m.bcc));
             v_hint := 'send several messages';
-        WHEN 'recipient' THEN
-            v_text := format('"%s" is not a mailbox', (
-                SELECT left(r.mailbox, 100) FROM unnest(m.recipients || m.cc || m.bcc) r (mailbox)
-                WHERE mailroom_is_mailbox(r.mailbox) IS NOT TRUE LIMIT 1));
-            v_hint := 'an element is one mailbox: ada@example.org or Ada <ada@example.org>';
-        WHEN 'sender' THEN
-            v_text := format('the sender "%s" is not a mailbox', left(m.sender, 100));
-            v_hint := 'it is one mailbox: ada@example.org or Ada <ada@example.org>';
-        WHEN 'reply_to' THEN
-            v_text := format('the mailbox of reply_to "%s" is not one', left(m.reply_to, 100));
-            v_hint := 'it is one mailbox: ada@example.org or Ada <ada@example.org>';
+        WHEN 'mailbox' THEN
+            SELECT format(CASE b.place WHEN 101 THEN 'the sender "%s" is not a mailbox' WHEN 102 THEN 'the reply_to "%s" is not a mailbox'
+                          ELSE '"%s" is not a mailbox' END, left(b.mailbox, 100))
+            INTO v_text
+            FROM (SELECT * FROM unnest(m.recipients || m.cc || m.bcc) WITH ORDINALITY
+                  UNION ALL VALUES (m.sender, 101), (m.reply_to, 102)) b (mailbox, place)
+            WHERE mailroom_is_mailbox(coalesce(b.mailbox, CASE WHEN b.place <= 100 THEN '' END)) IS FALSE ORDER BY b.place LIMIT 1;
+            v_hint := 'one mailbox is written as ada@example.org or Ada <ada@example.org>';
         WHEN 'control' THEN
             v_text := 'a message has a control character outside of text and html';
             v_hint := 'remove it: it could add a header';

@@ -283,7 +283,7 @@ DECLARE
     v_columns text[] := array_remove(TG_ARGV[1:], '');
     v_missing text;
 BEGIN
-    SELECT c.relowner::regrole::name, c.relpersistence = 't' INTO v_owner, v_is_temporary FROM pg_class c WHERE c.oid = TG_RELID;
+    SELECT pg_get_userbyid(c.relowner), c.relpersistence = 't' INTO v_owner, v_is_temporary FROM pg_class c WHERE c.oid = TG_RELID;
     IF TG_NARGS < 2 OR TG_LEVEL <> 'ROW' OR TG_WHEN <> 'AFTER' OR TG_OP = 'TRUNCATE' THEN
         RAISE EXCEPTION 'mailroom_send_row() needs a template and a column, in a trigger AFTER … FOR EACH ROW'
             USING ERRCODE = 'trigger_protocol_violated',

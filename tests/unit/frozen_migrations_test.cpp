@@ -41,7 +41,7 @@ const std::map<std::string, std::string>& frozen() {
       {"10_actions.down.sql", "b303cf2cc1b86e8809d41bf2aaa557aa57ace12f6aaa8d24ba4fdd173fe180f6"},
       {"10_actions.up.sql", "63ab4d48f89ce1ad49e0d01744a3b9cc8fba18c79861dcbf9d0c0a7f661a294c"},
       {"11_messages.down.sql", "ce7762795f16eaa1789c513ee370857919b5059fd8a8b658a3a343b022290547"},
-      {"11_messages.up.sql", "27d596f6340e1c8ffa9481832763c16e0215ad9129ace18bbadaae525ccf547f"},
+      {"11_messages.up.sql", "b348df0df38a1a11f4da558cc0ca866b629aeacc5d3d77304e850bfcbce5fe12"},
       {"12_messages_of_accounts.down.sql",
        "3ef929b4f744e2ffb2063fffd0829e8e76335da5ac5a46be835266eddb908422"},
       {"12_messages_of_accounts.up.sql", "d7443f4184e23e335194e8c8fb46e954d2cd21b1fff0691ab894203700a8b0b0"},

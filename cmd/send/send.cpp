@@ -1,5 +1,7 @@
 // mailroom send: mails due tokens through SMTP relays, and records what became of each mail.
 
+#include <fmt/format.h>
+
 #include "base/clock.hpp"
 #include "carriers/smtp/configured_relays.hpp"
 #include "cmd/collect/consumer_run.hpp"
@@ -65,17 +67,14 @@ Run add_send(CommandSyntax& syntax) {
   syntax.duration("--wait DURATION", options->wait, {Milliseconds{0}, std::chrono::hours(24)},
                   "keep trying to reach the database at startup for this long");
   auto to = syntax.text("--to ADDRESS", options->trial.to, "send one mail to ADDRESS for trial, and stop");
-  auto account =
-      syntax.text("--account NAME", options->trial.account, "with --to: the account that the mail names");
-  const Choices<MailAction> mail_actions{{"activation", MailAction::activation},
-                                         {"recovery", MailAction::recovery}};
-  auto action =
-      syntax.choice("--action ACTION", options->trial.action, mail_actions, "activation or recovery",
-                    "with --to: the kind of mail, activation or recovery [activation]");
+  const auto of_trial = add_example_options(syntax, options->trial.mail, "with --to: ");
+  auto named = syntax.text("--template NAME", options->trial.mail.template_name,
+                           fmt::format("with --to: the template of the mail [{}]", default_template));
   auto dry_run =
       syntax.flag("--dry-run", options->dry_run, "show what would be mailed now, and to whom; mail nothing");
-  account.needs(to);
-  action.needs(to);
+  for (auto option : of_trial)
+    option.needs(to);
+  named.needs(to);
   to.excludes(once);
   dry_run.excludes(once);
   dry_run.excludes(to);

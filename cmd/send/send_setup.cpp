@@ -29,7 +29,8 @@ std::shared_ptr<const MailWriter> configured_writer(const Settings& settings) {
   const auto mail = parse_configured_mail(settings);
   require_keys({"send.from", "send.link"}, settings);
   return std::make_shared<MailWriter>(*mail.from, MessageBuilder(*mail.from, mail.reply_to, mail.headers),
-                                      load_templates(settings.send.templates), *mail.link);
+                                      load_templates(settings.send.templates), *mail.link,
+                                      static_cast<std::size_t>(settings.send.max_size));
 }
 
 }  // namespace mailroom

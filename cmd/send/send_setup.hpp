@@ -3,13 +3,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
+#include "cmd/template/template_render.hpp"
 #include "cmd/terminal/context.hpp"
 #include "compose/mail_writer.hpp"
 #include "delivery/delivery_policy.hpp"
-#include "mail/template_files.hpp"
 
 namespace mailroom {
 
@@ -19,9 +18,8 @@ ExitCode run_send_preview(Context& context);
 
 /// One mail for trial.
 struct SendTrial {
-  std::string to;                      ///< the recipient
-  std::optional<std::string> account;  ///< whose email and login the mail names; nullopt for an example
-  MailAction action = MailAction::activation;
+  std::string to;      ///< the recipient
+  ExampleMail mail{};  ///< what it says
 };
 
 /// Sends the mail, and prints the relay's answer. Claims no token. Throws Error(failed) unless a relay

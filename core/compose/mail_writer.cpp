@@ -2,53 +2,93 @@
 
 #include "compose/mail_writer.hpp"
 
+#include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
-namespace mailroom {
+#include "base/text.hpp"
 
-MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link)
+namespace mailroom {
+namespace {
+
+/// True if a header has an address that only SMTPUTF8 can carry.
+bool has_utf8_address(const MailContent& content) {
+  const auto needs_it = [](const Mailbox& mailbox) { return needs_smtputf8(mailbox.address); };
+  return std::any_of(content.to.begin(), content.to.end(), needs_it) ||
+         std::any_of(content.cc.begin(), content.cc.end(), needs_it) ||
+         (content.sender && needs_it(*content.sender)) || (content.reply_to && needs_it(*content.reply_to));
+}
+
+}  // namespace
+
+MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link,
+                       std::size_t max_size)
     : from_(std::move(from)),
       builder_(std::move(builder)),
       templates_(std::move(templates)),
-      link_(std::move(link)) {}
+      link_(std::move(link)),
+      max_size_(max_size) {}
 
 std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, const TokenRow& row,
                                                      std::string_view token) const {
   const auto address = parse_address(row.email);
   if (const auto* refusal = std::get_if<Refusal>(&address)) return *refusal;
-  const bool is_activation = row.action->name == Actions::of_sign_up().name;
-  return write({.queue = queue,
-                .key = row.mail_key,
-                .id = row.id,
-                .values = {.action = is_activation ? MailAction::activation : MailAction::recovery,
+  const auto& to = std::get<Address>(address);
+  const auto& action = *row.action;
+  const auto date = bounded_moment(std::chrono::seconds(row.dated()));
+  return write({.content = {.date = date,
+                            .queue = std::string(queue),
+                            .key = std::string(row.mail_key),
+                            .token = row.id,
+                            .to = {{.name = "", .address = to}}},
+                .template_name = action.template_name,
+                .values = {.action = short_action_name(action.name),
                            .email = std::string(row.email),
                            .login = std::string(row.login),
-                           .link = {},
                            .token = std::string(token),
-                           .code = std::string(row.code),
-                           .valid_from = bounded_moment(std::chrono::seconds(row.dated())),
+                           .code = action.has_code ? std::string(row.code) : std::string(),
+                           .valid_from = date,
                            .expires_at = bounded_moment(std::chrono::seconds(row.expires_at))}},
-               std::get<Address>(address));
+               to);
 }
 
-std::variant<WrittenMail, Refusal> MailWriter::write(MailValues mail, const Address& to) const {
-  mail.values.link = link_.link(mail.values.action, mail.values.token);
-  const auto content = templates_.render(mail.values);
-  auto message = builder_.build({.date = mail.values.valid_from,
-                                 .queue = mail.queue,
-                                 .key = mail.key,
-                                 .token = mail.id,
-                                 .to = to,
-                                 .subject = content.subject,
-                                 .text = content.text,
-                                 .html = content.html});
-  if (const auto* refusal = std::get_if<Refusal>(&message)) return *refusal;
-  return WrittenMail{.envelope = {.from = from_.address.text(),
-                                  .to = to.text(),
-                                  .needs_smtputf8 = needs_smtputf8(to) || !builder_.utf8_sender().empty(),
-                                  .utf8_sender = builder_.utf8_sender()},
-                     .subject = content.subject,
-                     .message = std::move(std::get<std::string>(message))};
+std::variant<WrittenMail, Refusal> MailWriter::write(MailDraft draft, const Address& to) const {
+  if (!draft.template_name.empty()) {
+    if (auto refusal = render(draft)) return std::move(*refusal);
+  }
+  auto built = builder_.build(draft.content);
+  if (const auto* refusal = std::get_if<Refusal>(&built)) return *refusal;
+  auto& message = std::get<std::string>(built);
+  if (message.size() > max_size_)
+    return Refusal{fmt::format("the mail has {} bytes, at most {} are allowed (send.max_size)",
+                               with_thousands(static_cast<std::int64_t>(message.size())),
+                               with_thousands(static_cast<std::int64_t>(max_size_)))};
+  return WrittenMail{.envelope = envelope_of(draft.content, to),
+                     .subject = std::move(draft.content.subject),
+                     .message = std::move(message)};
+}
+
+std::optional<Refusal> MailWriter::render(MailDraft& draft) const {
+  if (!draft.values.token.empty()) draft.values.link = link_.link(draft.values.action, draft.values.token);
+  const auto scope = template_scope(draft.values, draft.data, draft.purpose);
+  if (const auto* refusal = std::get_if<Refusal>(&scope)) return *refusal;
+  auto rendered = templates_.render({.name = draft.template_name, .locale = draft.locale},
+                                    std::get<TemplateData>(scope), max_size_);
+  if (const auto* refusal = std::get_if<Refusal>(&rendered)) return *refusal;
+  auto& mail = std::get<RenderedMail>(rendered);
+  draft.content.subject = std::move(mail.subject);
+  draft.content.text = std::move(mail.text);
+  draft.content.html = std::move(mail.html);
+  return std::nullopt;
+}
+
+Envelope MailWriter::envelope_of(const MailContent& content, const Address& to) const {
+  const auto& sender = content.sender ? *content.sender : from_;
+  return {
+      .from = sender.address.text(),
+      .to = to.text(),
+      .needs_smtputf8 = needs_smtputf8(to) || has_utf8_address(content) || !builder_.utf8_sender().empty(),
+      .utf8_sender = builder_.utf8_sender()};
 }
 
 Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {

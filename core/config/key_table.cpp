@@ -152,6 +152,9 @@ const std::vector<Entry> entries{
     Entry{"send.headers", "MAILROOM_SEND_HEADERS", "", "headers to add to each mail, each as Name: value",
           as_written(&SendSettings::headers)}
         .list(),
+    Entry{"send.max_size", "MAILROOM_SEND_MAX_SIZE", "10MB",
+          "size of the largest mail with its attachments, as the relay gets it, from 64kB to 100MB",
+          into(&SendSettings::max_size, parse_size, 64 * 1024, 100 * 1024 * 1024)},
     Entry{"send.connections", "MAILROOM_SEND_CONNECTIONS", "4",
           "number of mails that are delivered at the same time, from 1 to 64",
           into(&SendSettings::connections, parse_count, 1, 64)}

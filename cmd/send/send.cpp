@@ -37,9 +37,14 @@ ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, L
   setup.session.program = "mailroom send";
   setup.session.detail.reads_newer = settings.send.supersede;
   if (settings.send.per_account) setup.session.detail.counted_period = settings.send.per_account->period;
-  setup.collector.make_sink = sink_maker(
-      {mail_carrier(), [writer] { return std::make_unique<MailComposer>(writer); }, sink_options(settings)},
-      settings, parts, log);
+  const auto compose = [writer, target = setup.session.conninfo, &watcher = parts.watcher] {
+    const auto connect = [target, &watcher] {
+      return connect_until_stopped(watcher.signal(), target, "mailroom send");
+    };
+    return std::make_unique<MailComposer>(writer, std::make_unique<AttachmentReader>(connect, &watcher));
+  };
+  setup.collector.make_sink =
+      sink_maker({mail_carrier(), compose, sink_options(settings)}, settings, parts, log);
   setup.collector.turns.batcher = {.batch_timeout = Milliseconds(0),
                                    .poll_interval = settings.collect.poll_interval,
                                    .line_limit = settings.send.batch_limit};

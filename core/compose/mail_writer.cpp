@@ -19,6 +19,55 @@ bool has_utf8_address(const MailContent& content) {
          (content.sender && needs_it(*content.sender)) || (content.reply_to && needs_it(*content.reply_to));
 }
 
+/// Those of a message that can be mailed: each has an outcome of its own, and one that cannot must not keep
+/// the others from their copies.
+std::vector<Mailbox> mailboxes_of(const std::vector<std::string>& texts) {
+  std::vector<Mailbox> mailboxes;
+  for (const auto& text : texts) {
+    auto mailbox = parse_mailbox(text);
+    if (auto* valid = std::get_if<Mailbox>(&mailbox)) mailboxes.push_back(std::move(*valid));
+  }
+  return mailboxes;
+}
+
+/// Sets `mailbox`, unless `text` is empty. Returns why it cannot be used; `what` names it.
+std::optional<Refusal> take_mailbox(std::optional<Mailbox>& mailbox, std::string_view text,
+                                    const char* what) {
+  if (text.empty()) return std::nullopt;
+  auto parsed = parse_mailbox(text);
+  if (const auto* refusal = std::get_if<Refusal>(&parsed))
+    return Refusal{fmt::format("the {} of the message: {}", what, refusal->reason)};
+  mailbox = std::get<Mailbox>(std::move(parsed));
+  return std::nullopt;
+}
+
+std::optional<std::string> text_of(const std::optional<std::string_view>& text) {
+  return text ? std::optional<std::string>(*text) : std::nullopt;
+}
+
+/// Puts what a message says into the draft of its mail. Returns why that cannot be.
+std::optional<Refusal> add_message(MailDraft& draft, const MessageContent& message) {
+  auto& content = draft.content;
+  content.message = message.id;
+  const bool names_recipients = !message.recipients.empty() || !message.cc.empty() || !message.bcc.empty();
+  if (names_recipients) {
+    content.to = mailboxes_of(message.recipients);
+    content.cc = mailboxes_of(message.cc);
+  }
+  if (auto refusal = take_mailbox(content.sender, message.sender, "sender")) return refusal;
+  if (auto refusal = take_mailbox(content.reply_to, message.reply_to, "address for replies")) return refusal;
+  auto headers = parse_message_headers(message.headers);
+  if (auto* refusal = std::get_if<Refusal>(&headers)) return std::move(*refusal);
+  content.headers = std::get<std::vector<ExtraHeader>>(std::move(headers));
+  draft.template_name = message.template_name.value_or("");
+  draft.locale = message.locale;
+  draft.data = message.data;
+  content.subject = message.subject.value_or("");
+  content.text = text_of(message.text);
+  content.html = text_of(message.html);
+  return std::nullopt;
+}
+
 }  // namespace
 
 MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link,
@@ -30,26 +79,32 @@ MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templat
       max_size_(max_size) {}
 
 std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, const TokenRow& row,
-                                                     std::string_view token) const {
+                                                     std::string_view token,
+                                                     std::vector<Attachment> attachments) const {
   const auto address = parse_address(row.email);
   if (const auto* refusal = std::get_if<Refusal>(&address)) return *refusal;
   const auto& to = std::get<Address>(address);
   const auto& action = *row.action;
   const auto date = bounded_moment(std::chrono::seconds(row.dated()));
-  return write({.content = {.date = date,
-                            .queue = std::string(queue),
-                            .key = std::string(row.mail_key),
-                            .token = row.id,
-                            .to = {{.name = "", .address = to}}},
-                .template_name = action.template_name,
-                .values = {.action = short_action_name(action.name),
-                           .email = std::string(row.email),
-                           .login = std::string(row.login),
-                           .token = std::string(token),
-                           .code = action.has_code ? std::string(row.code) : std::string(),
-                           .valid_from = date,
-                           .expires_at = bounded_moment(std::chrono::seconds(row.expires_at))}},
-               to);
+  MailDraft draft{.content = {.date = date,
+                              .queue = std::string(queue),
+                              .key = std::string(row.mail_key),
+                              .token = row.id,
+                              .to = {{.name = "", .address = to}},
+                              .attachments = std::move(attachments)},
+                  .template_name = action.template_name,
+                  .values = {.action = short_action_name(action.name),
+                             .email = std::string(row.email),
+                             .token = std::string(token),
+                             .valid_from = date,
+                             .expires_at = bounded_moment(std::chrono::seconds(row.expires_at))}};
+  if (action.has_code) draft.values.code = row.code;
+  // A message for other recipients may name an account, too.
+  if (row.content == nullptr || row.account != 0) draft.values.login = row.login;
+  if (row.content != nullptr) {
+    if (auto refusal = add_message(draft, *row.content)) return std::move(*refusal);
+  }
+  return write(std::move(draft), to);
 }
 
 std::variant<WrittenMail, Refusal> MailWriter::write(MailDraft draft, const Address& to) const {
@@ -91,8 +146,25 @@ Envelope MailWriter::envelope_of(const MailContent& content, const Address& to) 
       .utf8_sender = builder_.utf8_sender()};
 }
 
+int MailComposer::begin(const Lease& lease, int /*limit*/) {
+  queue_ = lease.queue;
+  if (reader_) reader_->forget();
+  return 1;
+}
+
 Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
-  auto written = writer_->write(queue_, row, token);
+  std::vector<Attachment> attachments;
+  if (row.content != nullptr) {
+    const auto profile = row.content->profile;
+    if (!profile.empty() && profile != "default")
+      return Deferral{fmt::format("there is no profile {}", shown_text(profile))};
+    if (row.content->attachments > 0 && reader_) {
+      auto read = reader_->read(row.content->id, writer_->max_size());
+      if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
+      attachments = std::get<std::vector<Attachment>>(std::move(read));
+    }
+  }
+  auto written = writer_->write(queue_, row, token, std::move(attachments));
   if (auto* refusal = std::get_if<Refusal>(&written)) return std::move(*refusal);
   auto& mail = std::get<WrittenMail>(written);
   Composed composed;

@@ -5,9 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "claim/queue_session.hpp"
+#include "compose/attachment_reader.hpp"
 #include "crypto/token.hpp"
 #include "delivery/carrier.hpp"
 #include "delivery/composer.hpp"
@@ -35,7 +38,8 @@ struct MailDraft {
   TemplateValues values{};  ///< without the link, which the writer makes of the token
 };
 
-/// Writes the mail of a token. Two calls with the same queue and token give the same bytes.
+/// Writes the mail of a token, and of its message, if it has one. Two calls with the same queue and token
+/// give the same bytes.
 class MailWriter {
  public:
   /// A mail has at most `max_size` bytes, as the relay gets it.
@@ -44,8 +48,11 @@ class MailWriter {
 
   /// Refuses a token whose mail cannot be written, or not be mailed to its address.
   std::variant<WrittenMail, Refusal> write(std::string_view queue, const TokenRow& row,
-                                           std::string_view token) const;
+                                           std::string_view token,
+                                           std::vector<Attachment> attachments = {}) const;
   std::variant<WrittenMail, Refusal> write(MailDraft draft, const Address& to) const;
+
+  std::size_t max_size() const { return max_size_; }
 
   /// The names of all templates.
   std::vector<std::string> template_names() const { return templates_.names(); }
@@ -67,17 +74,18 @@ class MailWriter {
 /// Writes the mail of each token at once.
 class MailComposer final : public Composer {
  public:
-  explicit MailComposer(std::shared_ptr<const MailWriter> writer) : writer_(std::move(writer)) {}
+  /// `reader` may be null: then no message has attachments.
+  explicit MailComposer(std::shared_ptr<const MailWriter> writer,
+                        std::unique_ptr<AttachmentReader> reader = nullptr)
+      : writer_(std::move(writer)), reader_(std::move(reader)) {}
 
-  int begin(const Lease& lease, int /*limit*/) override {
-    queue_ = lease.queue;
-    return 1;
-  }
+  int begin(const Lease& lease, int limit) override;
   Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override;
   std::optional<Composed> finish() override { return std::nullopt; }
 
  private:
   std::shared_ptr<const MailWriter> writer_;
+  std::unique_ptr<AttachmentReader> reader_;
   std::string queue_;
 };
 

@@ -30,11 +30,17 @@ struct Composed {
   std::vector<ComposedToken> tokens;
 };
 
+/// Why a token cannot be part of a message yet, as of a profile that is not configured.
+struct Deferral {
+  std::string reason;
+};
+
 /// Two compositions of the same tokens in the same batch give the same bytes.
 class Composer {
  public:
-  /// What add() has made: nothing yet, a message, or the reason why the token cannot be part of one.
-  using Added = std::variant<std::monostate, Composed, Refusal>;
+  /// What add() has made: nothing yet, a message, or the reason why the token cannot be part of one, ever or
+  /// yet.
+  using Added = std::variant<std::monostate, Composed, Refusal, Deferral>;
 
   virtual ~Composer() = default;
 

@@ -79,6 +79,10 @@ void DeliverySink::add(const TokenRow& row, std::string_view token) {
     batch.outcomes.push_back(*outcome_without_attempt(history, options_.policy));
     return;
   }
+  if (auto* deferral = std::get_if<Deferral>(&added)) {
+    batch.outcomes.push_back(deferred_without_attempt(history, std::move(deferral->reason)));
+    return;
+  }
   if (options_.policy.per_account) ++batch.mails_by_account[row.account];
   if (auto* composed = std::get_if<Composed>(&added)) submit(batch, std::move(*composed));
 }

@@ -76,7 +76,7 @@ $$;
 -- and how many mails of the queue the account was sent in the last p_period (0 if that is null). resent_at: since when
 -- it is a mail of its own, in seconds since 1970, if an operator had it emitted again after its creation; null if not.
 -- mail_key: 64 bits for the mail's id. They differ from those of any other token, also of the same id, by its random
--- secret, or, without one, by its message; from those of its mail before it was emitted again; and from those of the same token in a copy of the
+-- secret, or by its message, whose copies share a key; from those of its mail before it was emitted again; and from those of the same token in a copy of the
 -- database, by the oids: a copy is another sender, and a mailbox that drops duplicates must not drop the mail of one
 -- for that of the other. Retries, a failover and pg_upgrade keep them. Usually no token of the batch has a record,
 -- which is found out once. LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and token,
@@ -109,7 +109,8 @@ LANGUAGE sql STABLE AS $$
                  AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
                      > (SELECT clock_timestamp()) - p_period) END,
            r.at,
-           encode(substring(sha256(coalesce(b.secret, convert_to(concat_ws(':', m.id, extract(epoch FROM m.created_at)), 'UTF8'))
+           encode(substring(sha256(CASE WHEN b.message IS NULL THEN b.secret
+                    ELSE convert_to(concat_ws(':', m.id, extract(epoch FROM m.created_at)), 'UTF8') END
                || convert_to(concat_ws(':', (SELECT oid FROM pg_database WHERE datname = current_database()),
                                        'tokens'::regclass::oid, r.id), 'UTF8')) FROM 1 FOR 8), 'hex'),
            b.message, b.recipient, m.recipients, m.cc, m.bcc, m.sender, m.reply_to, m.headers,

@@ -91,12 +91,11 @@ void require_part(const MailContent& content, const RenderOptions& options) {
 
 /// `message` is empty unless it was asked for.
 std::string render_mail_json(const MailDraft& draft, const std::string& message) {
-  using Json = nlohmann::ordered_json;
-  Json object{{"template", draft.template_name},
-              {"email", draft.values.email},
-              {"subject", draft.content.subject},
-              {"text", optional_json<Json>(draft.content.text)},
-              {"html", optional_json<Json>(draft.content.html)}};
+  nlohmann::ordered_json object{{"template", draft.template_name},
+                                {"email", draft.values.email},
+                                {"subject", draft.content.subject},
+                                {"text", optional_json<nlohmann::ordered_json>(draft.content.text)},
+                                {"html", optional_json<nlohmann::ordered_json>(draft.content.html)}};
   if (!message.empty()) object["message"] = message;
   return json_text(object) + "\n";
 }

@@ -107,9 +107,8 @@ Run add_template(CommandSyntax& syntax) {
 const Command template_command{
     "template", "check mail templates, and show the mails they make",
     "Examples:\n"
-    "  mailroom template check                            list the files; report defects\n"
+    "  mailroom template check                            list files and defects\n"
     "  mailroom template check receipt --data order.json  make a mail of it, too\n"
-    "  mailroom template render activation                show subject and text\n"
     "  mailroom template render recovery --message        show the whole mail\n",
     add_template,
     "Shows what mails consist of, without sending any. The templates are Mustache files in the directory of "

@@ -76,7 +76,7 @@ TEST_CASE("each recipient of a message gets the same bytes, with files, and bcc 
   auto messages = messages_of(relay);
   messages.merge(messages_of(willing));
   REQUIRE(messages.size() == 1);
-  CHECK(relay.taken().front().from == "shop@brand.example");
+  CHECK(relay.taken().front().from == "<shop@brand.example>");
 
   const auto& message = *messages.begin();
   CHECK(message.find("secret@") == std::string::npos);
@@ -106,16 +106,14 @@ TEST_CASE("a template shows the data of a message, and what it lacks is an outco
       "\"items\": [{\"name\": \"tea\", \"price\": 4.00}]}', locale => 'de_AT'), "
       "mailroom_send(ARRAY['b@mail.example'], 'receipt', '{\"order\": 18, \"items\": []}'), "
       "mailroom_send(ARRAY['c@mail.example'], 'receit', '{}'), "
-      "mailroom_send(ARRAY['d@mail.example'], 'receipt', '{\"email\": \"x\"}'), "
-      "mailroom_send(ARRAY['e@mail.example'], 'receipt', '[1]')");
+      "mailroom_send(ARRAY['d@mail.example'], 'receipt', '{\"email\": \"x\"}')");
   TestRelay relay;
   send_once(rig, relay, {"--templates", templates.path().string()});
   CHECK(outcomes(*rig.connection) ==
         "accepted a@mail.example; "
         "rejected receipt.txt:4: neither the data nor mailroom has {{total}}; "
         "rejected there is no template receit; did you mean receipt?; "
-        "rejected the data has email, which mailroom sets itself in this mail: give it another name; "
-        "rejected the data is not a JSON object");
+        "rejected the data has email, which mailroom sets itself in this mail: give it another name");
   REQUIRE(relay.taken().size() == 1);
   const auto read = read_by_gmime(relay.taken().front().message);
   CHECK(read.subject == "Bestellung 17");

@@ -92,10 +92,23 @@ bool is_content_type(const std::string& text) {
                      [](std::string_view piece) { return is_parameter(trimmed(piece)); });
 }
 
-bool is_content_id(const std::string& text) {
+/// True for words of letters, digits and a few signs with dots between them.
+bool is_dotted(std::string_view text) {
+  const auto words = split(text, '.');
+  return std::all_of(words.begin(), words.end(), [](std::string_view word) {
+    return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+             std::string_view("-_+=$").find(c) != std::string_view::npos;
+    });
+  });
+}
+
+/// True for what a URL can name as it is, `logo` or `logo@app.example`, and for none.
+bool is_content_id(std::string_view text) {
   constexpr std::size_t longest = 200;
-  return text.size() <= longest &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_token_character(c) || c == '@'; });
+  const auto at = std::min(text.find('@'), text.size());
+  return text.empty() || (text.size() <= longest && is_dotted(text.substr(0, at)) &&
+                          (at == text.size() || is_dotted(text.substr(at + 1))));
 }
 
 /// Empty if the mail can be built.
@@ -178,7 +191,7 @@ std::string problem_of_attachments(const std::vector<Attachment>& attachments) {
     if (!attachment.content_type.empty() && !is_content_type(attachment.content_type))
       return problem("has a type that is not such as application/pdf or text/csv; charset=utf-8");
     if (!is_content_id(attachment.content_id))
-      return problem("has a content id that is not up to 200 letters, digits and signs of ASCII");
+      return problem("has a content id that is not such as logo or logo@app.example");
     if (!attachment.content_id.empty() && !ids.insert(attachment.content_id).second)
       return problem("has the content id of another");
   }

@@ -67,7 +67,9 @@ void TemplateSet::warn_of_ignored(const TemplateFiles& files) {
 }
 
 void TemplateSet::warn_of_missing(const TemplateFiles& files) {
-  for (const auto& [name, parts] : templates_) {
+  for (const auto& entry : templates_) {
+    const auto& name = entry.first;
+    const auto& parts = entry.second;
     const auto chosen = choose_all(parts, locale_chain(""));
     const auto add = [&](const std::string& what, MailPart part) {
       warnings_.push_back(fmt::format("{}{}; add {}{}", name, what, name, suffix_of(part)));

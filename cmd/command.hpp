@@ -33,6 +33,7 @@ const std::vector<Command>& commands();
 extern const Command migrate_command;
 extern const Command collect_command;
 extern const Command send_command;
+extern const Command message_command;
 extern const Command verify_command;
 extern const Command status_command;
 extern const Command tail_command;

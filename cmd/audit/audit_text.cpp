@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
+#include "cmd/message/message_report.hpp"
 #include "cmd/terminal/text_table.hpp"
 
 namespace mailroom {
@@ -46,8 +47,8 @@ std::string value_text(const nlohmann::json& value) {
 
 /// The details of an operation that the line does not show otherwise.
 std::string other_details(const nlohmann::json& details) {
-  static const std::vector<std::string> shown{"cursor_before", "cursor_after", "cursor", "ids",
-                                              "cut",           "before",       "after",  "accounts"};
+  static const std::vector<std::string> shown{"message", "cursor_before", "cursor_after", "cursor",  "ids",
+                                              "cut",     "before",        "after",        "accounts"};
   std::string text;
   for (const auto& [key, value] : details.items()) {
     if (std::find(shown.begin(), shown.end(), key) != shown.end() || value.is_null()) continue;
@@ -185,6 +186,19 @@ std::string account_text(const History& history) {
                      shown_text(account->email), shown_text(account->status));
 }
 
+/// `message 17, receipt to ada@example.org (order:17), asked for 2026-11-21T09:30:15Z by shop: accepted`
+std::string message_lines(const History& history, Width width) {
+  std::string text;
+  for (const auto& summary : history.messages) {
+    text += paragraph(
+        fmt::format("message {}{}{}, asked for {} by {}: {}", summary.id, content_and_recipient(summary),
+                    summary.reference.empty() ? "" : " (" + summary.reference + ")",
+                    moment_text(summary.created_at), summary.enqueued_by, states_text(summary)),
+        width);
+  }
+  return text;
+}
+
 /// One line per token.
 std::string token_lines(const History& history, Width width) {
   std::string text;
@@ -224,6 +238,7 @@ std::string render_text(const History& history, Width width) {
   if (history.batch) text += paragraph(batch_text(*history.batch), width);
   // If a token was requested, its line precedes that of its account.
   if (history.is_of_account) text += paragraph(account_text(history), width);
+  text += message_lines(history, width);
   text += token_lines(history, width);
   if (!history.is_of_account && history.account_id != 0) text += paragraph(account_text(history), width);
   for (const auto& step : history.next)

@@ -197,6 +197,10 @@ std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
 /// Returns the operations on an account, oldest first.
 std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction, std::int64_t account);
 
+/// Returns the cancellations of messages by operators, oldest first.
+std::vector<Operation> operations_on_messages(pqxx::transaction_base& transaction,
+                                              const std::vector<std::int64_t>& messages);
+
 /// Returns the rewinds, replays and revocations since `since` that touched one of `tokens` or removed tokens
 /// from open batches, and the creations of queues since then, oldest first.
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,

@@ -162,6 +162,14 @@ std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction
   return read_operations(transaction, {}, "account = $2 ORDER BY at, o.id", account);
 }
 
+std::vector<Operation> operations_on_messages(pqxx::transaction_base& transaction,
+                                              const std::vector<std::int64_t>& messages) {
+  return read_operations(
+      transaction, {},
+      "kind = 'cancel message' AND (details->'message')::bigint = ANY ($2::bigint[]) ORDER BY at, o.id",
+      array_text(messages));
+}
+
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
                                             const std::vector<IdRange>& tokens, Moment since) {
   // created_at is the start of the transaction that created the token, in whole seconds.

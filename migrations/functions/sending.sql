@@ -113,7 +113,7 @@ DECLARE
 BEGIN
     IF jsonb_typeof(p_files) <> 'array' OR EXISTS (SELECT FROM jsonb_array_elements(p_files) f WHERE jsonb_typeof(f) <> 'object') THEN
         RAISE EXCEPTION 'attachments is not an array of objects' USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'write it as [{"name": "bill.pdf", "content_type": "application/pdf", "content": "JVBE…"}]';
+            HINT = 'write it as [{"name": "bill.pdf", "content_type": "application/pdf", "content": "JVBE..."}]';
     END IF;
     SELECT k INTO v_key FROM jsonb_array_elements(p_files) f, jsonb_object_keys(f) k
     WHERE k NOT IN ('name', 'content_type', 'content_id', 'content') LIMIT 1;
@@ -188,7 +188,7 @@ BEGIN
     END LOOP;
     -- A snapshot of before cannot show the batches that were made since.
     IF current_setting('transaction_isolation') <> 'read committed'
-       AND (SELECT q.last_value FROM mailroom_batches_id_seq q) > coalesce((SELECT max(b.id) FROM mailroom_batches b), 1) THEN
+       AND (SELECT q.last_value FROM mailroom_batches_id_seq q WHERE q.is_called) > coalesce((SELECT max(b.id) FROM mailroom_batches b), 0) THEN
         RETURN 'sending';
     END IF;
     RETURN v_result;
@@ -271,7 +271,7 @@ END
 $$;
 
 -- A trigger of an application's table: mailroom_send_row(template, column of the address [, column of the locale [, columns that
--- become data …]]). No other column gets into a message. An empty name of the locale's column is none. Mails when a row is inserted; updated, if
+-- become data ...]]). No other column gets into a message. An empty name of the locale's column is none. Mails when a row is inserted; updated, if
 -- a named column has changed; deleted, with the values before. A null address sends nothing. The owner of the table is who asks, and
 -- needs the rights of a producer: whoever may create a trigger could otherwise mail in the name of others.
 CREATE OR REPLACE FUNCTION mailroom_send_row() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -285,7 +285,7 @@ DECLARE
 BEGIN
     SELECT pg_get_userbyid(c.relowner), c.relpersistence = 't' INTO v_owner, v_is_temporary FROM pg_class c WHERE c.oid = TG_RELID;
     IF TG_NARGS < 2 OR TG_LEVEL <> 'ROW' OR TG_WHEN <> 'AFTER' OR TG_OP = 'TRUNCATE' THEN
-        RAISE EXCEPTION 'mailroom_send_row() needs a template and a column, in a trigger AFTER … FOR EACH ROW'
+        RAISE EXCEPTION 'mailroom_send_row() needs a template and a column, in a trigger AFTER ... FOR EACH ROW'
             USING ERRCODE = 'trigger_protocol_violated',
                   HINT = 'AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION mailroom_send_row(''welcome'', ''email'')';
     ELSIF v_is_temporary THEN

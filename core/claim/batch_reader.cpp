@@ -71,6 +71,7 @@ std::string stream_tokens(Connection& connection, const std::string& sql, bool w
                           BatchTokens& tokens) {
   tokens.rows.clear();
   tokens.texts.clear();
+  tokens.has_messages = false;
   std::string unknown;
   connection.copy_out<columns>(sql, [&](const auto& fields) {
     BatchTokens::Token token{.row = {}, .code = keep(fields[4], tokens.texts)};
@@ -85,6 +86,7 @@ std::string stream_tokens(Connection& connection, const std::string& sql, bool w
     if (with_creation) row.created_at = read_number(fields[7]);
     if constexpr (columns > 8) {
       if (!fields[columns - 2].empty()) row.message = read_number(fields[columns - 2]);
+      if (row.message) tokens.has_messages = true;
       row.recipient = static_cast<int>(read_number(fields[columns - 1]));
     }
     tokens.rows.push_back(token);
@@ -112,7 +114,6 @@ BatchTokens read_tokens(Connection& connection, const Lease& lease, const TokenR
   BatchTokens tokens = std::move(ahead);
   tokens.lease = lease;
   tokens.read_at = began;
-  tokens.has_messages = reading.has_messages;
   tokens.actions = reading.actions;
   const auto sql =
       fmt::format(tokens_sql, reading.with_creation ? ", created_at" : "",
@@ -211,7 +212,7 @@ void BatchReader::join_messages(Connection& connection, BatchTokens& tokens, con
       const auto& message = rows[end].row.message;
       if (message && (ids.empty() || ids.back() != *message)) ids.push_back(*message);
     }
-    messages_.read(connection, ids);
+    if (!ids.empty()) messages_.read(connection, ids);
     for (; next_row_ < end; ++next_row_) {
       auto& [row, code] = rows[next_row_];
       if (row.account != 0 && !set_account(row)) continue;

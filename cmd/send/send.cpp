@@ -34,6 +34,8 @@ ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, L
   const auto writer = configured_writer(settings);
   for (const auto& warning : writer->warnings())
     log.warn("a template is probably wrong", {{"what", warning}});
+  setup.has_link = !settings.send.link.empty();
+  tell_of_missing_link(settings, log);
   setup.session.program = "mailroom send";
   setup.session.detail.reads_newer = settings.send.supersede;
   if (settings.send.per_account) setup.session.detail.counted_period = settings.send.per_account->period;
@@ -95,11 +97,13 @@ const Command send_command{
     "  mailroom send --dry-run                            show what would be mailed\n"
     "  mailroom send --to me@app.example --account user1  mail one for trial\n",
     add_send,
-    "Claims due tokens like collect, writes a mail with a signed link for each, and delivers it by SMTP. The relay's "
-    "answer decides: an accepted token is done, a deferred one is tried again after 15 s, 30 s, 1, 2 and then every 4 "
-    "minutes while its link works, a rejected one is a dead letter. A refusal of the sender, the login or EHLO, or of one "
-    "mail after another, is no mail's fault: the relay is unavailable then. Each outcome is recorded in "
+    "Claims due tokens like collect, writes the mail of each, with a signed link if its action has one, and delivers "
+    "it by SMTP. The relay's answer decides: an accepted token is done, a deferred one is tried again after 15 s, 30 s, 1, "
+    "2 and then every 4 minutes while its link works, a rejected one is a dead letter. A refusal of the sender, the login "
+    "or EHLO, or of one mail after another, is no mail's fault: the relay is unavailable then. Each outcome is recorded in "
     "mailroom_deliveries with the relay's words, in the transaction that claims the next batch.\n\n"
+    "Only mails with a link need send.link. Without it send does not start while such mails wait; those that come "
+    "later are deferred until it is set, and all others go out.\n\n"
     "Where the connection ends after a mail and before its answer, nobody knows whether the relay has it. "
     "send.when_unknown says what follows: resend sends it once more, with the same Message-ID; hold does not. A crash "
     "sends at most send.batch_limit mails twice.\n\n"

@@ -105,6 +105,11 @@ ExitCode run_send_trial(const SendTrial& trial, Context& context) {
   const auto& settings = context.settings();
   require_send_keys(settings);
   const auto writer = configured_writer(settings);
+  if (settings.send.link.empty()) {
+    if (find_builtin(trial.mail.template_name, MailPart::text) != nullptr)
+      require_keys({"send.link"}, settings);
+    context.log().warn("send.link is not set; the mail has no link");
+  }
   const auto now = std::chrono::floor<Moment::duration>(std::chrono::system_clock::now());
   // The id is new each time: mailboxes drop a second mail with the same Message-ID.
   std::random_device random;

@@ -159,6 +159,12 @@ int PgQueueSession::attach(const Setup& setup) {
   return collector;
 }
 
+void PgQueueSession::require_no_links() {
+  const auto waiting = wait();
+  for (const auto& queue : queues_)
+    require_unsigned_tokens(*connection_, queue);
+}
+
 std::vector<QueueDefinition> PgQueueSession::definitions() {
   const auto waiting = wait();
   fetch_->refresh_actions();

@@ -44,6 +44,9 @@ class PgQueueSession final : public QueueSession {
   /// session's lock.
   explicit PgQueueSession(const Setup& setup);
 
+  /// Throws as require_unsigned_tokens(), for each of its queues.
+  void require_no_links();
+
   std::vector<QueueDefinition> definitions() override;
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;

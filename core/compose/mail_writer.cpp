@@ -70,13 +70,21 @@ std::optional<Refusal> add_message(MailDraft& draft, const MessageContent& messa
 
 }  // namespace
 
-MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link,
-                       std::size_t max_size)
+MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates,
+                       std::optional<LinkTemplate> link, std::size_t max_size)
     : from_(std::move(from)),
       builder_(std::move(builder)),
       templates_(std::move(templates)),
       link_(std::move(link)),
       max_size_(max_size) {}
+
+std::optional<Deferral> MailWriter::deferral_of(const TokenRow& row) const {
+  if (!link_ && !row.action->path.empty()) return Deferral{"send.link is not set"};
+  const auto profile = row.content == nullptr ? std::string_view() : row.content->profile;
+  if (!profile.empty() && profile != "default")
+    return Deferral{fmt::format("there is no profile {}", shown_text(profile))};
+  return std::nullopt;
+}
 
 std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, const TokenRow& row,
                                                      std::string_view token,
@@ -124,7 +132,8 @@ std::variant<WrittenMail, Refusal> MailWriter::write(MailDraft draft, const Addr
 }
 
 std::optional<Refusal> MailWriter::render(MailDraft& draft) const {
-  if (!draft.values.token.empty()) draft.values.link = link_.link(draft.values.action, draft.values.token);
+  if (link_ && !draft.values.token.empty())
+    draft.values.link = link_->link(draft.values.action, draft.values.token);
   const auto scope = template_scope(draft.values, draft.data, draft.purpose);
   if (const auto* refusal = std::get_if<Refusal>(&scope)) return *refusal;
   auto rendered = templates_.render({.name = draft.template_name, .locale = draft.locale},
@@ -153,16 +162,12 @@ int MailComposer::begin(const Lease& lease, int /*limit*/) {
 }
 
 Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
+  if (auto deferral = writer_->deferral_of(row)) return std::move(*deferral);
   std::vector<Attachment> attachments;
-  if (row.content != nullptr) {
-    const auto profile = row.content->profile;
-    if (!profile.empty() && profile != "default")
-      return Deferral{fmt::format("there is no profile {}", shown_text(profile))};
-    if (row.content->attachments > 0 && reader_) {
-      auto read = reader_->read(row.content->id, writer_->max_size());
-      if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
-      attachments = std::get<std::vector<Attachment>>(std::move(read));
-    }
+  if (row.content != nullptr && row.content->attachments > 0 && reader_) {
+    auto read = reader_->read(row.content->id, writer_->max_size());
+    if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
+    attachments = std::get<std::vector<Attachment>>(std::move(read));
   }
   auto written = writer_->write(queue_, row, token, std::move(attachments));
   if (auto* refusal = std::get_if<Refusal>(&written)) return std::move(*refusal);

@@ -42,10 +42,13 @@ struct MailDraft {
 /// give the same bytes.
 class MailWriter {
  public:
-  /// A mail has at most `max_size` bytes, as the relay gets it.
-  MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link,
+  /// A mail has at most `max_size` bytes, as the relay gets it. Without `link` no mail has one.
+  MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, std::optional<LinkTemplate> link,
              std::size_t max_size);
 
+  /// What the configuration lacks for the mail of this token; nullopt for nothing. Such a mail must not be
+  /// written.
+  std::optional<Deferral> deferral_of(const TokenRow& row) const;
   /// Refuses a token whose mail cannot be written, or not be mailed to its address.
   std::variant<WrittenMail, Refusal> write(std::string_view queue, const TokenRow& row,
                                            std::string_view token,
@@ -67,7 +70,7 @@ class MailWriter {
   Mailbox from_;
   MessageBuilder builder_;
   TemplateSet templates_;
-  LinkTemplate link_;
+  std::optional<LinkTemplate> link_;
   std::size_t max_size_;
 };
 

@@ -68,6 +68,10 @@ WaitingMail preview(const std::string& queue, const TokenRow& token, const MailW
   auto history = history_of(token, {.batch = 0, .attempt = 1});
   mail.not_mailed = outcome_without_attempt(history, policy);
   if (mail.not_mailed) return mail;
+  if (auto deferral = writer.deferral_of(token)) {
+    mail.not_mailed = deferred_without_attempt(history, std::move(deferral->reason));
+    return mail;
+  }
   const auto written = writer.write(queue, token, stand_in(*token.action));
   if (const auto* refusal = std::get_if<Refusal>(&written)) {
     history.defect = refusal->reason.c_str();

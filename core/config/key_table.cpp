@@ -140,9 +140,10 @@ const std::vector<Entry> entries{
         .option("send", "--from ADDRESS", "send from this address"),
     Entry{"send.reply_to", "MAILROOM_SEND_REPLY_TO", "", "where replies go, if not to the sender",
           as_written(&SendSettings::reply_to)},
-    Entry{"send.link", "MAILROOM_SEND_LINK", "",
-          "link in a mail: a URL with {token}, and with {action} for activation or recovery",
-          as_written(&SendSettings::link)}
+    Entry{
+        "send.link", "MAILROOM_SEND_LINK", "",
+        "link of mails that have one: a URL with {token}, and with {action} for activation, recovery or your own",
+        as_written(&SendSettings::link)}
         .like("https://app.example/{action}?token={token}")
         .option("send", "--link URL", "link in the mails, with {token} and {action}"),
     Entry{"send.templates", "MAILROOM_SEND_TEMPLATES", "",

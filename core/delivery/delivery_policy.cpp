@@ -93,7 +93,7 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
 }
 
 TokenOutcome deferred_without_attempt(const DeliveryHistory& history, std::string reason) {
-  auto outcome = without_attempt(history, DeliveryState::deferred, std::move(reason));
+  auto outcome = without_attempt(history, Outcome::deferred, std::move(reason));
   outcome.wait = std::chrono::minutes(1);
   return outcome;
 }

@@ -50,10 +50,6 @@ void judge_positions(const SequenceFix& fix, Findings& findings) {
     findings.push_back(finding_of(judge_sequence(sequence)));
 }
 
-bool has_queue(Connection& connection, const std::string& queue) {
-  return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
-}
-
 /// Creates `queue` without mailing anybody twice, if that can be said without knowing what it is for: with
 /// what no queue takes, or with the action of its name. Empty otherwise.
 std::vector<Fix> creation_of(Connection& connection, const std::string& queue) {
@@ -87,10 +83,16 @@ WHERE q.paused_at IS NOT NULL ORDER BY 1)")) {
   }
 }
 
-/// Tokens of an action that no queue takes are never emitted.
+bool has_messages(Connection& connection) {
+  return connection.run("SELECT EXISTS (SELECT FROM mailroom_messages)")[0][0].as<bool>();
+}
+
+/// Tokens of an action that no queue takes are never emitted. Whoever asks for no message needs no queue for
+/// them.
 void warn_of_idle_actions(Connection& connection, Findings& findings) {
   const auto catalogue = read_queues(connection);
   for (const auto& untaken : untaken_actions(catalogue.queues, catalogue.actions)) {
+    if (untaken == "message" && !has_messages(connection)) continue;
     const auto action = short_action_name(untaken);
     auto fix = Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}", action));
     if (const auto* queue = catalogue.find_queue(action)) {
@@ -124,6 +126,10 @@ HealthLimits limits_of(const Subject& subject) {
 }
 
 }  // namespace
+
+bool has_queue(Connection& connection, const std::string& queue) {
+  return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
+}
 
 Findings check_sequence(Subject& subject) {
   auto& connection = *subject.connection;

@@ -1,5 +1,5 @@
 // What mailroom requires of triggers and sequences, which may be behind their tables, with the SQL that fixes
-// them, and of the tokens that wait for a consumer of CSV.
+// them, and of the tokens that wait for a consumer of CSV or for a sender without a link.
 #pragma once
 
 #include <cstdint>
@@ -65,5 +65,9 @@ Error no_place_in_csv(const std::vector<std::string>& actions);
 /// Throws no_place_in_csv() if tokens without a signature wait in the queue: above its cursor, in its gaps,
 /// or in a batch that another consumer has left.
 void require_signed_tokens(Connection& connection, const std::string& queue);
+
+/// Throws Error(configuration) if tokens with a signature wait there: their mails have a link, and send.link
+/// is not set.
+void require_unsigned_tokens(Connection& connection, const std::string& queue);
 
 }  // namespace mailroom

@@ -70,6 +70,8 @@ TEST_CASE("the doctor warns of tokens that no queue takes") {
   const auto connection = database.connect();
   const DoctorRig rig(database);
   connection->run("SELECT mailroom_set_queue('mailroom', $1::jsonb, 'token_insert')", activations_only);
+  CHECK(summary(rig.examine("queue")) == "warning: no queue takes recovery tokens: they are not emitted");
+  connection->run("SELECT mailroom_send(ARRAY['a@x.example'], template => 't')");
   const auto findings = rig.examine("queue");
   CHECK(summary(findings) ==
         "warning: no queue takes recovery tokens: they are not emitted; "

@@ -48,6 +48,20 @@ std::string header_of(const ReadMessage& read, const std::string& name) {
   return {};
 }
 
+const std::map<std::string, std::string> no_link{{"MAILROOM_SEND_LINK", ""}};
+
+/// What `send` writes to stderr and stdout, which ends with this exit code.
+std::string said_by(DeliveryRig& rig, const TestRelay& relay, const std::vector<std::string>& options,
+                    int code) {
+  TestSender sender(rig.database.conninfo(), relay.url(), options, no_link);
+  CHECK(sender.wait() == code);
+  return sender.log() + sender.output();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 }  // namespace
 
 TEST_CASE("each recipient of a message gets the same bytes, with files, and bcc stands in no header") {
@@ -145,6 +159,74 @@ TEST_CASE("a message of an action with a path has a signed link of each recipien
   CHECK(tokens.size() == 2);
   CHECK(tokens.count("") == 0);
   CHECK(ids.size() == 1);
+}
+
+TEST_CASE("without send.link a running sender mails what has no link, and a mail with one waits for it") {
+  DeliveryRig rig(0);
+  const TemporaryDirectory templates;
+  templates.write("magic_link.subject", "Sign in");
+  templates.write("magic_link.txt", "{{link}}");
+  const std::vector<std::string> with_templates{"--templates", templates.path().string()};
+  rig.connection->run("SELECT mailroom_send(ARRAY['a@mail.example'], subject => 'a', text => 'a')");
+  TestRelay relay;
+  {
+    TestSender sender(rig.database.conninfo(), relay.url(), with_templates, no_link);
+    REQUIRE(eventually([&] { return rig.count("accepted") == 1; }));
+    rig.connection->run(
+        "SELECT mailroom_create_action('magic_link', path => '/magic', lifetime => '1 hour')");
+    rig.connection->run(
+        "SELECT mailroom_send(ARRAY['b@mail.example'], action => 'magic_link'), "
+        "mailroom_send(ARRAY['c@mail.example'], subject => 'c', text => 'c')");
+    insert_accounts(*rig.connection, 1);
+    REQUIRE(eventually([&] { return rig.count("accepted") == 2 && rig.count("deferred") == 2; }));
+    CHECK(sender.stop() == 0);
+    CHECK(contains(sender.log(), "send.link is not set; a mail with a link waits until it is"));
+    CHECK(contains(sender.log(), "state=deferred reason=\"send.link is not set\""));
+  }
+  CHECK(outcomes(*rig.connection) ==
+        "accepted a@mail.example; deferred send.link is not set; accepted c@mail.example; "
+        "deferred send.link is not set");
+  // What waits holds up no later start.
+  rig.connection->run("SELECT mailroom_send(ARRAY['d@mail.example'], subject => 'd', text => 'd')");
+  send_once(rig, relay, with_templates, no_link);
+  CHECK(rig.count("accepted") == 3);
+  rig.due_now();
+  send_once(rig, relay, with_templates);
+  CHECK(rig.count("accepted") == 5);
+  CHECK(rig.count("deferred") == 0);
+}
+
+TEST_CASE("without send.link a sender does not start while mails with a link wait, and says so") {
+  DeliveryRig rig(1);
+  rig.connection->run("SELECT mailroom_send(ARRAY['a@mail.example'], subject => 'a', text => 'a')");
+  TestRelay relay;
+  const auto refused = said_by(rig, relay, {"--once"}, 3);
+  CHECK(contains(refused,
+                 "send.link is not set, and mails with a link wait in the queue mailroom, which takes "
+                 "activation,recovery\n"));
+  CHECK(contains(refused, "hint: for example send.link: https://app.example/{action}?token={token}"));
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches") == 0);
+  const auto preview = said_by(rig, relay, {"--dry-run"}, 0);
+  CHECK(contains(preview, "(deferred: send.link is not set)"));
+  CHECK(contains(preview, "1 token would be mailed; 1 would not"));
+  // So does a built-in mail for trial, which has an example of a link.
+  CHECK(contains(said_by(rig, relay, {"--to", "me@mail.example"}, 3), "send.link is not set\n"));
+  const TemporaryDirectory templates;
+  templates.write("receipt.subject", "Receipt");
+  templates.write("receipt.txt", "Thank you");
+  const std::vector<std::string> trial{"--to",    "me@mail.example", "--template",
+                                       "receipt", "--templates",     templates.path().string()};
+  CHECK(contains(said_by(rig, relay, trial, 0), "send.link is not set; the mail has no link"));
+  CHECK(recipients_of(relay) == std::set<std::string>{"me@mail.example"});
+  // A queue without such actions needs none, nor does one where no such mail waits.
+  rig.connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('messages', 0)");
+  rig.connection->run("INSERT INTO mailroom_queues (name, actions) VALUES ('messages', '{message}')");
+  send_once(rig, relay, {"--queue", "messages"}, no_link);
+  CHECK(outcomes(*rig.connection) == "accepted a@mail.example");
+  rig.connection->run("UPDATE tokens SET consumed_at = 1 WHERE account IS NOT NULL");
+  send_once(rig, relay, {}, no_link);
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'") ==
+        2);
 }
 
 TEST_CASE("an unknown profile waits, and a mail that is too large does not leave") {

@@ -4,7 +4,7 @@
 --
 -- Rewrites tokens under ACCESS EXCLUSIVE: blocks readers and writers.
 --
--- deletes: table mailroom_actions
+-- deletes: rows mailroom_actions WHERE number > 3
 -- deletes: rows tokens WHERE action::text NOT IN ('activation', 'password_recovery')
 -- deletes: rows mailroom_operations WHERE kind IN ('create action', 'set action', 'retire action', 'cancel message')
 
@@ -16,7 +16,7 @@ BEGIN
     WHERE q.dropped_at IS NULL AND NOT q.actions::text[] && ARRAY['activation', 'password_recovery'];
     IF FOUND THEN
         RAISE EXCEPTION 'the queue "%" takes neither activation nor password_recovery', v_queue
-            USING HINT = format('drop it, or set its actions: mailroom queue drop %s', v_queue);
+            USING HINT = format('drop it, or set its actions: mailroom migrate, then mailroom queue drop %s', v_queue);
     END IF;
 END
 $$;

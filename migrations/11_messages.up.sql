@@ -72,9 +72,10 @@ COMMENT ON COLUMN mailroom_messages.erased_at IS 'when content or addresses were
 
 CREATE UNIQUE INDEX mailroom_messages_key_idx ON mailroom_messages (idempotency_key)
     WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL;
--- The address of a mailbox, as mailroom_address() has it.
+-- The address of a mailbox, as mailroom_address() has it. An address that can be mailed is shorter than 320 characters, and
+-- an index takes no text of any length.
 CREATE INDEX mailroom_messages_recipient_idx ON mailroom_messages
-    (lower(rtrim(substr(recipients[1], strpos(recipients[1], '<') + 1), '>')));
+    (lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)));
 CREATE INDEX mailroom_messages_reference_idx ON mailroom_messages (reference) WHERE reference IS NOT NULL;
 CREATE INDEX mailroom_messages_account_idx ON mailroom_messages (account) WHERE account IS NOT NULL;
 
@@ -115,7 +116,8 @@ $$;
 -- mailroom sets. Short, because the server parses the condition anew in each statement.
 CREATE TRIGGER before_message_insert BEFORE INSERT ON mailroom_messages
     FOR EACH ROW WHEN (num_nonnulls(NEW.action, NEW.created_at, NEW.enqueued_by) < 3 OR NEW.enqueued_by <> mailroom_caller()
-                       OR num_nonnulls(NEW.idempotency_key, NEW.headers, NEW.options) > 0 OR jsonb_typeof(NEW.data) = 'null')
+                       OR num_nonnulls(NEW.idempotency_key, NEW.headers, NEW.options) > 0 OR jsonb_typeof(NEW.data) = 'null'
+                       OR octet_length(NEW.reference) > 1024)
     EXECUTE FUNCTION trg_before_message_insert();
 
 CREATE FUNCTION trg_after_message_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$

@@ -171,7 +171,7 @@ std::vector<std::int64_t> find_messages(Connection& connection, const std::strin
   for (const auto& row : connection.run(
            R"(
 SELECT id FROM mailroom_messages
-WHERE lower(rtrim(substr(recipients[1], strpos(recipients[1], '<') + 1), '>')) = lower($1) OR reference = $1
+WHERE lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)) = lower($1) OR reference = $1
 ORDER BY id DESC LIMIT $2)",
            name, limit))
     ids.push_back(row[0].as<std::int64_t>());

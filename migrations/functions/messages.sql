@@ -2,7 +2,7 @@
 
 -- Returns the address of a mailbox: ada@example.org of 'Ada <ada@example.org>'. Inlined, as the index on it is written.
 CREATE OR REPLACE FUNCTION mailroom_address(p_mailbox text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN rtrim(substr(p_mailbox, strpos(p_mailbox, '<') + 1), '>');
+RETURN rtrim(split_part(p_mailbox, '<', -1), '>');
 
 -- True if each element is one mailbox: local@domain, <local@domain>, Name <local@domain> or "Name" <local@domain>. The check
 -- is conservative; the sender checks all of it. False for an empty array, and for null elements. The first expression knows most
@@ -75,6 +75,10 @@ BEGIN
     ELSIF NEW.headers IS NOT NULL THEN
         PERFORM mailroom_check_headers(NEW.headers);
     END IF;
+    -- Before an index refuses them.
+    IF greatest(octet_length(NEW.reference), octet_length(NEW.idempotency_key)) > 1024 THEN
+        PERFORM mailroom_refuse('long', NEW);
+    END IF;
     IF coalesce(NEW.options, 'null') NOT IN ('null', '{}') THEN
         RAISE EXCEPTION 'a message that is inserted has no options' USING ERRCODE = 'invalid_parameter_value',
             HINT = 'mailroom_send() takes them';
@@ -123,12 +127,13 @@ BEGIN
              AND coalesce(m.recipients, m.cc, m.bcc) IS NOT NULL THEN 'misdirected'
         WHEN m.recipients IS NULL AND (m.account IS NULL OR coalesce(m.cc, m.bcc) IS NOT NULL) OR m.recipients = '{}' THEN 'no-recipient'
         WHEN cardinality(m.recipients || m.cc || m.bcc) > 100 THEN 'too-many'
-        WHEN NOT mailroom_are_mailboxes(m.recipients || m.cc || m.bcc || array_remove(ARRAY[m.sender, m.reply_to], NULL)) THEN 'mailbox'
-        WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.sender, m.reply_to,
-                    array_to_string(m.recipients || m.cc || m.bcc, '')) ~ '[\x01-\x1f\x7f]' THEN 'control'
         WHEN greatest(octet_length(m.recipients[1]), octet_length(m.sender), octet_length(m.reply_to), octet_length(m.reference),
                       octet_length(m.idempotency_key), octet_length(m.locale), octet_length(m.profile)) > 1024
              OR octet_length(m.subject) > 8192 OR octet_length(array_to_string(m.recipients || m.cc || m.bcc, '')) > 65536 THEN 'long'
+        WHEN NOT mailroom_are_mailboxes(nullif(m.recipients || m.cc || m.bcc || array_remove(ARRAY[m.sender, m.reply_to], NULL), '{}'))
+            THEN 'mailbox'
+        WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.sender, m.reply_to,
+                    array_to_string(m.recipients || m.cc || m.bcc, '')) ~ '[\x01-\x1f\x7f]' THEN 'control'
         WHEN m.send_after IN ('infinity', '-infinity') OR m.expires_at <= m.send_after THEN 'time'
         WHEN m.template !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN 'template'
         WHEN jsonb_typeof(m.data) <> 'object' THEN 'data'

@@ -124,8 +124,9 @@ struct DetailsText {
     return fmt::format("account {} ({})", account.id, shown_text(account.login));
   }
   std::string operator()(const StoredToken& token) const {
-    return fmt::format("token {}, {}{}", token.id, shown_text(token.action),
-                       token.message ? fmt::format(" of message {}", *token.message) : "");
+    if (!token.message) return fmt::format("token {}, {}", token.id, shown_text(token.action));
+    const auto kind = token.action == "message" ? "" : shown_text(token.action) + " ";
+    return fmt::format("token {}, {}message {}", token.id, kind, *token.message);
   }
   std::string operator()(const TokenSkip& skip) const {
     return fmt::format("token {} in queue {}, {}", skip.token.id, shown_text(skip.queue),

@@ -100,7 +100,7 @@ std::string render_deliveries(const std::vector<MessageDelivery>& deliveries, st
   const bool names_queue = std::ranges::any_of(
       deliveries, [&](const auto& each) { return each.queue != deliveries.front().queue; });
   std::vector<TextTable::Column> columns{{"recipient", left, true}, {"state", left, true}, {"token", right},
-                                         {"attempts", right},       {"time", left, true},  {"reply"}};
+                                         {"attempts", right, true}, {"time", left, true},  {"reply"}};
   if (names_queue) columns.insert(columns.begin(), {"queue"});
   TextTable table(std::move(columns));
   for (const auto& delivery : deliveries) {

@@ -69,6 +69,7 @@ struct StoredToken {
   Moment expires_at{};
   std::optional<Moment> consumed_at{};
   std::optional<std::int64_t> message{};  ///< that made it
+  bool has_link = true;                   ///< as its action says
 };
 
 /// A row of mailroom_operations: an action of an operator or an application.

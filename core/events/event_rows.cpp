@@ -15,7 +15,8 @@ const std::string token_columns = fmt::format(R"(
   t.id, t.action,
   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                        (SELECT floor(extract(epoch FROM now()))::bigint)),
-  t.created_at, t.expires_at, t.consumed_at, t.account, {}, a.login, a.status, t.message)",
+  t.created_at, t.expires_at, t.consumed_at, t.account, {}, a.login, a.status, t.message,
+  EXISTS (SELECT FROM mailroom_actions x WHERE x.action = t.action::text AND x.path IS NOT NULL))",
                                               address_sql);
 
 std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
@@ -31,7 +32,8 @@ std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
                       .created_at = moment_in<std::chrono::seconds>(row[3]),
                       .expires_at = moment_in<std::chrono::seconds>(row[4]),
                       .consumed_at = optional_moment_in<std::chrono::seconds>(row[5]),
-                      .message = optional_of<std::int64_t>(row[10])});
+                      .message = optional_of<std::int64_t>(row[10]),
+                      .has_link = row[11].as<bool>()});
   }
   return tokens;
 }
@@ -150,7 +152,7 @@ ORDER BY t.id DESC
 LIMIT $2)",
                                                     token_columns),
                                         account, limit);
-  return {.newest = read_tokens(rows), .total = rows.empty() ? 0 : rows[0][11].as<std::int64_t>()};
+  return {.newest = read_tokens(rows), .total = rows.empty() ? 0 : rows[0][12].as<std::int64_t>()};
 }
 
 std::vector<Operation> find_operations(pqxx::transaction_base& transaction,

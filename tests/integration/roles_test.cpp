@@ -325,6 +325,8 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
             {"queue", "list"},
             {"queue", "show", "mailroom"},
             {"migrate", "status"}});
+  roles.owner().run("SELECT mailroom_send(ARRAY['a@mail.example'], subject => 'a', text => 'a')");
+  run_each(roles, "reader", {{"message", "list"}, {"message", "list", "--state", "waiting", "-o", "json"}});
   check_follows(roles, database, "reader");
   const auto reader = roles.connect("reader");
   check_refused(*reader, {"SELECT secret FROM tokens", "SELECT code FROM tokens", "SELECT * FROM tokens",

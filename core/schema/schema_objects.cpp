@@ -103,7 +103,7 @@ void add_created(const std::string& text, const std::string& migration, Expected
   } else if (kind == "FUNCTION") {
     objects[{ObjectKind::function, name}] = {.migration = migration};
   } else if (kind == "TRIGGER") {
-    static const std::regex names(" ON (?=[a-z])| EXECUTE FUNCTION (?=[a-z])| FROM (?=mailroom_)");
+    static const std::regex names(" ON (?=[a-z])| EXECUTE FUNCTION (?=[a-z])| <> (?=mailroom_)");
     objects[{ObjectKind::trigger, name}] = {.migration = migration,
                                             .statement = std::regex_replace(text, names, "$&@.") + ";"};
   } else {

@@ -163,7 +163,8 @@ TEST_CASE("a signed link has its secret wherever pgcrypto is") {
   connection.run("CREATE SCHEMA extensions; ALTER EXTENSION pgcrypto SET SCHEMA extensions");
   for (int i = 0; i < 2; ++i)
     connection.run("SELECT mailroom_send(ARRAY['a@x.example'], action => 'magic_link')");
-  CHECK(value<int>(connection, "SELECT count(DISTINCT secret)::int FROM tokens WHERE octet_length(secret) = 32") == 2);
+  CHECK(value<int>(connection,
+                   "SELECT count(DISTINCT secret)::int FROM tokens WHERE octet_length(secret) = 32") == 2);
 }
 
 TEST_CASE("default privileges give no function that runs with its owner's rights; what is granted stays") {

@@ -124,7 +124,7 @@ class SqlApplication {
   }
 
   static std::string consume(pqxx::transaction_base& work, const Action* action, const Secret& secret) {
-    const auto rows = Connection::execute(work, statement("UPDATE tokens", action), bytea(secret));
+    const auto rows = Connection::execute(work, statement("RETURNING t.account", action), bytea(secret));
     if (rows.empty()) {
       const auto reason = Connection::execute(work, statement("'consumed'", action), bytea(secret));
       return reason.empty() ? "not found" : reason[0][0].c_str();

@@ -125,8 +125,8 @@ struct DetailsText {
   }
   std::string operator()(const StoredToken& token) const {
     if (!token.message) return fmt::format("token {}, {}", token.id, shown_text(token.action));
-    const auto kind = token.action == "message" ? "" : shown_text(token.action) + " ";
-    return fmt::format("token {}, {}message {}", token.id, kind, *token.message);
+    const auto prefix = token.action == "message" ? "" : shown_text(token.action) + " ";
+    return fmt::format("token {}, {}message {}", token.id, prefix, *token.message);
   }
   std::string operator()(const TokenSkip& skip) const {
     return fmt::format("token {} in queue {}, {}", skip.token.id, shown_text(skip.queue),

@@ -187,7 +187,8 @@ std::string state_text(const TokenFacts& token, Moment now) {
   if (token.consumed_at && *token.consumed_at > now)
     return fmt::format("consumed, recorded as {}", moment_text(*token.consumed_at));
   if (token.consumed_at) {
-    return fmt::format("{} {} ago", token.has_link ? "consumed" : "cancelled", coarse(now - *token.consumed_at));
+    return fmt::format("{} {} ago", token.has_link ? "consumed" : "cancelled",
+                       coarse(now - *token.consumed_at));
   }
   if (token.expires_at <= now) {
     const auto* revoked = revocation_of(token);

@@ -66,9 +66,9 @@ std::vector<std::int64_t> accounts_of(const BatchTokens& tokens) {
 
 /// Streams the tokens of a batch into `tokens`. Returns the name of an action that is not known; empty if all
 /// are.
-template <std::size_t columns>
-std::string stream_tokens(Connection& connection, const std::string& sql, bool with_creation,
-                          BatchTokens& tokens) {
+template <bool with_creation, bool has_messages>
+std::string stream_tokens(Connection& connection, const std::string& sql, BatchTokens& tokens) {
+  constexpr std::size_t columns = 7 + (with_creation ? 1 : 0) + (has_messages ? 2 : 0);
   tokens.rows.clear();
   tokens.texts.clear();
   tokens.has_messages = false;
@@ -83,8 +83,8 @@ std::string stream_tokens(Connection& connection, const std::string& sql, bool w
     row.secret = read_secret(fields[3]);
     row.expires_at = read_number(fields[5]);
     row.state = parse_token_state(fields[6]);
-    if (with_creation) row.created_at = read_number(fields[7]);
-    if constexpr (columns > 8) {
+    if constexpr (with_creation) row.created_at = read_number(fields[7]);
+    if constexpr (has_messages) {
       if (!fields[columns - 2].empty()) row.message = read_number(fields[columns - 2]);
       if (row.message) tokens.has_messages = true;
       row.recipient = static_cast<int>(read_number(fields[columns - 1]));
@@ -120,11 +120,11 @@ BatchTokens read_tokens(Connection& connection, const Lease& lease, const TokenR
                   reading.has_messages ? ", message, recipient" : "", lease.batch, lease.attempt);
   const auto stream = [&] {
     if (reading.has_messages) {
-      return reading.with_creation ? stream_tokens<10>(connection, sql, true, tokens)
-                                   : stream_tokens<9>(connection, sql, false, tokens);
+      return reading.with_creation ? stream_tokens<true, true>(connection, sql, tokens)
+                                   : stream_tokens<false, true>(connection, sql, tokens);
     }
-    return reading.with_creation ? stream_tokens<8>(connection, sql, true, tokens)
-                                 : stream_tokens<7>(connection, sql, false, tokens);
+    return reading.with_creation ? stream_tokens<true, false>(connection, sql, tokens)
+                                 : stream_tokens<false, false>(connection, sql, tokens);
   };
   if (stream().empty()) return tokens;
   tokens.actions = std::make_shared<const Actions>(read_actions(connection));

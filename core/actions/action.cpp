@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <utility>
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
@@ -115,12 +116,13 @@ TokenText sign_token(Hmac& hmac, const Action& action, const Secret& secret, std
 }
 
 void KnownActions::refresh() {
+  before_.clear();
   actions_ = std::make_shared<const Actions>(read_actions(connection_));
 }
 
 const Action* KnownActions::require(std::string_view name) {
   if (const auto* action = actions_->find(name)) return action;
-  refresh();
+  before_.push_back(std::exchange(actions_, std::make_shared<const Actions>(read_actions(connection_))));
   if (const auto* action = actions_->find(name)) return action;
   throw unknown_action(name);
 }

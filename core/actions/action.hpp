@@ -79,13 +79,14 @@ class KnownActions {
   /// Reads them again.
   void refresh();
   /// Reads them again for a name that is new. Throws Error(failed) if there is none of this name. Valid until
-  /// the actions are read again, or as long as now() is kept.
+  /// refresh(), or as long as now() is kept: rows of one batch are read one after the other.
   const Action* require(std::string_view name);
   const std::shared_ptr<const Actions>& now() const { return actions_; }
 
  private:
   Connection& connection_;
   std::shared_ptr<const Actions> actions_;
+  std::vector<std::shared_ptr<const Actions>> before_;  ///< since refresh()
 };
 
 /// The error for a token of an action that is not in the table.

@@ -72,6 +72,15 @@ TEST_CASE("an action is created, and its tokens are signed, due and expire as it
   CHECK(drain(*session) == Ids{4});
 }
 
+TEST_CASE("the actions of rows that were read stay valid while a later row has a new one") {
+  const DatabaseRig rig;
+  KnownActions known(*rig.connection);
+  const auto* first = known.require("activation");
+  rig.connection->run("SELECT mailroom_create_action('digest', template => 'weekly')");
+  CHECK(known.require("digest")->name == "digest");
+  CHECK(first->name == "activation");
+}
+
 TEST_CASE("a change of an action holds from then on, and what signatures depend on never changes") {
   const DatabaseRig rig;
   auto& connection = *rig.connection;

@@ -33,6 +33,3 @@ if(MAILROOM_SYSTEMD)
   target_link_libraries(mailroom_systemd INTERFACE PkgConfig::LIBSYSTEMD)
   target_compile_definitions(mailroom_systemd INTERFACE MAILROOM_SYSTEMD)
 endif()
-
-# kainjow's Mustache is one header, without a package of any kind.
-find_path(KAINJOW_MUSTACHE_INCLUDE_DIR kainjow/mustache.hpp REQUIRED)

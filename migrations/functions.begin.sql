@@ -2,7 +2,8 @@
 --
 -- A function with the same signature is replaced, and keeps its owner and grants. CREATE OR REPLACE cannot change a
 -- signature, so this begins by dropping the functions of the earlier set that this one does not have, or has with
--- another signature, and those whose bodies name such a function. functions.end.sql gives their grants to the new ones.
+-- another signature, and those whose bodies name such a function. functions.end.sql gives their grants to the new ones, and
+-- takes EXECUTE from everyone on SECURITY DEFINER functions that are not among those of before.
 
 -- The files come in the order of their names, in which a body may name a function that is made later.
 SET LOCAL check_function_bodies = off;
@@ -16,6 +17,7 @@ DECLARE
     v_gone text;
     v_grants jsonb;
 BEGIN
+    PERFORM set_config('mailroom.grants', '{}', true), set_config('mailroom.definers', '[]', true);
     IF to_regprocedure(v_schema || '.mailroom_function_set()') IS NULL THEN
         SELECT f INTO v_taken FROM unnest(v_functions) f
         WHERE f <> ALL (ARRAY[@kept@]) AND to_regprocedure(v_schema || '.' || f) IS NOT NULL LIMIT 1;
@@ -45,6 +47,10 @@ BEGIN
            (SELECT jsonb_object_agg(a.proname, a.grantees) FROM grants a)
     INTO v_gone, v_grants;
     PERFORM set_config('mailroom.grants', coalesce(v_grants, '{}')::text, true);
+    PERFORM set_config('mailroom.definers', (
+        SELECT coalesce(jsonb_agg(p.proname), '[]') FROM pg_proc p
+        WHERE p.pronamespace = v_schema AND p.prosecdef
+          AND p.proname = ANY (SELECT split_part(f, '(', 1) FROM mailroom_function_set() s, unnest(s.functions) f))::text, true);
     IF v_gone IS NOT NULL THEN
         EXECUTE 'DROP FUNCTION ' || v_gone;
     END IF;

@@ -1,4 +1,4 @@
--- Ends the set: pins search_path, keeps SECURITY DEFINER functions to their owner, gives grants back, records the set.
+-- Ends the set: pins search_path, gives grants back, takes SECURITY DEFINER functions from everyone, records the set.
 DO $$
 DECLARE
     v_schema regnamespace := quote_ident(current_schema());
@@ -6,6 +6,7 @@ DECLARE
     v_functions text[] := ARRAY[@functions@];
     v_signatures text[] := ARRAY[@signatures@];
     v_grants jsonb := coalesce(nullif(current_setting('mailroom.grants', true), ''), '{}');
+    v_definers jsonb := coalesce(nullif(current_setting('mailroom.definers', true), ''), '[]');
     v_earlier text[] := '{}';
     v_grantee text;
     r record;
@@ -23,18 +24,18 @@ BEGIN
         IF r.is_pinned THEN
             EXECUTE format('ALTER FUNCTION %s SET search_path = %s, pg_temp', r.name, v_schema);
         END IF;
-        IF v_grants ? r.proname THEN
+        -- No other role can attach a trigger function of mailroom's own tables to another one. Of the others, applications and
+        -- consumers keep what the owner has given them, but not what default privileges gave when the function was created.
+        IF r.prosecdef AND (r.proname LIKE 'trg\_%' OR NOT v_definers ? r.proname OR v_grants ? r.proname) THEN
+            EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC%s', r.name, (
+                SELECT string_agg(', ' || quote_ident(g.rolname), '')
+                FROM aclexplode(r.proacl) a JOIN pg_roles g ON g.oid = a.grantee WHERE a.grantee <> r.proowner));
+        END IF;
+        IF v_grants ? r.proname AND NOT (r.prosecdef AND r.proname LIKE 'trg\_%') THEN
             EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', r.name);
             FOR v_grantee IN SELECT jsonb_array_elements_text(v_grants->r.proname) LOOP
                 EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', r.name, v_grantee);
             END LOOP;
-        END IF;
-        -- No other role can attach such a function to a trigger. Default privileges of the schema may have given it to
-        -- others.
-        IF r.prosecdef THEN
-            EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC%s', r.name, (
-                SELECT string_agg(', ' || quote_ident(g.rolname), '')
-                FROM aclexplode(r.proacl) a JOIN pg_roles g ON g.oid = a.grantee WHERE a.grantee <> r.proowner));
         END IF;
     END LOOP;
     -- The record names the sets that this database has had before, so that a mailroom knows whether its own is older.

@@ -1,4 +1,4 @@
-// mailroom audit: the history of an account, a token or a batch, or all that happened in a period.
+// mailroom audit: the history of an account, a token, a batch or messages, or all that happened in a period.
 
 #include <fmt/format.h>
 #include <optional>
@@ -15,6 +15,9 @@
 namespace mailroom {
 namespace {
 
+/// Older messages to one address or of one reference are omitted.
+constexpr std::int64_t most_messages = 20;
+
 /// How to print; `global` is what the global option says.
 enum class AuditFormat { global, text, json, csv };
 
@@ -29,7 +32,7 @@ struct AuditOptions {
   /// True for the list of people. One account or one batch alone is the subject of a history.
   bool lists_people() const {
     const auto& typed = selectors.typed;
-    return !typed.outcomes.empty() || !typed.codes.empty() || !typed.actions.empty() ||
+    return !typed.outcomes.empty() || !typed.codes.empty() || !selectors.actions.empty() ||
            !typed.consumers.empty() || typed.batches.size() + selectors.accounts.size() > 1;
   }
 };
@@ -47,7 +50,7 @@ AuditSubject subject_of(const AuditOptions& options) {
   const auto given =
       (options.name.empty() ? 0U : 1U) + (options.token.empty() ? 0U : 1U) + accounts.size() + batches.size();
   if (given > 1) {
-    throw Error(ExitCode::usage, "more than one account, token or batch given",
+    throw Error(ExitCode::usage, "more than one account, token, batch or message given",
                 "give one of NAME, --account, --token and --batch, or none for everything");
   }
   if (given == 1 && options.request.batches)
@@ -82,10 +85,29 @@ std::int64_t account_id(Connection& connection, const std::string& name) {
   }
 }
 
+/// NAME is an account, and may be the address of messages too; without an account it is an address or a
+/// reference.
+History read_named_history(Connection& connection, const std::string& name, const AuditRequest& request) {
+  const auto text = name.substr(name.starts_with("email:") ? 6 : 0);
+  const auto messages =
+      parse_id(name) ? std::vector<std::int64_t>() : find_messages(connection, text, most_messages);
+  try {
+    return read_account_history(connection, account_id(connection, name), messages, request);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::unusable || parse_id(name)) throw;
+    if (messages.empty())
+      throw Error(error.code(), error.what() + std::string(", and no message has this address or reference"),
+                  error.hint());
+    return read_message_history(connection, messages, request);
+  }
+}
+
 History read_history(Connection& connection, const NamedSubject& subject, const AuditRequest& request) {
   switch (subject.kind) {
     case NamedSubject::Kind::account:
-      return read_account_history(connection, account_id(connection, subject.name), request);
+      return read_named_history(connection, subject.name, request);
+    case NamedSubject::Kind::message:
+      return read_message_history(connection, {subject.id}, request);
     case NamedSubject::Kind::batch:
       return read_batch_history(connection, subject.id, request);
     default:
@@ -109,6 +131,9 @@ StageSubject stage_subject(Connection& connection, const AuditSubject& subject) 
       return {.account = account_id(connection, subject->name)};
     case NamedSubject::Kind::batch:
       return {.batch = subject->id};
+    case NamedSubject::Kind::message:
+      throw Error(ExitCode::usage, "--stages takes no message",
+                  "mailroom audit message:N shows its tokens; give one of them, as token:N");
     default:
       return {.token = token_id_of(connection, *subject)};
   }
@@ -170,7 +195,9 @@ Run add_audit(CommandSyntax& syntax) {
   auto options = std::make_shared<AuditOptions>();
   const Choices<AuditFormat> formats{
       {"text", AuditFormat::text}, {"json", AuditFormat::json}, {"csv", AuditFormat::csv}};
-  syntax.text_or_token("NAME", options->name, "show this account (id, email or login), token:N or batch:N");
+  syntax.text_or_token(
+      "NAME", options->name,
+      "show this account (id, email or login), token:N, batch:N, message:N, or the messages to this address or with this reference");
   syntax.choice("-o,--output FORMAT", options->format, formats, "text, json or csv",
                 "print text, json or, for a list of people, csv");
   syntax.text("--token TOKEN", options->token, "show this token, by id or as it was mailed");
@@ -186,7 +213,7 @@ Run add_audit(CommandSyntax& syntax) {
 }  // namespace
 
 const Command audit_command{
-    "audit", "show the history of an account, a token, a batch or everything",
+    "audit", "show the history of an account, a token, a batch, a message or everything",
     "Examples:\n"
     "  mailroom audit user1@mail.example    show when its tokens were emitted\n"
     "  mailroom audit token:1               show one token; batch:1 shows a batch\n"
@@ -197,10 +224,11 @@ const Command audit_command{
     "login, address, token, outcome, time and reason. One --account or --batch alone\n"
     "shows its history, as NAME does. --stages shows where the time of tokens went.\n",
     add_audit,
-    "Shows the history of one account, token or batch: when a token was created and emitted, in which batch, "
+    "Shows the history of one account, token, batch or message: when a token was created and emitted, in which batch, "
     "by which collector and how often, what the relay, program or server answered to each delivery, when it expired or was consumed, "
     "and, if it was not emitted, why. "
-    "NAME is the id, email or login of an account, token:N, batch:N, or a token as it was mailed.\n\n"
+    "NAME is the id, email or login of an account, token:N, batch:N, or a token as it was mailed. It may also be message:N, or the "
+    "address or the reference of messages: then each is shown with what became of it for every recipient.\n\n"
     "It ends with the next step: the command that mails again, resumes the queue or lifts the suspension.\n\n"
     "Without NAME it shows the events since --since: totals of emitted tokens, and every rewind, suspension, "
     "pruning and migration, with its actor and reason.\n\n"

@@ -6,6 +6,7 @@
 #include "base/json_text.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
+#include "cmd/message/message_report.hpp"
 
 namespace mailroom {
 namespace {
@@ -54,6 +55,7 @@ struct EventKeys {
   void operator()(const StoredToken& token) {
     object["tokens"] = {token.id};
     object["details"] = {{"action", token.action}, {"expires_at", moment_json<Json>(token.expires_at)}};
+    if (token.message) object["details"]["message"] = *token.message;
   }
   void operator()(const TokenSkip& skip) {
     object["tokens"] = {skip.token.id};
@@ -204,12 +206,16 @@ std::string render_json(const History& history) {
   auto tokens = Json::array();
   for (const auto& report : history.tokens)
     tokens.push_back(token_report_json(report, history.now));
-  const auto* subject = history.batch ? "batch" : history.is_of_account ? "account" : "token";
+  const auto* subject = history.batch               ? "batch"
+                        : history.is_of_account     ? "account"
+                        : !history.messages.empty() ? "message"
+                                                    : "token";
   const Json summary{
       {"type", "summary"},
       {"subject", subject},
       {"account", account_json(history)},
       {"batch", history.batch ? Json(history.batch->id) : Json(nullptr)},
+      {"messages", array_json<Json>(history.messages, summary_json)},
       {"tokens_total", history.tokens_total},
       {"tokens", std::move(tokens)},
       {"next_steps", array_json<Json>(history.next,

@@ -186,14 +186,18 @@ std::string state_text(const TokenFacts& token, Moment now) {
   if (!token.exists) return "no longer in the database";
   if (token.consumed_at && *token.consumed_at > now)
     return fmt::format("consumed, recorded as {}", moment_text(*token.consumed_at));
-  if (token.consumed_at) return fmt::format("consumed {} ago", coarse(now - *token.consumed_at));
+  if (token.consumed_at) {
+    return fmt::format("{} {} ago", token.has_link ? "consumed" : "cancelled",
+                       coarse(now - *token.consumed_at));
+  }
   if (token.expires_at <= now) {
     const auto* revoked = revocation_of(token);
     const auto by = revoked == nullptr ? std::string() : " by " + shown_text(revoked->actor);
-    return fmt::format("{} {} ago{}, not consumed", revoked == nullptr ? "expired" : "revoked",
-                       coarse(now - token.expires_at), by);
+    return fmt::format("{} {} ago{}{}", revoked == nullptr ? "expired" : "revoked",
+                       coarse(now - token.expires_at), by, token.has_link ? ", not consumed" : "");
   }
   const auto left = coarse(token.expires_at - now);
+  if (token.state == "due" && !token.has_link) return "expires in " + left;
   if (token.state == "due") return fmt::format("not consumed, usable for another {}", left);
   return fmt::format("not usable: the account is {}; expires in {}", shown_text(token.account.status), left);
 }

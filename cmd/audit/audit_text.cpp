@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
+#include "cmd/message/message_report.hpp"
 #include "cmd/terminal/text_table.hpp"
 
 namespace mailroom {
@@ -46,8 +47,8 @@ std::string value_text(const nlohmann::json& value) {
 
 /// The details of an operation that the line does not show otherwise.
 std::string other_details(const nlohmann::json& details) {
-  static const std::vector<std::string> shown{"cursor_before", "cursor_after", "cursor", "ids",
-                                              "cut",           "before",       "after",  "accounts"};
+  static const std::vector<std::string> shown{"message", "cursor_before", "cursor_after", "cursor",  "ids",
+                                              "cut",     "before",        "after",        "accounts"};
   std::string text;
   for (const auto& [key, value] : details.items()) {
     if (std::find(shown.begin(), shown.end(), key) != shown.end() || value.is_null()) continue;
@@ -104,6 +105,8 @@ std::string target_text(const Operation& operation, const nlohmann::json& detail
   if (operation.account) {
     return fmt::format("account {} {} -> {}", operation.account->id, value("before"), value("after"));
   }
+  if (operation.kind == EventKind::message_cancelled)
+    return fmt::format("message {}", number_in(details, "message"));
   return operation.queue.empty() ? "all queues" : "queue " + shown_text(operation.queue);
 }
 
@@ -121,7 +124,9 @@ struct DetailsText {
     return fmt::format("account {} ({})", account.id, shown_text(account.login));
   }
   std::string operator()(const StoredToken& token) const {
-    return fmt::format("token {}, {}", token.id, token.action);
+    if (!token.message) return fmt::format("token {}, {}", token.id, shown_text(token.action));
+    const auto prefix = token.action == "message" ? "" : shown_text(token.action) + " ";
+    return fmt::format("token {}, {}message {}", token.id, prefix, *token.message);
   }
   std::string operator()(const TokenSkip& skip) const {
     return fmt::format("token {} in queue {}, {}", skip.token.id, shown_text(skip.queue),
@@ -182,6 +187,19 @@ std::string account_text(const History& history) {
                      shown_text(account->email), shown_text(account->status));
 }
 
+/// `message 17, receipt to ada@example.org (order:17), asked for 2026-11-21T09:30:15Z by shop: accepted`
+std::string message_lines(const History& history, Width width) {
+  std::string text;
+  for (const auto& summary : history.messages) {
+    text += paragraph(
+        fmt::format("message {}{}{}, asked for {} by {}: {}", summary.id, content_and_recipient(summary),
+                    summary.reference.empty() ? "" : " (" + summary.reference + ")",
+                    moment_text(summary.created_at), summary.enqueued_by, states_text(summary)),
+        width);
+  }
+  return text;
+}
+
 /// One line per token.
 std::string token_lines(const History& history, Width width) {
   std::string text;
@@ -221,6 +239,7 @@ std::string render_text(const History& history, Width width) {
   if (history.batch) text += paragraph(batch_text(*history.batch), width);
   // If a token was requested, its line precedes that of its account.
   if (history.is_of_account) text += paragraph(account_text(history), width);
+  text += message_lines(history, width);
   text += token_lines(history, width);
   if (!history.is_of_account && history.account_id != 0) text += paragraph(account_text(history), width);
   for (const auto& step : history.next)

@@ -22,6 +22,7 @@ ConsumerSetup make_setup(const Settings& settings, Context& context) {
   const bool jsonl =
       settings.collect.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
   auto setup = collect_setup(settings);
+  setup.session.writes_csv = !jsonl;
   setup.collector.make_sink = [jsonl, &output = context.out()] {
     return std::make_unique<LineSink>(jsonl ? make_jsonl_encoder() : make_csv_encoder(), output);
   };
@@ -112,8 +113,10 @@ const Command collect_command{
     "for as many as make a line worth the delay: --line-cost says how much delay, summed over the tokens, one line "
     "saved is worth. A backlog is written in lines of the upper limit.\n\n"
     "A line of CSV holds action,email,login,token,code for each token, quoted as in RFC 4180. Action 1 is "
-    "activation, action 2 is password recovery. With --format jsonl a line is one JSON object: the batch "
-    "and its tokens. A reader must ignore a last line without a newline. Tokens that are expired, consumed, "
+    "activation, action 2 is password recovery; mailroom action list shows the number of each. With --format jsonl a line "
+    "is one JSON object: the batch and its tokens, and the message of each that has one. CSV has no place for a message "
+    "without a link: collect refuses to start while such messages wait in its queue, and ends, with exit status 3 and "
+    "without acknowledging its batch, when it meets one. A reader must ignore a last line without a newline. Tokens that are expired, consumed, "
     "or of an account in the wrong status are skipped and counted.\n\n"
     "With --exec or --to a line counts as emitted when the other side has acknowledged it. --exec starts a program, writes "
     "lines to its stdin and reads its answers from its descriptor 3; a program that ends or does not answer within "

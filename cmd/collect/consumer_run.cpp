@@ -107,14 +107,19 @@ class SessionMaker {
     session.check_schema = delivers_ ? check_delivering_schema : check_schema;
     session.watcher = &watcher_;
     session.log = &log_;
+    const bool starts = count_ == 0;
     // Metrics are served from the start on or not at all.
-    if (count_ > 0) session.detail.with_creation = session_.detail.with_creation;
+    if (!starts) session.detail.with_creation = session_.detail.with_creation;
     if (session != session_) ++count_;
     session_ = session;
     setup.collector.session_identity = std::to_string(count_);
-    setup.collector.connect = [session] {
+    // What comes while it runs must not end it: the other mails go on.
+    setup.collector.connect = [session, looks_for_links = starts && !setup.has_link]() mutable {
       const StopWatcher::Wait waiting(session.watcher, Awaited::database);
-      return std::make_unique<PgQueueSession>(session);
+      auto made = std::make_unique<PgQueueSession>(session);
+      if (looks_for_links) made->require_no_links();
+      looks_for_links = false;
+      return made;
     };
     setup.collector.count_waiting = backlog_counter(session.conninfo, session.queues);
     return std::move(setup.collector);

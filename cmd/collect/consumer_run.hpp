@@ -28,6 +28,7 @@ struct ConsumerParts {
 struct ConsumerSetup {
   CollectorSetup collector;
   PgQueueSession::Setup session;
+  bool has_link = true;  ///< false: it does not start while mails with a link wait, and defers later ones
 };
 
 /// How to set up a consumer from the configuration; called at the start and at each reload. Throws Error.

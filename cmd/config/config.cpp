@@ -52,7 +52,7 @@ ExitCode run_check(Context& context) {
   const auto& settings = context.settings();
   parse_conninfo(configured_database(settings).conninfo);
   const auto ring = load_key_ring(settings);
-  check_send_settings(settings);
+  check_send_settings(settings, context.log());
   const auto fingerprint = ring.current.fingerprint();
   if (context.global().output == OutputFormat::json) {
     const nlohmann::ordered_json object{

@@ -160,8 +160,31 @@ std::string consumer_text(EventKind kind, const nlohmann::json& details) {
                      with_thousands(number_in(details, "known")));
 }
 
+/// `action magic_link, path /magic`: what the row has that it did not have before.
+std::string action_change_text(const nlohmann::json& details, EventKind kind) {
+  const auto part = [&](const char* key) { return details.value(key, nlohmann::json()); };
+  const auto name = part("action");
+  std::string text = "action " + (name.is_string() ? shown_text(name.get<std::string>()) : "");
+  const auto before = part("before");
+  const auto after = part("after");
+  if (!after.is_object() || kind == EventKind::action_retired) return text;
+  const auto value_text = [](const nlohmann::json& value) {
+    return value.is_null() ? "none" : value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  for (const auto& [key, value] : after.items()) {
+    if (key == "action") continue;
+    const auto old = before.is_object() ? before.value(key, nlohmann::json()) : nlohmann::json();
+    if (old == value || (kind == EventKind::action_created && value == false)) continue;
+    text += kind == EventKind::action_created
+                ? fmt::format(", {} {}", shown_text(key), shown_text(value_text(value)))
+                : fmt::format(", {} from {} to {}", shown_text(key), shown_text(value_text(old)),
+                              shown_text(value_text(value)));
+  }
+  return text;
+}
+
 bool is_queue_change(EventKind kind) {
-  return kind >= EventKind::queue_created && kind <= EventKind::budget_changed;
+  return kind >= EventKind::queue_created && kind <= EventKind::action_retired;
 }
 
 std::string queue_change_text(const Operation& operation, const nlohmann::json& details) {
@@ -175,6 +198,8 @@ std::string queue_change_text(const Operation& operation, const nlohmann::json& 
     if (paced) add(paced_text(*paced));
     return text;
   }
+  if (operation.kind >= EventKind::action_created && operation.kind <= EventKind::action_retired)
+    return action_change_text(details, operation.kind);
   const bool is_new = operation.kind == EventKind::queue_created;
   if (is_new || operation.kind == EventKind::queue_changed) {
     const auto before = is_new ? QueueProperties() : properties_of(part("before").dump());

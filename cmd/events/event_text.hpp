@@ -45,7 +45,7 @@ bool is_of_consumer(EventKind kind);
 /// What a consumer took at a reload, or what it found in the database.
 std::string consumer_text(EventKind kind, const nlohmann::json& details);
 
-/// True for a change of a queue, or of a budget that queues share.
+/// True for a change of a queue, of a budget that queues share, or of an action.
 bool is_queue_change(EventKind kind);
 /// What such a change changed: `priority from 0 to 10`; empty for a pause and its end.
 std::string queue_change_text(const Operation& operation, const nlohmann::json& details);

@@ -30,6 +30,12 @@ Option add_value(CommandSyntax& syntax, const std::string& spec, const std::stri
   });
 }
 
+std::vector<std::string> names_and_all() {
+  auto names = Actions::built_in().short_names();
+  names.emplace_back("all");
+  return names;
+}
+
 void add_name(CommandSyntax& syntax, QueueOptions& options) {
   syntax.text("NAME", options.name, "name of the queue").required();
 }
@@ -56,9 +62,10 @@ void add_pause(CommandSyntax& syntax, QueueOptions& options) {
 void add_properties(CommandSyntax& syntax, QueueOptions& options) {
   add_name(syntax, options);
   auto& values = options.values;
-  add_value(syntax, "--action ACTION,...", "actions", values,
-            "take only activation or recovery tokens; all: take every token")
-      .offers({"activation", "recovery", "all"});
+  add_value(
+      syntax, "--action ACTION,...", "actions", values,
+      "take only tokens of these actions: activation, recovery, message, or one of your own; all: take every token")
+      .offers(names_and_all());
   add_value(syntax, "--priority N", "priority", values,
             "serve this queue before those with a lower number [0]");
   add_value(syntax, "--rate RATE", "rate", values,
@@ -126,7 +133,7 @@ const Command queue_command{
     "A file for apply; a queue that it names has the defaults for what it leaves out:\n"
     "  queues:\n"
     "    recovery: {actions: [recovery], priority: 10, from: 'queue:mailroom'}\n"
-    "    mailroom: {actions: [activation]}\n"
+    "    mailroom: {actions: [activation, message]}\n"
     "With a rate that both keep together, the file begins with a budget, and each queue has budget: provider:\n"
     "  budgets:\n"
     "    provider: {rate: RATE OF YOUR PROVIDER, burst: 10}\n",

@@ -56,7 +56,8 @@ QueuePlan plan_of_file(const QueueFile& file, Connection& connection, const Queu
   }
   for (const auto& entry : file.queues) {
     const auto* queue = catalogue.find_queue(entry.name);
-    QueueChange change{.name = entry.name, .after = changed(QueueProperties(), entry.values)};
+    QueueChange change{.name = entry.name,
+                       .after = changed(QueueProperties(), entry.values, &catalogue.actions)};
     if (queue != nullptr) {
       change.before = queue->properties;
     } else {
@@ -68,10 +69,10 @@ QueuePlan plan_of_file(const QueueFile& file, Connection& connection, const Queu
   return checked(std::move(plan), catalogue);
 }
 
-/// Reports wrong values before connecting: those of the options do not depend on the database.
+/// Reports wrong values before connecting: of those of the options only the actions depend on the database.
 void check_values(const QueueOptions& options) {
   QueueProperties properties{.rate = PacedRate{{1, Milliseconds(1)}}};
-  changed(properties, options.values);
+  changed(properties, options.values, nullptr);
   changed(properties.rate, options.budget_values);
   parse_queue_name({.key = "name", .text = options.name, .items = {}, .origin = {OriginKind::flag, "NAME"}});
 }
@@ -156,7 +157,8 @@ ExitCode queue_create(const QueueOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("queue");
   const auto waits = context.watch_waits(*connection, "queue");
   const auto catalogue = read_queues(*connection);
-  QueueChange change{.name = options.name, .after = changed(QueueProperties(), options.values)};
+  QueueChange change{.name = options.name,
+                     .after = changed(QueueProperties(), options.values, &catalogue.actions)};
   change.start = start_of(*connection, options.from.empty() ? "end" : options.from, catalogue);
   const bool exists = catalogue.find_queue(options.name) != nullptr;
   const auto released = options.copy || exists ? std::nullopt : take_over(change, catalogue);
@@ -174,8 +176,9 @@ ExitCode queue_set(const QueueOptions& options, Context& context) {
   const auto waits = context.watch_waits(*connection, "queue");
   const auto catalogue = read_queues(*connection);
   const auto& queue = require_queue(catalogue, options.name);
-  QueueChange change{
-      .name = queue.name, .before = queue.properties, .after = changed(queue.properties, options.values)};
+  QueueChange change{.name = queue.name,
+                     .before = queue.properties,
+                     .after = changed(queue.properties, options.values, &catalogue.actions)};
   return run_plan(options, context, *connection, plan_of(options, std::move(change), catalogue), catalogue);
 }
 

@@ -44,7 +44,7 @@ DropPlan read_drop_plan(Connection& connection, const QueueCatalogue& catalogue,
   return plan;
 }
 
-std::string render_drop_plan(const DropPlan& plan) {
+std::string render_drop_plan(const DropPlan& plan, const Actions& known) {
   const auto name = shown_text(plan.listed.queue.name);
   auto text =
       fmt::format("queue {}: drop, with its cursor at {}\n", name, with_thousands(plan.listed.queue.cursor));
@@ -67,7 +67,7 @@ std::string render_drop_plan(const DropPlan& plan) {
     text +=
         fmt::format("warning: {} is connected, and stops if it serves this queue\n", shown_text(consumer));
   if (plan.is_configured) text += fmt::format("warning: collect.queue names {}\n", name);
-  return text + untaken_note(plan.others);
+  return text + untaken_note(plan.others, known);
 }
 
 std::string drop_json(const DropPlan& plan, const QueueCatalogue& catalogue, bool carried_out) {
@@ -76,7 +76,7 @@ std::string drop_json(const DropPlan& plan, const QueueCatalogue& catalogue, boo
                                       {"open_batches", plan.open},
                                       {"consumers", plan.consumers},
                                       {"configured", plan.is_configured},
-                                      {"untaken_actions", untaken_actions(plan.others)},
+                                      {"untaken_actions", untaken_actions(plan.others, catalogue.actions)},
                                       {"carried_out", carried_out}};
   return json_text(object) + "\n";
 }
@@ -90,7 +90,7 @@ ExitCode queue_drop(const QueueOptions& options, Context& context) {
   require_queue(catalogue, options.name);
   const auto plan = read_drop_plan(*connection, catalogue, options.name, context.settings());
   const bool json = context.global().output == OutputFormat::json;
-  if (!json) context.say(render_drop_plan(plan));
+  if (!json) context.say(render_drop_plan(plan, catalogue.actions));
   if (!options.dry_run) {
     confirm(context,
             fmt::format("drop queue {} with {}?", options.name, counted(plan.listed.pending, "due token")));

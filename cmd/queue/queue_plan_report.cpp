@@ -77,7 +77,7 @@ std::string replay_command(const std::string& queue, const QueueEffect& effect) 
   constexpr std::int64_t default_max = 1000;
   return fmt::format("  mailroom resend{} --queue {} --action {}{}\n",
                      effect.after == 0 ? std::string() : fmt::format(" token:{}-", effect.after + 1),
-                     shell_word(queue), action_text(effect.action),
+                     shell_word(queue), short_action_name(effect.action),
                      effect.due <= default_max ? "" : fmt::format(" --max {}", effect.due));
 }
 
@@ -92,20 +92,20 @@ std::string begins_effect_text(const QueueEffect& effect) {
 std::string doubled_text(const QueueEffect& effect) {
   return fmt::format("{} {} {} tokens too, and queue {} emits each as well: each person is mailed {}.\n",
                      "Q" + names_text(effect.others).substr(1), effect.others.size() == 1 ? "takes" : "take",
-                     action_text(effect.action), shown_text(effect.queue),
+                     short_action_name(effect.action), shown_text(effect.queue),
                      times_text(effect.others.size() + 1));
 }
 
 std::string taken_text(const QueueEffect& effect) {
   if (effect.due == 0) return "";
   return fmt::format("{} below the cursor of queue {} {} not emitted by it. This command emits them:\n",
-                     due_text(effect.due, action_text(effect.action)), shown_text(effect.queue),
+                     due_text(effect.due, short_action_name(effect.action)), shown_text(effect.queue),
                      effect.due == 1 ? "is" : "are") +
          replay_command(effect.queue, effect);
 }
 
 std::string released_text(const QueueEffect& effect) {
-  const auto action = action_text(effect.action);
+  const auto action = short_action_name(effect.action);
   auto text = fmt::format("Queue {} emits no {} tokens from now on", shown_text(effect.queue), action);
   text += effect.others.empty() ? ".\n"
                                 : fmt::format("; {} {}.\n", names_text(effect.others),
@@ -173,7 +173,7 @@ std::string render_plan(const QueuePlan& plan, const std::vector<QueueEffect>& e
   for (const auto& effect : effects)
     notes += effect_text(effect);
   notes += consumers_note(plan);
-  notes += untaken_note(queues_after(plan, catalogue));
+  notes += untaken_note(queues_after(plan, catalogue), catalogue.actions);
   return notes.empty() ? text : text + "\n" + notes;
 }
 
@@ -195,7 +195,7 @@ nlohmann::ordered_json plan_json(const QueuePlan& plan, const std::vector<QueueE
          {"emitted_before", effect.emitted_before},
          {"others", effect.others}});
   }
-  object["untaken_actions"] = untaken_actions(queues_after(plan, catalogue));
+  object["untaken_actions"] = untaken_actions(queues_after(plan, catalogue), catalogue.actions);
   return object;
 }
 

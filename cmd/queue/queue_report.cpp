@@ -36,6 +36,13 @@ std::string pause_text(const std::optional<QueuePause>& pause) {
                      pause->reason.empty() ? "" : ": ", shown_text(pause->reason));
 }
 
+std::vector<std::string> all_names(const Actions& known) {
+  std::vector<std::string> names;
+  for (const auto& action : known.all())
+    names.push_back(action.name);
+  return names;
+}
+
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
@@ -86,7 +93,7 @@ std::string render_queue_list(const std::vector<ListedQueue>& queues, const Queu
                  sharers.empty() ? "none" : shown_text(fmt::format("{}", fmt::join(sharers, ", ")))});
   }
   if (!budgets.empty()) text += "\n" + budgets.render(width);
-  return text + untaken_note(catalogue.queues);
+  return text + untaken_note(catalogue.queues, catalogue.actions);
 }
 
 std::string render_queue(const ListedQueue& listed, const QueueCatalogue& catalogue, std::size_t width) {
@@ -109,7 +116,7 @@ nlohmann::ordered_json queue_json(const ListedQueue& listed, const QueueCatalogu
   const auto& queue = listed.queue;
   const auto& properties = queue.properties;
   Json object{{"name", queue.name},
-              {"actions", properties.actions.empty() ? all_actions() : properties.actions},
+              {"actions", properties.actions.empty() ? all_names(catalogue.actions) : properties.actions},
               {"priority", properties.priority},
               {"rate", rate_json(properties.rate)},
               {"budget", text_or_null(properties.budget)},
@@ -133,7 +140,7 @@ nlohmann::ordered_json queue_list_json(const std::vector<ListedQueue>& queues,
                                        const QueueCatalogue& catalogue) {
   Json object{{"queues", Json::array()},
               {"budgets", Json::array()},
-              {"untaken_actions", untaken_actions(catalogue.queues)}};
+              {"untaken_actions", untaken_actions(catalogue.queues, catalogue.actions)}};
   for (const auto& listed : queues)
     object["queues"].push_back(queue_json(listed, catalogue));
   for (const auto& name : catalogue.shared_budgets())
@@ -141,11 +148,11 @@ nlohmann::ordered_json queue_list_json(const std::vector<ListedQueue>& queues,
   return object;
 }
 
-std::string untaken_note(const std::vector<QueueRecord>& queues) {
+std::string untaken_note(const std::vector<QueueRecord>& queues, const Actions& known) {
   std::string text;
-  for (const auto& action : untaken_actions(queues)) {
-    text +=
-        fmt::format("warning: no queue takes {} tokens: nobody is mailed for them\n", action_text(action));
+  for (const auto& action : untaken_actions(queues, known)) {
+    text += fmt::format("warning: no queue takes {} tokens: nobody is mailed for them\n",
+                        short_action_name(action));
   }
   return text;
 }

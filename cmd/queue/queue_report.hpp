@@ -36,6 +36,6 @@ nlohmann::ordered_json plan_json(const QueuePlan& plan, const std::vector<QueueE
                                  const QueueCatalogue& catalogue);
 
 /// A warning for each action that none of `queues` takes.
-std::string untaken_note(const std::vector<QueueRecord>& queues);
+std::string untaken_note(const std::vector<QueueRecord>& queues, const Actions& actions);
 
 }  // namespace mailroom

@@ -62,13 +62,18 @@ std::string plural(std::int64_t count, std::string_view one, std::string_view se
   return fmt::format("{} {}", with_thousands(count), count == 1 ? one : several);
 }
 
+/// `2 tokens of 1 account`; tokens of messages may have none.
+std::string revoked_text(const RevocationPlan& plan) {
+  const auto tokens = counted(plan.live, "token");
+  return plan.accounts == 0 ? tokens : fmt::format("{} of {}", tokens, counted(plan.accounts, "account"));
+}
+
 std::string render_plan(const RevocationPlan& plan) {
   std::string text;
   if (plan.live == 0) {
     text = "No token would end.\n";
   } else {
-    text = fmt::format("{} of {} would end now, for good: {} refused from then on.\n",
-                       counted(plan.live, "token"), counted(plan.accounts, "account"),
+    text = fmt::format("{} would end now, for good: {} refused from then on.\n", revoked_text(plan),
                        plan.live == 1 ? "its link and its code are" : "their links and codes are");
   }
   if (plan.waiting > 0)
@@ -121,8 +126,7 @@ ExitCode run_revoke(const RevokeOptions& options, Context& context) {
                                     : "nothing to do\n");
     return ExitCode::done;
   }
-  confirm(context,
-          fmt::format("end {} of {} now?", counted(plan.live, "token"), counted(plan.accounts, "account")));
+  confirm(context, fmt::format("end {} now?", revoked_text(plan)));
   const auto revoked =
       carry_out_revocation(*connection, request, operator_author(*connection, options.reason));
   context.print(json ? revocation_json(plan, revoked)

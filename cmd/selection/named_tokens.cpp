@@ -1,4 +1,4 @@
-// Names are selectors in short: accounts, batches or tokens, and of one kind in a command.
+// Names are selectors in short: accounts, batches, messages or tokens, and of one kind in a command.
 
 #include "cmd/selection/named_tokens.hpp"
 
@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/id_range.hpp"
 #include "cmd/command.hpp"
+#include "messages/message_record.hpp"
 
 namespace mailroom {
 namespace {
@@ -38,7 +39,7 @@ bool is_token(const NamedSubject& subject) {
 
 /// A token must match all that is given, so it cannot be one of an account or else of a batch.
 [[noreturn]] void refuse_several_kinds() {
-  throw Error(ExitCode::usage, "accounts, tokens and batches are named together",
+  throw Error(ExitCode::usage, "accounts, tokens, batches and messages are named together",
               "name one kind at a time, each in a command of its own");
 }
 
@@ -65,12 +66,29 @@ std::vector<NamedSubject> subjects_of(const NamedTokensOptions& options) {
   return subjects;
 }
 
+/// Those of all recipients. Throws Error(unusable) for a message without tokens.
+std::vector<IdRange> tokens_of(Connection& connection, const std::vector<std::int64_t>& messages) {
+  std::vector<IdRange> ranges;
+  for (const auto message : messages) {
+    const auto tokens = connection.alone(
+        [&](pqxx::transaction_base& transaction) { return tokens_of_messages(transaction, {message}); });
+    if (tokens.empty()) {
+      throw Error(ExitCode::unusable, "message " + std::to_string(message) + " has no token",
+                  "mailroom message show says whether it is scheduled, cancelled or gone");
+    }
+    for (const auto token : tokens)
+      ranges.push_back({.first = token, .end = token + 1});
+  }
+  return ranges;
+}
+
 }  // namespace
 
 void add_named_tokens(CommandSyntax& syntax, NamedTokensOptions& options, const std::string& verb) {
   syntax.texts_or_tokens(
       "NAME", options.names,
-      verb + " the tokens of this account (id, email or login), or of batch:N, or token:N, or token:N-M");
+      verb +
+          " the tokens of this account (id, email or login), or of batch:N, or message:N, or token:N, or token:N-M");
   add_selectors(syntax, options.selectors);
 }
 
@@ -83,6 +101,7 @@ NamedTokens read_named_tokens(Connection& connection, const NamedTokensOptions& 
   NamedTokens named{.selection = read_selection(connection, options.selectors)};
   auto& selection = named.selection;
   std::vector<std::string> accounts;
+  std::vector<std::int64_t> messages;
   std::vector<IdRange> tokens;
   for (const auto& name : options.names)
     if (const auto range = token_range(name)) tokens.push_back(*range);
@@ -92,12 +111,14 @@ NamedTokens read_named_tokens(Connection& connection, const NamedTokensOptions& 
       const auto id = token_id_of(connection, subject);
       tokens.push_back({.first = id, .end = id + 1});
     }
+    if (subject.kind == NamedSubject::Kind::message) messages.push_back(subject.id);
     if (subject.kind == NamedSubject::Kind::batch) selection.batches.push_back(subject.id);
     if (subject.kind == NamedSubject::Kind::account) accounts.push_back(subject.name);
   }
   for (const auto& account : find_accounts(connection, accounts))
     selection.accounts.push_back(account.id);
   named.by_token = named.by_token && !tokens.empty();
+  if (!messages.empty()) selection.tokens = tokens_of(connection, messages);
   if (!tokens.empty()) selection.tokens = std::move(tokens);
   return named;
 }

@@ -27,6 +27,10 @@ std::string why(const TokenOfPerson& person) {
   return text + std::to_string(person.code) + (person.reply.empty() ? "" : " " + person.reply);
 }
 
+std::string account_text(const TokenOfPerson& person, const char* without) {
+  return person.account ? std::to_string(*person.account) : without;
+}
+
 std::string table_of(const std::vector<TokenOfPerson>& people, bool names_queue, bool has_heading,
                      std::size_t width) {
   using Align = TextTable::Align;
@@ -39,9 +43,9 @@ std::string table_of(const std::vector<TokenOfPerson>& people, bool names_queue,
   if (names_queue) columns.insert(columns.begin(), {title("queue")});
   TextTable table(std::move(columns));
   for (const auto& person : people) {
-    std::vector<std::string> cells{std::to_string(person.account), shown_text(person.login),
-                                   shown_text(person.address),     std::to_string(person.token),
-                                   outcome_text(person.outcome),   person.at ? moment_text(*person.at) : "-",
+    std::vector<std::string> cells{account_text(person, "-"),    shown_text(person.login),
+                                   shown_text(person.address),   std::to_string(person.token),
+                                   outcome_text(person.outcome), person.at ? moment_text(*person.at) : "-",
                                    shown_text(why(person))};
     if (names_queue) cells.insert(cells.begin(), shown_text(person.queue));
     table.add(std::move(cells));
@@ -59,7 +63,7 @@ std::string json_lines(const std::vector<TokenOfPerson>& people) {
     const Json object{{"queue", person.queue},
                       {"token", person.token},
                       {"action", person.action},
-                      {"account", person.account},
+                      {"account", optional_json<Json>(person.account)},
                       {"login", text_json(person.login)},
                       {"address", text_json(person.address)},
                       {"created_at", moment_json<Json>(person.created_at)},
@@ -82,7 +86,7 @@ std::string csv_lines(const std::vector<TokenOfPerson>& people) {
     const std::array values{person.queue,
                             std::to_string(person.token),
                             person.action,
-                            std::to_string(person.account),
+                            account_text(person, ""),
                             person.login,
                             person.address,
                             moment_text(person.created_at),

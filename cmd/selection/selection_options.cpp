@@ -1,8 +1,10 @@
-// Reads each value as it is typed, so that a mistake is refused before the command connects.
+// Reads each value as it is typed, so that a mistake is refused before the command connects, but for names
+// that only the database knows.
 
 #include "cmd/selection/selection_options.hpp"
 
 #include "accounts/account_lookup.hpp"
+#include "actions/action.hpp"
 #include "audit/timeline.hpp"
 #include "base/error.hpp"
 
@@ -38,9 +40,9 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
     option.repeated().in_group(selectors_group);
     return option;
   };
-  add("--action ACTION,...", "of these actions: activation, recovery", [&typed](const std::string& part) {
-    typed.actions.push_back(parse_action("--action", part));
-  }).offers({"activation", "recovery"});
+  add("--action ACTION,...", "of these actions: activation, recovery, message, or one of your own",
+      [&options](const std::string& part) { options.actions.push_back(part); })
+      .offers(Actions::built_in().short_names());
   add("--account ACCOUNT,...", "of these accounts: id, email or login; also id:7, email:ADDRESS, login:NAME",
       [&options](const std::string& part) { options.accounts.push_back(part); });
   add("--outcome OUTCOME,...", "with these outcomes, as reports name them: rejected,expired",
@@ -70,6 +72,11 @@ void check_selection(const SelectionOptions& options) {
 
 Selection read_selection(Connection& connection, const SelectionOptions& options) {
   auto selection = options.typed;
+  if (!options.actions.empty()) {
+    const auto known = read_actions(connection);
+    for (const auto& text : options.actions)
+      selection.actions.push_back(known.require(text, "--action has", ExitCode::usage).name);
+  }
   for (const auto& account : find_accounts(connection, options.accounts))
     selection.accounts.push_back(account.id);
   if (options.since.empty() && options.until.empty()) return selection;

@@ -10,15 +10,18 @@
 
 namespace mailroom {
 
-/// What was typed: `typed` but for what needs the database, its accounts and its clock.
+/// What was typed: `typed` but for what needs the database, its actions, accounts and clock.
 struct SelectionOptions {
   Selection typed{};
+  std::vector<std::string> actions{};
   std::vector<std::string> accounts{};
   std::string since{};
   std::string until{};
 
   /// True if no selector is given.
-  bool empty() const { return typed.empty() && accounts.empty() && since.empty() && until.empty(); }
+  bool empty() const {
+    return typed.empty() && actions.empty() && accounts.empty() && since.empty() && until.empty();
+  }
 };
 
 /// Adds --action, --account, --outcome, --code, --batch, --consumer, --since and --until to a command.
@@ -28,8 +31,8 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
 /// Throws Error(usage) for times that no clock can make a period of. Call it before the command connects.
 void check_selection(const SelectionOptions& options);
 
-/// Looks the accounts up, and reads the times by the server's clock. Throws as find_accounts() and
-/// parse_period() do.
+/// Looks actions and accounts up, and reads the times by the server's clock. Throws as Actions::require(),
+/// find_accounts() and parse_period() do.
 Selection read_selection(Connection& connection, const SelectionOptions& options);
 
 }  // namespace mailroom

@@ -1,5 +1,7 @@
 // mailroom send: mails due tokens through SMTP relays, and records what became of each mail.
 
+#include <fmt/format.h>
+
 #include "base/clock.hpp"
 #include "carriers/smtp/configured_relays.hpp"
 #include "cmd/collect/consumer_run.hpp"
@@ -32,12 +34,19 @@ ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, L
   const auto writer = configured_writer(settings);
   for (const auto& warning : writer->warnings())
     log.warn("a template is probably wrong", {{"what", warning}});
+  setup.has_link = !settings.send.link.empty();
+  tell_of_missing_link(settings, log);
   setup.session.program = "mailroom send";
   setup.session.detail.reads_newer = settings.send.supersede;
   if (settings.send.per_account) setup.session.detail.counted_period = settings.send.per_account->period;
-  setup.collector.make_sink = sink_maker(
-      {mail_carrier(), [writer] { return std::make_unique<MailComposer>(writer); }, sink_options(settings)},
-      settings, parts, log);
+  const auto compose = [writer, target = setup.session.conninfo, &watcher = parts.watcher] {
+    const auto connect = [target, &watcher] {
+      return connect_until_stopped(watcher.signal(), target, "mailroom send");
+    };
+    return std::make_unique<MailComposer>(writer, std::make_unique<AttachmentReader>(connect, &watcher));
+  };
+  setup.collector.make_sink =
+      sink_maker({mail_carrier(), compose, sink_options(settings)}, settings, parts, log);
   setup.collector.turns.batcher = {.batch_timeout = Milliseconds(0),
                                    .poll_interval = settings.collect.poll_interval,
                                    .line_limit = settings.send.batch_limit};
@@ -65,17 +74,14 @@ Run add_send(CommandSyntax& syntax) {
   syntax.duration("--wait DURATION", options->wait, {Milliseconds{0}, std::chrono::hours(24)},
                   "keep trying to reach the database at startup for this long");
   auto to = syntax.text("--to ADDRESS", options->trial.to, "send one mail to ADDRESS for trial, and stop");
-  auto account =
-      syntax.text("--account NAME", options->trial.account, "with --to: the account that the mail names");
-  const Choices<MailAction> mail_actions{{"activation", MailAction::activation},
-                                         {"recovery", MailAction::recovery}};
-  auto action =
-      syntax.choice("--action ACTION", options->trial.action, mail_actions, "activation or recovery",
-                    "with --to: the kind of mail, activation or recovery [activation]");
+  const auto of_trial = add_example_options(syntax, options->trial.mail, "with --to: ");
+  auto named = syntax.text("--template NAME", options->trial.mail.template_name,
+                           fmt::format("with --to: the template of the mail [{}]", default_template));
   auto dry_run =
       syntax.flag("--dry-run", options->dry_run, "show what would be mailed now, and to whom; mail nothing");
-  account.needs(to);
-  action.needs(to);
+  for (auto option : of_trial)
+    option.needs(to);
+  named.needs(to);
   to.excludes(once);
   dry_run.excludes(once);
   dry_run.excludes(to);
@@ -91,11 +97,13 @@ const Command send_command{
     "  mailroom send --dry-run                            show what would be mailed\n"
     "  mailroom send --to me@app.example --account user1  mail one for trial\n",
     add_send,
-    "Claims due tokens like collect, writes a mail with a signed link for each, and delivers it by SMTP. The relay's "
-    "answer decides: an accepted token is done, a deferred one is tried again after 15 s, 30 s, 1, 2 and then every 4 "
-    "minutes while its link works, a rejected one is a dead letter. A refusal of the sender, the login or EHLO, or of one "
-    "mail after another, is no mail's fault: the relay is unavailable then. Each outcome is recorded in "
+    "Claims due tokens like collect, writes the mail of each, with a signed link if its action has one, and delivers "
+    "it by SMTP. The relay's answer decides: an accepted token is done, a deferred one is tried again after 15 s, 30 s, 1, "
+    "2 and then every 4 minutes while its link works, a rejected one is a dead letter. A refusal of the sender, the login "
+    "or EHLO, or of one mail after another, is no mail's fault: the relay is unavailable then. Each outcome is recorded in "
     "mailroom_deliveries with the relay's words, in the transaction that claims the next batch.\n\n"
+    "Only mails with a link need send.link. Without it send does not start while such mails wait; those that come "
+    "later are deferred until it is set, and all others go out.\n\n"
     "Where the connection ends after a mail and before its answer, nobody knows whether the relay has it. "
     "send.when_unknown says what follows: resend sends it once more, with the same Message-ID; hold does not. A crash "
     "sends at most send.batch_limit mails twice.\n\n"

@@ -1,4 +1,4 @@
-// Requires send.relay, send.from and send.link before anything connects.
+// Requires send.relay and send.from before anything connects.
 
 #include "cmd/send/send_setup.hpp"
 
@@ -8,15 +8,20 @@
 namespace mailroom {
 
 void require_send_keys(const Settings& settings) {
-  require_keys({"send.relay", "send.from", "send.link"}, settings);
+  require_keys({"send.relay", "send.from"}, settings);
 }
 
-void check_send_settings(const Settings& settings) {
+void tell_of_missing_link(const Settings& settings, Log& log) {
+  if (settings.send.link.empty()) log.info("send.link is not set; a mail with a link waits until it is");
+}
+
+void check_send_settings(const Settings& settings, Log& log) {
   parse_configured_mail(settings);
   if (!settings.send.hello_name.empty()) check_hello_name(settings.send.hello_name);
   if (settings.send.relay.empty()) return;
   read_relays(settings);
   configured_writer(settings);
+  tell_of_missing_link(settings, log);
 }
 
 DeliveryPolicy delivery_policy(const Settings& settings) {
@@ -27,9 +32,10 @@ DeliveryPolicy delivery_policy(const Settings& settings) {
 
 std::shared_ptr<const MailWriter> configured_writer(const Settings& settings) {
   const auto mail = parse_configured_mail(settings);
-  require_keys({"send.from", "send.link"}, settings);
+  require_keys({"send.from"}, settings);
   return std::make_shared<MailWriter>(*mail.from, MessageBuilder(*mail.from, mail.reply_to, mail.headers),
-                                      load_templates(settings.send.templates), *mail.link);
+                                      load_templates(settings.send.templates), mail.link,
+                                      static_cast<std::size_t>(settings.send.max_size));
 }
 
 }  // namespace mailroom

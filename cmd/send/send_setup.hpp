@@ -3,13 +3,12 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
+#include "cmd/template/template_render.hpp"
 #include "cmd/terminal/context.hpp"
 #include "compose/mail_writer.hpp"
 #include "delivery/delivery_policy.hpp"
-#include "mail/template_files.hpp"
 
 namespace mailroom {
 
@@ -19,25 +18,27 @@ ExitCode run_send_preview(Context& context);
 
 /// One mail for trial.
 struct SendTrial {
-  std::string to;                      ///< the recipient
-  std::optional<std::string> account;  ///< whose email and login the mail names; nullopt for an example
-  MailAction action = MailAction::activation;
+  std::string to;      ///< the recipient
+  ExampleMail mail{};  ///< what it says
 };
 
 /// Sends the mail, and prints the relay's answer. Claims no token. Throws Error(failed) unless a relay
 /// accepts it, Error(usage) for an address that cannot be mailed.
 ExitCode run_send_trial(const SendTrial& trial, Context& context);
 
-/// Throws Error(configuration) if send.relay, send.from or send.link is missing.
+/// Throws Error(configuration) if send.relay or send.from is missing.
 void require_send_keys(const Settings& settings);
 
-/// Writes mails as the configuration says. Throws Error(configuration) if send.from or send.link is missing,
-/// or a template cannot be used.
+/// Writes mails as the configuration says. Throws Error(configuration) if send.from is missing, or a template
+/// cannot be used. Without send.link mails that have none can be written.
 std::shared_ptr<const MailWriter> configured_writer(const Settings& settings);
 
-/// Throws Error(configuration) for what `mailroom send` would refuse at its start; without a relay, for a
-/// value that is set and not valid.
-void check_send_settings(const Settings& settings);
+/// Throws Error(configuration) for what `mailroom send` would refuse before it connects; without a relay, for
+/// a value that is set and not valid. Tells `log` of a link that is missing.
+void check_send_settings(const Settings& settings, Log& log);
+
+/// Tells `log` if send.link is not set.
+void tell_of_missing_link(const Settings& settings, Log& log);
 
 DeliveryPolicy delivery_policy(const Settings& settings);
 

@@ -59,7 +59,7 @@ std::string reply_of(const Answer& delivery) {
 constexpr int most_shown = 100;
 
 std::string action_of(const WaitingMail& mail) {
-  return mail.action == Action::activation ? "activation" : "recovery";
+  return short_action_name(mail.action);
 }
 
 std::string reason_of(const WaitingMail& mail) {
@@ -105,19 +105,23 @@ ExitCode run_send_trial(const SendTrial& trial, Context& context) {
   const auto& settings = context.settings();
   require_send_keys(settings);
   const auto writer = configured_writer(settings);
+  if (settings.send.link.empty()) {
+    if (find_builtin(trial.mail.template_name, MailPart::text) != nullptr)
+      require_keys({"send.link"}, settings);
+    context.log().warn("send.link is not set; the mail has no link");
+  }
   const auto now = std::chrono::floor<Moment::duration>(std::chrono::system_clock::now());
   // The id is new each time: mailboxes drop a second mail with the same Message-ID.
   std::random_device random;
   const auto key = fmt::format("{:08x}{:08x}", random(), random());
-  const MailValues trial_mail{.queue = settings.collect.queues.front(),
-                              .key = key,
-                              .id = now.time_since_epoch().count(),
-                              .values = example_mail(trial.action, trial.account, now, context)};
-  auto mail = writer->write(trial_mail, to);
-  if (const auto* refusal = std::get_if<Refusal>(&mail)) {
-    throw Error(ExitCode::unusable, "the mail cannot be written: " + refusal->reason,
-                "the value is from the database; mailroom audit shows the account");
-  }
+  auto draft = example_draft(trial.mail, now, context);
+  draft.content.queue = settings.collect.queues.front();
+  draft.content.key = key;
+  draft.content.token = now.time_since_epoch().count();
+  draft.content.to = {{.name = "", .address = to}};
+  auto mail = writer->write(std::move(draft), to);
+  if (const auto* refusal = std::get_if<Refusal>(&mail))
+    refuse_example(trial.mail, *refusal, writer->template_names());
   context.log().warn("the token is an example and does not verify");
   const auto delivery = deliver(settings, std::get<WrittenMail>(mail), context.log());
   if (context.global().output == OutputFormat::json) context.print(outcome_json(trial, delivery));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <random>
 
+#include "actions/action.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
@@ -12,6 +13,7 @@
 #include "process/retry.hpp"
 #include "process/stop_watcher.hpp"
 #include "simulation/emission_watch.hpp"
+#include "simulation/simulated_messages.hpp"
 #include "simulation/simulated_rows.hpp"
 #include "simulation/simulation.hpp"
 
@@ -19,7 +21,8 @@ namespace mailroom {
 namespace {
 
 struct SimulateOptions {
-  SimulationRequest request;  ///< without accounts if only to clean up
+  SimulationRequest request;  ///< without accounts if only to send messages or to clean up
+  std::int64_t messages = 0;
   std::optional<Milliseconds> timeout;
   std::optional<std::uint64_t> seed;
   bool clean_up = false;
@@ -88,19 +91,44 @@ SimulationSummary play(const SimulationRequest& request, Context& context, const
   return summary;
 }
 
+/// A connection that outlasts a restart of the server.
+LastingConnection lasting_connection(std::unique_ptr<Connection> connection, Line& line,
+                                     const std::function<bool()>& go_on, Milliseconds longest) {
+  return {std::move(connection),
+          {.connect = [&line] { return line.connect(); },
+           .patience = longest,
+           .go_on = go_on,
+           .lost = [&line](const std::string& why) { line.lost(why); },
+           .back = [&line] { line.back(); }}};
+}
+
+MessageTally send(const SimulationRequest& request, std::int64_t messages, Context& context,
+                  const StopSignal& stop, ProgressBar& bar) {
+  Line line(context, stop, bar);
+  const auto go_on = [&] { return !stop.requested(); };
+  auto lasting = lasting_connection(line.connect(), line, go_on, request.timeout);
+  return send_messages(
+      lasting, {.messages = messages, .seed = request.seed, .rate = request.rate}, [&](std::int64_t sent) {
+        bar.show(static_cast<double>(sent) / static_cast<double>(messages),
+                 fmt::format("{}/{} messages", with_thousands(sent), with_thousands(messages)));
+        return go_on();
+      });
+}
+
 std::int64_t clean_up(std::unique_ptr<Connection> connection, const std::string& login_prefix,
                       const std::function<bool()>& go_on, Context& context, const StopSignal& stop,
                       ProgressBar& bar) {
   Line line(context, stop, bar);
-  LastingConnection lasting(std::move(connection), {.connect = [&] { return line.connect(); },
-                                                    .patience = SimulationRequest{}.timeout,
-                                                    .go_on = go_on,
-                                                    .lost = [&](const std::string& why) { line.lost(why); },
-                                                    .back = [&] { line.back(); }});
-  return remove_simulated_accounts(lasting, login_prefix, [&](std::int64_t removed) {
-    bar.show(std::nullopt, fmt::format("{} accounts removed", with_thousands(removed)));
-    return go_on();
-  });
+  auto lasting = lasting_connection(std::move(connection), line, go_on, SimulationRequest{}.timeout);
+  const auto show = [&](const char* what) {
+    return [&bar, &go_on, what](std::int64_t removed) {
+      bar.show(std::nullopt, fmt::format("{} {} removed", with_thousands(removed), what));
+      return go_on();
+    };
+  };
+  const auto accounts = remove_simulated_accounts(lasting, login_prefix, show("accounts"));
+  if (!go_on()) return accounts;
+  return accounts + remove_simulated_messages(lasting, login_prefix, show("messages"));
 }
 
 /// Throws Error(interrupted or terminated), with a hint how to remove the accounts created so far.
@@ -118,16 +146,21 @@ std::int64_t clean_up(std::unique_ptr<Connection> connection, const std::string&
 
 ExitCode run_simulate(const SimulateOptions& options, Context& context) {
   const bool plays = options.request.accounts > 0;
-  if (!plays && !options.clean_up) {
-    throw Error(ExitCode::usage, "--accounts is required", "for example: mailroom simulate --accounts 5");
+  const bool simulates = plays || options.messages > 0;
+  if (!simulates && !options.clean_up) {
+    throw Error(ExitCode::usage, "--accounts or --messages is required",
+                "for example: mailroom simulate --accounts 5");
   }
+  if (options.request.rate && !simulates)
+    throw Error(ExitCode::usage, "--rate requires --accounts or --messages",
+                "mailroom simulate --help shows the options");
   std::optional<SimulationRequest> request;
-  if (plays) request = make_request(options);
+  if (simulates) request = make_request(options);
   auto connection = context.connect_to_schema("simulate");
   context.require_own_session(*connection, "simulate");
-  if (request && !request->delay) {
-    if (request->shares.activate > 0) require_queue_for(*connection, "activation");
-    if (request->shares.recover > 0) require_queue_for(*connection, "password_recovery");
+  if (plays && !request->delay) {
+    if (request->shares.activate > 0) require_queue_for(*connection, Actions::of_sign_up().name);
+    if (request->shares.recover > 0) require_queue_for(*connection, Actions::of_recovery().name);
   }
   const StopSignal stop;
   SimulateReport report;
@@ -135,8 +168,13 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
     ProgressBar bar(context.err(), context.global().quiet, context.colour_on(context.err()));
     if (request) {
       report.seed = request->seed;
-      report.played = play(*request, context, stop, bar);
-      report.stopped = report.played->stopped;
+      if (plays) report.played = play(*request, context, stop, bar);
+      report.stopped = report.played && report.played->stopped;
+      if (options.messages > 0 && !report.stopped) {
+        context.explain_unreachable(
+            [&] { report.sent = send(*request, options.messages, context, stop, bar); });
+        report.stopped = report.sent->messages < options.messages;
+      }
     }
     if (options.clean_up) {
       // A stopped simulation is still cleaned up; a stop during the cleanup ends the cleanup.
@@ -162,13 +200,14 @@ Run add_simulate(CommandSyntax& syntax) {
   constexpr Milliseconds longest = std::chrono::hours(24);
   const auto accounts =
       syntax.number<std::int64_t>("--accounts N", request.accounts, {1, 100'000'000}, "create N accounts");
+  syntax.number<std::int64_t>("--messages N", options->messages, {1, 100'000'000},
+                              "send N messages of 2 kB each");
   const auto add_percent = [&](const std::string& spec, double& value, const std::string& help) {
     syntax.number<double>(spec, value, {0, 100}, help).needs(accounts);
   };
-  syntax
-      .number<double>("--rate R", request.rate, {0.001, 1'000'000},
-                      "create R accounts a second, one per transaction [all at once, 1,000 per transaction]")
-      .needs(accounts);
+  syntax.number<double>(
+      "--rate R", request.rate, {0.001, 1'000'000},
+      "create R accounts or messages a second, one per transaction [all at once, 1,000 per transaction]");
   syntax
       .number<int>("--connections C", request.connections, {1, 64},
                    "use C connections, 1 to 64, and one more to monitor [1]")
@@ -189,7 +228,7 @@ Run add_simulate(CommandSyntax& syntax) {
   syntax.number<std::uint64_t>("--seed S", options->seed, {0},
                                "repeat the simulation with seed S [random; the summary shows it]");
   syntax.flag("--clean-up", options->clean_up,
-              "remove the simulated accounts of this run or of --seed; alone, all");
+              "remove the simulated accounts and messages of this run or of --seed; alone, all");
   return [options](Context& context) { return run_simulate(*options, context); };
 }
 
@@ -198,8 +237,8 @@ Run add_simulate(CommandSyntax& syntax) {
 const Command simulate_command{
     "simulate", "create accounts and simulate their lifecycle, as a trial or a load",
     "Examples:\n"
-    "  mailroom simulate --accounts 5       create five accounts with a token each\n"
     "  mailroom simulate --accounts 1000 --rate 500 --activate 80 --recover 25\n"
+    "  mailroom simulate --messages 1000    send a thousand messages\n"
     "  mailroom simulate --clean-up         remove what simulate created\n",
     add_simulate,
     "Creates accounts and simulates their lifecycle. With --accounts alone each account gets an activation "
@@ -208,6 +247,7 @@ const Command simulate_command{
     "once a collector of any queue has emitted it, so start a collector as well, as a service or into a file, for "
     "queues that take the actions that are simulated. With "
     "--delay tokens are consumed after that time, and no collector is needed.\n\n"
+    "With --messages it sends messages, after the accounts if there are any.\n\n"
     "On a terminal a bar shows the progress. A summary at the end shows what was done, how fast, and how "
     "long the transactions took. The first SIGINT or SIGTERM ends the simulation with exit status 130 or "
     "143. The accounts created so far are kept and summarized, and the hint shows how to remove them. "

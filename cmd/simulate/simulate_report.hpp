@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "simulation/simulated_messages.hpp"
 #include "simulation/simulation.hpp"
 
 namespace mailroom {
@@ -13,6 +14,7 @@ namespace mailroom {
 struct SimulateReport {
   std::optional<std::uint64_t> seed;
   std::optional<SimulationSummary> played;
+  std::optional<MessageTally> sent;
   std::optional<std::int64_t> removed;
   bool stopped = false;
   bool cut_short = false;  ///< a signal stopped the cleanup

@@ -105,7 +105,7 @@ Json deliveries_json(const DeliveryStatus& deliveries) {
           {"unavailable_sinks", array_json<Json>(deliveries.sinks, sink_json)}};
 }
 
-Json budget_json(const BudgetStatus& budget) {
+Json budget_status_json(const BudgetStatus& budget) {
   return {{"name", budget.name},
           {"rate", format_rate(budget.rate)},
           {"burst", budget.burst},
@@ -153,7 +153,7 @@ Json report_json(const StatusReport& report) {
       {"deliveries", deliveries_json(queue.deliveries)},
       {"actions", queue.rules.actions.empty() ? Json(nullptr) : Json(queue.rules.actions)},
       {"priority", queue.rules.priority},
-      {"budgets", array_json<Json>(queue.rules.budgets, budget_json)},
+      {"budgets", array_json<Json>(queue.rules.budgets, budget_status_json)},
       {"paused", pause_json(queue.rules.pause)},
       {"schema", {{"version", report.schema_version}, {"newest", report.newest_schema_version}}},
       {"findings", array_json<Json>(report.findings, finding_json)}};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "actions/action.hpp"
 #include "base/clock.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
@@ -79,7 +80,7 @@ std::string takes_text(const QueueRules& rules) {
   if (rules.actions.empty()) return "all";
   std::string text;
   for (const auto& action : rules.actions)
-    text += (text.empty() ? "" : ", ") + (action == "password_recovery" ? "recovery" : shown_text(action));
+    text += (text.empty() ? "" : ", ") + shown_text(short_action_name(action));
   return text;
 }
 

@@ -196,13 +196,6 @@ Option CommandSyntax::duration(const std::string& spec, std::optional<Millisecon
   return this->value(spec, help, store);
 }
 
-Option CommandSyntax::action(std::string& action, const std::string& help) {
-  const Choices<std::string> choices{{"activation", "activation"},
-                                     {"recovery", "password_recovery"},
-                                     {"password_recovery", "password_recovery"}};
-  return choice("--action ACTION", action, choices, "activation or recovery", help);
-}
-
 std::vector<Option> CommandSyntax::settings(std::string_view command) {
   std::vector<Option> added;
   for (const auto& entry : key_table()) {

@@ -133,9 +133,6 @@ class CommandSyntax {
     return value(spec, help, store).offers(names_of(choices));
   }
 
-  /// --action, which limits a command to tokens of one action. Stores the database's name of it in `action`.
-  Option action(std::string& action, const std::string& help);
-
   /// Adds the options that the key table has for `command`, each of which overrides a key; those of an empty
   /// text are global.
   std::vector<Option> settings(std::string_view command);

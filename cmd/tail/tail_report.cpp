@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "actions/action.hpp"
 #include "base/clock.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
@@ -33,10 +34,10 @@ std::string address_text(const AccountRecord& account, std::size_t others, Room 
   return address;
 }
 
-/// `recovery    17 `
+/// `recovery    17 `, or `message     ` without an account.
 std::string action_and_account(const StoredToken& token) {
-  return fmt::format("{:<10}  {} ", token.action == "activation" ? "activation" : "recovery",
-                     token.account.id);
+  const auto action = fmt::format("{:<10}  ", shown_text(short_action_name(token.action)));
+  return token.account.id == 0 ? action : fmt::format("{}{} ", action, token.account.id);
 }
 
 std::string token_details(const Event& event, const StoredToken& token, Room room) {
@@ -51,7 +52,7 @@ std::string delivery_details(const DeliveryAttempt& delivery, const std::string&
   const auto of_queue =
       delivery.queue == usual_queue ? std::string() : "queue " + shown_text(delivery.queue) + ", ";
   const auto outcome = of_queue + delivery_text(delivery);
-  if (delivery.token.account.id == 0) return outcome;
+  if (delivery.token.action.empty()) return outcome;
   const auto before = action_and_account(delivery.token);
   return before +
          address_text(delivery.token.account, display_width(before) + 2 + display_width(outcome), room) +
@@ -93,6 +94,8 @@ std::string figures_text(const Operation& operation) {
            (until != details.end() && until->is_string() ? " until " + shown_text(until->get<std::string>())
                                                          : "");
   }
+  if (operation.kind == EventKind::message_cancelled)
+    return fmt::format("message {}", number_in(details, "message"));
   if (operation.kind == EventKind::revoked) return counted(number_in(details, "revoked"), "token");
   if (is_queue_change(operation.kind))
     return details.is_object() ? queue_change_text(operation, details) : "";
@@ -136,15 +139,17 @@ std::string EventLines::render(const Event& event) {
 namespace {
 
 void add_account(nlohmann::ordered_json& object, const AccountRecord& account) {
-  object["account"] = account.id;
+  object["account"] = nullptr;
+  if (account.id != 0) object["account"] = account.id;
   if (account.email.empty()) return;
   object["email"] = account.email;
-  object["login"] = account.login;
+  if (account.id != 0) object["login"] = account.login;
 }
 
 void add_token(nlohmann::ordered_json& object, const StoredToken& token) {
   object["token"] = token.id;
   object["action"] = token.action;
+  if (token.message) object["message"] = *token.message;
   add_account(object, token.account);
   object["expires_at"] = moment_json<nlohmann::ordered_json>(token.expires_at);
 }
@@ -152,8 +157,9 @@ void add_token(nlohmann::ordered_json& object, const StoredToken& token) {
 void add_delivery(nlohmann::ordered_json& object, const DeliveryAttempt& delivery) {
   object["token"] = delivery.token.id;
   object["queue"] = delivery.queue;
-  if (delivery.token.account.id != 0) {
+  if (!delivery.token.action.empty()) {
     object["action"] = delivery.token.action;
+    if (delivery.token.message) object["message"] = *delivery.token.message;
     add_account(object, delivery.token.account);
   }
   add_delivery_outcome(object, delivery);

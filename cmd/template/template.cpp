@@ -39,10 +39,11 @@ std::string sources_json(const TemplateSet& templates) {
   return json_text(object) + "\n";
 }
 
-ExitCode run_template_check(Context& context) {
+ExitCode run_template_check(const ExampleMail& mail, Context& context) {
   const auto& settings = context.settings();
   parse_configured_mail(settings);
   const auto templates = load_templates(settings.send.templates);
+  if (!mail.template_name.empty()) try_template(mail, templates, context);
   if (context.global().output == OutputFormat::json) {
     context.print(sources_json(templates));
     return ExitCode::done;
@@ -81,21 +82,23 @@ void add_parts(CommandSyntax& syntax, PartFlags& flags) {
 Run add_template(CommandSyntax& syntax) {
   auto options = std::make_shared<RenderOptions>();
   auto flags = std::make_shared<PartFlags>();
+  auto tried = std::make_shared<ExampleMail>(ExampleMail{.template_name = ""});
   auto renders = std::make_shared<bool>(false);
   syntax.needs_command();
-  syntax.command("check", "load the templates and list their files; exit code 3 on an error", [] {});
-  auto render = syntax.command("render", "show the mail for ACTION, with an example token",
+  auto check =
+      syntax.command("check", "load the templates and list their files; exit code 3 on an error", [] {});
+  auto checked = check.text("TEMPLATE", tried->template_name, "also make a mail of this template");
+  for (auto option : add_example_options(check, *tried, ""))
+    option.needs(checked);
+  auto render = syntax.command("render", "show the mail of TEMPLATE, with an example token",
                                [renders] { *renders = true; });
-  const Choices<MailAction> mail_actions{{"activation", MailAction::activation},
-                                         {"recovery", MailAction::recovery}};
-  render.choice("ACTION", options->action, mail_actions, "activation or recovery", "activation or recovery")
+  render.text("TEMPLATE", options->mail.template_name, "name of a template: activation, recovery or your own")
       .required();
   add_parts(render, *flags);
-  render.text("--account NAME", options->account,
-              "use the email and login of this account, named by id, email or login");
-  return [options, flags, renders](Context& context) {
+  add_example_options(render, options->mail, "");
+  return [options, flags, tried, renders](Context& context) {
     options->part = flags->chosen();
-    return *renders ? run_template_render(*options, context) : run_template_check(context);
+    return *renders ? run_template_render(*options, context) : run_template_check(*tried, context);
   };
 }
 
@@ -104,17 +107,19 @@ Run add_template(CommandSyntax& syntax) {
 const Command template_command{
     "template", "check mail templates, and show the mails they make",
     "Examples:\n"
-    "  mailroom template check                        list the files; report defects\n"
-    "  mailroom template render activation            show subject and text\n"
-    "  mailroom template render recovery --message    show the whole mail\n",
+    "  mailroom template check                            list files and defects\n"
+    "  mailroom template check receipt --data order.json  make a mail of it, too\n"
+    "  mailroom template render recovery --message        show the whole mail\n",
     add_template,
     "Shows what mails consist of, without sending any. The templates are Mustache files in the directory of "
-    "send.templates: activation.subject, activation.txt, activation.html, and the same for recovery. A "
-    "built-in template replaces a missing one, except that an action with a .txt but no .html of its own is "
-    "mailed as text only.\n\n"
+    "send.templates: NAME.subject, NAME.txt and NAME.html, and NAME.de.txt for readers of one locale. A "
+    "built-in template replaces a missing file of activation and recovery, except that one with a .txt but no "
+    ".html of its own is mailed as text only.\n\n"
     "check reads the settings of mails and every template. It lists where each comes from and what is "
-    "probably wrong. A template that does not parse, names an unknown variable or includes a partial that is "
-    "missing or includes itself is an error with its file and line, and exit status 3.\n\n"
+    "probably wrong. A template that does not parse, names a variable that activation and recovery do not have "
+    "or includes a partial that is missing or includes itself is an error with its file and line, and exit "
+    "status 3. With TEMPLATE it also makes a mail with the data of --data: a name that neither the data nor "
+    "mailroom has is such an error.\n\n"
     "render shows the mail for an example account, or for the account of --account, which it reads from the "
     "database. The token is an example that does not verify: the one real token of an account belongs in "
     "its mail only. --message shows every header, and each part as it is encoded."};

@@ -2,7 +2,9 @@
 
 #include "cmd/template/template_render.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "accounts/account_lookup.hpp"
@@ -11,6 +13,7 @@
 #include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
 #include "mail/template_set.hpp"
+#include "mail/template_values.hpp"
 
 namespace mailroom {
 namespace {
@@ -47,23 +50,17 @@ std::optional<Address> address_of(const std::string& email, RenderedPart part, C
   return std::get<Address>(std::move(address));
 }
 
-std::string build_message(const RenderedMail& mail, const ConfiguredMail& configured, const Address& to,
+std::string build_message(MailContent content, const ConfiguredMail& configured, const Address& to,
                           Context& context) {
   const MessageBuilder builder(sender_or_example(configured, context), configured.reply_to,
                                configured.headers);
-  MailContent content{.date = example_created_at,
-                      .queue = context.settings().collect.queues.front(),
-                      .key = "0000000000000000",
-                      .token = 0,
-                      .to = to,
-                      .subject = mail.subject,
-                      .text = mail.text,
-                      .html = std::nullopt};
-  if (mail.html) content.html = *mail.html;
+  content.queue = context.settings().collect.queues.front();
+  content.key = "0000000000000000";
+  content.to = {{.name = "", .address = to}};
   auto message = builder.build(content);
   if (const auto* refusal = std::get_if<Refusal>(&message)) {
     throw Error(ExitCode::unusable, "the mail cannot be built: " + refusal->reason,
-                "the value is the email or login of the account");
+                "the value is the email or login of the account, or of the data");
   }
   return std::get<std::string>(std::move(message));
 }
@@ -72,32 +69,49 @@ std::string with_line_end(const std::string& text) {
   return text.ends_with('\n') ? text : text + "\n";
 }
 
-std::string shown_part(const RenderedMail& mail, RenderedPart part) {
+std::string shown_part(const MailContent& mail, RenderedPart part) {
   if (part == RenderedPart::subject) return mail.subject + "\n";
-  if (part == RenderedPart::text) return with_line_end(mail.text);
+  if (part == RenderedPart::text) return with_line_end(*mail.text);
   if (part == RenderedPart::html) return with_line_end(*mail.html);
-  return fmt::format("Subject: {}\n\n{}", mail.subject, with_line_end(mail.text));
+  return fmt::format("Subject: {}\n\n{}", mail.subject, with_line_end(mail.text ? *mail.text : *mail.html));
 }
 
-void require_html(const RenderedMail& mail, const RenderOptions& options) {
-  if (mail.html || options.part != RenderedPart::html) return;
-  const auto name = mail_action_name(options.action);
-  throw Error(
-      ExitCode::configuration, fmt::format("the mail for {} has no HTML", name),
-      fmt::format("add {}.html to send.templates; a set with {}.txt alone sends text only", name, name));
+/// The part that is shown must be there.
+void require_part(const MailContent& content, const RenderOptions& options) {
+  const auto& name = options.mail.template_name;
+  if (!content.html && options.part == RenderedPart::html)
+    throw Error(
+        ExitCode::configuration, fmt::format("the mail for {} has no HTML", name),
+        fmt::format("add {}.html to send.templates; a set with {}.txt alone sends text only", name, name));
+  if (!content.text && options.part == RenderedPart::text)
+    throw Error(
+        ExitCode::configuration, fmt::format("the mail for {} has no text", name),
+        fmt::format("add {}.txt to send.templates; a set with {}.html alone sends HTML only", name, name));
 }
 
 /// `message` is empty unless it was asked for.
-std::string render_mail_json(const RenderedMail& mail, const TemplateValues& values,
-                             const std::string& message) {
-  nlohmann::ordered_json object{{"action", mail_action_name(values.action)},
-                                {"email", values.email},
-                                {"subject", mail.subject},
-                                {"text", mail.text},
-                                {"html", nullptr}};
-  if (mail.html) object["html"] = *mail.html;
+std::string render_mail_json(const MailDraft& draft, const std::string& message) {
+  nlohmann::ordered_json object{{"template", draft.template_name},
+                                {"email", draft.values.email},
+                                {"subject", draft.content.subject},
+                                {"text", optional_json<nlohmann::ordered_json>(draft.content.text)},
+                                {"html", optional_json<nlohmann::ordered_json>(draft.content.html)}};
   if (!message.empty()) object["message"] = message;
   return json_text(object) + "\n";
+}
+
+/// Puts what the template makes into the content.
+void render(MailDraft& draft, const ExampleMail& mail, const TemplateSet& templates, std::size_t largest) {
+  const auto scope = template_scope(draft.values, draft.data, draft.purpose);
+  if (const auto* refusal = std::get_if<Refusal>(&scope)) refuse_example(mail, *refusal, templates.names());
+  auto rendered = templates.render({.name = draft.template_name, .locale = draft.locale},
+                                   std::get<TemplateData>(scope), largest);
+  if (const auto* refusal = std::get_if<Refusal>(&rendered))
+    refuse_example(mail, *refusal, templates.names());
+  auto& made = std::get<RenderedMail>(rendered);
+  draft.content.subject = std::move(made.subject);
+  draft.content.text = std::move(made.text);
+  draft.content.html = std::move(made.html);
 }
 
 // An example must not be mistaken for a token of an account.
@@ -112,41 +126,73 @@ ExitCode run_template_render(const RenderOptions& options, Context& context) {
   const auto& settings = context.settings();
   const auto configured = parse_configured_mail(settings);
   const auto templates = load_templates(settings.send.templates);
-  auto values = example_mail(options.action, options.account, example_created_at, context);
+  auto draft = example_draft(options.mail, example_created_at, context);
+  auto& values = draft.values;
   values.link = link_or_example(configured, context).link(values.action, values.token);
-  const auto mail = templates.render(values);
-  require_html(mail, options);
+  render(draft, options.mail, templates, static_cast<std::size_t>(settings.send.max_size));
+  require_part(draft.content, options);
   const auto to = address_of(values.email, options.part, context);
   context.log().warn("the token is an example and does not verify");
-  const auto message =
-      options.part == RenderedPart::message ? build_message(mail, configured, *to, context) : std::string();
+  const auto message = options.part == RenderedPart::message
+                           ? build_message(draft.content, configured, *to, context)
+                           : std::string();
   if (context.global().output == OutputFormat::json) {
-    context.print(render_mail_json(mail, values, message));
+    context.print(render_mail_json(draft, message));
   } else if (options.part == RenderedPart::message) {
     // As it is: its line ends are CRLF, and it has no other control character.
     context.out().write(message);
   } else {
-    context.print(shown_part(mail, options.part));
+    context.print(shown_part(draft.content, options.part));
   }
   return ExitCode::done;
 }
 
-TemplateValues example_mail(MailAction action, const std::optional<std::string>& account, Moment created_at,
-                            Context& context) {
-  TemplateValues values{.action = action,
-                        .email = "user1@mail.example",
-                        .login = "user1",
-                        .token = example_token,
-                        .code = example_code,
-                        .valid_from = created_at,
-                        .expires_at = created_at + example_lifetime};
-  if (account) {
+void try_template(const ExampleMail& mail, const TemplateSet& templates, Context& context) {
+  auto draft = example_draft(mail, example_created_at, context);
+  draft.values.link = "https://app.example/";
+  render(draft, mail, templates, static_cast<std::size_t>(context.settings().send.max_size));
+}
+
+MailDraft example_draft(const ExampleMail& mail, Moment created_at, Context& context) {
+  MailDraft draft{.content = {.date = created_at},
+                  .template_name = mail.template_name,
+                  .locale = mail.locale,
+                  .data = mail.data_file ? read_data_file(*mail.data_file) : std::string(),
+                  .purpose = DataFor::preview,
+                  .values = {.action = mail.template_name,
+                             .email = "user1@mail.example",
+                             .login = "user1",
+                             .token = example_token,
+                             .code = "",
+                             .valid_from = created_at,
+                             .expires_at = created_at + example_lifetime}};
+  const auto* builtin = find_builtin(mail.template_name, MailPart::text);
+  if (builtin == nullptr || builtin->shows_code) draft.values.code = example_code;
+  if (mail.account) {
     const auto connection = context.connect_to_schema("template");
-    auto found = find_accounts(*connection, {*account}).front();
-    values.email = std::move(found.email);
-    values.login = std::move(found.login);
+    auto found = find_accounts(*connection, {*mail.account}).front();
+    draft.values.email = std::move(found.email);
+    draft.values.login = std::move(found.login);
   }
-  return values;
+  return draft;
+}
+
+std::vector<Option> add_example_options(CommandSyntax& syntax, ExampleMail& mail, const std::string& prefix) {
+  return {
+      syntax.text("--data FILE", mail.data_file, prefix + "the data of the message, a JSON object in FILE"),
+      syntax.text("--locale LOCALE", mail.locale, prefix + "the locale of the reader, such as de-AT"),
+      syntax.text("--account NAME", mail.account,
+                  prefix + "use the email and login of this account, named by id, email or login")};
+}
+
+void refuse_example(const ExampleMail& mail, const Refusal& refusal,
+                    const std::vector<std::string>& template_names) {
+  const bool is_known =
+      std::find(template_names.begin(), template_names.end(), mail.template_name) != template_names.end();
+  throw Error(ExitCode::configuration, "the mail cannot be written: " + refusal.reason,
+              !is_known        ? fmt::format("templates: {}", fmt::join(template_names, ", "))
+              : mail.data_file ? fmt::format("the data is that of {}", shown_text(*mail.data_file))
+                               : "--data FILE has the data of a message; the account has the other values");
 }
 
 }  // namespace mailroom

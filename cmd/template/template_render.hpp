@@ -2,13 +2,14 @@
 // of a real token.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "cmd/syntax/command_syntax.hpp"
 #include "cmd/terminal/context.hpp"
+#include "compose/mail_writer.hpp"
 #include "mail/template_files.hpp"
-#include "mail/template_values.hpp"
 
 namespace mailroom {
 
@@ -16,23 +17,39 @@ namespace mailroom {
 /// present.
 constexpr Moment example_created_at{std::chrono::seconds(1'893'498'300)};
 
-/// The values of a mail for trial, without a link. It names `account`, an id, email or login that is looked
-/// up in the database, or an example account; the token is an example that does not verify, and it is valid
-/// for 15 minutes from `created_at`. Throws Error(unusable) if no account has the name,
-/// Error(usage) if several have it, and what Context::connect_to_schema() throws.
-TemplateValues example_mail(MailAction action, const std::optional<std::string>& account, Moment created_at,
-                            Context& context);
+/// A mail for trial, as the command line describes it.
+struct ExampleMail {
+  std::string template_name{default_template};
+  std::string locale{};
+  std::optional<std::string> data_file{};
+  std::optional<std::string> account{};  ///< whose email and login it names; nullopt for an example
+};
+
+/// Adds --account, --data and --locale. The help of each begins with `prefix`.
+std::vector<Option> add_example_options(CommandSyntax& syntax, ExampleMail& mail, const std::string& prefix);
+
+/// The draft of such a mail, to nobody. It names an account that is looked up in the database by id, email or
+/// login, or an example; the token is an example that does not verify, and it is valid for 15 minutes from
+/// `created_at`. Throws Error(configuration) for data that cannot be read, Error(unusable) if no account has
+/// the name, Error(usage) if several have it, and what Context::connect_to_schema() throws.
+MailDraft example_draft(const ExampleMail& mail, Moment created_at, Context& context);
+
+/// Throws Error(configuration): why the mail cannot be made, and what may help.
+[[noreturn]] void refuse_example(const ExampleMail& mail, const Refusal& refusal,
+                                 const std::vector<std::string>& template_names);
 
 /// What `template render` shows.
 enum class RenderedPart { subject_and_text, subject, text, html, message };
 
 struct RenderOptions {
-  MailAction action = MailAction::activation;
+  ExampleMail mail;
   RenderedPart part = RenderedPart::subject_and_text;
-  std::optional<std::string> account;
 };
 
 /// Renders one mail with an example token, for an example account or one of the database.
 ExitCode run_template_render(const RenderOptions& options, Context& context);
+
+/// Throws as run_template_render() for a mail that cannot be made of these templates.
+void try_template(const ExampleMail& mail, const TemplateSet& templates, Context& context);
 
 }  // namespace mailroom

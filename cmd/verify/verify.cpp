@@ -8,6 +8,7 @@
 #include <iostream>
 #include <limits>
 
+#include "actions/action.hpp"
 #include "cmd/command.hpp"
 #include "cmd/verify/verify_report.hpp"
 
@@ -29,7 +30,8 @@ struct VerifyOptions {
 /// Judges tokens by the keys and, if `connection` is not null, by the database.
 class TokenJudge {
  public:
-  TokenJudge(const KeyRing& ring, Connection* connection) : verifier_(ring), connection_(connection) {}
+  TokenJudge(const KeyRing& ring, Actions known, Connection* connection)
+      : actions_(std::move(known)), verifier_(ring, actions_.signed_paths()), connection_(connection) {}
 
   /// Judges by the keys only.
   VerifyFinding check(std::string_view text, std::optional<std::string_view> code) {
@@ -43,6 +45,7 @@ class TokenJudge {
     }
     finding.code_given = code.has_value();
     finding.verdict = verifier_.verify(*token, code, true);
+    if (finding.verdict) finding.action = actions_.find_path(finding.verdict->path)->name;
     finding.secret = token->secret;
     return finding;
   }
@@ -54,7 +57,7 @@ class TokenJudge {
     std::vector<VerifyFinding*> genuine;
     for (auto& finding : findings) {
       if (!finding.verdict) continue;
-      names.push_back({.secret = finding.secret, .action = finding.verdict->action});
+      names.push_back({.secret = finding.secret, .action = finding.action});
       genuine.push_back(&finding);
     }
     if (names.empty()) return;
@@ -66,6 +69,7 @@ class TokenJudge {
   }
 
  private:
+  Actions actions_;
   Verifier verifier_;
   Connection* connection_;
 };
@@ -130,7 +134,7 @@ class LineVerifier {
 
   std::string text_of(const VerifyFinding& finding) const {
     auto text = verdict_word(finding);
-    if (finding.verdict) text += "," + std::string(action_name(finding.verdict->action));
+    if (finding.verdict) text += "," + finding.action;
     if (show_code_ && finding.verdict && !finding.verdict->code.empty()) text += "," + finding.verdict->code;
     return text + '\n';
   }
@@ -151,7 +155,8 @@ ExitCode run_verify(const VerifyOptions& options, Context& context) {
   const auto ring = load_key_ring(context.settings());
   const auto connection = options.offline ? nullptr : context.connect_to_schema("verify");
   const auto waits = connection ? context.watch_waits(*connection, "verify") : nullptr;
-  TokenJudge token_judge(ring, connection.get());
+  TokenJudge token_judge(ring, connection ? read_actions(*connection) : Actions::built_in(),
+                         connection.get());
   if (options.token == "-") return LineVerifier(token_judge, context, options.show_code).run();
 
   const bool marked = !options.token.empty() && options.token.front() == token_mark;
@@ -168,9 +173,10 @@ Run add_verify(CommandSyntax& syntax) {
   auto options = std::make_shared<VerifyOptions>();
   syntax.text("TOKEN", options->token, "verify this token, or with - lines of TOKEN or TOKEN,CODE from stdin")
       .required();
-  syntax.flag("--offline", options->offline, "judge by the keys only, without the database");
-  syntax.text("--code CODE", options->code, "try only this code of a recovery token (else all)");
-  syntax.flag("--show-code", options->show_code, "show the code of a recovery token");
+  syntax.flag("--offline", options->offline,
+              "judge by the keys only, without the database: tokens of activation and recovery");
+  syntax.text("--code CODE", options->code, "try only this code, of a token whose action has one (else all)");
+  syntax.flag("--show-code", options->show_code, "show the code that was found");
   return [options](Context& context) { return run_verify(*options, context); };
 }
 
@@ -185,10 +191,11 @@ const Command verify_command{
     add_verify,
     "Checks whether a token was signed with the current key or a previous one, and shows its action and "
     "what the database records of it: its account, when it expires, whether it is consumed, and which batch "
-    "emitted it and when. --offline checks the keys only and needs no database.\n\n"
-    "The signature of a recovery token covers its code. Without --code all 100,000 codes are tried, which "
-    "takes some hundredths of a second; with --code a recovery token is genuine with that code only. The "
-    "code that was found is shown only with --show-code.\n\n"
+    "emitted it and when; of a message, its recipient and its reference. --offline checks the keys only and needs no "
+    "database; it knows the actions that every database has.\n\n"
+    "The signature of a recovery token covers its code, and so does that of every action with a code. Without --code all "
+    "100,000 codes are tried, which takes some hundredths of a second; with --code such a token is genuine with that code "
+    "only. The code that was found is shown only with --show-code.\n\n"
     "With - instead of the token, verify reads lines of TOKEN or TOKEN,CODE from standard input and answers "
     "each with a line as soon as it has arrived; those that have arrived together are looked up together. The exit status is that of the worst answer: 9 if one is "
     "malformed or forged, 8 if one is genuine but not usable or not in this database, else 0."};

@@ -29,7 +29,8 @@ std::string sentence(const VerifyFinding& finding) {
   if (word == "usable") return "genuine and usable";
   if (word == "not found") return "genuine, but not in this database";
   if (word == "wrong status")
-    return fmt::format("genuine, but not usable: the account is {}", shown_text(finding.record->status));
+    return fmt::format("genuine, but not usable: the account is {}",
+                       finding.record->account ? shown_text(finding.record->account->status) : "missing");
   return "genuine, but not usable: " + word;
 }
 
@@ -44,8 +45,15 @@ std::string emission_text(const TokenEmission& emission) {
 
 std::string render_record(const TokenRecord& record) {
   std::string text = fact("token", std::to_string(record.id));
-  text += fact("account", fmt::format("{} ({}), {}", record.account, shown_text(record.login),
-                                      shown_text(record.status)));
+  if (const auto& account = record.account)
+    text += fact("account", fmt::format("{} ({}), {}", account->id, shown_text(account->login),
+                                        shown_text(account->status)));
+  if (const auto& message = record.message) {
+    text += fact("message", message->recipient.empty()
+                                ? std::to_string(message->id)
+                                : fmt::format("{}, to {}", message->id, shown_text(message->recipient)));
+    if (!message->reference.empty()) text += fact("reference", shown_text(message->reference));
+  }
   text += fact("created", moment_text(record.created_at));
   text += fact("expires", moment_from(record.expires_at, record.now));
   text += fact("consumed", record.consumed_at ? moment_from(*record.consumed_at, record.now) : "no");
@@ -64,12 +72,23 @@ Json record_json(const TokenRecord& record) {
         {"attempts", emission.attempts},
         {"certain", emission.is_certain}};
   };
-  return {{"id", record.id},
-          {"account", {{"id", record.account}, {"login", record.login}, {"status", record.status}}},
-          {"created_at", moment_json<Json>(record.created_at)},
-          {"expires_at", moment_json<Json>(record.expires_at)},
-          {"consumed_at", record.consumed_at ? moment_json<Json>(*record.consumed_at) : Json(nullptr)},
-          {"emissions", array_json<Json>(record.emissions, emission_json)}};
+  Json account = nullptr;
+  if (record.account)
+    account = {
+        {"id", record.account->id}, {"login", record.account->login}, {"status", record.account->status}};
+  Json object{{"id", record.id},
+              {"account", account},
+              {"created_at", moment_json<Json>(record.created_at)},
+              {"expires_at", moment_json<Json>(record.expires_at)},
+              {"consumed_at", record.consumed_at ? moment_json<Json>(*record.consumed_at) : Json(nullptr)},
+              {"emissions", array_json<Json>(record.emissions, emission_json)}};
+  if (const auto& message = record.message) {
+    object["message"] = {
+        {"id", message->id},
+        {"recipient", message->recipient.empty() ? Json(nullptr) : Json(message->recipient)},
+        {"reference", message->reference.empty() ? Json(nullptr) : Json(message->reference)}};
+  }
+  return object;
 }
 
 }  // namespace
@@ -92,8 +111,8 @@ std::string render_text(const VerifyFinding& finding, bool show_code) {
   std::string text = fact("verdict", sentence(finding));
   if (!finding.verdict) return text;
   const auto& verdict = *finding.verdict;
-  text += fact("action", std::string(action_name(verdict.action)));
-  if (show_code && verdict.action == Action::password_recovery) text += fact("code", verdict.code);
+  text += fact("action", shown_text(finding.action));
+  if (show_code && !verdict.code.empty()) text += fact("code", verdict.code);
   text += fact("key", fmt::format("{} ({})", verdict.key_fingerprint,
                                   verdict.is_current_key ? "current" : "previous"));
   if (finding.record) text += render_record(*finding.record);
@@ -105,8 +124,8 @@ std::string render_json(const VerifyFinding& finding, bool show_code) {
   if (!finding.defect.empty()) object["defect"] = finding.defect;
   if (finding.verdict) {
     const auto& verdict = *finding.verdict;
-    object["action"] = action_name(verdict.action);
-    if (show_code && verdict.action == Action::password_recovery) object["code"] = verdict.code;
+    object["action"] = finding.action;
+    if (show_code && !verdict.code.empty()) object["code"] = verdict.code;
     object["key"] = {{"fingerprint", verdict.key_fingerprint}, {"current", verdict.is_current_key}};
   }
   if (finding.record) object["token"] = record_json(*finding.record);

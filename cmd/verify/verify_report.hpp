@@ -14,6 +14,7 @@ namespace mailroom {
 struct VerifyFinding {
   std::string defect;                   ///< why the text is not a token; empty if it is one
   std::optional<GenuineToken> verdict;  ///< nullopt if no key signed it
+  std::string action{};                 ///< of the verdict, as the database names it
   Secret secret{};                      ///< if the text is a token
   bool code_given = false;
   bool asked_database = false;

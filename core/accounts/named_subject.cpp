@@ -53,8 +53,12 @@ NamedSubject parse_batch_subject(std::string_view text) {
 
 NamedSubject parse_subject(std::string_view name) {
   constexpr std::string_view::size_type prefix = 6;
+  constexpr std::string_view of_message = "message:";
   if (name.starts_with("token:")) return parse_token_subject(name.substr(prefix));
   if (name.starts_with("batch:")) return parse_batch_subject(name.substr(prefix));
+  if (name.starts_with(of_message)) {
+    return {.kind = NamedSubject::Kind::message, .id = require_id("message", name.substr(of_message.size()))};
+  }
   if (may_hold_secret(name)) return signed_token(name);
   return {.kind = NamedSubject::Kind::account, .id = 0, .name = std::string(name)};
 }

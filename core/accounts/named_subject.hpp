@@ -1,4 +1,4 @@
-// What an operator's NAME means, wherever a command takes one: an account, a token or a batch.
+// What an operator's NAME means, wherever a command takes one: an account, a token, a batch or a message.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace mailroom {
 
-/// One account, token or batch, as it was typed.
+/// One account, token, batch or message, as it was typed.
 struct NamedSubject {
-  enum class Kind { account, token, signed_token, batch };
+  enum class Kind { account, token, signed_token, batch, message };
   Kind kind = Kind::account;
-  std::int64_t id = 0;  ///< of a token or a batch
+  std::int64_t id = 0;  ///< of a token, a batch or a message
   std::string name{};   ///< of an account, or the text of a signed token
 };
 
-/// Reads `token:N`, `batch:N`, a token as it was mailed, or the name of an account. Throws Error(usage) for
-/// what looks like a token and is none, and for a prefix without an id.
+/// Reads `token:N`, `batch:N`, `message:N`, a token as it was mailed, or the name of an account. Throws
+/// Error(usage) for what looks like a token and is none, and for a prefix without an id.
 NamedSubject parse_subject(std::string_view name);
 
 /// The same after `token:` and after `batch:`.

@@ -16,15 +16,36 @@ std::string hex_text(const Secret& secret) {
 }
 
 TokenRecord read_record(const pqxx::row& row) {
-  return {.id = row[1].as<std::int64_t>(),
-          .state = row[2].c_str(),
-          .created_at = moment_in<std::chrono::seconds>(row[3]),
-          .expires_at = moment_in<std::chrono::seconds>(row[4]),
-          .consumed_at = optional_moment_in<std::chrono::seconds>(row[5]),
-          .account = row[6].as<std::int64_t>(),
-          .login = row[7].c_str(),
-          .status = row[8].c_str(),
-          .now = moment_in<std::chrono::seconds>(row[9])};
+  TokenRecord record{.id = row[1].as<std::int64_t>(),
+                     .state = row[2].c_str(),
+                     .created_at = moment_in<std::chrono::seconds>(row[3]),
+                     .expires_at = moment_in<std::chrono::seconds>(row[4]),
+                     .consumed_at = optional_moment_in<std::chrono::seconds>(row[5]),
+                     .now = moment_in<std::chrono::seconds>(row[9])};
+  if (!row[6].is_null())
+    record.account =
+        AccountRecord{.id = row[6].as<std::int64_t>(), .login = row[7].c_str(), .status = row[8].c_str()};
+  if (!row[10].is_null()) record.message = TokenMessage{.id = row[10].as<std::int64_t>()};
+  return record;
+}
+
+/// Reads messages by themselves: whoever verifies other tokens needs no right to read them.
+void read_messages(Connection& connection, std::vector<std::optional<TokenRecord>>& tokens) {
+  std::vector<std::int64_t> ids;
+  for (const auto& token : tokens) {
+    if (token && token->message) ids.push_back(token->id);
+  }
+  if (ids.empty()) return;
+  for (const auto& row : connection.run(R"(
+SELECT t.id, (m.recipients || m.cc || m.bcc)[t.recipient], m.reference
+FROM tokens t JOIN mailroom_messages m ON m.id = t.message WHERE t.id = ANY ($1::bigint[]))",
+                                        array_text(ids))) {
+    for (auto& token : tokens) {
+      if (!token || token->id != row[0].as<std::int64_t>()) continue;
+      token->message->recipient = row[1].c_str();
+      token->message->reference = row[2].c_str();
+    }
+  }
 }
 
 void add_emission(TokenRecord& token, const BatchRecord& batch) {
@@ -59,26 +80,30 @@ std::vector<std::optional<TokenRecord>> find_tokens(Connection& connection,
                                                     const std::vector<TokenName>& names,
                                                     bool with_emissions) {
   std::vector<std::string> secrets;
-  std::vector<std::string_view> actions;
+  std::vector<std::string> actions;
   for (const auto& name : names) {
     secrets.push_back(hex_text(name.secret));
-    actions.push_back(action_name(name.action));
+    actions.push_back(name.action);
   }
   std::vector<std::optional<TokenRecord>> tokens(names.size());
   const auto rows = connection.run(R"(
 SELECT n.place, t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now),
-  t.created_at, t.expires_at, t.consumed_at, a.id, a.login, a.status, clock.now
+  t.created_at, t.expires_at, t.consumed_at, a.id, a.login, a.status, clock.now, t.message
 FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
   unnest($1::text[], $2::token_action[]) WITH ORDINALITY n (secret, action, place)
-  JOIN tokens t ON t.secret = decode(n.secret, 'hex') AND t.action = n.action JOIN accounts a ON a.id = t.account)",
+  JOIN tokens t ON t.secret = decode(n.secret, 'hex') AND t.action = n.action LEFT JOIN accounts a ON a.id = t.account)",
                                    array_text(secrets), array_text(actions));
   for (const auto& row : rows)
     tokens[row[0].as<std::size_t>() - 1] = read_record(row);
-  if (with_emissions) read_emissions(connection, tokens);
+  if (with_emissions) {
+    read_messages(connection, tokens);
+    read_emissions(connection, tokens);
+  }
   return tokens;
 }
 
-std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret, Action action) {
+std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret,
+                                      const std::string& action) {
   return find_tokens(connection, {{.secret = secret, .action = action}}, true).front();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "accounts/account_lookup.hpp"
 #include "crypto/token.hpp"
 #include "db/connection.hpp"
 
@@ -20,6 +21,13 @@ struct TokenEmission {
   bool is_certain = true;  ///< false: the id may have belonged to another token then
 };
 
+/// The message that made a token.
+struct TokenMessage {
+  std::int64_t id = 0;
+  std::string recipient{};  ///< empty: it goes to its account
+  std::string reference{};  ///< of the application; empty for none
+};
+
 /// A token as the database records it.
 struct TokenRecord {
   std::int64_t id = 0;
@@ -27,17 +35,16 @@ struct TokenRecord {
   Moment created_at{};
   Moment expires_at{};
   std::optional<Moment> consumed_at{};
-  std::int64_t account = 0;
-  std::string login;
-  std::string status;
-  Moment now{};  ///< the server's clock
+  std::optional<AccountRecord> account{};  ///< without its email; nullopt: it has none
+  Moment now{};                            ///< the server's clock
+  std::optional<TokenMessage> message{};
   std::vector<TokenEmission> emissions{};
 };
 
-/// What a genuine token names. A signature for the other action names a token that does not exist.
+/// What a genuine token names. A signature for another action names a token that does not exist.
 struct TokenName {
   Secret secret{};
-  Action action = Action::activation;
+  std::string action{};  ///< as the database names it
 };
 
 /// Returns the token of each name, in their order, or nullopt. Reads them together: one statement for the
@@ -46,7 +53,8 @@ std::vector<std::optional<TokenRecord>> find_tokens(Connection& connection,
                                                     const std::vector<TokenName>& names, bool with_emissions);
 
 /// The same for one token, with its emissions.
-std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret, Action action);
+std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret,
+                                      const std::string& action);
 
 /// Returns the id of the token with this secret and any action, or nullopt. Only reads.
 std::optional<std::int64_t> find_token_id(Connection& connection, const Secret& secret);

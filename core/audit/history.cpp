@@ -164,7 +164,7 @@ void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request
 /// Adds the operations on the token's account during the token's lifetime: a suspension explains why the
 /// token was not emitted. created_at may be rounded up.
 void add_account_of_token(pqxx::transaction_base& transaction, History& history, const TokenFacts& token) {
-  if (!token.exists) return;
+  if (!token.exists || token.account.id == 0) return;
   history.account_id = token.account.id;
   if (!token.account.status.empty()) history.account = token.account;
   const Period lifetime{.since = token.created_at - std::chrono::seconds(1),
@@ -199,6 +199,23 @@ void add_deliveries_of(pqxx::transaction_base& transaction, Timeline& timeline, 
   }
 }
 
+/// Adds messages, and to `tokens`, newest first, those of theirs that it lacks.
+void add_messages(pqxx::transaction_base& transaction, History& history,
+                  const std::vector<std::int64_t>& messages, std::vector<TokenFacts>& tokens) {
+  for (const auto id : messages)
+    history.messages.push_back(read_summary_within(transaction, id));
+  if (messages.empty()) return;
+  for (const auto& operation : operations_on_messages(transaction, messages))
+    history.timeline.add(operation);
+  auto missing = tokens_of_messages(transaction, messages);
+  std::erase_if(missing,
+                [&](auto id) { return std::ranges::find(tokens, id, &TokenFacts::id) != tokens.end(); });
+  history.tokens_total += static_cast<std::int64_t>(missing.size());
+  for (const auto& token : find_tokens(transaction, missing))
+    tokens.push_back({token});
+  std::ranges::sort(tokens, std::ranges::greater(), &TokenFacts::id);
+}
+
 /// Calls `fill(transaction, history)`, then arranges the timeline.
 template <typename Fill>
 History read(Connection& connection, const AuditRequest& request, const std::vector<std::string>& queues,
@@ -213,7 +230,8 @@ History read(Connection& connection, const AuditRequest& request, const std::vec
 
 }  // namespace
 
-History read_account_history(Connection& connection, std::int64_t account, const AuditRequest& request) {
+History read_account_history(Connection& connection, std::int64_t account,
+                             const std::vector<std::int64_t>& messages, const AuditRequest& request) {
   return read(
       connection, request, request.queues, [&](pqxx::transaction_base& transaction, History& history) {
         history.is_of_account = true;
@@ -236,8 +254,19 @@ History read_account_history(Connection& connection, std::int64_t account, const
         std::vector<TokenFacts> facts;
         for (const auto& token : tokens.newest)
           facts.push_back({token});
+        add_messages(transaction, history, messages, facts);
         add_tokens(transaction, request, history, std::move(facts));
       });
+}
+
+History read_message_history(Connection& connection, const std::vector<std::int64_t>& messages,
+                             const AuditRequest& request) {
+  return read(connection, request, request.queues,
+              [&](pqxx::transaction_base& transaction, History& history) {
+                std::vector<TokenFacts> facts;
+                add_messages(transaction, history, messages, facts);
+                add_tokens(transaction, request, history, std::move(facts));
+              });
 }
 
 History read_token_history(Connection& connection, std::int64_t token, const AuditRequest& request) {

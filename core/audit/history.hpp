@@ -1,4 +1,5 @@
-// What mailroom audit reads: the history of an account, a token or a batch, and an overview of a period.
+// What mailroom audit reads: the history of an account, a token, a batch or messages, and an overview of a
+// period.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include "audit/next_steps.hpp"
 #include "audit/timeline.hpp"
 #include "audit/token_status.hpp"
+#include "messages/message_record.hpp"
 
 namespace mailroom {
 
@@ -22,15 +24,16 @@ struct AuditRequest {
   bool batches = false;               ///< in an overview, add an entry for each batch
 };
 
-/// The history of one account, token or batch.
+/// The history of one account, token or batch, or of messages.
 struct History {
   Moment now{};                            ///< the server's clock, in whole seconds
-  bool is_of_account = false;              ///< false for the history of a token or a batch
+  bool is_of_account = false;              ///< false for the history of a token, a batch or messages
   std::int64_t account_id = 0;             ///< 0 if unknown
   std::optional<AccountRecord> account{};  ///< nullopt if it was deleted
   std::optional<BatchRecord> batch{};
-  std::vector<TokenReport> tokens{};  ///< at most the newest 20, newest first
-  std::vector<NextStep> next{};       ///< of the newest of them
+  std::vector<MessageSummary> messages{};  ///< newest first; of an account, those to its address
+  std::vector<TokenReport> tokens{};       ///< at most the newest 20, newest first
+  std::vector<NextStep> next{};            ///< of the newest of them
   std::int64_t tokens_total = 0;
   Timeline timeline{};
 };
@@ -58,8 +61,13 @@ struct Overview {
 // Each function reads one snapshot, in a transaction of its own. It throws Error(usage) for an invalid moment
 // or an empty period. All but the function for batches throw DatabaseError MR001 for an unknown queue.
 
-/// `account` may have been deleted. Throws Error(unusable) if there is no record of it.
-History read_account_history(Connection& connection, std::int64_t account, const AuditRequest& request);
+/// `account` may have been deleted. `messages` are those to its address, newest first. Throws Error(unusable)
+/// if there is no record of it.
+History read_account_history(Connection& connection, std::int64_t account,
+                             const std::vector<std::int64_t>& messages, const AuditRequest& request);
+/// `messages` is not empty. Throws Error(unusable) if one does not exist.
+History read_message_history(Connection& connection, const std::vector<std::int64_t>& messages,
+                             const AuditRequest& request);
 /// Throws Error(unusable) if there is no record of `token`.
 History read_token_history(Connection& connection, std::int64_t token, const AuditRequest& request);
 /// Throws Error(unusable) if there is no record of `batch`.

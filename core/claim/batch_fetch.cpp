@@ -43,6 +43,7 @@ BatchFetch::BatchFetch(Connection& connection, const TokenDetail& detail, Databa
     : connection_(connection),
       detail_(detail),
       log_(log),
+      actions_(connection),
       sessions_(connection, std::move(target), settings, log, watcher) {
   connection_.prepare("fetch", fetch_sql(detail_));
 }
@@ -50,30 +51,68 @@ BatchFetch::BatchFetch(Connection& connection, const TokenDetail& detail, Databa
 void BatchFetch::read(ClaimedBatch& batch, const Each& each) {
   const auto& lease = *batch.reply.lease;
   if (is_large(batch)) {
-    tokens_ = read_tokens(connection_, lease, detail_.with_creation, std::move(tokens_));
+    tokens_ = read_tokens(connection_, lease, reading(batch, actions_.now()), std::move(tokens_));
     return reader_.join(connection_, tokens_, each);
   }
   if (const auto rows = std::exchange(batch.rows, std::nullopt)) {
-    for (const auto& row : *rows) {
-      if (const auto token = read_claimed(row, detail_.with_creation)) each(*token);
-    }
-    return;
+    return read_lines(
+        *rows, [&](const auto& row) { return read_claimed(row, detail_.with_creation, actions_); }, each);
   }
-  for (const auto& row : connection_.run_prepared("fetch", lease.batch, lease.attempt))
-    each(read_fetched(row, detail_));
+  const auto rows = connection_.run_prepared("fetch", lease.batch, lease.attempt);
+  const auto read = [&](const auto& row) { return std::optional(read_fetched(row, detail_, actions_)); };
+  if (!detail_.delivers) return read_lines(rows, read, each);
+  for (const auto& row : rows) {
+    auto token = *read(row);
+    MessageContent message;
+    if (token.message) {
+      message = read_fetched_message(row);
+      set_message(token, message);
+    }
+    each(token);
+  }
+}
+
+void BatchFetch::read_lines(const pqxx::result& rows, const Reading& read, const Each& each) {
+  std::vector<TokenRow> tokens;
+  std::vector<std::int64_t> messages;
+  const auto flush = [&] {
+    if (!messages.empty()) messages_.read(connection_, messages);
+    for (auto& token : tokens) {
+      auto* message = token.message ? messages_.find(*token.message) : nullptr;
+      if (token.message && message == nullptr) continue;
+      if (message != nullptr) set_message(token, *message);
+      each(token);
+    }
+    tokens.clear();
+    messages.clear();
+  };
+  for (const auto& row : rows) {
+    auto token = read(row);
+    if (!token) continue;
+    // Without messages none is kept.
+    if (!token->message && tokens.empty()) {
+      each(*token);
+      continue;
+    }
+    if (token->message) messages.push_back(*token->message);
+    tokens.push_back(*std::move(token));
+    if (messages.size() == messages_per_part) flush();
+  }
+  flush();
 }
 
 std::optional<ClaimedBatch> BatchFetch::read_beside(ClaimedBatch& batch, const Each& each,
                                                     const std::function<ClaimedBatch()>& claim) {
   ClaimedBatch claimed;
   BatchTokens ahead;
+  const auto known = actions_.now();
   const bool has_run = sessions_.run(
       [&](Connection&) {
         claimed = claim();
-        ahead = read_ahead(claimed, std::move(spare_));
+        ahead = read_ahead(claimed, known, std::move(spare_));
       },
       [&](Connection& second, const TwoSessions::InBoth& in_both) {
-        tokens_ = read_tokens(second, *batch.reply.lease, detail_.with_creation, std::move(tokens_));
+        tokens_ = read_tokens(second, *batch.reply.lease, reading(batch, known), std::move(tokens_));
         reader_.join(second, tokens_, each, in_both);
       });
   if (!has_run) return std::nullopt;
@@ -81,10 +120,11 @@ std::optional<ClaimedBatch> BatchFetch::read_beside(ClaimedBatch& batch, const E
   return claimed;
 }
 
-BatchTokens BatchFetch::read_ahead(const ClaimedBatch& claimed, BatchTokens memory) const {
+BatchTokens BatchFetch::read_ahead(const ClaimedBatch& claimed, const std::shared_ptr<const Actions>& known,
+                                   BatchTokens memory) const {
   if (!claimed.reply.lease || !is_large(claimed)) return memory;
   try {
-    return read_tokens(connection_, *claimed.reply.lease, detail_.with_creation, std::move(memory));
+    return read_tokens(connection_, *claimed.reply.lease, reading(claimed, known), std::move(memory));
   } catch (const Error& error) {
     // The claim is made all the same. What prevents the read meets read() too, which reads them again.
     if (log_ != nullptr) log_->debug("the tokens could not be read ahead", {{"reason", error.what()}});

@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "claim/batch_reader.hpp"
 #include "claim/claim_statement.hpp"
+#include "claim/message_rows.hpp"
 #include "db/connection.hpp"
 #include "process/stop_watcher.hpp"
 
@@ -52,11 +53,13 @@ class BatchFetch {
  public:
   using Each = std::function<void(const TokenRow&)>;
 
-  /// Prepares its statement. `connection` must outlive this. `target`, `settings`, `log` and `watcher`: for
-  /// the second session.
+  /// Prepares its statements, and reads the actions. `connection` must outlive this. `target`, `settings`,
+  /// `log` and `watcher`: for the second session.
   BatchFetch(Connection& connection, const TokenDetail& detail, DatabaseTarget target, const char* settings,
              Log* log, StopWatcher* watcher);
 
+  /// Reads the actions again: they may have changed.
+  void refresh_actions() { actions_.refresh(); }
   /// Calls `each` for the tokens of a batch that this connection has claimed.
   void read(ClaimedBatch& batch, const Each& each);
   /// True if read_beside() may read the batch, as far as is known.
@@ -67,15 +70,24 @@ class BatchFetch {
                                           const std::function<ClaimedBatch()>& claim);
 
  private:
+  using Reading = std::function<std::optional<TokenRow>(const pqxx::row&)>;
+  /// Calls `each` for the tokens of rows without messages, which it reads in parts.
+  void read_lines(const pqxx::result& rows, const Reading& read, const Each& each);
   bool is_large(const ClaimedBatch& batch) const {
     return !detail_.delivers && batch.reply.size >= streamed_size;
   }
   /// The tokens of a batch, if it is a large one.
-  BatchTokens read_ahead(const ClaimedBatch& claimed, BatchTokens memory) const;
+  BatchTokens read_ahead(const ClaimedBatch& claimed, const std::shared_ptr<const Actions>& known,
+                         BatchTokens memory) const;
+  TokenReading reading(const ClaimedBatch& batch, const std::shared_ptr<const Actions>& known) const {
+    return {.with_creation = detail_.with_creation, .has_messages = batch.reply.messages, .actions = known};
+  }
 
   Connection& connection_;
   TokenDetail detail_;
   Log* log_;
+  KnownActions actions_;
+  MessagePart messages_;
   TwoSessions sessions_;
   BatchReader reader_;
   BatchTokens tokens_;  ///< of the next batch if it was read ahead, or memory

@@ -1,4 +1,5 @@
-// Streams tokens and accounts by COPY, accounts as a range or a list of ids, and merges both in memory.
+// Streams tokens and accounts by COPY, accounts as a range or a list of ids, reads messages in parts, and
+// merges them in memory.
 
 #include "claim/batch_reader.hpp"
 
@@ -23,20 +24,18 @@ constexpr std::chrono::seconds longest_ahead{1};
 /// Two sessions read a list of accounts in parts of about so many, since one of them may begin late.
 constexpr std::size_t accounts_per_part = 1000;
 
-// Which status an action needs is known to the function alone. Without an account it is the wrong one.
+// Without an account the status that an action needs is the wrong one.
 constexpr const char* tokens_sql = R"(
 SELECT id, account, action, secret, code, expires_at,
        mailroom_token_state(action, consumed_at, expires_at, NULL,
-                            (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)){}
+                            (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)){}{}
 FROM mailroom_batch_rows({}, {}))";
 
 // In the order of the ids, look-ups in a list that is far from the order of the tokens find most pages in the
 // cache of the processor, which is faster than to look up in the order of the tokens and sign them meanwhile.
 // It also lets two sessions share them.
 constexpr const char* accounts_sql = R"(
-SELECT id, email, login, mailroom_token_state('activation', NULL, 1, status, 0) = 'due',
-       mailroom_token_state('password_recovery', NULL, 1, status, 0) = 'due'
-FROM accounts WHERE {} ORDER BY id)";
+SELECT id, email, login, status FROM accounts WHERE {} ORDER BY id)";
 
 bool is_range(const std::vector<std::int64_t>& ids) {
   const auto span = static_cast<std::uint64_t>(ids.back()) - static_cast<std::uint64_t>(ids.front());
@@ -57,16 +56,47 @@ std::string_view view(const std::string& texts, TextSpan text) {
 std::vector<std::int64_t> accounts_of(const BatchTokens& tokens) {
   std::vector<std::int64_t> ids;
   ids.reserve(tokens.rows.size());
-  for (const auto& token : tokens.rows)
-    ids.push_back(token.row.account);
+  for (const auto& token : tokens.rows) {
+    if (token.row.account != 0) ids.push_back(token.row.account);
+  }
   std::ranges::sort(ids);
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   return ids;
 }
 
+/// Streams the tokens of a batch into `tokens`. Returns the name of an action that is not known; empty if all
+/// are.
+template <bool with_creation, bool has_messages>
+std::string stream_tokens(Connection& connection, const std::string& sql, BatchTokens& tokens) {
+  constexpr std::size_t columns = 7 + (with_creation ? 1 : 0) + (has_messages ? 2 : 0);
+  tokens.rows.clear();
+  tokens.texts.clear();
+  tokens.has_messages = false;
+  std::string unknown;
+  connection.copy_out<columns>(sql, [&](const auto& fields) {
+    BatchTokens::Token token{.row = {}, .code = keep(fields[4], tokens.texts)};
+    auto& row = token.row;
+    row.id = read_number(fields[0]);
+    row.account = read_number(fields[1]);
+    row.action = tokens.actions->find(fields[2]);
+    if (row.action == nullptr) unknown = fields[2];
+    row.secret = read_secret(fields[3]);
+    row.expires_at = read_number(fields[5]);
+    row.state = parse_token_state(fields[6]);
+    if constexpr (with_creation) row.created_at = read_number(fields[7]);
+    if constexpr (has_messages) {
+      if (!fields[columns - 2].empty()) row.message = read_number(fields[columns - 2]);
+      if (row.message) tokens.has_messages = true;
+      row.recipient = static_cast<int>(read_number(fields[columns - 1]));
+    }
+    tokens.rows.push_back(token);
+  });
+  return unknown;
+}
+
 template <typename Each>
 void read_accounts_of(Connection& connection, const std::vector<std::int64_t>& ids, const Each& each) {
-  connection.copy_out<5>(fmt::format(accounts_sql, accounts_condition(ids)), each);
+  connection.copy_out<4>(fmt::format(accounts_sql, accounts_condition(ids)), each);
 }
 
 }  // namespace
@@ -77,31 +107,28 @@ std::string accounts_condition(const std::vector<std::int64_t>& ids) {
   return fmt::format("id = ANY ((SELECT '{}'::bigint[])::bigint[])", array_text(ids));
 }
 
-BatchTokens read_tokens(Connection& connection, const Lease& lease, bool with_creation, BatchTokens ahead) {
+BatchTokens read_tokens(Connection& connection, const Lease& lease, const TokenReading& reading,
+                        BatchTokens ahead) {
   const auto began = steady_now();
   if (ahead.lease == lease && began - ahead.read_at < longest_ahead) return ahead;
   BatchTokens tokens = std::move(ahead);
   tokens.lease = lease;
   tokens.read_at = began;
-  tokens.rows.clear();
-  tokens.texts.clear();
-  const auto keep_token = [&tokens](const auto& fields) {
-    BatchTokens::Token token{.row = {}, .code = keep(fields[4], tokens.texts)};
-    token.row.id = read_number(fields[0]);
-    token.row.account = read_number(fields[1]);
-    token.row.action = read_action(fields[2]);
-    token.row.secret = read_secret(fields[3]);
-    token.row.expires_at = read_number(fields[5]);
-    token.row.state = parse_token_state(fields[6]);
-    if (fields.size() > 7) token.row.created_at = read_number(fields[7]);
-    tokens.rows.push_back(token);
+  tokens.actions = reading.actions;
+  const auto sql =
+      fmt::format(tokens_sql, reading.with_creation ? ", created_at" : "",
+                  reading.has_messages ? ", message, recipient" : "", lease.batch, lease.attempt);
+  const auto stream = [&] {
+    if (reading.has_messages) {
+      return reading.with_creation ? stream_tokens<true, true>(connection, sql, tokens)
+                                   : stream_tokens<false, true>(connection, sql, tokens);
+    }
+    return reading.with_creation ? stream_tokens<true, false>(connection, sql, tokens)
+                                 : stream_tokens<false, false>(connection, sql, tokens);
   };
-  const auto sql = fmt::format(tokens_sql, with_creation ? ", created_at" : "", lease.batch, lease.attempt);
-  if (with_creation) {
-    connection.copy_out<8>(sql, keep_token);
-  } else {
-    connection.copy_out<7>(sql, keep_token);
-  }
+  if (stream().empty()) return tokens;
+  tokens.actions = std::make_shared<const Actions>(read_actions(connection));
+  if (const auto unknown = stream(); !unknown.empty()) throw unknown_action(unknown);
   return tokens;
 }
 
@@ -114,7 +141,8 @@ template <typename Fields>
 void BatchReader::Accounts::add(const Fields& fields) {
   const auto email = keep(fields[1], texts);
   const auto login = keep(fields[2], texts);
-  rows.push_back({read_number(fields[0]), email, login, fields[3] == "t", fields[4] == "t"});
+  const auto status = keep(fields[3], texts);
+  rows.push_back({read_number(fields[0]), email, login, status});
 }
 
 void BatchReader::join(Connection& connection, BatchTokens& tokens, const Each& each,
@@ -125,14 +153,18 @@ void BatchReader::join(Connection& connection, BatchTokens& tokens, const Each& 
   near_account_ = 0;
   if (tokens.rows.empty()) return;
   const auto ids = accounts_of(tokens);
-  if (in_two_sessions && !is_range(ids)) {
+  if (ids.empty()) {
+    // All tokens are those of messages to addresses.
+  } else if (in_two_sessions && !is_range(ids)) {
     read_parts(ids, in_two_sessions);
   } else {
     read_accounts_of(connection, ids, [&](const auto& fields) {
       accounts_.add(fields);
-      join_up_to(accounts_.rows.back().id, tokens, each);
+      // The session that streams accounts cannot read messages meanwhile.
+      if (!tokens.has_messages) join_up_to(accounts_.rows.back().id, tokens, each);
     });
   }
+  if (tokens.has_messages) return join_messages(connection, tokens, each);
   join_up_to(ids.back(), tokens, each);
 }
 
@@ -155,6 +187,7 @@ void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSe
     for (auto account : part.rows) {
       account.email.start += accounts_.texts.size();
       account.login.start += accounts_.texts.size();
+      account.status.start += accounts_.texts.size();
       accounts_.rows.push_back(account);
     }
     accounts_.texts += part.texts;
@@ -164,16 +197,43 @@ void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSe
 void BatchReader::join_up_to(std::int64_t last, BatchTokens& tokens, const Each& each) {
   for (; next_row_ < tokens.rows.size() && tokens.rows[next_row_].row.account <= last; ++next_row_) {
     auto& [row, code] = tokens.rows[next_row_];
-    const auto* account = find_account(row.account);
-    if (account == nullptr) continue;
-    const bool allows =
-        row.action == Action::activation ? account->allows_activation : account->allows_recovery;
-    if (row.state == TokenState::wrong_status && allows) row.state = TokenState::due;
+    if (!set_account(row)) continue;
     row.code = view(tokens.texts, code);
-    row.email = view(accounts_.texts, account->email);
-    row.login = view(accounts_.texts, account->login);
     each(row);
   }
+}
+
+void BatchReader::join_messages(Connection& connection, BatchTokens& tokens, const Each& each) {
+  auto& rows = tokens.rows;
+  while (next_row_ < rows.size()) {
+    std::vector<std::int64_t> ids;
+    auto end = next_row_;
+    for (; end < rows.size() && ids.size() < messages_per_part; ++end) {
+      const auto& message = rows[end].row.message;
+      if (message && (ids.empty() || ids.back() != *message)) ids.push_back(*message);
+    }
+    if (!ids.empty()) messages_.read(connection, ids);
+    for (; next_row_ < end; ++next_row_) {
+      auto& [row, code] = rows[next_row_];
+      if (row.account != 0 && !set_account(row)) continue;
+      row.code = view(tokens.texts, code);
+      auto* message = row.message ? messages_.find(*row.message) : nullptr;
+      if (row.message && message == nullptr) continue;
+      if (message != nullptr) set_message(row, *message);
+      each(row);
+    }
+  }
+}
+
+bool BatchReader::set_account(TokenRow& row) {
+  const auto* account = find_account(row.account);
+  if (account == nullptr) return false;
+  const auto status = view(accounts_.texts, account->status);
+  if (row.state == TokenState::wrong_status && status == row.action->account_status)
+    row.state = TokenState::due;
+  row.email = view(accounts_.texts, account->email);
+  row.login = view(accounts_.texts, account->login);
+  return true;
 }
 
 const BatchReader::Account* BatchReader::find_account(std::int64_t id) {

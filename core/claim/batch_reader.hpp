@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "claim/message_rows.hpp"
 #include "claim/queue_session.hpp"
 #include "db/connection.hpp"
 
@@ -29,19 +31,28 @@ struct BatchTokens {
 
   Lease lease{};  ///< of the batch whose tokens these are
   TimePoint read_at{};
+  bool has_messages = false;
+  std::shared_ptr<const Actions> actions{};  ///< to which the rows point
   std::vector<Token> rows{};
   std::string texts{};
 };
 
-/// Reads the tokens of the batch of `lease`; none if it has been leased again since. Without `with_creation`
-/// they have no created_at. If `ahead` are its tokens, returns these, unless they were read over a second
-/// ago: they may have been consumed or have expired. Otherwise uses the memory of `ahead`. Runs in autocommit
+/// What to read of the tokens of a large batch.
+struct TokenReading {
+  bool with_creation = false;                ///< otherwise they have no created_at
+  bool has_messages = false;                 ///< the batch has some
+  std::shared_ptr<const Actions> actions{};  ///< that are known
+};
+
+/// Reads the tokens of the batch of `lease`; none if it has been leased again since. Reads the actions again
+/// for one that is new. If `ahead` are its tokens, returns these, unless they were read over a second ago:
+/// they may have been consumed or have expired. Otherwise uses the memory of `ahead`. Runs in autocommit
 /// mode; throws as Connection::copy_out().
-BatchTokens read_tokens(Connection& connection, const Lease& lease, bool with_creation,
+BatchTokens read_tokens(Connection& connection, const Lease& lease, const TokenReading& reading,
                         BatchTokens ahead = {});
 
-/// Reads the accounts of a large batch, and joins its tokens with them. A join on the server looks up each
-/// account by itself, which takes the server twice the CPU time.
+/// Reads the accounts and messages of a large batch, and joins its tokens with them. A join on the server
+/// looks up each account by itself, which takes the server twice the CPU time.
 ///
 /// Keeps its memory for the next batch.
 class BatchReader {
@@ -52,10 +63,10 @@ class BatchReader {
   /// them has thrown.
   using InTwoSessions = std::function<void(const Work&)>;
 
-  /// Calls `each` for each token that has an account, in the order of the tokens, and uses the tokens up:
-  /// only their memory is left. The accounts are read after the tokens: a token that is consumed meanwhile
-  /// may be skipped for the status of its account. Accounts that are looked up one by one are read
-  /// `in_two_sessions`, if there are two. Runs in autocommit mode; throws as Connection::copy_out().
+  /// Calls `each` for each token whose account exists, or that has none, in the order of the tokens, and uses
+  /// the tokens up: only their memory is left. The accounts are read after the tokens: a token that is
+  /// consumed meanwhile may be skipped for the status of its account. Accounts that are looked up one by one
+  /// are read `in_two_sessions`, if there are two. Runs in autocommit mode; throws as Connection::copy_out().
   void join(Connection& connection, BatchTokens& tokens, const Each& each,
             const InTwoSessions& in_two_sessions = {});
 
@@ -64,8 +75,7 @@ class BatchReader {
     std::int64_t id;
     TextSpan email;
     TextSpan login;
-    bool allows_activation;
-    bool allows_recovery;
+    TextSpan status;
   };
   struct Accounts {
     std::vector<Account> rows{};  ///< by ascending id
@@ -78,12 +88,17 @@ class BatchReader {
 
   /// In parts: each session reads the next one that neither has begun.
   void read_parts(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions);
+  /// Calls `each` for the rest of the tokens, with their messages, of which it reads a part at a time.
+  void join_messages(Connection& connection, BatchTokens& tokens, const Each& each);
+  /// Sets what the row takes from its account. False if that has been deleted.
+  bool set_account(TokenRow& row);
   /// Calls `each` for the tokens that come before the first one of an account above `last`.
   void join_up_to(std::int64_t last, BatchTokens& tokens, const Each& each);
   const Account* find_account(std::int64_t id);
 
   Accounts accounts_;
   std::vector<Accounts> parts_;
+  MessagePart messages_;
   std::size_t next_row_ = 0;      ///< the first token that has not been joined
   std::size_t near_account_ = 0;  ///< the account of the next token is often this one or the one after it
 };

@@ -8,40 +8,50 @@
 #include <fmt/format.h>
 #include <span>
 
+#include "claim/message_rows.hpp"
+
 namespace mailroom {
 namespace {
 
-constexpr int claim_columns = 11;
+constexpr int claim_columns = 12;
 
-constexpr std::size_t token_fields = 8;
-constexpr std::size_t token_fields_with_creation = 9;
+constexpr std::size_t token_fields = 10;
+constexpr std::size_t token_fields_with_creation = 11;
+
+/// Of mailroom_batch_mails(), before those of the message.
+constexpr int mail_columns = 18;
 
 /// The columns of a token. Without its creation a drain in large batches is 5 % faster.
 const char* token_columns(bool with_creation) {
-  return with_creation ? "id, action, secret, code, expires_at, email, login, state, created_at"
-                       : "id, action, secret, code, expires_at, email, login, state";
+  return with_creation
+             ? "id, action, secret, code, expires_at, email, login, state, message, recipient, created_at"
+             : "id, action, secret, code, expires_at, email, login, state, message, recipient";
 }
 
 int hex_digit(char c) {
   return c <= '9' ? c - '0' : c - 'a' + 10;
 }
 
-TokenRow token_of(const pqxx::row& row, int first_column, bool with_creation) {
+TokenRow token_of(const pqxx::row& row, int first_column, bool with_creation, KnownActions& actions) {
   std::array<std::string_view, token_fields_with_creation> fields;
   const auto count = with_creation ? token_fields_with_creation : token_fields;
   for (std::size_t i = 0; i < count; ++i) {
     const auto field = row[first_column + static_cast<int>(i)];
     fields[i] = {field.c_str(), field.size()};
   }
-  return {.id = read_number(fields[0]),
-          .action = read_action(fields[1]),
-          .secret = read_secret(fields[2]),
-          .code = fields[3],
-          .expires_at = read_number(fields[4]),
-          .email = fields[5],
-          .login = fields[6],
-          .state = parse_token_state(fields[7]),
-          .created_at = with_creation ? read_number(fields[token_fields]) : 0};
+  TokenRow token{.id = read_number(fields[0]),
+                 .action = actions.require(fields[1]),
+                 .secret = read_secret(fields[2]),
+                 .code = fields[3],
+                 .expires_at = read_number(fields[4]),
+                 .email = fields[5],
+                 .login = fields[6],
+                 .state = parse_token_state(fields[7]),
+                 .created_at = with_creation ? read_number(fields[token_fields]) : 0};
+  if (fields[8].empty()) return token;
+  token.message = read_number(fields[8]);
+  token.recipient = static_cast<int>(read_number(fields[9]));
+  return token;
 }
 
 /// A wait of mailroom_claim() in seconds, or `Infinity`.
@@ -64,7 +74,7 @@ std::string claim_and_fetch_sql(bool with_creation) {
 SELECT c.*, t.*
 FROM ({}) c
 LEFT JOIN LATERAL (
-  SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt)) t ON true)",
+  SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt, c.messages)) t ON true)",
                      claim_sql(), token_columns(with_creation), streamed_size);
 }
 
@@ -72,8 +82,10 @@ std::string fetch_sql(const TokenDetail& detail) {
   if (!detail.delivers)
     return fmt::format("SELECT {} FROM mailroom_batch_tokens($1, $2)", token_columns(detail.with_creation));
   const auto& period = detail.counted_period;
-  return fmt::format("SELECT * FROM mailroom_batch_mails($1, $2, {}, {})", detail.reads_newer,
-                     period ? fmt::format("interval '{} ms'", period->count()) : std::string("NULL"));
+  return fmt::format(
+      "SELECT {}, account, attempts, unknowns, newer, mailed, resent_at, mail_key, {} FROM mailroom_batch_mails($1, $2, {}, {}) m",
+      token_columns(true), message_columns("m.attachments", "m.message"), detail.reads_newer,
+      period ? fmt::format("interval '{} ms'", period->count()) : std::string("NULL"));
 }
 
 ClaimReply read_reply(const pqxx::row& row, const std::string& queue) {
@@ -88,6 +100,7 @@ ClaimReply read_reply(const pqxx::row& row, const std::string& queue) {
   reply.skipped = row[8].as<int>();
   reply.wait = wait_of(row[9]);
   if (!row[10].is_null()) reply.skipped_expired = row[10].as<int>();
+  reply.messages = optional_of<bool>(row[11]).value_or(false);
   return reply;
 }
 
@@ -95,22 +108,27 @@ bool has_tokens(const pqxx::result& claimed) {
   return claimed.columns() > claim_columns;
 }
 
-std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation) {
+std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation, KnownActions& actions) {
   if (row[claim_columns].is_null()) return std::nullopt;
-  return token_of(row, claim_columns, with_creation);
+  return token_of(row, claim_columns, with_creation, actions);
 }
 
-TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail) {
-  auto token = token_of(row, 0, detail.delivers || detail.with_creation);
+TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, KnownActions& actions) {
+  auto token = token_of(row, 0, detail.delivers || detail.with_creation, actions);
   if (!detail.delivers) return token;
-  token.account = row[9].as<std::int64_t>();
-  token.attempts = row[10].as<int>();
-  token.unknowns = row[11].as<int>();
-  if (!row[12].is_null()) token.newer = row[12].as<std::int64_t>();
-  token.mailed = row[13].as<int>();
-  if (!row[14].is_null()) token.resent_at = row[14].as<std::int64_t>();
-  token.mail_key = {row[15].c_str(), row[15].size()};
+  const auto at = [&](int place) { return row[static_cast<int>(token_fields_with_creation) + place]; };
+  token.account = optional_of<std::int64_t>(at(0)).value_or(0);
+  token.attempts = at(1).as<int>();
+  token.unknowns = at(2).as<int>();
+  token.newer = optional_of<std::int64_t>(at(3));
+  token.mailed = at(4).as<int>();
+  token.resent_at = optional_of<std::int64_t>(at(5));
+  token.mail_key = {at(6).c_str(), at(6).size()};
   return token;
+}
+
+MessageContent read_fetched_message(const pqxx::row& row) {
+  return read_message(row, mail_columns);
 }
 
 std::optional<Secret> read_secret(std::string_view text) {
@@ -126,10 +144,6 @@ std::int64_t read_number(std::string_view text) {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
-}
-
-Action read_action(std::string_view text) {
-  return text == action_name(Action::activation) ? Action::activation : Action::password_recovery;
 }
 
 TokenState parse_token_state(std::string_view text) {

@@ -30,7 +30,7 @@ struct TokenDetail {
 std::string claim_sql();
 /// The claim, joined with the tokens of a batch below `streamed_size`, one row for each.
 std::string claim_and_fetch_sql(bool with_creation);
-/// Reads the tokens of batch $1, if $2 is its attempt.
+/// Reads the tokens of batch $1, if $2 is its attempt; for a sink with outcomes, with their messages.
 std::string fetch_sql(const TokenDetail& detail);
 
 /// What the first row of a claim says of `queue`.
@@ -39,9 +39,11 @@ ClaimReply read_reply(const pqxx::row& row, const std::string& queue);
 bool has_tokens(const pqxx::result& claimed);
 
 /// A row of fetch_sql(). Its views are valid as long as the result that has the row.
-TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail);
-/// The same for a row of claim_and_fetch_sql(); nullopt if it has no token.
-std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation);
+TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, KnownActions& actions);
+/// The message of the same row, for a sink with outcomes and a token that has one.
+MessageContent read_fetched_message(const pqxx::row& row);
+/// The same as read_fetched() for a row of claim_and_fetch_sql(); nullopt if it has no token.
+std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation, KnownActions& actions);
 
 // Fields of a token in PostgreSQL's text, from a statement or from COPY.
 
@@ -50,7 +52,5 @@ std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation);
 std::optional<Secret> read_secret(std::string_view text);
 
 std::int64_t read_number(std::string_view text);
-
-Action read_action(std::string_view text);
 
 }  // namespace mailroom

@@ -16,6 +16,10 @@
 namespace mailroom {
 namespace {
 
+/// A poll of an idle queue, which also makes tokens of at most $2 scheduled messages.
+constexpr const char* poll_sql =
+    "SELECT c.cursor, r.released FROM mailroom_idle_cursor($1) c, LATERAL mailroom_release($2) r";
+
 /// By this process's clock, so that the server can tell when by its own.
 std::optional<std::int64_t> microseconds_since(const std::optional<TimePoint>& time) {
   if (!time) return std::nullopt;
@@ -73,14 +77,18 @@ ClaimStatement::ClaimStatement(Connection& connection, Claimant claimant)
   const auto& detail = claimant_.detail;
   connection_.prepare("claim", claim_sql());
   if (!detail.delivers) connection_.prepare("claim and fetch", claim_and_fetch_sql(detail.with_creation));
-  connection_.prepare("idle cursor", "SELECT cursor FROM mailroom_idle_cursor($1)");
+  connection_.prepare("poll", poll_sql);
+  connection_.prepare("poll alone", "SELECT cursor, 0 FROM mailroom_idle_cursor($1)");
+  // A role that the documents had before there were messages still claims.
+  may_release_ =
+      connection_.run("SELECT has_function_privilege('mailroom_release(integer)', 'EXECUTE')")[0][0]
+          .as<bool>();
 }
 
 ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
   if (request.without_lock) return {.reply = acknowledge_alone(*request.receipt)};
   if (request.routine && !request.receipt) {
-    const auto cursor = connection_.run_prepared("idle cursor", queue_of(request));
-    if (!cursor.empty()) return {.reply = {.last = cursor[0][0].as<std::int64_t>()}};
+    if (auto reply = poll(queue_of(request))) return {.reply = *std::move(reply)};
   }
   pqxx::result rows;
   const bool delivers = claimant_.detail.delivers;
@@ -94,6 +102,13 @@ ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
   ClaimedBatch claimed{.reply = read_reply(rows[0], queue_of(request))};
   if (claimed.reply.lease && has_tokens(rows) && claimed.reply.size < streamed_size) claimed.rows = rows;
   return claimed;
+}
+
+std::optional<ClaimReply> ClaimStatement::poll(const std::string& queue) {
+  const auto rows = may_release_ ? connection_.run_prepared("poll", queue, release_limit)
+                                 : connection_.run_prepared("poll alone", queue);
+  if (rows.empty()) return std::nullopt;
+  return ClaimReply{.last = rows[0][0].as<std::int64_t>(), .released = rows[0][1].as<int>()};
 }
 
 pqxx::result ClaimStatement::run_claim(const char* statement, const ClaimRequest& request) {

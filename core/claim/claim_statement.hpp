@@ -43,8 +43,12 @@ class ClaimStatement {
     return request.queue.empty() ? claimant_.queues.front() : request.queue;
   }
 
+  /// The reply to a routine poll of an idle queue; nullopt if a claim has to find out.
+  std::optional<ClaimReply> poll(const std::string& queue);
+
   Connection& connection_;
   Claimant claimant_;
+  bool may_release_ = false;
 };
 
 }  // namespace mailroom

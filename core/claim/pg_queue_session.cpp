@@ -147,6 +147,10 @@ int PgQueueSession::attach(const Setup& setup) {
   // Without these the proof that no token is lost does not hold.
   check_trigger(*connection_);
   check_sequences(*connection_);
+  if (setup.writes_csv) {
+    for (const auto& queue : queues_)
+      require_signed_tokens(*connection_, queue);
+  }
   connection_->listen(channel_, Connection::Senders::others);
   int collector = 0;
   for (const auto& queue : queues_)
@@ -155,8 +159,15 @@ int PgQueueSession::attach(const Setup& setup) {
   return collector;
 }
 
+void PgQueueSession::require_no_links() {
+  const auto waiting = wait();
+  for (const auto& queue : queues_)
+    require_unsigned_tokens(*connection_, queue);
+}
+
 std::vector<QueueDefinition> PgQueueSession::definitions() {
   const auto waiting = wait();
+  fetch_->refresh_actions();
   std::vector<QueueDefinition> definitions;
   for (const auto& row : connection_->run(R"(
 SELECT name, priority, batch_limit, batch_timeout FROM mailroom_queues WHERE name = ANY ($1::text[]))",
@@ -219,7 +230,7 @@ FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms
 void PgQueueSession::record(const std::string& kind, const std::string& details) {
   const auto waiting = wait();
   const auto* queue = queues_.size() == 1 ? queues_.front().c_str() : nullptr;
-  connection_->run("SELECT mailroom_record_operation($1, $2, $3::jsonb)", kind, queue,
+  connection_->run("SELECT mailroom_record_event($1, $2, $3::jsonb)", kind, queue,
                    storable(connection_->facts(), details));
 }
 
@@ -247,6 +258,11 @@ bool PgQueueSession::arrange(Waking waking) {
   connection_->run("SELECT mailroom_start_listening($1)", channel_);
   if (waking == Waking::drain) connection_->run("SELECT pg_notify($1, $2)", channel_, drain_payload);
   return true;
+}
+
+int PgQueueSession::release() {
+  const auto waiting = wait();
+  return connection_->run("SELECT released FROM mailroom_release($1)", release_limit)[0][0].as<int>();
 }
 
 Notified PgQueueSession::take_notifications() {

@@ -31,6 +31,7 @@ class PgQueueSession final : public QueueSession {
     StopWatcher* watcher = nullptr;  ///< learns what the session waits for, may cancel it, and outlives it
     std::string program = "mailroom collect";  ///< its application_name, before ` USER@HOST:PID`
     TokenDetail detail{};
+    bool writes_csv = false;  ///< a line has no place for a token without a signature
 
     /// Unequal setups make different sessions.
     bool operator==(const Setup&) const = default;
@@ -38,9 +39,13 @@ class PgQueueSession final : public QueueSession {
 
   /// Connects, checks that no pooler shares the session (see pooler.hpp), checks the schema, and
   /// the trigger and sequences that give tokens their ids, attaches to the queues and listens on the channel.
-  /// Throws ConnectionLost, Error(schema) when a precondition fails, DatabaseError MR001 for an unknown queue
-  /// and MR006 when another session holds this session's lock.
+  /// Throws ConnectionLost, Error(schema) when a precondition fails, as require_signed_tokens() with
+  /// `writes_csv`, DatabaseError MR001 for an unknown queue and MR006 when another session holds this
+  /// session's lock.
   explicit PgQueueSession(const Setup& setup);
+
+  /// Throws as require_unsigned_tokens(), for each of its queues.
+  void require_no_links();
 
   std::vector<QueueDefinition> definitions() override;
   ClaimReply claim(const ClaimRequest& request) override;
@@ -50,6 +55,7 @@ class PgQueueSession final : public QueueSession {
                                             const std::function<void(const TokenRow&)>& each,
                                             const NextClaim& next) override;
   bool arrange(Waking waking) override;
+  int release() override;
   Notified take_notifications() override;
   std::vector<SinkState> share(const std::vector<SinkState>& news, const std::vector<std::string>& names,
                                std::optional<Milliseconds> probe) override;

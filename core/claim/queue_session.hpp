@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actions/action.hpp"
 #include "base/clock.hpp"
 #include "crypto/token.hpp"
 #include "fate/outcome.hpp"
@@ -73,6 +74,9 @@ struct ClaimRequest {
   std::optional<Receipt> receipt{};    ///< of a batch that it has
 };
 
+/// Of how many scheduled messages tokens are made at once.
+constexpr int release_limit = 1000;
+
 struct ClaimReply {
   std::optional<Lease> lease{};  ///< the batch taken, to be fetched
   int size = 0;                  ///< its tokens
@@ -85,6 +89,8 @@ struct ClaimReply {
   /// Until the budgets of the queue allow the next token; nullopt while the queue is paused.
   std::optional<Milliseconds> wait = Milliseconds(0);
   int skipped_expired = 0;  ///< of `skipped`, the expired ones
+  bool messages = false;    ///< some tokens of the batch are those of messages
+  int released = 0;         ///< scheduled messages of which a routine claim made tokens
 };
 
 enum class TokenState { due, consumed, expired, wrong_status };
@@ -92,12 +98,36 @@ enum class TokenState { due, consumed, expired, wrong_status };
 /// Reads a result of mailroom_token_state(). Throws Error(failed) for a state of a newer version.
 TokenState parse_token_state(std::string_view text);
 
+/// What a message says, for whom it is and how it is carried: a row of mailroom_messages. The views are valid
+/// as long as those of the token.
+struct MessageContent {
+  std::int64_t id = 0;
+  // One mailbox an element: `ada@example.org` or `Ada <ada@example.org>`. All empty: it goes to its account.
+  std::vector<std::string> recipients{};
+  std::vector<std::string> cc{};
+  std::vector<std::string> bcc{};
+  std::string_view sender{};    ///< a mailbox; empty for that of the settings
+  std::string_view reply_to{};  ///< the same
+  std::string_view headers{};   ///< a JSON object of texts; empty for none
+  /// Of the message, else of its action; nullopt if it has content of its own.
+  std::optional<std::string_view> template_name{};
+  std::string_view locale{};  ///< `de-AT`; empty for none
+  std::string_view data{};    ///< JSON, for the template; empty for none
+  // Its own content.
+  std::optional<std::string_view> subject{};
+  std::optional<std::string_view> text{};
+  std::optional<std::string_view> html{};
+  std::string_view profile{};    ///< empty for `default`
+  std::string_view reference{};  ///< of the application; empty for none
+  int attachments = 0;           ///< how many; they are read when the mail is written
+};
+
 /// A token of a batch with its account, as of the claim or later. The views are valid only during the
 /// callback of fetch().
 struct TokenRow {
   std::int64_t id = 0;
-  Action action = Action::activation;
-  std::optional<Secret> secret;  ///< nullopt if it is not 32 bytes
+  const Action* action = &Actions::of_sign_up();  ///< never null; outlives the row
+  std::optional<Secret> secret{};  ///< nullopt if it is not 32 bytes, or its action has no path
   std::string_view code;
   std::int64_t expires_at = 0;  ///< seconds since 1970, as the line has it
   std::string_view email;
@@ -105,13 +135,17 @@ struct TokenRow {
   TokenState state = TokenState::due;
   std::int64_t created_at = 0;  ///< seconds since 1970
   // The rest is read only for a sink with outcomes.
-  std::int64_t account = 0;
+  std::int64_t account = 0;             ///< 0: it has none
   int attempts = 0;                     ///< earlier attempts to deliver it
   int unknowns = 0;                     ///< of these, how many may have been accepted without an answer
   std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
   int mailed = 0;                       ///< mails to the account within the period that the session counts
   std::optional<std::int64_t> resent_at{};  ///< when an operator had it emitted again
   std::string_view mail_key{};              ///< what tells the id of its mail from others of this token's id
+  // Of a token that a message made. `email` is the recipient's address.
+  std::optional<std::int64_t> message{};
+  int recipient = 0;                        ///< which of the message's, counted from 1 over to, cc and bcc
+  const MessageContent* content = nullptr;  ///< set if `message` is
 
   /// When its mail begins to be due, in seconds since 1970: the Date, from which its life is counted.
   std::int64_t dated() const { return resent_at.value_or(created_at); }
@@ -155,7 +189,7 @@ enum class Notified {
   poll,    ///< tokens arrived
   drain,   ///< another collector stopped polling: open transactions may not have notified
   sinks,   ///< a sink has become unavailable or available
-  queues,  ///< the definition of a queue has changed
+  queues,  ///< the definition of a queue or of an action has changed
 };
 
 /// What the database says of a queue.
@@ -179,7 +213,7 @@ class QueueSession : public SinkBoard {
                                std::optional<Milliseconds> /*probe*/) override {
     return {};
   }
-  /// The queues of this session that are defined otherwise than by default.
+  /// The queues of this session that are defined otherwise than by default. Reads the actions again, too.
   virtual std::vector<QueueDefinition> definitions() { return {}; }
   /// Acknowledges, then takes the next batch, in a transaction of its own. Throws DatabaseError MR001 when
   /// the queue has been dropped.
@@ -196,6 +230,9 @@ class QueueSession : public SinkBoard {
     fetch(lease, each);
     return std::nullopt;
   }
+  /// Makes tokens of messages whose time has come, of at most release_limit. Returns of how many. A queue
+  /// without a schedule has none.
+  virtual int release() { return 0; }
   virtual Notified take_notifications() = 0;
   /// Does what `waking` says. `ask` returns true while a transaction is open that was open at the first `ask`
   /// after this session began or started to listen: a claim sees all others, or they notify.

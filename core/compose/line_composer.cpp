@@ -47,9 +47,9 @@ int LineComposer::begin(const Lease& lease, int limit) {
   return limit;
 }
 
-Composer::Added LineComposer::add(const TokenRow& row, const TokenText& token, DeliveryHistory history) {
-  std::string text(token.data(), token.size());
-  const auto action = action_name(row.action);
+Composer::Added LineComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
+  std::string text(token);
+  const auto& action = row.action->name;
   if (tokens_.empty()) {
     encoder_->begin(lease_);
     signed_text_.clear();

@@ -17,7 +17,7 @@ class LineComposer final : public Composer {
   LineComposer() : encoder_(make_jsonl_encoder()) {}
 
   int begin(const Lease& lease, int limit) override;
-  Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) override;
+  Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override;
   std::optional<Composed> finish() override;
 
  private:

@@ -2,69 +2,186 @@
 
 #include "compose/mail_writer.hpp"
 
+#include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
-namespace mailroom {
+#include "base/text.hpp"
 
-MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link)
+namespace mailroom {
+namespace {
+
+/// True if a header has an address that only SMTPUTF8 can carry.
+bool has_utf8_address(const MailContent& content) {
+  const auto needs_it = [](const Mailbox& mailbox) { return needs_smtputf8(mailbox.address); };
+  return std::any_of(content.to.begin(), content.to.end(), needs_it) ||
+         std::any_of(content.cc.begin(), content.cc.end(), needs_it) ||
+         (content.sender && needs_it(*content.sender)) || (content.reply_to && needs_it(*content.reply_to));
+}
+
+/// Those of a message that can be mailed: each has an outcome of its own, and one that cannot must not keep
+/// the others from their copies.
+std::vector<Mailbox> mailboxes_of(const std::vector<std::string>& texts) {
+  std::vector<Mailbox> mailboxes;
+  for (const auto& text : texts) {
+    auto mailbox = parse_mailbox(text);
+    if (auto* valid = std::get_if<Mailbox>(&mailbox)) mailboxes.push_back(std::move(*valid));
+  }
+  return mailboxes;
+}
+
+/// Sets `mailbox`, unless `text` is empty. Returns why it cannot be used; `what` names it.
+std::optional<Refusal> take_mailbox(std::optional<Mailbox>& mailbox, std::string_view text,
+                                    const char* what) {
+  if (text.empty()) return std::nullopt;
+  auto parsed = parse_mailbox(text);
+  if (const auto* refusal = std::get_if<Refusal>(&parsed))
+    return Refusal{fmt::format("the {} of the message: {}", what, refusal->reason)};
+  mailbox = std::get<Mailbox>(std::move(parsed));
+  return std::nullopt;
+}
+
+std::optional<std::string> text_of(const std::optional<std::string_view>& text) {
+  return text ? std::optional<std::string>(*text) : std::nullopt;
+}
+
+/// Puts what a message says into the draft of its mail. Returns why that cannot be.
+std::optional<Refusal> add_message(MailDraft& draft, const MessageContent& message) {
+  auto& content = draft.content;
+  content.message = message.id;
+  const bool names_recipients = !message.recipients.empty() || !message.cc.empty() || !message.bcc.empty();
+  if (names_recipients) {
+    content.to = mailboxes_of(message.recipients);
+    content.cc = mailboxes_of(message.cc);
+  }
+  if (auto refusal = take_mailbox(content.sender, message.sender, "sender")) return refusal;
+  if (auto refusal = take_mailbox(content.reply_to, message.reply_to, "address for replies")) return refusal;
+  auto headers = parse_message_headers(message.headers);
+  if (auto* refusal = std::get_if<Refusal>(&headers)) return std::move(*refusal);
+  content.headers = std::get<std::vector<ExtraHeader>>(std::move(headers));
+  draft.template_name = message.template_name.value_or("");
+  draft.locale = message.locale;
+  draft.data = message.data;
+  content.subject = message.subject.value_or("");
+  content.text = text_of(message.text);
+  content.html = text_of(message.html);
+  return std::nullopt;
+}
+
+}  // namespace
+
+MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates,
+                       std::optional<LinkTemplate> link, std::size_t max_size)
     : from_(std::move(from)),
       builder_(std::move(builder)),
       templates_(std::move(templates)),
-      link_(std::move(link)) {}
+      link_(std::move(link)),
+      max_size_(max_size) {}
+
+std::optional<Deferral> MailWriter::deferral_of(const TokenRow& row) const {
+  if (!link_ && !row.action->path.empty()) return Deferral{"send.link is not set"};
+  const auto profile = row.content == nullptr ? std::string_view() : row.content->profile;
+  if (!profile.empty() && profile != "default")
+    return Deferral{fmt::format("there is no profile {}", shown_text(profile))};
+  return std::nullopt;
+}
 
 std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, const TokenRow& row,
-                                                     const TokenText& token) const {
+                                                     std::string_view token,
+                                                     std::vector<Attachment> attachments) const {
   const auto address = parse_address(row.email);
   if (const auto* refusal = std::get_if<Refusal>(&address)) return *refusal;
-  const bool is_activation = row.action == Action::activation;
-  return write({.queue = queue,
-                .key = row.mail_key,
-                .id = row.id,
-                .values = {.action = is_activation ? MailAction::activation : MailAction::recovery,
-                           .email = std::string(row.email),
-                           .login = std::string(row.login),
-                           .link = {},
-                           .token = std::string(token.data(), token.size()),
-                           .code = std::string(row.code),
-                           .valid_from = bounded_moment(std::chrono::seconds(row.dated())),
-                           .expires_at = bounded_moment(std::chrono::seconds(row.expires_at))}},
-               std::get<Address>(address));
+  const auto& to = std::get<Address>(address);
+  const auto& action = *row.action;
+  const auto date = bounded_moment(std::chrono::seconds(row.dated()));
+  MailDraft draft{.content = {.date = date,
+                              .queue = std::string(queue),
+                              .key = std::string(row.mail_key),
+                              .token = row.id,
+                              .to = {{.name = "", .address = to}},
+                              .attachments = std::move(attachments)},
+                  .template_name = action.template_name,
+                  .values = {.action = short_action_name(action.name),
+                             .email = std::string(row.email),
+                             .token = std::string(token),
+                             .valid_from = date,
+                             .expires_at = bounded_moment(std::chrono::seconds(row.expires_at))}};
+  if (action.has_code) draft.values.code = row.code;
+  // A message for other recipients may name an account, too.
+  if (row.content == nullptr || row.account != 0) draft.values.login = row.login;
+  if (row.content != nullptr) {
+    if (auto refusal = add_message(draft, *row.content)) return std::move(*refusal);
+  }
+  return write(std::move(draft), to);
 }
 
-std::variant<WrittenMail, Refusal> MailWriter::write(MailValues mail, const Address& to) const {
-  mail.values.link = link_.link(mail.values.action, mail.values.token);
-  const auto content = templates_.render(mail.values);
-  auto message = builder_.build({.date = mail.values.valid_from,
-                                 .queue = mail.queue,
-                                 .key = mail.key,
-                                 .token = mail.id,
-                                 .to = to,
-                                 .subject = content.subject,
-                                 .text = content.text,
-                                 .html = content.html});
-  if (const auto* refusal = std::get_if<Refusal>(&message)) return *refusal;
-  return WrittenMail{.envelope = {.from = from_.address.text(),
-                                  .to = to.text(),
-                                  .needs_smtputf8 = needs_smtputf8(to) || !builder_.utf8_sender().empty(),
-                                  .utf8_sender = builder_.utf8_sender()},
-                     .subject = content.subject,
-                     .message = std::move(std::get<std::string>(message))};
+std::variant<WrittenMail, Refusal> MailWriter::write(MailDraft draft, const Address& to) const {
+  if (!draft.template_name.empty()) {
+    if (auto refusal = render(draft)) return std::move(*refusal);
+  }
+  auto built = builder_.build(draft.content);
+  if (const auto* refusal = std::get_if<Refusal>(&built)) return *refusal;
+  auto& message = std::get<std::string>(built);
+  if (message.size() > max_size_)
+    return Refusal{fmt::format("the mail has {} bytes, at most {} are allowed (send.max_size)",
+                               with_thousands(static_cast<std::int64_t>(message.size())),
+                               with_thousands(static_cast<std::int64_t>(max_size_)))};
+  return WrittenMail{.envelope = envelope_of(draft.content, to),
+                     .subject = std::move(draft.content.subject),
+                     .message = std::move(message)};
 }
 
-Composer::Added MailComposer::add(const TokenRow& row, const TokenText& token, DeliveryHistory history) {
-  auto written = writer_->write(queue_, row, token);
+std::optional<Refusal> MailWriter::render(MailDraft& draft) const {
+  if (link_ && !draft.values.token.empty())
+    draft.values.link = link_->link(draft.values.action, draft.values.token);
+  const auto scope = template_scope(draft.values, draft.data, draft.purpose);
+  if (const auto* refusal = std::get_if<Refusal>(&scope)) return *refusal;
+  auto rendered = templates_.render({.name = draft.template_name, .locale = draft.locale},
+                                    std::get<TemplateData>(scope), max_size_);
+  if (const auto* refusal = std::get_if<Refusal>(&rendered)) return *refusal;
+  auto& mail = std::get<RenderedMail>(rendered);
+  draft.content.subject = std::move(mail.subject);
+  draft.content.text = std::move(mail.text);
+  draft.content.html = std::move(mail.html);
+  return std::nullopt;
+}
+
+Envelope MailWriter::envelope_of(const MailContent& content, const Address& to) const {
+  const auto& sender = content.sender ? *content.sender : from_;
+  return {
+      .from = sender.address.text(),
+      .to = to.text(),
+      .needs_smtputf8 = needs_smtputf8(to) || has_utf8_address(content) || !builder_.utf8_sender().empty(),
+      .utf8_sender = builder_.utf8_sender()};
+}
+
+int MailComposer::begin(const Lease& lease, int /*limit*/) {
+  queue_ = lease.queue;
+  if (reader_) reader_->forget();
+  return 1;
+}
+
+Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
+  if (auto deferral = writer_->deferral_of(row)) return std::move(*deferral);
+  std::vector<Attachment> attachments;
+  if (row.content != nullptr && row.content->attachments > 0 && reader_) {
+    auto read = reader_->read(row.content->id, writer_->max_size());
+    if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
+    attachments = std::get<std::vector<Attachment>>(std::move(read));
+  }
+  auto written = writer_->write(queue_, row, token, std::move(attachments));
   if (auto* refusal = std::get_if<Refusal>(&written)) return std::move(*refusal);
   auto& mail = std::get<WrittenMail>(written);
   Composed composed;
   composed.bytes = std::move(mail.message);
   composed.message.queue = queue_;
   composed.message.line = 1;
-  composed.message.action = action_name(row.action);
+  composed.message.action = row.action->name;
   composed.message.tokens = {row.id};
   composed.message.created_at = row.created_at;
   composed.message.envelope = std::move(mail.envelope);
   composed.tokens.push_back({.history = std::move(history),
-                             .text = {token.data(), token.size()},
+                             .text = std::string(token),
                              .address = composed.message.envelope.to,
                              .dated = row.dated()});
   return composed;

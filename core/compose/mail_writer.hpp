@@ -1,18 +1,23 @@
 // Makes a mail of a token, link, templates, message and envelope, for a relay.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
+#include <vector>
 
 #include "claim/queue_session.hpp"
+#include "compose/attachment_reader.hpp"
 #include "crypto/token.hpp"
 #include "delivery/carrier.hpp"
 #include "delivery/composer.hpp"
 #include "mail/link_template.hpp"
 #include "mail/message.hpp"
 #include "mail/template_set.hpp"
+#include "mail/template_values.hpp"
 
 namespace mailroom {
 
@@ -23,48 +28,67 @@ struct WrittenMail {
   std::string message;  ///< header and body with CRLF line ends
 };
 
-/// What a mail says, and the queue, the key and the token that its Message-ID names.
-struct MailValues {
-  std::string_view queue;
-  std::string_view key{};
-  std::int64_t id = 0;
-  TemplateValues values;  ///< without the link, which the writer adds
+/// What a mail is made of.
+struct MailDraft {
+  MailContent content;          ///< without what the template makes
+  std::string template_name{};  ///< empty: the content has all that its reader sees
+  std::string locale{};         ///< of the reader; may be empty
+  std::string data{};           ///< of the message: an object of JSON, or empty
+  DataFor purpose = DataFor::sending;
+  TemplateValues values{};  ///< without the link, which the writer makes of the token
 };
 
-/// Writes the mail of a token. Two calls with the same queue and token give the same bytes.
+/// Writes the mail of a token, and of its message, if it has one. Two calls with the same queue and token
+/// give the same bytes.
 class MailWriter {
  public:
-  MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, LinkTemplate link);
+  /// A mail has at most `max_size` bytes, as the relay gets it. Without `link` no mail has one.
+  MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, std::optional<LinkTemplate> link,
+             std::size_t max_size);
 
-  /// Refuses a token whose account has an address that cannot be mailed.
+  /// What the configuration lacks for the mail of this token; nullopt for nothing. Such a mail must not be
+  /// written.
+  std::optional<Deferral> deferral_of(const TokenRow& row) const;
+  /// Refuses a token whose mail cannot be written, or not be mailed to its address.
   std::variant<WrittenMail, Refusal> write(std::string_view queue, const TokenRow& row,
-                                           const TokenText& token) const;
-  std::variant<WrittenMail, Refusal> write(MailValues mail, const Address& to) const;
+                                           std::string_view token,
+                                           std::vector<Attachment> attachments = {}) const;
+  std::variant<WrittenMail, Refusal> write(MailDraft draft, const Address& to) const;
 
+  std::size_t max_size() const { return max_size_; }
+
+  /// The names of all templates.
+  std::vector<std::string> template_names() const { return templates_.names(); }
   /// What is probably wrong in the templates.
   const std::vector<std::string>& warnings() const { return templates_.warnings(); }
 
  private:
+  /// Puts what the template makes into the content; nullopt if it does.
+  std::optional<Refusal> render(MailDraft& draft) const;
+  Envelope envelope_of(const MailContent& content, const Address& to) const;
+
   Mailbox from_;
   MessageBuilder builder_;
   TemplateSet templates_;
-  LinkTemplate link_;
+  std::optional<LinkTemplate> link_;
+  std::size_t max_size_;
 };
 
 /// Writes the mail of each token at once.
 class MailComposer final : public Composer {
  public:
-  explicit MailComposer(std::shared_ptr<const MailWriter> writer) : writer_(std::move(writer)) {}
+  /// `reader` may be null: then no message has attachments.
+  explicit MailComposer(std::shared_ptr<const MailWriter> writer,
+                        std::unique_ptr<AttachmentReader> reader = nullptr)
+      : writer_(std::move(writer)), reader_(std::move(reader)) {}
 
-  int begin(const Lease& lease, int /*limit*/) override {
-    queue_ = lease.queue;
-    return 1;
-  }
-  Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) override;
+  int begin(const Lease& lease, int limit) override;
+  Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override;
   std::optional<Composed> finish() override { return std::nullopt; }
 
  private:
   std::shared_ptr<const MailWriter> writer_;
+  std::unique_ptr<AttachmentReader> reader_;
   std::string queue_;
 };
 

@@ -2,13 +2,14 @@
 
 #include "compose/waiting_mails.hpp"
 
+#include "claim/message_rows.hpp"
 #include "crypto/token.hpp"
 
 namespace mailroom {
 namespace {
 
 /// The tokens that wait in queue $1, with what a sender's fetch reads of each; the period of $2 as there. $3:
-/// how many.
+/// how many, $4: the action of which only the newest token of an account is mailed.
 const std::string waiting_sql = R"(
 WITH queue AS MATERIALIZED (SELECT *, mailroom_queue_actions($1) AS actions FROM mailroom_queue_state($1)),
 waiting AS MATERIALIZED (
@@ -18,11 +19,11 @@ waiting AS MATERIALIZED (
   WHERE t.id >= lower(r) AND t.id < upper(r) AND mailroom_takes(queue.actions, t.action)
   UNION
   SELECT d.token FROM mailroom_deliveries d WHERE d.queue = $1 AND d.not_before <= (SELECT clock_timestamp()))
-SELECT t.id, t.action, t.code, a.email, a.login, t.created_at, t.expires_at,
+SELECT t.id, t.action, t.code, a.email, coalesce(a.login, ''), t.created_at, t.expires_at,
   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                        floor(extract(epoch FROM clock_timestamp()))::bigint),
   coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
-  CASE WHEN t.action = 'password_recovery' THEN (
+  CASE WHEN t.action = $4::token_action THEN (
     SELECT max(n.id) FROM tokens n
     WHERE n.account = t.account AND n.id > t.id AND n.action = t.action AND n.consumed_at IS NULL
       AND n.expires_at > floor(extract(epoch FROM clock_timestamp()))) END,
@@ -30,25 +31,21 @@ SELECT t.id, t.action, t.code, a.email, a.login, t.created_at, t.expires_at,
    WHERE o.account = t.account AND o.id <> t.id
      AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
          > clock_timestamp() - $2::bigint * interval '1 ms'),
-  (SELECT count(*) FROM waiting)
-FROM (SELECT id FROM waiting ORDER BY id LIMIT $3) w JOIN tokens t ON t.id = w.id JOIN accounts a ON a.id = t.account
+  (SELECT count(*) FROM waiting), t.message, t.recipient
+FROM (SELECT id FROM waiting ORDER BY id LIMIT $3) w JOIN tokens t ON t.id = w.id LEFT JOIN accounts a ON a.id = t.account
 LEFT JOIN mailroom_deliveries d ON d.queue = $1 AND d.token = t.id
 ORDER BY t.id)";
 
 /// A token of the right size that verifies nowhere: it never leaves this function.
-TokenText stand_in() {
-  TokenText text;
-  text.fill('x');
-  return text;
+std::string stand_in(const Action& action) {
+  return std::string(action.path.empty() ? 0 : token_size, 'x');
 }
 
 /// The views are of `row`.
 template <typename Row>
-TokenRow token_of(const Row& row) {
+TokenRow token_of(const Row& row, KnownActions& actions) {
   TokenRow token{.id = row[0].template as<std::int64_t>(),
-                 .action = row[1].template as<std::string>() == action_name(Action::activation)
-                               ? Action::activation
-                               : Action::password_recovery,
+                 .action = actions.require(row[1].c_str()),
                  .secret = std::nullopt,
                  .code = row[2].c_str(),
                  .expires_at = row[6].template as<std::int64_t>(),
@@ -60,16 +57,22 @@ TokenRow token_of(const Row& row) {
                  .unknowns = row[9].template as<int>(),
                  .mailed = row[11].template as<int>()};
   if (!row[10].is_null()) token.newer = row[10].template as<std::int64_t>();
+  token.message = optional_of<std::int64_t>(row[13]);
+  token.recipient = optional_of<int>(row[14]).value_or(0);
   return token;
 }
 
 WaitingMail preview(const std::string& queue, const TokenRow& token, const MailWriter& writer,
                     const DeliveryPolicy& policy) {
-  WaitingMail mail{.token = token.id, .action = token.action, .email = std::string(token.email)};
+  WaitingMail mail{.token = token.id, .action = token.action->name, .email = std::string(token.email)};
   auto history = history_of(token, {.batch = 0, .attempt = 1});
   mail.not_mailed = outcome_without_attempt(history, policy);
   if (mail.not_mailed) return mail;
-  const auto written = writer.write(queue, token, stand_in());
+  if (auto deferral = writer.deferral_of(token)) {
+    mail.not_mailed = deferred_without_attempt(history, std::move(deferral->reason));
+    return mail;
+  }
+  const auto written = writer.write(queue, token, stand_in(*token.action));
   if (const auto* refusal = std::get_if<Refusal>(&written)) {
     history.defect = refusal->reason.c_str();
     mail.not_mailed = outcome_without_attempt(history, policy);
@@ -84,10 +87,20 @@ WaitingMail preview(const std::string& queue, const TokenRow& token, const MailW
 WaitingMails read_waiting_mails(Connection& connection, const std::string& queue, const MailWriter& writer,
                                 const DeliveryPolicy& policy, int limit) {
   const auto period = policy.per_account ? policy.per_account->period.count() : 0;
-  const auto rows = connection.run(waiting_sql, queue, period, limit);
+  const auto rows = connection.run(waiting_sql, queue, period, limit, Actions::of_recovery().name);
+  KnownActions actions(connection);
+  std::vector<std::int64_t> ids;
+  for (const auto& row : rows) {
+    if (!row[13].is_null()) ids.push_back(row[13].as<std::int64_t>());
+  }
+  MessagePart messages;
+  if (!ids.empty()) messages.read(connection, ids);
   WaitingMails mails;
   for (const auto& row : rows) {
-    mails.first.push_back(preview(queue, token_of(row), writer, policy));
+    auto token = token_of(row, actions);
+    auto* message = token.message ? messages.find(*token.message) : nullptr;
+    if (message != nullptr) set_message(token, *message);
+    mails.first.push_back(preview(queue, token, writer, policy));
     mails.total = row[12].as<std::int64_t>();
   }
   return mails;

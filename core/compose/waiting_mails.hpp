@@ -14,7 +14,7 @@ namespace mailroom {
 /// A token that a sender would claim, and its mail.
 struct WaitingMail {
   std::int64_t token = 0;
-  Action action = Action::activation;
+  std::string action;  ///< as the database names it
   std::string email;
   std::string subject{};                     ///< empty if it would not be mailed
   std::optional<TokenOutcome> not_mailed{};  ///< what it would be instead

@@ -140,9 +140,10 @@ const std::vector<Entry> entries{
         .option("send", "--from ADDRESS", "send from this address"),
     Entry{"send.reply_to", "MAILROOM_SEND_REPLY_TO", "", "where replies go, if not to the sender",
           as_written(&SendSettings::reply_to)},
-    Entry{"send.link", "MAILROOM_SEND_LINK", "",
-          "link in a mail: a URL with {token}, and with {action} for activation or recovery",
-          as_written(&SendSettings::link)}
+    Entry{
+        "send.link", "MAILROOM_SEND_LINK", "",
+        "link of mails that have one: a URL with {token}, and with {action} for activation, recovery or your own",
+        as_written(&SendSettings::link)}
         .like("https://app.example/{action}?token={token}")
         .option("send", "--link URL", "link in the mails, with {token} and {action}"),
     Entry{"send.templates", "MAILROOM_SEND_TEMPLATES", "",
@@ -152,6 +153,9 @@ const std::vector<Entry> entries{
     Entry{"send.headers", "MAILROOM_SEND_HEADERS", "", "headers to add to each mail, each as Name: value",
           as_written(&SendSettings::headers)}
         .list(),
+    Entry{"send.max_size", "MAILROOM_SEND_MAX_SIZE", "10MB",
+          "size of the largest mail with its attachments, as the relay gets it, from 64kB to 100MB",
+          into(&SendSettings::max_size, parse_size, 64 * 1024, 100 * 1024 * 1024)},
     Entry{"send.connections", "MAILROOM_SEND_CONNECTIONS", "4",
           "number of mails that are delivered at the same time, from 1 to 64",
           into(&SendSettings::connections, parse_count, 1, 64)}

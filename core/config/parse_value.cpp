@@ -114,6 +114,28 @@ int parse_count(const SettingValue& value, int least, int most) {
   return *number;
 }
 
+int parse_size(const SettingValue& value, int least, int most) {
+  constexpr std::int64_t kilobyte = 1024;
+  const std::string_view text = value.text;
+  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto unit = text.substr(digits);
+  const std::int64_t factor = unit.empty()   ? 1
+                              : unit == "kB" ? kilobyte
+                              : unit == "MB" ? kilobyte * kilobyte
+                                             : 0;
+  const auto number = parse_number<int>(text.substr(0, digits));
+  const auto size = number ? *number * factor : 0;
+  if (size < least || size > most) {
+    const auto shown = [&](int bytes) {
+      return bytes % (kilobyte * kilobyte) == 0 ? fmt::format("{}MB", bytes / (kilobyte * kilobyte))
+                                                : fmt::format("{}kB", bytes / kilobyte);
+    };
+    refuse(value, fmt::format("a size from {} to {}", shown(least), shown(most)),
+           "write 500kB or 10MB; a bare number is bytes, and a kB has 1024");
+  }
+  return static_cast<int>(size);
+}
+
 Milliseconds parse_interval(const SettingValue& value, Milliseconds least, Milliseconds most) {
   const auto duration = parse_duration(value.text);
   if (!duration || *duration < least || *duration > most) {

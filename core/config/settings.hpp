@@ -121,6 +121,7 @@ struct SendSettings {
   std::string link;                  ///< not parsed
   std::string templates;             ///< a directory
   std::vector<std::string> headers;  ///< each `Name: value`, not parsed
+  int max_size = 0;                  ///< of a mail, in bytes
   int connections = 0;
   int batch_limit = 0;
   Milliseconds timeout{};

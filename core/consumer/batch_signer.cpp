@@ -14,9 +14,9 @@ const char* defect_of(const TokenRow& row) {
   if (!is_printable(row.email)) return "the email holds a control character or invalid UTF-8";
   if (!is_printable(row.login)) return "the login holds a control character or invalid UTF-8";
   if (!is_printable(row.code)) return "the code holds a control character or invalid UTF-8";
+  if (row.action->path.empty()) return nullptr;
   if (!row.secret) return "the secret is not 32 bytes";
-  if (row.action == Action::password_recovery && row.code.size() != code_size)
-    return "the code is not 5 characters";
+  if (row.action->has_code && row.code.size() != code_size) return "the code is not 5 characters";
   return nullptr;
 }
 
@@ -97,7 +97,9 @@ void BatchSigner::add(const TokenRow& row, SignedBatch& batch, Sink& sink) {
   }
   if (count == nullptr) {
     count_creation(row.created_at, batch.created);
-    return sink.add(row, sign_token(hmac_, row.action, *row.secret, row.code));
+    if (row.action->path.empty()) return sink.add(row, {});
+    const auto token = sign_token(hmac_, *row.action, *row.secret, row.code);
+    return sink.add(row, {token.data(), token.size()});
   }
   ++*count;
   counts.skipped_ids.push_back(row.id);

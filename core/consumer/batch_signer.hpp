@@ -22,9 +22,10 @@ struct SignedBatch {
   std::int64_t last_token = 0;           ///< the highest id; 0 if it has no token
 };
 
-/// Signs the tokens of a leased batch and gives them to a sink. Skips and counts tokens that are no longer
-/// due. Skips, counts and logs by id tokens that cannot be written or signed: a control character or invalid
-/// UTF-8 in an address, a secret that is not 32 bytes, a recovery code that is not 5 characters.
+/// Signs the tokens of a leased batch and gives them to a sink, those of an action without a path unsigned.
+/// Skips and counts tokens that are no longer due. Skips, counts and logs by id tokens that cannot be written
+/// or signed: a control character or invalid UTF-8 in an address, a secret that is not 32 bytes, a code that
+/// the action asks for and that is not 5 characters.
 class BatchSigner {
  public:
   /// `log` and `clock` must outlive this.

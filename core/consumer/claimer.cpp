@@ -10,6 +10,7 @@ namespace {
 
 constexpr Milliseconds publish_interval{500};
 constexpr Milliseconds wake_interval{5};  ///< between two notifications of other queues' consumers
+constexpr Milliseconds release_interval{1000};
 
 }  // namespace
 
@@ -29,6 +30,7 @@ bool Claimer::hear(TimePoint now) {
   if (is_new) {
     turns_.connected();
     waker_.session_began();
+    may_release_ = true;
   }
   const bool is_poll_due = now >= waker_.next_poll();
   const auto heard = session.take_notifications();
@@ -44,10 +46,20 @@ Claimer::Next Claimer::next(TimePoint now) {
   if (auto made = std::exchange(ahead_, std::nullopt); made && is_valid(*made))
     return settle(*std::move(made));
   if (const auto from = pipeline_.capacity().from; now < from) return {.claim = {}, .until = from};
+  release_due(now);
   const auto turn = turns_.next(now, waker_.is_polling());
   if (turn.decision.poll) return settle(make(turn));
   const auto poll = waker_.next_poll();
   return {.claim = {}, .until = now >= poll ? turn.decision.until : std::min(turn.decision.until, poll)};
+}
+
+void Claimer::release_due(TimePoint now) {
+  if (!may_release_ && !(is_busy_ && now >= next_release_)) return;
+  const int released = sessions_.release();
+  may_release_ = released == release_limit;
+  next_release_ = now + release_interval;
+  // A session does not hear its own notifications.
+  if (released > 0) turns_.notified();
 }
 
 MadeClaim Claimer::make(const QueueTurns::Turn& turn) {
@@ -120,6 +132,9 @@ Claimer::Next Claimer::settle(MadeClaim claim) {
   if (claim.was_last_poll) waker_.drained();
   waker_.polled(sessions_.session(), {.last = turns_.last(), .waiting = turns_.waiting()}, started,
                 pipeline_.is_ready());
+  may_release_ = may_release_ || reply.released == release_limit;
+  if (reply.released > 0) turns_.notified();
+  is_busy_ = reply.lease.has_value();
   note_pauses(claim);
   pipeline_.count_skipped(reply.skipped, reply.skipped_expired);
   auto& passed = passed_[turn.queue];

@@ -47,7 +47,7 @@ class Claimer {
   /// True if a claim has been made that next() has not returned. It may have a batch.
   bool has_claim() const { return ahead_ && is_valid(*ahead_); }
   /// True if every queue has had a claim that found nothing to do, or is paused.
-  bool is_drained() const { return turns_.drained(); }
+  bool is_drained() const { return turns_.drained() && !may_release_; }
 
  private:
   /// False if its session has ended: its batch is taken over, like every lease of the session.
@@ -60,6 +60,9 @@ class Claimer {
   /// Does what follows from the reply.
   Next settle(MadeClaim claim);
   void note_pauses(const MadeClaim& claim);
+  /// Makes tokens of scheduled messages, as a routine poll does: when a session begins, and once a second
+  /// while claims find tokens.
+  void release_due(TimePoint now);
 
   SessionKeeper& sessions_;
   Receipts& receipts_;
@@ -68,7 +71,10 @@ class Claimer {
   Environment& environment_;
   Log& log_;
   QueueTurns turns_;
-  int session_ = 0;  ///< the number of the session whose queues are known
+  int session_ = 0;           ///< the number of the session whose queues are known
+  bool may_release_ = false;  ///< some are due, as far as is known
+  bool is_busy_ = false;      ///< the last claim had a batch
+  TimePoint next_release_{};
   TimePoint last_published_{};
   TimePoint next_wake_{};  ///< while polling: when to notify the consumers of other queues
   std::map<std::string, std::int64_t> passed_;  ///< the highest cursor of each queue that claims have shown

@@ -79,6 +79,10 @@ void Collector::collect() {
       if (sessions_.fixes(error)) continue;
       acknowledge_before_leaving();
       throw;
+    } catch (const Error& error) {
+      // A token that the lines have no place for. What was written before it must not be written again.
+      if (error.code() == ExitCode::configuration) acknowledge_before_leaving();
+      throw;
     }
   }
   observer_.stopping();

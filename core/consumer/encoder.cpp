@@ -8,13 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "queue/preconditions.hpp"
 
 namespace mailroom {
 namespace {
-
-std::string_view text_of(const TokenText& token) {
-  return {token.data(), token.size()};
-}
 
 /// False for characters that JSON escapes (RFC 8259, section 7) and for non-ASCII bytes, which may begin
 /// misleading characters.
@@ -36,6 +33,18 @@ void append_json_text(std::string& line, std::string_view text) {
   line += escaped_json(std::move(escaped));
 }
 
+/// A text that may hold anything, with its quotes.
+void append_any_text(std::string& line, std::string_view text) {
+  const auto is_plain = [](char c) { return is_plain_json(c) && static_cast<unsigned char>(c) >= 0x20; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) {
+    line += '"';
+    line += text;
+    line += '"';
+  } else {
+    line += json_text(nlohmann::json(text));
+  }
+}
+
 bool needs_quotes(char c) {
   return c == ',' || c == '"' || c == '\r' || c == '\n';
 }
@@ -44,13 +53,14 @@ class CsvEncoder final : public Encoder {
  public:
   void begin(const Lease& /*lease*/) override { line_.clear(); }
 
-  void add(const TokenRow& row, const TokenText& token) override {
+  void add(const TokenRow& row, std::string_view token) override {
+    if (token.empty()) throw no_place_in_csv({short_action_name(row.action->name)});
     if (!line_.empty()) line_ += ',';
-    line_ += static_cast<char>('0' + static_cast<int>(row.action));
+    fmt::format_to(std::back_inserter(line_), "{}", row.action->number);
     append(row.email);
     append(row.login);
     line_ += ',';
-    line_ += text_of(token);
+    line_ += token;
     append(row.code);
   }
 
@@ -79,15 +89,16 @@ class JsonlEncoder final : public Encoder {
     first_ = true;
   }
 
-  void add(const TokenRow& row, const TokenText& token) override {
+  void add(const TokenRow& row, std::string_view token) override {
     if (!std::exchange(first_, false)) line_ += ',';
-    fmt::format_to(std::back_inserter(line_), "{{\"id\":{},\"action\":\"{}\"", row.id,
-                   action_name(row.action));
+    fmt::format_to(std::back_inserter(line_), "{{\"id\":{},\"action\":\"{}\"", row.id, row.action->name);
     append("email", row.email);
     append("login", row.login);
-    append("token", text_of(token));
+    append("token", token);
     append("code", row.code);
-    fmt::format_to(std::back_inserter(line_), ",\"expires_at\":{}}}", row.expires_at);
+    fmt::format_to(std::back_inserter(line_), ",\"expires_at\":{}", row.expires_at);
+    if (row.content != nullptr) append(*row.content, row.recipient);
+    line_ += '}';
   }
 
   std::string_view finish() override {
@@ -100,6 +111,52 @@ class JsonlEncoder final : public Encoder {
     fmt::format_to(std::back_inserter(line_), ",\"{}\":\"", name);
     append_json_text(line_, value);
     line_ += '"';
+  }
+
+  /// The message of a token. What it does not have is left out.
+  void append(const MessageContent& message, int recipient) {
+    fmt::format_to(std::back_inserter(line_), ",\"message\":{{\"id\":{}", message.id);
+    if (recipient > 0) fmt::format_to(std::back_inserter(line_), ",\"recipient\":{}", recipient);
+    append_list("recipients", message.recipients);
+    append_list("cc", message.cc);
+    append_list("bcc", message.bcc);
+    append_any("sender", message.sender);
+    append_any("reply_to", message.reply_to);
+    append_json("headers", message.headers);
+    append_any("template", message.template_name.value_or(""));
+    append_any("locale", message.locale);
+    append_json("data", message.data);
+    append_any("subject", message.subject.value_or(""));
+    append_any("text", message.text.value_or(""));
+    append_any("html", message.html.value_or(""));
+    append_any("profile", message.profile);
+    append_any("reference", message.reference);
+    if (message.attachments > 0)
+      fmt::format_to(std::back_inserter(line_), ",\"attachments\":{}", message.attachments);
+    line_ += '}';
+  }
+
+  void append_list(std::string_view name, const std::vector<std::string>& texts) {
+    if (texts.empty()) return;
+    fmt::format_to(std::back_inserter(line_), ",\"{}\":[", name);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (i > 0) line_ += ',';
+      append_any_text(line_, texts[i]);
+    }
+    line_ += ']';
+  }
+
+  void append_any(std::string_view name, std::string_view text) {
+    if (text.empty()) return;
+    fmt::format_to(std::back_inserter(line_), ",\"{}\":", name);
+    append_any_text(line_, text);
+  }
+
+  /// JSON of the database, in which misleading characters are escaped.
+  void append_json(std::string_view name, std::string_view json) {
+    if (json.empty()) return;
+    fmt::format_to(std::back_inserter(line_), ",\"{}\":", name);
+    line_ += escaped_json(std::string(json));
   }
 
   std::string line_;

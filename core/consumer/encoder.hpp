@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "claim/queue_session.hpp"
-#include "crypto/token.hpp"
 
 namespace mailroom {
 
@@ -16,16 +16,18 @@ class Encoder {
   virtual ~Encoder() = default;
 
   virtual void begin(const Lease& lease) = 0;
-  /// `row.email`, `row.login` and `row.code` are printable.
-  virtual void add(const TokenRow& row, const TokenText& token) = 0;
+  /// `row.email`, `row.login` and `row.code` are printable; `token` is empty if the action has no path.
+  virtual void add(const TokenRow& row, std::string_view token) = 0;
   /// Returns the line with its newline; valid until the next begin().
   virtual std::string_view finish() = 0;
 };
 
-/// `action,email,login,token,code` for each token, joined by commas; quoted as RFC 4180 says.
+/// `action,email,login,token,code` for each token, joined by commas; quoted as RFC 4180 says. Throws
+/// no_place_in_csv() for a token without a signature.
 std::unique_ptr<Encoder> make_csv_encoder();
 
-/// One JSON object: batch, queue, and the tokens with id, action, email, login, token, code and expires_at.
+/// One JSON object: batch, queue, and the tokens with id, action, email, login, token, code and expires_at,
+/// and the message that made it, if any.
 std::unique_ptr<Encoder> make_jsonl_encoder();
 
 /// RFC 4180: in double quotes, doubling those inside, if the value holds a comma, a quote, CR or LF.

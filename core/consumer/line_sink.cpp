@@ -16,7 +16,7 @@ void LineSink::begin(const Lease& lease, int line_limit) {
   encoder_->begin(lease);
 }
 
-void LineSink::add(const TokenRow& row, const TokenText& token) {
+void LineSink::add(const TokenRow& row, std::string_view token) {
   if (in_line_ == line_limit_) {
     full_lines_.emplace_back(encoder_->finish());
     encoder_->begin(lease_);

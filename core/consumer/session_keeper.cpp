@@ -78,9 +78,20 @@ void SessionKeeper::record(const std::string& kind, const std::string& details) 
     session_->record(kind, details);
   } catch (const DatabaseError& error) {
     if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
-    // The documented role of a consumer may not: what it may write there, it could forge. The log has the
-    // event.
-    log_.debug("not recorded: the role may not insert into mailroom_operations", {{"operation", kind}});
+    // The roles are older than the function. The log has the event.
+    log_.debug("not recorded: the role may not execute mailroom_record_event()", {{"operation", kind}});
+  }
+}
+
+int SessionKeeper::release() {
+  try {
+    return session_->release();
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
+    if (!std::exchange(may_not_release_, true))
+      log_.warn("scheduled messages are not sent: the role may not execute mailroom_release()",
+                {{"reason", error.what()}});
+    return 0;
   }
 }
 

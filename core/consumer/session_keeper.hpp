@@ -42,6 +42,9 @@ class SessionKeeper {
   /// Has the session record an operation of this consumer, or says in the log that its role may not.
   void record(const std::string& kind, const std::string& details);
 
+  /// QueueSession::release(). Says in the log, once, that its role may not.
+  int release();
+
   /// There must be one.
   QueueSession& session() { return *session_; }
   /// Null if there is none.
@@ -79,6 +82,7 @@ class SessionKeeper {
   RetryLog retries_;
   std::unique_ptr<QueueSession> session_;
   int number_ = 0;
+  bool may_not_release_ = false;
   std::int64_t newest_known_ = 0;  ///< the newest batch that it has claimed; 0 if there is none
   TimePoint take_over_from_{};
   TimePoint last_round_trip_{};

@@ -11,7 +11,6 @@
 #include "base/output.hpp"
 #include "claim/queue_session.hpp"
 #include "consumer/encoder.hpp"
-#include "crypto/token.hpp"
 
 namespace mailroom {
 
@@ -36,9 +35,10 @@ class Sink {
   /// Opens a batch. A sink that writes lines puts at most `line_limit` tokens in one. If only one may be
   /// open, forgets an open one, whose tokens could not all be read.
   virtual void begin(const Lease& lease, int line_limit) = 0;
-  /// Adds a due token, whose email, login and code are printable. May start to deliver it, but must not
+  /// Adds a due token, whose email, login and code are printable, signed: `token` is empty if its action has
+  /// no path. May start to deliver it, but must not
   /// block: a transaction may be open. The views in `row` are valid only during the call.
-  virtual void add(const TokenRow& row, const TokenText& token) = 0;
+  virtual void add(const TokenRow& row, std::string_view token) = 0;
   /// Reports a token of the batch that is not due, or that cannot be written or signed. `defect` says why it
   /// cannot; it is null for a token that is not due.
   virtual void skip(const TokenRow& row, const char* defect) {
@@ -69,7 +69,7 @@ class LineSink final : public Sink {
   LineSink(std::unique_ptr<Encoder> encoder, Output& output);
 
   void begin(const Lease& lease, int line_limit) override;
-  void add(const TokenRow& row, const TokenText& token) override;
+  void add(const TokenRow& row, std::string_view token) override;
   BatchOutcome finish(const std::function<void()>& when_slow) override;
   bool is_ready() const override { return output_.takes_more(); }
 

@@ -17,10 +17,16 @@ struct KeyRing {
   std::vector<Key> previous;
 };
 
+/// What a signature covers besides the secret.
+struct SignedPath {
+  std::string path;
+  bool has_code = false;  ///< and a code
+};
+
 /// The facts about a genuine token that follow from the keys alone.
 struct GenuineToken {
-  Action action;
-  std::string code;  ///< the code that matched; empty for an activation
+  std::string path;
+  std::string code;  ///< the code that matched; empty for a path without one
   std::string key_fingerprint;
   bool is_current_key;
 };
@@ -28,11 +34,11 @@ struct GenuineToken {
 /// Verifies tokens with a copy of the keys of a ring. Not thread-safe.
 class Verifier {
  public:
-  explicit Verifier(const KeyRing& ring);
+  Verifier(const KeyRing& ring, std::vector<SignedPath> paths);
 
-  /// Returns nullopt if no key of the ring signed `token`. A recovery token must match `code`; an activation
-  /// token ignores it. Without a code, a recovery token is accepted only with `search_codes`, which tries all
-  /// 100,000 codes with each key (about 25 ms per key).
+  /// Returns nullopt if no key of the ring signed `token` with one of the paths. With a path that has a code
+  /// it must match `code`; others ignore it. Without a code, such a token is accepted only with
+  /// `search_codes`, which tries all 100,000 codes with each key and path (about 25 ms for one).
   std::optional<GenuineToken> verify(const DecodedToken& token, std::optional<std::string_view> code,
                                      bool search_codes);
 
@@ -43,6 +49,9 @@ class Verifier {
     bool is_current;
   };
 
+  static GenuineToken genuine(const Signer& signer, const SignedPath& path, std::string code);
+
+  std::vector<SignedPath> paths_;
   std::vector<Signer> signers_;
 };
 

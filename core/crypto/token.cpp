@@ -1,4 +1,4 @@
-// Puts secret and HMAC into one text, and finds the code of a recovery by trying all of them.
+// Puts secret and HMAC into one text, and finds a code by trying all of them.
 
 #include "crypto/token.hpp"
 
@@ -16,18 +16,12 @@ static_assert(base64url_length(secret_size) == secret_text_size);
 
 constexpr int code_count = 100'000;
 
-constexpr std::string_view path_of(Action action) {
-  return action == Action::activation ? "/activate" : "/recover";
-}
-
 std::string_view text_of(const Secret& secret) {
   return {static_cast<const char*>(static_cast<const void*>(secret.data())), secret.size()};
 }
 
-/// What the signature covers: path + secret [+ code].
-Digest signature_of(Hmac& hmac, Action action, const Secret& secret, std::string_view code) {
-  return hmac.digest(
-      {path_of(action), text_of(secret), action == Action::password_recovery ? code : std::string_view()});
+Digest signature_of(Hmac& hmac, std::string_view path, const Secret& secret, std::string_view code) {
+  return hmac.digest({path, text_of(secret), code});
 }
 
 /// Writes `number` into `code`, with leading zeros.
@@ -39,8 +33,8 @@ void write_code(int number, std::span<char> code) {
 
 }  // namespace
 
-TokenText sign_token(Hmac& hmac, Action action, const Secret& secret, std::string_view code) {
-  const Digest signature = signature_of(hmac, action, secret, code);
+TokenText sign_token(Hmac& hmac, std::string_view path, const Secret& secret, std::string_view code) {
+  const Digest signature = signature_of(hmac, path, secret, code);
   std::array<std::uint8_t, signed_size> bytes;
   std::copy(signature.begin(), signature.end(), std::copy(secret.begin(), secret.end(), bytes.begin()));
   TokenText text;
@@ -57,21 +51,16 @@ std::optional<DecodedToken> decode_token(std::string_view text) {
   return token;
 }
 
-bool is_signed_for_activation(Hmac& hmac, const DecodedToken& token) {
-  return equal_in_constant_time(signature_of(hmac, Action::activation, token.secret, {}), token.signature);
+bool is_signed(Hmac& hmac, const DecodedToken& token, std::string_view path, std::string_view code) {
+  return equal_in_constant_time(signature_of(hmac, path, token.secret, code), token.signature);
 }
 
-bool is_signed_for_recovery(Hmac& hmac, const DecodedToken& token, std::string_view code) {
-  return equal_in_constant_time(signature_of(hmac, Action::password_recovery, token.secret, code),
-                                token.signature);
-}
-
-std::optional<std::string> find_recovery_code(Hmac& hmac, const DecodedToken& token) {
+std::optional<std::string> find_code(Hmac& hmac, const DecodedToken& token, std::string_view path) {
   std::array<char, code_size> code;
   for (int number = 0; number < code_count; ++number) {
     write_code(number, code);
     const std::string_view text(code.data(), code.size());
-    if (is_signed_for_recovery(hmac, token, text)) return std::string(text);
+    if (is_signed(hmac, token, path, text)) return std::string(text);
   }
   return std::nullopt;
 }

@@ -12,14 +12,6 @@
 
 namespace mailroom {
 
-/// The kinds of mail; the values are those of the output format.
-enum class Action : int { activation = 1, password_recovery = 2 };
-
-/// The name in the database: `activation` or `password_recovery`.
-constexpr std::string_view action_name(Action action) {
-  return action == Action::activation ? "activation" : "password_recovery";
-}
-
 constexpr std::size_t secret_size = 32;
 constexpr std::size_t secret_text_size = 43;  ///< characters of an encoded secret
 constexpr std::size_t token_size = 86;        ///< characters of a signed token
@@ -35,18 +27,17 @@ struct DecodedToken {
 };
 
 /// Signs `secret`: unpadded base64url of secret, then HMAC-SHA256(key, path + secret [+ code]). The path is
-/// `/activate` or `/recover`; the code is used for recovery only.
-TokenText sign_token(Hmac& hmac, Action action, const Secret& secret, std::string_view code);
+/// that of the action, such as `/activate`; the code is empty for an action without one.
+TokenText sign_token(Hmac& hmac, std::string_view path, const Secret& secret, std::string_view code);
 
 /// Returns nullopt unless `text` is 86 characters of the URL-safe alphabet without padding, white space or
 /// stray bits in the last character.
 std::optional<DecodedToken> decode_token(std::string_view text);
 
-// Both compare in constant time.
-bool is_signed_for_activation(Hmac& hmac, const DecodedToken& token);
-bool is_signed_for_recovery(Hmac& hmac, const DecodedToken& token, std::string_view code);
+/// True if `token` was signed with this path and code. Compares in constant time.
+bool is_signed(Hmac& hmac, const DecodedToken& token, std::string_view path, std::string_view code);
 
-/// The code from 00000 to 99999 for which `token` is a genuine recovery token; nullopt if there is none.
-std::optional<std::string> find_recovery_code(Hmac& hmac, const DecodedToken& token);
+/// The code from 00000 to 99999 with which `token` was signed; nullopt if there is none.
+std::optional<std::string> find_code(Hmac& hmac, const DecodedToken& token, std::string_view path);
 
 }  // namespace mailroom

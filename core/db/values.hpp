@@ -22,6 +22,11 @@ std::string storable(const SessionFacts& facts, std::string text);
 void require_storable(Connection& connection, const std::string& name, const std::string& text);
 
 /// SQL for `time`, a timestamptz, in microseconds since 1970. An infinite time becomes one second outside the
+/// SQL for the address of a row `t` of tokens, whose account, if any, is `a`: of a message with recipients,
+/// that of its recipient.
+constexpr const char* address_sql = R"(CASE WHEN t.recipient IS NULL THEN a.email ELSE (
+    SELECT mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]) FROM mailroom_messages m WHERE m.id = t.message) END)";
+
 /// years 0000 to 9999.
 inline std::string microseconds_sql(const std::string& time) {
   return fmt::format(

@@ -28,7 +28,7 @@ struct Message {
   std::int64_t batch = 0;
   int attempt = 0;                     ///< of the batch, and then of this message
   int line = 0;                        ///< its number in the batch, from 1
-  std::string action{};                ///< `activation`, `password_recovery`, or `mixed`
+  std::string action{};                ///< of its tokens, as the database names it, or `mixed`
   std::vector<std::int64_t> tokens{};  ///< their ids
   std::int64_t created_at = 0;         ///< of the newest of them, in seconds since 1970
   /// Of a line: `queue.batch.line.digest`, where the digest is of the ids and texts of the tokens. The same

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "claim/queue_session.hpp"
-#include "crypto/token.hpp"
 #include "delivery/carrier.hpp"
 #include "delivery/delivery_policy.hpp"
 #include "mail/address.hpp"
@@ -30,18 +30,24 @@ struct Composed {
   std::vector<ComposedToken> tokens;
 };
 
+/// Why a token cannot be part of a message yet, as of a profile that is not configured.
+struct Deferral {
+  std::string reason;
+};
+
 /// Two compositions of the same tokens in the same batch give the same bytes.
 class Composer {
  public:
-  /// What add() has made: nothing yet, a message, or the reason why the token cannot be part of one.
-  using Added = std::variant<std::monostate, Composed, Refusal>;
+  /// What add() has made: nothing yet, a message, or the reason why the token cannot be part of one, ever or
+  /// yet.
+  using Added = std::variant<std::monostate, Composed, Refusal, Deferral>;
 
   virtual ~Composer() = default;
 
   /// The tokens that follow are of this batch. Returns how many a message has at most: `limit`, or fewer.
   virtual int begin(const Lease& lease, int limit) = 0;
-  /// Views in `row` are valid only during the call.
-  virtual Added add(const TokenRow& row, const TokenText& token, DeliveryHistory history) = 0;
+  /// `token` is empty if the action has no path. Views in `row` are valid only during the call.
+  virtual Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) = 0;
   /// The message that was begun, if there is one.
   virtual std::optional<Composed> finish() = 0;
 };

@@ -21,10 +21,10 @@ std::string age_of(TimePoint since, TimePoint now) {
   return format_duration(std::chrono::floor<std::chrono::seconds>(now - since));
 }
 
-/// True if a mail with this outcome was refused by the other side. What was not tried, or ended otherwise,
-/// the totals count.
+/// True if a mail with this outcome was refused by the other side, or cannot be written yet, which has a
+/// reason. What was not tried, or ended otherwise, the totals count.
 bool is_refusal(const TokenOutcome& outcome) {
-  if (outcome.state == Outcome::deferred) return outcome.attempts > 0;
+  if (outcome.state == Outcome::deferred) return outcome.attempts > 0 || !outcome.reply.empty();
   return outcome.state == Outcome::rejected || outcome.state == Outcome::unknown;
 }
 

@@ -92,6 +92,12 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
   return std::nullopt;
 }
 
+TokenOutcome deferred_without_attempt(const DeliveryHistory& history, std::string reason) {
+  auto outcome = without_attempt(history, Outcome::deferred, std::move(reason));
+  outcome.wait = std::chrono::minutes(1);
+  return outcome;
+}
+
 TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& answer,
                                 const DeliveryPolicy& policy, double jitter) {
   TokenOutcome outcome{.token = history.token,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "claim/queue_session.hpp"
 #include "config/settings.hpp"
@@ -35,6 +36,10 @@ DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* 
 /// have mailed is `unknown`, whatever the reason.
 std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
                                                     const DeliveryPolicy& policy);
+
+/// The outcome of a token that cannot be mailed yet: it is looked at again after a minute. One that an
+/// earlier attempt may have mailed is `unknown`.
+TokenOutcome deferred_without_attempt(const DeliveryHistory& history, std::string reason);
 
 /// The outcome of an attempt. A deferred token waits 15 s, 30 s, 1, 2 and then 4 minutes, 20 % more or less
 /// by `jitter` from -1 to 1, or longer if the relay names a time: but where the link does not live that

@@ -64,7 +64,7 @@ void DeliverySink::begin(const Lease& lease, int line_limit) {
   options_.message_limit = composer_->begin(lease, line_limit);
 }
 
-void DeliverySink::add(const TokenRow& row, const TokenText& token) {
+void DeliverySink::add(const TokenRow& row, std::string_view token) {
   auto& batch = batches_.back();
   ++batch.tokens;
   auto history = history_of(row, batch.lease);
@@ -77,6 +77,10 @@ void DeliverySink::add(const TokenRow& row, const TokenText& token) {
   if (const auto* refusal = std::get_if<Refusal>(&added)) {
     history.defect = refusal->reason.c_str();
     batch.outcomes.push_back(*outcome_without_attempt(history, options_.policy));
+    return;
+  }
+  if (auto* deferral = std::get_if<Deferral>(&added)) {
+    batch.outcomes.push_back(deferred_without_attempt(history, std::move(deferral->reason)));
     return;
   }
   if (options_.policy.per_account) ++batch.mails_by_account[row.account];

@@ -66,7 +66,7 @@ class DeliverySink final : public Sink {
   std::size_t most_open() const override { return options_.messages > 1 && pace_.overlaps() ? 2 : 1; }
   int room() const override;
   void begin(const Lease& lease, int line_limit) override;
-  void add(const TokenRow& row, const TokenText& token) override;
+  void add(const TokenRow& row, std::string_view token) override;
   void skip(const TokenRow& row, const char* defect) override;
   BatchOutcome finish(const std::function<void()>& when_slow) override;
   bool is_ready() const override { return !dispatcher_.time_to_admission(); }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "actions/action.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/errors.hpp"
@@ -83,9 +84,9 @@ WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86
                   count == 1 ? "has" : "have"),
       {{FixKind::issue_tokens,
         in_schema(
-            "INSERT INTO @.tokens (account, action) SELECT a.id, 'activation' FROM @.accounts a WHERE a.status = "
-            "'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM "
-            "@.tokens t WHERE t.account = a.id);",
+            "INSERT INTO @.tokens (account, action) SELECT a.id, '" + Actions::of_sign_up().name +
+                "' FROM @.accounts a WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM "
+                "@.tokens t WHERE t.account = a.id);",
             quoted_schema(connection))}},
       "in a new session, once whatever kept the triggers from firing is over; each of them is mailed then"));
 }

@@ -28,6 +28,9 @@ FROM (VALUES
     ('mailroom_queues', 'r', '{SELECT}'),
     ('mailroom_budgets', 'r', '{SELECT,UPDATE}'),
     ('mailroom_sinks', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
+    ('mailroom_actions', 'r', '{SELECT}'),
+    ('mailroom_messages', 'r', '{SELECT}'),
+    ('mailroom_attachments', 'r', '{SELECT}'),
     ('tokens_id_seq', 'S', '{SELECT}'),
     ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, privileges)
   JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident($1)::regnamespace,
@@ -37,12 +40,14 @@ WHERE NOT CASE n.kind WHEN 'S' THEN has_sequence_privilege(c.oid, p.privilege)
 GROUP BY n.object, n.kind
 ORDER BY n.kind DESC, n.object)";
 
-/// $2: the names of mailroom's functions; an application may have functions with similar names.
+/// $2: the names of mailroom's functions; an application may have functions with similar names. Of those that
+/// run with their owner's privileges, a consumer needs two.
 constexpr const char* executable_functions_sql = R"(
 SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user)
 FROM pg_proc p
 WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.proname = ANY ($2::text[])
   AND p.prorettype <> 'trigger'::regtype AND NOT has_function_privilege(p.oid, 'EXECUTE')
+  AND (NOT p.prosecdef OR p.proname IN ('mailroom_release', 'mailroom_record_event'))
 ORDER BY 1)";
 
 std::vector<std::string> own_functions() {
@@ -71,8 +76,9 @@ void judge_grants(Connection& connection, const std::string& role, Findings& fin
 }
 
 /// $2: the names of mailroom's functions. Those that run with their owner's privileges, and to whom else the
-/// owner lets them be executed: attached to a trigger of any table they would create tokens for any account.
-/// What such a role has passed on ends with it.
+/// owner lets them be executed: attached to a trigger of any table, those of mailroom's tables would create
+/// tokens for any account. The others are given to producers and consumers, but not to everyone. What such a
+/// role has passed on ends with it.
 constexpr const char* open_functions_sql = R"(
 SELECT p.proname, coalesce(r.rolname, 'everyone'),
   format('REVOKE EXECUTE ON FUNCTION %s FROM %s CASCADE;', p.oid::regprocedure,
@@ -83,7 +89,7 @@ SELECT p.proname, coalesce(r.rolname, 'everyone'),
       AND x.grantee = a.grantee)
 FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles r ON r.oid = a.grantee
 WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.prosecdef AND p.proname = ANY ($2::text[])
-  AND a.grantee <> p.proowner AND a.grantor = p.proowner
+  AND a.grantee <> p.proowner AND a.grantor = p.proowner AND (a.grantee = 0 OR p.proname LIKE 'trg\_%')
 ORDER BY 1, 2)";
 
 void judge_open_functions(Connection& connection, Findings& findings) {

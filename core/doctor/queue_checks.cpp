@@ -50,25 +50,23 @@ void judge_positions(const SequenceFix& fix, Findings& findings) {
     findings.push_back(finding_of(judge_sequence(sequence)));
 }
 
-bool has_queue(Connection& connection, const std::string& queue) {
-  return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
-}
-
 /// Creates `queue` without mailing anybody twice, if that can be said without knowing what it is for: with
 /// what no queue takes, or with the action of its name. Empty otherwise.
 std::vector<Fix> creation_of(Connection& connection, const std::string& queue) {
-  const auto queues = read_queues(connection).queues;
+  const auto catalogue = read_queues(connection);
+  const auto& queues = catalogue.queues;
   const auto command = "mailroom queue create " + shell_word(queue);
-  const auto untaken = untaken_actions(queues);
-  if (untaken == all_actions()) return {{FixKind::create_queue, command}};
-  for (const auto& action : all_actions()) {
+  const auto untaken = untaken_actions(queues, catalogue.actions);
+  if (queues.empty()) return {{FixKind::create_queue, command}};
+  for (const auto& each : catalogue.actions.all()) {
+    const auto& action = each.name;
     const auto takes = [&](const auto& other) { return other.properties.takes(action); };
     const bool can_be_taken =
         std::count_if(queues.begin(), queues.end(), takes) == 1 &&
         std::find_if(queues.begin(), queues.end(), takes)->properties.actions.size() != 1;
-    const bool is_named = action_text(action) == queue && can_be_taken;
+    const bool is_named = short_action_name(action) == queue && can_be_taken;
     if (is_named || std::find(untaken.begin(), untaken.end(), action) != untaken.end())
-      return {{FixKind::create_queue, command + " --action " + action_text(action)}};
+      return {{FixKind::create_queue, command + " --action " + short_action_name(action)}};
   }
   return {};
 }
@@ -85,21 +83,26 @@ WHERE q.paused_at IS NOT NULL ORDER BY 1)")) {
   }
 }
 
-/// Tokens of an action that no queue takes are never emitted.
+bool has_messages(Connection& connection) {
+  return connection.run("SELECT EXISTS (SELECT FROM mailroom_messages)")[0][0].as<bool>();
+}
+
+/// Tokens of an action that no queue takes are never emitted. Whoever asks for no message needs no queue for
+/// them.
 void warn_of_idle_actions(Connection& connection, Findings& findings) {
-  for (const auto& row : connection.run(R"(
-SELECT a.name, EXISTS (SELECT FROM jobs j WHERE j.job_type = a.name),
-  (SELECT string_agg(CASE t WHEN 'password_recovery' THEN 'recovery' ELSE t::text END, ',' ORDER BY t)
-   FROM unnest(array_append(mailroom_queue_actions(a.name), a.action)) t)
-FROM (SELECT action, CASE action WHEN 'password_recovery' THEN 'recovery' ELSE action::text END AS name
-      FROM unnest(enum_range(NULL::token_action)) action) a
-WHERE NOT EXISTS (SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions(j.job_type), a.action)))")) {
-    const std::string action = row[0].c_str();
-    const auto fix =
-        row[1].as<bool>()
-            ? Fix(FixKind::take_actions,
-                  fmt::format("mailroom queue set {} --action {}", action, row[2].c_str()))
-            : Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}", action));
+  const auto catalogue = read_queues(connection);
+  for (const auto& untaken : untaken_actions(catalogue.queues, catalogue.actions)) {
+    if (untaken == "message" && !has_messages(connection)) continue;
+    const auto action = short_action_name(untaken);
+    auto fix = Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}", action));
+    if (const auto* queue = catalogue.find_queue(action)) {
+      std::vector<std::string> taken{action};
+      for (const auto& other : queue->properties.actions)
+        taken.push_back(short_action_name(other));
+      std::sort(taken.begin(), taken.end());
+      fix = Fix(FixKind::take_actions,
+                fmt::format("mailroom queue set {} --action {}", action, fmt::join(taken, ",")));
+    }
     findings.push_back(warning(fmt::format("no queue takes {} tokens: they are not emitted", action), {fix}));
   }
 }
@@ -123,6 +126,10 @@ HealthLimits limits_of(const Subject& subject) {
 }
 
 }  // namespace
+
+bool has_queue(Connection& connection, const std::string& queue) {
+  return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
+}
 
 Findings check_sequence(Subject& subject) {
   auto& connection = *subject.connection;

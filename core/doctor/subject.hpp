@@ -56,6 +56,9 @@ struct Subject {
 /// True if the value of `key` is certain: the file was read, or a flag or the environment overrides it.
 bool knows(const Subject& subject, std::string_view key);
 
+/// True if jobs has a row of this name.
+bool has_queue(Connection& connection, const std::string& queue);
+
 /// One check. An Error that it throws becomes a finding.
 using Check = Findings (*)(Subject& subject);
 

@@ -6,6 +6,7 @@
 #include "doctor/subject.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/template_set.hpp"
+#include "queue/preconditions.hpp"
 
 namespace mailroom {
 namespace {
@@ -27,6 +28,14 @@ std::string summary_of(const TemplateSet& templates, const std::string& director
   return fmt::format("{} from {}, {}", count(TemplateSource::Kind::file), directory, builtin);
 }
 
+/// Throws Error(configuration) if a mail waits that needs send.link.
+void require_no_links(Subject& subject) {
+  if (!subject.connection || !subject.schema_usable || !subject.has_tables) return;
+  for (const auto& queue : subject.settings->collect.queues) {
+    if (has_queue(*subject.connection, queue)) require_unsigned_tokens(*subject.connection, queue);
+  }
+}
+
 }  // namespace
 
 Findings check_templates(Subject& subject) {
@@ -35,12 +44,17 @@ Findings check_templates(Subject& subject) {
   if (!is_mail_configured(settings)) return {fine("not configured")};
   parse_configured_mail(settings);
   // Templates can be written before anything is sent.
-  if (!settings.send.relay.empty()) require_keys({"send.from", "send.link"}, settings);
+  const bool sends = !settings.send.relay.empty();
+  const bool lacks_link = sends && settings.send.link.empty();
+  if (sends) require_keys({"send.from"}, settings);
+  if (lacks_link) require_no_links(subject);
   const auto templates = load_templates(settings.send.templates);
   Findings findings;
   for (const auto& text : templates.warnings())
     findings.push_back(warning(text, {}));
-  return or_fine(std::move(findings), summary_of(templates, settings.send.templates));
+  return or_fine(std::move(findings),
+                 summary_of(templates, settings.send.templates) +
+                     (lacks_link ? "; send.link is not set: a mail with a link waits until it is" : ""));
 }
 
 }  // namespace mailroom

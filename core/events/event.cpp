@@ -12,14 +12,16 @@ namespace mailroom {
 namespace {
 
 /// The kinds, then mailroom_operations.kind of the first kinds.
-constexpr std::array<std::string_view, 40> names{
-    "suspended",  "restored",   "rewound",   "replayed",       "pruned",    "queue-created", "queue-changed",
-    "paused",     "resumed",    "dropped",   "budget-changed", "reloaded",  "went-back",     "revoked",
-    "created",    "taken-over", "dead",      "skipped",        "emitted",   "delivery",      "consumed",
-    "leased",     "abandoned",  "activated", "expired",        "migration", "suspend",       "restore",
-    "rewind",     "replay",     "prune",     "create queue",   "set queue", "pause queue",   "resume queue",
-    "drop queue", "set budget", "reload",    "went back",      "revoke"};
-constexpr std::size_t kinds = 26;
+constexpr std::array<std::string_view, 48> names{
+    "suspended",      "restored",       "rewound",      "replayed",   "pruned",         "queue-created",
+    "queue-changed",  "paused",         "resumed",      "dropped",    "budget-changed", "action-created",
+    "action-changed", "action-retired", "reloaded",     "went-back",  "revoked",        "message-cancelled",
+    "created",        "taken-over",     "dead",         "skipped",    "emitted",        "delivery",
+    "consumed",       "leased",         "abandoned",    "activated",  "expired",        "migration",
+    "suspend",        "restore",        "rewind",       "replay",     "prune",          "create queue",
+    "set queue",      "pause queue",    "resume queue", "drop queue", "set budget",     "create action",
+    "set action",     "retire action",  "reload",       "went back",  "revoke",         "cancel message"};
+constexpr std::size_t kinds = 30;
 
 std::size_t place_of(std::string_view text) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -43,9 +45,10 @@ EventKind find_kind(std::string_view text) {
 }
 
 const AccountRecord* Event::account() const {
-  if (token() != nullptr) return &token()->account;
-  if (const auto* skip = std::get_if<TokenSkip>(&record)) return &skip->token.account;
-  if (delivery() != nullptr) return delivery()->token.account.id == 0 ? nullptr : &delivery()->token.account;
+  const auto of = [](const StoredToken& token) { return token.account.id == 0 ? nullptr : &token.account; };
+  if (token() != nullptr) return of(*token());
+  if (const auto* skip = std::get_if<TokenSkip>(&record)) return of(skip->token);
+  if (delivery() != nullptr) return of(delivery()->token);
   if (operation() != nullptr && operation()->account) return &*operation()->account;
   return std::get_if<AccountRecord>(&record);
 }
@@ -84,12 +87,23 @@ Moment Event::order() const {
 }
 
 const std::vector<std::string>& state_text() {
-  static const std::vector<std::string> words{
-      "created",       "due",       "expired",  "consumed", "wrong-status",   "emitted",    "delivery",
-      "accepted",      "deferred",  "rejected", "unknown",  "cancelled",      "taken-over", "dead",
-      "skipped",       "suspended", "restored", "rewound",  "replayed",       "pruned",     "queue-created",
-      "queue-changed", "paused",    "resumed",  "dropped",  "budget-changed", "reloaded",   "went-back",
-      "revoked"};
+  static const std::vector<std::string> words{"created",          "due",
+                                              "expired",          "consumed",
+                                              "wrong-status",     "emitted",
+                                              "delivery",         "accepted",
+                                              "deferred",         "rejected",
+                                              "unknown",          "cancelled",
+                                              "taken-over",       "dead",
+                                              "skipped",          "suspended",
+                                              "restored",         "rewound",
+                                              "replayed",         "pruned",
+                                              "queue-created",    "queue-changed",
+                                              "paused",           "resumed",
+                                              "dropped",          "budget-changed",
+                                              "action-created",   "action-changed",
+                                              "action-retired",   "reloaded",
+                                              "went-back",        "revoked",
+                                              "message-cancelled"};
   return words;
 }
 

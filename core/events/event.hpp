@@ -28,9 +28,13 @@ enum class EventKind : std::uint8_t {
   resumed,
   dropped,
   budget_changed,
+  action_created,  ///< a kind of mail, as the next two
+  action_changed,
+  action_retired,
   reloaded,   ///< a consumer took a new configuration
   went_back,  ///< a consumer found an older state of the database than it knew
   revoked,
+  message_cancelled,
   created,  ///< an account or a token
   taken_over,
   dead,
@@ -58,12 +62,14 @@ EventKind find_kind(std::string_view text);
 /// A row of tokens with its account. Never holds the secret or the code.
 struct StoredToken {
   std::int64_t id = 0;
-  std::string action{};  ///< activation or password_recovery
-  std::string state{};   ///< now: `due`, `consumed`, `expired` or `wrong status`
-  AccountRecord account{};
+  std::string action{};     ///< as the database names it
+  std::string state{};      ///< now: `due`, `consumed`, `expired` or `wrong status`
+  AccountRecord account{};  ///< id 0 if it has none: then the email is that of the recipient
   Moment created_at{};
   Moment expires_at{};
   std::optional<Moment> consumed_at{};
+  std::optional<std::int64_t> message{};  ///< that made it
+  bool has_link = true;                   ///< as its action says
 };
 
 /// A row of mailroom_operations: an action of an operator or an application.
@@ -191,6 +197,10 @@ std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
 
 /// Returns the operations on an account, oldest first.
 std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction, std::int64_t account);
+
+/// Returns the cancellations of messages by operators, oldest first.
+std::vector<Operation> operations_on_messages(pqxx::transaction_base& transaction,
+                                              const std::vector<std::int64_t>& messages);
 
 /// Returns the rewinds, replays and revocations since `since` that touched one of `tokens` or removed tokens
 /// from open batches, and the creations of queues since then, oldest first.

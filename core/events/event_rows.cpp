@@ -11,11 +11,13 @@ namespace mailroom {
 namespace {
 
 /// Never reads the secret or the code.
-constexpr const char* token_columns = R"(
+const std::string token_columns = fmt::format(R"(
   t.id, t.action,
   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                        (SELECT floor(extract(epoch FROM now()))::bigint)),
-  t.created_at, t.expires_at, t.consumed_at, t.account, a.email, a.login, a.status)";
+  t.created_at, t.expires_at, t.consumed_at, t.account, {}, a.login, a.status, t.message,
+  EXISTS (SELECT FROM mailroom_actions x WHERE x.action = t.action::text AND x.path IS NOT NULL))",
+                                              address_sql);
 
 std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
   std::vector<StoredToken> tokens;
@@ -23,13 +25,15 @@ std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
     tokens.push_back({.id = row[0].as<std::int64_t>(),
                       .action = row[1].c_str(),
                       .state = row[2].c_str(),
-                      .account = {.id = row[6].as<std::int64_t>(),
+                      .account = {.id = optional_of<std::int64_t>(row[6]).value_or(0),
                                   .email = row[7].c_str(),
                                   .login = row[8].c_str(),
                                   .status = row[9].c_str()},
                       .created_at = moment_in<std::chrono::seconds>(row[3]),
                       .expires_at = moment_in<std::chrono::seconds>(row[4]),
-                      .consumed_at = optional_moment_in<std::chrono::seconds>(row[5])});
+                      .consumed_at = optional_moment_in<std::chrono::seconds>(row[5]),
+                      .message = optional_of<std::int64_t>(row[10]),
+                      .has_link = row[11].as<bool>()});
   }
   return tokens;
 }
@@ -141,14 +145,14 @@ AccountTokens find_tokens_of(pqxx::transaction_base& transaction, std::int64_t a
   const auto rows = Connection::execute(transaction,
                                         fmt::format(R"(
 WITH mine AS MATERIALIZED (
-  SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens WHERE account = $1)
+  SELECT id, action, account, expires_at, consumed_at, created_at, message, recipient FROM tokens WHERE account = $1)
 SELECT {}, (SELECT count(*) FROM mine)
 FROM mine t LEFT JOIN accounts a ON a.id = $1
 ORDER BY t.id DESC
 LIMIT $2)",
                                                     token_columns),
                                         account, limit);
-  return {.newest = read_tokens(rows), .total = rows.empty() ? 0 : rows[0][10].as<std::int64_t>()};
+  return {.newest = read_tokens(rows), .total = rows.empty() ? 0 : rows[0][12].as<std::int64_t>()};
 }
 
 std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
@@ -158,6 +162,14 @@ std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
 
 std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction, std::int64_t account) {
   return read_operations(transaction, {}, "account = $2 ORDER BY at, o.id", account);
+}
+
+std::vector<Operation> operations_on_messages(pqxx::transaction_base& transaction,
+                                              const std::vector<std::int64_t>& messages) {
+  return read_operations(
+      transaction, {},
+      "kind = 'cancel message' AND (details->'message')::bigint = ANY ($2::bigint[]) ORDER BY at, o.id",
+      array_text(messages));
 }
 
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,

@@ -23,8 +23,8 @@ SELECT t.id, t.created_at, 'created' FROM tokens t
 WHERE t.created_at >= $1::bigint AND t.id >= $2::bigint
   AND ($3::token_action IS NULL OR t.action = $3) AND ($4::bigint[] IS NULL OR t.account = ANY ($4))
   AND ($5::text[] IS NULL OR 'created' = ANY ($5) OR EXISTS (
-    SELECT FROM accounts a WHERE a.id = t.account
-      AND replace(mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
+    SELECT FROM (SELECT) one LEFT JOIN accounts a ON a.id = t.account
+    WHERE replace(mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                                        floor(extract(epoch FROM clock_timestamp()))::bigint), ' ', '-') = ANY ($5)))
 )";
 

@@ -19,7 +19,7 @@ EventSource source_of(EventKind kind);
 
 /// Selects events. Empty lists and no action match all.
 struct EventFilter {
-  std::optional<std::string> action;   ///< activation or password_recovery
+  std::optional<std::string> action;   ///< as the database names it
   std::vector<std::int64_t> accounts;  ///< by id
   std::vector<std::string> states;     ///< of state_text()
   std::int64_t from_token = 0;         ///< the smallest token id

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "config/parse_value.hpp"
 
 namespace mailroom {
@@ -73,15 +75,8 @@ constexpr std::array<std::string_view, 15> reserved{"date",
                                                     "delivered-to",
                                                     "dkim-signature"};
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return result;
-}
-
 bool is_reserved(std::string_view name) {
-  const auto key = lower(name);
+  const auto key = lower_case(name);
   return std::find(reserved.begin(), reserved.end(), key) != reserved.end() || key.starts_with("content-") ||
          key.starts_with("resent-");
 }
@@ -104,11 +99,6 @@ std::size_t longest_part_of(std::string_view value) {
   return longest;
 }
 
-std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  return text.substr(0, text.find_last_not_of(' ') + 1);
-}
-
 /// Empty if there is no problem.
 std::string problem_of(std::string_view name, std::string_view value) {
   if (!is_name(name))
@@ -120,6 +110,17 @@ std::string problem_of(std::string_view name, std::string_view value) {
   if (longest_part_of(value) > longest_unfolded)
     return fmt::format("has more than {} characters in a row for {} that cannot be folded", longest_unfolded,
                        name);
+  return {};
+}
+
+/// Appends a header to `headers`, or returns why it cannot be added.
+std::string add_header(std::vector<ExtraHeader>& headers, std::string_view name, std::string_view value) {
+  if (auto problem = problem_of(name, value); !problem.empty()) return problem;
+  const bool is_repeated = std::any_of(headers.begin(), headers.end(), [&](const auto& earlier) {
+    return lower_case(earlier.name) == lower_case(name);
+  });
+  if (is_repeated) return fmt::format("is {}, which is given twice", name);
+  headers.push_back({.name = std::string(name), .value = std::string(value)});
   return {};
 }
 
@@ -136,19 +137,30 @@ std::variant<std::vector<ExtraHeader>, Refusal> parse_extra_headers(const std::v
   std::vector<ExtraHeader> headers;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string_view item = items[i];
-    const auto refuse = [&](const std::string& problem) {
-      return Refusal{fmt::format("item {} {}", i + 1, problem)};
-    };
     const auto colon = item.find(':');
-    if (colon == std::string_view::npos) return refuse("has no colon after a name");
-    const auto name = trimmed(item.substr(0, colon));
-    const auto value = trimmed(item.substr(colon + 1));
-    if (auto problem = problem_of(name, value); !problem.empty()) return refuse(problem);
-    const bool is_repeated = std::any_of(headers.begin(), headers.end(), [&](const auto& earlier) {
-      return lower(earlier.name) == lower(name);
-    });
-    if (is_repeated) return refuse(fmt::format("is {}, which is given twice", name));
-    headers.push_back({.name = std::string(name), .value = std::string(value)});
+    const auto problem = colon == std::string_view::npos ? std::string("has no colon after a name")
+                                                         : add_header(headers, trimmed(item.substr(0, colon)),
+                                                                      trimmed(item.substr(colon + 1)));
+    if (!problem.empty()) return Refusal{fmt::format("item {} {}", i + 1, problem)};
+  }
+  return headers;
+}
+
+std::variant<std::vector<ExtraHeader>, Refusal> parse_message_headers(std::string_view json) {
+  constexpr std::size_t most = 100;
+  std::vector<ExtraHeader> headers;
+  if (json.empty()) return headers;
+  const auto object = nlohmann::ordered_json::parse(json, nullptr, false);
+  if (!object.is_object()) return Refusal{"the headers are not a JSON object"};
+  if (object.size() > most)
+    return Refusal{fmt::format("the message has {} headers, at most {} are allowed", object.size(), most)};
+  std::size_t number = 0;
+  for (const auto& [name, value] : object.items()) {
+    ++number;
+    const auto problem = value.is_string()
+                             ? add_header(headers, name, trimmed(value.get_ref<const std::string&>()))
+                             : std::string("has a value that is not a text");
+    if (!problem.empty()) return Refusal{fmt::format("header {} {}", number, problem)};
   }
   return headers;
 }

@@ -14,7 +14,7 @@
 
 namespace mailroom {
 
-/// A header that the operator adds to each mail.
+/// A header that the operator adds to each mail, or a message to its own.
 struct ExtraHeader {
   std::string name;
   std::string value;
@@ -26,6 +26,10 @@ struct ExtraHeader {
 /// that mailroom writes itself or that changes who receives the mail; the value is printable ASCII. A refusal
 /// names the item by its number.
 std::variant<std::vector<ExtraHeader>, Refusal> parse_extra_headers(const std::vector<std::string>& items);
+
+/// Reads the headers of a message, an object of JSON with a text for each name, or an empty text. Refuses
+/// what parse_extra_headers() does.
+std::variant<std::vector<ExtraHeader>, Refusal> parse_message_headers(std::string_view json);
 
 /// What the keys send.from, send.reply_to, send.link and send.headers mean; nullopt for a key without a
 /// value.

@@ -140,6 +140,18 @@ std::size_t append_display_name(std::string& out, std::size_t column, std::strin
   return column + text.size();
 }
 
+void append_mailbox(std::string& out, std::size_t column, const Mailbox& mailbox) {
+  const auto address = mailbox.address.text();
+  if (mailbox.name.empty()) {
+    out += address;
+    return;
+  }
+  // A comma may follow.
+  column = append_display_name(out, column, mailbox.name);
+  out += column + address.size() + 3 > longest_line ? "\r\n <" : " <";
+  out.append(address).append(">");
+}
+
 }  // namespace
 
 void append_text_header(std::string& out, std::string_view name, std::string_view value) {
@@ -159,16 +171,17 @@ void append_raw_header(std::string& out, std::string_view name, std::string_view
   out += "\r\n";
 }
 
-void append_mailbox_header(std::string& out, std::string_view name, const Mailbox& mailbox) {
+void append_mailboxes_header(std::string& out, std::string_view name, const std::vector<Mailbox>& mailboxes) {
   out.append(name).append(": ");
-  const auto address = mailbox.address.text();
-  if (mailbox.name.empty()) {
-    out.append(address).append("\r\n");
-    return;
+  auto column = name.size() + 2;
+  for (const auto& mailbox : mailboxes) {
+    if (&mailbox != &mailboxes.front()) {
+      out += ",\r\n ";
+      column = 1;
+    }
+    append_mailbox(out, column, mailbox);
   }
-  const auto column = append_display_name(out, name.size() + 2, mailbox.name);
-  out += column + address.size() + 3 > longest_line ? "\r\n <" : " <";
-  out.append(address).append(">\r\n");
+  out += "\r\n";
 }
 
 std::string date_header_text(Moment moment) {

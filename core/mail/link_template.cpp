@@ -83,11 +83,11 @@ std::variant<LinkTemplate, Refusal> LinkTemplate::parse(std::string_view text) {
   return LinkTemplate(std::move(found));
 }
 
-std::string LinkTemplate::link(MailAction action, std::string_view token) const {
+std::string LinkTemplate::link(std::string_view action, std::string_view token) const {
   std::string link;
   for (const auto& [literal, value] : pieces_) {
     link += literal;
-    if (value == Value::action) link += percent_encoded(mail_action_name(action));
+    if (value == Value::action) link += percent_encoded(action);
     if (value == Value::token) link += percent_encoded(token);
   }
   return link;

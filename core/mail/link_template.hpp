@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "mail/address.hpp"
-#include "mail/template_files.hpp"
 
 namespace mailroom {
 
@@ -20,7 +19,7 @@ class LinkTemplate {
   static std::variant<LinkTemplate, Refusal> parse(std::string_view text);
 
   /// The link with its values percent-encoded (RFC 3986, section 2.1).
-  std::string link(MailAction action, std::string_view token) const;
+  std::string link(std::string_view action, std::string_view token) const;
 
  private:
   enum class Value { none, action, token };

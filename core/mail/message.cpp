@@ -1,15 +1,16 @@
-// The order of headers and the MIME parts. The boundary is a hash of the Message-ID, so attempts are equal.
+// The order of the headers, and the refusal of what could end one early or cannot go with a mail.
 
 #include "mail/message.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstddef>
 #include <fmt/format.h>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -23,48 +24,100 @@ void require_printable(std::string_view text, std::string_view what) {
               "write it on one line");
 }
 
-/// Empty if the mail can be built.
-std::string problem_of(const MailContent& content) {
-  if (!is_utf8(content.subject)) return "the subject is not valid UTF-8";
-  if (!is_printable(content.subject)) return "the subject has a line end or another control character";
-  if (!is_printable(content.to.text())) return "the address has a control character or invalid UTF-8";
-  if (content.queue.size() > longest_queue)
-    return fmt::format("the queue's name has {} octets, at most {} are allowed", content.queue.size(),
-                       longest_queue);
-  if (!is_utf8(content.text)) return "the text is not valid UTF-8";
-  if (content.html && !is_utf8(*content.html)) return "the HTML is not valid UTF-8";
+std::string problem_of_mailboxes(const std::vector<Mailbox>& mailboxes) {
+  for (const auto& [name, address] : mailboxes) {
+    if (!is_printable(address.text())) return "the address has a control character or invalid UTF-8";
+    if (!is_printable(name)) return "the name of a recipient has a control character or invalid UTF-8";
+  }
   return {};
 }
 
-/// 64 bits of FNV-1a.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text)
-    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return hash;
+std::string problem_of_text(const std::optional<std::string>& text, const char* what) {
+  if (!text) return {};
+  if (!is_utf8(*text)) return fmt::format("the {} is not valid UTF-8", what);
+  return text->find('\0') == std::string::npos ? "" : fmt::format("the {} has a NUL", what);
 }
 
-/// Separates the parts. It cannot occur in them: quoted-printable has no `=_`. It differs from mail to mail,
-/// as one that is forwarded may become a part of another.
-std::string make_boundary(std::string_view message_id) {
-  return fmt::format("=_{:016x}", hash_of(message_id));
+std::string problem_of_headers(const MailContent& content) {
+  if (!is_utf8(content.subject)) return "the subject is not valid UTF-8";
+  if (!is_printable(content.subject)) return "the subject has a line end or another control character";
+  for (const auto* mailboxes : {&content.to, &content.cc}) {
+    if (auto problem = problem_of_mailboxes(*mailboxes); !problem.empty()) return problem;
+  }
+  for (const auto* mailbox : {&content.sender, &content.reply_to}) {
+    if (*mailbox && !is_printable((*mailbox)->name + (*mailbox)->address.text()))
+      return "the sender or the address for replies has a control character or invalid UTF-8";
+  }
+  for (const auto& header : content.headers) {
+    if (!is_printable(header.name + header.value)) return "a header has a control character or invalid UTF-8";
+  }
+  if (content.queue.size() > longest_queue)
+    return fmt::format("the queue's name has {} octets, at most {} are allowed", content.queue.size(),
+                       longest_queue);
+  return {};
 }
 
-void append_body(std::string& out, std::string_view type, std::string_view text) {
-  out.append("Content-Type: ").append(type).append("; charset=utf-8\r\n");
-  out += "Content-Transfer-Encoding: quoted-printable\r\n\r\n";
-  append_quoted_printable(out, text);
+bool is_token_character(char c) {
+  return c > 0x20 && c < 0x7F && std::string_view("()<>@,;:\\\"/[]?=").find(c) == std::string_view::npos;
 }
 
-/// Both parts, the one that shows more last (RFC 2046, section 5.1.4).
-void append_alternatives(std::string& out, const MailContent& content, const std::string& boundary) {
-  out.append("Content-Type: multipart/alternative; boundary=\"").append(boundary).append("\"\r\n\r\n");
-  out.append("--").append(boundary).append("\r\n");
-  append_body(out, "text/plain", content.text);
-  // The line end before a boundary belongs to the boundary, not to the part.
-  out.append("\r\n--").append(boundary).append("\r\n");
-  append_body(out, "text/html", *content.html);
-  out.append("\r\n--").append(boundary).append("--\r\n");
+bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_token_character);
+}
+
+/// True for `attribute=token` and `attribute="text"`.
+bool is_parameter(std::string_view text) {
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos || !is_token(text.substr(0, equals))) return false;
+  const auto value = text.substr(equals + 1);
+  if (value.size() < 2 || value.front() != '"' || value.back() != '"') return is_token(value);
+  return std::all_of(value.begin() + 1, value.end() - 1,
+                     [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && c != ';'; });
+}
+
+/// True for a type with its parameters that can be encoded in base64: no message, and nothing of several
+/// parts.
+bool is_content_type(const std::string& text) {
+  constexpr std::size_t longest = 200;
+  if (text.size() > longest) return false;
+  const auto pieces = split(text, ';');
+  const auto type = pieces.front();
+  const auto slash = type.find('/');
+  if (slash == std::string_view::npos || !is_token(type.substr(0, slash)) ||
+      !is_token(type.substr(slash + 1)))
+    return false;
+  const auto main_type = lower_case(type.substr(0, slash));
+  return main_type != "multipart" && main_type != "message" &&
+         std::all_of(pieces.begin() + 1, pieces.end(),
+                     [](std::string_view piece) { return is_parameter(trimmed(piece)); });
+}
+
+/// True for words of letters, digits and a few signs with dots between them.
+bool is_dotted(std::string_view text) {
+  const auto words = split(text, '.');
+  return std::all_of(words.begin(), words.end(), [](std::string_view word) {
+    return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+             std::string_view("-_+=$").find(c) != std::string_view::npos;
+    });
+  });
+}
+
+/// True for what a URL can name as it is, `logo` or `logo@app.example`, and for none.
+bool is_content_id(std::string_view text) {
+  constexpr std::size_t longest = 200;
+  const auto at = std::min(text.find('@'), text.size());
+  return text.empty() || (text.size() <= longest && is_dotted(text.substr(0, at)) &&
+                          (at == text.size() || is_dotted(text.substr(at + 1))));
+}
+
+/// Empty if the mail can be built.
+std::string problem_of(const MailContent& content) {
+  if (auto problem = problem_of_headers(content); !problem.empty()) return problem;
+  if (!content.text && !content.html) return "it has neither text nor HTML";
+  if (auto problem = problem_of_text(content.text, "text"); !problem.empty()) return problem;
+  if (auto problem = problem_of_text(content.html, "HTML"); !problem.empty()) return problem;
+  return problem_of_attachments(content.attachments);
 }
 
 /// The first of the addresses of every mail that needs SMTPUTF8; empty if none does.
@@ -78,170 +131,128 @@ bool is_same_name(std::string_view a, std::string_view b) {
       a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
+bool has_header(const std::vector<ExtraHeader>& headers, std::string_view name) {
+  return std::ranges::any_of(headers, [&](const auto& header) { return is_same_name(header.name, name); });
+}
+
 std::size_t expected_size(const MailContent& content) {
   constexpr std::size_t headers = 1500;
-  const auto html = content.html ? content.html->size() : 0;
-  return headers + content.subject.size() * 4 + (content.text.size() + html) * 5 / 4;
+  auto size = headers + content.subject.size() * 4;
+  for (const auto* part : {&content.text, &content.html})
+    size += *part ? (*part)->size() * 5 / 4 : 0;
+  for (const auto& attachment : content.attachments)
+    size += attachment.bytes.size() * 7 / 5;
+  return size;
 }
 
-constexpr std::size_t longest_encoded_line = 76;
-
-/// The bytes that may stand for themselves anywhere but at the end of a line (blank and tab) or at its start.
-constexpr auto is_literal = [] {
-  std::array<bool, 256> literal{};
-  for (std::size_t c = 0x20; c < 0x7F; ++c)
-    literal[c] = c != '=';
-  literal['\t'] = true;
-  return literal;
-}();
-
-/// What stands for itself wherever in a line it comes. A function object, which is inlined where it is
-/// passed.
-constexpr auto is_plain = [](char c) { return c > ' ' && is_literal[static_cast<unsigned char>(c)]; };
-
-bool is_mistaken_at_start(std::string_view rest) {
-  return rest.front() == '.' || rest.starts_with("From ");
+/// What each mail has beside the headers of a mail of its own, and `headers`.
+std::string fixed_headers(const std::vector<ExtraHeader>& headers) {
+  std::string text;
+  // RFC 3834: no vacation message answers it.
+  append_raw_header(text, "Auto-Submitted", "auto-generated");
+  // Exchange and Outlook heed this one; a header of the operator's replaces it.
+  constexpr std::string_view suppress = "X-Auto-Response-Suppress";
+  if (!has_header(headers, suppress)) append_raw_header(text, suppress, "All");
+  append_raw_header(text, "MIME-Version", "1.0");
+  for (const auto& header : headers)
+    append_raw_header(text, header.name, header.value);
+  return text;
 }
 
-/// The size of the line end at the front of `rest`; 0 if there is none.
-std::size_t line_end(std::string_view rest) {
-  return rest.starts_with('\n') ? 1 : rest.starts_with("\r\n") ? 2 : 0;
+/// The operator's headers and a mail's own, which replace those of the same name.
+std::vector<ExtraHeader> merged(const std::vector<ExtraHeader>& configured,
+                                const std::vector<ExtraHeader>& own) {
+  std::vector<ExtraHeader> all;
+  for (const auto& header : configured) {
+    if (!has_header(own, header.name)) all.push_back(header);
+  }
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
 }
-
-/// True if nothing follows the first character of `rest` in its line.
-bool is_last_of_line(std::string_view rest) {
-  return rest.size() == 1 || line_end(rest.substr(1)) > 0;
-}
-
-class Lines {
- public:
-  explicit Lines(std::string& out) : out_(out) {}
-
-  /// Appends what stands for itself at the front of `rest`, wherever in a line it comes, up to the last
-  /// columns. Returns its size, which may be 0.
-  std::size_t plain(std::string_view rest) {
-    if (column_ == 0 && is_mistaken_at_start(rest)) return 0;
-    const auto room = longest_encoded_line - 1 - std::min(column_, longest_encoded_line - 1);
-    const auto within = rest.substr(0, room);
-    const auto* const end = std::find_if_not(within.begin(), within.end(), is_plain);
-    const auto size = static_cast<std::size_t>(end - within.begin());
-    out_.append(rest.substr(0, size));
-    column_ += size;
-    return size;
-  }
-
-  /// Appends the first character of `rest`.
-  void literal(std::string_view rest) {
-    make_room(1, rest);
-    if (column_ == 0 && is_mistaken_at_start(rest)) return encoded(rest);
-    out_ += rest.front();
-    ++column_;
-  }
-
-  void encoded(std::string_view rest) {
-    constexpr std::string_view digits = "0123456789ABCDEF";
-    make_room(3, rest);
-    const auto byte = static_cast<unsigned char>(rest.front());
-    out_ += '=';
-    out_ += digits[byte >> 4U];
-    out_ += digits[byte & 15U];
-    column_ += 3;
-  }
-
-  void end() {
-    out_ += "\r\n";
-    column_ = 0;
-  }
-
- private:
-  /// The last column is for the equals sign of a soft line break, unless the line ends anyway.
-  void make_room(std::size_t columns, std::string_view rest) {
-    const auto end = column_ + columns;
-    if (end < longest_encoded_line || (end == longest_encoded_line && is_last_of_line(rest))) return;
-    out_ += "=\r\n";
-    column_ = 0;
-  }
-
-  std::string& out_;
-  std::size_t column_ = 0;
-};
 
 }  // namespace
 
-std::string make_message_id(std::string_view queue, std::string_view key, std::int64_t token,
-                            std::string_view domain) {
-  std::string id;
-  for (const char c : queue) {
+std::string problem_of_attachments(const std::vector<Attachment>& attachments) {
+  constexpr std::size_t most = 100;
+  constexpr std::size_t longest_filename = 255;
+  if (attachments.size() > most)
+    return fmt::format("it has {} attachments, at most {} are allowed", attachments.size(), most);
+  std::set<std::string_view> ids;
+  for (std::size_t i = 0; i < attachments.size(); ++i) {
+    const auto& attachment = attachments[i];
+    const auto problem = [&](const std::string& what) {
+      return fmt::format("attachment {} {}", i + 1, what);
+    };
+    if (!is_printable(attachment.name))
+      return problem("has a name with a control character or invalid UTF-8");
+    if (attachment.name.size() > longest_filename)
+      return problem(fmt::format("has a name of {} octets, at most {} are allowed", attachment.name.size(),
+                                 longest_filename));
+    if (!attachment.content_type.empty() && !is_content_type(attachment.content_type))
+      return problem("has a type that is not such as application/pdf or text/csv; charset=utf-8");
+    if (!is_content_id(attachment.content_id))
+      return problem("has a content id that is not such as logo or logo@app.example");
+    if (!attachment.content_id.empty() && !ids.insert(attachment.content_id).second)
+      return problem("has the content id of another");
+  }
+  return {};
+}
+
+std::string make_message_id(const MailContent& content, std::string_view domain) {
+  std::string queue;
+  for (const char c : content.queue) {
     const bool is_plain =
         (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
-    id += is_plain ? std::string(1, c) : fmt::format("={:02X}", static_cast<unsigned char>(c));
+    queue += is_plain ? std::string(1, c) : fmt::format("={:02X}", static_cast<unsigned char>(c));
   }
-  return fmt::format("{}.{}.{}.mailroom@{}", id, key, token, domain);
+  const auto number =
+      content.message == 0 ? std::to_string(content.token) : fmt::format("m{}", content.message);
+  return fmt::format("{}.{}.{}.mailroom@{}", queue, content.key, number, domain);
 }
 
 MessageBuilder::MessageBuilder(const Mailbox& from, const std::optional<Mailbox>& reply_to,
                                const std::vector<ExtraHeader>& headers)
-    : domain_(from.address.domain), utf8_sender_(utf8_address_of(from, reply_to)) {
+    : headers_(headers), domain_(from.address.domain), utf8_sender_(utf8_address_of(from, reply_to)) {
   require_printable(from.name + from.address.text(), "the sender");
-  append_mailbox_header(from_header_, "From", from);
+  append_mailboxes_header(from_header_, "From", {from});
   if (reply_to) {
     require_printable(reply_to->name + reply_to->address.text(), "the address for replies");
-    append_mailbox_header(reply_to_header_, "Reply-To", *reply_to);
+    append_mailboxes_header(reply_to_header_, "Reply-To", {*reply_to});
   }
-  // RFC 3834: no vacation message answers it.
-  append_raw_header(extra_headers_, "Auto-Submitted", "auto-generated");
-  // Exchange and Outlook heed this one; a header of the operator's replaces it.
-  constexpr std::string_view suppress = "X-Auto-Response-Suppress";
-  if (std::ranges::none_of(headers, [&](const auto& header) { return is_same_name(header.name, suppress); }))
-    append_raw_header(extra_headers_, suppress, "All");
-  append_raw_header(extra_headers_, "MIME-Version", "1.0");
-  for (const auto& header : headers) {
+  for (const auto& header : headers)
     require_printable(header.name + header.value, "a header");
-    append_raw_header(extra_headers_, header.name, header.value);
-  }
+  extra_headers_ = fixed_headers(headers);
 }
 
 std::variant<std::string, Refusal> MessageBuilder::build(const MailContent& content) const {
   if (auto problem = problem_of(content); !problem.empty()) return Refusal{std::move(problem)};
   std::string message;
   message.reserve(expected_size(content));
-  const auto id = make_message_id(content.queue, content.key, content.token, domain_);
+  const auto id = make_message_id(content, content.sender ? content.sender->address.domain : domain_);
   append_raw_header(message, "Date", date_header_text(content.date));
-  message += from_header_;
-  append_mailbox_header(message, "To", {.name = "", .address = content.to});
-  message += reply_to_header_;
+  append_senders(message, content);
   append_text_header(message, "Subject", content.subject);
   append_raw_header(message, "Message-ID", "<" + id + ">");
-  message += extra_headers_;
-  if (content.html) {
-    append_alternatives(message, content, make_boundary(id));
-  } else {
-    append_body(message, "text/plain", content.text);
-  }
+  message += content.headers.empty() ? extra_headers_ : fixed_headers(merged(headers_, content.headers));
+  append_mime_body(message, content, id);
   return message;
 }
 
-void append_quoted_printable(std::string& out, std::string_view text) {
-  Lines lines(out);
-  const bool is_ended = text.ends_with('\n');
-  while (!text.empty()) {
-    text.remove_prefix(lines.plain(text));
-    if (text.empty()) break;
-    if (const auto size = line_end(text); size > 0) {
-      lines.end();
-      text.remove_prefix(size);
-      continue;
-    }
-    const char c = text.front();
-    const bool is_blank = c == ' ' || c == '\t';
-    if (is_literal[static_cast<unsigned char>(c)] && !(is_blank && is_last_of_line(text))) {
-      lines.literal(text);
-    } else {
-      lines.encoded(text);
-    }
-    text.remove_prefix(1);
+void MessageBuilder::append_senders(std::string& message, const MailContent& content) const {
+  if (content.sender) {
+    append_mailboxes_header(message, "From", {*content.sender});
+  } else {
+    message += from_header_;
   }
-  if (!is_ended) lines.end();
+  if (!content.to.empty()) append_mailboxes_header(message, "To", content.to);
+  // Some servers refuse a mail that names nobody (RFC 5322, section 3.6.3, allows it).
+  if (content.to.empty() && content.cc.empty()) message += "To: undisclosed-recipients:;\r\n";
+  if (!content.cc.empty()) append_mailboxes_header(message, "Cc", content.cc);
+  if (content.reply_to) {
+    append_mailboxes_header(message, "Reply-To", {*content.reply_to});
+  } else {
+    message += reply_to_header_;
+  }
 }
 
 }  // namespace mailroom

@@ -25,8 +25,9 @@ void append_text_header(std::string& out, std::string_view name, std::string_vie
 /// possible, otherwise as it is.
 void append_raw_header(std::string& out, std::string_view name, std::string_view value);
 
-/// Appends `Name: display name <local@domain>` and CRLF. A non-ASCII local part is written as it is.
-void append_mailbox_header(std::string& out, std::string_view name, const Mailbox& mailbox);
+/// Appends `Name: display name <local@domain>` and CRLF, with a line for each of several. A non-ASCII local
+/// part is written as it is.
+void append_mailboxes_header(std::string& out, std::string_view name, const std::vector<Mailbox>& mailboxes);
 
 /// `Fri, 21 Nov 2026 09:30:15 +0000` . A time outside the years 1970 to 9999 becomes
 /// the nearest one within.
@@ -40,24 +41,45 @@ std::string date_header_text(Moment moment);
 /// hexadecimal digits or a line end, so no line of the result contains `=_`.
 void append_quoted_printable(std::string& out, std::string_view text);
 
-/// What differs from one mail to the next. The views must outlive the call that takes them.
-struct MailContent {
-  Moment date{};
-  std::string_view queue;
-  std::string_view key{};  ///< of the mail: letters and digits, at least one
-  std::int64_t token = 0;  ///< the token's id
-  const Address& to;
-  std::string_view subject;
-  std::string_view text;
-  std::optional<std::string_view> html = std::nullopt;
+/// A file that goes with a mail.
+struct Attachment {
+  std::string name{};          ///< as its reader sees it; may be empty
+  std::string content_type{};  ///< `image/png`; empty for application/octet-stream
+  std::string content_id{};    ///< by which HTML shows it as cid:ID; empty for a file to be saved
+  std::string bytes{};
 };
 
-/// The id of the mail for `token` of `queue`, without angle brackets: `QUEUE.KEY.TOKEN.mailroom@domain`. Two
-/// tokens, or two queues, never have the same id; the key tells two databases apart, and a mail that is sent
-/// again on purpose from the first. Bytes of the queue's name other than letters, digits,
-/// hyphens and underscores become `=XX`.
-std::string make_message_id(std::string_view queue, std::string_view key, std::int64_t token,
-                            std::string_view domain);
+/// What differs from one mail to the next.
+struct MailContent {
+  Moment date{};
+  std::string queue{};
+  std::string key{};  ///< of the mail: letters and digits, at least one
+  std::int64_t token = 0;
+  std::int64_t message = 0;            ///< of which this mail is a copy; 0 for that of a token alone
+  std::vector<Mailbox> to{};           ///< as the header has them; whoever gets the mail need not be there
+  std::vector<Mailbox> cc{};           ///< the same
+  std::optional<Mailbox> sender{};     ///< in place of the builder's
+  std::optional<Mailbox> reply_to{};   ///< the same
+  std::vector<ExtraHeader> headers{};  ///< beside the builder's; one replaces that of the same name
+  std::string subject{};
+  std::optional<std::string> text{};  ///< it or the HTML, or both
+  std::optional<std::string> html{};
+  std::vector<Attachment> attachments{};
+};
+
+/// The id of the mail for `token` of `queue`, without angle brackets: `QUEUE.KEY.TOKEN.mailroom@domain`, or
+/// `QUEUE.KEY.mMESSAGE.mailroom@domain` for all copies of a message. Two tokens, messages or queues never
+/// have the same id; the key tells two databases apart, and a mail that is sent again on purpose from the
+/// first. Bytes of the queue's name other than letters, digits, hyphens and underscores become `=XX`.
+std::string make_message_id(const MailContent& content, std::string_view domain);
+
+/// Appends the headers of the body, Content-Type first, an empty line, and the body: text and HTML as
+/// multipart/alternative, HTML with the files it shows as multipart/related, and all of it with other files
+/// as multipart/mixed. The boundaries are made of `id`.
+void append_mime_body(std::string& out, const MailContent& content, std::string_view id);
+
+/// Why these files cannot go with a mail; empty if they can.
+std::string problem_of_attachments(const std::vector<Attachment>& attachments);
 
 /// Builds complete messages (RFC 5322) from one sender, ready for DATA apart from the doubling of dots. The
 /// bytes depend on the arguments alone, so each attempt sends the same. They are ASCII unless an address
@@ -68,9 +90,9 @@ class MessageBuilder {
   MessageBuilder(const Mailbox& from, const std::optional<Mailbox>& reply_to,
                  const std::vector<ExtraHeader>& headers);
 
-  /// The message: text and HTML as multipart/alternative, or the text alone. Refuses control characters, line
-  /// ends among them, in the subject and the address, invalid UTF-8 anywhere, and a queue's name of more than
-  /// 63 octets.
+  /// The message. Refuses control characters, line ends among them, in whatever becomes a header, invalid
+  /// UTF-8 and a NUL in text and HTML, a mail without either, attachments as problem_of_attachments(), and a
+  /// queue's name of more than 63 octets.
   std::variant<std::string, Refusal> build(const MailContent& content) const;
 
   /// The sender's address, or that for replies, if it needs SMTPUTF8; see needs_smtputf8() for a recipient's.
@@ -78,9 +100,12 @@ class MessageBuilder {
   const std::string& utf8_sender() const { return utf8_sender_; }
 
  private:
+  void append_senders(std::string& message, const MailContent& content) const;
+
   std::string from_header_;
   std::string reply_to_header_;  ///< empty for none
-  std::string extra_headers_;    ///< Auto-Submitted and the like, and the operator's
+  std::vector<ExtraHeader> headers_;
+  std::string extra_headers_;  ///< Auto-Submitted and the like, and the operator's
   std::string domain_;
   std::string utf8_sender_;
 };

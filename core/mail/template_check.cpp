@@ -3,7 +3,6 @@
 #include "mail/template_check.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
@@ -19,7 +18,7 @@ namespace {
 using Kind = TemplateTag::Kind;
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-constexpr std::string_view partial_suffix = ".mustache";
+const std::string_view partial_suffix = suffix_of(MailPart::partial);
 constexpr std::size_t deepest_partial = 32;
 /// Of a template with its partials in place: a few partials that include each other often make any size.
 constexpr std::size_t largest_expansion = 1024 * 1024;
@@ -30,10 +29,11 @@ constexpr std::size_t largest_expansion = 1024 * 1024;
               fmt::format("{}:{}: {}", shown_text(place), line_of(text, position), reason), hint);
 }
 
-/// `text` without a byte order mark; a subject also without the line end of its file.
+/// `text` without a byte order mark; of a subject and a partial also without the line end of its file.
 std::string normalised(std::string_view text, MailPart part) {
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  if (part == MailPart::subject && text.ends_with('\n')) {
+  const bool is_within_line = part == MailPart::subject || part == MailPart::partial;
+  if (is_within_line && text.ends_with('\n')) {
     text.remove_suffix(1);
     if (text.ends_with('\r')) text.remove_suffix(1);
   }
@@ -67,19 +67,21 @@ std::string known_variables() {
 
 }  // namespace
 
-CheckedTemplate TemplateChecker::check(const std::string& place, std::string_view text, MailPart part) {
-  part_ = part;
+CheckedTemplate TemplateChecker::check(const std::string& place, std::string_view text,
+                                       const TemplateFileName& name, bool knows_all) {
+  part_ = name.part;
+  knows_all_ = knows_all;
   chain_.clear();
   extents_.clear();
-  partials_.clear();
-  const Source source{place, normalised(text, part)};
-  visit(source);
-  return {.text = source.text, .partials = partials_};
+  const Source source{place, normalised(text, name.part), name.locale};
+  CheckedTemplate checked{.text = source.text, .tags = {}};
+  visit(source, checked.tags);
+  return checked;
 }
 
-TemplateChecker::Extent TemplateChecker::visit(const Source& source) {
+TemplateChecker::Extent TemplateChecker::visit(const Source& source, std::vector<TemplateTag>& tags) {
   check_text(source);
-  const auto found = find_tags(source.text);
+  auto found = find_tags(source.text);
   if (found.defect) refuse_at(source.place, source.text, found.defect->position, found.defect->reason);
   Extent extent{.size = source.text.size(), .depth = 0};
   for (const auto& tag : found.tags) {
@@ -98,6 +100,7 @@ TemplateChecker::Extent TemplateChecker::visit(const Source& source) {
                 fmt::format("with its partials it is larger than {} KiB", largest_expansion / 1024));
     }
   }
+  tags = std::move(found.tags);
   return extent;
 }
 
@@ -108,39 +111,55 @@ TemplateChecker::Extent TemplateChecker::visit_partial(const Source& including, 
               fmt::format("the partial {} includes itself: {} > {}", shown_text(name),
                           fmt::join(chain_, " > "), shown_text(name)));
   }
-  auto known = extents_.find(name);
+  const auto& files = partial_files(including, name, position);
+  const auto known = extents_.find(name);
   const auto depth = chain_.size() + 1 + (known == extents_.end() ? 0 : known->second.depth);
   if (depth > deepest_partial) {
     refuse_at(including.place, including.text, position,
               fmt::format("partials are nested more than {} deep", deepest_partial));
   }
   if (known != extents_.end()) return known->second;
-  auto source = partial_source(including, name, position);
+  Extent largest;
   chain_.push_back(name);
-  known = extents_.emplace(name, visit(source)).first;
+  for (const auto& [locale, file] : files) {
+    Source source{files_.path_of(file), normalised(files_.texts.at(file), MailPart::partial), locale};
+    CheckedTemplate checked;
+    const auto extent = visit(source, checked.tags);
+    largest = {std::max(largest.size, extent.size), std::max(largest.depth, extent.depth)};
+    checked.text = std::move(source.text);
+    partials_.insert_or_assign(file, std::move(checked));
+  }
   chain_.pop_back();
-  partials_.emplace(name, std::move(source.text));
-  return known->second;
+  return extents_.emplace(name, largest).first->second;
 }
 
-TemplateChecker::Source TemplateChecker::partial_source(const Source& including, const std::string& name,
-                                                        std::size_t position) const {
-  const auto file = name + std::string(partial_suffix);
-  const auto found = files_.texts.find(file);
-  if (found != files_.texts.end()) return {path_of(file), normalised(found->second, part_)};
-  std::vector<std::string> known;
-  for (const auto& [other, text] : files_.texts) {
-    if (other.ends_with(partial_suffix))
-      known.push_back(shown_text(other.substr(0, other.size() - partial_suffix.size())));
+const FilesByLocale& TemplateChecker::partial_files(const Source& including, const std::string& name,
+                                                    std::size_t position) {
+  const auto& partials = names_[MailPart::partial];
+  const auto found = partials.find(name);
+  if (found == partials.end()) {
+    std::vector<std::string> known;
+    for (const auto& [other, files] : partials)
+      known.push_back(shown_text(other));
+    refuse_at(including.place, including.text, position,
+              fmt::format("there is no partial {}", shown_text(name)),
+              known.empty() ? fmt::format("a partial is a file NAME{} in the same directory", partial_suffix)
+                            : fmt::format("partials: {}", fmt::join(known, ", ")));
   }
-  refuse_at(including.place, including.text, position,
-            fmt::format("there is no partial {}", shown_text(name)),
-            known.empty() ? fmt::format("a partial is a file NAME{} in the same directory", partial_suffix)
-                          : fmt::format("partials: {}", fmt::join(known, ", ")));
+  const auto chain = locale_chain(including.locale);
+  const bool suits_all = std::any_of(chain.begin(), chain.end(),
+                                     [&](const auto& locale) { return found->second.count(locale) > 0; });
+  if (!suits_all)
+    refuse_at(including.place, including.text, position,
+              fmt::format("the partial {} has no file for {}", shown_text(name),
+                          including.locale.empty() ? "every locale" : including.locale),
+              fmt::format("add {}{}, which stands in for all locales", shown_text(name), partial_suffix));
+  return found->second;
 }
 
 void TemplateChecker::check_text(const Source& source) const {
-  const auto& [place, text] = source;
+  const auto& place = source.place;
+  const auto& text = source.text;
   if (text.size() > largest_template)
     refuse_at(place, text, 0, fmt::format("it is larger than {} KiB", largest_template / 1024));
   if (const auto at = find_invalid(text)) refuse_at(place, text, *at, "invalid UTF-8");
@@ -153,6 +172,14 @@ void TemplateChecker::check_text(const Source& source) const {
 }
 
 void TemplateChecker::check_name(const Source& source, const std::string& name, std::size_t position) const {
+  if (!knows_all_) {
+    const bool is_sound = name == "." || (!name.empty() && name.front() != '.' && name.back() != '.' &&
+                                          name.find("..") == std::string::npos);
+    if (!is_sound)
+      refuse_at(source.place, source.text, position, fmt::format("{{{{{}}}}} is no name", shown_text(name)),
+                "write {{name}}, {{name.of.a.part}}, or {{.}} for the item of a list");
+    return;
+  }
   const auto& names = variable_names();
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   const auto meant = nearest_word(name, names);
@@ -167,10 +194,6 @@ void TemplateChecker::warn_of_unescaped(const Source& source, const std::string&
                              shown_text(source.place), line_of(source.text, position), name, name);
   if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end())
     warnings_.push_back(std::move(warning));
-}
-
-std::string TemplateChecker::path_of(const std::string& file) const {
-  return (std::filesystem::path(files_.directory) / file).string();
 }
 
 }  // namespace mailroom

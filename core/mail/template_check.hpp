@@ -18,6 +18,7 @@ struct TemplateTag {
   Kind kind = Kind::variable;
   std::string name;          ///< without blanks around it
   std::size_t position = 0;  ///< of its first brace, in bytes
+  std::size_t size = 0;      ///< with its braces
 
   bool operator==(const TemplateTag&) const = default;
 };
@@ -36,27 +37,34 @@ struct TemplateTags {
   std::optional<TemplateDefect> defect;
 };
 
-/// Finds the tags as the Mustache library does, which tells neither their names nor their positions. A tag
-/// that changes the delimiters is a defect, and so are sections nested more than 32 deep: the library is
-/// recursive.
+/// Finds the tags. One that changes the delimiters is a defect, and so are sections nested more than 32 deep:
+/// rendering is recursive.
 TemplateTags find_tags(std::string_view text);
 
 /// The line of a byte offset, from 1.
 std::size_t line_of(std::string_view text, std::size_t position);
 
-/// A template that can be rendered: its text, and that of each partial it reaches.
+/// A template or partial that can be rendered.
 struct CheckedTemplate {
   std::string text;
-  std::map<std::string, std::string> partials;
+  std::vector<TemplateTag> tags;
 };
 
-/// Checks templates before the library parses them. `place` is the file as messages name it.
+/// Checks templates before they are rendered. `place` is the file as messages name it.
 class TemplateChecker {
  public:
-  explicit TemplateChecker(const TemplateFiles& files) : files_(files) {}
+  /// Throws Error(configuration) as TemplateFiles::names().
+  explicit TemplateChecker(const TemplateFiles& files) : files_(files), names_(files.names()) {}
 
-  /// Throws Error(configuration) with file, line and reason for the defects that docs/mail.md lists.
-  CheckedTemplate check(const std::string& place, std::string_view text, MailPart part);
+  /// Throws Error(configuration) with file, line and reason for the defects that docs/mail.md lists. Only
+  /// mailroom's own variables may be named if `knows_all`.
+  CheckedTemplate check(const std::string& place, std::string_view text, const TemplateFileName& name,
+                        bool knows_all);
+
+  /// The partials that the templates reach, by the names of their files.
+  const std::map<std::string, CheckedTemplate>& partials() const { return partials_; }
+
+  const TemplateNames& names() const { return names_; }
 
   /// What was not refused but is probably wrong, in the order it was found, each once.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -65,6 +73,7 @@ class TemplateChecker {
   struct Source {
     std::string place;
     std::string text;
+    std::string locale;
   };
 
   /// What a template becomes with its partials in place.
@@ -73,20 +82,22 @@ class TemplateChecker {
     std::size_t depth = 0;  ///< of partials within partials
   };
 
-  Extent visit(const Source& source);
+  Extent visit(const Source& source, std::vector<TemplateTag>& tags);
   Extent visit_partial(const Source& including, const std::string& name, std::size_t position);
   void check_text(const Source& source) const;
   void check_name(const Source& source, const std::string& name, std::size_t position) const;
   void warn_of_unescaped(const Source& source, const std::string& name, std::size_t position);
-  Source partial_source(const Source& including, const std::string& name, std::size_t position) const;
-  std::string path_of(const std::string& file) const;
+  /// The files of a partial, one of which suits wherever `including` does.
+  const FilesByLocale& partial_files(const Source& including, const std::string& name, std::size_t position);
 
   const TemplateFiles& files_;
+  TemplateNames names_;
   std::vector<std::string> warnings_;
-  MailPart part_ = MailPart::text;               ///< of the template being checked
-  std::vector<std::string> chain_;               ///< the partials being visited, outermost first
-  std::map<std::string, Extent> extents_;        ///< of the partials visited
-  std::map<std::string, std::string> partials_;  ///< the texts of the same
+  MailPart part_ = MailPart::text;         ///< of the template being checked
+  bool knows_all_ = false;                 ///< of the same
+  std::vector<std::string> chain_;         ///< the partials being visited, outermost first
+  std::map<std::string, Extent> extents_;  ///< of the partials visited
+  std::map<std::string, CheckedTemplate> partials_;
 };
 
 }  // namespace mailroom

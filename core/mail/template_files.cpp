@@ -11,48 +11,58 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "mail/template_data.hpp"
 
 namespace mailroom {
 namespace {
 
 constexpr auto directory_hint = "send.templates or MAILROOM_SEND_TEMPLATES names the directory";
 
-[[noreturn]] void throw_unreadable(const std::string& path, const std::string& reason) {
-  throw Error(ExitCode::configuration,
-              fmt::format("cannot read the template {}: {}", shown_text(path), reason), directory_hint);
-}
+/// A file that may be read, and how messages name it.
+struct FileKind {
+  std::string_view name;
+  std::size_t largest;  ///< bytes
+  std::string hint;
+};
 
 /// An open regular file.
-class TemplateFile {
+class SmallFile {
  public:
-  explicit TemplateFile(const std::string& path)
-      : path_(path), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (fd_ < 0) throw_unreadable(path_, std::strerror(errno));
+  SmallFile(const std::string& path, FileKind kind)
+      : path_(path), kind_(std::move(kind)), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (fd_ < 0) throw_unreadable(std::strerror(errno));
   }
-  ~TemplateFile() { close(fd_); }
-  TemplateFile(const TemplateFile&) = delete;
-  TemplateFile& operator=(const TemplateFile&) = delete;
+  ~SmallFile() { close(fd_); }
+  SmallFile(const SmallFile&) = delete;
+  SmallFile& operator=(const SmallFile&) = delete;
 
   std::string read_all() const {
     struct stat status {};
-    if (fstat(fd_, &status) != 0) throw_unreadable(path_, std::strerror(errno));
-    if (!S_ISREG(status.st_mode)) throw_unreadable(path_, "it is not a file");
+    if (fstat(fd_, &status) != 0) throw_unreadable(std::strerror(errno));
+    if (!S_ISREG(status.st_mode)) throw_unreadable("it is not a file");
     std::string text;
     std::array<char, 8192> chunk{};
-    while (text.size() <= largest_template) {
+    while (text.size() <= kind_.largest) {
       const auto count = read(fd_, chunk.data(), chunk.size());
       if (count == 0) return text;
       if (count > 0) text.append(chunk.data(), static_cast<std::size_t>(count));
-      if (count < 0 && errno != EINTR) throw_unreadable(path_, std::strerror(errno));
+      if (count < 0 && errno != EINTR) throw_unreadable(std::strerror(errno));
     }
-    throw_unreadable(path_, fmt::format("it is larger than {} KiB", largest_template / 1024));
+    throw_unreadable(fmt::format("it is larger than {} KiB", kind_.largest / 1024));
   }
 
  private:
+  [[noreturn]] void throw_unreadable(const std::string& reason) const {
+    throw Error(ExitCode::configuration,
+                fmt::format("cannot read {} {}: {}", kind_.name, shown_text(path_), reason), kind_.hint);
+  }
+
   const std::string& path_;
+  FileKind kind_;
   int fd_;
 };
 
@@ -70,6 +80,27 @@ std::vector<std::string> names_in(const std::string& directory) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool is_template_name(std::string_view name) {
+  return !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), [](char c) {
+    return is_letter_or_digit(c) || c == '-' || c == '_';
+  });
+}
+
+/// True for a language of two or three letters, and further tags (RFC 5646): `zh-hant-tw`.
+bool is_locale(std::string_view tag) {
+  constexpr std::size_t longest = 35;
+  const auto language = tag.substr(0, tag.find('-'));
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  if (language.size() < 2 || language.size() > 3 || tag.size() > longest) return false;
+  return std::all_of(language.begin(), language.end(), is_letter) && tag.back() != '-' &&
+         tag.find("--") == std::string_view::npos &&
+         std::all_of(tag.begin(), tag.end(), [](char c) { return is_letter_or_digit(c) || c == '-'; });
 }
 
 constexpr std::string_view activation_text = R"(Hello {{login}},
@@ -133,17 +164,73 @@ constexpr std::string_view recovery_html = R"(<!DOCTYPE html>
 
 }  // namespace
 
-bool is_template_file(const std::string& name) {
-  const auto& known = builtin_templates();
-  return std::any_of(known.begin(), known.end(), [&](const auto& builtin) { return builtin.file == name; });
+std::string_view suffix_of(MailPart part) {
+  switch (part) {
+    case MailPart::subject:
+      return ".subject";
+    case MailPart::text:
+      return ".txt";
+    case MailPart::html:
+      return ".html";
+    case MailPart::partial:
+      break;
+  }
+  return ".mustache";
+}
+
+std::vector<std::string> locale_chain(std::string_view locale) {
+  auto tag = lower_case(locale.substr(0, locale.find_first_of(".@")));
+  std::replace(tag.begin(), tag.end(), '_', '-');
+  std::vector<std::string> chain;
+  while (is_locale(tag)) {
+    chain.push_back(tag);
+    tag.resize(std::min(tag.rfind('-'), tag.size()));
+    if (tag == chain.back()) break;
+  }
+  chain.emplace_back();
+  return chain;
+}
+
+std::optional<TemplateFileName> parse_template_file(std::string_view file) {
+  for (const auto part : {MailPart::subject, MailPart::text, MailPart::html, MailPart::partial}) {
+    if (!file.ends_with(suffix_of(part))) continue;
+    auto name = file.substr(0, file.size() - suffix_of(part).size());
+    std::string locale;
+    const auto dot = name.rfind('.');
+    if (dot != std::string_view::npos && dot > 0) locale = locale_chain(name.substr(dot + 1)).front();
+    if (!locale.empty()) name = name.substr(0, dot);
+    if (part != MailPart::partial && !is_template_name(name)) return std::nullopt;
+    return TemplateFileName{.name = std::string(name), .locale = std::move(locale), .part = part};
+  }
+  return std::nullopt;
+}
+
+std::string TemplateFiles::path_of(const std::string& file) const {
+  return (std::filesystem::path(directory) / file).string();
+}
+
+TemplateNames TemplateFiles::names() const {
+  TemplateNames names;
+  for (const auto& [file, text] : texts) {
+    const auto parsed = parse_template_file(file);
+    if (!parsed) continue;
+    const auto [other, is_new] = names[parsed->part][parsed->name].emplace(parsed->locale, file);
+    if (!is_new)
+      throw Error(ExitCode::configuration,
+                  fmt::format("{} and {} are for the same locale", shown_text(path_of(other->second)),
+                              shown_text(path_of(file))),
+                  "remove one: case does not matter in a locale");
+  }
+  return names;
 }
 
 TemplateFiles read_template_files(const std::string& directory) {
   TemplateFiles files{.directory = directory, .texts = {}, .ignored = {}};
   for (const auto& name : names_in(directory)) {
-    if (is_template_file(name) || name.ends_with(".mustache")) {
+    if (parse_template_file(name)) {
       const auto path = (std::filesystem::path(directory) / name).string();
-      files.texts.emplace(name, TemplateFile(path).read_all());
+      files.texts.emplace(name,
+                          SmallFile(path, {"the template", largest_template, directory_hint}).read_all());
     } else if (!name.starts_with('.') && !name.ends_with('~')) {
       files.ignored.push_back(name);
     }
@@ -151,21 +238,27 @@ TemplateFiles read_template_files(const std::string& directory) {
   return files;
 }
 
+std::string read_data_file(const std::string& path) {
+  return SmallFile(path, {"the data", largest_data, "it is a file with an object of JSON"}).read_all();
+}
+
 const std::array<BuiltinTemplate, 6>& builtin_templates() {
   static const std::array<BuiltinTemplate, 6> all{
-      {{MailAction::activation, MailPart::subject, "activation.subject", "Activate your account\n"},
-       {MailAction::activation, MailPart::text, "activation.txt", activation_text},
-       {MailAction::activation, MailPart::html, "activation.html", activation_html},
-       {MailAction::recovery, MailPart::subject, "recovery.subject", "Choose a new password\n"},
-       {MailAction::recovery, MailPart::text, "recovery.txt", recovery_text},
-       {MailAction::recovery, MailPart::html, "recovery.html", recovery_html}}};
+      {{"activation", MailPart::subject, "activation.subject", "Activate your account\n", false},
+       {"activation", MailPart::text, "activation.txt", activation_text, false},
+       {"activation", MailPart::html, "activation.html", activation_html, false},
+       {"recovery", MailPart::subject, "recovery.subject", "Choose a new password\n", true},
+       {"recovery", MailPart::text, "recovery.txt", recovery_text, true},
+       {"recovery", MailPart::html, "recovery.html", recovery_html, true}}};
   return all;
 }
 
-const BuiltinTemplate& builtin_template(MailAction action, MailPart part) {
+const BuiltinTemplate* find_builtin(std::string_view name, MailPart part) {
   const auto& all = builtin_templates();
-  return *std::find_if(all.begin(), all.end(),
-                       [&](const auto& builtin) { return builtin.action == action && builtin.part == part; });
+  const auto* const found = std::find_if(all.begin(), all.end(), [&](const auto& builtin) {
+    return builtin.name == name && builtin.part == part;
+  });
+  return found == all.end() ? nullptr : found;
 }
 
 }  // namespace mailroom

@@ -1,4 +1,4 @@
-// Scans for tags as the library does, and checks that sections begin and end in pairs.
+// Scans for tags, and checks that sections begin and end in pairs.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -38,11 +38,11 @@ Kind kind_of(char sign) {
   }
 }
 
-TemplateTag make_tag(std::string_view content, bool is_triple, std::size_t position) {
-  if (is_triple) return {Kind::unescaped, std::string(content), position};
+TemplateTag make_tag(std::string_view content, bool is_triple, std::size_t position, std::size_t size) {
+  if (is_triple) return {Kind::unescaped, std::string(content), position, size};
   const auto kind = content.empty() ? Kind::variable : kind_of(content.front());
-  if (kind == Kind::variable) return {kind, std::string(content), position};
-  return {kind, std::string(without_space(content.substr(1))), position};
+  if (kind == Kind::variable) return {kind, std::string(content), position, size};
+  return {kind, std::string(without_space(content.substr(1))), position, size};
 }
 
 class TagFinder {
@@ -79,7 +79,7 @@ class TagFinder {
     if (content.starts_with('=')) {
       refuse(start, "the delimiters cannot be changed: a tag is always {{name}}");
     } else {
-      add(make_tag(content, is_triple, start));
+      add(make_tag(content, is_triple, start, end + close.size() - start));
     }
     return end + close.size();
   }

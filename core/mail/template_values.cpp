@@ -3,30 +3,51 @@
 #include "mail/template_values.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "base/text.hpp"
 
 namespace mailroom {
 
-TemplateVariables variables_of(const TemplateValues& values) {
-  return {{"action", std::string(mail_action_name(values.action))},
-          {"code", values.action == MailAction::recovery ? values.code : ""},
-          {"email", values.email},
-          {"expires_at", expiry_text(values.expires_at)},
-          {"expires_in", duration_words(values.expires_at - values.valid_from)},
-          {"link", values.link},
-          {"login", values.login},
-          {"token", values.token}};
+std::map<std::string, std::string> variables_of(const TemplateValues& values) {
+  std::map<std::string, std::string> variables{{"action", values.action}, {"email", values.email}};
+  if (values.login) variables.emplace("login", *values.login);
+  if (values.link || values.code) {
+    variables.emplace("code", values.code.value_or(""));
+    variables.emplace("expires_at", expiry_text(values.expires_at));
+    variables.emplace("expires_in", duration_words(values.expires_at - values.valid_from));
+  }
+  if (values.link) {
+    variables.emplace("link", *values.link);
+    variables.emplace("token", values.token);
+  }
+  return variables;
 }
 
 const std::vector<std::string>& variable_names() {
   static const auto names = [] {
     std::vector<std::string> all;
-    for (const auto& [name, text] : variables_of({}))
+    for (const auto& [name, text] : variables_of({.login = "", .link = ""}))
       all.push_back(name);
     return all;
   }();
   return names;
+}
+
+std::variant<TemplateData, Refusal> template_scope(const TemplateValues& values, std::string_view data,
+                                                   DataFor purpose) {
+  auto parsed = parse_template_data(data);
+  if (std::holds_alternative<Refusal>(parsed)) return parsed;
+  auto& members = std::get<TemplateData>(parsed).members;
+  for (auto& [name, text] : variables_of(values)) {
+    const auto [other, is_new] =
+        members.try_emplace(name, TemplateData{.kind = TemplateData::Kind::text, .text = text});
+    const bool is_same = other->second.kind == TemplateData::Kind::text && other->second.text == text;
+    if (!is_new && !is_same && purpose == DataFor::sending)
+      return Refusal{fmt::format(
+          "the data has {0}, which mailroom sets itself in this mail: give it another name", name)};
+  }
+  return parsed;
 }
 
 std::string duration_words(Moment::duration duration) {

@@ -1,37 +1,45 @@
-// The variables that templates may use, and how times and durations read in a mail.
+// What mailroom itself knows of a mail, as templates name it, and how times and durations read in a mail.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "mail/template_files.hpp"
+#include "mail/template_data.hpp"
 
 namespace mailroom {
 
-/// What a template may show of one mail.
+/// What mailroom knows of one mail.
 struct TemplateValues {
-  MailAction action = MailAction::activation;
-  std::string email{};
-  std::string login{};
-  std::string link{};   ///< see LinkTemplate
-  std::string token{};  ///< signed
-  std::string code{};   ///< may be empty; shown in a recovery mail only, since nothing asks for another
-  Moment valid_from{};  ///< the token's creation, or when it was emitted again
+  std::string action{};                ///< its name, as {action} of a link has it
+  std::string email{};                 ///< of the reader
+  std::optional<std::string> login{};  ///< nullopt: the mail is for no account
+  std::optional<std::string> link{};   ///< nullopt: the action has none; see LinkTemplate
+  std::string token{};                 ///< signed, if there is a link
+  std::optional<std::string> code{};   ///< nullopt: the action asks for none
+  Moment valid_from{};                 ///< the token's creation, or when it was emitted again
   Moment expires_at{};
 };
 
-/// The variables by their names in templates, each with its text.
-using TemplateVariables = std::map<std::string, std::string>;
-
-/// `expires_in` counts from `valid_from`, not from now, so that each attempt renders the same
-/// mail.
-TemplateVariables variables_of(const TemplateValues& values);
+/// The variables that the mail has by their names in templates, each with its text. A mail without a link has
+/// neither `link`, `token`, `expires_at`, `expires_in` nor an empty `code`. `expires_in` counts from
+/// `valid_from`, not from now, so that each attempt renders the same mail.
+std::map<std::string, std::string> variables_of(const TemplateValues& values);
 
 /// The names of all variables, in alphabetical order.
 const std::vector<std::string>& variable_names();
+
+/// In a preview, data may replace the examples that stand in for what mailroom knows.
+enum class DataFor { sending, preview };
+
+/// The variables, and beside them the data, an object of JSON or an empty text. For sending, refuses data
+/// that has the name of a variable with another text: it could replace a link.
+std::variant<TemplateData, Refusal> template_scope(const TemplateValues& values, std::string_view data,
+                                                   DataFor purpose = DataFor::sending);
 
 /// A rounded duration in words: `15 minutes`, `2 hours`, `3 days`; at least `1 minute`.
 std::string duration_words(Moment::duration duration);

@@ -3,7 +3,9 @@
 #include "queue/preconditions.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "actions/action.hpp"
 #include "db/search_path.hpp"
 
 namespace mailroom {
@@ -21,13 +23,43 @@ FROM (
   SELECT n, owner, has_sequence_privilege(c.oid, 'SELECT') AS is_readable, c.relname AS name, c.oid::regclass AS sequence,
     CASE owner WHEN 'mailroom_gaps' THEN format('SELECT %I.mailroom_newest_gap()', current_schema())
       ELSE format('SELECT max(id) FROM %I.%I', current_schema(), owner) END AS newest
-  FROM unnest('{tokens,mailroom_batches,mailroom_gaps,mailroom_operations,mailroom_schema_history,accounts}'::text[])
+  FROM unnest('{tokens,mailroom_batches,mailroom_gaps,mailroom_operations,mailroom_schema_history,mailroom_messages,accounts}'::text[])
          WITH ORDINALITY t (owner, n),
     LATERAL (SELECT to_regclass(format('%I.%I', current_schema(), owner)) AS oid) o,
     LATERAL (SELECT CASE WHEN has_column_privilege(o.oid::oid, 'id', 'SELECT') AND NOT row_security_active(o.oid::oid)
                     THEN pg_get_serial_sequence(o.oid::regclass::text, 'id')::regclass END AS oid) q
     JOIN pg_class c ON c.oid = q.oid
   WHERE CASE WHEN c.relkind = 'S' THEN has_sequence_privilege(c.oid, 'SELECT, USAGE') END) s)";
+
+/// The actions that queue $1 takes, with a path or without one ($2), if tokens of one of them wait.
+constexpr const char* waiting_actions_sql = R"(
+WITH queue AS MATERIALIZED (SELECT *, mailroom_queue_actions($1) AS actions FROM mailroom_queue_state($1)),
+taken AS MATERIALIZED (
+  SELECT x.action FROM mailroom_actions x, queue
+  WHERE (x.path IS NOT NULL) = $2::boolean AND (queue.actions IS NULL OR x.action = ANY (queue.actions::text[])))
+SELECT action FROM taken
+WHERE EXISTS (
+  SELECT FROM queue, LATERAL (
+    SELECT int8range(queue.cursor, NULL, '()') AS ids
+    UNION ALL
+    SELECT unnest(h.ids) FROM mailroom_gaps h WHERE h.id = ANY (queue.gap_ids)
+    UNION ALL
+    SELECT unnest(mailroom_batch_ids(b.ids, b.ids_mask)) FROM mailroom_batches b
+    WHERE b.job_type = $1 AND b.emitted_at IS NULL AND b.dead_at IS NULL) r, LATERAL (
+    SELECT FROM tokens t
+    WHERE t.id >= lower(r.ids) AND (upper_inf(r.ids) OR t.id < upper(r.ids)) AND (t.secret IS NOT NULL) = $2::boolean
+      AND t.action::text IN (SELECT action FROM taken)
+      AND mailroom_is_live(t.consumed_at, t.expires_at, (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint))
+    LIMIT 1) waiting)
+ORDER BY action)";
+
+/// Their short names.
+std::vector<std::string> waiting_actions(Connection& connection, const std::string& queue, bool with_path) {
+  std::vector<std::string> actions;
+  for (const auto& row : connection.run(waiting_actions_sql, queue, with_path))
+    actions.push_back(short_action_name(row[0].c_str()));
+  return actions;
+}
 
 }  // namespace
 
@@ -57,6 +89,31 @@ std::string enable_trigger_statement(const std::string& schema, std::string_view
   return fmt::format("ALTER TABLE {}.{} ENABLE TRIGGER {};", schema, table, trigger);
 }
 
+Error no_place_in_csv(const std::vector<std::string>& actions) {
+  const auto names = fmt::format("{}", fmt::join(actions, ","));
+  return {ExitCode::configuration,
+          fmt::format("a line of CSV has no place for {} tokens, which have no link", names),
+          fmt::format(
+              "give them a queue of their own, with a sender: mailroom queue create messages --action {}; or "
+              "use --format jsonl",
+              names)};
+}
+
+void require_signed_tokens(Connection& connection, const std::string& queue) {
+  const auto actions = waiting_actions(connection, queue, false);
+  if (!actions.empty()) throw no_place_in_csv(actions);
+}
+
+void require_unsigned_tokens(Connection& connection, const std::string& queue) {
+  const auto actions = waiting_actions(connection, queue, true);
+  if (actions.empty()) return;
+  throw Error(
+      ExitCode::configuration,
+      fmt::format("send.link is not set, and mails with a link wait in the queue {}, which takes {}", queue,
+                  fmt::join(actions, ",")),
+      "for example send.link: https://app.example/{action}?token={token}; mailroom.yaml.example describes it");
+}
+
 std::string ids_in_order_statement(Connection& connection) {
   return fmt::format("ALTER SEQUENCE {} CACHE 1 INCREMENT 1 NO CYCLE;",
                      qualified_name(connection, "tokens_id_seq"));
@@ -73,6 +130,7 @@ WHERE seqrelid = 'tokens_id_seq'::regclass)")[0][0]
 std::string TableSequence::consequence() const {
   if (table == "tokens") return "the next INSERT fails";
   if (table == "accounts") return "an INSERT without an id of its own fails";
+  if (table == "mailroom_messages") return "transactions that ask for a mail fail";
   if (table == "mailroom_operations") return "suspensions and operators' commands fail";
   if (table == "mailroom_schema_history") return "the next migration sets it ahead";
   return "claims fail";

@@ -1,11 +1,12 @@
-// What mailroom requires of triggers and sequences, which may be behind their tables, and the SQL that fixes
-// them.
+// What mailroom requires of triggers and sequences, which may be behind their tables, with the SQL that fixes
+// them, and of the tokens that wait for a consumer of CSV or for a sender without a link.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "db/connection.hpp"
 
 namespace mailroom {
@@ -56,5 +57,17 @@ bool gives_ids_in_order(Connection& connection);
 
 /// The statement that makes the token sequence do so.
 std::string ids_in_order_statement(Connection& connection);
+
+/// The error of a line of CSV for tokens of these actions, by their short names, which have no path: it has
+/// no place for what they say.
+Error no_place_in_csv(const std::vector<std::string>& actions);
+
+/// Throws no_place_in_csv() if tokens without a signature wait in the queue: above its cursor, in its gaps,
+/// or in a batch that another consumer has left.
+void require_signed_tokens(Connection& connection, const std::string& queue);
+
+/// Throws Error(configuration) if tokens with a signature wait there: their mails have a link, and send.link
+/// is not set.
+void require_unsigned_tokens(Connection& connection, const std::string& queue);
 
 }  // namespace mailroom

@@ -92,6 +92,7 @@ QueueCatalogue read_queues_within(pqxx::transaction_base& transaction) {
          .left = row[4].as<int>(),
          .next_in = Milliseconds(row[5].as<std::int64_t>())});
   }
+  catalogue.actions = read_actions_within(transaction);
   return catalogue;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "actions/action.hpp"
 #include "db/connection.hpp"
 #include "queue/queue_properties.hpp"
 
@@ -37,6 +38,7 @@ struct QueueCatalogue {
   std::int64_t newest = 0;  ///< the highest id that was drawn
   std::vector<QueueRecord> queues{};
   std::vector<Budget> budgets{};
+  Actions actions{};  ///< that queues may take
 
   const QueueRecord* find_queue(const std::string& name) const;
   const Budget* find_budget(const std::string& name) const;

@@ -22,7 +22,7 @@ DueTokens read_due(Connection& connection, std::int64_t from, std::int64_t to,
 WITH due AS MATERIALIZED (
   SELECT t.id, t.created_at
   FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
-    tokens t JOIN accounts a ON a.id = t.account
+    tokens t LEFT JOIN accounts a ON a.id = t.account
   WHERE t.id > $1 AND t.id <= $2 AND ($3::token_action[] = '{}' OR t.action = ANY ($3::token_action[]))
     AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) = 'due'),
 emitted AS MATERIALIZED (
@@ -54,8 +54,8 @@ class EffectReader {
                               .due = due.count,
                               .emitted_before = due.emitted});
       }
-      for (const auto& action : all_actions())
-        read_action(change, action);
+      for (const auto& action : catalogue_.actions.all())
+        read_action(change, action.name);
     }
     return std::move(effects_);
   }

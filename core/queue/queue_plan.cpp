@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -84,6 +85,22 @@ void write_queue(pqxx::transaction_base& transaction, const QueueChange& change,
                       change.name, change.start->cursor, definition, channel, change.start->like);
 }
 
+/// `activation, message and recovery`
+std::string list_text(const std::vector<std::string>& words) {
+  const auto last = std::prev(words.end());
+  const auto before = fmt::format("{}", fmt::join(words.begin(), last, ", "));
+  return before.empty() ? *last : before + " and " + *last;
+}
+
+/// Sorted, as the actions of queues are.
+std::vector<std::string> names_of(const Actions& actions) {
+  std::vector<std::string> names;
+  for (const auto& action : actions.all())
+    names.push_back(action.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 /// `takers` take the actions `common` of a queue that is to be created.
 [[noreturn]] void refuse_second_mail(const std::vector<const QueueRecord*>& takers,
                                      const std::vector<std::string>& common,
@@ -93,11 +110,11 @@ void write_queue(pqxx::transaction_base& transaction, const QueueChange& change,
   for (const auto* queue : takers)
     names.push_back(queue->name);
   for (const auto& action : common)
-    actions.push_back(action_text(action));
-  const auto untaken = untaken_actions(catalogue.queues);
+    actions.push_back(short_action_name(action));
+  const auto untaken = untaken_actions(catalogue.queues, catalogue.actions);
   std::string hint;
   if (!untaken.empty()) {
-    hint = fmt::format("--action {} takes what no queue takes; ", action_text(untaken.front()));
+    hint = fmt::format("--action {} takes what no queue takes; ", short_action_name(untaken.front()));
   } else if (takers.size() == 1 && common.size() > 1) {
     hint = fmt::format("--action {} takes only those over; ", actions.back());
   }
@@ -105,7 +122,7 @@ void write_queue(pqxx::transaction_base& transaction, const QueueChange& change,
       ExitCode::usage,
       fmt::format("queue{} {} take{} {} tokens already: each person would be mailed {}",
                   names.size() == 1 ? "" : "s", shown_text(fmt::format("{}", fmt::join(names, " and "))),
-                  names.size() == 1 ? "s" : "", fmt::join(actions, " and "), times_text(names.size() + 1)),
+                  names.size() == 1 ? "s" : "", list_text(actions), times_text(names.size() + 1)),
       hint + "--copy creates a queue that emits each token once more, for another system");
 }
 
@@ -153,7 +170,7 @@ std::vector<QueueRecord> queues_after(const QueuePlan& plan, const QueueCatalogu
 std::optional<QueueChange> take_over(const QueueChange& created, const QueueCatalogue& catalogue) {
   std::vector<const QueueRecord*> takers;
   std::vector<std::string> common;
-  for (const auto& action : all_actions()) {
+  for (const auto& action : names_of(catalogue.actions)) {
     for (const auto& queue : catalogue.queues) {
       if (!created.after.takes(action) || !queue.properties.takes(action)) continue;
       if (std::find(takers.begin(), takers.end(), &queue) == takers.end()) takers.push_back(&queue);
@@ -165,21 +182,21 @@ std::optional<QueueChange> take_over(const QueueChange& created, const QueueCata
                      .before = takers.front()->properties,
                      .after = takers.front()->properties};
   change.after.actions.clear();
-  for (const auto& action : all_actions()) {
+  for (const auto& action : names_of(catalogue.actions)) {
     if (change.before.takes(action) && !created.after.takes(action)) change.after.actions.push_back(action);
   }
   if (takers.size() > 1 || change.after.actions.empty()) refuse_second_mail(takers, common, catalogue);
   return change;
 }
 
-std::vector<std::string> untaken_actions(const std::vector<QueueRecord>& queues) {
-  std::vector<std::string> actions;
-  for (const auto& action : all_actions()) {
-    if (std::none_of(queues.begin(), queues.end(),
-                     [&](const auto& queue) { return queue.properties.takes(action); }))
-      actions.push_back(action);
+std::vector<std::string> untaken_actions(const std::vector<QueueRecord>& queues, const Actions& actions) {
+  std::vector<std::string> untaken;
+  for (const auto& action : actions.all()) {
+    const auto takes = [&](const QueueRecord& queue) { return queue.properties.takes(action.name); };
+    if (!action.is_retired && std::none_of(queues.begin(), queues.end(), takes))
+      untaken.push_back(action.name);
   }
-  return actions;
+  return untaken;
 }
 
 void carry_out(Connection& connection, const QueuePlan& plan, const OperationAuthor& author,

@@ -59,8 +59,8 @@ std::vector<QueueRecord> queues_after(const QueuePlan& plan, const QueueCatalogu
 /// would be left with no action: each person would be mailed twice.
 std::optional<QueueChange> take_over(const QueueChange& created, const QueueCatalogue& catalogue);
 
-/// The actions that none of `queues` takes.
-std::vector<std::string> untaken_actions(const std::vector<QueueRecord>& queues);
+/// The actions that none of `queues` takes, of those that are not retired.
+std::vector<std::string> untaken_actions(const std::vector<QueueRecord>& queues, const Actions& actions);
 
 /// What a plan means for the tokens of one action.
 struct QueueEffect {

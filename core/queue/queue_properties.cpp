@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "actions/action.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
@@ -22,6 +23,16 @@ std::optional<std::int64_t> integer_in(const nlohmann::json& object, const char*
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer()) return std::nullopt;
   return found->get<std::int64_t>();
+}
+
+std::vector<std::string> actions_in(const nlohmann::json& names) {
+  std::vector<std::string> actions;
+  if (!names.is_array()) return actions;
+  for (const auto& name : names) {
+    if (name.is_string()) actions.push_back(name.get<std::string>());
+  }
+  std::sort(actions.begin(), actions.end());
+  return actions;
 }
 
 std::optional<PacedRate> read_paced(const nlohmann::json& object) {
@@ -41,11 +52,11 @@ nlohmann::json json_or_null(const std::string& text) {
   return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
 }
 
+}  // namespace
+
 std::string text_or_none(const std::string& text) {
   return text.empty() ? "none" : text;
 }
-
-}  // namespace
 
 int PacedRate::default_burst(const Rate& rate) {
   constexpr Milliseconds share{100};
@@ -57,15 +68,6 @@ std::string paced_text(const PacedRate& paced) {
   return fmt::format("{}, burst {}", format_rate(paced.rate), paced.burst);
 }
 
-const std::vector<std::string>& all_actions() {
-  static const std::vector<std::string> actions{"activation", "password_recovery"};
-  return actions;
-}
-
-std::string action_text(const std::string& action) {
-  return action == "password_recovery" ? "recovery" : action;
-}
-
 bool QueueProperties::takes(const std::string& action) const {
   return actions.empty() || std::find(actions.begin(), actions.end(), action) != actions.end();
 }
@@ -74,12 +76,7 @@ QueueProperties properties_of(const std::string& json) {
   const auto object = nlohmann::json::parse(sound_utf8(json), nullptr, false);
   QueueProperties properties;
   if (!object.is_object()) return properties;
-  const auto actions = object.value("actions", nlohmann::json());
-  for (const auto& action : all_actions()) {
-    if (actions.is_array() && std::find(actions.begin(), actions.end(), action) != actions.end())
-      properties.actions.push_back(action);
-  }
-  if (properties.actions == all_actions()) properties.actions.clear();
+  properties.actions = actions_in(object.value("actions", nlohmann::json()));
   properties.priority = static_cast<int>(integer_in(object, "priority").value_or(0));
   properties.rate = read_paced(object.value("rate", nlohmann::json()));
   properties.budget = string_in(object, "budget");
@@ -110,7 +107,7 @@ std::string paced_json(const PacedRate& paced) {
 std::vector<PropertyText> property_texts(const QueueProperties& properties) {
   std::vector<std::string> actions;
   for (const auto& action : properties.actions)
-    actions.push_back(action_text(action));
+    actions.push_back(short_action_name(action));
   return {{"actions", actions.empty() ? "all" : fmt::format("{}", fmt::join(actions, ","))},
           {"priority", std::to_string(properties.priority)},
           {"rate", properties.rate ? paced_text(*properties.rate) : "none"},

@@ -23,14 +23,10 @@ struct PacedRate {
 /// `14/s, burst 10`
 std::string paced_text(const PacedRate& paced);
 
-/// Every action, as the database names it, in the order of QueueProperties::actions.
-const std::vector<std::string>& all_actions();
-/// `recovery` for `password_recovery`.
-std::string action_text(const std::string& action);
-
 /// What makes a queue different from others. A queue without a definition has the defaults.
 struct QueueProperties {
-  std::vector<std::string> actions{};  ///< those that it takes; empty for all
+  std::vector<std::string>
+      actions{};  ///< those that it takes, as the database names them, sorted; empty for all
   int priority = 0;
   std::optional<PacedRate> rate{};
   std::string budget{};         ///< the rate that it shares with other queues; empty for none
@@ -48,6 +44,9 @@ std::string properties_json(const QueueProperties& properties);
 /// Reads a rate as mailroom_set_budget() records it; nullopt for another text.
 std::optional<PacedRate> paced_of(const std::string& json);
 std::string paced_json(const PacedRate& paced);
+
+/// `none` for an empty text.
+std::string text_or_none(const std::string& text);
 
 /// A property as `queue show` names it, and its value: `all` or `none` if it is not set.
 struct PropertyText {

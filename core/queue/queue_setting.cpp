@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "actions/action.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/key_table.hpp"
@@ -26,24 +27,24 @@ const SettingValue* find_value(const std::vector<SettingValue>& values, std::str
   return found == values.rend() ? nullptr : &*found;
 }
 
-std::string database_name(const SettingValue& value, std::string_view item) {
-  for (const auto& action : all_actions()) {
-    if (item == action || item == action_text(action)) return action;
-  }
-  refuse(value, "activation, recovery, or all");
-}
-
-std::vector<std::string> parse_actions(const SettingValue& value) {
+/// Sorted, each once. Without `known`, checks only that there is one.
+std::vector<std::string> parse_actions(const SettingValue& value, const Actions* known) {
   if (value.text == "all") return {};
-  std::vector<std::string> given;
-  for (const auto& item : value.items)
-    given.push_back(database_name(value, trimmed(item)));
-  if (given.empty()) refuse(value, "activation, recovery, or all");
+  const auto wanted = fmt::format(
+      "{}, or all", fmt::join((known != nullptr ? *known : Actions::built_in()).short_names(), ", "));
   std::vector<std::string> actions;
-  for (const auto& action : all_actions()) {
-    if (std::find(given.begin(), given.end(), action) != given.end()) actions.push_back(action);
+  for (const auto& item : value.items) {
+    const auto name = trimmed(item);
+    if (name.empty()) refuse(value, wanted);
+    if (known == nullptr) continue;
+    const auto* action = known->find_typed(name);
+    if (action == nullptr) refuse(value, wanted);
+    actions.push_back(action->name);
   }
-  return actions == all_actions() ? std::vector<std::string>() : actions;
+  if (value.items.empty()) refuse(value, wanted);
+  std::sort(actions.begin(), actions.end());
+  actions.erase(std::unique(actions.begin(), actions.end()), actions.end());
+  return actions;
 }
 
 Rate parse_paced_rate(const SettingValue& value) {
@@ -153,8 +154,10 @@ std::optional<PacedRate> changed(std::optional<PacedRate> paced, const std::vect
   return paced;
 }
 
-QueueProperties changed(QueueProperties properties, const std::vector<SettingValue>& values) {
-  if (const auto* actions = find_value(values, "actions")) properties.actions = parse_actions(*actions);
+QueueProperties changed(QueueProperties properties, const std::vector<SettingValue>& values,
+                        const Actions* known) {
+  if (const auto* actions = find_value(values, "actions"))
+    properties.actions = parse_actions(*actions, known);
   if (const auto* priority = find_value(values, "priority"))
     properties.priority = parse_count(*priority, -most_priority, most_priority);
   properties.rate = changed(properties.rate, values);

@@ -38,8 +38,10 @@ const std::vector<std::string>& queue_keys();
 /// rate, burst
 const std::vector<std::string>& budget_keys();
 
-/// Returns `properties` with the changes of `values`; of two values with one key the last counts.
-QueueProperties changed(QueueProperties properties, const std::vector<SettingValue>& values);
+/// Returns `properties` with the changes of `values`; of two values with one key the last counts. Refuses an
+/// action that is not `known`; with null, before the command connects, takes any and leaves the actions out.
+QueueProperties changed(QueueProperties properties, const std::vector<SettingValue>& values,
+                        const Actions* known);
 
 /// Returns the rate with the changes of `values`; nullopt if there is none, and `values` has none.
 std::optional<PacedRate> changed(std::optional<PacedRate> paced, const std::vector<SettingValue>& values);

@@ -9,7 +9,10 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "actions/action.hpp"
+#include "base/text.hpp"
 #include "db/values.hpp"
 
 namespace mailroom {
@@ -20,7 +23,10 @@ constexpr std::size_t lookups_at_once = 5000;
 class OutputReader {
  public:
   OutputReader(Connection& connection, const KeyRing& keys, const std::string& queue)
-      : connection_(connection), verifier_(keys), queue_(queue) {
+      : connection_(connection),
+        actions_(read_actions(connection)),
+        verifier_(keys, actions_.signed_paths()),
+        queue_(queue) {
     output_.begun_at =
         connection.run("SELECT " + microseconds_sql("clock_timestamp()"))[0][0].as<std::int64_t>();
   }
@@ -68,11 +74,16 @@ class OutputReader {
 
   void add_token(const WrittenToken& written) {
     ++output_.tokens;
+    if (written.id) {
+      unsigned_.push_back({*written.id, {file_, line_}});
+      if (unsigned_.size() >= lookups_at_once) look_up_unsigned();
+      return;
+    }
     const auto decoded = decode_token(written.token);
     if (!decoded) return add_defect({file_, line_}, "a token is malformed");
     const auto verdict = verifier_.verify(*decoded, written.code, false);
     if (!verdict) return add_defect({file_, line_}, "a token is signed with none of the keys");
-    names_.push_back({.secret = decoded->secret, .action = verdict->action});
+    names_.push_back({.secret = decoded->secret, .action = actions_.find_path(verdict->path)->name});
     places_.push_back({file_, line_});
     if (names_.size() >= lookups_at_once) look_up();
   }
@@ -87,6 +98,26 @@ class OutputReader {
     }
     names_.clear();
     places_.clear();
+    look_up_unsigned();
+  }
+
+  /// Tokens of an action without a path are written with their ids only.
+  void look_up_unsigned() {
+    if (unsigned_.empty()) return;
+    std::vector<std::int64_t> ids;
+    for (const auto& [id, place] : unsigned_)
+      ids.push_back(id);
+    std::set<std::int64_t> known;
+    for (const auto& row : connection_.run(
+             "SELECT id FROM tokens WHERE id = ANY ($1::bigint[]) AND secret IS NULL", array_text(ids)))
+      known.insert(row[0].as<std::int64_t>());
+    for (const auto& [id, place] : unsigned_) {
+      if (known.contains(id))
+        add_id(id);
+      else
+        add_defect(place, "a token is not in this database");
+    }
+    unsigned_.clear();
   }
 
   void add_id(std::int64_t id) {
@@ -103,12 +134,14 @@ class OutputReader {
   }
 
   Connection& connection_;
+  Actions actions_;
   Verifier verifier_;
   const std::string& queue_;
   std::string file_;
   std::int64_t line_ = 0;
   std::vector<TokenName> names_;
   std::vector<Place> places_;
+  std::vector<std::pair<std::int64_t, Place>> unsigned_;
   ConsumerOutput output_;
 };
 
@@ -148,7 +181,7 @@ std::optional<OutputLine> parse_csv_line(std::string_view rest) {
   bool has_more = true;
   for (std::size_t place = 0; has_more; place = (place + 1) % fields_per_token) {
     if (!take_field(rest, field, has_more)) return std::nullopt;
-    if (place == 0 && field != "1" && field != "2") return std::nullopt;
+    if (place == 0 && !parse_number<int>(field)) return std::nullopt;
     if (place == token_field) token.token = std::move(field);
     if (place == code_field) {
       token.code = std::move(field);
@@ -169,7 +202,11 @@ std::optional<OutputLine> parse_json_line(std::string_view text) {
     const bool is_token = each.is_object() && each.contains("token") && each["token"].is_string() &&
                           each.contains("code") && each["code"].is_string();
     if (!is_token) return std::nullopt;
-    line.tokens.push_back({each["token"].get<std::string>(), each["code"].get<std::string>()});
+    WrittenToken token{.token = each["token"].get<std::string>(), .code = each["code"].get<std::string>()};
+    const auto id = each.find("id");
+    if (token.token.empty() && id != each.end() && id->is_number_integer())
+      token.id = id->get<std::int64_t>();
+    line.tokens.push_back(std::move(token));
   }
   return line;
 }

@@ -18,6 +18,7 @@ namespace mailroom {
 struct WrittenToken {
   std::string token;
   std::string code;
+  std::optional<std::int64_t> id{};  ///< of a token without a signature, in a line of JSON
 
   bool operator==(const WrittenToken&) const = default;
 };

@@ -15,7 +15,7 @@ constexpr std::size_t people_at_once = 10'000;
 /// ids, $2 the queue, $3 the selection.
 std::string people_sql(const Selection& selection) {
   return fmt::format(R"(
-SELECT n.place, t.account, a.login, coalesce(d.address, a.email), t.action, t.created_at,
+SELECT n.place, t.account, a.login, coalesce(d.address, {}), t.action, t.created_at,
   {}, {}, d.code, d.reply
 FROM unnest($1::bigint[]) WITH ORDINALITY n (id, place)
 JOIN tokens t ON t.id = n.id
@@ -24,8 +24,8 @@ LEFT JOIN mailroom_deliveries d
   ON d.queue = $2 AND d.token = t.id AND floor(extract(epoch FROM d.last_at)) >= t.created_at
 WHERE true{}
 ORDER BY n.place)",
-                     microseconds_sql("coalesce(d.answered_at, d.last_at)"), microseconds_sql("d.not_before"),
-                     selection.condition("$3", "$2"));
+                     address_sql, microseconds_sql("coalesce(d.answered_at, d.last_at)"),
+                     microseconds_sql("d.not_before"), selection.condition("$3", "$2"));
 }
 
 std::string reason_of(const JudgedToken& token, const std::optional<Moment>& not_before,
@@ -40,7 +40,7 @@ template <typename Row>
 TokenOfPerson read_person(const Row& row, const std::string& queue, const JudgedToken& token) {
   TokenOfPerson person{.queue = queue,
                        .token = token.id,
-                       .account = row[1].template as<std::int64_t>(),
+                       .account = optional_of<std::int64_t>(row[1]),
                        .login = row[2].c_str(),
                        .address = row[3].c_str(),
                        .action = row[4].c_str(),

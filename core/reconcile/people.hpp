@@ -16,9 +16,10 @@ namespace mailroom {
 struct TokenOfPerson {
   std::string queue{};
   std::int64_t token = 0;
-  std::int64_t account = 0;
-  std::string login{};    ///< empty if the account was deleted
-  std::string address{};  ///< that it was mailed to; without a mail on record, that of the account
+  std::optional<std::int64_t> account{};  ///< nullopt: it has none
+  std::string login{};                    ///< empty if the account was deleted
+  std::string
+      address{};  ///< that it was mailed to; without a mail on record, that of the recipient or the account
   std::string action{};
   Moment created_at{};
   Outcome outcome = Outcome::unexplained;

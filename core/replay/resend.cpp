@@ -32,7 +32,7 @@ queue AS MATERIALIZED (
       WHERE b.job_type = $1 AND b.emitted_at IS NULL AND b.dead_at IS NULL) held (g)), '{{}}') AS held
   FROM mailroom_queue_state($1) s),
 picked AS MATERIALIZED (SELECT t.id, t.account, t.action, t.consumed_at, t.expires_at, t.created_at {}),
-chosen AS MATERIALIZED (SELECT p.*, a.status FROM picked p JOIN accounts a ON a.id = p.account),
+chosen AS MATERIALIZED (SELECT p.*, a.status FROM picked p LEFT JOIN accounts a ON a.id = p.account),
 emitted AS MATERIALIZED (
   SELECT mailroom_emitted_ids($1, min(created_at), int8range(min(id), max(id), '[]')) AS ids FROM chosen HAVING count(*) > 0),
 revoked AS MATERIALIZED (

@@ -22,7 +22,7 @@ SELECT t.id, t.created_at,
   mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due'
     AND NOT EXISTS (SELECT FROM revoked r WHERE r.ids @> t.id AND r.at >= to_timestamp(t.created_at)) AS revivable
 FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now, mailroom_queue_actions($3) AS actions) clock,
-  tokens t JOIN accounts a ON a.id = t.account
+  tokens t LEFT JOIN accounts a ON a.id = t.account
 WHERE t.id > $1 AND t.id <= $2 AND mailroom_takes(clock.actions, t.action))";
 
 /// Runs `sql` within the caller's transaction, with the parameters of `candidates`, and the extension as $4.

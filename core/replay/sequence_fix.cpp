@@ -21,8 +21,8 @@ SELECT t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.statu
   mailroom_token_state(t.action, t.consumed_at, clock.now + 1, a.status, clock.now) = 'due'
     AND NOT EXISTS (SELECT FROM revoked r WHERE r.ids @> t.id AND r.at >= to_timestamp(t.created_at)) AS revivable
 FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
-  mailroom_missed_tokens($1) m (id), LATERAL (SELECT id, action, consumed_at, expires_at, created_at, account FROM tokens WHERE tokens.id = m.id LIMIT 1) t,
-  LATERAL (SELECT status FROM accounts WHERE accounts.id = t.account LIMIT 1) a)";
+  mailroom_missed_tokens($1) m (id), LATERAL (SELECT id, action, consumed_at, expires_at, created_at, account FROM tokens WHERE tokens.id = m.id LIMIT 1) t
+  LEFT JOIN LATERAL (SELECT status FROM accounts WHERE accounts.id = t.account LIMIT 1) a ON true)";
 
 /// What nothing revives is asked only where something is revived: the role of a collector, as which doctor
 /// checks, may not read operations.

@@ -99,7 +99,7 @@ SELECT 'function', format('%s(%s)', p.proname, replace(oidvectortypes(p.proargty
   || CASE WHEN p.prosecdef THEN coalesce((
        SELECT string_agg(format(E'-- %s may execute it\n', coalesce(quote_ident(r.rolname), 'everyone')), '' ORDER BY r.rolname)
        FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles r ON r.oid = a.grantee
-       WHERE a.grantee <> p.proowner), '') ELSE '' END END,
+       WHERE a.grantee <> p.proowner AND (a.grantee = 0 OR p.proname LIKE 'trg\_%')), '') ELSE '' END END,
   '', '', false,
   CASE WHEN $3 AND p.prorettype = 'trigger'::regtype THEN
     encode(sha256(convert_to(btrim(regexp_replace(regexp_replace(p.prosrc, '--[^\n]*', '', 'g'), '\s+', ' ', 'g')),

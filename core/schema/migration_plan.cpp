@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -20,6 +21,18 @@ MigrationSteps steps_between(const std::vector<Migration>& migrations, long from
   for (auto version = from; version > to; --version)
     steps.push_back({&migrations[static_cast<std::size_t>(version)], Direction::down});
   return steps;
+}
+
+/// `WHERE ...`, or empty: the rows of `loss` without those that `earlier` ones delete.
+std::string rows_of(const Loss& loss, const std::vector<Loss>& earlier) {
+  constexpr std::string_view where = "WHERE ";
+  std::vector<std::string> conditions;
+  if (!loss.condition.empty()) conditions.push_back("(" + loss.condition.substr(where.size()) + ")");
+  for (const auto& other : earlier) {
+    if (other.table == loss.table && !other.condition.empty())
+      conditions.push_back("(" + other.condition.substr(where.size()) + ") IS NOT TRUE");
+  }
+  return conditions.empty() ? std::string() : fmt::format("{}{}", where, fmt::join(conditions, " AND "));
 }
 
 long newest_of(const std::vector<Migration>& migrations) {
@@ -148,14 +161,9 @@ std::vector<Loss> count_losses(Connection& connection, const MigrationSteps& ste
           "$1::text, $3::text) FROM pg_attribute "
           "WHERE attrelid = to_regclass(format('%I.%I', current_schema(), $1::text)) AND NOT attisdropped "
           "AND $2::text IN ('', attname::text) LIMIT 1",
-          loss.table, loss.column, loss.condition);
+          loss.table, loss.column, rows_of(loss, losses));
       if (count.empty()) continue;
       loss.rows = connection.run(count[0][0].c_str())[0][0].as<std::int64_t>();
-      for (const auto& earlier : losses) {
-        const bool is_part =
-            earlier.table == loss.table && !earlier.condition.empty() && loss.name() == loss.table;
-        if (is_part) loss.rows -= earlier.rows;
-      }
       losses.push_back(std::move(loss));
     }
   }

@@ -85,7 +85,8 @@ struct Loss {
 /// `-- deletes: column accounts.login` and `-- deletes: rows tokens WHERE consumed_at IS NULL`.
 std::vector<Loss> declared_losses(const std::string& sql);
 
-/// What `steps` will delete, in order, with current counts. Omits missing tables and columns.
+/// What `steps` will delete, in order, with current counts: rows with a condition count once, for the first
+/// that deletes them. Omits missing tables and columns.
 std::vector<Loss> count_losses(Connection& connection, const MigrationSteps& steps);
 
 }  // namespace mailroom

@@ -17,7 +17,7 @@
 namespace mailroom {
 namespace {
 
-constexpr std::array<ExpectedTrigger, 9> triggers{{
+constexpr std::array<ExpectedTrigger, 13> triggers{{
     {"before_token_insert", "tokens", true, "the cursor can move past a token that is committed late"},
     {"after_token_inserted", "tokens", false, "collectors see a new token only at their next poll"},
     {"after_account_insert", "accounts", true, "a new account gets no activation token"},
@@ -31,6 +31,12 @@ constexpr std::array<ExpectedTrigger, 9> triggers{{
     {"after_account_suspension", "accounts", false, "suspensions are not recorded"},
     {"before_delivery_outcome", "mailroom_deliveries", false,
      "another attempt overwrites what became of the one before"},
+    {"after_message_insert", "mailroom_messages", true, "a message is never sent"},
+    {"before_message_insert", "mailroom_messages", true,
+     "a message can name another role as the one that asked for it"},
+    {"before_attachment_insert", "mailroom_attachments", true,
+     "a role can attach files to the messages of others"},
+    {"after_account_delete", "accounts", false, "the messages of a deleted account stay"},
 }};
 
 /// What `text` has in its first parentheses, separated by the commas that are in no further ones.
@@ -85,7 +91,7 @@ void add_column(const std::string& text, const std::string& migration, ExpectedO
 /// Adds what `text`, a statement on one line, creates.
 void add_created(const std::string& text, const std::string& migration, ExpectedObjects& objects) {
   static const std::regex form(
-      "CREATE (?:OR REPLACE )?(TABLE|INDEX|FUNCTION|TRIGGER) (CONCURRENTLY IF NOT EXISTS )?([a-z_0-9]+)"
+      "CREATE (?:OR REPLACE |UNIQUE )?(TABLE|INDEX|FUNCTION|TRIGGER) (CONCURRENTLY IF NOT EXISTS )?([a-z_0-9]+)"
       "(?: ON ([a-z_]+))?[ (]");
   std::smatch match;
   if (!std::regex_search(text, match, form, std::regex_constants::match_continuous))
@@ -97,16 +103,18 @@ void add_created(const std::string& text, const std::string& migration, Expected
   } else if (kind == "FUNCTION") {
     objects[{ObjectKind::function, name}] = {.migration = migration};
   } else if (kind == "TRIGGER") {
-    static const std::regex names("( ON | EXECUTE FUNCTION )(?=[a-z])");
+    static const std::regex names(" ON (?=[a-z])| EXECUTE FUNCTION (?=[a-z])| <> (?=mailroom_)");
     objects[{ObjectKind::trigger, name}] = {.migration = migration,
-                                            .statement = std::regex_replace(text, names, "$1@.") + ";"};
+                                            .statement = std::regex_replace(text, names, "$&@.") + ";"};
   } else {
-    const auto rest = std::regex_replace(text.substr(std::string_view("CREATE INDEX ").size()),
-                                         std::regex(" ON (?=[a-z])"), " ON @.");
+    constexpr std::string_view word = "INDEX ";
+    const auto begin = text.find(word) + word.size();
+    const auto rest = std::regex_replace(text.substr(begin), std::regex(" ON (?=[a-z])"), " ON @.");
     objects[{ObjectKind::index, name}] = {
         .table = match[4],
         .migration = migration,
-        .statement = fmt::format("CREATE INDEX {}{};", match[2].matched ? "" : "CONCURRENTLY ", rest)};
+        .statement =
+            fmt::format("{}{}{};", text.substr(0, begin), match[2].matched ? "" : "CONCURRENTLY ", rest)};
   }
 }
 
@@ -161,7 +169,8 @@ const std::vector<std::string>& mailroom_tables() {
 const std::vector<std::string>& tables_of_claims() {
   static const std::vector<std::string> tables{
       "accounts",         "tokens",           "jobs",          "mailroom_queues",
-      "mailroom_budgets", "mailroom_batches", "mailroom_gaps", "mailroom_deliveries"};
+      "mailroom_budgets", "mailroom_batches", "mailroom_gaps", "mailroom_deliveries",
+      "mailroom_actions", "mailroom_messages"};
   return tables;
 }
 

@@ -21,6 +21,20 @@ struct Inspection {
   Catalogue found;               ///< the existing objects with a name that the migrations use
 };
 
+/// Leaves the labels of actions that have a row out of the type: they are data.
+void remove_created_actions(pqxx::transaction_base& transaction, const std::string& quoted_schema,
+                            Catalogue& found) {
+  const auto type = found.find({ObjectKind::type, "token_action"});
+  if (type == found.end() || found.count({ObjectKind::table, "mailroom_actions"}) == 0) return;
+  for (const auto& row :
+       Connection::execute(transaction, "SELECT quote_literal(action) FROM " + quoted_schema +
+                                            ".mailroom_actions WHERE number > 3")) {
+    const auto label = std::string(", ") + row[0].c_str();
+    if (const auto at = type->second.definition.find(label); at != std::string::npos)
+      type->second.definition.erase(at, label.size());
+  }
+}
+
 /// `only`: the version whose definitions are needed; all versions without it.
 Inspection inspect_schema(Connection& connection, std::optional<long> only = {}) {
   if (connection.run("SELECT pg_is_in_recovery()")[0][0].as<bool>()) {
@@ -52,6 +66,7 @@ SELECT current_schema(), quote_ident(current_schema()),
     look.crypto_schema = names[2].as<std::string>(look.quoted_schema);
     look.built = build_catalogues(transaction, look.schema, only);
     look.found = read_catalogue(transaction, look.schema, object_names(look.built));
+    remove_created_actions(transaction, look.quoted_schema, look.found);
   });
   return look;
 }

@@ -129,13 +129,6 @@ CodeRange parse_code(const std::string& option, const std::string& text) {
               "for example 550, or 5xx for every code that begins with 5");
 }
 
-std::string parse_action(const std::string& option, const std::string& text) {
-  if (text == "activation") return text;
-  if (text == "recovery" || text == "password_recovery") return "password_recovery";
-  throw Error(ExitCode::usage, fmt::format("{} has an unknown action '{}'", option, text),
-              "actions: activation, recovery");
-}
-
 std::vector<std::string> split_list(const std::string& text) {
   if (text.starts_with("login:") || text.starts_with("email:")) return {text};
   std::vector<std::string> parts;

@@ -24,7 +24,7 @@ struct CodeRange {
 /// Tokens that match each of the selectors that are given, and of each at least one value. Without any, all
 /// tokens match.
 struct Selection {
-  std::vector<std::string> actions{};    ///< activation or password_recovery
+  std::vector<std::string> actions{};    ///< as the database names them
   std::vector<std::int64_t> accounts{};  ///< by id
   std::vector<Outcome> outcomes{};       ///< the judge finds these, not the SQL
   std::vector<CodeRange> codes{};        ///< of the last answer to a delivery
@@ -56,8 +56,6 @@ Outcome parse_outcome(const std::string& option, const std::string& text);
 std::vector<std::string> outcome_words();
 /// `550`, or `5xx` for all that begin with 5.
 CodeRange parse_code(const std::string& option, const std::string& text);
-/// `activation`, `recovery` or `password_recovery`, as the database names it.
-std::string parse_action(const std::string& option, const std::string& text);
 /// The parts of a list between its commas. A name with a prefix that may hold commas is one part: login:a,b.
 std::vector<std::string> split_list(const std::string& text);
 

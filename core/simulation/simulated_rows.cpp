@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "actions/action.hpp"
 #include "db/values.hpp"
 
 namespace mailroom {
@@ -55,7 +56,7 @@ WHERE id = ANY ($1::bigint[]) AND consumed_at IS NULL
 RETURNING id)");
   session.prepare("simulate_recover", R"(
 INSERT INTO tokens (account, action)
-SELECT account, 'password_recovery'::token_action FROM unnest($1::bigint[]) account
+SELECT account, $2::token_action FROM unnest($1::bigint[]) account
 RETURNING id, account, expires_at - floor(extract(epoch FROM clock_timestamp()))::bigint)");
   session.prepare("simulate_suspend", R"(
 UPDATE accounts SET status = 'suspended'
@@ -93,7 +94,8 @@ Ids SimulatedRows::insert(Connection& session, std::int64_t first, std::int64_t 
 
 std::vector<IssuedToken> SimulatedRows::activation_tokens(const Ids& accounts) {
   return connection_.run([&](Connection& session) {
-    return issued_tokens(session.run_prepared("simulate_tokens", array_text(accounts), "activation"));
+    return issued_tokens(
+        session.run_prepared("simulate_tokens", array_text(accounts), Actions::of_sign_up().name));
   });
 }
 
@@ -111,10 +113,10 @@ Ids SimulatedRows::consume(const Ids& tokens) {
 std::vector<IssuedToken> SimulatedRows::recover(const Ids& accounts) {
   const auto ids = array_text(accounts);
   const auto recover = [&](Connection& session) {
-    return issued_tokens(session.run_prepared("simulate_recover", ids));
+    return issued_tokens(session.run_prepared("simulate_recover", ids, Actions::of_recovery().name));
   };
   return connection_.run(recover, [&](Connection& session) {
-    auto kept = issued_tokens(session.run_prepared("simulate_tokens", ids, "password_recovery"));
+    auto kept = issued_tokens(session.run_prepared("simulate_tokens", ids, Actions::of_recovery().name));
     return kept.empty() ? recover(session) : kept;
   });
 }

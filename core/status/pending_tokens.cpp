@@ -47,7 +47,7 @@ FROM (SELECT mailroom_queue_actions($4) AS actions) q, unnest($1::bigint[], $2::
     WHERE id >= s.first AND id < s.last
     ORDER BY id
     LIMIT 5000) t
-  JOIN accounts a ON a.id = t.account,
+  LEFT JOIN accounts a ON a.id = t.account,
   LATERAL (SELECT mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $3::bigint) AS state) f,
   LATERAL (SELECT f.state = 'due' AS is_due) d
 WHERE (d.is_due OR (f.state = 'expired' AND t.expires_at > $3::bigint - 3600)) AND mailroom_takes(q.actions, t.action)
@@ -80,7 +80,7 @@ LEFT JOIN LATERAL (
     WHERE id >= r.first AND id < least(r.last, r.first + 5000 - r.before::bigint)
     ORDER BY id
     LIMIT 5000) t
-  JOIN accounts a ON a.id = t.account
+  LEFT JOIN accounts a ON a.id = t.account
   WHERE mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, $4::bigint) = 'due'
     AND (r.kind = 'batch' OR mailroom_takes(mailroom_queue_actions($1), t.action))) found
   ON r.before < 5000

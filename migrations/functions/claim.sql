@@ -122,12 +122,12 @@ $$;
 
 -- The same as mailroom_window() for the usual claim of a queue that takes some actions: the first due tokens after
 -- p_after, p_limit of them, or fewer if the tokens up to p_top have no more. seen = how many tokens are up to last;
--- mask has a bit for each, set for those that are due. Returns no row if this case needs more: few of the tokens are
+-- mask has a bit for each, set for those that are due. messages: whether a token that was read is of a message. Returns no row if this case needs more: few of the tokens are
 -- the queue's, one of these is expired or consumed, or an id is missing. Reads as many tokens as p_limit should need at
 -- the share of due ones so far, and cuts what it has read too much: nothing is read twice. The subquery has no join, so
 -- the bits are in its order.
 CREATE OR REPLACE FUNCTION mailroom_filtered_range(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
-    OUT due integer, OUT last bigint, OUT seen integer, OUT mask bit varying)
+    OUT due integer, OUT last bigint, OUT seen integer, OUT mask bit varying, OUT messages boolean)
 RETURNS SETOF record LANGUAGE plpgsql AS $$
 DECLARE
     v_end bigint := least(p_top, p_after + least(p_limit * 10 + 20, 30000));
@@ -137,15 +137,16 @@ DECLARE
     v_read bigint;
     v_low integer := p_limit;
     v_middle integer;
+    v_messages bigint;
 BEGIN
-    due := 0; seen := 0; last := p_after; mask := '';
+    due := 0; seen := 0; last := p_after; mask := ''; messages := false;
     WHILE due < p_limit AND last < v_end LOOP
-        SELECT max(t.id), string_agg(t.bit, '') INTO v_read, v_bits
-        FROM (SELECT id, CASE WHEN NOT mailroom_takes(p_actions, action) THEN '0'
+        SELECT max(t.id), string_agg(t.bit, ''), count(t.message) INTO v_read, v_bits, v_messages
+        FROM (SELECT id, message, CASE WHEN NOT mailroom_takes(p_actions, action) THEN '0'
                               WHEN mailroom_is_live(consumed_at, expires_at, v_now) THEN '1' ELSE '-' END AS bit
               FROM tokens WHERE id > last AND id <= v_end ORDER BY id LIMIT v_step) t;
         EXIT WHEN v_read IS NULL;
-        last := v_read; mask := mask || replace(v_bits, '-', '')::bit varying;
+        last := v_read; mask := mask || replace(v_bits, '-', '')::bit varying; messages := messages OR v_messages > 0;
         due := bit_count(mask); seen := length(mask);
         -- Shorter than the ids that it covers: one is missing, expired or consumed.
         IF last - p_after > seen OR due = 0 THEN
@@ -188,11 +189,12 @@ $$;
 --   skipped        how many expired or consumed tokens this claim skipped, as recorded
 --   expired        how many of them had expired; null for none, since each column of a usual claim costs
 --   wait           seconds until the next token may be taken: 0 without a budget, infinity while the queue is paused
+--   messages       whether the fetch has to look up messages: false only if no token of the batch is of one
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
 --
--- A claim first checks for the usual case: no gap, no batch that was abandoned, and a gap-free range of due tokens, and
--- of tokens that the queue does not take. That case leaves no gap and takes five statements in a row, six if other
+-- A claim first checks for the usual case: no gap, no batch that was abandoned, no message that is being cancelled, and a
+-- gap-free range of due tokens, and of tokens that the queue does not take. That case leaves no gap and takes five statements in a row, six if other
 -- batches are in flight than those of p_receipt and p_held. mailroom_claim_any() reads all others. From 1,000 tokens
 -- on, a queue that takes all actions leaves this out: reading a range twice in the other cases would cost more than the
 -- usual case saves.
@@ -200,7 +202,8 @@ CREATE OR REPLACE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_l
     p_take_over boolean, p_publish boolean, p_delivers boolean, p_wake text, p_receipt mailroom_receipt,
     p_held bigint DEFAULT NULL,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
-    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision, OUT expired integer)
+    OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT wait double precision, OUT expired integer,
+    OUT messages boolean)
 LANGUAGE plpgsql
 SET jit = off SET row_security = off SET plan_cache_mode = force_generic_plan
 SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off
@@ -244,7 +247,8 @@ BEGIN
            b.gap_ids = '{}' AND NOT EXISTS (SELECT FROM mailroom_deliveries d
                                WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp())) AS is_usual,
            b.open_from, (SELECT max(id) FROM mailroom_batches) AS newest,
-           q.actions, q.budgets <> '{}' AS is_paced, q.budgets, q.paused_at, q.dropped_at
+           q.actions, q.budgets <> '{}' AS is_paced, q.budgets, q.paused_at, q.dropped_at,
+           pg_try_advisory_xact_lock(mailroom_lock_class('cancel'), hashtext(p_queue)) AS is_calm
     INTO v_queue
     FROM (SELECT) one LEFT JOIN LATERAL (
         SELECT * FROM mailroom_batches WHERE job_type = p_queue ORDER BY id DESC LIMIT 1) b ON true
@@ -264,7 +268,7 @@ BEGIN
     END IF;
     v_cursor := v_queue.cursor;
     v_oldest := p_held;
-    v_queue.is_usual := v_queue.is_usual AND v_limit > 0 AND (v_limit < 1000 OR v_queue.actions IS NOT NULL)
+    v_queue.is_usual := v_queue.is_usual AND v_queue.is_calm AND v_limit > 0 AND (v_limit < 1000 OR v_queue.actions IS NOT NULL)
         AND v_cursor <= v_queue.top;
     IF v_queue.is_usual AND NOT v_queue.is_alone THEN
         SELECT l.abandoned IS NULL AND l.exhausted IS NULL, l.oldest_open INTO v_queue.is_usual, v_oldest
@@ -273,11 +277,11 @@ BEGIN
     END IF;
     IF v_queue.is_usual THEN
         IF v_queue.actions IS NOT NULL THEN
-            SELECT f.due, f.last, f.seen, f.mask INTO v_due, last, v_seen, v_mask
+            SELECT f.due, f.last, f.seen, f.mask, f.messages INTO v_due, last, v_seen, v_mask, messages
             FROM mailroom_filtered_range(v_cursor, v_queue.top, v_limit, v_queue.actions) f;
         ELSE
-            SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor) INTO v_due, last
-            FROM (SELECT id, mailroom_is_live(consumed_at, expires_at, floor(extract(epoch FROM clock_timestamp()))::bigint) AS is_due
+            SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor), count(t.message) > 0 INTO v_due, last, messages
+            FROM (SELECT id, message, mailroom_is_live(consumed_at, expires_at, floor(extract(epoch FROM clock_timestamp()))::bigint) AS is_due
                   FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
             v_seen := v_due;
         END IF;
@@ -294,11 +298,12 @@ BEGIN
             pending := v_due;
         END IF;
     ELSE
-        v_mask := NULL;
+        v_mask := NULL; messages := true;
         SELECT c.batch, c.attempt, c.size, c.pending, c.last, c.more, c.acknowledged, c.dead, c.skipped, c.expired,
                c.ids, c.cursor, c.gap_ids, c.oldest_open
         INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped, expired, v_ids, v_cursor, v_gaps, v_oldest
-        FROM mailroom_claim_any(p_queue, v_limit, p_partial, v_take_over, p_delivers, p_receipt, v_queue.actions, p_held) c;
+        FROM mailroom_claim_any(p_queue, v_limit, p_partial, v_take_over, p_delivers, p_receipt, v_queue.actions, v_queue.is_calm,
+                                p_held) c;
     END IF;
     IF v_ids IS NOT NULL THEN
         v_id := nextval('mailroom_batches_id_seq');
@@ -334,9 +339,10 @@ $$;
 -- The general case of mailroom_claim, under the claim's lock and settings. Acknowledges p_receipt between its reads and
 -- its writes, and leaves one row for the claim to write: the batch of ids, empty for a record of skipped tokens, null
 -- for none. cursor, gap_ids and oldest_open are those of that row. An abandoned batch is leased here, which leaves the
--- cursor null.
+-- cursor null. Unless p_is_calm, tokens that a transaction in progress is changing are not leased: they become a gap, as if
+-- they were not visible yet, which the next claims check.
 CREATE OR REPLACE FUNCTION mailroom_claim_any(p_queue text, p_limit integer, p_partial boolean, p_take_over boolean,
-    p_delivers boolean, p_receipt mailroom_receipt, p_actions token_action[], p_held bigint DEFAULT NULL,
+    p_delivers boolean, p_receipt mailroom_receipt, p_actions token_action[], p_is_calm boolean, p_held bigint DEFAULT NULL,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
     OUT acknowledged boolean, OUT dead bigint, OUT skipped integer, OUT expired integer,
     OUT ids int8multirange, OUT cursor bigint, OUT gap_ids bigint[], OUT oldest_open bigint)
@@ -354,6 +360,8 @@ DECLARE
     v_found int8multirange := '{}';
     v_seen integer;
     v_take boolean;
+    v_changing int8multirange := '{}';
+    v_changing_late integer := 0;
 BEGIN
     pending := 0; more := false; skipped := 0;
     v_state := mailroom_queue_state(p_queue);
@@ -396,6 +404,13 @@ BEGIN
     IF v_again <> '{}' THEN
         v_found := v_found + (SELECT range_agg(int8range(x, x, '[]')) FROM unnest(v_again) x);
     END IF;
+    IF NOT p_is_calm THEN
+        SELECT coalesce(range_agg(int8range(c.id, c.id, '[]')), '{}'), count(*) FILTER (WHERE v_found @> c.id),
+               v_window.due - count(*) FILTER (WHERE NOT v_found @> c.id)
+        INTO v_changing, v_changing_late, v_window.due
+        FROM mailroom_changing_tokens(v_window.ids + v_found) c (id);
+        v_late := v_late - v_changing_late;
+    END IF;
     acknowledged := mailroom_acknowledge(p_receipt);
     IF v_lease.exhausted IS NOT NULL THEN
         dead := v_lease.exhausted;
@@ -422,7 +437,7 @@ BEGIN
         RETURN;
     END IF;
 
-    more := v_seen >= p_limit OR v_window.capped OR v_late_left;
+    more := v_seen - v_changing_late >= p_limit OR v_window.capped OR (v_late_left AND v_changing_late = 0);
     v_take := more OR p_partial OR v_seen = 0;
     cursor := v_state.cursor; oldest_open := v_lease.oldest_open;
     pending := v_seen - CASE WHEN v_take THEN v_window.due + v_late ELSE 0 END;
@@ -437,9 +452,9 @@ BEGIN
         UPDATE mailroom_deliveries d SET not_before = NULL WHERE d.queue = p_queue AND d.token = ANY (v_again);
         size := v_window.due + v_late;
         skipped := v_window.expired + v_window.consumed; expired := nullif(v_window.expired, 0);
-        IF size > 0 OR v_window.last > v_state.cursor THEN
-            ids := v_window.ids + v_found;
-            gap_ids := mailroom_open_gap(v_state.gap_ids, v_state.cursor, v_window.last, v_window.seen);
+        IF size > 0 OR v_window.last > v_state.cursor OR NOT isempty(v_changing) THEN
+            ids := v_window.ids + v_found - v_changing;
+            gap_ids := mailroom_open_gap(v_state.gap_ids, v_state.cursor, v_window.last, v_window.seen, v_changing);
         END IF;
         cursor := v_window.last;
     END IF;

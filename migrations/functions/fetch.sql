@@ -19,9 +19,9 @@ RETURN CASE WHEN p_mask IS NULL THEN p_ids ELSE mailroom_masked_ids(p_ids, p_mas
 -- costs.
 CREATE OR REPLACE FUNCTION mailroom_batch_rows(p_batch bigint, p_attempt integer)
 RETURNS TABLE (id bigint, account bigint, action token_action, secret bytea, code text, expires_at bigint, consumed_at bigint,
-               created_at bigint)
+               created_at bigint, message bigint, recipient smallint)
 LANGUAGE sql STABLE AS $$
-    SELECT t.id, t.account, t.action, t.secret, t.code, t.expires_at, t.consumed_at, t.created_at
+    SELECT t.id, t.account, t.action, t.secret, t.code, t.expires_at, t.consumed_at, t.created_at, t.message, t.recipient
     FROM (SELECT ids, ids_mask, lower(ids) AS first FROM mailroom_batches
           WHERE mailroom_batches.id = p_batch AND mailroom_batches.attempts = p_attempt OFFSET 0) b, unnest(b.ids) u(g), LATERAL (
         SELECT * FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g)
@@ -29,26 +29,45 @@ LANGUAGE sql STABLE AS $$
     WHERE CASE WHEN b.ids_mask IS NULL THEN true ELSE get_bit(b.ids_mask, (t.id - b.first)::integer) = 1 END
 $$;
 
--- Returns the tokens of a batch with their accounts, and whether they may still be emitted.
+-- Returns the tokens of a batch with their accounts, and whether they may still be emitted. email: the address of the
+-- recipient of a message, or else of the account. A token whose account or message was deleted is left out. LIMIT 1 keeps
+-- each look-up of a message an index scan, and a token without one makes none.
 CREATE OR REPLACE FUNCTION mailroom_batch_tokens(p_batch bigint, p_attempt integer)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
-               created_at bigint, account bigint)
+               created_at bigint, account bigint, message bigint, recipient smallint)
 LANGUAGE sql STABLE AS $$
-    SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email, a.login,
+    SELECT t.id, t.action, t.secret, t.code, t.expires_at, coalesce(mailroom_address(m.mailbox), a.email), coalesce(a.login, ''),
            mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                                 (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)),
-           t.created_at, t.account
-    FROM mailroom_batch_rows(p_batch, p_attempt) t JOIN accounts a ON a.id = t.account
+           t.created_at, t.account, t.message, t.recipient
+    FROM mailroom_batch_rows(p_batch, p_attempt) t
+    LEFT JOIN accounts a ON a.id = t.account
+    LEFT JOIN LATERAL (
+        SELECT mailroom_messages.id, (recipients || cc || bcc)[t.recipient] AS mailbox FROM mailroom_messages
+        WHERE t.message IS NOT NULL AND mailroom_messages.id = t.message LIMIT 1) m ON true
+    WHERE (t.message IS NULL OR m.id IS NOT NULL) AND coalesce(m.mailbox, a.email) IS NOT NULL
 $$;
 
 -- Returns the same for use in the statement that claims the batch. The snapshot of that statement is older than the
--- claim's reads and writes; a volatile function takes its own. Returns no rows if p_batch is null.
-CREATE OR REPLACE FUNCTION mailroom_fetch(p_batch bigint, p_attempt integer)
+-- claim's reads and writes; a volatile function takes its own. Returns no rows if p_batch is null. p_messages: whether the batch
+-- has tokens of messages, as the claim says; without them it looks none up.
+CREATE OR REPLACE FUNCTION mailroom_fetch(p_batch bigint, p_attempt integer, p_messages boolean)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
-               created_at bigint, account bigint)
-LANGUAGE plpgsql STRICT AS $$
+               created_at bigint, account bigint, message bigint, recipient smallint)
+LANGUAGE plpgsql AS $$
 BEGIN
-    RETURN QUERY SELECT * FROM mailroom_batch_tokens(p_batch, p_attempt);
+    IF p_batch IS NULL THEN
+        RETURN;
+    ELSIF p_messages THEN
+        RETURN QUERY SELECT * FROM mailroom_batch_tokens(p_batch, p_attempt);
+    ELSE
+        RETURN QUERY
+            SELECT t.id, t.action, t.secret, t.code, t.expires_at, a.email::text, a.login::text,
+                   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
+                                        (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint)),
+                   t.created_at, t.account, t.message, t.recipient
+            FROM mailroom_batch_rows(p_batch, p_attempt) t JOIN accounts a ON a.id = t.account;
+    END IF;
 END
 $$;
 
@@ -57,7 +76,7 @@ $$;
 -- and how many mails of the queue the account was sent in the last p_period (0 if that is null). resent_at: since when
 -- it is a mail of its own, in seconds since 1970, if an operator had it emitted again after its creation; null if not.
 -- mail_key: 64 bits for the mail's id. They differ from those of any other token, also of the same id, by its random
--- secret; from those of its mail before it was emitted again; and from those of the same token in a copy of the
+-- secret, or by its message, whose copies share a key; from those of its mail before it was emitted again; and from those of the same token in a copy of the
 -- database, by the oids: a copy is another sender, and a mailbox that drops duplicates must not drop the mail of one
 -- for that of the other. Retries, a failover and pg_upgrade keep them. Usually no token of the batch has a record,
 -- which is found out once. LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and token,
@@ -65,7 +84,9 @@ $$;
 CREATE OR REPLACE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_newer boolean, p_period interval)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint,
-               resent_at bigint, mail_key text)
+               resent_at bigint, mail_key text, message bigint, recipient smallint, recipients text[], cc text[], bcc text[],
+               sender text, reply_to text, headers jsonb, template text, locale text, data jsonb, subject text, text text,
+               html text, profile text, reference text, attachments integer)
 LANGUAGE sql STABLE AS $$
     WITH again AS MATERIALIZED (
         SELECT s.id, floor(extract(epoch FROM s.claimed_at))::bigint AS at, s.resent + '{}' AS ids
@@ -73,7 +94,8 @@ LANGUAGE sql STABLE AS $$
         WHERE k.id = p_batch AND s.resent IS NOT NULL
           AND extract(epoch FROM s.claimed_at) >= coalesce((
               SELECT t.created_at FROM tokens t WHERE t.id >= lower(k.ids) ORDER BY t.id LIMIT 1), 0) - 3600)
-    SELECT b.*, coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
+    SELECT b.id, b.action, b.secret, b.code, b.expires_at, b.email, b.login, b.state, b.created_at, b.account,
+           coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
            CASE WHEN p_newer AND b.action = 'password_recovery' THEN (
                SELECT max(n.id) FROM (SELECT * FROM tokens WHERE tokens.account = b.account OFFSET 0) n
                WHERE n.id > b.id AND n.action = b.action
@@ -87,9 +109,13 @@ LANGUAGE sql STABLE AS $$
                  AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
                      > (SELECT clock_timestamp()) - p_period) END,
            r.at,
-           encode(substring(sha256(b.secret || convert_to(concat_ws(':',
-               (SELECT oid FROM pg_database WHERE datname = current_database()), 'tokens'::regclass::oid, r.id),
-               'UTF8')) FROM 1 FOR 8), 'hex')
+           encode(substring(sha256(CASE WHEN b.message IS NULL THEN b.secret
+                    ELSE convert_to(concat_ws(':', m.id, extract(epoch FROM m.created_at)), 'UTF8') END
+               || convert_to(concat_ws(':', (SELECT oid FROM pg_database WHERE datname = current_database()),
+                                       'tokens'::regclass::oid, r.id), 'UTF8')) FROM 1 FOR 8), 'hex'),
+           b.message, b.recipient, m.recipients, m.cc, m.bcc, m.sender, m.reply_to, m.headers,
+           CASE WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL THEN coalesce(m.template, m.of_action) END,
+           m.locale, m.data, m.subject, m.text, m.html, m.profile, m.reference, m.attachments
     FROM mailroom_batch_tokens(p_batch, p_attempt) b
     JOIN (SELECT job_type FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
     LEFT JOIN LATERAL (
@@ -101,4 +127,8 @@ LANGUAGE sql STABLE AS $$
         LIMIT 1) d ON true
     LEFT JOIN LATERAL (
         SELECT a.id, a.at FROM again a WHERE a.ids @> b.id AND a.at >= b.created_at ORDER BY a.id DESC LIMIT 1) r ON true
+    LEFT JOIN LATERAL (
+        SELECT o.*, (SELECT c.template FROM mailroom_actions c WHERE c.action = o.action) AS of_action,
+               (SELECT count(*)::integer FROM mailroom_attachments f WHERE f.message = o.id) AS attachments
+        FROM mailroom_messages o WHERE b.message IS NOT NULL AND o.id = b.message LIMIT 1) m ON true
 $$;

@@ -40,11 +40,28 @@ BEGIN
 END
 $$;
 
--- Returns p_gaps with a gap of the ids after p_cursor, up to p_last, that are not in p_seen; merges gaps.
-CREATE OR REPLACE FUNCTION mailroom_open_gap(p_gaps bigint[], p_cursor bigint, p_last bigint, p_seen int8multirange)
+-- Returns the tokens among p_ids that a transaction in progress has locked or changed, also a prepared one, and one whose
+-- savepoint did. xmax has no epoch: a transaction id is at most 2^31 away from the next one. One that ends meanwhile does no
+-- harm: what it has cancelled is skipped by the fetch, which begins later.
+CREATE OR REPLACE FUNCTION mailroom_changing_tokens(p_ids int8multirange) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+DECLARE
+    v_next bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+BEGIN
+    RETURN QUERY
+        SELECT t.id FROM unnest(p_ids) u (g), LATERAL (
+            SELECT tokens.id, tokens.xmax::text::bigint AS changed_by FROM tokens
+            WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g) ORDER BY tokens.id LIMIT 2000000000) t
+        WHERE t.changed_by <> 0
+          AND pg_xact_status((v_next - ((v_next - t.changed_by + 2147483648) & 4294967295) + 2147483648)::text::xid8) = 'in progress';
+END
+$$;
+
+-- Returns p_gaps with a gap of the ids after p_cursor, up to p_last, that are not in p_seen, and of p_changing; merges gaps.
+CREATE OR REPLACE FUNCTION mailroom_open_gap(p_gaps bigint[], p_cursor bigint, p_last bigint, p_seen int8multirange,
+                                             p_changing int8multirange)
 RETURNS bigint[] LANGUAGE plpgsql AS $$
 DECLARE
-    v_unseen int8multirange := int8multirange(int8range(p_cursor, p_last, '(]')) - p_seen;
+    v_unseen int8multirange := int8multirange(int8range(p_cursor, p_last, '(]')) - p_seen + p_changing;
     v_newest bigint;
     v_gap bigint;
 BEGIN

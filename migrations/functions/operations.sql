@@ -10,6 +10,20 @@ LANGUAGE sql AS $$
             nullif(current_setting('mailroom.reason', true), ''))
 $$;
 
+-- Records what a consumer notes of itself: that it read its settings again ('reload'), or that the database went back to an
+-- older state ('went back'). SECURITY DEFINER, so that a consumer needs no right on the record, and can state nothing that an
+-- operator did.
+CREATE OR REPLACE FUNCTION mailroom_record_event(p_kind text, p_queue text, p_details jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    IF p_kind IS NULL OR p_kind NOT IN ('reload', 'went back') THEN
+        RAISE EXCEPTION 'a consumer does not record "%"', p_kind USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'kinds: reload, went back';
+    END IF;
+    PERFORM mailroom_record_operation(p_kind, p_queue, coalesce(p_details, '{}'));
+END
+$$;
+
 -- Returns the ids that an operation replayed, revoked or moved the cursor over; none for a row that was inserted by hand with
 -- other details than mailroom records.
 CREATE OR REPLACE FUNCTION mailroom_operation_ids(p_kind text, p_details jsonb) RETURNS int8multirange LANGUAGE plpgsql IMMUTABLE AS $$

@@ -36,12 +36,13 @@ CREATE OR REPLACE FUNCTION mailroom_token_is_old(p_consumed_at bigint, p_expires
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(p_consumed_at, p_expires_at) < p_before;
 
--- Deletes tokens that are old, not above a cursor, and in no gap and no open batch.
+-- Deletes tokens that are old, not above a cursor, and in no gap and no open batch; and messages with their last token.
 CREATE OR REPLACE FUNCTION mailroom_prune_tokens(p_after bigint, p_last bigint, p_last_token bigint, p_before bigint,
     p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_old bigint[];
+    v_messages bigint[];
 BEGIN
     WITH bounds AS MATERIALIZED (SELECT * FROM mailroom_prune_bounds(p_last_token)),
     looked AS MATERIALIZED (
@@ -55,11 +56,16 @@ BEGIN
     INTO v_old, reached FROM old o;
     old_rows := cardinality(v_old); removed := old_rows;
     IF NOT p_dry_run THEN
-        DELETE FROM tokens t USING (
-            SELECT k.id FROM unnest(v_old) o (id) JOIN tokens k ON k.id = o.id
-            WHERE mailroom_token_is_old(k.consumed_at, k.expires_at, p_before) FOR UPDATE OF k SKIP LOCKED) l
-        WHERE t.id = l.id;
-        GET DIAGNOSTICS removed = ROW_COUNT;
+        WITH gone AS (
+            DELETE FROM tokens t USING (
+                SELECT k.id FROM unnest(v_old) o (id) JOIN tokens k ON k.id = o.id
+                WHERE mailroom_token_is_old(k.consumed_at, k.expires_at, p_before) FOR UPDATE OF k SKIP LOCKED) l
+            WHERE t.id = l.id RETURNING t.message)
+        SELECT count(*), array_agg(DISTINCT g.message) FILTER (WHERE g.message IS NOT NULL) INTO removed, v_messages FROM gone g;
+        IF v_messages IS NOT NULL THEN
+            DELETE FROM mailroom_messages m
+            WHERE m.id = ANY (v_messages) AND NOT EXISTS (SELECT FROM tokens t WHERE t.message = m.id);
+        END IF;
     END IF;
 END
 $$;

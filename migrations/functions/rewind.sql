@@ -26,7 +26,7 @@ BEGIN
             USING ERRCODE = 'MR004';
     END IF;
     SELECT count(*) INTO replayed
-    FROM (SELECT mailroom_queue_actions(p_queue) AS actions OFFSET 0) q, tokens t JOIN accounts a ON a.id = t.account
+    FROM (SELECT mailroom_queue_actions(p_queue) AS actions OFFSET 0) q, tokens t LEFT JOIN accounts a ON a.id = t.account
     WHERE t.id > p_target AND t.id <= v_state.cursor AND mailroom_takes(q.actions, t.action)
       AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, v_now) = 'due';
     IF replayed > p_max_replay THEN

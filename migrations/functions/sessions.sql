@@ -1,6 +1,6 @@
 -- Collectors: the locks that a session holds while it serves a queue, and which clients the schema allows.
 
--- The first key of an advisory lock: a class of locks ('queue', 'collector', 'budget', 'serving') of this schema.
+-- The first key of an advisory lock: a class of locks ('queue', 'collector', 'budget', 'serving', 'cancel') of this schema.
 -- Schemas of one database share nothing. It has no SET clause, and a body parsed here, like the function below.
 CREATE OR REPLACE FUNCTION mailroom_lock_class(p_class text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN hashtext('mailroom ' || p_class) # 'tokens'::regclass::oid::integer;
@@ -41,4 +41,4 @@ $$;
 -- Returns the minimum client: the newest version of the schema that a mailroom must know to work on it. A change that
 -- breaks older clients comes with a version, and this returns it; they can read it without knowing that version. It is
 -- a function because every role may call it, and because any migration tool makes it.
-CREATE OR REPLACE FUNCTION mailroom_minimum_client() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 6;
+CREATE OR REPLACE FUNCTION mailroom_minimum_client() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 11;

@@ -5,6 +5,12 @@
 CREATE OR REPLACE FUNCTION mailroom_random_code() RETURNS varchar LANGUAGE sql VOLATILE PARALLEL SAFE
 RETURN lpad((('x' || right(gen_random_uuid()::text, 12))::bit(48)::bigint % 100000)::text, 5, '0');
 
+-- Returns the secret of a message's token: 32 bytes. By SHA-256 of three version 4 UUIDs, with 366 random bits from a
+-- cryptographic source: pgcrypto's gen_random_bytes() may be in any schema, where a function with a pinned search_path
+-- does not find it.
+CREATE OR REPLACE FUNCTION mailroom_random_secret() RETURNS bytea LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
+
 -- Gives a token its id, after its transaction has its own: the proof that the queue loses no token depends on the
 -- order.
 CREATE OR REPLACE FUNCTION trg_before_token_insert() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -37,16 +43,18 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN p_consumed_at IS NULL AND p_expires_at > p_now;
 
 -- Returns 'due' if a token may be emitted, otherwise why it is skipped: 'consumed', 'expired' or 'wrong status' (of its
--- account). Inlined, like the function above.
+-- account). Inlined, like the function above. Actions other than those of accounts are looked up.
 CREATE OR REPLACE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at bigint,
                                      p_status account_status, p_now bigint)
-RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE
     WHEN p_consumed_at IS NOT NULL THEN 'consumed'
     WHEN p_expires_at <= p_now THEN 'expired'
-    WHEN p_action = 'activation'::token_action AND p_status = 'provisioned'::account_status THEN 'due'
-    WHEN p_action = 'password_recovery'::token_action AND p_status = 'active'::account_status THEN 'due'
-    ELSE 'wrong status'
+    WHEN p_action = 'activation'::token_action THEN
+        CASE WHEN p_status = 'provisioned'::account_status THEN 'due' ELSE 'wrong status' END
+    WHEN p_action = 'password_recovery'::token_action THEN
+        CASE WHEN p_status = 'active'::account_status THEN 'due' ELSE 'wrong status' END
+    ELSE mailroom_action_state(p_action, p_status)
 END;
 
 -- True if a queue that takes p_actions (null: all) takes the tokens of p_action. Inlined, like the function above.

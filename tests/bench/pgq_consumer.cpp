@@ -10,6 +10,7 @@
 #include "bench/rival_rows.hpp"
 #include "consumer/encoder.hpp"
 #include "process/stop_signal.hpp"
+#include "support/actions.hpp"
 
 namespace mailroom::bench {
 namespace {
@@ -48,9 +49,10 @@ class PgqConsumer {
     const auto events = connection_.run_prepared("events", batch);
     encoder_->begin({});
     for (const auto& event : events) {
-      const auto action = view(event[0]) == "1" ? Action::activation : Action::password_recovery;
+      const auto action = view(event[0]) == "1" ? test::activation_action() : test::recovery_action();
       const auto secret = read_secret(view(event[1]));
       const auto code = view(event[4]);
+      const auto token = sign_token(hmac_, *action, secret, code);
       encoder_->add({.id = 0,
                      .action = action,
                      .secret = secret,
@@ -59,7 +61,7 @@ class PgqConsumer {
                      .email = view(event[2]),
                      .login = view(event[3]),
                      .state = TokenState::due},
-                    sign_token(hmac_, action, secret, code));
+                    {token.data(), token.size()});
     }
     if (!events.empty()) output_.write(encoder_->finish());
     connection_.run_prepared("finish", batch);

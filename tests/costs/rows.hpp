@@ -4,6 +4,7 @@
 
 #include "consumer/batch_signer.hpp"
 #include "consumer/sink.hpp"
+#include "support/actions.hpp"
 #include "support/batch_rows.hpp"
 
 namespace mailroom::test {
@@ -15,8 +16,8 @@ class DueRows {
 
   void operator()(const std::function<void(const TokenRow&)>& each) const {
     for (int id = 1; id <= count_; ++id) {
-      auto row = id % 2 == 0 ? row_of(id, Action::activation, "somebody@mail.example", "somebody")
-                             : row_of(id, Action::password_recovery, "some,body@mail.example", "some\"body");
+      auto row = id % 2 == 0 ? row_of(id, activation_action(), "somebody@mail.example", "somebody")
+                             : row_of(id, recovery_action(), "some,body@mail.example", "some\"body");
       row.secret.emplace().fill(static_cast<std::uint8_t>(id));
       each(row);
     }

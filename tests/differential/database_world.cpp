@@ -8,6 +8,7 @@
 
 #include "db/values.hpp"
 #include "schema/bookkeeping.hpp"
+#include "support/actions.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::test {
@@ -47,19 +48,19 @@ DatabaseWorld::DatabaseWorld(const TestDatabase& database, bool checks_all_gaps)
   connection_->run("UPDATE jobs SET last_seq = 0");
 }
 
-std::int64_t DatabaseWorld::insert(int writer, Action action) {
+std::int64_t DatabaseWorld::insert(int writer, const Action* action) {
   auto& [connection, inserted] = writers_[writer];
   if (!connection) connection = database_.connect();
   if (inserted.empty()) connection->run("BEGIN");
-  const auto* status = action == Action::activation ? "provisioned" : "active";
+  const auto* status = action == activation_action() ? "provisioned" : "active";
   // An activation token comes with its account.
   connection->run(
       "INSERT INTO accounts (email, login, status) VALUES ($1 || '@test.example', $1, $2::account_status)",
       fmt::format("user{}", ++accounts_), status);
-  if (action == Action::password_recovery)
+  if (action == recovery_action())
     connection->run(
         "INSERT INTO tokens (account, action) VALUES (currval('accounts_id_seq'), $1::token_action)",
-        std::string(action_name(action)));
+        action->name);
   inserted.push_back(value<std::int64_t>(*connection, "SELECT currval('tokens_id_seq')"));
   open_.insert(inserted.back());
   return inserted.back();
@@ -181,7 +182,7 @@ void DatabaseWorld::define(const PlayedDefinition& definition) {
   nlohmann::json text = nlohmann::json::object();
   if (definition.actions) {
     for (const auto action : *definition.actions)
-      text["actions"].push_back(action_name(action));
+      text["actions"].push_back(action->name);
   }
   if (definition.gap)
     text["rate"] = {

@@ -14,7 +14,7 @@ class DatabaseWorld final : public QueueWorld {
   /// transaction of the cluster has ended that was open at the last look.
   DatabaseWorld(const TestDatabase& database, bool checks_all_gaps);
 
-  std::int64_t insert(int writer, Action action) override;
+  std::int64_t insert(int writer, const Action* action) override;
   void commit(int writer, std::optional<int> lifetime) override;
   void roll_back(int writer) override;
   void flood(int count) override;

@@ -37,7 +37,7 @@ std::string text_of(const PlayedClaim& claim) {
 }
 
 std::string text_of(const PlayedDefinition& definition) {
-  const auto actions = definition.actions ? action_name(*definition.actions->begin()) : "all";
+  const auto actions = definition.actions ? (*definition.actions->begin())->name : "all";
   if (!definition.gap) return fmt::format("{} tokens at any rate", actions);
   return fmt::format("{} tokens, one in {} units, {} at once", actions, *definition.gap, definition.burst);
 }

@@ -8,7 +8,7 @@
 
 namespace mailroom::test {
 
-std::int64_t FakeWorld::insert(int writer, Action action) {
+std::int64_t FakeWorld::insert(int writer, const Action* action) {
   const auto id = server_.draw_token();
   inserted_[writer][id] = action;
   return id;

@@ -10,7 +10,7 @@ class FakeWorld final : public QueueWorld {
  public:
   explicit FakeWorld(const MakeFakeQueue& make_queue = {}) : server_(time_, make_queue) {}
 
-  std::int64_t insert(int writer, Action action) override;
+  std::int64_t insert(int writer, const Action* action) override;
   void commit(int writer, std::optional<int> lifetime) override;
   void roll_back(int writer) override;
   void flood(int count) override;
@@ -37,7 +37,7 @@ class FakeWorld final : public QueueWorld {
 
   FakeEnvironment time_;
   FakeServer server_;
-  std::map<int, std::map<std::int64_t, Action>> inserted_;  ///< by writer
+  std::map<int, std::map<std::int64_t, const Action*>> inserted_;  ///< by writer
 };
 
 }  // namespace mailroom::test

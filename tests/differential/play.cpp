@@ -214,7 +214,7 @@ std::string Play::fetch(Client& client, const Lease& lease) {
   Taken taken{.lease = lease};
   std::string seen = "fetched";
   client.session->fetch(lease, [&](const TokenRow& row) {
-    seen += fmt::format(" {}:{}", row.id, action_name(row.action).front());
+    seen += fmt::format(" {}:{}", row.id, row.action->name.front());
     if (row.state != TokenState::due) seen += fmt::format("({})", text_of(row.state));
     if (row.attempts + row.unknowns > 0) seen += fmt::format("({} {})", row.attempts, row.unknowns);
     taken.rows.emplace_back(row.id, row.state);

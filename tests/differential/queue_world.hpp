@@ -19,8 +19,8 @@ constexpr std::chrono::hours play_unit{5000};
 
 /// How a play changes a queue.
 struct PlayedDefinition {
-  std::optional<std::set<Action>> actions{};  ///< nullopt: all
-  std::optional<int> gap{};                   ///< units from one token to the next; nullopt: no rate
+  std::optional<std::set<const Action*>> actions{};  ///< nullopt: all
+  std::optional<int> gap{};                          ///< units from one token to the next; nullopt: no rate
   int burst = 1;
 };
 
@@ -70,7 +70,7 @@ class QueueWorld {
   virtual ~QueueWorld() = default;
 
   /// Inserts a token in the open transaction of a writer, which begins with it; returns its id.
-  virtual std::int64_t insert(int writer, Action action) = 0;
+  virtual std::int64_t insert(int writer, const Action* action) = 0;
   /// The tokens expire after `lifetime` units and a half; -1: they have; nullopt: never.
   virtual void commit(int writer, std::optional<int> lifetime) = 0;
   virtual void roll_back(int writer) = 0;

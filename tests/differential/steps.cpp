@@ -7,6 +7,7 @@
 
 #include "differential/drawn_claim.hpp"
 #include "differential/drawn_tokens.hpp"
+#include "support/actions.hpp"
 
 namespace mailroom::test {
 namespace {
@@ -102,22 +103,22 @@ class Drawer {
   }
 
   void leave_sleeper() {
-    insert_by(sleeper, Action::activation);
-    insert_by(0, Action::activation);
+    insert_by(sleeper, activation_action());
+    insert_by(0, activation_action());
     commit_of(0, std::nullopt);
     add("client 0 claims", [](Play& play) { return play.claim(0, {.limit = 5}); });
   }
 
-  Action some_action() { return chance_.one_in(3) ? Action::password_recovery : Action::activation; }
+  const Action* some_action() { return chance_.one_in(3) ? recovery_action() : activation_action(); }
   int some_writer() { return chance_.from(0, writers - 1); }
   std::optional<int> some_lifetime() {
     if (!has_late_commits() || !chance_.one_in(3)) return std::nullopt;
     return chance_.from(-1, 3);
   }
 
-  void insert_by(int writer, Action action) {
+  void insert_by(int writer, const Action* action) {
     const auto id = tokens_.draw(writer);
-    add(fmt::format("writer {} inserts {}, {}", writer, id, action_name(action)),
+    add(fmt::format("writer {} inserts {}, {}", writer, id, action->name),
         [=](Play& play) { return std::to_string(play.world().insert(writer, action)); });
   }
   void insert() {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "crypto/key_ring.hpp"
+#include "support/actions.hpp"
 #include "support/test_collector.hpp"
 #include "support/test_database.hpp"
 #include "support/write_load.hpp"
@@ -37,7 +38,7 @@ void count_line(const std::string& line, Verifier& verifier, std::map<std::strin
 
 std::map<std::string, Emissions> emissions(const std::vector<std::string>& outputs) {
   std::map<std::string, Emissions> found;
-  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}});
+  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}}, Actions::built_in().signed_paths());
   for (const auto& output : outputs) {
     std::size_t start = 0;
     for (auto end = output.find('\n'); end != std::string::npos; end = output.find('\n', start)) {

@@ -12,7 +12,7 @@ void read_back(const std::string& line, const std::vector<TokenRow>& rows) {
   fuzz::require(values.has_value(), "the line is RFC 4180");
   std::vector<std::string> expected;
   for (const auto& row : rows) {
-    const std::string action = row.action == Action::activation ? "1" : "2";
+    const std::string action = std::to_string(row.action->number);
     expected.insert(expected.end(), {action, std::string(row.email), std::string(row.login),
                                      fuzz::token_of(row), std::string(row.code)});
   }

@@ -3,9 +3,9 @@
 
 #include "base/printable.hpp"
 #include "fuzz/fuzz.hpp"
-#include "fuzz/gmime_reader.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
+#include "support/gmime_reader.hpp"
 #include "support/parsed_message.hpp"
 
 using namespace mailroom;
@@ -17,66 +17,115 @@ namespace {
 struct Input {
   Mailbox from;
   std::vector<ExtraHeader> headers;
-  Address to;
-  std::string queue;
-  std::string subject;
-  std::string text;
-  std::string html;
-  std::int64_t created_at = 0;
-  std::int64_t token = 0;
+  MailContent content;
 };
 
-/// False unless the addresses and the header are such as the configuration and the database may have.
+/// False unless the addresses are such as the configuration and the database may have.
 bool read_input(fuzz::Fields& fields, Input& input) {
   auto from = parse_mailbox(fields.take());
   auto to = parse_address(fields.take());
   auto headers = parse_extra_headers({std::string(fields.take())});
   if (!std::holds_alternative<Mailbox>(from) || !std::holds_alternative<Address>(to)) return false;
   input.from = std::get<Mailbox>(from);
-  input.to = std::get<Address>(to);
+  auto& content = input.content;
+  content.to = {{.name = "", .address = std::get<Address>(to)}};
   if (const auto* valid = std::get_if<std::vector<ExtraHeader>>(&headers)) input.headers = *valid;
-  input.queue = fields.take();
-  input.subject = fields.take();
-  input.text = fields.take();
-  input.html = fields.take();
-  input.created_at = fields.take_number();
-  input.token = fields.take_number();
+  content.queue = fields.take();
+  content.key = "0";
+  content.subject = fields.take();
+  content.text = fields.take();
+  content.html = fields.take();
+  content.date = bounded_moment(std::chrono::seconds(fields.take_number()));
+  content.token = fields.take_number();
   return true;
 }
 
-std::vector<std::string> expected_names(const Input& input) {
-  std::vector<std::string> names{
-      "Date",        "From", "To", "Subject", "Message-ID", "Auto-Submitted", "X-Auto-Response-Suppress",
-      "MIME-Version"};
+/// What a message has beside that: further recipients, headers of its own, and files.
+void read_message(fuzz::Fields& fields, MailContent& content) {
+  if (auto cc = parse_mailbox(fields.take()); std::holds_alternative<Mailbox>(cc))
+    content.cc = {std::get<Mailbox>(cc)};
+  if (auto headers = parse_message_headers(fields.take());
+      std::holds_alternative<std::vector<ExtraHeader>>(headers))
+    content.headers = std::get<std::vector<ExtraHeader>>(headers);
+  while (!fields.is_empty() && content.attachments.size() < 4)
+    content.attachments.push_back({.name = std::string(fields.take()),
+                                   .content_type = std::string(fields.take()),
+                                   .content_id = std::string(fields.take()),
+                                   .bytes = std::string(fields.take())});
+}
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  return text;
+}
+
+bool has_name(const std::vector<ExtraHeader>& headers, const std::string& name) {
+  return std::any_of(headers.begin(), headers.end(),
+                     [&](const auto& header) { return lower(header.name) == lower(name); });
+}
+
+std::vector<ExtraHeader> expected_headers(const Input& input) {
+  std::vector<ExtraHeader> all;
   for (const auto& header : input.headers)
+    if (!has_name(input.content.headers, header.name)) all.push_back(header);
+  all.insert(all.end(), input.content.headers.begin(), input.content.headers.end());
+  return all;
+}
+
+std::vector<std::string> expected_names(const Input& input) {
+  std::vector<std::string> names{"Date", "From", "To"};
+  if (!input.content.cc.empty()) names.emplace_back("Cc");
+  names.insert(names.end(), {"Subject", "Message-ID", "Auto-Submitted"});
+  const auto headers = expected_headers(input);
+  if (!has_name(headers, "X-Auto-Response-Suppress")) names.emplace_back("X-Auto-Response-Suppress");
+  names.emplace_back("MIME-Version");
+  for (const auto& header : headers)
     names.push_back(header.name);
   names.emplace_back("Content-Type");
   return names;
 }
 
-bool has_header(const fuzz::ReadMessage& read, const std::string& name, const std::string& value) {
+bool has_header(const test::ReadMessage& read, const std::string& name, const std::string& value) {
   return std::find(read.headers.begin(), read.headers.end(), std::pair(name, value)) != read.headers.end();
 }
 
-using Pairs = std::vector<std::pair<std::string, std::string>>;
+void check_files(const test::ReadMessage& read, const MailContent& content) {
+  require(read.parts.size() == content.attachments.size() + 2, "each file is a part");
+  for (const auto& attachment : content.attachments) {
+    const bool is_there = std::any_of(read.parts.begin(), read.parts.end(), [&](const auto& part) {
+      return part.content == attachment.bytes && part.name == attachment.name &&
+             part.content_id == attachment.content_id &&
+             part.disposition == (attachment.content_id.empty() ? "attachment" : "inline");
+    });
+    require(is_there, "a file reads back");
+  }
+}
 
 void check_message(const std::string& message, const Input& input) {
-  const bool is_utf8 = needs_smtputf8(input.to) || needs_smtputf8(input.from.address);
-  require(test::parse_message(message, is_utf8).names() == expected_names(input),
-          "it has its headers and no other");
-  const auto read = fuzz::read_by_gmime(message);
+  const auto& content = input.content;
+  const bool is_simple = content.cc.empty() && content.attachments.empty();
+  if (is_simple) {
+    const bool is_utf8 = needs_smtputf8(content.to[0].address) || needs_smtputf8(input.from.address);
+    require(test::parse_message(message, is_utf8).names() == expected_names(input),
+            "it has its headers and no other");
+  }
+  const auto read = test::read_by_gmime(message);
   std::vector<std::string> names;
   for (const auto& [name, value] : read.headers)
     names.push_back(name);
   require(names == expected_names(input), "GMime finds its headers and no other");
   // GMime shows a domain that begins with xn-- decoded, so the header itself is compared.
-  require(has_header(read, "To", input.to.text()) && read.recipients == 1, "it is for the recipient alone");
-  require(read.subject == input.subject, "the subject reads back");
-  require(read.parts ==
-              Pairs{{"text/plain", test::as_part(input.text)}, {"text/html", test::as_part(input.html)}},
-          "both parts read back, and there is no other");
-  for (const auto& header : input.headers)
-    require(has_header(read, header.name, header.value), "a header of the operator reads back");
+  require(has_header(read, "To", content.to[0].address.text()) && read.to.size() == 1,
+          "it is for the recipient alone");
+  require(read.cc.size() == content.cc.size(), "it names as many others as it was given");
+  require(read.subject == content.subject, "the subject reads back");
+  require(read.parts.size() >= 2 && test::with_lf(read.parts[0].content) == test::as_part(*content.text),
+          "the text reads back");
+  require(test::with_lf(read.parts[1].content) == test::as_part(*content.html), "the HTML reads back");
+  check_files(read, content);
+  for (const auto& header : expected_headers(input))
+    require(has_header(read, header.name, header.value), "a header reads back");
 }
 
 }  // namespace
@@ -85,18 +134,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::Fields fields(data, size);
   Input input;
   if (!read_input(fields, input)) return 0;
+  auto& content = input.content;
+  read_message(fields, content);
   const MessageBuilder builder(input.from, std::nullopt, input.headers);
-  const MailContent content{.date = bounded_moment(std::chrono::seconds(input.created_at)),
-                            .queue = input.queue,
-                            .key = "0",
-                            .token = input.token,
-                            .to = input.to,
-                            .subject = input.subject,
-                            .text = input.text,
-                            .html = input.html};
   const auto message = builder.build(content);
-  const bool is_sound =
-      is_printable(input.subject) && is_utf8(input.text) && is_utf8(input.html) && input.queue.size() <= 63;
+  const auto is_text = [](const std::string& text) {
+    return is_utf8(text) && text.find('\0') == std::string::npos;
+  };
+  const bool is_sound = is_printable(content.subject) && is_text(*content.text) && is_text(*content.html) &&
+                        content.queue.size() <= 63 && problem_of_attachments(content.attachments).empty();
   require(std::holds_alternative<std::string>(message) == is_sound, "what cannot be mailed is refused");
   if (!is_sound) return 0;
   try {

@@ -6,6 +6,7 @@
 #include "crypto/base64.hpp"
 #include "crypto/key_ring.hpp"
 #include "fuzz/fuzz.hpp"
+#include "support/actions.hpp"
 
 using namespace mailroom;
 using fuzz::require;
@@ -14,7 +15,7 @@ namespace {
 
 Verifier make_verifier() {
   const auto key = [](char digit) { return Key::from_hex(std::string(key_size * 2, digit), "the test"); };
-  return Verifier({key('a'), {key('b')}});
+  return Verifier({key('a'), {key('b')}}, Actions::built_in().signed_paths());
 }
 
 void decode(std::string_view text, std::string_view code) {
@@ -40,16 +41,16 @@ void encode(std::string_view bytes) {
   require(decode_base64url(text, read) && read == given, "what was encoded is read back");
 }
 
-void sign(Action action, std::string_view bytes, std::string_view code) {
+void sign(const Action* action, std::string_view bytes, std::string_view code) {
   static Verifier verifier = make_verifier();
   static Hmac hmac(Key::from_hex(std::string(key_size * 2, 'b'), "the test"));
   Secret secret{};
   std::copy_n(bytes.begin(), std::min(bytes.size(), secret.size()), secret.begin());
-  const auto text = sign_token(hmac, action, secret, code);
+  const auto text = sign_token(hmac, *action, secret, code);
   const auto token = decode_token({text.data(), text.size()});
   require(token && token->secret == secret, "a signed token is read back");
   const auto verdict = verifier.verify(*token, code, false);
-  require(verdict && verdict->action == action && !verdict->is_current_key, "a signed token is genuine");
+  require(verdict && verdict->path == action->path && !verdict->is_current_key, "a signed token is genuine");
   auto forged = *token;
   forged.signature[bytes.size() % digest_size] ^= 1;
   require(!verifier.verify(forged, code, false), "a changed signature is not genuine");
@@ -72,8 +73,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto code = fields.take();
   decode(text, code);
   encode(fuzz::text_of(data, size));
-  sign(Action::activation, text, code);
-  sign(Action::password_recovery, text, code);
+  sign(test::activation_action(), text, code);
+  sign(test::recovery_action(), text, code);
   read_key(text);
   return 0;
 }

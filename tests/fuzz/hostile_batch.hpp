@@ -12,6 +12,7 @@
 #include "consumer/sink.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
+#include "support/actions.hpp"
 
 namespace mailroom::fuzz {
 
@@ -24,7 +25,7 @@ class HostileBatch {
       const int bits = traits.empty() ? 0 : traits.front();
       TokenRow row;
       row.id = static_cast<std::int64_t>(rows_.size()) + 1;
-      row.action = (bits & 1) != 0 ? Action::password_recovery : Action::activation;
+      row.action = (bits & 1) != 0 ? test::recovery_action() : test::activation_action();
       if ((bits & 2) == 0) row.secret.emplace().fill(static_cast<std::uint8_t>(bits));
       row.email = fields.take();
       row.login = fields.take();
@@ -40,7 +41,7 @@ class HostileBatch {
   std::vector<TokenRow> sound_rows() const {
     std::vector<TokenRow> sound;
     for (const auto& row : rows_) {
-      const bool has_code = row.action == Action::activation || row.code.size() == code_size;
+      const bool has_code = !row.action->has_code || row.code.size() == code_size;
       if (row.secret && has_code && is_line(row.email) && is_line(row.login) && is_line(row.code))
         sound.push_back(row);
     }
@@ -118,7 +119,7 @@ class Writing {
 /// The token that a row must have been given.
 inline std::string token_of(const TokenRow& row) {
   static Hmac hmac(Writing::key());
-  const auto token = sign_token(hmac, row.action, *row.secret, row.code);
+  const auto token = sign_token(hmac, *row.action, *row.secret, row.code);
   return {token.begin(), token.end()};
 }
 

@@ -92,10 +92,9 @@ struct SinkRig {
   std::vector<std::string> bodies;
   PlayedCarrier* carrier = nullptr;
   std::unique_ptr<DeliverySink> sink;
-  TokenText token{};
+  std::string token = std::string(token_size, 'a');
 
   explicit SinkRig(PlayedCarrier::Play play, DeliverySink::Options options = resending()) {
-    token.fill('a');
     options.policy.supersede = false;
     options.policy.resends = 1000;
     auto played = std::make_unique<PlayedCarrier>([this, play](const Message& message) {

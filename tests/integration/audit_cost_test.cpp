@@ -84,7 +84,7 @@ TEST_CASE("the history of one account or token reads only its own period, howeve
   History history;
   SECTION("an account with an old token and a new one") {
     const auto reader = database.connect();
-    history = read_account_history(*reader, 7, {.queues = {"mailroom"}});
+    history = read_account_history(*reader, 7, {}, {.queues = {"mailroom"}});
     REQUIRE(history.tokens.size() == 2);
     CHECK(history.tokens[1].status.outcome == Outcome::emitted);
     CHECK(history.tokens[1].status.batch->id == 7);

@@ -47,7 +47,7 @@ TEST_CASE("the history of an account begins with its sign-up") {
   emit(*session);
   connection->run("SELECT mailroom_replay('mailroom', ARRAY[4::bigint], '{}')");
 
-  const auto history = read_account_history(*connection, 1, {.queues = {"mailroom"}});
+  const auto history = read_account_history(*connection, 1, {}, {.queues = {"mailroom"}});
   REQUIRE(history.account);
   CHECK(history.account->login == "user1");
   CHECK(history.tokens_total == 2);
@@ -90,10 +90,10 @@ TEST_CASE("a removed account leaves its record of operations, and its tokens lea
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 2");
   connection->run("DELETE FROM accounts WHERE id IN (2, 3)");
 
-  const auto history = read_account_history(*connection, 2, {});
+  const auto history = read_account_history(*connection, 2, {}, {});
   CHECK_FALSE(history.account);
   CHECK(event_names(history.timeline) == Names{"suspended"});
-  CHECK(code_of([&] { read_account_history(*connection, 3, {}); }).substr(0, 23) ==
+  CHECK(code_of([&] { read_account_history(*connection, 3, {}, {}); }).substr(0, 23) ==
         "8 there is no account 3");
 
   const auto token = read_token_history(*connection, 2, {.queues = {"mailroom"}});
@@ -254,7 +254,7 @@ TEST_CASE("an infinite time in the records is shown as one outside the years 000
   CHECK(render_json(history).find(R"("emitted_at":null)") != std::string::npos);
   CHECK(render_text(read_batch_history(*connection, 2, {}), 0).find("before the year 0") !=
         std::string::npos);
-  CHECK(event_names(read_account_history(*connection, 1, {}).timeline) ==
+  CHECK(event_names(read_account_history(*connection, 1, {}, {}).timeline) ==
         Names{"created", "issued", "suspended", "emitted"});
   CHECK(event_names(read_token_history(*connection, 2, {}).timeline).front() == "issued");
   CHECK(read_overview(*connection, {.batches = true}).timeline.entries.size() > 0);

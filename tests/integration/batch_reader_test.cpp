@@ -7,6 +7,7 @@
 #include <future>
 #include <random>
 
+#include "support/actions.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_database.hpp"
@@ -22,9 +23,12 @@ std::string text_of(const TokenRow& row) {
       secret += fmt::format("{:02x}", byte);
   }
   constexpr std::array states{"due", "consumed", "expired", "wrong status"};
-  return fmt::format("{} {} {} {} {} {} {} {} {}", row.id, action_name(row.action), secret, row.code,
-                     row.expires_at, row.email, row.login, states.at(static_cast<std::size_t>(row.state)),
-                     row.created_at);
+  return fmt::format("{} {} {} {} {} {} {} {} {}", row.id, row.action->name, secret, row.code, row.expires_at,
+                     row.email, row.login, states.at(static_cast<std::size_t>(row.state)), row.created_at);
+}
+
+TokenReading what(bool with_creation) {
+  return {.with_creation = with_creation, .actions = std::make_shared<const Actions>(Actions::built_in())};
 }
 
 std::vector<std::string> join(Connection& connection, BatchReader& reader, BatchTokens& tokens,
@@ -38,7 +42,7 @@ std::vector<std::string> join(Connection& connection, BatchReader& reader, Batch
 std::vector<std::string> read(Connection& connection, BatchReader& reader, std::int64_t batch,
                               int attempt = 1, bool with_creation = true,
                               const BatchReader::InTwoSessions& in_two_sessions = {}) {
-  auto tokens = read_tokens(connection, {.batch = batch, .attempt = attempt}, with_creation);
+  auto tokens = read_tokens(connection, {.batch = batch, .attempt = attempt}, what(with_creation));
   return join(connection, reader, tokens, in_two_sessions);
 }
 
@@ -117,8 +121,8 @@ TEST_CASE("a batch is read as the server would join it, whatever its tokens and 
     CHECK(read(*connection, reader, batch, 1, false) == joined(*connection, batch, false));
     CHECK(read(*connection, reader, batch, 1, true, in_two_sessions) == expected);
     const Lease lease{.batch = batch, .attempt = 1};
-    auto ahead = read_tokens(*other, lease, true);
-    auto tokens = read_tokens(*connection, lease, true, std::move(ahead));
+    auto ahead = read_tokens(*other, lease, what(true));
+    auto tokens = read_tokens(*connection, lease, what(true), std::move(ahead));
     CHECK(join(*connection, reader, tokens) == expected);
   };
   check("{[1,1001)}", std::nullopt);
@@ -146,10 +150,12 @@ TEST_CASE("tokens that were read ahead are used once, and for their lease only")
   insert_accounts(*connection, 3);
   const auto batch = add_batch(*connection, "{[1,4)}", std::nullopt);
   BatchReader reader;
-  const auto read_ahead = [&] { return read_tokens(*connection, {.batch = batch, .attempt = 1}, true); };
+  const auto read_ahead = [&] {
+    return read_tokens(*connection, {.batch = batch, .attempt = 1}, what(true));
+  };
   BatchTokens tokens;
   const auto read_with = [&](BatchTokens ahead, int attempt) {
-    tokens = read_tokens(*connection, {.batch = batch, .attempt = attempt}, true, std::move(ahead));
+    tokens = read_tokens(*connection, {.batch = batch, .attempt = attempt}, what(true), std::move(ahead));
     return join(*connection, reader, tokens).size();
   };
   auto ahead = read_ahead();
@@ -182,7 +188,7 @@ TEST_CASE(
     transaction.exec("LOCK TABLE tokens");
     reading = std::async(std::launch::async, [&] {
       BatchReader reader;
-      auto tokens = read_tokens(*connection, {.batch = batch, .attempt = 1}, false);
+      auto tokens = read_tokens(*connection, {.batch = batch, .attempt = 1}, what(false));
       reader.join(*connection, tokens, [&](const TokenRow& row) {
         rows.push_back(fmt::format("{} {} {}", row.id, row.email, row.state == TokenState::wrong_status));
       });

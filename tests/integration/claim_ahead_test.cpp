@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -60,20 +61,17 @@ void check_addresses(Connection& connection, const TestCollector& collector) {
 
 /// Lets statements that read accounts above `last` wait for a lock.
 void slow_accounts_above(Connection& connection, int last) {
-  connection.run("SET session_replication_role = replica");
-  connection.run("UPDATE accounts SET status = 'suspended' WHERE id > $1", last);
-  connection.run("RESET session_replication_role");
-  connection.run("ALTER FUNCTION mailroom_token_state RENAME TO original_token_state");
-  connection.run(R"(
-CREATE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at bigint,
-                                     p_status account_status, p_now bigint) RETURNS text LANGUAGE plpgsql AS $$
+  connection.run(fmt::format(R"(
+ALTER TABLE accounts RENAME TO original_accounts;
+CREATE FUNCTION slowly(p_id bigint, p_status account_status) RETURNS account_status LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  IF p_status = 'suspended' THEN
+  IF p_id > {} THEN
     PERFORM pg_advisory_xact_lock_shared(7);
-    p_status := 'provisioned';
   END IF;
-  RETURN original_token_state(p_action, p_consumed_at, p_expires_at, p_status, p_now);
-END $$)");
+  RETURN p_status;
+END $$;
+CREATE VIEW accounts AS SELECT id, email, login, slowly(id, status) AS status FROM original_accounts)",
+                             last));
 }
 
 /// How many sessions of that program wait for the lock.

@@ -172,13 +172,12 @@ TEST_CASE("a collector without work runs one statement per poll, and claims noth
       value<int>(*connection,
                  "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'mailroom collect%' "
                  "AND datname = current_database()");
-  const auto polls = [&] { return with(log.entries_of(pid), "LOG:  execute idle cursor:").size(); };
+  const auto polls = [&] { return with(log.entries_of(pid), "LOG:  execute poll:").size(); };
   REQUIRE(eventually([&] { return polls() >= 5; }));
   const auto entries = log.entries_of(pid);
-  const auto first =
-      std::find(entries.begin(), entries.end(), with(entries, "LOG:  execute idle cursor:").front());
+  const auto first = std::find(entries.begin(), entries.end(), with(entries, "LOG:  execute poll:").front());
   const std::vector<std::string> idle(first, entries.end());
-  CHECK(with(idle, "LOG:  execute ").size() == with(idle, "LOG:  execute idle cursor:").size());
+  CHECK(with(idle, "LOG:  execute ").size() == with(idle, "LOG:  execute poll:").size());
   CHECK(with(idle, "LOG:  statement: ").empty());
   CHECK(collector.stop() == 0);
 }

@@ -67,7 +67,7 @@ TEST_CASE("an audit after real deliveries shows each attempt with the relay's wo
 
   const auto sink = "127.0.0.1:" + std::to_string(strict.port());
   const auto other_sink = "127.0.0.1:" + std::to_string(willing.port());
-  const auto history = read_account_history(*rig.connection, 2, {.queues = {"mailroom"}});
+  const auto history = read_account_history(*rig.connection, 2, {}, {.queues = {"mailroom"}});
   CHECK(mails_of(history) ==
         Names{"deferred, " + sink + " for user2@test.example: 451 4.7.1 greylisted",
               "accepted by " + other_sink + " for user2@test.example: 250 2.0.0 Ok: queued as 4Z1"});

@@ -219,7 +219,15 @@ TEST_CASE("the doctor checks the sender, the link and the templates") {
   CHECK(contains(doctor.templates(), "failure: send.from (from MAILROOM_SEND_FROM): "));
   doctor.rig.environment.erase("MAILROOM_SEND_FROM");
   doctor.rig.environment.erase("MAILROOM_SEND_LINK");
-  CHECK(doctor.templates() == "failure: send.from, send.link are not set");
+  CHECK(doctor.templates() == "failure: send.from is not set");
+  // Only a mail with a link needs send.link.
+  doctor.rig.environment["MAILROOM_SEND_FROM"] = "Example <no-reply@app.example>";
+  CHECK(doctor.templates() == "ok: 6 built-in; send.link is not set: a mail with a link waits until it is");
+  insert_accounts(*doctor.database.connect(), 1);
+  CHECK(doctor.templates() ==
+        "failure: send.link is not set, and mails with a link wait in the queue mailroom, which takes "
+        "activation,recovery");
+  doctor.rig.environment.erase("MAILROOM_SEND_FROM");
   // Templates alone, for mailroom template: nothing is sent.
   doctor.rig.environment.erase("MAILROOM_SEND_RELAY");
   doctor.rig.environment["MAILROOM_SEND_TEMPLATES"] = directory.string();

@@ -120,7 +120,13 @@ TEST_CASE("collect and send need each privilege that the doctor asks for") {
           "REVOKE " + privilege + grant.substr(on, grant.find(" TO ") - on) + " FROM " + role.name();
       INFO(revoke);
       connection->run(revoke);
-      CHECK_THROWS_AS(consume_as(role.conninfo(), database), DatabaseError);
+      // Without one of these two, a consumer of before goes on.
+      if (grant.find("mailroom_release") != std::string::npos ||
+          grant.find("mailroom_record_event") != std::string::npos) {
+        CHECK_NOTHROW(consume_as(role.conninfo(), database));
+      } else {
+        CHECK_THROWS_AS(consume_as(role.conninfo(), database), DatabaseError);
+      }
       const auto missing = rig.examine("privileges");
       CHECK(missing[0].verdict == CheckVerdict::failure);
       CHECK(missing[0].fix.size() == 1);

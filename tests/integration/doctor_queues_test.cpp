@@ -70,11 +70,21 @@ TEST_CASE("the doctor warns of tokens that no queue takes") {
   const auto connection = database.connect();
   const DoctorRig rig(database);
   connection->run("SELECT mailroom_set_queue('mailroom', $1::jsonb, 'token_insert')", activations_only);
+  CHECK(summary(rig.examine("queue")) == "warning: no queue takes recovery tokens: they are not emitted");
+  connection->run("SELECT mailroom_send(ARRAY['a@x.example'], template => 't')");
   const auto findings = rig.examine("queue");
-  CHECK(summary(findings) == "warning: no queue takes recovery tokens: they are not emitted");
-  REQUIRE(findings.size() == 1);
+  CHECK(summary(findings) ==
+        "warning: no queue takes recovery tokens: they are not emitted; "
+        "warning: no queue takes message tokens: they are not emitted");
+  REQUIRE(findings.size() == 2);
   CHECK(findings[0].fix == std::vector<std::string>{"mailroom queue create recovery --action recovery"});
+  CHECK(findings[1].fix == std::vector<std::string>{"mailroom queue create message --action message"});
   make_queue(*connection, "recovery", recoveries_only);
+  make_queue(*connection, "message", R"({"actions": ["activation"]})");
+  const auto other = rig.examine("queue");
+  REQUIRE(other.size() == 1);
+  CHECK(other[0].fix == std::vector<std::string>{"mailroom queue set message --action activation,message"});
+  connection->run("SELECT mailroom_set_queue('message', '{\"actions\": [\"message\"]}', 'token_insert')");
   CHECK(all_fine(rig.examine("queue")));
 }
 

@@ -9,6 +9,7 @@
 #include "cmd/syntax/command_line.hpp"
 #include "cmd/syntax/command_syntax.hpp"
 #include "crypto/token.hpp"
+#include "support/actions.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
@@ -33,13 +34,13 @@ bool runs_on(const std::string& command) {
 /// A recovery token with `code` that belongs to no database.
 std::string recovery_token(const std::string& code) {
   Hmac hmac(Key::from_hex(test_key, "the test"));
-  const auto token = sign_token(hmac, Action::password_recovery, Secret{1, 2, 3}, code);
+  const auto token = sign_token(hmac, *recovery_action(), Secret{1, 2, 3}, code);
   return {token.begin(), token.end()};
 }
 
 /// The examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to user5
 /// and one token each, emitted in batches from 1 on; a second queue, `newsletter`; a running collector
-/// of each; a relay; a key, tokens.txt, accounts.txt, queues.yaml and
+/// of each; a relay; a template, receipt; a key, tokens.txt, accounts.txt, queues.yaml, order.json and
 /// sender.py in the directory.
 class World {
  public:
@@ -55,6 +56,9 @@ class World {
     directory_.write("accounts.txt", "user3\nuser4@mail.example\n");
     directory_.write("sender.py", read_file(source_directory + "/examples/senders/sender.py"), 0700);
     directory_.write("queues.yaml", "queues:\n  recovery: {actions: [recovery], priority: 10}\n");
+    directory_.write("order.json", R"({"order": 17, "total": "12.00"})");
+    directory_.write("templates/receipt.subject", "Your order {{order}}\n");
+    directory_.write("templates/receipt.txt", "It costs {{total}}.\n");
   }
 
   /// Runs `example` to its end and returns its exit status.
@@ -73,6 +77,7 @@ class World {
                         {"MAILROOM_SEND_RELAY", relay_.url()},
                         {"MAILROOM_SEND_FROM", "no-reply@app.example"},
                         {"MAILROOM_SEND_LINK", "https://app.example/{action}?token={token}"},
+                        {"MAILROOM_SEND_TEMPLATES", "templates"},
                         {"PATH", program + ":" + std::getenv("PATH")}},
                        (directory_.path() / (name + ".stdout")).string(), errors_);
     if (endless) {

@@ -20,7 +20,7 @@ TEST_CASE("a large batch, which is streamed, holds the same rows as a small one"
       "INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts WHERE id % 3 = 0");
   connection->run("UPDATE tokens SET expires_at = 1 WHERE id % 100 = 1");
   const auto text_of = [](const TokenRow& row) {
-    return fmt::format("{} {} {:02x} {} {} {} {} {}", row.id, action_name(row.action),
+    return fmt::format("{} {} {:02x} {} {} {} {} {}", row.id, row.action->name,
                        fmt::join(row.secret.value(), ""), row.code, row.expires_at, row.email, row.login,
                        static_cast<int>(row.state));
   };

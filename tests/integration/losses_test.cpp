@@ -29,18 +29,25 @@ std::map<std::string, std::int64_t> contents(Connection& connection) {
   return counts;
 }
 
-/// Runs `sql`, and returns the tables that lost rows or no longer exist, and such columns of the other
-/// tables.
+/// Runs `sql`, and returns the tables that lost rows or no longer exist, and the columns of the other tables
+/// that lost values of rows that are still there, or no longer exist.
 Names deleted_by(Connection& connection, const std::string& sql) {
   const auto before = contents(connection);
   connection.run(sql);
   const auto after = contents(connection);
   Names deleted;
-  // A table comes before its columns.
   for (const auto& [name, count] : before) {
+    const auto table = name.substr(0, name.find('.'));
+    if (after.count(table) == 0) {
+      deleted.insert(table);
+      continue;
+    }
     const auto now = after.find(name);
-    const bool is_kept = now != after.end() && now->second >= count;
-    if (!is_kept && deleted.count(name.substr(0, name.find('.'))) == 0) deleted.insert(name);
+    const auto lost = count - (now == after.end() ? 0 : now->second);
+    const auto lost_rows = before.at(table) - after.at(table);
+    const bool is_kept = now != after.end() && lost <= 0;
+    const bool went_with_rows = name != table && lost_rows > 0 && lost <= lost_rows;
+    if (!is_kept && !went_with_rows) deleted.insert(name);
   }
   return deleted;
 }
@@ -50,6 +57,25 @@ Names declared_in(const std::string& sql) {
   for (const auto& loss : declared_losses(sql))
     names.insert(loss.condition.empty() ? loss.name() : loss.table);
   return names;
+}
+
+/// The number of rows that it is said to delete of each table.
+std::map<std::string, std::int64_t> said_rows(Connection& connection, const Migration& migration) {
+  std::map<std::string, std::int64_t> rows;
+  for (const auto& loss : count_losses(connection, {{&migration, Direction::down}}))
+    if (loss.column.empty()) rows[loss.table] += loss.rows;
+  return rows;
+}
+
+/// A message with two recipients and a file, one for tomorrow, and a token of an action of one's own, which
+/// belongs to account 2.
+void make_messages(Connection& connection) {
+  connection.run("SELECT mailroom_create_action('magic_link', path => '/magic')");
+  connection.run(
+      "SELECT mailroom_send(ARRAY['a@mail.example', 'b@mail.example'], subject => 'a', text => 'a', "
+      "attachments => '[{\"name\": \"a\", \"content\": \"AA==\"}]'), "
+      "mailroom_send(ARRAY['c@mail.example'], subject => 'c', text => 'c', send_after => now() + interval '1 day')");
+  connection.run("INSERT INTO tokens (account, action) VALUES (2, 'magic_link')");
 }
 
 }  // namespace
@@ -73,13 +99,23 @@ TEST_CASE("a down migration deletes what it declares and nothing else, and an up
   connection->run("UPDATE tokens SET consumed_at = 1 WHERE account = 1");
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 2");
   connection->run("SELECT mailroom_record_operation('reload', NULL, '{}')");
-  for (const auto* table : {"accounts", "tokens", "jobs", "mailroom_batches", "mailroom_operations"})
+  make_messages(*connection);
+  for (const auto* table :
+       {"accounts", "tokens", "jobs", "mailroom_batches", "mailroom_operations", "mailroom_messages",
+        "mailroom_attachments", "mailroom_schedule", "mailroom_actions"})
     REQUIRE(contents(*connection)[table] > 0);
   CHECK(deleted_by(*connection, functions.down).empty());
   for (auto version = embedded_migrations().size(); version-- > 0;) {
     CAPTURE(version);
-    const auto& down = embedded_migrations()[version].down;
-    CHECK(deleted_by(*connection, down) == declared_in(down));
+    const auto& migration = embedded_migrations()[version];
+    const auto said = said_rows(*connection, migration);
+    const auto before = contents(*connection);
+    CHECK(deleted_by(*connection, migration.down) == declared_in(migration.down));
+    const auto after = contents(*connection);
+    for (const auto& [table, rows] : said) {
+      CAPTURE(table);
+      if (after.count(table) > 0) CHECK(before.at(table) - after.at(table) == rows);
+    }
   }
 }
 
@@ -88,12 +124,17 @@ TEST_CASE("the rows that a migration down deletes are counted beforehand") {
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
   make_queue(*connection, "second", recoveries_only);
+  make_messages(*connection);
   const auto state = read_schema_state(*connection);
   std::string text;
   for (const auto& loss : count_losses(*connection, plan_down(embedded_migrations(), state, std::nullopt)))
     text += loss.name() + " " + std::to_string(loss.rows) + "\n";
   CHECK(
       text ==
+      "mailroom_messages 2\nmailroom_attachments 1\nmailroom_schedule 1\ntokens WHERE message IS NOT NULL 2\n"
+      "mailroom_actions WHERE number > 3 1\n"
+      "tokens WHERE action::text NOT IN ('activation', 'password_recovery') 1\n"
+      "mailroom_operations WHERE kind IN ('create action', 'set action', 'retire action', 'cancel message') 1\n"
       "mailroom_operations WHERE kind IN ('reload', 'went back', 'revoke') 0\nmailroom_batches.key 0\nmailroom_deliveries.address 0\n"
       "mailroom_operations 1\nmailroom_sinks 0\nmailroom_budgets 0\nmailroom_queues 1\nmailroom_deliveries 0\nmailroom_gaps 0\nmailroom_batches 1\njobs WHERE job_type <> 'mailroom' 1\njobs 1\ntokens 3\naccounts 3\n");
   const Migration column{0, "column", "-",

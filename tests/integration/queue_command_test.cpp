@@ -86,7 +86,7 @@ TEST_CASE("a file is applied once, as a whole or not at all") {
   };
   const std::string file =
       "budgets:\n  provider: {rate: 14/s, burst: 50}\nqueues:\n"
-      "  mailroom: {actions: [activation], budget: provider}\n"
+      "  mailroom: {actions: [activation, message], budget: provider}\n"
       "  recovery: {actions: [recovery], budget: provider, rate: 2/s}\n";
   REQUIRE(apply(file).status == 0);
   const auto defined = value<std::string>(*connection, definitions);
@@ -161,7 +161,7 @@ TEST_CASE("a new queue takes its action over from the queue that takes it, and e
   CHECK(plan.output.find("restart the sender with --queue recovery,mailroom") != std::string::npos);
   REQUIRE(run_queue(person, {"create", "recovery", "--action", "recovery"}).at("carried_out") == true);
   CHECK(value<std::string>(*connection, "SELECT actions FROM mailroom_queues WHERE name = 'mailroom'") ==
-        "{activation}");
+        "{activation,message}");
   const auto second = attach(database, "recovery");
   CHECK(drain(*second) == Ids{6});
   CHECK(drain(*first) == Ids{7});
@@ -182,8 +182,8 @@ TEST_CASE("no queue is created that would mail each person twice, unless a copy 
   };
   CHECK(
       errors_of({"second", "--yes"}) ==
-      "mailroom: error: queue mailroom takes activation and recovery tokens already: each person would be mailed "
-      "twice\nhint: --action recovery takes only those over; --copy creates a queue that emits each token once "
+      "mailroom: error: queue mailroom takes activation, message and recovery tokens already: each person would be "
+      "mailed twice\nhint: --action recovery takes only those over; --copy creates a queue that emits each token once "
       "more, for another system\n");
   REQUIRE(run_queue(person, {"create", "copy", "--copy"}).at("carried_out") == true);
   CHECK(

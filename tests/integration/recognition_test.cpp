@@ -234,7 +234,8 @@ TEST_CASE("no migration declares a minimum above itself, and each down restores 
     connection->run(migration.up);
     CHECK(read_minimum_client(*connection) <= migration.version);
   }
-  CHECK(read_minimum_client(*connection) == 6);
+  // One that knows no messages would take them for recoveries.
+  CHECK(read_minimum_client(*connection) == 11);
   for (auto version = versions.size(); version-- > 0;) {
     connection->run(versions[version].down);
     CHECK(read_minimum_client(*connection) == declared[version]);

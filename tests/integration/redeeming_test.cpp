@@ -3,6 +3,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "support/actions.hpp"
 #include "support/redeeming_fixture.hpp"
 #include "support/redeeming_rig.hpp"
 
@@ -39,13 +40,14 @@ class Application {
     return results;
   }
   /// The result of one redemption.
-  std::string redeem(Action action, const std::string& token, const std::string& code = "00000") const {
+  std::string redeem(const Action* action, const std::string& token,
+                     const std::string& code = "00000") const {
     const auto results = redeem({.action = action, .token = token, .code = code});
     return results.size() == 1 ? results.front() : fmt::format("{} results", results.size());
   }
-  std::string activate(const std::string& token) const { return redeem(Action::activation, token); }
+  std::string activate(const std::string& token) const { return redeem(activation_action(), token); }
   std::string recover(const std::string& token, const std::string& code) const {
-    return redeem(Action::password_recovery, token, code);
+    return redeem(recovery_action(), token, code);
   }
 
  private:
@@ -116,17 +118,17 @@ TEST_CASE("the redeeming examples accept the genuine tokens of the vectors, and 
   const auto vectors = nlohmann::json::parse(read_file(source_directory + "/tests/vectors/tokens.json"));
   REQUIRE(vectors.size() > 20);
   for (const auto& vector : vectors) {
-    for (const auto action : {Action::activation, Action::password_recovery}) {
-      INFO(action_name(action) << " of " << vector);
+    for (const auto action : {activation_action(), recovery_action()}) {
+      INFO(action->name << " of " << vector);
       const auto token = vector.at("token").get<std::string>();
-      const bool good = vector.at("valid").get<bool>() && vector.at("action") == action_name(action);
+      const bool good = vector.at("valid").get<bool>() && vector.at("action") == action->name;
       owner.run("DELETE FROM accounts");
       owner.run("INSERT INTO accounts (id, email, login, status) VALUES (1, 'a@x.example', 'a', 'active')");
       owner.run("UPDATE accounts SET status = $1 WHERE id = 1",
-                action == Action::activation ? "provisioned" : "active");
+                action == activation_action() ? "provisioned" : "active");
       owner.run(
           "INSERT INTO tokens (account, action, secret) VALUES (1, $1::token_action, decode($2, 'hex'))",
-          std::string(action_name(action)), careless_secret(token));
+          action->name, careless_secret(token));
       const Redemption redemption{
           .action = action,
           .token = token,
@@ -206,10 +208,9 @@ TEST_CASE("of 20 concurrent recoveries five are admitted, and exactly one succee
   Results expected(4, "consumed");
   expected.insert(expected.end(), 15, "invalid");
   expected.push_back(redeemed(fixture));
-  CHECK(
-      race(application, fixture,
-           {.action = Action::password_recovery, .token = fixture.token, .code = fixture.code, .copies = 20},
-           5) == expected);
+  CHECK(race(application, fixture,
+             {.action = recovery_action(), .token = fixture.token, .code = fixture.code, .copies = 20},
+             5) == expected);
   CHECK(count(application.owner(), "passwords") == 1);
 }
 
@@ -226,7 +227,7 @@ TEST_CASE("the redeeming examples admit five attempts at a code") {
   CHECK(application.recover(unlucky.token, unlucky.code) == "invalid");
   CHECK(count(owner, "passwords") == 1);
 
-  const auto invented = signed_token(Action::password_recovery, std::string(64, '0'), "00000");
+  const auto invented = signed_token(recovery_action(), std::string(64, '0'), "00000");
   CHECK(application.recover(invented, "00000") == "invalid");
   CHECK(count(owner, "recovery_attempts") == 2);
   owner.run("DELETE FROM tokens WHERE id = $1", fixture.id);
@@ -249,7 +250,7 @@ TEST_CASE("the redeeming examples refuse a file that does not hold a key") {
   const std::string name = GENERATE(as<std::string>{}, "psycopg2", "node");
   const RedeemingDatabase database;
   const auto application = program(database, name);
-  const auto token = signed_token(Action::activation, std::string(64, '0'), {});
+  const auto token = signed_token(activation_action(), std::string(64, '0'), {});
   for (const auto& text : {std::string(), std::string(62, 'a'), std::string(66, 'a'), std::string(64, 'g')}) {
     INFO(name << " with " << text);
     const auto finished = application.run({.token = token, .keys = {text}});
@@ -265,7 +266,7 @@ TEST_CASE("the key and the token that redeeming.md shows belong together") {
   Hmac hmac(Key::from_hex(match[1].str(), "the document"));
   const auto token = decode_token(match[2].str());
   REQUIRE(token);
-  CHECK(is_signed_for_activation(hmac, *token));
+  CHECK(is_signed(hmac, *token, "/activate", {}));
 }
 
 }  // namespace mailroom::test::redeeming_test

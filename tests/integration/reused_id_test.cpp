@@ -51,7 +51,7 @@ struct ReusedIds {
     Secret secret{};
     for (std::size_t i = 0; i < secret.size(); ++i)
       secret[i] = static_cast<std::uint8_t>(std::stoi(bytes.substr(2 * i, 2), nullptr, 16));
-    const auto record = find_token(*rig.connection, secret, Action::activation);
+    const auto record = find_token(*rig.connection, secret, "activation");
     REQUIRE(record);
     return record->emissions;
   }

@@ -16,7 +16,7 @@
 namespace mailroom::test::roles_test {
 namespace {
 
-const std::vector<std::string> role_names{"app", "redeemer", "collector", "reader", "operator"};
+const std::vector<std::string> role_names{"app", "redeemer", "producer", "collector", "reader", "operator"};
 
 /// The documented roles under names of the test's own, each with a login role.
 class DocumentedRoles {
@@ -60,7 +60,8 @@ class DocumentedRoles {
       at += begin.size();
       const auto block = text.substr(at, text.find("```", at) - at);
       blocks.push_back(std::regex_replace(
-          block, std::regex("mailroom_(app|redeemer|collector|reader|operator)\\b"), database_name_ + "_$1"));
+          block, std::regex("mailroom_(app|redeemer|producer|collector|reader|operator)\\b"),
+          database_name_ + "_$1"));
     }
     REQUIRE(blocks.size() == 1 + role_names.size());
     return blocks;
@@ -124,10 +125,9 @@ TEST_CASE("no role can create triggers with the functions that run with their ow
   TestDatabase database;
   const DocumentedRoles roles(database);
   const auto definers = roles.owner().run(
-      "SELECT proname FROM pg_proc WHERE prosecdef AND pronamespace = "
-      "quote_ident(current_schema())::regnamespace ORDER "
-      "BY 1");
-  REQUIRE(definers.size() == 2);
+      "SELECT proname FROM pg_proc WHERE prosecdef AND prorettype = 'trigger'::regtype AND pronamespace = "
+      "quote_ident(current_schema())::regnamespace ORDER BY 1");
+  REQUIRE(definers.size() == 6);
   const auto app = roles.connect("app");
   app->run("CREATE TEMP TABLE lure (id bigint, status account_status)");
   for (const auto& row : definers) {
@@ -135,6 +135,67 @@ TEST_CASE("no role can create triggers with the functions that run with their ow
                   {fmt::format("CREATE TRIGGER t AFTER INSERT ON lure FOR EACH ROW EXECUTE FUNCTION {}()",
                                row[0].c_str())});
   }
+}
+
+TEST_CASE(
+    "the documented producer asks for mails by each way in, and can neither read nor make anything else") {
+  TestDatabase database;
+  const DocumentedRoles roles(database);
+  insert_accounts(roles.owner(), 1);
+  roles.owner().run(
+      "SELECT mailroom_send(ARRAY['other@x.example'], subject => 'secret', text => 't', idempotency_key => 'other')");
+  const auto producer = roles.connect("producer");
+  const auto id = value<int>(*producer,
+                             "SELECT mailroom_send(ARRAY['a@x.example'], template => 't', attachments => "
+                             "'[{\"name\": \"a\", \"content\": \"QUJD\"}]')");
+  const auto inserted = producer->run(
+      "INSERT INTO mailroom_messages (action, recipients, cc, template, data, send_after, idempotency_key, created_at, enqueued_by) VALUES "
+      "(NULL, '{a@x.example}', NULL, 't', NULL, NULL, 'k', NULL, NULL) ON CONFLICT DO NOTHING RETURNING id");
+  CHECK(inserted.size() == 1);
+  producer->run("BEGIN");
+  producer->run(
+      "WITH m AS (INSERT INTO mailroom_messages (recipients, template) VALUES ('{a@x.example}', 't') RETURNING id) SELECT id FROM m");
+  producer->run(
+      "INSERT INTO mailroom_attachments (message, place, name, content) SELECT max(id), 1, 'a', 'x' FROM mailroom_messages");
+  producer->run("COMMIT");
+  CHECK(value<std::string>(*producer, fmt::format("SELECT state FROM mailroom_message_status({})", id)) ==
+        "waiting");
+  CHECK(value<std::string>(*producer, fmt::format("SELECT mailroom_cancel({})", id)) == "cancelled");
+  CHECK(value<int>(roles.owner(), "SELECT count(*) FROM mailroom_messages WHERE enqueued_by = '" +
+                                      roles.name("producer") + "_login'") == 3);
+  CHECK(value<int>(*producer, "SELECT count(*) FROM mailroom_message_status(1)") == 0);
+  CHECK(value<bool>(*producer, "SELECT mailroom_cancel(1) IS NULL"));
+  check_refused(
+      *producer,
+      {"SELECT recipients FROM mailroom_messages",
+       "SELECT subject FROM mailroom_messages",
+       "SELECT * FROM mailroom_attachments",
+       "SELECT idempotency_key FROM mailroom_messages",
+       "UPDATE mailroom_messages SET subject = 'x'",
+       "DELETE FROM mailroom_messages",
+       "INSERT INTO mailroom_messages (recipients, template, fingerprint) VALUES ('{a@x.example}', 't', 'x')",
+       "INSERT INTO mailroom_messages (recipients, template, cancelled_at) VALUES ('{a@x.example}', 't', now())",
+       "SELECT * FROM mailroom_schedule",
+       "INSERT INTO mailroom_schedule VALUES (now(), 1)",
+       "SELECT id FROM tokens",
+       "SELECT secret FROM tokens",
+       "INSERT INTO tokens (account, action) VALUES (1, 'activation')",
+       "INSERT INTO tokens (message, action) VALUES (1, 'message')",
+       "UPDATE tokens SET consumed_at = 1",
+       "SELECT * FROM mailroom_deliveries",
+       "SELECT * FROM accounts",
+       "SELECT * FROM mailroom_batches",
+       "SELECT * FROM jobs",
+       "SELECT mailroom_release(1)",
+       "SELECT mailroom_record_event('reload', NULL, NULL)",
+       "SELECT mailroom_make_tokens('{1}')",
+       "SELECT mailroom_cancel_tokens(1, NULL)",
+       "SELECT mailroom_create_action('mine')",
+       "SELECT mailroom_record_operation('prune', NULL, '{}')",
+       "SELECT setval('mailroom_messages_id_seq', 1)",
+       "SELECT mailroom_send(ARRAY['b@x.example'], template => 't', idempotency_key => 'other', options => '{\"replace\": true}')"});
+  CHECK_THROWS_WITH(producer->run("SELECT mailroom_send(NULL, action => 'password_recovery', account => 1)"),
+                    Catch::Matchers::Contains("is not made by a message"));
 }
 
 TEST_CASE(
@@ -185,7 +246,11 @@ TEST_CASE("the documented collector collects with exactly the privileges that th
                              "UPDATE tokens SET consumed_at = 1", "UPDATE tokens SET expires_at = 1",
                              "DELETE FROM tokens", "DELETE FROM mailroom_batches", "DELETE FROM jobs",
                              "INSERT INTO mailroom_operations (kind, actor) VALUES ('prune', 'x')",
-                             "SELECT nextval('tokens_id_seq')", "SELECT setval('tokens_id_seq', 1)"});
+                             "SELECT mailroom_send(ARRAY['a@x.example'], template => 't')",
+                             "UPDATE mailroom_messages SET text = ''", "SELECT nextval('tokens_id_seq')",
+                             "SELECT setval('tokens_id_seq', 1)"});
+  collector->run("SELECT mailroom_release(10), mailroom_record_event('reload', 'mailroom', '{}')");
+  CHECK(value<int>(roles.owner(), "SELECT count(*) FROM mailroom_operations WHERE kind = 'reload'") == 1);
   CHECK(roles.mailroom("collector", {"suspend", "user1", "-y"}).status == 1);
   CHECK(value<int>(roles.owner(), "SELECT count(*) FROM accounts WHERE status = 'suspended'") == 0);
 }
@@ -260,6 +325,8 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
             {"queue", "list"},
             {"queue", "show", "mailroom"},
             {"migrate", "status"}});
+  roles.owner().run("SELECT mailroom_send(ARRAY['a@mail.example'], subject => 'a', text => 'a')");
+  run_each(roles, "reader", {{"message", "list"}, {"message", "list", "--state", "waiting", "-o", "json"}});
   check_follows(roles, database, "reader");
   const auto reader = roles.connect("reader");
   check_refused(*reader, {"SELECT secret FROM tokens", "SELECT code FROM tokens", "SELECT * FROM tokens",

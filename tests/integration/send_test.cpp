@@ -7,6 +7,7 @@
 
 #include "crypto/key_ring.hpp"
 #include "status/queue_health.hpp"
+#include "support/actions.hpp"
 #include "support/catch.hpp"
 #include "support/delivery_rig.hpp"
 #include "support/test_collector.hpp"
@@ -51,7 +52,7 @@ TEST_CASE("send mails each token once, with a link whose token verifies, and rec
   CHECK(sender.output().empty());
   CHECK(rig.count("accepted") == 25);
   CHECK(recipients(relay).size() == 25);
-  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}});
+  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}}, Actions::built_in().signed_paths());
   for (const auto& mail : relay.taken()) {
     const auto decoded = decode_token(token_of(mail));
     REQUIRE(decoded);

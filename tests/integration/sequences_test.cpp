@@ -17,8 +17,8 @@ namespace mailroom::test::sequences_test {
 namespace {
 
 const std::string advice = "mailroom rewind-cursor --fix-sequence";
-const std::vector<std::string> tables{"tokens", "mailroom_batches", "mailroom_gaps", "mailroom_operations",
-                                      "accounts"};
+const std::vector<std::string> tables{
+    "tokens", "mailroom_batches", "mailroom_gaps", "mailroom_operations", "mailroom_messages", "accounts"};
 
 /// A database in use: batches, of which the old ones are pruned, a gap, an operation.
 struct Replica {
@@ -31,6 +31,8 @@ struct Replica {
 
   Replica() {
     insert_accounts(*connection, 40, "early");
+    connection->run(
+        "SELECT mailroom_send(ARRAY['a@x.example'], template => 't', send_after => now() + interval '1 day')");
     late->run("BEGIN");
     insert_accounts(*late, 1, "late");
     insert_accounts(*connection, 3, "more");
@@ -103,7 +105,12 @@ TEST_CASE("whatever sequences are behind, one command repairs them all, and each
     replica.set_back(table, how);
   }
   CAPTURE(broken);
-  CHECK(replica.advises("doctor") == (broken.rfind("accounts", 0) != 0 || order.size() > 1));
+  if (order == std::vector<std::string>{"accounts"}) {
+    CHECK(replica.rig.mailroom({"doctor"}).output.find("warning      sequence       accounts_id_seq") !=
+          std::string::npos);
+  } else {
+    CHECK(replica.advises("doctor"));
+  }
   for (int i = 0; i < 3; ++i) {
     if (replica.collect() != 0) CHECK(replica.errors.find(advice) != std::string::npos);
   }

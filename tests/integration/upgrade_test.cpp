@@ -26,7 +26,7 @@ struct OriginalDatabase : DatabaseRig {
     return value<std::string>(
         *connection,
         "SELECT string_agg(line, E'\\n' ORDER BY line) FROM (SELECT a::text AS line FROM accounts a "
-        "UNION ALL SELECT t::text FROM tokens t UNION ALL SELECT j::text FROM jobs j) l");
+        "UNION ALL SELECT (id, action, secret, code, account, expires_at, consumed_at, created_at)::text FROM tokens UNION ALL SELECT j::text FROM jobs j) l");
   }
 };
 

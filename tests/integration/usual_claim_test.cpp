@@ -160,7 +160,7 @@ Played play(Connection& connection, const std::string& call) {
       };
       const auto before = long_ways();
       const auto row =
-          run("SELECT batch, to_jsonb(c) - '{batch,size,wait}'::text[], "
+          run("SELECT batch, to_jsonb(c) - '{batch,size,wait,messages}'::text[], "
               "CASE WHEN batch IS NOT NULL THEN size END FROM " +
               call + " c")[0];
       const auto state = run(outcome_sql, row[0].is_null() ? nullptr : row[0].c_str())[0];

@@ -108,7 +108,7 @@ class SendTest(unittest.TestCase):
 
     def test_a_trial_mail_reaches_its_address(self):
         before = DATABASE.psql('SELECT count(*) FROM mailroom_batches')
-        output = run(MAILROOM, 'send', '--to', 'me@test.example', '--account', 'plain', '--action', 'recovery')
+        output = run(MAILROOM, 'send', '--to', 'me@test.example', '--account', 'plain', '--template', 'recovery')
         self.assertRegex(output, r'^accepted by 127\.0\.0\.1:\d+: 250 ')
         mails = [json.loads(line) for line in
                  run(CHECK, '--wait-for', str(len(ACCOUNTS) + 1), os.environ['MAILROOM_TEST_MAILDIR']).splitlines()]

@@ -73,7 +73,7 @@ void PlayedEncoder::begin(const Lease& lease) {
   ids_.clear();
 }
 
-void PlayedEncoder::add(const TokenRow& row, const TokenText& /*token*/) {
+void PlayedEncoder::add(const TokenRow& row, std::string_view /*token*/) {
   ids_ += fmt::format(" {}", row.id);
 }
 

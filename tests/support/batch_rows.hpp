@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "claim/queue_session.hpp"
+#include "support/actions.hpp"
 
 namespace mailroom::test {
 
@@ -37,7 +38,8 @@ inline std::optional<std::vector<std::string>> parse_record(std::string_view rec
 }
 
 /// Returns a due token without a secret. Keeps views of the arguments.
-inline TokenRow row_of(std::int64_t id, Action action, std::string_view email, std::string_view login) {
+inline TokenRow row_of(std::int64_t id, const Action* action, std::string_view email,
+                       std::string_view login) {
   TokenRow row;
   row.id = id;
   row.action = action;

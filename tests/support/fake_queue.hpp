@@ -85,7 +85,7 @@ class FakeQueue {
   /// False if nothing changed.
   bool pause(bool paused) { return std::exchange(paused_, paused) != paused; }
   /// Takes the tokens of `actions` (nullopt: of all), at `rate` (nullopt: at any).
-  void define(const std::optional<std::set<Action>>& actions, const std::optional<FakeRate>& rate);
+  void define(const std::optional<std::set<const Action*>>& actions, const std::optional<FakeRate>& rate);
   /// Adds a batch that `session` has leased; `tokens` are the newest ones.
   void add_batch(int session, const std::vector<std::int64_t>& tokens);
 
@@ -201,7 +201,7 @@ class FakeQueue {
   std::map<std::int64_t, FakeDelivery> deliveries_;
   int deferrals_ = 0;
   BatchCounts skipped_;
-  std::optional<std::set<Action>> actions_;
+  std::optional<std::set<const Action*>> actions_;
   bool paused_ = false;
   std::optional<FakeRate> rate_;
 };

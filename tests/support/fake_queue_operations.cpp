@@ -157,7 +157,8 @@ int FakeQueue::replay(const std::vector<std::int64_t>& tokens) {
   return static_cast<int>(ids.size());
 }
 
-void FakeQueue::define(const std::optional<std::set<Action>>& actions, const std::optional<FakeRate>& rate) {
+void FakeQueue::define(const std::optional<std::set<const Action*>>& actions,
+                       const std::optional<FakeRate>& rate) {
   actions_ = actions;
   const auto before = std::exchange(rate_, rate);
   if (before && rate_) rate_->taken_until = std::min(before->taken_until, now() + rate_->gap * rate_->burst);

@@ -5,13 +5,14 @@
 #include <set>
 
 #include "claim/queue_session.hpp"
+#include "support/actions.hpp"
 
 namespace mailroom::test {
 
 /// A token of the fake server, with an account of its own.
 struct FakeToken {
   TimePoint expires = TimePoint::max();
-  Action action = Action::activation;
+  const Action* action = activation_action();
   bool is_consumed = false;
   bool has_wrong_status = false;  ///< of its account
 };

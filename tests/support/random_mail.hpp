@@ -8,7 +8,7 @@
 
 namespace mailroom::test {
 
-/// Owns what a MailContent refers to.
+/// The mail of a token, and what the builder has for all.
 struct RandomMail {
   Mailbox from;
   std::optional<Mailbox> reply_to;
@@ -26,11 +26,10 @@ struct RandomMail {
                         .queue = queue,
                         .key = "0123456789abcdef",
                         .token = token,
-                        .to = to,
+                        .to = {{"", to}},
                         .subject = subject,
                         .text = text,
-                        .html = std::nullopt};
-    if (html) content.html = *html;
+                        .html = html};
     return content;
   }
   bool is_utf8() const {
@@ -60,7 +59,49 @@ class MailMaker {
     return mail;
   }
 
+  /// A message with several recipients, a sender and headers of its own, and attachments.
+  MailContent make_message() {
+    MailContent content{.date = Moment(std::chrono::seconds(number(0, 4'000'000'000))),
+                        .queue = "mailroom",
+                        .key = "0123456789abcdef",
+                        .message = number(1, 1'000'000)};
+    content.to = mailboxes(static_cast<int>(number(0, 4)));
+    content.cc = mailboxes(static_cast<int>(number(0, 3)));
+    if (chance(2)) content.sender = Mailbox{trimmed(line(3)), address()};
+    if (chance(2)) content.reply_to = Mailbox{trimmed(line(3)), address()};
+    if (chance(2))
+      content.headers = {{"List-Unsubscribe", "<https://app.example/u?a=1&b=2>"},
+                         {"List-Unsubscribe-Post", "List-Unsubscribe=One-Click"},
+                         {"X-Two", words()}};
+    content.subject = line(8);
+    if (!chance(4)) content.text = body();
+    if (!content.text || !chance(3)) content.html = "<p>" + body() + "</p>";
+    for (auto count = number(0, 4); count > 0; --count)
+      content.attachments.push_back(attachment(static_cast<int>(count)));
+    return content;
+  }
+
  private:
+  std::vector<Mailbox> mailboxes(int count) {
+    std::vector<Mailbox> all;
+    for (; count > 0; --count)
+      all.push_back({trimmed(line(3)), address()});
+    return all;
+  }
+
+  Attachment attachment(int number_of_it) {
+    Attachment made{
+        .name = chance(5) ? "" : trimmed(line(3)) + pick({".pdf", ".png", "", ".tar.gz"}),
+        .content_type = pick({"", "application/pdf", "image/png", "text/csv; charset=utf-8",
+                              "text/plain; charset=\"us-ascii\"; format=flowed", "application/vnd.a+json"}),
+        .content_id = chance(2) ? pick({"logo", "a.b+c@d.example", "x-"}) + std::to_string(number_of_it) : "",
+        .bytes = {}};
+    if (made.name.size() > 255) made.name.resize(0);
+    for (auto size = number(0, chance(10) ? 200'000 : 300); size > 0; --size)
+      made.bytes += static_cast<char>(number(0, 255));
+    return made;
+  }
+
   bool chance(int one_in) { return number(1, one_in) == 1; }
   std::int64_t number(std::int64_t min, std::int64_t max) {
     return std::uniform_int_distribution<std::int64_t>(min, max)(random_);

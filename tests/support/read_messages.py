@@ -7,6 +7,7 @@ import email
 import email.header
 import email.policy
 import email.utils
+import hashlib
 import json
 import sys
 
@@ -23,6 +24,42 @@ def mailbox(value):
     return [str(email.header.make_header(email.header.decode_header(name))), address]
 
 
+def mailboxes(values):
+    """The names and addresses of raw headers, their encoded words decoded."""
+    return [
+        [str(email.header.make_header(email.header.decode_header(name))), address]
+        for name, address in email.utils.getaddresses([unfolded(value) for value in values])
+        if address
+    ]
+
+
+def shape_of(part):
+    if not part.is_multipart():
+        return part.get_content_type()
+    return part.get_content_subtype() + "(" + " ".join(shape_of(one) for one in part.iter_parts()) + ")"
+
+
+def files_of(message):
+    return [
+        {
+            "type": part.get_content_type(),
+            "disposition": part.get_content_disposition(),
+            # get_filename() drops blanks and angle brackets at its ends.
+            "name": part["Content-Disposition"].params.get("filename", ""),
+            "content_id": (part["Content-ID"] or "").strip().strip("<>"),
+            "sha256": hashlib.sha256(part.get_payload(decode=True)).hexdigest(),
+        }
+        for part in message.walk()
+        if part.get_content_disposition()
+    ]
+
+
+def body_of(message, kind):
+    """What a mail program shows; None if there is no such part."""
+    part = message.get_body((kind,))
+    return None if part is None else part.get_content().replace("\r\n", "\n")
+
+
 def defects_of(message):
     found = []
     for part in message.walk():
@@ -37,7 +74,6 @@ def read(data):
     text = data.decode("utf-8")
     message = email.message_from_string(text, policy=email.policy.SMTPUTF8)
     raw = email.message_from_string(text, policy=email.policy.compat32)
-    parts = {part.get_content_type(): part.get_content() for part in message.walk() if not part.is_multipart()}
     return {
         "headers": raw.keys(),
         "subject": str(message["Subject"]),
@@ -46,10 +82,13 @@ def read(data):
         "to": mailbox(raw["To"]),
         "reply_to": mailbox(raw["Reply-To"]),
         "id": str(message["Message-ID"]),
-        "extra": {name: str(value) for name, value in message.items() if name.startswith("X-")},
+        "recipients": [mailboxes(raw.get_all("To", [])), mailboxes(raw.get_all("Cc", []))],
+        "extra": {name: str(value) for name, value in message.items() if name.startswith(("X-", "List-"))},
+        "shape": shape_of(message),
+        "files": files_of(message),
         "type": message.get_content_type(),
-        "text": parts["text/plain"].replace("\r\n", "\n"),
-        "html": parts["text/html"].replace("\r\n", "\n") if "text/html" in parts else None,
+        "text": body_of(message, "plain"),
+        "html": body_of(message, "html"),
         "defects": defects_of(message),
     }
 

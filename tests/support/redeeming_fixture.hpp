@@ -1,6 +1,7 @@
 #pragma once
 
 #include "crypto/key_ring.hpp"
+#include "support/actions.hpp"
 #include "support/test_collector.hpp"
 
 namespace mailroom::test {
@@ -17,10 +18,10 @@ inline Secret secret_of(const std::string& hex) {
   return Key::from_hex(hex, "the test").bytes();
 }
 
-inline std::string signed_token(Action action, const std::string& hex, const std::string& code,
+inline std::string signed_token(const Action* action, const std::string& hex, const std::string& code,
                                 const std::string& key = test_key) {
   Hmac hmac(Key::from_hex(key, "the test"));
-  const auto text = sign_token(hmac, action, secret_of(hex), code);
+  const auto text = sign_token(hmac, *action, secret_of(hex), code);
   return {text.begin(), text.end()};
 }
 
@@ -29,7 +30,7 @@ inline Fixture newest_token(Connection& owner) {
   const auto row = owner.run(
       "SELECT account, id, action = 'activation', encode(secret, 'hex'), code FROM tokens ORDER BY id DESC "
       "LIMIT 1")[0];
-  const auto action = row[2].as<bool>() ? Action::activation : Action::password_recovery;
+  const auto action = row[2].as<bool>() ? activation_action() : recovery_action();
   return {.account = row[0].as<std::int64_t>(),
           .id = row[1].as<std::int64_t>(),
           .code = row[4].c_str(),

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "crypto/key_ring.hpp"
+#include "support/actions.hpp"
 #include "support/catch.hpp"
 #include "support/code_blocks.hpp"
 #include "support/finished_run.hpp"
@@ -21,7 +22,7 @@ inline const std::string redeeming_examples = "docs/redeeming-examples.md";
 
 /// What an application is asked to redeem, `copies` times at once, with the keys that it accepts.
 struct Redemption {
-  Action action = Action::activation;
+  const Action* action = activation_action();
   std::string token{};
   std::string code{};
   int copies = 1;
@@ -99,8 +100,7 @@ class SqlApplication {
       Connection connection(database_.conninfo(), "test");
       const auto token = decode_token(redemption.token);
       if (!token) return "invalid";
-      if (redemption.action == Action::password_recovery && !admits(connection, token->secret))
-        return "invalid";
+      if (redemption.action == recovery_action() && !admits(connection, token->secret)) return "invalid";
       if (!is_genuine(redemption, *token)) return "invalid";
       return connection.transact([&](auto& work) { return consume(work, redemption.action, token->secret); });
     } catch (const std::exception& error) {
@@ -118,27 +118,27 @@ class SqlApplication {
     const auto& keys = redemption.keys;
     return std::any_of(keys.begin(), keys.end(), [&](const auto& key) {
       Hmac hmac(Key::from_hex(key, "the test"));
-      return redemption.action == Action::activation ? is_signed_for_activation(hmac, token)
-                                                     : is_signed_for_recovery(hmac, token, redemption.code);
+      return is_signed(hmac, token, redemption.action->path,
+                       redemption.action->has_code ? std::string_view(redemption.code) : std::string_view());
     });
   }
 
-  static std::string consume(pqxx::transaction_base& work, Action action, const Secret& secret) {
-    const auto rows = Connection::execute(work, statement("UPDATE tokens", action), bytea(secret));
+  static std::string consume(pqxx::transaction_base& work, const Action* action, const Secret& secret) {
+    const auto rows = Connection::execute(work, statement("RETURNING t.account", action), bytea(secret));
     if (rows.empty()) {
       const auto reason = Connection::execute(work, statement("'consumed'", action), bytea(secret));
       return reason.empty() ? "not found" : reason[0][0].c_str();
     }
     const auto account = rows[0][0].as<std::string>();
-    if (action == Action::password_recovery)
+    if (action == recovery_action())
       Connection::execute(work, "INSERT INTO passwords (account) VALUES ($1)", account);
     return "redeemed " + account;
   }
 
   /// The statement with `part`, for a recovery changed as the document says.
-  static std::string statement(const std::string& part, Action action) {
+  static std::string statement(const std::string& part, const Action* action) {
     auto sql = code_block(redeeming_document, "sql", part);
-    if (action == Action::activation) return sql;
+    if (action == activation_action()) return sql;
     sql = std::regex_replace(sql, std::regex("'activation'"), "'password_recovery'");
     return std::regex_replace(sql, std::regex("'provisioned'"), "'active'");
   }
@@ -163,8 +163,8 @@ class ProgramApplication {
 
   FinishedRun run(const Redemption& redemption) const {
     auto command = command_;
-    command.insert(command.end(), {std::string(action_name(redemption.action)), redemption.token,
-                                   redemption.code, std::to_string(redemption.copies)});
+    command.insert(command.end(), {redemption.action->name, redemption.token, redemption.code,
+                                   std::to_string(redemption.copies)});
     for (const auto& key : redemption.keys)
       command.push_back(directory_.write("key" + std::to_string(command.size()), key + "\n"));
     // A Node.js that is not Debian's searches neither; scripts/install-packages fills the second one for it.

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "crypto/key_ring.hpp"
+#include "support/actions.hpp"
 #include "support/emitted_ids.hpp"
 
 namespace mailroom::test {
@@ -40,7 +41,7 @@ std::vector<nlohmann::json> emitted_tokens(const std::string& output) {
 
 std::map<std::int64_t, int> emitted_ids(const std::string& output) {
   std::map<std::int64_t, int> ids;
-  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}});
+  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}}, Actions::built_in().signed_paths());
   const auto value_of = [](std::string_view text, std::string_view key) {
     const auto at = text.find(key);
     if (at == std::string_view::npos) throw std::runtime_error("a token is incomplete");

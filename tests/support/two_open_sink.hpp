@@ -21,7 +21,7 @@ class TwoOpenSink final : public Sink {
     open_.push_back({make_jsonl_encoder(), 0});
     open_.back().encoder->begin(lease);
   }
-  void add(const TokenRow& row, const TokenText& token) override {
+  void add(const TokenRow& row, std::string_view token) override {
     open_.back().encoder->add(row, token);
     ++open_.back().tokens;
   }

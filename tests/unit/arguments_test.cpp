@@ -6,6 +6,7 @@
 #include "cmd/command.hpp"
 #include "config/key_table.hpp"
 #include "crypto/token.hpp"
+#include "support/actions.hpp"
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 #include "support/temporary_directory.hpp"
@@ -51,7 +52,7 @@ std::string token_with_hyphens(std::size_t hyphens) {
   secret[0] = hyphens > 1 ? 0xFB : 0xF8;
   secret[1] = hyphens > 1 ? 0xE0 : 0x00;
   Hmac hmac(Key::from_hex(key_text, "the test"));
-  const auto token = sign_token(hmac, Action::activation, secret, "");
+  const auto token = sign_token(hmac, *activation_action(), secret, "");
   return {token.begin(), token.end()};
 }
 

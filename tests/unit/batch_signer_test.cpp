@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "support/actions.hpp"
 #include "support/batch_rows.hpp"
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
@@ -39,7 +40,7 @@ Secret some_secret() {
   return secret;
 }
 
-TokenRow due_row(std::int64_t id, Action action = Action::activation) {
+TokenRow due_row(std::int64_t id, const Action* action = activation_action()) {
   auto row = row_of(id, action, "a@test.example", "a");
   row.secret = some_secret();
   return row;
@@ -75,10 +76,10 @@ TEST_CASE("a batch's tokens are counted by status, and only due tokens are writt
 
 TEST_CASE("the code is part of the signature of a recovery only") {
   Hmac hmac(Key::from_hex(std::string(64, 'a'), "the test"));
-  for (const auto action : {Action::activation, Action::password_recovery}) {
-    const auto token = sign_token(hmac, action, some_secret(), "01234");
+  for (const auto action : {activation_action(), recovery_action()}) {
+    const auto token = sign_token(hmac, *action, some_secret(), "01234");
     const Writing writing({due_row(1, action)});
-    CHECK(writing.file.text() == std::to_string(static_cast<int>(action)) + ",a@test.example,a," +
+    CHECK(writing.file.text() == std::to_string(action->number) + ",a@test.example,a," +
                                      std::string(token.begin(), token.end()) + ",01234\n");
   }
 }
@@ -116,7 +117,7 @@ TEST_CASE("a token that cannot be written is skipped, counted, and logged only b
   };
   for (const auto& [name, make] : defects) {
     INFO(name);
-    auto row = due_row(4711, Action::password_recovery);
+    auto row = due_row(4711, recovery_action());
     make(row);
     const Writing writing({due_row(1), row, due_row(2)});
     CHECK(writing.counts.invalid == 1);

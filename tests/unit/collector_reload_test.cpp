@@ -22,7 +22,7 @@ const std::string new_key(64, 'c');
 bool is_signed_by(const nlohmann::json& line, const std::string& key) {
   Hmac hmac(Key::from_hex(key, "the test"));
   const auto token = decode_token(line.at("tokens").at(0).at("token").get<std::string>());
-  return token && is_signed_for_activation(hmac, *token);
+  return token && is_signed(hmac, *token, "/activate", {});
 }
 
 /// The setup of `rig`, but for another server.

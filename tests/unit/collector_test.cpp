@@ -70,7 +70,7 @@ class SlowSink final : public Sink {
       : lines_(make_jsonl_encoder(), output), environment_(environment) {}
 
   void begin(const Lease& lease, int line_limit) override { lines_.begin(lease, line_limit); }
-  void add(const TokenRow& row, const TokenText& token) override { lines_.add(row, token); }
+  void add(const TokenRow& row, std::string_view token) override { lines_.add(row, token); }
   BatchOutcome finish(const std::function<void()>& when_slow) override {
     environment_.advance(1s);
     return lines_.finish(when_slow);

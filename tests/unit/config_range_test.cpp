@@ -30,6 +30,19 @@ TEST_CASE("limit and timeout may be ranges, from every origin") {
   CHECK(settings.collect.lines_per_claim == 3);
 }
 
+TEST_CASE("a size has the units of PostgreSQL, or none") {
+  const WorkingDirectory directory;
+  for (const auto& [text, bytes] : std::vector<std::pair<std::string, int>>{
+           {"64kB", 65'536}, {"65536", 65'536}, {"10MB", 10'485'760}, {"100MB", 104'857'600}})
+    CHECK(load_settings({}, {{"MAILROOM_SEND_MAX_SIZE", text}}).send.max_size == bytes);
+  for (const std::string text : {"63kB", "101MB", "10", "10mb", "10 MB", "1GB", "-1MB", "MB", "1.5MB",
+                                 "99999999999MB", "2147483647MB", "10MiB"})
+    check_refused(
+        {}, {{"MAILROOM_SEND_MAX_SIZE", text}},
+        "send.max_size is " + text + " (from MAILROOM_SEND_MAX_SIZE), and must be a size from 64kB to 100MB",
+        "write 500kB or 10MB; a bare number is bytes, and a kB has 1024");
+}
+
 TEST_CASE("a range that is no range is refused with what it must be") {
   const WorkingDirectory directory;
   const std::string counts = ", and must be a range of two whole numbers from 1 to 10000";

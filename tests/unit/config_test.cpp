@@ -84,6 +84,12 @@ const std::vector<Row> rows{
     {"send.templates", "", "f", "e", "g", [](const Settings& s) { return s.send.templates; }},
     {"send.headers", "", "X-A:1,X-B:2", "X-C: 3,X-D: 4", "X-E: 5",
      [](const Settings& s) { return joined(s.send.headers); }},
+    {"send.max_size", "10MB", "64kB", "100MB", "1500kB",
+     [](const Settings& s) {
+       const auto kilobytes = s.send.max_size / 1024;
+       return kilobytes % 1024 == 0 ? std::to_string(kilobytes / 1024) + "MB"
+                                    : std::to_string(kilobytes) + "kB";
+     }},
     {"send.connections", "4", "1", "64", "9",
      [](const Settings& s) { return std::to_string(s.send.connections); }},
     {"send.batch_limit", "10", "1", "10000", "9",

@@ -11,6 +11,7 @@
 #include "crypto/key.hpp"
 #include "crypto/key_ring.hpp"
 #include "crypto/token.hpp"
+#include "support/actions.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 
@@ -62,7 +63,7 @@ std::vector<Vector> read_vectors() {
 std::optional<GenuineToken> judge(const Vector& vector, bool search) {
   const auto token = decode_token(vector.token);
   if (!token) return std::nullopt;
-  Verifier verifier({key_of(vector.key), {}});
+  Verifier verifier({key_of(vector.key), {}}, Actions::built_in().signed_paths());
   if (search || vector.code.empty()) return verifier.verify(*token, std::nullopt, search);
   return verifier.verify(*token, vector.code, false);
 }
@@ -155,12 +156,12 @@ TEST_CASE("every published token is verified correctly") {
     const auto verdict = judge(vector, false);
     REQUIRE(verdict.has_value() == vector.valid);
     if (!vector.valid) continue;
-    const auto action = vector.action == "activation" ? Action::activation : Action::password_recovery;
-    CHECK(verdict->action == action);
-    CHECK(verdict->code == (action == Action::activation ? "" : vector.code));
+    const auto action = vector.action == "activation" ? activation_action() : recovery_action();
+    CHECK(verdict->path == action->path);
+    CHECK(verdict->code == (action == activation_action() ? "" : vector.code));
     CHECK(verdict->is_current_key);
     Hmac hmac(key_of(vector.key));
-    CHECK(text_of(sign_token(hmac, action, secret_of(vector.secret), vector.code)) == vector.token);
+    CHECK(text_of(sign_token(hmac, *action, secret_of(vector.secret), vector.code)) == vector.token);
   }
 }
 
@@ -179,8 +180,8 @@ TEST_CASE("the search finds the code of every published recovery token, even if 
 TEST_CASE("the search covers the first and the last code, and no other kind of code") {
   Hmac hmac(key_of(dead_beef));
   const auto search = [&](std::string_view code) {
-    const auto text = sign_token(hmac, Action::password_recovery, Secret{1, 2, 3}, code);
-    return find_recovery_code(hmac, decode_token({text.data(), text.size()}).value());
+    const auto text = sign_token(hmac, *recovery_action(), Secret{1, 2, 3}, code);
+    return find_code(hmac, decode_token({text.data(), text.size()}).value(), "/recover");
   };
   CHECK(search("00000") == "00000");
   CHECK(search("99999") == "99999");
@@ -191,14 +192,14 @@ TEST_CASE("the search covers the first and the last code, and no other kind of c
 
 TEST_CASE("one changed bit anywhere makes a token invalid") {
   Hmac hmac(key_of(cafe_babe));
-  const auto text = sign_token(hmac, Action::activation, Secret{}, {});
+  const auto text = sign_token(hmac, *activation_action(), Secret{}, {});
   const auto genuine = decode_token({text.data(), text.size()}).value();
-  REQUIRE(is_signed_for_activation(hmac, genuine));
+  REQUIRE(is_signed(hmac, genuine, "/activate", {}));
   for (std::size_t bit = 0; bit < 8 * (secret_size + digest_size); ++bit) {
     auto changed = genuine;
     auto& byte = bit < 256 ? changed.secret[bit / 8] : changed.signature[(bit - 256) / 8];
     byte = static_cast<std::uint8_t>(byte ^ (1U << (bit % 8)));
-    REQUIRE_FALSE(is_signed_for_activation(hmac, changed));
+    REQUIRE_FALSE(is_signed(hmac, changed, "/activate", {}));
   }
 }
 
@@ -206,30 +207,52 @@ TEST_CASE("a verifier tries every key of the ring and reports which one matched"
   const Key current = key_of(dead_beef);
   const Key previous = key_of(cafe_babe);
   const Key oldest = key_of(std::string(64, '7'));
-  Verifier verifier({current, {previous, oldest}});
-  const auto verify = [&](const Key& key, Action action, std::optional<std::string_view> code, bool search) {
+  Verifier verifier({current, {previous, oldest}}, Actions::built_in().signed_paths());
+  const auto verify = [&](const Key& key, const Action* action, std::optional<std::string_view> code,
+                          bool search) {
     Hmac hmac(key);
-    const auto text = sign_token(hmac, action, Secret{9}, "00042");
+    const auto text = sign_token(hmac, *action, Secret{9}, "00042");
     return verifier.verify(decode_token({text.data(), text.size()}).value(), code, search);
   };
   for (const Key* key : {&current, &previous, &oldest}) {
-    const auto activation = verify(*key, Action::activation, "99999", false);
-    const auto recovery = verify(*key, Action::password_recovery, "00042", false);
-    const auto searched = verify(*key, Action::password_recovery, std::nullopt, true);
+    const auto activation = verify(*key, activation_action(), "99999", false);
+    const auto recovery = verify(*key, recovery_action(), "00042", false);
+    const auto searched = verify(*key, recovery_action(), std::nullopt, true);
     for (const auto& verdict : {activation, recovery, searched}) {
       REQUIRE(verdict);
       CHECK(verdict->key_fingerprint == key->fingerprint());
       CHECK(verdict->is_current_key == (key == &current));
     }
-    CHECK(activation->action == Action::activation);
+    CHECK(activation->path == "/activate");
     CHECK(activation->code.empty());
-    CHECK(recovery->action == Action::password_recovery);
+    CHECK(recovery->path == "/recover");
     CHECK(recovery->code == "00042");
     CHECK(searched->code == "00042");
-    CHECK_FALSE(verify(*key, Action::password_recovery, "00043", true));
-    CHECK_FALSE(verify(*key, Action::password_recovery, std::nullopt, false));
+    CHECK_FALSE(verify(*key, recovery_action(), "00043", true));
+    CHECK_FALSE(verify(*key, recovery_action(), std::nullopt, false));
   }
-  CHECK_FALSE(verify(key_of(std::string(64, '8')), Action::password_recovery, std::nullopt, true));
+  CHECK_FALSE(verify(key_of(std::string(64, '8')), recovery_action(), std::nullopt, true));
+}
+
+TEST_CASE("a verifier knows the paths that it is given, with or without a code, and no other") {
+  const auto key = key_of(dead_beef);
+  Hmac hmac(key);
+  const auto signed_for = [&](std::string_view path, std::string_view code) {
+    const auto text = sign_token(hmac, path, Secret{4}, code);
+    return decode_token({text.data(), text.size()}).value();
+  };
+  Verifier verifier({key, {}},
+                    {{"/activate", false}, {"/magic", false}, {"/unlock", true}, {"/recover", true}});
+  CHECK(verifier.verify(signed_for("/magic", {}), std::nullopt, false)->path == "/magic");
+  CHECK(verifier.verify(signed_for("/magic", {}), "12345", false)->code.empty());
+  CHECK(verifier.verify(signed_for("/unlock", "00007"), "00007", false)->path == "/unlock");
+  const auto searched = verifier.verify(signed_for("/recover", "00007"), std::nullopt, true);
+  REQUIRE(searched);
+  CHECK(searched->path == "/recover");
+  CHECK(searched->code == "00007");
+  CHECK_FALSE(verifier.verify(signed_for("/unlock", "00007"), "00008", true));
+  CHECK_FALSE(verifier.verify(signed_for("/unlock", {}), std::nullopt, true));
+  CHECK_FALSE(verifier.verify(signed_for("/other", {}), std::nullopt, true));
 }
 
 }  // namespace mailroom::test::crypto_test

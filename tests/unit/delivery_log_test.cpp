@@ -91,8 +91,12 @@ TEST_CASE("refused mails are logged once for each reason, and never one a mail")
   trial.now += 1min;
   CHECK(trial.ends(deferred, 451, "4.7.1 greylisted") ==
         Lines{"info msg=\"mail not accepted yet\" token=7 state=deferred reason=\"451 4.7.1 greylisted\""});
-  // What was not tried, the totals count.
-  CHECK(trial.ends(deferred, 0, "waited for its turn").empty());
+  // One that cannot be written yet.
+  CHECK(trial.ends(deferred, 0, "send.link is not set") ==
+        Lines{"info msg=\"mail not accepted yet\" token=7 state=deferred reason=\"send.link is not set\""});
+  CHECK(trial.ends(deferred, 0, "send.link is not set").empty());
+  // What was not tried, the totals count: the reply was about the relay.
+  CHECK(trial.ends(deferred, 0, "").empty());
   CHECK(trial.ends(accepted, 250, "ok").empty());
   CHECK(trial.ends(expired, 0, "").empty());
   CHECK(trial.ends(cancelled, 0, "suspended").empty());

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "support/actions.hpp"
 #include "support/batch_rows.hpp"
 #include "support/catch.hpp"
 #include "support/misleading_text.hpp"
@@ -28,10 +29,8 @@ std::string random_text(std::mt19937_64& random, const std::string& alphabet, st
   return text;
 }
 
-TokenText token_of(char c) {
-  TokenText token;
-  token.fill(c);
-  return token;
+std::string token_of(char c) {
+  return std::string(token_size, c);
 }
 
 }  // namespace
@@ -76,21 +75,21 @@ TEST_CASE("records of any values are read back by a strict parser") {
 TEST_CASE("a CSV batch is one line of five values for each token, like this") {
   const auto encoder = make_csv_encoder();
   encoder->begin({7, 1});
-  encoder->add(row_of(1, Action::activation, "a@test.example", "a"), token_of('x'));
-  encoder->add(row_of(2, Action::password_recovery, "\"b,c\"@test.example", ""), token_of('-'));
+  encoder->add(row_of(1, activation_action(), "a@test.example", "a"), token_of('x'));
+  encoder->add(row_of(2, recovery_action(), "\"b,c\"@test.example", ""), token_of('-'));
   const auto expected = "1,a@test.example,a," + std::string(86, 'x') +
                         ",01234,2,\"\"\"b,c\"\"@test.example\",," + std::string(86, '-') + ",01234\n";
   CHECK(encoder->finish() == expected);
   encoder->begin({8, 1});
-  encoder->add(row_of(3, Action::activation, "d@test.example", "d"), token_of('y'));
+  encoder->add(row_of(3, activation_action(), "d@test.example", "d"), token_of('y'));
   CHECK(encoder->finish() == "1,d@test.example,d," + std::string(86, 'y') + ",01234\n");
 }
 
 TEST_CASE("a JSONL batch is one object, like this") {
   const auto encoder = make_jsonl_encoder();
   encoder->begin({7, 2, "mail\"room"});
-  encoder->add(row_of(1, Action::activation, "a@test.example", "a\\"), token_of('x'));
-  encoder->add(row_of(2, Action::password_recovery, "ü@test.example", ""), token_of('y'));
+  encoder->add(row_of(1, activation_action(), "a@test.example", "a\\"), token_of('x'));
+  encoder->add(row_of(2, recovery_action(), "ü@test.example", ""), token_of('y'));
   const auto expected =
       R"({"batch":7,"queue":"mail\"room","tokens":[)"
       R"({"id":1,"action":"activation","email":"a@test.example","login":"a\\","token":")" +
@@ -100,6 +99,60 @@ TEST_CASE("a JSONL batch is one object, like this") {
   CHECK(encoder->finish() == expected);
   encoder->begin({8, 1, "mail\"room"});
   CHECK(encoder->finish() == "{\"batch\":8,\"queue\":\"mail\\\"room\",\"tokens\":[]}\n");
+}
+
+TEST_CASE("CSV has the number of an action with a path, and no place for one without") {
+  const Action magic{.name = "magic_link", .number = 12, .path = "/magic"};
+  const auto encoder = make_csv_encoder();
+  encoder->begin({7, 1});
+  auto row = row_of(1, &magic, "a@test.example", "");
+  row.code = "";
+  encoder->add(row, token_of('x'));
+  CHECK(encoder->finish() == "12,a@test.example,," + std::string(86, 'x') + ",\n");
+  encoder->begin({8, 1});
+  try {
+    encoder->add(row_of(2, message_action(), "a@test.example", ""), {});
+    FAIL("it has a line");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::configuration);
+    CHECK(error.hint().find("mailroom queue create messages --action message") != std::string::npos);
+  }
+}
+
+TEST_CASE("JSONL has a message as an object, with any text") {
+  const MessageContent content{.id = 4,
+                               .recipients = {"A <a@test.example>"},
+                               .cc = {"b@test.example", "c@test.example"},
+                               .headers = R"({"X-Order": "17"})",
+                               .template_name = "receipt",
+                               .locale = "de-AT",
+                               .data = R"({"total": [1, {"€": "\u202e"}]})",
+                               .subject = "a \"b\"",
+                               .text = "line\n\xff\t",
+                               .reference = "order:17",
+                               .attachments = 2};
+  auto row = row_of(1, message_action(), "a@test.example", "");
+  row.message = 4;
+  row.recipient = 1;
+  row.content = &content;
+  row.code = "";
+  const auto encoder = make_jsonl_encoder();
+  encoder->begin({7, 1, "mailroom"});
+  encoder->add(row, {});
+  const auto line = std::string(encoder->finish());
+  CHECK(line.find('\n') == line.size() - 1);
+  const auto token = nlohmann::json::parse(line).at("tokens").at(0);
+  CHECK(token.at("token") == "");
+  const auto& message = token.at("message");
+  CHECK(message.at("recipients") == nlohmann::json::array({"A <a@test.example>"}));
+  CHECK(message.at("cc").size() == 2);
+  CHECK(message.at("headers").at("X-Order") == "17");
+  CHECK(message.at("data").at("total").at(0) == 1);
+  CHECK(message.at("subject") == "a \"b\"");
+  CHECK(message.at("text").get<std::string>().starts_with("line\n"));
+  CHECK(message.at("attachments") == 2);
+  CHECK_FALSE(message.contains("html"));
+  CHECK_FALSE(message.contains("bcc"));
 }
 
 TEST_CASE("batches of any printable addresses are read back from both formats, one line each") {
@@ -114,7 +167,7 @@ TEST_CASE("batches of any printable addresses are read back from both formats, o
     for (auto count = 1 + random() % 5; count > 0; --count) {
       const auto email = random_text(random, ",\"\\/'ab <", 8) + "é@test.example";
       const auto login = random_text(random, ",\"\\{}[]:", 8);
-      const auto row = row_of(static_cast<std::int64_t>(count), Action::activation, email, login);
+      const auto row = row_of(static_cast<std::int64_t>(count), activation_action(), email, login);
       csv_encoder->add(row, token_of('t'));
       jsonl_encoder->add(row, token_of('t'));
       expected.insert(expected.end(), {"1", email, login, std::string(86, 't'), "01234"});
@@ -137,7 +190,7 @@ TEST_CASE("jsonl escapes misleading characters, and no others") {
   const auto encoder = make_jsonl_encoder();
   const auto line_of = [&](const std::string& login) {
     encoder->begin({7, 1});
-    encoder->add(row_of(1, Action::activation, "user@test.example", login), token_of('t'));
+    encoder->add(row_of(1, activation_action(), "user@test.example", login), token_of('t'));
     return std::string(encoder->finish());
   };
   for (const auto& character : test::misleading_characters()) {

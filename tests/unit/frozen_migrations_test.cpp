@@ -38,6 +38,17 @@ const std::map<std::string, std::string>& frozen() {
       {"8_batch_keys.up.sql", "d56bf00ac205203f032ca5552962817ada4ee89d3a1c081943f864f293438f7f"},
       {"9_operation_kinds.down.sql", "8484f571cdeff50f5bb5fbf4b42d10793ea091c939da97f84fe302161476812e"},
       {"9_operation_kinds.up.sql", "6b41a7d15867f674c9350bdb279cd26d73358581ef8979336da8538325581f4a"},
+      {"10_actions.down.sql", "c1067f25375cac0bf5dd3df7f97f2ad47ef00fb63aeb75f7a630c0a21b6561ab"},
+      {"10_actions.up.sql", "63ab4d48f89ce1ad49e0d01744a3b9cc8fba18c79861dcbf9d0c0a7f661a294c"},
+      {"11_messages.down.sql", "ce7762795f16eaa1789c513ee370857919b5059fd8a8b658a3a343b022290547"},
+      {"11_messages.up.sql", "093027aeb1fc88974218dc0ee48ae80046140be99d1a86feef61fd1f38059f3b"},
+      {"12_messages_of_accounts.down.sql",
+       "3ef929b4f744e2ffb2063fffd0829e8e76335da5ac5a46be835266eddb908422"},
+      {"12_messages_of_accounts.up.sql", "d7443f4184e23e335194e8c8fb46e954d2cd21b1fff0691ab894203700a8b0b0"},
+      {"13_tokens_by_message.down.sql", "62602a548d6fb724f2c315cb1747035b027da7603fbba6e0b5c4ed1fc83ff462"},
+      {"13_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
+      {"14_messages_check.down.sql", "6b0538e50b650017cbabdd912f37056b7985f4d1e3fccc1492c059afb15fe30f"},
+      {"14_messages_check.up.sql", "7522b07efae6e097e6ef90d1146a3d69064e37b8fc4c3fd801431653dd3a514a"},
   };
   return checksums;
 }

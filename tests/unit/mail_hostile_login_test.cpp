@@ -4,6 +4,7 @@
 
 #include "mail/message.hpp"
 #include "mail/template_set.hpp"
+#include "mail/template_values.hpp"
 #include "support/catch.hpp"
 #include "support/parsed_message.hpp"
 
@@ -20,7 +21,7 @@ TemplateSet login_set() {
 }
 
 TemplateValues values_of(const std::string& login) {
-  return {.action = MailAction::activation,
+  return {.action = "activation",
           .email = "user1@mail.example",
           .login = login,
           .link = "https://app.example/activation?token=T",
@@ -28,15 +29,17 @@ TemplateValues values_of(const std::string& login) {
 }
 
 std::variant<std::string, Refusal> built(const TemplateSet& templates, const std::string& login) {
-  const auto mail = templates.render(values_of(login));
+  const auto scope = std::get<TemplateData>(template_scope(values_of(login), ""));
+  constexpr std::size_t large = 1024 * 1024;
+  const auto mail = std::get<RenderedMail>(templates.render({.name = "activation"}, scope, large));
   const Address to{"user1", "mail.example"};
   const MessageBuilder builder({"Example", {"no-reply", "app.example"}}, std::nullopt, {});
   return builder.build({.queue = "mailroom",
                         .token = 1,
-                        .to = to,
+                        .to = {{"", to}},
                         .subject = mail.subject,
                         .text = mail.text,
-                        .html = *mail.html});
+                        .html = mail.html});
 }
 
 std::string repeated(const std::string& text, int times) {

@@ -8,7 +8,7 @@ namespace {
 std::string link_of(const std::string& text) {
   const auto parsed = LinkTemplate::parse(text);
   if (const auto* refusal = std::get_if<Refusal>(&parsed)) return "refused: it " + refusal->reason;
-  return std::get<LinkTemplate>(parsed).link(MailAction::recovery, "T-_.~/?&=%{}\n\xc3\xbc");
+  return std::get<LinkTemplate>(parsed).link("recovery", "T-_.~/?&=%{}\n\xc3\xbc");
 }
 
 std::string headers_of(const std::vector<std::string>& items) {

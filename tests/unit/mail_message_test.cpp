@@ -28,9 +28,13 @@ std::string text_header(const std::string& value) {
   return out;
 }
 
+std::string id_of(const std::string& queue, std::int64_t token) {
+  return make_message_id({.queue = queue, .key = "k", .token = token}, "b.example");
+}
+
 std::string mailbox_header(const std::string& name) {
   std::string out;
-  append_mailbox_header(out, "From", {name, {"a", "b.example"}});
+  append_mailboxes_header(out, "From", {{name, {"a", "b.example"}}});
   return out;
 }
 
@@ -42,7 +46,7 @@ TEST_CASE("a message is exactly this") {
                             .queue = "mailroom",
                             .key = "0123456789abcdef",
                             .token = 42,
-                            .to = recipient,
+                            .to = {{"", recipient}},
                             .subject = "Activate your account",
                             .text = "Hello\n\n.dot = \xc3\xbc\n",
                             .html = "<p>Hello</p>"};
@@ -78,7 +82,7 @@ TEST_CASE("a message is exactly this") {
 
 TEST_CASE("without HTML a message has one part") {
   const MessageBuilder builder({"", {"a", "b.example"}}, std::nullopt, {});
-  CHECK(built(builder, {.queue = "q", .key = "k", .to = recipient, .subject = "", .text = "x"}) ==
+  CHECK(built(builder, {.queue = "q", .key = "k", .to = {{"", recipient}}, .subject = "", .text = "x"}) ==
         "Date: Thu, 01 Jan 1970 00:00:00 +0000\r\n"
         "From: a@b.example\r\n"
         "To: user1@mail.example\r\n"
@@ -94,12 +98,11 @@ TEST_CASE("without HTML a message has one part") {
 }
 
 TEST_CASE("the id of a message tells queues and tokens apart") {
-  CHECK(make_message_id("mailroom", "k", 7, "b.example") == "mailroom.k.7.mailroom@b.example");
-  CHECK(make_message_id("a b.1", "k", 2, "b.example") == "a=20b=2E1.k.2.mailroom@b.example");
-  CHECK(make_message_id("a b", "k", 12, "b.example") == "a=20b.k.12.mailroom@b.example");
-  CHECK(make_message_id("a=20b", "k", 12, "b.example") == "a=3D20b.k.12.mailroom@b.example");
-  CHECK(make_message_id(">\r\n\xc3\xbc@", "k", -1, "b.example") ==
-        "=3E=0D=0A=C3=BC=40.k.-1.mailroom@b.example");
+  CHECK(id_of("mailroom", 7) == "mailroom.k.7.mailroom@b.example");
+  CHECK(id_of("a b.1", 2) == "a=20b=2E1.k.2.mailroom@b.example");
+  CHECK(id_of("a b", 12) == "a=20b.k.12.mailroom@b.example");
+  CHECK(id_of("a=20b", 12) == "a=3D20b.k.12.mailroom@b.example");
+  CHECK(id_of(">\r\n\xc3\xbc@", -1) == "=3E=0D=0A=C3=BC=40.k.-1.mailroom@b.example");
 }
 
 TEST_CASE("a date is in UTC and in English, whatever the time") {
@@ -175,20 +178,22 @@ TEST_CASE("nothing can end a header early") {
   const MessageBuilder builder(sender, std::nullopt, {});
   const std::string lf = "refused: the subject has a line end or another control character";
   for (const std::string end : {"\r\n", "\n", "\r", "\t", "\x7f"})
-    CHECK(built(builder, {.queue = "q", .to = recipient, .subject = "a" + end + "Bcc: x@y", .text = ""}) ==
+    CHECK(built(builder,
+                {.queue = "q", .to = {{"", recipient}}, .subject = "a" + end + "Bcc: x@y", .text = ""}) ==
           lf);
   const std::string nul("a\0b", 3);
-  CHECK(built(builder, {.queue = "q", .to = recipient, .subject = nul, .text = ""}) == lf);
-  CHECK(built(builder, {.queue = "q", .to = recipient, .subject = "a\xff", .text = ""}) ==
+  CHECK(built(builder, {.queue = "q", .to = {{"", recipient}}, .subject = nul, .text = ""}) == lf);
+  CHECK(built(builder, {.queue = "q", .to = {{"", recipient}}, .subject = "a\xff", .text = ""}) ==
         "refused: the subject is not valid UTF-8");
-  CHECK(built(builder, {.queue = "q", .to = recipient, .subject = "a", .text = "\xff"}) ==
+  CHECK(built(builder, {.queue = "q", .to = {{"", recipient}}, .subject = "a", .text = "\xff"}) ==
         "refused: the text is not valid UTF-8");
-  CHECK(built(builder, {.queue = "q", .to = recipient, .subject = "a", .text = "", .html = "\xff"}) ==
+  CHECK(built(builder, {.queue = "q", .to = {{"", recipient}}, .subject = "a", .text = "", .html = "\xff"}) ==
         "refused: the HTML is not valid UTF-8");
-  CHECK(built(builder, {.queue = std::string(64, 'q'), .to = recipient, .subject = "a", .text = ""}) ==
-        "refused: the queue's name has 64 octets, at most 63 are allowed");
+  CHECK(
+      built(builder, {.queue = std::string(64, 'q'), .to = {{"", recipient}}, .subject = "a", .text = ""}) ==
+      "refused: the queue's name has 64 octets, at most 63 are allowed");
   const Address forged{"a\r\nBcc: x", "y.example"};
-  CHECK(built(builder, {.queue = "q", .to = forged, .subject = "a", .text = ""}) ==
+  CHECK(built(builder, {.queue = "q", .to = {{"", forged}}, .subject = "a", .text = ""}) ==
         "refused: the address has a control character or invalid UTF-8");
   const auto is_refused = [](const Mailbox& from, const std::optional<Mailbox>& reply_to,
                              const std::vector<ExtraHeader>& headers) {

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "mail/template_set.hpp"
+#include "mail/template_values.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -19,7 +20,7 @@ TEST_CASE("template files are read from a directory, and only regular ones of mo
   CHECK(files.texts ==
         std::map<std::string, std::string>{{"activation.txt", "{{> sign}}"}, {"sign.mustache", "Bye"}});
   CHECK(files.ignored == std::vector<std::string>{"notes.md"});
-  CHECK(load_templates(path).render({.action = MailAction::activation}).text == "Bye");
+  CHECK(*std::get<RenderedMail>(load_templates(path).render({.name = "activation"}, {}, 100)).text == "Bye");
   CHECK(load_templates("").warnings().empty());
   const auto reason = [&](const std::string& of) {
     try {
@@ -56,7 +57,8 @@ TEST_CASE("a duration is in words, rounded to the nearest unit") {
   CHECK(expiry_text(Moment(std::chrono::seconds(1'795'254'315))) == "2026-11-21 09:45 UTC");
   CHECK(expiry_text(year_10000) == "after the year 9999");
   // No overflow, whatever the database holds.
-  const TemplateValues longest{.valid_from = bounded_moment(std::chrono::seconds::min()),
+  const TemplateValues longest{.link = "",
+                               .valid_from = bounded_moment(std::chrono::seconds::min()),
                                .expires_at = bounded_moment(std::chrono::seconds::max())};
   CHECK(variables_of(longest).at("expires_in").ends_with(" days"));
 }

@@ -22,7 +22,7 @@ TEST_CASE("a line of JSON names its queue") {
 
 TEST_CASE("a line that is cut off or of another kind is none") {
   for (const auto* text :
-       {"", "1", "1,a,b,TOKEN", "1,a,b,TOKEN,", "1,a,b,TOKEN,1,", "1,a,b,TOKEN,1,1,a", "3,a,b,TOKEN,1",
+       {"", "1", "1,a,b,TOKEN", "1,a,b,TOKEN,", "1,a,b,TOKEN,1,", "1,a,b,TOKEN,1,1,a", "x,a,b,TOKEN,1",
         "1,\"a,b,TOKEN,1", "1,\"a\"b,c,TOKEN,1", "1,a\"b,c,TOKEN,1", "{", "{}", R"({"queue":"q"})",
         R"({"queue":1,"tokens":[]})", R"({"queue":"q","tokens":[1]})",
         R"({"queue":"q","tokens":[{"token":"T"}]})", R"({"queue":"q","tokens":[{"token":"T","code":"1"})"}) {

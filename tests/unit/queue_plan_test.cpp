@@ -3,6 +3,7 @@
 #include "queue/queue_plan.hpp"
 
 #include "queue/queue_setting.hpp"
+#include "support/actions.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::queue_plan_test {
@@ -15,13 +16,26 @@ SettingValue given(const std::string& key, const std::string& text, std::vector<
   return {.key = key, .text = text, .items = std::move(items), .origin = {OriginKind::flag, "--" + key}};
 }
 
+/// The built-in ones, a new one and a retired one.
+const Actions known = [] {
+  auto actions = Actions::built_in().all();
+  actions.push_back({.name = "magic_link", .number = 4, .path = "/magic"});
+  actions.push_back({.name = "old", .number = 5, .is_retired = true});
+  return Actions(actions);
+}();
+
+QueueProperties with(const QueueProperties& properties, const std::vector<SettingValue>& values) {
+  return changed(properties, values, &known);
+}
+
 QueueCatalogue two_queues() {
   return {.newest = 9,
           .queues = {{.name = "mailroom", .cursor = 5, .properties = {.actions = {"activation"}}},
                      {.name = "recovery",
                       .cursor = 7,
                       .properties = {.actions = {"password_recovery"}, .budget = "provider"}}},
-          .budgets = {{.name = "provider", .paced = {{14, 1s}, 50}}}};
+          .budgets = {{.name = "provider", .paced = {{14, 1s}, 50}}},
+          .actions = known};
 }
 
 /// The message of the error that checked() throws for a plan of one change.
@@ -50,30 +64,33 @@ TEST_CASE("the JSON of a definition reads back as the same definition") {
   CHECK(properties_of("[1]") == QueueProperties());
   CHECK(properties_of(R"({"actions": 5, "priority": "x", "rate": {"tokens": 1}, "budget": 7})") ==
         QueueProperties());
-  // All actions by name are the same as all.
-  CHECK(properties_of(R"({"actions": ["password_recovery", "activation"]})") == QueueProperties());
+  // An action that this program does not know stays in the definition.
+  CHECK(properties_of(R"({"actions": ["password_recovery", "magic_link"]})").actions ==
+        std::vector<std::string>{"magic_link", "password_recovery"});
   CHECK(paced_of(paced_json({{38, 100s}, 4})) == PacedRate{{38, 100s}, 4});
 }
 
 TEST_CASE("values change the properties they name, and a later value replaces an earlier one") {
   const QueueProperties before{.priority = 5, .rate = PacedRate{{1, 1s}, 3}, .budget = "provider"};
-  auto after = changed(before, {given("rate", "2/s"), given("rate", "0.5/s"), given("budget", "none"),
-                                given("actions", "recovery", {"recovery"})});
+  auto after = with(before, {given("rate", "2/s"), given("rate", "0.5/s"), given("budget", "none"),
+                             given("actions", "recovery", {"recovery"})});
   CHECK(after.rate == PacedRate{{5, 10s}, 3});
   CHECK(after.budget.empty());
   CHECK(after.priority == 5);
   CHECK(after.actions == std::vector<std::string>{"password_recovery"});
-  after = changed(after, {given("rate", "none"), given("actions", "x", {"activation", " recovery"})});
+  after = with(after, {given("rate", "none"), given("actions", "x", {"activation", " recovery"})});
   CHECK_FALSE(after.rate);
-  CHECK(after.actions.empty());
-  CHECK(changed(QueueProperties(), {given("burst", "2"), given("rate", "7/s")}).rate ==
-        PacedRate{{7, 1s}, 2});
-  CHECK(changed(QueueProperties(), {given("rate", "7/s")}).rate == PacedRate{{7, 1s}, 1});
+  CHECK(after.actions == std::vector<std::string>{"activation", "password_recovery"});
+  after = with(after, {given("actions", "x", {"message", "magic_link", "message"})});
+  CHECK(after.actions == std::vector<std::string>{"magic_link", "message"});
+  CHECK(with(after, {given("actions", "all", {"all"})}).actions.empty());
+  CHECK(with(QueueProperties(), {given("burst", "2"), given("rate", "7/s")}).rate == PacedRate{{7, 1s}, 2});
+  CHECK(with(QueueProperties(), {given("rate", "7/s")}).rate == PacedRate{{7, 1s}, 1});
 }
 
 TEST_CASE("without a burst a rate lets go what a tenth of a second has, and one token at least") {
   const auto burst_of = [](const QueueProperties& before, const std::string& rate) {
-    return changed(before, {given("rate", rate)}).rate->burst;
+    return with(before, {given("rate", rate)}).rate->burst;
   };
   CHECK(burst_of({}, "1/s") == 1);
   CHECK(burst_of({}, "14/s") == 1);
@@ -95,7 +112,7 @@ TEST_CASE("a value that no queue can have is refused") {
                                                                       {"actions", "login"},
                                                                       {"budget", "a,b"}}));
   CAPTURE(key, text);
-  CHECK_THROWS_AS(changed(QueueProperties(), {given(key, text, {text})}), Error);
+  CHECK_THROWS_AS(with(QueueProperties(), {given(key, text, {text})}), Error);
 }
 
 TEST_CASE("the changes of a definition name the value before and after") {
@@ -138,12 +155,20 @@ TEST_CASE("a plan that cannot be carried out is refused") {
 
 TEST_CASE("an action that no queue takes is found") {
   auto queues = two_queues().queues;
-  CHECK(untaken_actions(queues).empty());
+  CHECK(untaken_actions(queues, known) == std::vector<std::string>{"message", "magic_link"});
   queues.pop_back();
-  CHECK(untaken_actions(queues) == std::vector<std::string>{"password_recovery"});
+  CHECK(untaken_actions(queues, known) ==
+        std::vector<std::string>{"password_recovery", "message", "magic_link"});
   queues.push_back({.name = "all"});
-  CHECK(untaken_actions(queues).empty());
-  CHECK(untaken_actions({}) == all_actions());
+  CHECK(untaken_actions(queues, known).empty());
+  CHECK(untaken_actions({}, known).size() == 4);
+}
+
+TEST_CASE("a queue that takes all actions keeps those that a new one does not take over, by name") {
+  QueueCatalogue catalogue{.queues = {{.name = "mailroom"}}, .actions = known};
+  const auto change = take_over({.name = "recovery", .after = {.actions = {"password_recovery"}}}, catalogue);
+  REQUIRE(change);
+  CHECK(change->after.actions == std::vector<std::string>{"activation", "magic_link", "message", "old"});
 }
 
 TEST_CASE("an unknown queue is reported with the nearest name, or with all") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "schema/function_set.hpp"
 #include "schema/migration.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
@@ -94,6 +95,13 @@ TEST_CASE("every server can hold the text of the migrations and of the statement
     CHECK(is_ascii(migration.up));
     CHECK(is_ascii(migration.down));
   }
+  // Comments too: those within a body are part of its text.
+  for (const auto& file : embedded_function_files().files) {
+    INFO(file.name);
+    CHECK(is_ascii(file.text));
+  }
+  CHECK(is_ascii(embedded_functions().migration.up));
+  CHECK(is_ascii(embedded_functions().migration.down));
   // Statements of more than a line are raw strings.
   const std::string beginning = "R\"(";
   int checked = 0;

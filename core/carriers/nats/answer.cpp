@@ -6,6 +6,7 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "actions/action.hpp"
 #include "base/text.hpp"
 #include "carriers/broker.hpp"
 
@@ -58,7 +59,13 @@ NatsJudgement judge_error(const NatsAnswer& answer) {
 std::vector<std::string> subjects_of(const NatsStream& stream, const std::string& pattern,
                                      const std::string& queue, bool is_taken) {
   std::vector<std::string> subjects;
-  for (const auto* action : {"activation", "password_recovery", "mixed"}) {
+  // Those that come by themselves, without an application that asks for messages.
+  std::vector<std::string> actions;
+  for (const auto& action : Actions::built_in().all()) {
+    if (!action.account_status.empty()) actions.push_back(action.name);
+  }
+  actions.emplace_back("mixed");
+  for (const auto& action : actions) {
     auto subject = nats_subject(pattern, queue, action);
     const bool takes = std::ranges::any_of(
         stream.subjects, [&](const auto& each) { return nats_subject_matches(each, subject); });

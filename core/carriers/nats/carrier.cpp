@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "actions/action.hpp"
 #include "base/error.hpp"
 #include "carriers/nats/answer.hpp"
 #include "carriers/nats/publisher.hpp"
@@ -22,9 +23,10 @@ void require_stream(const std::optional<NatsStream>& stream, const Settings& set
     refuse_stream(fmt::format("sink.stream cannot be used: {}", stream->failure.text), settings);
   for (const auto& queue : settings.collect.queues) {
     if (!subjects_taken(*stream, settings.sink.subject, queue).empty()) continue;
-    refuse_stream(fmt::format("the stream {} does not take {}", settings.sink.stream,
-                              nats_subject(settings.sink.subject, queue, "activation")),
-                  settings);
+    refuse_stream(
+        fmt::format("the stream {} does not take {}", settings.sink.stream,
+                    nats_subject(settings.sink.subject, queue, Actions::built_in().all().front().name)),
+        settings);
   }
 }
 

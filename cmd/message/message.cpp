@@ -1,0 +1,177 @@
+// mailroom message: lists, shows, sends and cancels messages. Describes its commands and their options.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.hpp"
+#include "cmd/command.hpp"
+#include "cmd/message/message_action.hpp"
+#include "selection/selection.hpp"
+
+namespace mailroom {
+namespace {
+
+/// A command of message.
+struct MessageAction {
+  const char* name;
+  const char* summary;
+  ExitCode (*run)(const MessageOptions& options, Context& context);
+  /// Describes its options and operands.
+  void (*add)(CommandSyntax& syntax, MessageOptions& options);
+};
+
+constexpr const char* message_selectors_group = "Selectors, lists by comma; a message must match each";
+
+std::vector<std::string> message_state_words() {
+  auto words = outcome_words();
+  words.insert(words.end(), {"scheduled", "replaced"});
+  return words;
+}
+
+/// `in gap` or `in_gap`.
+std::string parse_message_state(std::string text) {
+  std::replace(text.begin(), text.end(), ' ', '_');
+  std::replace(text.begin(), text.end(), '-', '_');
+  const auto words = message_state_words();
+  if (std::ranges::find(words, text) != words.end()) return text;
+  const auto meant = nearest_word(text, words);
+  throw Error(ExitCode::usage, fmt::format("--state has an unknown state '{}'", text),
+              meant.empty() ? fmt::format("states: {}", fmt::join(words, ", ")) : "did you mean: " + meant);
+}
+
+/// Adds a list to `values`, split at its commas.
+void add_selector_list(CommandSyntax& syntax, const std::string& spec, std::vector<std::string>& values,
+                       const std::string& help, std::optional<char> separator = ',') {
+  syntax.texts(spec, values, help, separator).in_group(message_selectors_group);
+}
+
+void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
+                           const std::string& since_default) {
+  auto& typed = selectors.typed;
+  syntax
+      .value(
+          "--state STATE,...",
+          "of which a recipient has one of these states, as docs/outcomes.md has them, or scheduled or replaced",
+          [&typed](const std::string& text) {
+            for (const auto& part : split_list(text))
+              typed.states.push_back(parse_message_state(part));
+          })
+      .repeated()
+      .offers(message_state_words())
+      .in_group(message_selectors_group);
+  add_selector_list(syntax, "--recipient ADDRESS", typed.recipients,
+                    "to this address, also as cc or bcc; repeatable", std::nullopt);
+  add_selector_list(syntax, "--reference TEXT", typed.references, "with this reference; repeatable",
+                    std::nullopt);
+  add_selector_list(syntax, "--action ACTION,...", typed.actions, "of these actions");
+  syntax
+      .text("--since TIME", selectors.since,
+            "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" + since_default)
+      .in_group(message_selectors_group);
+  syntax.text("--until TIME", selectors.until, "before TIME").in_group(message_selectors_group);
+}
+
+void add_list_options(CommandSyntax& syntax, MessageOptions& options) {
+  syntax.number<std::int64_t>("--limit N", options.limit, {1, 100'000}, "show only the newest N [100]");
+  add_message_selectors(syntax, options.selectors, " [24h, without --recipient and --reference]");
+}
+
+void add_show_options(CommandSyntax& syntax, MessageOptions& options) {
+  syntax.texts("MESSAGE", options.names, "id of a message").required();
+}
+
+void add_cancel_options(CommandSyntax& syntax, MessageOptions& options) {
+  syntax.texts("MESSAGE", options.names, "id of a message");
+  syntax.text("--reason TEXT", options.reason, "record TEXT as the reason");
+  syntax.flag("--dry-run", options.dry_run, "show the plan and stop");
+  add_message_selectors(syntax, options.selectors, "");
+}
+
+void add_recipients(CommandSyntax& syntax, NewMessage& message) {
+  syntax.texts("--to MAILBOX", message.recipients,
+               "to this mailbox: ada@example.org or 'Ada <ada@example.org>'; repeatable");
+  syntax.texts("--cc MAILBOX", message.cc, "the same for Cc");
+  syntax.texts("--bcc MAILBOX", message.bcc, "the same for Bcc");
+  syntax.value(
+      "--account ID", "to the address of this account, instead of --to", [&message](const std::string& text) {
+        const auto id = parse_number<std::int64_t>(text);
+        if (!id)
+          throw Error(ExitCode::usage, "--account is '" + text + "', and must be the id of an account");
+        message.account = *id;
+      });
+  syntax.text("--from MAILBOX", message.sender, "send as this mailbox [send.from]");
+  syntax.text("--reply-to MAILBOX", message.reply_to, "ask for answers to this mailbox");
+}
+
+void add_content(CommandSyntax& syntax, MessageSendOptions& options) {
+  auto& message = options.message;
+  syntax.text("--template NAME", message.template_name,
+              "make the mail of this template [that of the action]");
+  syntax.text("--locale LOCALE", message.locale, "use the template's files for LOCALE, such as de-AT");
+  auto data = syntax.text("--data JSON", message.data, "the data of the template");
+  syntax.text("--data-file FILE", options.data_file, "read the data from FILE; -: from stdin").excludes(data);
+  syntax.text("--subject TEXT", message.subject, "the subject, without a template");
+  auto text = syntax.text("--text TEXT", message.text, "the text, likewise");
+  syntax.text("--text-file FILE", options.text_file, "read the text from FILE; -: from stdin").excludes(text);
+  syntax.text("--html-file FILE", options.html_file, "read the HTML from FILE; -: from stdin");
+  syntax.texts("--attach FILE", options.files, "attach FILE; repeatable");
+  syntax.texts("--header HEADER", options.headers, "add a header, such as 'X-Order: 17'; repeatable");
+}
+
+void add_send_options(CommandSyntax& syntax, MessageOptions& options) {
+  auto& message = options.send.message;
+  add_recipients(syntax, message);
+  add_content(syntax, options.send);
+  syntax.text("--action ACTION", message.action, "send a mail of this action [message]");
+  syntax.text("--profile NAME", message.profile, "send as this profile");
+  syntax.text("--send-after TIME", options.send.send_after,
+              "not before TIME: 2h from now, or 2026-11-21T09:30, in UTC [now]");
+  syntax.text("--expires-at TIME", options.send.expires_at,
+              "give up at TIME, likewise; never: do not give up [by the action]");
+  syntax.text("--key KEY", message.key, "send one message for KEY, however often this is run");
+  syntax.flag("--replace", message.replace, "replace the message with this key that has not left yet");
+  syntax.text("--reference TEXT", message.reference, "what the mail is about, such as order:17");
+}
+
+/// In help order.
+constexpr MessageAction message_actions[] = {
+    {"list", "list messages and what became of them, newest first", message_list, add_list_options},
+    {"show", "show a message, and what became of it for each recipient", message_show, add_show_options},
+    {"send", "send a message, as mailroom_send() does", message_send, add_send_options},
+    {"cancel", "cancel messages that have not left; show the plan first", message_cancel, add_cancel_options},
+};
+
+Run add_message(CommandSyntax& syntax) {
+  auto options = std::make_shared<MessageOptions>();
+  auto chosen = std::make_shared<const MessageAction*>(&message_actions[0]);
+  syntax.needs_command();
+  for (const auto& action : message_actions) {
+    auto command = syntax.command(action.name, action.summary, [&action, chosen] { *chosen = &action; });
+    action.add(command, *options);
+  }
+  return [options, chosen](Context& context) { return (*chosen)->run(*options, context); };
+}
+
+}  // namespace
+
+const Command message_command{
+    "message", "list, show, send and cancel messages",
+    "Examples:\n"
+    "  mailroom message send --to ada@example.org --subject Hello --text 'It works.'\n"
+    "  mailroom message list --state deferred,rejected    what did not arrive\n"
+    "  mailroom message cancel --reference order:17       not to be mailed after all\n",
+    add_message,
+    "A message is a mail that an application asked for with mailroom_send() or an INSERT into mailroom_messages. Each of its "
+    "recipients gets a mail of his own, with a state of its own: scheduled before its time, then a word of docs/outcomes.md, or "
+    "cancelled or replaced.\n\n"
+    "list shows the newest messages that match all selectors. show says what a message asks for, and, for each recipient and "
+    "queue, the state, the attempts and the last answer; it shows the data of a template, but not the text of a mail.\n\n"
+    "send calls mailroom_send(), which refuses what cannot be a mail; the message leaves with the next batch of a sender. "
+    "Without --to it needs an action of accounts and --account. With --key a second call sends nothing, and says which "
+    "message has the key.\n\n"
+    "cancel shows how many messages have not left, and asks, or requires --yes. A mail that a consumer is just sending may "
+    "still leave. Links of what is cancelled no longer work. The actor and the reason are recorded. A role that may not update "
+    "mailroom_messages cancels what it, or a role that it is a member of, has asked for."};
+
+}  // namespace mailroom

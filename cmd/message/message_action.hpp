@@ -1,0 +1,55 @@
+// What the commands of message share: their options.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/command.hpp"
+#include "messages/message_record.hpp"
+#include "messages/new_message.hpp"
+
+namespace mailroom {
+
+/// What was typed to choose messages: `typed` but for what needs the clock of the database.
+struct MessageSelectors {
+  MessageSelection typed{};
+  std::string since{};
+  std::string until{};
+
+  bool empty() const { return typed.empty() && since.empty() && until.empty(); }
+};
+
+/// The options of send: `message` but for what is read from files and the clock of the database.
+struct MessageSendOptions {
+  NewMessage message{};
+  std::vector<std::string> headers{};  ///< `Name: value`
+  std::string text_file{};
+  std::string html_file{};
+  std::string data_file{};
+  std::vector<std::string> files{};
+  std::string send_after{};
+  std::string expires_at{};
+};
+
+/// The options and operands of all commands of message.
+struct MessageOptions {
+  std::vector<std::string> names{};
+  MessageSelectors selectors{};
+  std::int64_t limit = 100;
+  MessageSendOptions send{};
+  std::string reason{};
+  bool dry_run = false;
+};
+
+// The commands of message; message.cpp describes them.
+ExitCode message_list(const MessageOptions& options, Context& context);
+ExitCode message_show(const MessageOptions& options, Context& context);
+ExitCode message_send(const MessageOptions& options, Context& context);
+ExitCode message_cancel(const MessageOptions& options, Context& context);
+
+/// Reads the times by the server's clock. Without a time, a recipient or a reference, it begins a day ago.
+MessageSelection read_selectors(Connection& connection, const MessageSelectors& selectors);
+
+}  // namespace mailroom

@@ -1,0 +1,55 @@
+// list and show.
+
+#include <nlohmann/json.hpp>
+
+#include "audit/timeline.hpp"
+#include "base/json_text.hpp"
+#include "cmd/message/message_action.hpp"
+#include "cmd/message/message_report.hpp"
+
+namespace mailroom {
+
+MessageSelection read_selectors(Connection& connection, const MessageSelectors& selectors) {
+  auto selection = selectors.typed;
+  const auto now = connection.server_time();
+  const auto period = parse_period(selectors.since, selectors.until, now);
+  if (!selectors.since.empty()) selection.since = period.since;
+  if (!selectors.until.empty()) selection.until = period.until;
+  if (selectors.since.empty() && selection.recipients.empty() && selection.references.empty())
+    selection.since = now - std::chrono::days(1);
+  return selection;
+}
+
+ExitCode message_list(const MessageOptions& options, Context& context) {
+  parse_period(options.selectors.since, options.selectors.until, {});
+  const auto connection = context.connect_to_schema("message");
+  const auto waits = context.watch_waits(*connection, "message");
+  const auto messages =
+      list_messages(*connection, read_selectors(*connection, options.selectors), options.limit);
+  if (context.global().output == OutputFormat::json) {
+    for (const auto& message : messages)
+      context.print(json_text(summary_json(message)) + "\n");
+  } else {
+    context.print(render_message_list(messages, context.out().width()));
+  }
+  return ExitCode::done;
+}
+
+ExitCode message_show(const MessageOptions& options, Context& context) {
+  std::vector<std::int64_t> ids;
+  for (const auto& name : options.names)
+    ids.push_back(parse_message_id(name));
+  const auto connection = context.connect_to_schema("message");
+  for (const auto id : ids) {
+    const auto message = read_message(*connection, id);
+    if (context.global().output == OutputFormat::json) {
+      context.print(json_text(message_json(message)) + "\n");
+    } else {
+      if (id != ids.front()) context.print("\n");
+      context.print(render_message(message, context.out().width()));
+    }
+  }
+  return ExitCode::done;
+}
+
+}  // namespace mailroom

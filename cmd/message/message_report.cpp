@@ -1,0 +1,249 @@
+// The text and the JSON of messages: what was asked for, and what became of it.
+
+#include "cmd/message/message_report.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/terminal/text_table.hpp"
+
+namespace mailroom {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+/// Longer data are cut; -o json has all of them.
+constexpr std::size_t shown_data = 200;
+
+std::string file_size_text(std::int64_t bytes) {
+  return bytes < 10'000 ? counted(bytes, "byte") : fmt::format("{} kB", with_thousands(bytes / 1000));
+}
+
+/// `receipt`, or the subject in quotes.
+std::string content_text(const MessageSummary& message) {
+  if (!message.template_name.empty()) return shown_text(message.template_name);
+  return message.subject.empty() ? "-" : fmt::format("'{}'", shown_text(message.subject));
+}
+
+/// `ada@example.org +2`: the address of the first, without a name.
+std::string recipients_text(const MessageSummary& message) {
+  const std::string_view mailbox = message.recipient;
+  const auto address = trimmed(mailbox.substr(mailbox.ends_with('>') ? mailbox.rfind('<') + 1 : 0));
+  auto text = mailbox.empty()
+                  ? std::string("-")
+                  : shown_text(address.substr(0, address.size() - (address.ends_with('>') ? 1 : 0)));
+  if (message.recipients > 1) text += fmt::format(" +{}", message.recipients - 1);
+  return text;
+}
+
+/// The text without an underscore, as text has the words of docs/outcomes.md.
+std::string state_word(std::string state) {
+  std::replace(state.begin(), state.end(), '_', ' ');
+  return state;
+}
+
+std::string last_reply_text(const MessageDelivery& delivery) {
+  if (delivery.code == 0) return delivery.reply;
+  const auto code = std::to_string(delivery.code);
+  return delivery.reply.starts_with(code) ? delivery.reply : code + " " + delivery.reply;
+}
+
+std::string content_sizes(const MessageRecord& message) {
+  std::vector<std::string> parts;
+  if (message.text) parts.push_back("text of " + file_size_text(*message.text));
+  if (message.html) parts.push_back("HTML of " + file_size_text(*message.html));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string file_text(const MessageFile& file) {
+  return fmt::format("{} ({}, {})", shown_text(file.name), shown_text(file.type), file_size_text(file.size));
+}
+
+std::string mailboxes_text(const std::vector<std::string>& mailboxes) {
+  return shown_text(fmt::format("{}", fmt::join(mailboxes, ", ")));
+}
+
+void add_content_lines(const MessageRecord& message, TextTable& table) {
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) table.add({name, shown_text(value)});
+  };
+  add("template", message.summary.template_name);
+  add("locale", message.locale);
+  add("data", message.data.size() <= shown_data ? message.data : message.data.substr(0, shown_data) + "…");
+  add("subject", message.summary.subject);
+  add("content", content_sizes(message));
+  for (const auto& file : message.files)
+    add("attachment", file_text(file));
+}
+
+void add_time_lines(const MessageRecord& message, TextTable& table) {
+  const auto add = [&](const char* name, const std::optional<Moment>& moment) {
+    if (moment) table.add({name, *moment >= year_10000 ? "never" : moment_text(*moment)});
+  };
+  table.add({"created", fmt::format("{} by {}", moment_text(message.summary.created_at),
+                                    shown_text(message.summary.enqueued_by))});
+  add("send after", message.send_after);
+  add("expires", message.expires_at);
+  add("replaced", message.replaced_at);
+  add("cancelled", message.cancelled_at);
+  add("erased", message.erased_at);
+}
+
+/// Names the queue only where several take the message.
+std::string render_deliveries(const std::vector<MessageDelivery>& deliveries, std::size_t width) {
+  constexpr auto left = TextTable::Align::left;
+  constexpr auto right = TextTable::Align::right;
+  const bool names_queue = std::ranges::any_of(
+      deliveries, [&](const auto& each) { return each.queue != deliveries.front().queue; });
+  std::vector<TextTable::Column> columns{{"recipient", left, true}, {"state", left, true}, {"token", right},
+                                         {"attempts", right, true}, {"time", left, true},  {"reply"}};
+  if (names_queue) columns.insert(columns.begin(), {"queue"});
+  TextTable table(std::move(columns));
+  for (const auto& delivery : deliveries) {
+    std::vector<std::string> cells{shown_text(delivery.recipient),
+                                   state_word(delivery.state),
+                                   delivery.token ? std::to_string(*delivery.token) : "-",
+                                   with_thousands(delivery.attempts),
+                                   delivery.at ? moment_text(*delivery.at) : "-",
+                                   shown_text(last_reply_text(delivery))};
+    if (names_queue) cells.insert(cells.begin(), delivery.queue.empty() ? "-" : shown_text(delivery.queue));
+    table.add(std::move(cells));
+  }
+  return table.empty() ? "" : "\n" + table.render(width);
+}
+
+OrderedJson message_text_json(const std::string& text) {
+  return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
+}
+
+OrderedJson message_time_json(const std::optional<Moment>& moment) {
+  if (moment && *moment >= year_10000) return "infinity";
+  return moment ? moment_json<OrderedJson>(*moment) : OrderedJson(nullptr);
+}
+
+/// `text`, which is JSON in the database, or null.
+OrderedJson parsed_or_null(const std::string& text) {
+  return text.empty() ? OrderedJson(nullptr) : OrderedJson::parse(text);
+}
+
+OrderedJson message_delivery_json(const MessageDelivery& delivery) {
+  return {{"recipient", message_text_json(delivery.recipient)},
+          {"state", delivery.state},
+          {"queue", message_text_json(delivery.queue)},
+          {"token", optional_json<OrderedJson>(delivery.token)},
+          {"attempts", delivery.attempts},
+          {"time", message_time_json(delivery.at)},
+          {"code", delivery.code == 0 ? OrderedJson(nullptr) : OrderedJson(delivery.code)},
+          {"reply", message_text_json(delivery.reply)}};
+}
+
+OrderedJson message_file_json(const MessageFile& file) {
+  return {{"name", file.name},
+          {"content_type", file.type},
+          {"content_id", message_text_json(file.content_id)},
+          {"size", file.size}};
+}
+
+}  // namespace
+
+std::string states_text(const MessageSummary& message) {
+  if (message.states.empty()) return "-";
+  if (message.states.size() == 1) return state_word(message.states.front().first);
+  std::vector<std::string> parts;
+  for (const auto& [state, count] : message.states)
+    parts.push_back(fmt::format("{} {}", with_thousands(count), state_word(state)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string content_and_recipient(const MessageSummary& message) {
+  const auto content = content_text(message);
+  return fmt::format("{} to {}", content == "-" ? "" : ", " + content, recipients_text(message));
+}
+
+std::string render_message_list(const std::vector<MessageSummary>& messages, std::size_t width) {
+  if (messages.empty()) return "no message matches\n";
+  constexpr auto left = TextTable::Align::left;
+  TextTable table({{"id", TextTable::Align::right},
+                   {"created", left, true},
+                   {"content"},
+                   {"recipient"},
+                   {"state", left, true},
+                   {"reference"}});
+  for (const auto& message : messages) {
+    table.add({std::to_string(message.id), moment_text(message.created_at), content_text(message),
+               recipients_text(message), states_text(message),
+               message.reference.empty() ? "-" : shown_text(message.reference)});
+  }
+  return table.render(width);
+}
+
+std::string render_message(const MessageRecord& message, std::size_t width) {
+  TextTable table({{""}, {""}});
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) table.add({name, value});
+  };
+  const auto& summary = message.summary;
+  add("message", std::to_string(summary.id));
+  add("action", shown_text(summary.action));
+  add("state", states_text(summary));
+  if (summary.account) add("account", std::to_string(*summary.account));
+  add("to", mailboxes_text(message.to));
+  add("cc", mailboxes_text(message.cc));
+  add("bcc", mailboxes_text(message.bcc));
+  add("from", shown_text(message.sender));
+  add("reply to", shown_text(message.reply_to));
+  add("headers", shown_text(message.headers));
+  add_content_lines(message, table);
+  add("profile", shown_text(message.profile));
+  add("key", shown_text(message.key));
+  add("reference", shown_text(summary.reference));
+  add_time_lines(message, table);
+  return table.render(width) + render_deliveries(message.deliveries, width);
+}
+
+nlohmann::ordered_json summary_json(const MessageSummary& message) {
+  OrderedJson states = OrderedJson::object();
+  for (const auto& [state, count] : message.states)
+    states[state] = count;
+  return {{"id", message.id},
+          {"action", message.action},
+          {"template", message_text_json(message.template_name)},
+          {"recipient", message_text_json(message.recipient)},
+          {"recipients", message.recipients},
+          {"account", optional_json<OrderedJson>(message.account)},
+          {"subject", message_text_json(message.subject)},
+          {"reference", message_text_json(message.reference)},
+          {"created_at", moment_json<OrderedJson>(message.created_at)},
+          {"enqueued_by", message_text_json(message.enqueued_by)},
+          {"states", std::move(states)}};
+}
+
+nlohmann::ordered_json message_json(const MessageRecord& message) {
+  auto object = summary_json(message.summary);
+  object["to"] = message.to;
+  object["cc"] = message.cc;
+  object["bcc"] = message.bcc;
+  object["sender"] = message_text_json(message.sender);
+  object["reply_to"] = message_text_json(message.reply_to);
+  object["headers"] = parsed_or_null(message.headers);
+  object["locale"] = message_text_json(message.locale);
+  object["data"] = parsed_or_null(message.data);
+  object["text_size"] = optional_json<OrderedJson>(message.text);
+  object["html_size"] = optional_json<OrderedJson>(message.html);
+  object["attachments"] = array_json<OrderedJson>(message.files, message_file_json);
+  object["profile"] = message_text_json(message.profile);
+  object["idempotency_key"] = message_text_json(message.key);
+  object["send_after"] = message_time_json(message.send_after);
+  object["expires_at"] = message_time_json(message.expires_at);
+  object["replaced_at"] = message_time_json(message.replaced_at);
+  object["cancelled_at"] = message_time_json(message.cancelled_at);
+  object["erased_at"] = message_time_json(message.erased_at);
+  object["deliveries"] = array_json<OrderedJson>(message.deliveries, message_delivery_json);
+  return object;
+}
+
+}  // namespace mailroom

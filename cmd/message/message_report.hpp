@@ -1,0 +1,24 @@
+// The text and the JSON of messages, for message and audit.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "messages/message_record.hpp"
+
+namespace mailroom {
+
+/// `accepted`, or `2 accepted, 1 deferred`.
+std::string states_text(const MessageSummary& message);
+/// `, 'Hello' to ada@example.org +2`: the template, or else the subject, and the first recipient.
+std::string content_and_recipient(const MessageSummary& message);
+
+std::string render_message_list(const std::vector<MessageSummary>& messages, std::size_t width);
+std::string render_message(const MessageRecord& message, std::size_t width);
+
+nlohmann::ordered_json summary_json(const MessageSummary& message);
+nlohmann::ordered_json message_json(const MessageRecord& message);
+
+}  // namespace mailroom

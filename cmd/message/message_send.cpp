@@ -1,0 +1,114 @@
+// send: reads files and times, and asks for the message.
+
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/message/message_action.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string whole_stream(std::istream& stream) {
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::string read_given_file(const std::string& path) {
+  if (path == "-") return whole_stream(std::cin);
+  std::ifstream file(path, std::ios::binary);
+  auto text = whole_stream(file);
+  if (file.is_open() && !file.bad() && !std::filesystem::is_directory(path)) return text;
+  throw Error(ExitCode::usage, fmt::format("cannot read {}", path), "give the path of a file");
+}
+
+/// By the end of the name; what is not listed is for no program in particular.
+std::string type_of(const std::filesystem::path& path) {
+  static const std::vector<std::pair<std::string, std::string>> types{
+      {".pdf", "application/pdf"},   {".png", "image/png"},       {".jpg", "image/jpeg"},
+      {".jpeg", "image/jpeg"},       {".gif", "image/gif"},       {".txt", "text/plain"},
+      {".csv", "text/csv"},          {".html", "text/html"},      {".ics", "text/calendar"},
+      {".json", "application/json"}, {".zip", "application/zip"}, {".xml", "application/xml"}};
+  const auto extension = lower_case(path.extension().string());
+  for (const auto& [end, type] : types)
+    if (end == extension) return type;
+  return "application/octet-stream";
+}
+
+std::string headers_json(const std::vector<std::string>& headers) {
+  auto object = nlohmann::ordered_json::object();
+  for (const auto& header : headers) {
+    const auto colon = header.find(':');
+    if (colon == std::string::npos || colon == 0) {
+      throw Error(ExitCode::usage, fmt::format("--header is '{}', and must have a name and a value", header),
+                  "for example --header 'X-Order: 17'");
+    }
+    object[header.substr(0, colon)] = trimmed(std::string_view(header).substr(colon + 1));
+  }
+  return json_text(object);
+}
+
+/// A moment to come: a duration from `now` on, or a date.
+Moment read_time(const std::string& option, const std::string& text, Moment now) {
+  if (const auto duration = parse_duration(text)) return now + *duration;
+  if (const auto moment = parse_moment(text, now)) return *moment;
+  throw Error(ExitCode::usage, fmt::format("{} is '{}', and must be a time", option, text),
+              "for example 2h for in two hours, 2026-11-21T09:30 (UTC), or 2026-11-21T09:30+02:00");
+}
+
+/// What no clock is needed for.
+NewMessage message_of(const MessageSendOptions& options) {
+  auto message = options.message;
+  if (message.data && !nlohmann::json::accept(*message.data))
+    throw Error(ExitCode::usage, "--data is no JSON", R"(for example --data '{"order": 17}')");
+  if (message.replace && !message.key)
+    throw Error(ExitCode::usage, "--replace needs --key", "the key says which message is replaced");
+  if (!options.headers.empty()) message.headers = headers_json(options.headers);
+  if (!options.text_file.empty()) message.text = read_given_file(options.text_file);
+  if (!options.html_file.empty()) message.html = read_given_file(options.html_file);
+  if (!options.data_file.empty()) message.data = read_given_file(options.data_file);
+  for (const auto& path : options.files) {
+    message.files.push_back({.name = std::filesystem::path(path).filename().string(),
+                             .type = type_of(path),
+                             .content = read_given_file(path)});
+  }
+  return message;
+}
+
+void set_times(NewMessage& message, const MessageSendOptions& options, Moment now) {
+  if (!options.send_after.empty()) message.send_after = read_time("--send-after", options.send_after, now);
+  if (options.expires_at.empty()) return;
+  message.expires_at =
+      options.expires_at == "never" ? year_10000 : read_time("--expires-at", options.expires_at, now);
+}
+
+std::string sent_text(const SentMessage& sent, const NewMessage& message, Moment now) {
+  if (!sent.is_new) return fmt::format("message {} has this key already; nothing is sent\n", sent.id);
+  if (message.send_after && *message.send_after > now)
+    return fmt::format("message {}, to be sent {}\n", sent.id, moment_from(*message.send_after, now));
+  return fmt::format("message {}; mailroom message show {} says what becomes of it\n", sent.id, sent.id);
+}
+
+}  // namespace
+
+ExitCode message_send(const MessageOptions& options, Context& context) {
+  auto message = message_of(options.send);
+  set_times(message, options.send, {});
+  const auto connection = context.connect_to_schema("message");
+  const auto waits = context.watch_waits(*connection, "message");
+  const auto now = connection->server_time();
+  set_times(message, options.send, now);
+  const auto sent = send_message(*connection, message);
+  if (context.global().output == OutputFormat::json) {
+    const nlohmann::ordered_json object{{"message", sent.id}, {"new", sent.is_new}};
+    context.print(json_text(object) + "\n");
+  } else {
+    context.print(sent_text(sent, message, now));
+  }
+  return ExitCode::done;
+}
+
+}  // namespace mailroom

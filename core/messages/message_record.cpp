@@ -1,0 +1,221 @@
+// The SQL that reads messages. The states come from mailroom_message_status(), which applications ask too.
+
+#include "messages/message_record.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "db/values.hpp"
+
+namespace mailroom {
+namespace {
+
+/// A role such as mailroom_reader sees whom a message went to, and not what it said.
+bool sees_content(pqxx::transaction_base& transaction) {
+  return Connection::execute(transaction,
+                             "SELECT has_column_privilege('mailroom_messages', 'subject', 'SELECT')")[0][0]
+      .as<bool>();
+}
+
+std::string summary_sql(bool with_content) {
+  const auto* has_none = with_content ? "m.subject IS NULL AND m.text IS NULL AND m.html IS NULL" : "true";
+  return fmt::format(R"(
+SELECT m.id, m.action, CASE WHEN {} THEN coalesce(m.template, c.template) END,
+  coalesce(m.recipients[1], a.email), greatest(coalesce(cardinality(m.recipients || m.cc || m.bcc), 0), 1),
+  m.account, {}, m.reference, {}, s.states, m.enqueued_by
+FROM mailroom_messages m
+  LEFT JOIN mailroom_actions c ON c.action = m.action
+  LEFT JOIN accounts a ON a.id = m.account,
+  LATERAL (
+    SELECT jsonb_object_agg(e.state, e.count) AS states, array_agg(e.state) AS names
+    FROM (SELECT replace(state, ' ', '_') AS state, count(DISTINCT recipient) AS count
+          FROM mailroom_message_status(m.id) GROUP BY 1) e) s)",
+                     has_none, with_content ? "m.subject" : "NULL", microseconds_sql("m.created_at"));
+}
+
+// $1: the selectors as JSON, without a key for one that is not given.
+constexpr const char* selected_sql = R"(
+WHERE (NOT $1::jsonb ? 'references' OR m.reference = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'references'))))
+  AND (NOT $1::jsonb ? 'actions' OR m.action = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'actions'))))
+  AND (NOT $1::jsonb ? 'since' OR m.created_at >= to_timestamp(($1::jsonb->>'since')::bigint))
+  AND (NOT $1::jsonb ? 'until' OR m.created_at < to_timestamp(($1::jsonb->>'until')::bigint))
+  AND (NOT $1::jsonb ? 'recipients' OR EXISTS (
+    SELECT FROM unnest(coalesce(m.recipients || m.cc || m.bcc, ARRAY[a.email])) r (mailbox)
+    WHERE lower(mailroom_address(r.mailbox))
+      = ANY (ARRAY(SELECT lower(jsonb_array_elements_text($1::jsonb->'recipients'))))))
+  AND (NOT $1::jsonb ? 'states' OR s.names && ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'states')))
+ORDER BY m.id DESC
+LIMIT $2)";
+
+std::string selectors_json(const MessageSelection& selection) {
+  auto object = nlohmann::json::object();
+  if (!selection.states.empty()) object["states"] = selection.states;
+  if (!selection.recipients.empty()) object["recipients"] = selection.recipients;
+  if (!selection.references.empty()) object["references"] = selection.references;
+  if (!selection.actions.empty()) object["actions"] = selection.actions;
+  if (selection.since) object["since"] = in_seconds(*selection.since);
+  if (selection.until) object["until"] = in_seconds(*selection.until);
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+template <typename Row>
+MessageSummary read_summary(const Row& row) {
+  MessageSummary message{.id = row[0].template as<std::int64_t>(),
+                         .action = row[1].c_str(),
+                         .template_name = row[2].c_str(),
+                         .recipient = row[3].c_str(),
+                         .recipients = row[4].template as<std::int64_t>(),
+                         .account = optional_of<std::int64_t>(row[5]),
+                         .subject = row[6].c_str(),
+                         .reference = row[7].c_str(),
+                         .created_at = moment_in<std::chrono::microseconds>(row[8]),
+                         .enqueued_by = row[10].c_str()};
+  if (row[9].is_null()) return message;
+  const auto states = nlohmann::json::parse(row[9].c_str());
+  for (const auto& [state, count] : states.items())
+    message.states.emplace_back(state, count.template get<std::int64_t>());
+  return message;
+}
+
+/// The texts of a JSON array; none for a null.
+template <typename Field>
+std::vector<std::string> texts_of(const Field& field) {
+  if (field.is_null()) return {};
+  return nlohmann::json::parse(field.c_str()).template get<std::vector<std::string>>();
+}
+
+/// Sets what a summary has not.
+void read_request(pqxx::transaction_base& transaction, MessageRecord& message) {
+  const auto moment = [](const char* column) { return microseconds_sql(column); };
+  const auto row =
+      Connection::execute(transaction,
+                          fmt::format(R"(
+SELECT to_jsonb(recipients), to_jsonb(cc), to_jsonb(bcc), sender, reply_to, headers, locale, data, octet_length(text),
+  octet_length(html), profile, idempotency_key, {}, {}, {}, {}, {}
+FROM mailroom_messages WHERE id = $1)",
+                                      moment("send_after"), moment("expires_at"), moment("replaced_at"),
+                                      moment("cancelled_at"), moment("erased_at")),
+                          message.summary.id)[0];
+  message.to = texts_of(row[0]);
+  message.cc = texts_of(row[1]);
+  message.bcc = texts_of(row[2]);
+  message.sender = row[3].c_str();
+  message.reply_to = row[4].c_str();
+  message.headers = row[5].c_str();
+  message.locale = row[6].c_str();
+  message.data = row[7].c_str();
+  message.text = optional_of<std::int64_t>(row[8]);
+  message.html = optional_of<std::int64_t>(row[9]);
+  message.profile = row[10].c_str();
+  message.key = row[11].c_str();
+  message.send_after = optional_moment_in<std::chrono::microseconds>(row[12]);
+  message.expires_at = optional_moment_in<std::chrono::microseconds>(row[13]);
+  message.replaced_at = optional_moment_in<std::chrono::microseconds>(row[14]);
+  message.cancelled_at = optional_moment_in<std::chrono::microseconds>(row[15]);
+  message.erased_at = optional_moment_in<std::chrono::microseconds>(row[16]);
+}
+
+std::vector<MessageFile> read_files(pqxx::transaction_base& transaction, std::int64_t message) {
+  std::vector<MessageFile> files;
+  for (const auto& row : Connection::execute(
+           transaction,
+           "SELECT name, content_type, content_id, octet_length(content) FROM mailroom_attachments "
+           "WHERE message = $1 ORDER BY place",
+           message)) {
+    files.push_back({.name = row[0].c_str(),
+                     .type = row[1].c_str(),
+                     .content_id = row[2].c_str(),
+                     .size = row[3].as<std::int64_t>()});
+  }
+  return files;
+}
+
+std::vector<MessageDelivery> read_deliveries(pqxx::transaction_base& transaction, std::int64_t message) {
+  std::vector<MessageDelivery> deliveries;
+  for (const auto& row : Connection::execute(
+           transaction,
+           fmt::format("SELECT recipient, replace(state, ' ', '_'), queue, token, attempts, {}, code, reply "
+                       "FROM mailroom_message_status($1) ORDER BY token, queue",
+                       microseconds_sql("at")),
+           message)) {
+    deliveries.push_back({.recipient = row[0].c_str(),
+                          .state = row[1].c_str(),
+                          .queue = row[2].c_str(),
+                          .token = optional_of<std::int64_t>(row[3]),
+                          .attempts = row[4].is_null() ? 0 : row[4].as<int>(),
+                          .at = optional_moment_in<std::chrono::microseconds>(row[5]),
+                          .code = row[6].is_null() ? 0 : row[6].as<int>(),
+                          .reply = row[7].c_str()});
+  }
+  return deliveries;
+}
+
+}  // namespace
+
+std::vector<MessageSummary> list_messages(Connection& connection, const MessageSelection& selection,
+                                          std::int64_t limit) {
+  return connection.alone([&](pqxx::transaction_base& transaction) {
+    std::vector<MessageSummary> messages;
+    for (const auto& row :
+         Connection::execute(transaction, summary_sql(sees_content(transaction)) + selected_sql,
+                             selectors_json(selection), limit))
+      messages.push_back(read_summary(row));
+    return messages;
+  });
+}
+
+std::vector<std::int64_t> find_messages(Connection& connection, const std::string& name, std::int64_t limit) {
+  std::vector<std::int64_t> ids;
+  for (const auto& row : connection.run(
+           R"(
+SELECT id FROM mailroom_messages
+WHERE lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)) = lower($1) OR reference = $1
+ORDER BY id DESC LIMIT $2)",
+           name, limit))
+    ids.push_back(row[0].as<std::int64_t>());
+  if (!ids.empty() || name.find('@') == std::string::npos) return ids;
+  for (const auto& message : list_messages(connection, {.recipients = {name}}, limit))
+    ids.push_back(message.id);
+  return ids;
+}
+
+MessageRecord read_message(Connection& connection, std::int64_t id) {
+  return connection.transact([&](pqxx::work& transaction) {
+    Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    MessageRecord message{.summary = read_summary_within(transaction, id)};
+    read_request(transaction, message);
+    message.files = read_files(transaction, id);
+    message.deliveries = read_deliveries(transaction, id);
+    return message;
+  });
+}
+
+MessageSummary read_summary_within(pqxx::transaction_base& transaction, std::int64_t id) {
+  const auto rows =
+      Connection::execute(transaction, summary_sql(sees_content(transaction)) + " WHERE m.id = $1", id);
+  if (!rows.empty()) return read_summary(rows[0]);
+  throw Error(ExitCode::unusable, fmt::format("there is no message {}", id),
+              "mailroom message list shows the newest; its transaction may have been rolled back");
+}
+
+std::vector<std::int64_t> tokens_of_messages(pqxx::transaction_base& transaction,
+                                             const std::vector<std::int64_t>& messages) {
+  std::vector<std::int64_t> tokens;
+  for (const auto& row : Connection::execute(
+           transaction, "SELECT id FROM tokens WHERE message = ANY ($1::bigint[]) ORDER BY id DESC",
+           array_text(messages)))
+    tokens.push_back(row[0].as<std::int64_t>());
+  return tokens;
+}
+
+std::int64_t parse_message_id(std::string_view text) {
+  constexpr std::string_view prefix = "message:";
+  const auto digits = text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+  if (const auto id = parse_number<std::int64_t>(digits); id && *id >= 0) return *id;
+  throw Error(ExitCode::usage, fmt::format("'{}' is not the id of a message", text),
+              "ids are numbers, as mailroom message list shows them");
+}
+
+}  // namespace mailroom

@@ -1,0 +1,108 @@
+// What a message asks for and what became of it, and which messages an operator means.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// What became of a message for one recipient in one queue.
+struct MessageDelivery {
+  std::string recipient{};  ///< as the message names it, or the address of its account
+  std::string state{};      ///< a word of docs/outcomes.md, or `scheduled`, `cancelled` or `replaced`
+  std::string queue{};      ///< empty before a queue has dealt with it
+  std::optional<std::int64_t> token{};  ///< nullopt before it is due
+  int attempts = 0;
+  std::optional<Moment> at{};
+  int code = 0;  ///< of the last reply; 0 for none
+  std::string reply{};
+};
+
+/// A file that goes with a message.
+struct MessageFile {
+  std::string name{};
+  std::string type{};
+  std::string content_id{};  ///< of an inline image; empty for a file of its own
+  std::int64_t size = 0;
+};
+
+/// A line of a list of messages.
+struct MessageSummary {
+  std::int64_t id = 0;
+  std::string action{};
+  std::string template_name{};  ///< of the message, or else of its action; empty for content of its own
+  std::string recipient{};      ///< the first, or the address of its account; empty if that was deleted
+  std::int64_t recipients = 0;
+  std::optional<std::int64_t> account{};
+  std::string subject{};  ///< empty with a template, and for a role that may not read content
+  std::string reference{};
+  Moment created_at{};
+  std::string enqueued_by{};
+  std::vector<std::pair<std::string, std::int64_t>> states{};  ///< how many recipients have which
+};
+
+/// A row of mailroom_messages, and all that became of it. Texts are empty where the column is null.
+struct MessageRecord {
+  MessageSummary summary{};
+  std::vector<std::string> to{};
+  std::vector<std::string> cc{};
+  std::vector<std::string> bcc{};
+  std::string sender{};
+  std::string reply_to{};
+  std::string headers{};  ///< a JSON object
+  std::string locale{};
+  std::string data{};                  ///< JSON
+  std::optional<std::int64_t> text{};  ///< size in bytes
+  std::optional<std::int64_t> html{};  ///< likewise
+  std::string profile{};
+  std::string key{};
+  std::optional<Moment> send_after{};
+  std::optional<Moment> expires_at{};
+  std::optional<Moment> replaced_at{};
+  std::optional<Moment> cancelled_at{};
+  std::optional<Moment> erased_at{};
+  std::vector<MessageFile> files{};
+  std::vector<MessageDelivery> deliveries{};
+};
+
+/// Messages that match each of the selectors that are given, and of each at least one value.
+struct MessageSelection {
+  std::vector<std::string> states{};      ///< of at least one recipient
+  std::vector<std::string> recipients{};  ///< addresses, in any case; to, cc or bcc, or the account's
+  std::vector<std::string> references{};
+  std::vector<std::string> actions{};
+  std::optional<Moment> since{};  ///< of the creation
+  std::optional<Moment> until{};  ///< exclusive
+
+  bool empty() const {
+    return states.empty() && recipients.empty() && references.empty() && actions.empty() && !since && !until;
+  }
+};
+
+/// Returns the newest `limit` messages that match, newest first.
+std::vector<MessageSummary> list_messages(Connection& connection, const MessageSelection& selection,
+                                          std::int64_t limit);
+
+/// Returns the ids of the newest `limit` messages to the address `name` or with the reference `name`, newest
+/// first: by index, those to it as the first recipient; if there are none, also those that name it later.
+std::vector<std::int64_t> find_messages(Connection& connection, const std::string& name, std::int64_t limit);
+
+/// Throws Error(unusable) if there is no such message.
+MessageRecord read_message(Connection& connection, std::int64_t message);
+/// Its summary, within the caller's transaction; likewise.
+MessageSummary read_summary_within(pqxx::transaction_base& transaction, std::int64_t message);
+
+/// Returns the ids of the tokens of these messages.
+std::vector<std::int64_t> tokens_of_messages(pqxx::transaction_base& transaction,
+                                             const std::vector<std::int64_t>& messages);
+
+/// Reads `17` or `message:17`. Throws Error(usage) for anything else.
+std::int64_t parse_message_id(std::string_view text);
+
+}  // namespace mailroom

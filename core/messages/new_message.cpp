@@ -1,0 +1,93 @@
+// Calls mailroom_send() and mailroom_cancel(): what they refuse is refused here in the same words.
+
+#include "messages/new_message.hpp"
+
+#include <cstddef>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "base/error.hpp"
+#include "crypto/base64.hpp"
+#include "db/values.hpp"
+
+namespace mailroom {
+namespace {
+
+using Text = std::optional<std::string>;
+
+Text list_json(const std::vector<std::string>& texts) {
+  if (texts.empty()) return std::nullopt;
+  return nlohmann::json(texts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Text files_json(const std::vector<NewFile>& files) {
+  if (files.empty()) return std::nullopt;
+  auto array = nlohmann::json::array();
+  for (const auto& file : files) {
+    const std::span bytes(reinterpret_cast<const std::uint8_t*>(file.content.data()), file.content.size());
+    array.push_back({{"name", file.name}, {"content_type", file.type}, {"content", base64(bytes)}});
+  }
+  return array.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Text time_text(const std::optional<Moment>& moment) {
+  if (!moment) return std::nullopt;
+  return *moment >= year_10000 ? "infinity" : precise_moment_text(*moment);
+}
+
+constexpr const char* send_sql = R"(
+SELECT mailroom_send(
+  CASE WHEN $1::jsonb IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text($1::jsonb)) END,
+  template => $2, data => $3::jsonb, locale => $4, subject => $5, text => $6, html => $7,
+  cc => CASE WHEN $8::jsonb IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text($8::jsonb)) END,
+  bcc => CASE WHEN $9::jsonb IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text($9::jsonb)) END,
+  sender => $10, reply_to => $11, headers => $12::jsonb, attachments => $13::jsonb, action => $14,
+  account => $15::bigint, profile => $16, send_after => $17::timestamptz, expires_at => $18::timestamptz,
+  idempotency_key => $19, reference => $20, options => $21::jsonb))";
+
+/// True for the classes of errors that the arguments are to blame for.
+bool is_refusal(const DatabaseError& error) {
+  const auto state = error.sqlstate().substr(0, 2);
+  return state == "22" || state == "23" || state == "P0";
+}
+
+}  // namespace
+
+SentMessage send_message(Connection& connection, const NewMessage& message) {
+  try {
+    return connection.transact([&](pqxx::work& transaction) {
+      const auto id =
+          Connection::execute(transaction, send_sql, list_json(message.recipients), message.template_name,
+                              message.data, message.locale, message.subject, message.text, message.html,
+                              list_json(message.cc), list_json(message.bcc), message.sender, message.reply_to,
+                              message.headers, files_json(message.files), message.action, message.account,
+                              message.profile, time_text(message.send_after), time_text(message.expires_at),
+                              message.key, message.reference,
+                              std::string(message.replace ? R"({"replace": true})" : "{}"))[0][0]
+              .as<std::int64_t>();
+      // Otherwise an earlier transaction has used the key.
+      const auto rows = Connection::execute(
+          transaction, "SELECT created_at = now() FROM mailroom_messages WHERE id = $1", id);
+      return SentMessage{.id = id, .is_new = rows.empty() || rows[0][0].as<bool>()};
+    });
+  } catch (const DatabaseError& error) {
+    if (!is_refusal(error)) throw;
+    throw Error(ExitCode::usage, error.what(), error.hint());
+  }
+}
+
+std::vector<Cancellation> cancel_messages(Connection& connection, const std::vector<std::int64_t>& messages,
+                                          const OperationAuthor& author) {
+  return connection.transact([&](pqxx::work& transaction) {
+    set_author(transaction, author);
+    std::vector<Cancellation> results;
+    for (const auto& row :
+         Connection::execute(transaction, "SELECT id, mailroom_cancel(id) FROM unnest($1::bigint[]) m (id)",
+                             array_text(messages)))
+      results.push_back({.message = row[0].as<std::int64_t>(), .result = row[1].c_str()});
+    return results;
+  });
+}
+
+}  // namespace mailroom

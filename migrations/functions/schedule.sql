@@ -1,0 +1,82 @@
+-- Tokens of messages: made at once, or by mailroom_release() when their time has come.
+
+CREATE OR REPLACE FUNCTION mailroom_different_places(p_mailboxes text[]) RETURNS smallint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(SELECT min(b.place)::smallint FROM unnest(p_mailboxes) WITH ORDINALITY b (mailbox, place)
+             GROUP BY lower(mailroom_address(b.mailbox)) ORDER BY 1);
+
+-- Returns the places of mailboxes, each address once; one null for none. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_places(p_mailboxes text[]) RETURNS smallint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE coalesce(cardinality(p_mailboxes), 0)
+    WHEN 0 THEN '{null}'::smallint[]
+    WHEN 1 THEN '{1}'::smallint[]
+    ELSE mailroom_different_places(p_mailboxes)
+END;
+
+-- Returns when a token expires whose message may be sent from the start of this transaction on. No end is the end of the
+-- year 9999. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_expiry(p_expires_at timestamptz, p_lifetime interval) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN greatest(least(floor(extract(epoch FROM coalesce(p_expires_at, now() + p_lifetime, 'infinity'))), 253402300799), 0)::bigint;
+
+-- Makes the tokens of messages, one for each recipient; an address that is named twice gets one. The settings keep the plan
+-- for any number of messages, with index scans also where it is made while there are few.
+CREATE OR REPLACE FUNCTION mailroom_make_tokens(p_messages bigint[]) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+BEGIN
+    INSERT INTO tokens (message, recipient, account, action, secret, code, expires_at)
+    SELECT m.id, m.place, m.account, m.action::token_action,
+           CASE WHEN m.path IS NOT NULL THEN mailroom_random_secret() END,
+           CASE WHEN m.has_code THEN mailroom_random_code() END,
+           m.expires_at
+    FROM (SELECT m.id, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) AS place, m.account, m.action, a.path, a.has_code,
+                 mailroom_expiry(m.expires_at, a.lifetime) AS expires_at
+          FROM unnest(p_messages) u (id) JOIN mailroom_messages m ON m.id = u.id JOIN mailroom_actions a ON a.action = m.action) m;
+END
+$$;
+
+-- Makes the tokens of up to p_limit messages whose time has come, in its order; others may do so at the same time.
+--   released  how many messages
+--   next      when the next message is due, null if none is: in the past if there are more than p_limit
+-- An insert like any other, so that the proof of the claim holds for it: it must not run in the transaction of a claim.
+-- SECURITY DEFINER, so that a consumer needs no right to insert tokens. A message whose account is gone leaves the schedule
+-- without a token.
+--
+-- Entries that are gone stay in the index as long as somebody holds an old snapshot. So the session remembers up to when it
+-- has released everything, and begins a minute before that. Once a minute it looks at all: a transaction may commit a
+-- message whose time came while it was open.
+CREATE OR REPLACE FUNCTION mailroom_release(p_limit integer, OUT released integer, OUT next timestamptz)
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_known text[] := string_to_array(nullif(current_setting('mailroom.released', true), ''), ' ');
+    v_from timestamptz := '-infinity';
+    v_seen_at double precision := extract(epoch FROM v_now);
+    v_due bigint[];
+    v_last timestamptz;
+BEGIN
+    IF v_known[2]::double precision BETWEEN v_seen_at - 60 AND v_seen_at THEN
+        v_from := to_timestamp(v_known[1]::double precision);
+        v_seen_at := v_known[2]::double precision;
+    END IF;
+    WITH due AS MATERIALIZED (
+        SELECT s.send_after, s.message FROM mailroom_schedule s
+        WHERE s.send_after >= v_from AND s.send_after <= v_now
+        ORDER BY s.send_after, s.message LIMIT p_limit FOR UPDATE SKIP LOCKED),
+    gone AS (
+        DELETE FROM mailroom_schedule s USING due d WHERE s.send_after = d.send_after AND s.message = d.message
+        RETURNING s.send_after, s.message)
+    SELECT array_agg(g.message ORDER BY g.send_after, g.message), max(g.send_after) INTO v_due, v_last FROM gone g;
+    released := coalesce(cardinality(v_due), 0);
+    IF released > 0 THEN
+        DELETE FROM mailroom_messages m
+        WHERE m.id = ANY (v_due) AND m.account IS NOT NULL AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = m.account);
+        PERFORM mailroom_make_tokens(v_due);
+    END IF;
+    v_last := CASE WHEN released < p_limit THEN v_now ELSE v_last END;
+    SELECT s.send_after INTO next FROM mailroom_schedule s WHERE s.send_after >= v_last ORDER BY s.send_after LIMIT 1;
+    PERFORM set_config('mailroom.released', concat_ws(' ', extract(epoch FROM greatest(v_from, v_last - interval '1 minute')), v_seen_at),
+                       false);
+END
+$$;

@@ -1,0 +1,323 @@
+-- The functions of applications: ask for a message, cancel it, ask what became of it. Each runs with the rights of the owner of
+-- the tables, so that an application needs none on them: EXECUTE is taken from everyone, and given to roles of producers.
+
+-- True if the caller, or a role that it is a member of, asked for the message; or if it has p_privilege on recipients of all.
+CREATE OR REPLACE FUNCTION mailroom_is_own(p_enqueued_by text, p_privilege text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN p_enqueued_by = mailroom_caller()
+        OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = p_enqueued_by AND pg_has_role(mailroom_caller(), r.oid, 'MEMBER'))
+        OR has_column_privilege(mailroom_caller(), 'mailroom_messages', 'recipients', p_privilege);
+END
+$$;
+
+-- Asks for a message, and returns its id. With a key that a message has already it returns that message's id, and asks for
+-- nothing: an error if that one has other content, unless options has "replace": then what has not left is cancelled in favour of
+-- this one. attachments: an array of objects with name, content (base64), content_type and content_id. Waits for a transaction
+-- that uses the same key; in REPEATABLE READ that may end in SQLSTATE 40001.
+CREATE OR REPLACE FUNCTION mailroom_send(recipients text[], template text DEFAULT NULL, data jsonb DEFAULT NULL,
+    locale text DEFAULT NULL, subject text DEFAULT NULL, text text DEFAULT NULL, html text DEFAULT NULL, cc text[] DEFAULT NULL,
+    bcc text[] DEFAULT NULL, sender text DEFAULT NULL, reply_to text DEFAULT NULL, headers jsonb DEFAULT NULL,
+    attachments jsonb DEFAULT NULL, action text DEFAULT 'message', account bigint DEFAULT NULL, profile text DEFAULT NULL,
+    send_after timestamptz DEFAULT NULL, expires_at timestamptz DEFAULT NULL, idempotency_key text DEFAULT NULL,
+    reference text DEFAULT NULL, options jsonb DEFAULT '{}')
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    v_new mailroom_messages;
+    v_old mailroom_messages;
+    v_id bigint;
+    v_replace boolean := mailroom_send.options <> '{}' AND mailroom_option(mailroom_send.options, 'replace');
+    v_files jsonb := nullif(nullif(mailroom_send.attachments, 'null'), '[]');
+BEGIN
+    IF mailroom_send.idempotency_key IS NOT NULL THEN
+        v_new.action := coalesce(mailroom_send.action, 'message'); v_new.account := mailroom_send.account;
+        v_new.recipients := mailroom_send.recipients; v_new.cc := mailroom_send.cc; v_new.bcc := mailroom_send.bcc;
+        v_new.sender := mailroom_send.sender; v_new.reply_to := mailroom_send.reply_to;
+        v_new.headers := nullif(mailroom_send.headers, 'null'); v_new.template := mailroom_send.template;
+        v_new.locale := mailroom_send.locale; v_new.data := nullif(mailroom_send.data, 'null');
+        v_new.subject := mailroom_send.subject; v_new.text := mailroom_send.text; v_new.html := mailroom_send.html;
+        v_new.profile := mailroom_send.profile; v_new.reference := mailroom_send.reference;
+        v_new.fingerprint := mailroom_fingerprint(v_new, v_files);
+    END IF;
+    LOOP
+        INSERT INTO mailroom_messages (action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data,
+                                       subject, text, html, profile, send_after, expires_at, idempotency_key, reference, fingerprint)
+        VALUES (coalesce(mailroom_send.action, 'message'), mailroom_send.account, mailroom_send.recipients, mailroom_send.cc,
+                mailroom_send.bcc, mailroom_send.sender, mailroom_send.reply_to, mailroom_send.headers, mailroom_send.template,
+                mailroom_send.locale, mailroom_send.data, mailroom_send.subject, mailroom_send.text, mailroom_send.html,
+                mailroom_send.profile, mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.idempotency_key,
+                mailroom_send.reference, v_new.fingerprint)
+        ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
+        RETURNING id INTO v_id;
+        EXIT WHEN v_id IS NOT NULL;
+        SELECT * INTO v_old FROM mailroom_messages m
+        WHERE m.idempotency_key = mailroom_send.idempotency_key AND m.replaced_at IS NULL;
+        CONTINUE WHEN NOT FOUND;
+        IF v_old.fingerprint = v_new.fingerprint AND (v_replace IS NOT TRUE OR NOT mailroom_is_rescheduled(
+               v_old, mailroom_send.send_after, mailroom_send.expires_at)) THEN
+            RETURN v_old.id;
+        ELSIF v_replace IS NOT TRUE THEN
+            RAISE EXCEPTION 'another message has the idempotency_key "%"', mailroom_send.idempotency_key
+                USING ERRCODE = 'unique_violation', HINT = 'use another key, or options => ''{"replace": true}''';
+        ELSIF NOT mailroom_is_own(v_old.enqueued_by, 'UPDATE') THEN
+            RAISE EXCEPTION 'the message with the idempotency_key "%" is of another role', mailroom_send.idempotency_key
+                USING ERRCODE = 'insufficient_privilege', HINT = 'use another key';
+        END IF;
+        UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
+        IF FOUND THEN
+            PERFORM mailroom_cancel_tokens(v_old.id, v_old.send_after);
+        END IF;
+    END LOOP;
+    IF v_files IS NOT NULL THEN
+        PERFORM mailroom_attach_files(v_id, v_files);
+    END IF;
+    RETURN v_id;
+END
+$$;
+
+-- Returns the boolean p_name of the options of mailroom_send(). An unknown key is an error, so that a misspelt one is not ignored.
+CREATE OR REPLACE FUNCTION mailroom_option(p_options jsonb, p_name text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    v_key text;
+BEGIN
+    IF coalesce(p_options, 'null') IN ('null', '{}') THEN
+        RETURN false;
+    ELSIF jsonb_typeof(p_options) <> 'object' THEN
+        RAISE EXCEPTION 'options is not an object' USING ERRCODE = 'invalid_parameter_value', HINT = 'write it as {"replace": true}';
+    END IF;
+    SELECT k INTO v_key FROM jsonb_object_keys(p_options) k WHERE k <> 'replace' LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'there is no option "%"', left(v_key, 100) USING ERRCODE = 'invalid_parameter_value', HINT = 'options: replace';
+    ELSIF jsonb_typeof(p_options->p_name) NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'the option "%" is neither true nor false', p_name USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    RETURN coalesce((p_options->>p_name)::boolean, false);
+END
+$$;
+
+-- True if a message that still waits for its time would get another time.
+CREATE OR REPLACE FUNCTION mailroom_is_rescheduled(p_old mailroom_messages, p_send_after timestamptz, p_expires_at timestamptz)
+RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (p_old.send_after, p_old.expires_at) IS DISTINCT FROM (p_send_after, p_expires_at) AND EXISTS (
+        SELECT FROM mailroom_schedule s WHERE s.send_after = p_old.send_after AND s.message = p_old.id);
+END
+$$;
+
+-- Adds the attachments of mailroom_send() to a message.
+CREATE OR REPLACE FUNCTION mailroom_attach_files(p_message bigint, p_files jsonb) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_key text;
+BEGIN
+    IF jsonb_typeof(p_files) <> 'array' OR EXISTS (SELECT FROM jsonb_array_elements(p_files) f WHERE jsonb_typeof(f) <> 'object') THEN
+        RAISE EXCEPTION 'attachments is not an array of objects' USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'write it as [{"name": "bill.pdf", "content_type": "application/pdf", "content": "JVBE..."}]';
+    END IF;
+    SELECT k INTO v_key FROM jsonb_array_elements(p_files) f, jsonb_object_keys(f) k
+    WHERE k NOT IN ('name', 'content_type', 'content_id', 'content') LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'an attachment has no setting "%"', left(v_key, 100)
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'settings: name, content (base64), content_type, content_id';
+    END IF;
+    INSERT INTO mailroom_attachments (message, place, name, content_type, content_id, content)
+    SELECT p_message, f.place, f.file->>'name', f.file->>'content_type', f.file->>'content_id', decode(f.file->>'content', 'base64')
+    FROM jsonb_array_elements(p_files) WITH ORDINALITY f (file, place);
+END
+$$;
+
+-- Cancels a message, and revokes its links. Returns 'cancelled' if no mail of it has left and none will, 'sending' if a consumer
+-- holds one now, which it may still send, 'sent' if one has left, null if there is no such message of the caller's or it was
+-- cancelled before. A role cancels what it, or a role that it is a member of, has asked for; one that may update messages cancels
+-- all, and that is recorded.
+CREATE OR REPLACE FUNCTION mailroom_cancel(id bigint) RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS $$
+#variable_conflict use_column
+DECLARE
+    v_message record;
+    v_result text;
+BEGIN
+    SELECT m.send_after, m.cancelled_at, m.replaced_at, m.enqueued_by INTO v_message
+    FROM mailroom_messages m WHERE m.id = mailroom_cancel.id FOR UPDATE;
+    IF NOT FOUND OR coalesce(v_message.cancelled_at, v_message.replaced_at) IS NOT NULL OR NOT mailroom_is_own(v_message.enqueued_by, 'UPDATE') THEN
+        RETURN NULL;
+    END IF;
+    UPDATE mailroom_messages m SET cancelled_at = clock_timestamp() WHERE m.id = mailroom_cancel.id;
+    v_result := mailroom_cancel_tokens(mailroom_cancel.id, v_message.send_after);
+    IF v_message.enqueued_by <> mailroom_caller() THEN
+        PERFORM mailroom_record_operation('cancel message', NULL, jsonb_build_object('message', mailroom_cancel.id, 'result', v_result));
+    END IF;
+    RETURN v_result;
+END
+$$;
+
+-- Takes a message out of the schedule, or revokes its tokens. Returns what mailroom_cancel() does.
+--
+-- No claim can lease a token while this transaction changes it. A claim that has begun before the shared lock below ends before
+-- this looks at the batches; one that begins later sees the lock, and leases no token that a transaction in progress is changing.
+-- FOR UPDATE, so that the row names this transaction alone.
+CREATE OR REPLACE FUNCTION mailroom_cancel_tokens(p_message bigint, p_send_after timestamptz) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    v_result text := 'cancelled';
+    r record;
+BEGIN
+    DELETE FROM mailroom_schedule s WHERE s.send_after = p_send_after AND s.message = p_message;
+    IF FOUND THEN
+        RETURN v_result;
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(mailroom_lock_class('cancel'), hashtext(q.job_type))
+    FROM (SELECT j.job_type FROM jobs j ORDER BY j.job_type) q;
+    PERFORM FROM tokens t WHERE t.message = p_message ORDER BY t.id FOR UPDATE;
+    UPDATE tokens t SET consumed_at = floor(extract(epoch FROM clock_timestamp())) WHERE t.message = p_message AND t.consumed_at IS NULL;
+    -- One expression, so that no interrupt between the two calls can leave the lock with the session.
+    PERFORM CASE WHEN pg_advisory_lock(mailroom_lock_class('queue'), hashtext(q.job_type))::text IS NOT NULL
+                 THEN pg_advisory_unlock(mailroom_lock_class('queue'), hashtext(q.job_type)) END
+    FROM (SELECT j.job_type FROM jobs j ORDER BY j.job_type) q;
+    FOR r IN
+        SELECT d.accepted_at IS NOT NULL OR d.unknowns > 0 OR (d.token IS NULL AND NOT b.is_open) AS has_left, b.is_open
+        FROM tokens t CROSS JOIN jobs j
+        LEFT JOIN mailroom_deliveries d ON d.queue = j.job_type AND d.token = t.id,
+        LATERAL mailroom_holding_batch(j.job_type, t.id, t.created_at) b
+        WHERE t.message = p_message
+    LOOP
+        IF r.has_left THEN
+            RETURN 'sent';
+        ELSIF r.is_open THEN
+            v_result := 'sending';
+        END IF;
+    END LOOP;
+    -- A snapshot of before cannot show the batches that were made since.
+    IF current_setting('transaction_isolation') <> 'read committed'
+       AND (SELECT q.last_value FROM mailroom_batches_id_seq q WHERE q.is_called) > coalesce((SELECT max(b.id) FROM mailroom_batches b), 0) THEN
+        RETURN 'sending';
+    END IF;
+    RETURN v_result;
+END
+$$;
+
+-- Returns whether the batch of a queue that holds a token is still leased, and when it was claimed or acknowledged; nulls if
+-- none holds it. The batch whose cursor reached the token has it, unless it was committed late or replayed.
+CREATE OR REPLACE FUNCTION mailroom_holding_batch(p_queue text, p_token bigint, p_created_at bigint, OUT is_open boolean, OUT at timestamptz)
+LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_state record := mailroom_queue_state(p_queue);
+BEGIN
+    SELECT true, b.claimed_at INTO is_open, at FROM mailroom_batches b
+    WHERE b.job_type = p_queue AND b.id >= v_state.open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL
+      AND mailroom_batch_ids(b.ids, b.ids_mask) @> p_token;
+    IF FOUND OR p_token > v_state.cursor THEN
+        RETURN;
+    END IF;
+    SELECT false, b.emitted_at INTO is_open, at FROM mailroom_batches b
+    WHERE b.id = mailroom_batch_reaching(p_queue, p_token) AND b.emitted_at IS NOT NULL AND mailroom_batch_ids(b.ids, b.ids_mask) @> p_token;
+    IF FOUND OR EXISTS (SELECT FROM mailroom_deliveries d WHERE d.queue = p_queue AND d.token = p_token) THEN
+        RETURN;
+    END IF;
+    SELECT false, b.emitted_at INTO is_open, at FROM mailroom_batches b
+    WHERE b.job_type = p_queue AND b.id >= mailroom_first_batch_since(to_timestamp(p_created_at) - interval '1 hour')
+      AND b.emitted_at IS NOT NULL AND b.ids @> p_token AND mailroom_batch_ids(b.ids, b.ids_mask) @> p_token
+    ORDER BY b.id DESC LIMIT 1;
+END
+$$;
+
+-- Returns what became of a message, a row for each recipient and queue; none for a message of another role. state: a word of
+-- docs/outcomes.md, or 'scheduled', 'cancelled' or 'replaced'. queue is null where no queue takes it yet.
+CREATE OR REPLACE FUNCTION mailroom_message_status(id bigint, OUT recipient text, OUT state text, OUT queue text, OUT token bigint,
+    OUT attempts integer, OUT at timestamptz, OUT code integer, OUT reply text)
+RETURNS SETOF record LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
+#variable_conflict use_column
+DECLARE
+    v_message mailroom_messages;
+    v_mailboxes text[];
+    v_is_scheduled boolean;
+BEGIN
+    SELECT * INTO v_message FROM mailroom_messages m WHERE m.id = mailroom_message_status.id;
+    IF NOT FOUND OR NOT mailroom_is_own(v_message.enqueued_by, 'SELECT') THEN
+        RETURN;
+    END IF;
+    v_mailboxes := coalesce(v_message.recipients || v_message.cc || v_message.bcc,
+                            ARRAY(SELECT a.email::text FROM accounts a WHERE a.id = v_message.account));
+    v_is_scheduled := EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = v_message.send_after AND s.message = v_message.id);
+    RETURN QUERY
+        SELECT v_mailboxes[r.place],
+               CASE WHEN d.accepted_at IS NOT NULL THEN 'accepted'
+                    WHEN j.is_open THEN 'leased'
+                    WHEN d.state IN ('rejected', 'unknown', 'expired') THEN d.state
+                    WHEN d.state IS NULL AND NOT j.is_open THEN 'emitted'
+                    WHEN v_message.replaced_at IS NOT NULL THEN 'replaced'
+                    WHEN v_message.cancelled_at IS NOT NULL OR d.state = 'cancelled' THEN 'cancelled'
+                    WHEN v_is_scheduled THEN 'scheduled'
+                    WHEN t.id IS NULL THEN 'not_recorded'
+                    WHEN t.consumed_at IS NOT NULL THEN 'skipped'
+                    WHEN t.expires_at <= extract(epoch FROM clock_timestamp()) THEN 'expired'
+                    WHEN d.state IS NOT NULL THEN d.state
+                    WHEN j.name IS NULL THEN 'not_taken'
+                    ELSE 'waiting' END,
+               j.name, t.id, coalesce(d.attempts, 0),
+               CASE WHEN d.state IS NOT NULL THEN d.last_at WHEN j.at IS NOT NULL THEN j.at
+                    ELSE coalesce(v_message.replaced_at, v_message.cancelled_at,
+                                  CASE WHEN v_is_scheduled THEN v_message.send_after END, to_timestamp(t.created_at), v_message.created_at) END,
+               d.code, d.reply
+        FROM (SELECT coalesce(p.place, 1) AS place FROM unnest(mailroom_places(v_mailboxes)) p (place)) r
+        LEFT JOIN tokens t ON t.message = v_message.id AND coalesce(t.recipient, 1) = r.place
+        LEFT JOIN LATERAL (
+            SELECT q.job_type AS name, b.is_open, b.at
+            FROM jobs q, LATERAL mailroom_holding_batch(q.job_type, t.id, t.created_at) b
+            WHERE t.id IS NOT NULL AND (mailroom_takes(mailroom_queue_actions(q.job_type), t.action) OR EXISTS (
+                SELECT FROM mailroom_deliveries e WHERE e.queue = q.job_type AND e.token = t.id))) j ON true
+        LEFT JOIN mailroom_deliveries d ON d.queue = j.name AND d.token = t.id
+        ORDER BY r.place, j.name;
+END
+$$;
+
+-- A trigger of an application's table: mailroom_send_row(template, column of the address [, column of the locale [, columns that
+-- become data ...]]). No other column gets into a message. An empty name of the locale's column is none. Mails when a row is inserted; updated, if
+-- a named column has changed; deleted, with the values before. A null address sends nothing. The owner of the table is who asks, and
+-- needs the rights of a producer: whoever may create a trigger could otherwise mail in the name of others.
+CREATE OR REPLACE FUNCTION mailroom_send_row() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    v_owner name;
+    v_is_temporary boolean;
+    v_row jsonb;
+    v_before jsonb;
+    v_columns text[] := array_remove(TG_ARGV[1:], '');
+    v_missing text;
+BEGIN
+    SELECT pg_get_userbyid(c.relowner), c.relpersistence = 't' INTO v_owner, v_is_temporary FROM pg_class c WHERE c.oid = TG_RELID;
+    IF TG_NARGS < 2 OR TG_LEVEL <> 'ROW' OR TG_WHEN <> 'AFTER' OR TG_OP = 'TRUNCATE' THEN
+        RAISE EXCEPTION 'mailroom_send_row() needs a template and a column, in a trigger AFTER ... FOR EACH ROW'
+            USING ERRCODE = 'trigger_protocol_violated',
+                  HINT = 'AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION mailroom_send_row(''welcome'', ''email'')';
+    ELSIF v_is_temporary THEN
+        RAISE EXCEPTION 'mailroom_send_row() does not work for temporary tables' USING ERRCODE = 'wrong_object_type',
+            HINT = 'call mailroom_send()';
+    ELSIF NOT (has_any_column_privilege(v_owner, 'mailroom_messages', 'INSERT') OR (
+               SELECT has_function_privilege(v_owner, p.oid, 'EXECUTE') FROM pg_proc p
+               WHERE p.proname = 'mailroom_send' AND p.pronamespace = (SELECT c.relnamespace FROM pg_class c WHERE c.oid = 'mailroom_messages'::regclass))) THEN
+        RAISE EXCEPTION 'role "%", the owner of "%", may not send messages', v_owner, TG_TABLE_NAME
+            USING ERRCODE = 'insufficient_privilege', HINT = 'give it the rights of a producer: docs/security.md';
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        v_row := to_jsonb(OLD);
+    ELSE
+        v_row := to_jsonb(NEW);
+    END IF;
+    SELECT c INTO v_missing FROM unnest(v_columns) c WHERE NOT v_row ? c LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '"%" has no column "%"', TG_TABLE_NAME, v_missing USING ERRCODE = 'undefined_column',
+            HINT = 'mailroom_send_row() names the template, the columns of address and locale, and those that become data';
+    END IF;
+    IF TG_OP = 'UPDATE' THEN
+        v_before := to_jsonb(OLD);
+        IF NOT EXISTS (SELECT FROM unnest(v_columns) c WHERE v_row->c IS DISTINCT FROM v_before->c) THEN
+            RETURN NULL;
+        END IF;
+    END IF;
+    IF v_row->>TG_ARGV[1] IS NOT NULL THEN
+        INSERT INTO mailroom_messages (recipients, template, locale, data, enqueued_by)
+        VALUES (ARRAY[v_row->>TG_ARGV[1]], TG_ARGV[0], nullif(v_row->>nullif(TG_ARGV[2], ''), ''),
+                (SELECT jsonb_object_agg(c, v_row->c) FROM unnest(TG_ARGV[3:]) c), v_owner);
+    END IF;
+    RETURN NULL;
+END
+$$;

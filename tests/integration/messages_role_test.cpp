@@ -1,0 +1,200 @@
+// mailroom_send_row(), the rights of producers, and what default privileges give.
+
+#include <fmt/format.h>
+
+#include "schema/function_set.hpp"
+#include "support/catch.hpp"
+#include "support/test_queue.hpp"
+#include "support/test_role.hpp"
+
+namespace mailroom::test::messages_role_test {
+namespace {
+
+/// The SQLSTATE of the error that `sql` ends with; empty if it succeeds.
+std::string refusal(Connection& connection, const std::string& sql) {
+  try {
+    connection.run(sql);
+  } catch (const DatabaseError& error) {
+    return error.sqlstate();
+  }
+  return {};
+}
+
+/// `welcome u@x.example de {"name": "U"}`: the messages that rows have made.
+std::string rows_sent(Connection& connection) {
+  const auto text = value<std::string>(
+      connection,
+      "SELECT coalesce(string_agg(format('%s %s %s %s', template, recipients[1], coalesce(locale, '-'), coalesce(data::text, "
+      "'-')), '; ' ORDER BY id), '') FROM mailroom_messages");
+  connection.run("DELETE FROM mailroom_messages");
+  return text;
+}
+
+std::string trigger(const std::string& event, const std::string& arguments,
+                    const std::string& table = "users") {
+  return fmt::format("CREATE TRIGGER t{} AFTER {} ON {} FOR EACH ROW EXECUTE FUNCTION mailroom_send_row({})",
+                     std::hash<std::string>{}(event + arguments), event, table, arguments);
+}
+
+constexpr const char* users =
+    "CREATE TABLE users (id bigserial, email text, \"Locale\" text, name text, password text, born date)";
+
+/// Who besides its owner may execute each function that runs with its owner's rights: `mailroom_send
+/// everyone`.
+std::string open_functions(Connection& connection) {
+  return value<std::string>(
+      connection,
+      "SELECT coalesce(string_agg(format('%s %s', p.proname, coalesce(r.rolname, 'everyone')), ', ' ORDER BY 1), '') "
+      "FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles r ON r.oid = a.grantee "
+      "WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef AND a.grantee <> p.proowner");
+}
+
+}  // namespace
+
+TEST_CASE("a trigger mails rows that are inserted, changed in a named column, or deleted") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  connection.run(users);
+  connection.run(trigger("INSERT", "'welcome', 'email', 'Locale', 'name', 'born'"));
+  connection.run(trigger("UPDATE", "'changed', 'email', '', 'name'"));
+  connection.run(trigger("DELETE", "'bye', 'email'"));
+  connection.run(
+      "INSERT INTO users (email, \"Locale\", name, password, born) VALUES ('a@x.example', 'de', 'A', 'secret', '2000-01-02'), "
+      "('b@x.example', '', NULL, 'secret', NULL), (NULL, 'de', 'C', 'secret', NULL)");
+  CHECK(
+      rows_sent(connection) ==
+      R"(welcome a@x.example de {"born": "2000-01-02", "name": "A"}; welcome b@x.example - {"born": null, "name": null})");
+  connection.run("UPDATE users SET password = 'other', born = '2001-01-01'");
+  CHECK(rows_sent(connection).empty());
+  connection.run("UPDATE users SET name = 'Z' WHERE id < 3");
+  CHECK(rows_sent(connection) ==
+        R"(changed a@x.example - {"name": "Z"}; changed b@x.example - {"name": "Z"})");
+  connection.run("UPDATE users SET email = 'c@x.example' WHERE id = 3");
+  CHECK(rows_sent(connection) == R"(changed c@x.example - {"name": "C"})");
+  connection.run("DELETE FROM users WHERE id = 1");
+  CHECK(rows_sent(connection) == "bye a@x.example - -");
+  connection.run("BEGIN");
+  connection.run("DELETE FROM users");
+  connection.run("ROLLBACK");
+  CHECK(rows_sent(connection).empty());
+}
+
+TEST_CASE("a trigger with wrong arguments or on a temporary table is an error that says so") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  connection.run(users);
+  connection.run("CREATE TEMP TABLE mine (email text)");
+  const std::string insert = "INSERT INTO users (email) VALUES ('a@x.example')";
+  for (
+      const auto& [made, error] : std::vector<std::pair<std::string, std::string>>{
+          {trigger("INSERT", "'welcome'"), "39P01"},
+          {trigger("INSERT", "'welcome', 'mail'"), "42703"},
+          {trigger("INSERT", "'welcome', 'email', 'locale'"), "42703"},
+          {"CREATE TRIGGER t BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION mailroom_send_row('welcome', 'email')",
+           "39P01"},
+          {"CREATE TRIGGER t AFTER INSERT ON users EXECUTE FUNCTION mailroom_send_row('welcome', 'email')",
+           "39P01"}}) {
+    INFO(made);
+    connection.run("BEGIN");
+    connection.run(made);
+    CHECK(refusal(connection, insert) == error);
+    connection.run("ROLLBACK");
+  }
+  connection.run(trigger("INSERT", "'welcome', 'email'", "mine"));
+  CHECK(refusal(connection, "INSERT INTO mine VALUES ('a@x.example')") == "42809");
+}
+
+TEST_CASE(
+    "the owner of a table is who asks, and needs the rights of a producer; who changes the table needs none") {
+  const DatabaseRig rig;
+  const TestRole owner(rig.database, "owner");
+  const TestRole web(rig.database, "web");
+  auto& connection = *rig.connection;
+  connection.run(users);
+  connection.run("ALTER TABLE users OWNER TO " + owner.name());
+  connection.run("GRANT INSERT ON users TO " + web.name());
+  connection.run("GRANT USAGE ON SEQUENCE users_id_seq TO " + web.name());
+  Connection as_owner(owner.conninfo(), "test");
+  CHECK(refusal(as_owner, trigger("INSERT", "'welcome', 'email'")) == "42501");
+  connection.run("GRANT EXECUTE ON FUNCTION mailroom_send_row TO " + owner.name());
+  as_owner.run(trigger("INSERT", "'welcome', 'email'"));
+  Connection as_web(web.conninfo(), "test");
+  const std::string insert = "INSERT INTO users (email) VALUES ('a@x.example')";
+  CHECK(refusal(as_web, insert) == "42501");
+  connection.run("GRANT EXECUTE ON FUNCTION mailroom_send TO " + owner.name());
+  CHECK(refusal(as_web, insert).empty());
+  CHECK(value<std::string>(connection, "SELECT enqueued_by FROM mailroom_messages") == owner.name());
+  CHECK(refusal(as_web, "SELECT mailroom_send(ARRAY['a@x.example'], template => 't')") == "42501");
+  CHECK(refusal(as_web, "SELECT id FROM mailroom_messages") == "42501");
+}
+
+TEST_CASE("an action that is reserved to a role is for its members, by each way in") {
+  const DatabaseRig rig;
+  const TestRole producer(rig.database, "producer");
+  const TestRole signup(rig.database, "signup");
+  auto& connection = *rig.connection;
+  connection.run(fmt::format(
+      "SELECT mailroom_create_action('magic_link', path => '/magic', producer => '{}')", signup.name()));
+  connection.run("GRANT EXECUTE ON FUNCTION mailroom_send TO " + producer.name());
+  connection.run("GRANT INSERT ON mailroom_messages TO " + producer.name());
+  Connection session(producer.conninfo(), "test");
+  const std::string call = "SELECT mailroom_send(ARRAY['a@x.example'], action => 'magic_link')";
+  const std::string insert =
+      "INSERT INTO mailroom_messages (recipients, action) VALUES ('{a@x.example}', 'magic_link')";
+  CHECK(refusal(session, call) == "42501");
+  CHECK(refusal(session, insert) == "42501");
+  connection.run(fmt::format("GRANT {} TO {}", signup.name(), producer.name()));
+  CHECK(refusal(session, call).empty());
+  CHECK(refusal(session, insert).empty());
+  // SET ROLE gives rights up.
+  const TestRole web(rig.database, "web");
+  connection.run(fmt::format("GRANT {} TO {}", web.name(), producer.name()));
+  connection.run("GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_cancel, mailroom_message_status TO " +
+                 web.name());
+  session.run("SET ROLE " + web.name());
+  CHECK(refusal(session, call) == "42501");
+  CHECK(value<bool>(session, "SELECT mailroom_cancel(3) IS NULL"));
+}
+
+TEST_CASE("a signed link has its secret wherever pgcrypto is") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  connection.run("SELECT mailroom_create_action('magic_link', path => '/magic')");
+  connection.run("CREATE SCHEMA extensions; ALTER EXTENSION pgcrypto SET SCHEMA extensions");
+  for (int i = 0; i < 2; ++i)
+    connection.run("SELECT mailroom_send(ARRAY['a@x.example'], action => 'magic_link')");
+  CHECK(value<int>(connection,
+                   "SELECT count(DISTINCT secret)::int FROM tokens WHERE octet_length(secret) = 32") == 2);
+}
+
+TEST_CASE("default privileges give no function that runs with its owner's rights; what is granted stays") {
+  const TestDatabase database(TestDatabase::Schema::none);
+  const TestRole other(database, "other");
+  const auto connection = database.connect();
+  connection->run("ALTER DEFAULT PRIVILEGES GRANT EXECUTE ON FUNCTIONS TO " + other.name());
+  migrate(*connection);
+  CHECK(open_functions(*connection).empty());
+  connection->run("GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_send_row, trg_after_message_insert TO " +
+                  other.name());
+  connection->run(embedded_functions().migration.up);
+  CHECK(open_functions(*connection) == fmt::format("mailroom_send {0}, mailroom_send_row {0}", other.name()));
+  connection->run("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM " + other.name());
+}
+
+TEST_CASE("a consumer records what it notes of itself, and nothing else") {
+  const DatabaseRig rig;
+  const TestRole role(rig.database);
+  rig.connection->run("GRANT EXECUTE ON FUNCTION mailroom_record_event TO " + role.name());
+  Connection consumer(role.conninfo(), "test");
+  consumer.run(
+      "SELECT mailroom_record_event('reload', 'mailroom', '{\"changed\": 1}'), mailroom_record_event('went back', NULL, NULL)");
+  for (const auto* kind : {"'prune'", "'rewind'", "NULL"})
+    CHECK(refusal(consumer, fmt::format("SELECT mailroom_record_event({}, NULL, NULL)", kind)) == "22023");
+  CHECK(refusal(consumer, "INSERT INTO mailroom_operations (kind, actor) VALUES ('reload', 'x')") == "42501");
+  CHECK(value<std::string>(
+            *rig.connection,
+            "SELECT string_agg(format('%s %s %s', kind, coalesce(queue, '-'), db_user), ', ' ORDER BY id) "
+            "FROM mailroom_operations") == fmt::format("reload mailroom {0}, went back - {0}", role.name()));
+}
+
+}  // namespace mailroom::test::messages_role_test

@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+"""sql_test.py MAILROOM: runs the statements of docs/messages.md: the function, the table, the triggers, the jobs of pg_cron."""
+
+import json
+
+from shop import ShopTest, code_block, code_blocks, main
+
+
+class SqlTest(ShopTest):
+    def add_users(self):
+        self.psql("""
+            INSERT INTO users (email, name, locale, password_hash, newsletter) VALUES
+                ('ada@example.org', 'Ada', 'en', 'secret', true), ('bob@example.org', 'Bob', 'de-AT', 'secret', true),
+                ('eve@example.org', 'Eve', NULL, 'secret', false)""")
+
+    def test_the_first_statements(self):
+        first = code_blocks('sql')[0].splitlines()
+        self.psql('\n'.join(line for line in first if 'mailroom_send' in line))
+        receipt, hello = self.messages()
+        self.assertEqual(receipt['data'], {'order': 17, 'total': '12.00 €'})
+        self.assertEqual((hello['recipients'], hello['subject'], hello['text'], hello['reference']),
+                         (['Ada <ada@example.org>'], 'Hello', 'It works.', 'order:17'))
+        cancel = next(line for line in first if 'cancel' in line).replace('4711', str(hello['id']))
+        self.assertEqual(self.psql(cancel).strip(), 'cancelled')
+        status = next(line for line in first if 'status' in line).replace('4711', str(hello['id']))
+        self.assertIn('\tcancelled\t', self.psql(status))
+
+    def test_a_statement_for_many(self):
+        self.add_users()
+        self.psql(code_block('sql', "'newsletter'"))
+        self.assertEqual(sorted(message['data']['name'] for message in self.messages()), ['Ada', 'Bob'])
+
+    def test_a_job_that_runs_twice_mails_once(self):
+        self.add_users()
+        job = code_block('sql', "'digest'")
+        self.psql(job)
+        self.psql(job)
+        self.assertEqual(len(self.messages()), 2)
+        self.assertEqual(self.token_count(), 2)
+
+    def test_a_trigger_without_a_function(self):
+        self.psql(code_block('sql', 'CREATE TRIGGER welcome'))
+        self.add_users()
+        self.psql("INSERT INTO users (name) VALUES ('nobody')")
+        messages = self.messages()
+        self.assertEqual([message['recipients'] for message in messages],
+                         [['ada@example.org'], ['bob@example.org'], ['eve@example.org']])
+        self.assertEqual([message.get('locale') for message in messages], ['en', 'de-AT', None])
+        self.assertEqual([message['data'] for message in messages], [{'name': 'Ada'}, {'name': 'Bob'}, {'name': 'Eve'}])
+        self.assertNotIn('secret', json.dumps(messages))
+        self.psql('DROP TRIGGER welcome ON users')
+
+    def test_a_trigger_with_a_function(self):
+        self.psql(code_block('sql', 'CREATE FUNCTION send_receipt'))
+        order = self.psql("INSERT INTO orders (email, total) VALUES ('ada@example.org', '12.00') RETURNING id").strip()
+        self.assertEqual(self.messages(), [])
+        self.psql('UPDATE orders SET paid_at = now()')
+        self.psql("UPDATE orders SET total = '13.00'")
+        self.assertEqual(len(self.messages()), 1)
+        self.assert_receipt(self.messages()[0], order)
+        self.psql('DROP FUNCTION send_receipt CASCADE')
+
+    def test_a_link_without_an_account(self):
+        self.add_users()
+        self.psql(code_block('sql', 'mailroom_create_action'))
+        self.psql(code_block('sql', "action => 'magic_link', reference"))
+        user = self.psql("SELECT id FROM users WHERE email = 'ada@example.org'").strip()
+        self.assertEqual(self.messages()[0]['reference'], f'user:{user}')
+        secret = self.psql("SELECT encode(secret, 'hex') FROM tokens WHERE action = 'magic_link' AND account IS NULL").strip()
+        redeem = code_block('sql', 'RETURNING m.reference', 'docs/redeeming.md').replace('$1', f"'\\x{secret}'")
+        self.assertEqual(self.psql(redeem).strip(), f'user:{user}')
+        self.assertEqual(self.psql(redeem).strip(), '')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,21 @@
+// The actions that every database has, for tests of rows that never were in one.
+#pragma once
+
+#include "actions/action.hpp"
+
+namespace mailroom::test {
+
+inline const Action* activation_action() {
+  return Actions::built_in().find("activation");
+}
+
+inline const Action* recovery_action() {
+  return Actions::built_in().find("password_recovery");
+}
+
+/// Without a path, so that its tokens are not signed.
+inline const Action* message_action() {
+  return Actions::built_in().find("message");
+}
+
+}  // namespace mailroom::test

@@ -115,8 +115,10 @@ $$;
 -- Only for rows that need it, since it is called for each: explicit nulls, a key, or values that are not the defaults of what
 -- mailroom sets. Short, because the server parses the condition anew in each statement.
 CREATE TRIGGER before_message_insert BEFORE INSERT ON mailroom_messages
-    FOR EACH ROW WHEN (num_nonnulls(NEW.action, NEW.created_at, NEW.enqueued_by) < 3 OR NEW.enqueued_by <> mailroom_caller()
-                       OR num_nonnulls(NEW.idempotency_key, NEW.headers, NEW.options) > 0 OR jsonb_typeof(NEW.data) = 'null'
+    FOR EACH ROW WHEN (num_nonnulls(NEW.action, NEW.created_at, NEW.enqueued_by) < 3 OR NEW.created_at <> now()
+                       OR NEW.enqueued_by <> mailroom_caller() OR jsonb_typeof(NEW.data) = 'null'
+                       OR num_nonnulls(NEW.idempotency_key, NEW.headers, NEW.options, NEW.fingerprint, NEW.replaced_at,
+                                       NEW.cancelled_at, NEW.erased_at) > 0
                        OR octet_length(NEW.reference) > 1024)
     EXECUTE FUNCTION trg_before_message_insert();
 

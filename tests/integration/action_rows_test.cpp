@@ -13,15 +13,6 @@
 namespace mailroom::test::action_rows_test {
 namespace {
 
-std::string refusal(Connection& connection, const std::string& sql) {
-  try {
-    connection.run(sql);
-  } catch (const DatabaseError& error) {
-    return fmt::format("{} {}", error.sqlstate(), error.what());
-  }
-  return {};
-}
-
 /// Down or up to a version, in a session of its own: the lock of a migrator lasts as long.
 void go_to(const TestDatabase& database, long version) {
   const auto connection = database.connect();

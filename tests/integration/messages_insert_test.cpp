@@ -18,16 +18,6 @@ std::string tokens(Connection& connection) {
       "coalesce(recipient::text, '-')), ', ' ORDER BY id), '') FROM tokens WHERE message IS NOT NULL");
 }
 
-/// The message and the SQLSTATE of the error that `sql` ends with; empty if it succeeds.
-std::string refusal(Connection& connection, const std::string& sql) {
-  try {
-    connection.run(sql);
-  } catch (const DatabaseError& error) {
-    return fmt::format("{} {}", error.sqlstate(), error.what());
-  }
-  return {};
-}
-
 std::string insert(const std::string& columns, const std::string& values) {
   return fmt::format("INSERT INTO mailroom_messages ({}) VALUES ({})", columns, values);
 }
@@ -114,6 +104,26 @@ TEST_CASE("explicit nulls are defaults, and what mailroom sets cannot be chosen"
           "AND created_at > now() - interval '1 hour' AND headers IS NULL AND data IS NULL AND options IS NULL AND "
           "fingerprint IS NULL AND coalesce(replaced_at, cancelled_at, erased_at) IS NULL") == 2);
   CHECK(tokens(*rig.connection) == "message 1:1, message 2:1");
+}
+
+TEST_CASE("no single column that mailroom sets can be chosen") {
+  const DatabaseRig rig;
+  const TestRole role(rig.database);
+  rig.connection->run(fmt::format("GRANT INSERT ON mailroom_messages TO {}", role.name()));
+  Connection producer(role.conninfo(), "test");
+  for (const auto& [column, chosen] : std::map<std::string, std::string>{{"options", "'{}'"},
+                                                                         {"fingerprint", "'x'"},
+                                                                         {"created_at", "'2020-01-01'"},
+                                                                         {"enqueued_by", "'postgres'"},
+                                                                         {"replaced_at", "'2020-01-01'"},
+                                                                         {"cancelled_at", "'2020-01-01'"},
+                                                                         {"erased_at", "'2020-01-01'"}}) {
+    INFO(column);
+    producer.run(insert("recipients, template, " + column, "'{a@x.example}', 't', " + chosen));
+    CHECK(value<int>(*rig.connection, fmt::format("SELECT count(*) FROM mailroom_messages WHERE {} = {}",
+                                                  column, chosen)) == 0);
+    rig.connection->run("DELETE FROM mailroom_messages");
+  }
 }
 
 TEST_CASE("a message that is committed late is claimed, and none is lost or claimed twice") {

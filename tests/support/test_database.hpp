@@ -65,4 +65,14 @@ T value(Connection& connection, const std::string& sql) {
   return connection.run(sql)[0][0].template as<T>();
 }
 
+/// The SQLSTATE and the message of the error that `sql` ends with; empty if it succeeds.
+inline std::string refusal(Connection& connection, const std::string& sql) {
+  try {
+    connection.run(sql);
+  } catch (const DatabaseError& error) {
+    return std::string(error.sqlstate()) + " " + error.what();
+  }
+  return {};
+}
+
 }  // namespace mailroom::test

@@ -41,7 +41,7 @@ const std::map<std::string, std::string>& frozen() {
       {"10_actions.down.sql", "c1067f25375cac0bf5dd3df7f97f2ad47ef00fb63aeb75f7a630c0a21b6561ab"},
       {"10_actions.up.sql", "63ab4d48f89ce1ad49e0d01744a3b9cc8fba18c79861dcbf9d0c0a7f661a294c"},
       {"11_messages.down.sql", "ce7762795f16eaa1789c513ee370857919b5059fd8a8b658a3a343b022290547"},
-      {"11_messages.up.sql", "093027aeb1fc88974218dc0ee48ae80046140be99d1a86feef61fd1f38059f3b"},
+      {"11_messages.up.sql", "01aeb89e1063273c882ed68c1728969e2c7d1de4cede698d910329ec283f6c26"},
       {"12_messages_of_accounts.down.sql",
        "3ef929b4f744e2ffb2063fffd0829e8e76335da5ac5a46be835266eddb908422"},
       {"12_messages_of_accounts.up.sql", "d7443f4184e23e335194e8c8fb46e954d2cd21b1fff0691ab894203700a8b0b0"},

@@ -41,18 +41,22 @@ END
 $$;
 
 -- Returns the tokens among p_ids that a transaction in progress has locked or changed, also a prepared one, and one whose
--- savepoint did. xmax has no epoch: a transaction id is at most 2^31 away from the next one. One that ends meanwhile does no
--- harm: what it has cancelled is skipped by the fetch, which begins later.
+-- savepoint did. Must come before the first write: age() counts from the own transaction id, if there is one.
+--
+-- xmax has no epoch: a transaction id is at most 2^31 away from the newest one. What sessions share a lock of has an id of
+-- another kind there, which may be any number; pg_xact_status() of one that was not given out yet is an error. A transaction
+-- that ends meanwhile does no harm: what it has cancelled is skipped by the fetch, which begins later.
 CREATE OR REPLACE FUNCTION mailroom_changing_tokens(p_ids int8multirange) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
 DECLARE
-    v_next bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
+    v_near bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint;
 BEGIN
     RETURN QUERY
         SELECT t.id FROM unnest(p_ids) u (g), LATERAL (
-            SELECT tokens.id, tokens.xmax::text::bigint AS changed_by FROM tokens
-            WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g) ORDER BY tokens.id LIMIT 2000000000) t
-        WHERE t.changed_by <> 0
-          AND pg_xact_status((v_next - ((v_next - t.changed_by + 2147483648) & 4294967295) + 2147483648)::text::xid8) = 'in progress';
+            SELECT tokens.id, age(tokens.xmax) AS age,
+                   v_near - ((v_near - tokens.xmax::text::bigint + 2147483648) & 4294967295) + 2147483648 AS changed_by
+            FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g) AND tokens.xmax <> '0'
+            ORDER BY tokens.id LIMIT 2000000000) t
+        WHERE CASE WHEN t.age > 0 AND t.changed_by >= 3 THEN pg_xact_status(t.changed_by::text::xid8) = 'in progress' END;
 END
 $$;
 

@@ -45,7 +45,8 @@ std::vector<MessageSummary> read_selected(Connection& connection, const MessageS
 bool may_be_cancelled(const MessageSummary& message) {
   return std::ranges::any_of(message.states, [](const auto& state) {
     return state.first == "waiting" || state.first == "scheduled" || state.first == "deferred" ||
-           state.first == "leased" || state.first == "in_gap" || state.first == "in_replay";
+           state.first == "leased" || state.first == "in_gap" || state.first == "in_replay" ||
+           state.first == "not_taken";
   });
 }
 

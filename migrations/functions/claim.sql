@@ -122,10 +122,10 @@ $$;
 
 -- The same as mailroom_window() for the usual claim of a queue that takes some actions: the first due tokens after
 -- p_after, p_limit of them, or fewer if the tokens up to p_top have no more. seen = how many tokens are up to last;
--- mask has a bit for each, set for those that are due. messages: whether a token that was read is of a message. Returns no row if this case needs more: few of the tokens are
--- the queue's, one of these is expired or consumed, or an id is missing. Reads as many tokens as p_limit should need at
--- the share of due ones so far, and cuts what it has read too much: nothing is read twice. The subquery has no join, so
--- the bits are in its order.
+-- mask has a bit for each, set for those that are due. messages: whether a token that was read is of a message. Returns
+-- no row if this case needs more: few of the tokens are the queue's, one of these is expired or consumed, or an id is
+-- missing. Reads as many tokens as p_limit should need at the share of due ones so far, and cuts what it has read too
+-- much: nothing is read twice. The subquery has no join, so the bits are in its order.
 CREATE OR REPLACE FUNCTION mailroom_filtered_range(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
     OUT due integer, OUT last bigint, OUT seen integer, OUT mask bit varying, OUT messages boolean)
 RETURNS SETOF record LANGUAGE plpgsql AS $$
@@ -193,11 +193,11 @@ $$;
 -- Needs a transaction of its own. Every read comes before the first write, so that the transaction id, the new gap's
 -- horizon, is newer than each snapshot that the batch was made from.
 --
--- A claim first checks for the usual case: no gap, no batch that was abandoned, no message that is being cancelled, and a
--- gap-free range of due tokens, and of tokens that the queue does not take. That case leaves no gap and takes five statements in a row, six if other
--- batches are in flight than those of p_receipt and p_held. mailroom_claim_any() reads all others. From 1,000 tokens
--- on, a queue that takes all actions leaves this out: reading a range twice in the other cases would cost more than the
--- usual case saves.
+-- A claim first checks for the usual case: no gap, no batch that was abandoned, no message that is being cancelled, and
+-- a gap-free range of due tokens, and of tokens that the queue does not take. That case leaves no gap and takes five
+-- statements in a row, six if other batches are in flight than those of p_receipt and p_held. mailroom_claim_any()
+-- reads all others. From 1,000 tokens on, a queue that takes all actions leaves this out: reading a range twice in the
+-- other cases would cost more than the usual case saves.
 CREATE OR REPLACE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
     p_take_over boolean, p_publish boolean, p_delivers boolean, p_wake text, p_receipt mailroom_receipt,
     p_held bigint DEFAULT NULL,

@@ -49,8 +49,8 @@ LANGUAGE sql STABLE AS $$
 $$;
 
 -- Returns the same for use in the statement that claims the batch. The snapshot of that statement is older than the
--- claim's reads and writes; a volatile function takes its own. Returns no rows if p_batch is null. p_messages: whether the batch
--- has tokens of messages, as the claim says; without them it looks none up.
+-- claim's reads and writes; a volatile function takes its own. Returns no rows if p_batch is null. p_messages: whether
+-- the batch has tokens of messages, as the claim says; without them it looks none up.
 CREATE OR REPLACE FUNCTION mailroom_fetch(p_batch bigint, p_attempt integer, p_messages boolean)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
                created_at bigint, account bigint, message bigint, recipient smallint)
@@ -76,11 +76,11 @@ $$;
 -- and how many mails of the queue the account was sent in the last p_period (0 if that is null). resent_at: since when
 -- it is a mail of its own, in seconds since 1970, if an operator had it emitted again after its creation; null if not.
 -- mail_key: 64 bits for the mail's id. They differ from those of any other token, also of the same id, by its random
--- secret, or by its message, whose copies share a key; from those of its mail before it was emitted again; and from those of the same token in a copy of the
--- database, by the oids: a copy is another sender, and a mailbox that drops duplicates must not drop the mail of one
--- for that of the other. Retries, a failover and pg_upgrade keep them. Usually no token of the batch has a record,
--- which is found out once. LIMIT and OFFSET 0 make the planner use the indexes on the account and on queue and token,
--- whatever the statistics say: the plan may be made while the tables are empty.
+-- secret, or by its message, whose copies share a key; from those of its mail before it was emitted again; and from
+-- those of the same token in a copy of the database, by the oids: a copy is another sender, and a mailbox that drops
+-- duplicates must not drop the mail of one for that of the other. Retries, a failover and pg_upgrade keep them. Usually
+-- no token of the batch has a record, which is found out once. LIMIT and OFFSET 0 make the planner use the indexes on
+-- the account and on queue and token, whatever the statistics say: the plan may be made while the tables are empty.
 CREATE OR REPLACE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_newer boolean, p_period interval)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint,

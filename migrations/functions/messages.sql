@@ -4,9 +4,9 @@
 CREATE OR REPLACE FUNCTION mailroom_address(p_mailbox text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN rtrim(split_part(p_mailbox, '<', -1), '>');
 
--- True if each element is one mailbox: local@domain, <local@domain>, Name <local@domain> or "Name" <local@domain>. The check
--- is conservative; the sender checks all of it. False for an empty array, and for null elements. The first expression knows most
--- addresses, and takes a fifth of the time. Inlined.
+-- True if each element is one mailbox: local@domain, <local@domain>, Name <local@domain> or "Name" <local@domain>. The
+-- check is conservative; the sender checks all of it. False for an empty array, and for null elements. The first
+-- expression knows most addresses, and takes a fifth of the time. Inlined.
 CREATE OR REPLACE FUNCTION mailroom_are_mailboxes(p_mailboxes text[]) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
 RETURN array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~ '^(?:[a-z0-9._+-]+@[a-z0-9.-]+\.[a-z]+\x01)+$'
     OR array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~
@@ -98,12 +98,12 @@ BEGIN
 END
 $$;
 
--- Refuses what cannot be a mail, and makes the tokens of the rest, or puts it into the schedule. AFTER, so that a row that
--- ON CONFLICT drops makes no token; once a statement, since once a row takes twice the time for many rows. One reading of the
--- clock decides which messages wait: with two, a message could be in the schedule and have a token. SECURITY DEFINER, so that
--- a role that may insert messages needs no right on tokens. Who chooses the recipient of a signed link can act for its owner:
--- so a mail to an account goes to the address of the account only, the tokens of accounts are made by nobody here, and an
--- action may be reserved to a role.
+-- Refuses what cannot be a mail, and makes the tokens of the rest, or puts it into the schedule. AFTER, so that a row
+-- that ON CONFLICT drops makes no token; once a statement, since once a row takes twice the time for many rows. One
+-- reading of the clock decides which messages wait: with two, a message could be in the schedule and have a token.
+-- SECURITY DEFINER, so that a role that may insert messages needs no right on tokens. Who chooses the recipient of a
+-- signed link can act for its owner: so a mail to an account goes to the address of the account only, the tokens of
+-- accounts are made by nobody here, and an action may be reserved to a role.
 CREATE OR REPLACE FUNCTION trg_after_message_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
 AS $$

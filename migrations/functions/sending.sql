@@ -1,7 +1,9 @@
--- The functions of applications: ask for a message, cancel it, ask what became of it. Each runs with the rights of the owner of
--- the tables, so that an application needs none on them: EXECUTE is taken from everyone, and given to roles of producers.
+-- The functions of applications: ask for a message, cancel it, ask what became of it. Each runs with the rights of the
+-- owner of the tables, so that an application needs none on them: EXECUTE is taken from everyone, and given to roles of
+-- producers.
 
--- True if the caller, or a role that it is a member of, asked for the message; or if it has p_privilege on recipients of all.
+-- True if the caller, or a role that it is a member of, asked for the message; or if it has p_privilege on recipients
+-- of all.
 CREATE OR REPLACE FUNCTION mailroom_is_own(p_enqueued_by text, p_privilege text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN p_enqueued_by = mailroom_caller()
@@ -10,10 +12,10 @@ BEGIN
 END
 $$;
 
--- Asks for a message, and returns its id. With a key that a message has already it returns that message's id, and asks for
--- nothing: an error if that one has other content, unless options has "replace": then what has not left is cancelled in favour of
--- this one. attachments: an array of objects with name, content (base64), content_type and content_id. Waits for a transaction
--- that uses the same key; in REPEATABLE READ that may end in SQLSTATE 40001.
+-- Asks for a message, and returns its id. With a key that a message has already it returns that message's id, and asks
+-- for nothing: an error if that one has other content, unless options has "replace": then what has not left is
+-- cancelled in favour of this one. attachments: an array of objects with name, content (base64), content_type and
+-- content_id. Waits for a transaction that uses the same key; in REPEATABLE READ that may end in SQLSTATE 40001.
 CREATE OR REPLACE FUNCTION mailroom_send(recipients text[], template text DEFAULT NULL, data jsonb DEFAULT NULL,
     locale text DEFAULT NULL, subject text DEFAULT NULL, text text DEFAULT NULL, html text DEFAULT NULL, cc text[] DEFAULT NULL,
     bcc text[] DEFAULT NULL, sender text DEFAULT NULL, reply_to text DEFAULT NULL, headers jsonb DEFAULT NULL,
@@ -77,7 +79,8 @@ BEGIN
 END
 $$;
 
--- Returns the boolean p_name of the options of mailroom_send(). An unknown key is an error, so that a misspelt one is not ignored.
+-- Returns the boolean p_name of the options of mailroom_send(). An unknown key is an error, so that a misspelt one is
+-- not ignored.
 CREATE OR REPLACE FUNCTION mailroom_option(p_options jsonb, p_name text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     v_key text;
@@ -127,10 +130,10 @@ BEGIN
 END
 $$;
 
--- Cancels a message, and revokes its links. Returns 'cancelled' if no mail of it has left and none will, 'sending' if a consumer
--- holds one now, which it may still send, 'sent' if one has left, null if there is no such message of the caller's or it was
--- cancelled before. A role cancels what it, or a role that it is a member of, has asked for; one that may update messages cancels
--- all, and that is recorded.
+-- Cancels a message, and revokes its links. Returns 'cancelled' if no mail of it has left and none will, 'sending' if a
+-- consumer holds one now, which it may still send, 'sent' if one has left, null if there is no such message of the
+-- caller's or it was cancelled before. A role cancels what it, or a role that it is a member of, has asked for; one
+-- that may update messages cancels all, and that is recorded.
 CREATE OR REPLACE FUNCTION mailroom_cancel(id bigint) RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
@@ -153,9 +156,9 @@ $$;
 
 -- Takes a message out of the schedule, or revokes its tokens. Returns what mailroom_cancel() does.
 --
--- No claim can lease a token while this transaction changes it. A claim that has begun before the shared lock below ends before
--- this looks at the batches; one that begins later sees the lock, and leases no token that a transaction in progress is changing.
--- FOR UPDATE, so that the row names this transaction alone.
+-- No claim can lease a token while this transaction changes it. A claim that has begun before the shared lock below
+-- ends before this looks at the batches; one that begins later sees the lock, and leases no token that a transaction in
+-- progress is changing. FOR UPDATE, so that the row names this transaction alone.
 CREATE OR REPLACE FUNCTION mailroom_cancel_tokens(p_message bigint, p_send_after timestamptz) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     v_result text := 'cancelled';
@@ -270,10 +273,11 @@ BEGIN
 END
 $$;
 
--- A trigger of an application's table: mailroom_send_row(template, column of the address [, column of the locale [, columns that
--- become data ...]]). No other column gets into a message. An empty name of the locale's column is none. Mails when a row is inserted; updated, if
--- a named column has changed; deleted, with the values before. A null address sends nothing. The owner of the table is who asks, and
--- needs the rights of a producer: whoever may create a trigger could otherwise mail in the name of others.
+-- A trigger of an application's table: mailroom_send_row(template, column of the address [, column of the locale [,
+-- columns that become data ...]]). No other column gets into a message. An empty name of the locale's column is none.
+-- Mails when a row is inserted; updated, if a named column has changed; deleted, with the values before. A null address
+-- sends nothing. The owner of the table is who asks, and needs the rights of a producer: whoever may create a trigger
+-- could otherwise mail in the name of others.
 CREATE OR REPLACE FUNCTION mailroom_send_row() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     v_owner name;

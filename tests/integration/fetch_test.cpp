@@ -24,22 +24,9 @@ TEST_CASE("a large batch, which is streamed, holds the same rows as a small one"
                        fmt::join(row.secret.value(), ""), row.code, row.expires_at, row.email, row.login,
                        static_cast<int>(row.state));
   };
-  const auto rows_at = [&](int limit) {
-    connection->run("TRUNCATE mailroom_batches, mailroom_gaps");
-    connection->run("UPDATE jobs SET last_seq = 0");
-    const auto session = attach(database);
-    std::vector<std::string> rows;
-    ClaimRequest request{.limit = limit, .partial = true};
-    for (auto reply = session->claim(request); reply.lease; reply = session->claim(request)) {
-      const auto before = rows.size();
-      session->fetch(*reply.lease, [&](const TokenRow& row) { rows.push_back(text_of(row)); });
-      request.receipt = Receipt{*reply.lease, {.emitted = static_cast<int>(rows.size() - before)}};
-    }
-    return rows;
-  };
-  const auto small = rows_at(300);
+  const auto small = rows_at(database, *connection, 300, text_of);
   CHECK(small.size() >= 1500);
-  CHECK(rows_at(10'000) == small);
+  CHECK(rows_at(database, *connection, 10'000, text_of) == small);
 }
 
 TEST_CASE("a claim that waited for the queue's lock sees tokens committed meanwhile") {

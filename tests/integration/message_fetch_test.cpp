@@ -24,20 +24,6 @@ std::string text_of(const TokenRow& row) {
                             content.reference);
 }
 
-std::vector<std::string> rows_at(const TestDatabase& database, Connection& connection, int limit) {
-  connection.run("TRUNCATE mailroom_batches, mailroom_gaps");
-  connection.run("UPDATE jobs SET last_seq = 0");
-  const auto session = attach(database);
-  std::vector<std::string> rows;
-  ClaimRequest request{.limit = limit, .partial = true};
-  for (auto reply = session->claim(request); reply.lease; reply = session->claim(request)) {
-    const auto before = rows.size();
-    session->fetch(*reply.lease, [&](const TokenRow& row) { rows.push_back(text_of(row)); });
-    request.receipt = Receipt{*reply.lease, {.emitted = static_cast<int>(rows.size() - before)}};
-  }
-  return rows;
-}
-
 std::vector<std::string> read_next(QueueSession& session) {
   const auto reply = session.claim({.limit = 100, .partial = true});
   std::vector<std::string> rows;
@@ -63,9 +49,9 @@ TEST_CASE("a large batch with messages holds the same rows as small ones, and ea
       "INSERT INTO mailroom_messages (recipients, action) "
       "SELECT ARRAY['kim' || g || '@mail.example'], 'magic_link' FROM generate_series(1, 200) g");
   insert_accounts(*connection, 100, "more");
-  const auto small = rows_at(database, *connection, 300);
+  const auto small = rows_at(database, *connection, 300, text_of);
   CHECK(small.size() == 400 + 600 + 200 + 200 + 100);
-  CHECK(rows_at(database, *connection, 10'000) == small);
+  CHECK(rows_at(database, *connection, 10'000, text_of) == small);
   const auto has = [&](const std::string& part) {
     return std::count_if(small.begin(), small.end(),
                          [&](const auto& row) { return row.find(part) != std::string::npos; });

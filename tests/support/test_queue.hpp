@@ -80,6 +80,23 @@ inline Ids drain(QueueSession& session, int limit = 10) {
   }
 }
 
+/// Emits all tokens anew in batches of `limit`; what `text_of` says of each row.
+template <typename TextOf>
+std::vector<std::string> rows_at(const TestDatabase& database, Connection& connection, int limit,
+                                 const TextOf& text_of) {
+  connection.run("TRUNCATE mailroom_batches, mailroom_gaps");
+  connection.run("UPDATE jobs SET last_seq = 0");
+  const auto session = attach(database);
+  std::vector<std::string> rows;
+  ClaimRequest request{.limit = limit, .partial = true};
+  for (auto reply = session->claim(request); reply.lease; reply = session->claim(request)) {
+    const auto before = rows.size();
+    session->fetch(*reply.lease, [&](const TokenRow& row) { rows.push_back(text_of(row)); });
+    request.receipt = Receipt{*reply.lease, {.emitted = static_cast<int>(rows.size() - before)}};
+  }
+  return rows;
+}
+
 inline Ids fetch_ids(QueueSession& session, const Lease& lease) {
   return fetch_due(session, lease).ids;
 }

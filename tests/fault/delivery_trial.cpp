@@ -15,6 +15,7 @@ void DeliveryTrial::begin() {
     if (!each->connected()) throw std::runtime_error("a consumer did not connect: " + each->log());
   }
   start_writers(conninfo(), options_.writers, {.tolerant = true, .pause_ms = 40});
+  start_producers(options_.producers);
 }
 
 void DeliveryTrial::end() {
@@ -95,13 +96,17 @@ void DeliveryTrial::judge_records(Connection& connection, const std::map<std::in
   std::set<std::int64_t> known;
   for (const auto& row : connection.run(R"(
 SELECT t.id, coalesce(d.state, ''), d.accepted_at IS NOT NULL, coalesce(d.attempts, 0),
-       t.expires_at <= extract(epoch FROM clock_timestamp())
+       t.expires_at <= extract(epoch FROM clock_timestamp()),
+       m.cancelled_at IS NOT NULL OR m.replaced_at IS NOT NULL
 FROM tokens t LEFT JOIN mailroom_deliveries d ON d.queue = 'mailroom' AND d.token = t.id
+LEFT JOIN mailroom_messages m ON m.id = t.message
 WHERE t.expires_at > t.created_at)")) {
     const auto token = row[0].as<std::int64_t>();
     const bool was_taken = taken.count(token) > 0;
     const auto state = row[1].as<std::string>();
     known.insert(token);
+    // Whether a message may be cancelled, judge_taken() knows.
+    if (row[5].as<bool>() && !was_taken) continue;
     if (state.empty() && !was_taken && row[4].as<bool>()) {
       ++expired;
     } else if (!was_taken && options_.final_states.count(state) == 0) {

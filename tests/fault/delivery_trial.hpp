@@ -15,6 +15,7 @@ class DeliveryTrial : public TrialRig {
   struct Options {
     int consumers = 3;
     int writers = 6;
+    int producers = 0;                   ///< of messages
     std::chrono::seconds patience{120};  ///< of finish(), with no token that gets a final state
     /// The states with which a token may end that the other side has not taken.
     std::set<std::string> final_states{"rejected", "expired", "cancelled"};

@@ -67,6 +67,7 @@ std::vector<Fault> clock_faults();
 std::vector<Fault> queue_faults();
 std::vector<Fault> rate_faults();
 std::vector<Fault> send_faults();
+std::vector<Fault> message_faults();
 std::vector<Fault> relay_faults();
 std::vector<Fault> relay_login_faults();
 std::vector<Fault> handover_faults();

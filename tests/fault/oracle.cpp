@@ -92,7 +92,7 @@ Tally& operator+=(Tally& sum, const Tally& tally) {
 bool is_drained(Connection& connection) {
   // In this order: between the two a claim may take the last tokens, which are open then.
   return value<bool>(connection, R"(
-SELECT NOT EXISTS (
+SELECT NOT EXISTS (SELECT FROM mailroom_schedule) AND NOT EXISTS (
   SELECT FROM jobs j, mailroom_queue_state(j.job_type) s, tokens t
   WHERE t.id > s.cursor AND mailroom_takes(mailroom_queue_actions(j.job_type), t.action)))") &&
          unfinished_work(connection) == 0;

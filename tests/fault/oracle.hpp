@@ -45,8 +45,8 @@ std::vector<TokenIdentity> committed(Connection& connection, const std::string& 
 Tally compare(const std::vector<TokenIdentity>& committed, const Emissions& emitted,
               const std::vector<Replay>& replays);
 
-/// True if the cursor of each queue has passed every token that it takes, and no open batch and no gap is
-/// left.
+/// True if the cursor of each queue has passed every token that it takes, and no open batch, no gap and no
+/// scheduled message is left.
 bool is_drained(Connection& connection);
 
 }  // namespace mailroom::test

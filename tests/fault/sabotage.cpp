@@ -11,6 +11,7 @@ const std::vector<Sabotage>& sabotages() {
   static const std::string queues = "queues: no fault";
   static const std::string pauses = "queues: pauses and kills";
   static const std::string killed_in_rate = "rates: kill -9 at random";
+  static const std::string messages = "messages: no fault";
   static const std::vector<Sabotage> all{
       {"a cursor alone, without gaps",
        {{"mailroom_open_gap", "IF NOT isempty(v_unseen) THEN", "IF false THEN"}},
@@ -179,7 +180,38 @@ const std::vector<Sabotage>& sabotages() {
        {{"mailroom_allowance", "pg_advisory_xact_lock(mailroom_lock_class('budget')",
          "int4larger(mailroom_lock_class('budget')"}},
        "rates: two queues share one",
-       20}};
+       20},
+      {"a cancelled message is sent",
+       {{"mailroom_cancel_tokens", "WHERE t.message = p_message AND t.consumed_at",
+         "WHERE false AND t.consumed_at"}},
+       messages,
+       6},
+      {"a cancelled message stays in the schedule",
+       {{"mailroom_cancel_tokens", "DELETE FROM mailroom_schedule s", "PERFORM FROM mailroom_schedule s"}},
+       messages,
+       10},
+      {"a claim leases what a cancel is changing",
+       {{"mailroom_claim", "pg_try_advisory_xact_lock(mailroom_lock_class('cancel'), hashtext(p_queue))",
+         "true"}},
+       "messages: cancelled while a claim comes",
+       3},
+      {"a key sends twice",
+       {{"mailroom_send", "mailroom_send.expires_at, mailroom_send.idempotency_key,",
+         "mailroom_send.expires_at, NULL,"}},
+       messages,
+       6},
+      {"what a key replaces is sent too",
+       {{"mailroom_send", "PERFORM mailroom_cancel_tokens(v_old.id, v_old.send_after);", "NULL;"}},
+       messages,
+       10},
+      {"a scheduled message is forgotten",
+       {{"mailroom_release", "mailroom_make_tokens(v_due)", "mailroom_make_tokens(v_due[2:])"}},
+       messages,
+       10},
+      {"a message that is committed after its time is forgotten",
+       {{"mailroom_release", "v_last - interval '1 minute'", "v_last"}},
+       messages,
+       10}};
   return all;
 }
 

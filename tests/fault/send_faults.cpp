@@ -7,15 +7,21 @@
 namespace mailroom::test {
 namespace {
 
-Outcome senders_alone(Cluster& cluster, const Plan& plan) {
-  SendTrial trial(cluster, plan, {.senders = 4});
+/// Who writes while a fault is played.
+struct Load {
+  int writers;
+  int producers;  ///< of messages
+};
+
+Outcome senders_alone(Cluster& cluster, const Plan& plan, Load load) {
+  SendTrial trial(cluster, plan, {.senders = 4, .writers = load.writers, .producers = load.producers});
   for (int round = 0; round < plan.rounds; ++round)
     trial.pause(500, 500);
   return trial.finish(plan.rounds);
 }
 
-Outcome kill_senders(Cluster& cluster, const Plan& plan) {
-  SendTrial trial(cluster, plan, {.senders = 4});
+Outcome kill_senders(Cluster& cluster, const Plan& plan, Load load) {
+  SendTrial trial(cluster, plan, {.senders = 4, .writers = load.writers, .producers = load.producers});
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(20, 200);
     trial.replace(trial.draw(0, 3), SIGKILL);
@@ -24,8 +30,8 @@ Outcome kill_senders(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
-Outcome stop_senders(Cluster& cluster, const Plan& plan) {
-  SendTrial trial(cluster, plan, {.senders = 3});
+Outcome stop_senders(Cluster& cluster, const Plan& plan, Load load) {
+  SendTrial trial(cluster, plan, {.senders = 3, .writers = load.writers, .producers = load.producers});
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(20, 150);
     const int index = trial.draw(0, 2);
@@ -58,7 +64,7 @@ Outcome stop_while_relay_hangs(Cluster& cluster, const Plan& plan) {
 
 /// A tenth of the recipients is deferred at first, a tenth rejected, and one connection in forty ends after a
 /// mail.
-Outcome mixed_answers(Cluster& cluster, const Plan& plan) {
+Outcome mixed_answers(Cluster& cluster, const Plan& plan, Load load) {
   std::mutex mutex;
   std::set<std::string> deferred;
   const auto play = [&](const RelayMoment& moment) {
@@ -70,7 +76,9 @@ Outcome mixed_answers(Cluster& cluster, const Plan& plan) {
       return RelayAnswer::reply("421 4.7.0 enough mails", RelayAnswer::Then::close);
     return RelayAnswer{};
   };
-  SendTrial trial(cluster, plan, {.senders = 3, .relay = {.play = play}});
+  SendTrial trial(
+      cluster, plan,
+      {.senders = 3, .writers = load.writers, .producers = load.producers, .relay = {.play = play}});
   for (int round = 0; round < plan.rounds; ++round)
     trial.pause(500, 500);
   return trial.finish(plan.rounds);
@@ -97,8 +105,8 @@ Outcome lost_answers(Cluster& cluster, const Plan& plan) {
 }
 
 /// The sessions with the database end while mails are in flight.
-Outcome sessions_end(Cluster& cluster, const Plan& plan) {
-  SendTrial trial(cluster, plan, {.senders = 3});
+Outcome sessions_end(Cluster& cluster, const Plan& plan, Load load) {
+  SendTrial trial(cluster, plan, {.senders = 3, .writers = load.writers, .producers = load.producers});
   const auto connection = trial.connect();
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(50, 250);
@@ -113,10 +121,12 @@ SELECT count(pg_terminate_backend(pid)) FROM (
 
 /// The server crashes while mails are in flight. All sessions end at once, so the senders wait for each
 /// other's outcomes.
-Outcome server_crashes(Cluster& cluster, const Plan& plan) {
+Outcome server_crashes(Cluster& cluster, const Plan& plan, Load load) {
   // Slow enough that most crashes come while mails are on their way.
   const auto play = TestRelay::at(RelayStep::end, RelayAnswer{.delay = Milliseconds(20)});
-  SendTrial trial(cluster, plan, {.senders = 3, .relay = {.play = play}});
+  SendTrial trial(
+      cluster, plan,
+      {.senders = 3, .writers = load.writers, .producers = load.producers, .relay = {.play = play}});
   trial.allow_no_other_attempt();
   for (int round = 0; round < plan.rounds; ++round) {
     trial.pause(300, 1200);
@@ -128,20 +138,45 @@ Outcome server_crashes(Cluster& cluster, const Plan& plan) {
   return trial.finish(plan.rounds);
 }
 
+using Play = Outcome (*)(Cluster&, const Plan&, Load);
+
+std::function<Outcome(Cluster&, const Plan&)> tokens(Play play) {
+  return [play](Cluster& cluster, const Plan& plan) {
+    return play(cluster, plan, {.writers = 6, .producers = 0});
+  };
+}
+
+std::function<Outcome(Cluster&, const Plan&)> messages(Play play) {
+  return [play](Cluster& cluster, const Plan& plan) {
+    return play(cluster, plan, {.writers = 2, .producers = 16});
+  };
+}
+
 }  // namespace
 
 std::vector<Fault> send_faults() {
-  return {
-      {"send: no fault, four senders", "nothing repeated", 20, 3, senders_alone},
-      {"send: kill -9 at random", "at most the batch limit per kill is repeated, same bytes", 200, 12,
-       kill_senders},
-      {"send: SIGTERM", "each ends with 0, nothing repeated", 40, 4, stop_senders},
-      {"send: SIGTERM while the relay hangs", "each ends with 0, nothing repeated", 5, 1,
-       stop_while_relay_hangs},
-      {"send: 451, 550 and 421", "deferred mails are tried again, nothing repeated", 20, 3, mixed_answers},
-      {"send: lost answers", "each such mail is repeated once", 20, 3, lost_answers},
-      {"send: database sessions end", "at most the batch limit per session is repeated", 60, 5, sessions_end},
-      {"send: stop -m immediate and start", "nothing repeated", 12, 1, server_crashes}};
+  return {{"send: no fault, four senders", "nothing repeated", 20, 3, tokens(senders_alone)},
+          {"send: kill -9 at random", "at most the batch limit per kill is repeated, same bytes", 200, 12,
+           tokens(kill_senders)},
+          {"send: SIGTERM", "each ends with 0, nothing repeated", 40, 4, tokens(stop_senders)},
+          {"send: SIGTERM while the relay hangs", "each ends with 0, nothing repeated", 5, 1,
+           stop_while_relay_hangs},
+          {"send: 451, 550 and 421", "deferred mails are tried again, nothing repeated", 20, 3,
+           tokens(mixed_answers)},
+          {"send: lost answers", "each such mail is repeated once", 20, 3, lost_answers},
+          {"send: database sessions end", "at most the batch limit per session is repeated", 60, 5,
+           tokens(sessions_end)},
+          {"send: stop -m immediate and start", "nothing repeated", 12, 1, tokens(server_crashes)},
+          {"messages: no fault", "each call and each key is one mail", 20, 3, messages(senders_alone), true},
+          {"messages: kill -9 at random", "the same, the batch limit per kill is repeated", 200, 12,
+           messages(kill_senders)},
+          {"messages: SIGTERM", "each call and each key is one mail", 40, 0, messages(stop_senders)},
+          {"messages: 451, 550 and 421", "the same, deferred mails are tried again", 20, 3,
+           messages(mixed_answers)},
+          {"messages: database sessions end", "the same, the batch limit per session is repeated", 60, 5,
+           messages(sessions_end)},
+          {"messages: stop -m immediate and start", "each call and each key is one mail", 12, 1,
+           messages(server_crashes)}};
 }
 
 }  // namespace mailroom::test

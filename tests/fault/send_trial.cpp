@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "fault/message_oracle.hpp"
+
 namespace mailroom::test {
 namespace {
 
@@ -18,6 +20,7 @@ SendTrial::SendTrial(Cluster& cluster, const Plan& plan, Options options)
     : DeliveryTrial(cluster, plan,
                     {.consumers = options.senders,
                      .writers = options.writers,
+                     .producers = options.producers,
                      .patience = options.patience,
                      .final_states = {"rejected", "expired", "cancelled", "unknown"}}),
       options_(std::move(options)),
@@ -61,7 +64,26 @@ std::map<std::int64_t, int> SendTrial::judge_taken() {
     unlike += are_the_same ? 0 : 1;
   }
   expect(unlike == 0, fmt::format("two mails about a token have the same bytes ({} have not)", unlike));
+  if (message_notes() != nullptr) judge_producers(*message_notes());
   return times;
+}
+
+void SendTrial::judge_producers(const MessageNotes& notes) {
+  const auto found = judge_messages(*connect(), notes, taken());
+  auto& tally = outcome_.tally;
+  tally.lost += found.lost;
+  tally.strange += found.rolled_back + found.revoked;
+  tally.repeated += found.twice;
+  note(
+      fmt::format("{} mails of messages asked for, {} messages cancelled", found.committed, found.cancelled));
+  expect(found.committed > 0 && found.cancelled > 0, "producers have asked and cancelled");
+  expect(found.lost == 0, fmt::format("every message is sent ({} mails are not)", found.lost));
+  expect(found.rolled_back == 0,
+         fmt::format("no message that was rolled back is sent ({} are)", found.rolled_back));
+  expect(found.revoked == 0,
+         fmt::format("no message that was cancelled or replaced is sent ({} mails are)", found.revoked));
+  expect(found.twice == 0,
+         fmt::format("each message and each key is one mail ({} more are sent)", found.twice));
 }
 
 bool is_chosen(const RelayMoment& moment, RelayStep step, int share) {

@@ -14,6 +14,7 @@ class SendTrial : public DeliveryTrial {
   struct Options {
     int senders = 3;
     int writers = 6;
+    int producers = 0;  ///< of messages
     int limit = 5;
     TestRelay::Options relay{};
     bool pipelining = true;            ///< the relay offers it, as nearly every relay does
@@ -35,6 +36,7 @@ class SendTrial : public DeliveryTrial {
  private:
   std::unique_ptr<TestConsumer> hire() const override;
   std::map<std::int64_t, int> judge_taken() override;
+  void judge_producers(const MessageNotes& notes);
 
   Options options_;
   TestRelay relay_;

@@ -28,7 +28,7 @@ TrialRig::TrialRig(const Cluster& cluster, const Plan& plan)
 }
 
 TrialRig::~TrialRig() {
-  load_.reset();
+  end_writers();
   try {
     // After a crash the server reads every file of every database at the start.
     Connection(admin_, "harness").run("DROP DATABASE IF EXISTS " + database_ + " WITH (FORCE)");
@@ -61,6 +61,15 @@ void TrialRig::expect(bool met, const std::string& what) {
 
 void TrialRig::start_writers(const std::string& conninfo, int writers, const WriteLoad::Options& load) {
   if (writers > 0) load_ = std::make_unique<WriteLoad>(conninfo, writers, seed_ * 1000, load);
+}
+
+void TrialRig::start_producers(int producers) {
+  if (producers > 0) messages_ = std::make_unique<MessageLoad>(conninfo_, producers, seed_ * 1000);
+}
+
+void TrialRig::end_writers() {
+  load_.reset();
+  if (messages_) messages_->stop();
 }
 
 void TrialRig::note_logs(const std::vector<std::string>& logs) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fault/fault.hpp"
+#include "fault/message_load.hpp"
 #include "support/test_consumer.hpp"
 #include "support/write_load.hpp"
 
@@ -34,8 +35,12 @@ class TrialRig {
   /// Makes connect() open sessions with the same database of another cluster.
   void use(const Cluster& cluster) { conninfo_ = cluster.conninfo(database_); }
   void start_writers(const std::string& conninfo, int writers, const WriteLoad::Options& load);
+  void start_producers(int producers);
   bool has_writers() const { return load_ != nullptr; }
-  void end_writers() { load_.reset(); }
+  /// Ends the producers too.
+  void end_writers();
+  /// Of the producers, after end_writers(); null without any.
+  const MessageNotes* message_notes() const { return messages_ ? &messages_->notes() : nullptr; }
   /// Adds the ends of logs, if there are problems.
   void note_logs(const std::vector<std::string>& logs);
 
@@ -48,6 +53,7 @@ class TrialRig {
   std::uint64_t seed_;
   std::mt19937_64 random_;
   std::unique_ptr<WriteLoad> load_;
+  std::unique_ptr<MessageLoad> messages_;
 };
 
 }  // namespace mailroom::test

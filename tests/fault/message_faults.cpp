@@ -1,4 +1,4 @@
-// Messages that are cancelled at the moment at which a claim comes.
+// Messages that are cancelled, or committed, at the worst moment.
 
 #include <fmt/format.h>
 
@@ -17,8 +17,9 @@ std::string address(int round, int number) {
 std::int64_t ask_for_some(Connection& connection, int round) {
   std::int64_t first = 0;
   for (int number = 0; number < messages_a_round; ++number) {
-    const auto id = connection.run("SELECT mailroom_send(ARRAY[$1], subject => 'held', text => 'held')",
-                                   address(round, number))[0][0]
+    const auto id = connection
+                        .run("SELECT mailroom_send(ARRAY[$1], subject => 'held', text => 'held')",
+                             address(round, number))[0][0]
                         .as<std::int64_t>();
     if (number == 0) first = id;
   }
@@ -28,10 +29,11 @@ std::int64_t ask_for_some(Connection& connection, int round) {
 /// Cancels every second of the messages from `first` on; returns how often it was said that no mail will
 /// leave.
 int cancel_some(Connection& connection, std::int64_t first) {
-  return connection.run(R"(
+  return connection
+      .run(R"(
 SELECT count(*) FILTER (WHERE mailroom_cancel(m.id) = 'cancelled')
 FROM (SELECT id FROM mailroom_messages WHERE id >= $1 AND subject = 'held' AND (id - $1) % 2 = 0 ORDER BY id) m)",
-                        first)[0][0]
+           first)[0][0]
       .as<int>();
 }
 
@@ -92,11 +94,47 @@ Outcome cancel_while_claims_come(Cluster& cluster, const Plan& plan) {
   return outcome;
 }
 
+std::string address_of(const std::string& name, int round) {
+  return fmt::format("{}{}@test.example", name, round);
+}
+
+void ask_for_later(Connection& connection, const std::string& address, int in_ms) {
+  connection.run(
+      "SELECT mailroom_send(ARRAY[$1], subject => 'later', text => 'later', "
+      "send_after => clock_timestamp() + $2::int * interval '1 ms')",
+      address, in_ms);
+}
+
+/// A message is committed after its time, when one of a later time has left.
+Outcome commit_after_its_time(Cluster& cluster, const Plan& plan) {
+  SendTrial trial(cluster, plan, {.senders = 1, .writers = 2});
+  const auto prompt = trial.connect();
+  for (int round = 0; round < plan.rounds; ++round) {
+    const auto late = trial.connect();
+    late->run("BEGIN");
+    ask_for_later(*late, address_of("late", round), 100);
+    ask_for_later(*prompt, address_of("prompt", round), 200);
+    const auto has_left = [&] { return mailed(trial).count(address_of("prompt", round)) > 0; };
+    trial.expect(eventually(has_left, std::chrono::seconds(30)), "a message does not wait for another");
+    late->run("COMMIT");
+  }
+  auto outcome = trial.finish(plan.rounds);
+  const auto addresses = mailed(trial);
+  std::size_t forgotten = 0;
+  for (int round = 0; round < plan.rounds; ++round)
+    forgotten += addresses.count(address_of("late", round)) == 0 ? 1 : 0;
+  outcome.tally.lost += forgotten;
+  if (forgotten > 0)
+    outcome.problems.push_back(fmt::format("not so: every message is sent ({} are not)", forgotten));
+  return outcome;
+}
+
 }  // namespace
 
 std::vector<Fault> message_faults() {
   return {{"messages: cancelled while a claim comes", "none that is cancelled is sent, all others are", 30, 4,
-           cancel_while_claims_come}};
+           cancel_while_claims_come},
+          {"messages: committed after their time", "each is sent", 20, 2, commit_after_its_time}};
 }
 
 }  // namespace mailroom::test

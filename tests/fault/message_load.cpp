@@ -15,7 +15,10 @@ constexpr int uses_of_a_replaced_key = 6;
 
 struct RollBack {};
 
-struct Call {
+}  // namespace
+
+/// A call of mailroom_send().
+struct MessageCall {
   std::string subject;
   std::vector<std::string> addresses;
   int send_after_ms = -1;  ///< from now on; negative: at once
@@ -23,8 +26,10 @@ struct Call {
   bool replaces = false;
 };
 
+namespace {
+
 /// The last address is a copy, and the first one is named twice.
-std::int64_t send(pqxx::work& transaction, const Call& call) {
+std::int64_t send(pqxx::work& transaction, const MessageCall& call) {
   return Connection::execute(transaction, R"(
 SELECT mailroom_send(ARRAY[$1::text], subject => $3, text => 'about ' || $3,
                      cc => CASE WHEN $2 <> '' THEN ARRAY[$2, 'Twice <' || upper($1) || '>'] END,
@@ -36,14 +41,14 @@ SELECT mailroom_send(ARRAY[$1::text], subject => $3, text => 'about ' || $3,
       .as<std::int64_t>();
 }
 
+}  // namespace
+
 /// What one transaction has done, which counts once it is committed.
-struct Asked {
-  std::vector<Call> calls{};
+struct AskedMessages {
+  std::vector<MessageCall> calls{};
   std::vector<std::pair<std::string, std::int64_t>> ids{};
   std::vector<std::pair<std::string, std::string>> cancels{};  ///< subject and answer
 };
-
-}  // namespace
 
 /// One producer, with a session of its own.
 class MessageProducer {
@@ -54,7 +59,7 @@ class MessageProducer {
   /// Plays one transaction, which may fail.
   void act() {
     if (!connection_) connection_ = std::make_unique<Connection>(load_.conninfo_, "producer");
-    Asked asked;
+    AskedMessages asked;
     bool is_whole = false;
     try {
       connection_->transact([&](pqxx::work& transaction) {
@@ -80,44 +85,55 @@ class MessageProducer {
   int draw(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
   void hold() { pause(150); }
 
-  void play(pqxx::work& transaction, Asked& asked) {
+  void play(pqxx::work& transaction, AskedMessages& asked) {
     switch (draw(14)) {
       case 0:
-      case 1: return ask(transaction, asked, another_call());
-      case 2: return ask_late(transaction, asked);
-      case 3: return ask_in_bulk(transaction, asked);
-      case 4: return ask_between_savepoints(transaction, asked);
-      case 5: return ask_and_roll_back(transaction, asked);
+      case 1:
+        return ask(transaction, asked, another_call());
+      case 2:
+        return ask_late(transaction, asked);
+      case 3:
+        return ask_in_bulk(transaction, asked);
+      case 4:
+        return ask_between_savepoints(transaction, asked);
+      case 5:
+        return ask_and_roll_back(transaction, asked);
       case 6:
-      case 7: return use_shared_key(transaction, asked);
+      case 7:
+        return use_shared_key(transaction, asked);
       case 8:
-      case 9: return replace(transaction, asked);
-      case 10: return ask(transaction, asked, another_call(draw(2) == 0 ? draw(5) : draw(2500)));
-      case 11: return ask_and_cancel(transaction, asked);
-      default: return cancel_earlier(transaction, asked);
+      case 9:
+        return replace(transaction, asked);
+      case 10:
+        return ask(transaction, asked, another_call(draw(2) == 0 ? draw(5) : draw(2500)));
+      case 11:
+        return ask_and_cancel(transaction, asked);
+      default:
+        return cancel_earlier(transaction, asked);
     }
   }
 
-  Call another_call(int send_after_ms = -1) {
+  MessageCall another_call(int send_after_ms = -1) {
     const auto number = fmt::format("{}{}", name_, ++last_);
-    Call call{.subject = number, .addresses = {number + "@test.example"}, .send_after_ms = send_after_ms};
+    MessageCall call{
+        .subject = number, .addresses = {number + "@test.example"}, .send_after_ms = send_after_ms};
     if (draw(4) == 0) call.addresses.push_back(number + "-copy@test.example");
     return call;
   }
 
-  void ask(pqxx::work& transaction, Asked& asked, const Call& call) {
+  void ask(pqxx::work& transaction, AskedMessages& asked, const MessageCall& call) {
     asked.calls.push_back(call);
     asked.ids.emplace_back(call.subject, send(transaction, call));
   }
 
-  void ask_late(pqxx::work& transaction, Asked& asked) {
+  void ask_late(pqxx::work& transaction, AskedMessages& asked) {
     ask(transaction, asked, another_call());
     ask(transaction, asked, another_call(draw(100)));
     hold();
     ask(transaction, asked, another_call());
   }
 
-  void ask_in_bulk(pqxx::work& transaction, Asked& asked) {
+  void ask_in_bulk(pqxx::work& transaction, AskedMessages& asked) {
     const int rows = 1 + draw(20);
     Connection::execute(transaction, R"(
 INSERT INTO mailroom_messages (recipients, subject, text)
@@ -129,10 +145,10 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
     }
   }
 
-  void ask_between_savepoints(pqxx::work& transaction, Asked& asked) {
+  void ask_between_savepoints(pqxx::work& transaction, AskedMessages& asked) {
     ask(transaction, asked, another_call());
     Connection::execute(transaction, "SAVEPOINT half");
-    Asked undone;
+    AskedMessages undone;
     ask(transaction, undone, another_call());
     ask(transaction, undone, another_call(draw(500)));
     Connection::execute(transaction, "ROLLBACK TO half");
@@ -140,7 +156,7 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
     ask(transaction, asked, another_call());
   }
 
-  void ask_and_roll_back(pqxx::work& transaction, Asked& asked) {
+  void ask_and_roll_back(pqxx::work& transaction, AskedMessages& asked) {
     ask(transaction, asked, another_call());
     ask(transaction, asked, another_call(draw(500)));
     if (draw(2) == 0) hold();
@@ -148,14 +164,14 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
   }
 
   /// Several producers use the key at once, with the same content; some of them roll back.
-  void use_shared_key(pqxx::work& transaction, Asked& asked) {
+  void use_shared_key(pqxx::work& transaction, AskedMessages& asked) {
     const auto key = fmt::format("shared-{}", load_.shared_keys_++ / uses_of_a_shared_key);
     ask(transaction, asked, {.subject = key, .addresses = {key + "@test.example"}, .key = key});
     if (draw(2) == 0) hold();
     if (draw(4) == 0) throw RollBack{};
   }
 
-  void replace(pqxx::work& transaction, Asked& asked) {
+  void replace(pqxx::work& transaction, AskedMessages& asked) {
     const auto key = fmt::format("replaced-{}", load_.replaced_keys_++ / uses_of_a_replaced_key);
     auto call = another_call(draw(4) == 0 ? -1 : 3000);
     call.key = key;
@@ -165,12 +181,13 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
     if (draw(5) == 0) throw RollBack{};
   }
 
-  void cancel(pqxx::work& transaction, Asked& asked, const std::string& subject, std::int64_t id) {
-    const auto row = Connection::execute(transaction, "SELECT coalesce(mailroom_cancel($1), 'nothing')", id)[0];
+  void cancel(pqxx::work& transaction, AskedMessages& asked, const std::string& subject, std::int64_t id) {
+    const auto row =
+        Connection::execute(transaction, "SELECT coalesce(mailroom_cancel($1), 'nothing')", id)[0];
     asked.cancels.emplace_back(subject, row[0].c_str());
   }
 
-  void ask_and_cancel(pqxx::work& transaction, Asked& asked) {
+  void ask_and_cancel(pqxx::work& transaction, AskedMessages& asked) {
     ask(transaction, asked, another_call(draw(2) == 0 ? -1 : draw(500)));
     const auto [subject, id] = asked.ids.back();
     cancel(transaction, asked, subject, id);
@@ -178,7 +195,7 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
   }
 
   /// One cancel in four is rolled back, so that the mail has to be sent.
-  void cancel_earlier(pqxx::work& transaction, Asked& asked) {
+  void cancel_earlier(pqxx::work& transaction, AskedMessages& asked) {
     if (earlier_.empty()) return ask(transaction, asked, another_call());
     const auto at = earlier_.begin() + draw(static_cast<int>(earlier_.size()));
     const auto [subject, id] = *at;
@@ -188,7 +205,7 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
     if (draw(4) == 0) throw RollBack{};
   }
 
-  void note_commit(const Asked& asked) {
+  void note_commit(const AskedMessages& asked) {
     const std::lock_guard lock(load_.mutex_);
     auto& notes = load_.notes_;
     for (const auto& call : asked.calls)
@@ -200,14 +217,14 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
     remember(asked);
   }
 
-  void note_rollback(const Asked& asked) {
+  void note_rollback(const AskedMessages& asked) {
     const std::lock_guard lock(load_.mutex_);
     for (const auto& call : asked.calls) {
       if (!call.subject.starts_with("shared-")) load_.notes_.rolled_back.insert(call.subject);
     }
   }
 
-  void note_doubt(const Asked& asked) {
+  void note_doubt(const AskedMessages& asked) {
     const std::lock_guard lock(load_.mutex_);
     for (const auto& call : asked.calls)
       load_.notes_.undecided.insert(call.subject);
@@ -216,7 +233,7 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
   }
 
   /// Keeps the last few messages without a key, for cancels.
-  void remember(const Asked& asked) {
+  void remember(const AskedMessages& asked) {
     if (!asked.cancels.empty()) return;
     for (const auto& each : asked.ids) {
       const bool has_key = std::ranges::any_of(

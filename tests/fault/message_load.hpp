@@ -18,7 +18,8 @@ struct MessageNotes {
   std::set<std::string> rolled_back{};                       ///< without those that share a subject
   std::set<std::string> cancelled{};  ///< committed, after mailroom_cancel() said `cancelled`
   std::set<std::string> undecided{};  ///< cancelled with another answer, or nobody knows whether committed
-  std::map<std::string, std::set<std::int64_t>> ids{};  ///< that committed calls with a shared subject returned
+  std::map<std::string, std::set<std::int64_t>>
+      ids{};  ///< that committed calls with a shared subject returned
 };
 
 /// Producers that ask for messages in every way that an application has: alone, in bulk, in transactions that

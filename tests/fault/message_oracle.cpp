@@ -18,11 +18,13 @@ std::string subject_of(const TakenMail& mail) {
   return mail.message.substr(start, mail.message.find("\r\n", start) - start);
 }
 
-/// The tokens by which each copy was taken.
+/// The messages by which each copy was taken.
 std::map<Copy, std::set<std::int64_t>> taken_copies(const std::vector<TakenMail>& mails) {
   std::map<Copy, std::set<std::int64_t>> copies;
-  for (const auto& mail : mails)
-    copies[{subject_of(mail), mail.to}].insert(token_id_of(mail));
+  for (const auto& mail : mails) {
+    if (const auto message = message_of(mail); message > 0)
+      copies[{subject_of(mail), mail.to}].insert(message);
+  }
   return copies;
 }
 
@@ -55,7 +57,8 @@ std::size_t count_lost(Connection& connection, const MessageNotes& notes,
   const auto replaced = replaced_subjects(connection, false);
   std::size_t lost = 0;
   for (const auto& [subject, addresses] : notes.committed) {
-    if (notes.cancelled.count(subject) + notes.undecided.count(subject) + replaced.count(subject) > 0) continue;
+    if (notes.cancelled.count(subject) + notes.undecided.count(subject) + replaced.count(subject) > 0)
+      continue;
     for (const auto& address : addresses)
       lost += taken.count({subject, address}) + given_up.count({subject, address}) == 0 ? 1 : 0;
   }
@@ -64,6 +67,15 @@ std::size_t count_lost(Connection& connection, const MessageNotes& notes,
 
 }  // namespace
 
+std::map<std::pair<std::int64_t, std::string>, std::int64_t> tokens_of_messages(Connection& connection) {
+  std::map<std::pair<std::int64_t, std::string>, std::int64_t> tokens;
+  for (const auto& row : connection.run(R"(
+SELECT m.id, (m.recipients || m.cc || m.bcc)[t.recipient], t.id
+FROM tokens t JOIN mailroom_messages m ON m.id = t.message)"))
+    tokens[{row[0].as<std::int64_t>(), row[1].c_str()}] = row[2].as<std::int64_t>();
+  return tokens;
+}
+
 MessageTally judge_messages(Connection& connection, const MessageNotes& notes,
                             const std::vector<TakenMail>& mails) {
   const auto taken = taken_copies(mails);
@@ -71,11 +83,11 @@ MessageTally judge_messages(Connection& connection, const MessageNotes& notes,
   MessageTally tally{.cancelled = notes.cancelled.size(), .lost = count_lost(connection, notes, taken)};
   for (const auto& [subject, addresses] : notes.committed)
     tally.committed += addresses.size();
-  for (const auto& [copy, tokens] : taken) {
+  for (const auto& [copy, messages] : taken) {
     const auto& subject = copy.first;
     tally.rolled_back += notes.rolled_back.count(subject);
     tally.revoked += notes.cancelled.count(subject) + too_early.count(subject) > 0 ? 1 : 0;
-    tally.twice += tokens.size() - 1;
+    tally.twice += messages.size() - 1;
   }
   for (const auto& [subject, ids] : notes.ids)
     tally.twice += ids.size() - 1;

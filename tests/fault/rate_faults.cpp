@@ -15,14 +15,14 @@ namespace {
 constexpr double rate = 50;  ///< tokens per second
 constexpr int burst = 10;
 constexpr int rate_collectors = 3;
-constexpr int batch = burst / 2;
+constexpr int batch_limit = burst / 2;
 /// How late the promptest tenth of the batches may be: half the time that the rate needs for one. Others also
 /// wait for what else the machine does.
-constexpr double longest_delay = batch / rate / 2;
+constexpr double longest_delay = batch_limit / rate / 2;
 
 /// Three collectors, in batches of half the burst: a bucket that is full while a batch waits wastes the rate.
 Trial::Options paced(std::vector<std::string> queues) {
-  Trial::Options options{.collectors = rate_collectors, .writers = 0, .limit = batch, .queues = {}};
+  Trial::Options options{.collectors = rate_collectors, .writers = 0, .limit = batch_limit, .queues = {}};
   for (const auto& queue : queues)
     options.queues[queue] = "";
   if (queues.size() > 1) options.serving = {queues[0], queues[1], fmt::format("{}", fmt::join(queues, ","))};
@@ -78,7 +78,7 @@ FROM leases WHERE NOT isempty(ids) ORDER BY at)")) {
     lowest = std::min(lowest, result.tokens - rate * result.seconds);
     result.tokens += row[1].as<int>();
     result.excess = std::max(result.excess, result.tokens - rate * result.seconds - lowest - burst);
-    delays.push_back(result.seconds - (taken_until - (burst - batch) / rate));
+    delays.push_back(result.seconds - (taken_until - (burst - batch_limit) / rate));
     taken_until = std::max(taken_until, result.seconds) + row[1].as<int>() / rate;
   }
   std::ranges::sort(delays);

@@ -210,8 +210,8 @@ const std::vector<Sabotage>& sabotages() {
        10},
       {"a message that is committed after its time is forgotten",
        {{"mailroom_release", "v_last - interval '1 minute'", "v_last"}},
-       messages,
-       10}};
+       "messages: committed after their time",
+       2}};
   return all;
 }
 

@@ -140,13 +140,13 @@ Outcome server_crashes(Cluster& cluster, const Plan& plan, Load load) {
 
 using Play = Outcome (*)(Cluster&, const Plan&, Load);
 
-std::function<Outcome(Cluster&, const Plan&)> tokens(Play play) {
+std::function<Outcome(Cluster&, const Plan&)> with_tokens(Play play) {
   return [play](Cluster& cluster, const Plan& plan) {
     return play(cluster, plan, {.writers = 6, .producers = 0});
   };
 }
 
-std::function<Outcome(Cluster&, const Plan&)> messages(Play play) {
+std::function<Outcome(Cluster&, const Plan&)> with_messages(Play play) {
   return [play](Cluster& cluster, const Plan& plan) {
     return play(cluster, plan, {.writers = 2, .producers = 16});
   };
@@ -155,28 +155,29 @@ std::function<Outcome(Cluster&, const Plan&)> messages(Play play) {
 }  // namespace
 
 std::vector<Fault> send_faults() {
-  return {{"send: no fault, four senders", "nothing repeated", 20, 3, tokens(senders_alone)},
-          {"send: kill -9 at random", "at most the batch limit per kill is repeated, same bytes", 200, 12,
-           tokens(kill_senders)},
-          {"send: SIGTERM", "each ends with 0, nothing repeated", 40, 4, tokens(stop_senders)},
-          {"send: SIGTERM while the relay hangs", "each ends with 0, nothing repeated", 5, 1,
-           stop_while_relay_hangs},
-          {"send: 451, 550 and 421", "deferred mails are tried again, nothing repeated", 20, 3,
-           tokens(mixed_answers)},
-          {"send: lost answers", "each such mail is repeated once", 20, 3, lost_answers},
-          {"send: database sessions end", "at most the batch limit per session is repeated", 60, 5,
-           tokens(sessions_end)},
-          {"send: stop -m immediate and start", "nothing repeated", 12, 1, tokens(server_crashes)},
-          {"messages: no fault", "each call and each key is one mail", 20, 3, messages(senders_alone), true},
-          {"messages: kill -9 at random", "the same, the batch limit per kill is repeated", 200, 12,
-           messages(kill_senders)},
-          {"messages: SIGTERM", "each call and each key is one mail", 40, 0, messages(stop_senders)},
-          {"messages: 451, 550 and 421", "the same, deferred mails are tried again", 20, 3,
-           messages(mixed_answers)},
-          {"messages: database sessions end", "the same, the batch limit per session is repeated", 60, 5,
-           messages(sessions_end)},
-          {"messages: stop -m immediate and start", "each call and each key is one mail", 12, 1,
-           messages(server_crashes)}};
+  return {
+      {"send: no fault, four senders", "nothing repeated", 20, 3, with_tokens(senders_alone)},
+      {"send: kill -9 at random", "at most the batch limit per kill is repeated, same bytes", 200, 12,
+       with_tokens(kill_senders)},
+      {"send: SIGTERM", "each ends with 0, nothing repeated", 40, 4, with_tokens(stop_senders)},
+      {"send: SIGTERM while the relay hangs", "each ends with 0, nothing repeated", 5, 1,
+       stop_while_relay_hangs},
+      {"send: 451, 550 and 421", "deferred mails are tried again, nothing repeated", 20, 3,
+       with_tokens(mixed_answers)},
+      {"send: lost answers", "each such mail is repeated once", 20, 3, lost_answers},
+      {"send: database sessions end", "at most the batch limit per session is repeated", 60, 5,
+       with_tokens(sessions_end)},
+      {"send: stop -m immediate and start", "nothing repeated", 12, 1, with_tokens(server_crashes)},
+      {"messages: no fault", "each call and each key is one mail", 20, 3, with_messages(senders_alone), true},
+      {"messages: kill -9 at random", "the same, the batch limit per kill is repeated", 200, 12,
+       with_messages(kill_senders)},
+      {"messages: SIGTERM", "each call and each key is one mail", 40, 0, with_messages(stop_senders)},
+      {"messages: 451, 550 and 421", "the same, deferred mails are tried again", 20, 3,
+       with_messages(mixed_answers)},
+      {"messages: database sessions end", "the same, the batch limit per session is repeated", 60, 5,
+       with_messages(sessions_end)},
+      {"messages: stop -m immediate and start", "each call and each key is one mail", 12, 1,
+       with_messages(server_crashes)}};
 }
 
 }  // namespace mailroom::test

@@ -52,8 +52,12 @@ bool SendTrial::delivers_again() const {
 
 std::map<std::int64_t, int> SendTrial::judge_taken() {
   std::map<std::int64_t, std::vector<TakenMail>> mails;
-  for (auto& mail : taken())
-    mails[token_id_of(mail)].push_back(std::move(mail));
+  auto tokens = tokens_of_messages(*connect());
+  for (auto& mail : taken()) {
+    const auto message = message_of(mail);
+    const auto token = message > 0 ? tokens[{message, mail.to}] : token_id_of(mail);
+    mails[token].push_back(std::move(mail));
+  }
   std::map<std::int64_t, int> times;
   int unlike = 0;
   for (const auto& [token, copies] : mails) {

@@ -19,6 +19,12 @@ std::map<std::string, std::string> to_relay(const std::string& relay,
   return environment;
 }
 
+/// What `form` catches; 0 if the mail has nothing of that form.
+std::int64_t number_of(const TakenMail& mail, const std::regex& form) {
+  std::smatch found;
+  return std::regex_search(mail.message, found, form) ? std::stoll(found[1]) : 0;
+}
+
 }  // namespace
 
 TestSender::TestSender(const std::string& conninfo, const std::string& relay,
@@ -36,9 +42,12 @@ std::string token_of(const TakenMail& mail) {
 
 std::int64_t token_id_of(const TakenMail& mail) {
   static const std::regex form("Message-ID: <[^>@]*\\.([0-9]+)\\.mailroom@");
-  std::smatch found;
-  if (!std::regex_search(mail.message, found, form)) return 0;
-  return std::stoll(found[1]);
+  return number_of(mail, form);
+}
+
+std::int64_t message_of(const TakenMail& mail) {
+  static const std::regex form("Message-ID: <[^>@]*\\.m([0-9]+)\\.mailroom@");
+  return number_of(mail, form);
 }
 
 }  // namespace mailroom::test

@@ -23,4 +23,7 @@ std::string token_of(const TakenMail& mail);
 /// The id of the token that a mail's Message-ID names; 0 if there is none.
 std::int64_t token_id_of(const TakenMail& mail);
 
+/// The id of the message that a mail's Message-ID names; 0 if there is none.
+std::int64_t message_of(const TakenMail& mail);
+
 }  // namespace mailroom::test

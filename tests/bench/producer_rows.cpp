@@ -2,12 +2,10 @@
 
 #include <csignal>
 #include <fmt/format.h>
-#include <fstream>
-#include <stdexcept>
 
 #include "bench/databases.hpp"
+#include "bench/pgbench.hpp"
 #include "bench/row.hpp"
-#include "support/subprocess.hpp"
 
 namespace mailroom::bench {
 namespace {
@@ -38,17 +36,14 @@ void make_producer_database(Stage& stage) {
     connection->run(
         "CREATE TRIGGER after_token_inserted_always AFTER INSERT ON tokens "
         "FOR EACH ROW EXECUTE FUNCTION notify_always()");
-    std::ofstream(stage.path("insert.sql"))
-        << "\\set account 3 * random(0, " << account_count(stage) / 3 - 1 << ") + 1\n"
-        << "INSERT INTO tokens (account, action) VALUES (:account, 'activation');\n";
   });
 }
 
-/// Reads the number in `tps = 5123.4 (without initial connection time)`.
-double read_rate(const std::string& report) {
-  const auto at = report.find("tps = ");
-  if (at == std::string::npos) throw std::runtime_error("pgbench gave no rate:\n" + report);
-  return std::stod(report.substr(at + 6));
+std::string insert_statement(const Stage& stage) {
+  return fmt::format(
+      "\\set account 3 * random(0, {}) + 1\n"
+      "INSERT INTO tokens (account, action) VALUES (:account, 'activation');\n",
+      account_count(stage) / 3 - 1);
 }
 
 Figures measure_producers(Stage& stage, int clients, Notifying notifying, bool collecting) {
@@ -61,18 +56,12 @@ Figures measure_producers(Stage& stage, int clients, Notifying notifying, bool c
     setup.output = stage.path("collected0");
     collector = std::make_unique<Process>(std::move(setup));
   }
-  auto setup =
-      stage.program(producer_database, {test::server_binaries() + "/pgbench", "-n", "-M", "prepared", "-c",
-                                        std::to_string(clients), "-j", std::to_string(std::min(clients, 2)),
-                                        "-T", fmt::format("{:.0f}", std::max(1.0, stage.scaled_seconds(3))),
-                                        "-f", stage.path("insert.sql")});
-  setup.output = stage.path("pgbench");
-  Process(setup).wait();
+  const auto rate = statements_per_second(stage, producer_database, clients, insert_statement(stage));
   if (collector) {
     collector->signal(SIGTERM);
     collector->wait();
   }
-  return {{.value = read_rate(test::read_file(setup.output)), .unit = "commits/s"}};
+  return {{.value = rate, .unit = "commits/s"}};
 }
 
 Row producer_row(int clients, const std::string& name, const std::string& meaning, Notifying notifying,

@@ -5,6 +5,8 @@
 
 #include "bench/collected.hpp"
 #include "bench/databases.hpp"
+#include "bench/message_databases.hpp"
+#include "bench/pgbench.hpp"
 
 namespace mailroom::bench {
 namespace {
@@ -102,6 +104,34 @@ Row drain_row(const std::string& directory, const NodeRival& rival, const std::s
           .measure = [=](Stage& stage) { return drain(stage, directory, rival); }};
 }
 
+/// How fast jobs with the content of a mail of 2 kB are added.
+Row adding_row(const std::string& directory, const std::string& name, int clients, const std::string& sql,
+               int rows = 1) {
+  return {.name = "rivals/graphile-worker/" + name,
+          .meaning = fmt::format("graphile-worker: jobs of 2 kB added by {} client(s), {} a statement",
+                                 clients, rows),
+          .prepare = [=](Stage& stage) { prepare(stage, directory, graphile_worker()); },
+          .measure = [=](Stage& stage) -> Figures {
+            const auto rival = graphile_worker();
+            stage.connect(rival.database)->run(rival.clear);
+            return {{.value = rows * statements_per_second(stage, rival.database, clients, sql),
+                     .unit = "jobs/s"}};
+          }};
+}
+
+std::vector<Row> adding_rows(const std::string& directory) {
+  const auto payload =
+      fmt::format("json_build_object('to', 'ada@bench.example', 'subject', 'Your receipt', 'text', '{}')",
+                  body_literal());
+  const auto one = fmt::format("SELECT graphile_worker.add_job('mail', {});", payload);
+  const auto many = fmt::format(
+      "SELECT count(*) FROM graphile_worker.add_jobs((SELECT array_agg(ROW('mail', {}, NULL, NULL, NULL, NULL, NULL, "
+      "NULL)::graphile_worker.job_spec) FROM generate_series(1, 1000) g));",
+      payload);
+  return {adding_row(directory, "add_job/1", 1, one), adding_row(directory, "add_job/8", 8, one),
+          adding_row(directory, "add_jobs", 1, many, 1'000)};
+}
+
 }  // namespace
 
 std::string job_payload(const std::string& account) {
@@ -137,9 +167,13 @@ Figures measure_rival_drain(Stage& stage, Process::Setup setup, std::int64_t job
 std::vector<Row> node_rows(const std::string& directory) {
   const Arrivals few{.rate = 100, .clients = 2, .seconds = 5};
   const Arrivals many{.rate = 1'000, .clients = 4, .seconds = 4};
-  return {drain_row(directory, graphile_worker(), "local queue of 500"),
-          drain_row(directory, pg_boss(), "batches of 1,000"), latency_row(directory, graphile_worker(), few),
-          latency_row(directory, graphile_worker(), many), latency_row(directory, pg_boss(), few)};
+  std::vector<Row> rows{
+      drain_row(directory, graphile_worker(), "local queue of 500"),
+      drain_row(directory, pg_boss(), "batches of 1,000"), latency_row(directory, graphile_worker(), few),
+      latency_row(directory, graphile_worker(), many), latency_row(directory, pg_boss(), few)};
+  for (auto& row : adding_rows(directory))
+    rows.push_back(std::move(row));
+  return rows;
 }
 
 }  // namespace mailroom::bench

@@ -36,6 +36,7 @@ std::vector<Row> memory_rows();
 std::vector<Row> idle_rows();
 std::vector<Row> verify_rows();
 std::vector<Row> send_rows();
+std::vector<Row> message_rows();
 std::vector<Row> growth_rows();
 std::vector<Row> prune_rows();
 std::vector<Row> exec_rows();

@@ -11,6 +11,7 @@
 
 #include "bench/databases.hpp"
 #include "bench/latency.hpp"
+#include "bench/message_databases.hpp"
 #include "bench/row.hpp"
 #include "support/test_relay.hpp"
 
@@ -80,9 +81,8 @@ struct Sending {
   int limit;
 };
 
-Cost send(Stage& stage, const Sending& sending, std::int64_t count) {
+Cost send(Stage& stage, const Sending& sending, const Backlog& backlog, std::int64_t count) {
   const Sink sink;
-  const auto backlog = plain_backlog(stage);
   const auto connection = stage.connect(backlog.database);
   place_cursor(*connection, backlog.due - count);
   connection->run("TRUNCATE mailroom_deliveries");
@@ -99,20 +99,21 @@ Cost send(Stage& stage, const Sending& sending, std::int64_t count) {
   return cost;
 }
 
-Row send_row(const Sending& sending) {
-  return {.name = fmt::format("send/{}/{}", sending.connections, sending.limit),
-          .meaning = fmt::format("a sender with {} connections and batches of {}, into smtp-sink",
-                                 sending.connections, sending.limit),
-          .prepare = [](Stage& stage) { plain_backlog(stage); },
+Row send_row(const Sending& sending, const std::string& name = "", const std::string& meaning = "",
+             Backlog (*make_backlog)(Stage&) = plain_backlog) {
+  return {.name = fmt::format("send/{}/{}{}", sending.connections, sending.limit, name),
+          .meaning = fmt::format("a sender with {} connections and batches of {}, into smtp-sink{}",
+                                 sending.connections, sending.limit, meaning),
+          .prepare = [make_backlog](Stage& stage) { make_backlog(stage); },
           .measure =
-              [sending](Stage& stage) {
+              [sending, make_backlog](Stage& stage) {
                 const auto count = stage.scaled(mails);
-                return per_second(count, send(stage, sending, count));
+                return per_second(count, send(stage, sending, make_backlog(stage), count));
               }};
 }
 
 /// From the commit to the relay's 250 at the end of the message.
-Figures measure_send_latency(Stage& stage) {
+Figures measure_send_latency(Stage& stage, const std::string& insert) {
   const std::string database = "live";
   clear_queue(stage, database);
   std::optional<test::TestRelay> relay;
@@ -133,8 +134,25 @@ Figures measure_send_latency(Stage& stage) {
           [&](ArrivalTimes& times) {
             relay.emplace(
                 test::TestRelay::Options{.play = answer_and_note(times), .offers_pipelining = true});
-          }};
+          },
+      .insert = insert};
   return measure_latency(stage, consumer, {.rate = 100, .clients = 2, .seconds = 5});
+}
+
+/// A message to the address of account $1.
+std::string insert_message() {
+  return fmt::format(
+      "INSERT INTO mailroom_messages (recipients, subject, text) "
+      "VALUES (ARRAY['user' || $1::bigint || '@bench.example'], 'Your receipt', '{}') "
+      "RETURNING pg_current_xact_id()::text",
+      body_literal());
+}
+
+Row latency_row(const std::string& name, const std::string& meaning, const std::string& insert) {
+  return {.name = name,
+          .meaning = "from the commit to the relay's 250: " + meaning + ", batch limit 1",
+          .prepare = [](Stage& stage) { make_live_database(stage, "live"); },
+          .measure = [insert](Stage& stage) { return measure_send_latency(stage, insert); }};
 }
 
 }  // namespace
@@ -146,15 +164,15 @@ std::vector<Row> send_rows() {
            .measure = measure_source},
           send_row({.connections = 4, .limit = 10}),
           send_row({.connections = 4, .limit = 100}),
-          {.name = "send/latency",
-           .meaning = "from the commit to the relay's 250: 100 inserts/s, batch limit 1",
-           .prepare = [](Stage& stage) { make_live_database(stage, "live"); },
-           .measure = measure_send_latency},
+          send_row({.connections = 4, .limit = 100}, "/messages", ": messages of 2 kB", all_messages),
+          latency_row("send/latency", "100 inserts/s", Consumer{}.insert),
+          latency_row("send/latency/messages", "100 messages of 2 kB a second", insert_message()),
           {.name = "memory/send",
            .meaning = "peak resident memory of a sender with 16 connections",
            .prepare = [](Stage& stage) { plain_backlog(stage); },
            .measure = [](Stage& stage) -> Figures {
-             const auto cost = send(stage, {.connections = 16, .limit = 100}, stage.scaled(mails));
+             const auto cost =
+                 send(stage, {.connections = 16, .limit = 100}, plain_backlog(stage), stage.scaled(mails));
              return {{.value = static_cast<double>(cost.peak_kib) / 1024, .unit = "MiB"}};
            }}};
 }

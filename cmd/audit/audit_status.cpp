@@ -94,6 +94,7 @@ std::string outcome_sentence(const TokenReport& report) {
     case Outcome::in_replay:
       return waiting_text(status);
     case Outcome::skipped:
+    case Outcome::cancelled:
       return status.next ? waiting_text(status) : skipped_text(status);
     case Outcome::moved_past:
       return fmt::format("not emitted: the cursor was moved past it {} by {}",
@@ -164,7 +165,7 @@ std::string following_text(const TokenDelivery& status, Moment now) {
 }
 
 std::string next_text(const TokenStatus& status) {
-  if (!status.next || status.outcome == Outcome::skipped) return "";
+  if (!status.next || status.outcome == Outcome::skipped || status.outcome == Outcome::cancelled) return "";
   return *status.next == Outcome::leased ? ", and leased again" : "; it will be emitted again";
 }
 
@@ -187,7 +188,8 @@ std::string state_text(const TokenFacts& token, Moment now) {
   if (token.consumed_at && *token.consumed_at > now)
     return fmt::format("consumed, recorded as {}", moment_text(*token.consumed_at));
   if (token.consumed_at) {
-    return fmt::format("{} {} ago", token.has_link ? "consumed" : "cancelled",
+    const auto* how = token.has_link ? "consumed" : "cancelled";
+    return fmt::format("{} {} ago", token.consumed_as.empty() ? how : token.consumed_as,
                        coarse(now - *token.consumed_at));
   }
   if (token.expires_at <= now) {

@@ -139,11 +139,13 @@ std::int64_t number_in(const nlohmann::json& details, const char* key) {
 }
 
 std::string pruned_text(const nlohmann::json& details) {
-  const auto tokens = counted(number_in(details, "tokens"), "token");
+  auto text = counted(number_in(details, "tokens"), "token");
+  if (const auto messages = number_in(details, "messages"); messages > 0)
+    text += ", " + counted(messages, "message");
   const auto batches = counted(number_in(details, "batches"), "batch record");
   const auto deliveries = number_in(details, "deliveries");
-  if (deliveries == 0) return fmt::format("{} and {}", tokens, batches);
-  return fmt::format("{}, {} and {}", tokens, batches, counted(deliveries, "delivery record"));
+  if (deliveries == 0) return fmt::format("{} and {}", text, batches);
+  return fmt::format("{}, {} and {}", text, batches, counted(deliveries, "delivery record"));
 }
 
 bool is_of_consumer(EventKind kind) {
@@ -217,8 +219,12 @@ Event masked(Event event) {
     if (!account.email.empty()) account.email = masked_address(account.email);
     if (!account.login.empty()) account.login = masked_address(account.login);
   };
-  if (auto* token = std::get_if<StoredToken>(&event.record)) mask(token->account);
+  if (auto* token = std::get_if<StoredToken>(&event.record)) {
+    token->reference = without_addresses(token->reference, token->account);
+    mask(token->account);
+  }
   if (auto* delivery = std::get_if<DeliveryAttempt>(&event.record)) {
+    delivery->token.reference = without_addresses(delivery->token.reference, delivery->token.account);
     delivery->reply = without_addresses(delivery->reply, delivery->token.account);
     if (!delivery->address.empty()) delivery->address = masked_address(delivery->address);
     mask(delivery->token.account);

@@ -23,13 +23,14 @@ struct PruneOptions {
   std::string reason;
 };
 
-/// `1,200 tokens and 12 batch records`, with the deliveries if there are any.
+/// `1,200 tokens and 12 batch records`, with the messages and the deliveries if there are any.
 template <typename Counts>
 std::string what_of(const Counts& counts) {
-  const auto tokens = counted(counts.tokens, "token");
+  auto text = counted(counts.tokens, "token");
+  if (counts.messages > 0) text += ", " + counted(counts.messages, "message");
   const auto batches = counted(counts.batches, "batch record");
-  if (counts.deliveries == 0) return fmt::format("{} and {}", tokens, batches);
-  return fmt::format("{}, {} and {}", tokens, batches, counted(counts.deliveries, "delivery record"));
+  if (counts.deliveries == 0) return fmt::format("{} and {}", text, batches);
+  return fmt::format("{}, {} and {}", text, batches, counted(counts.deliveries, "delivery record"));
 }
 
 using Work = std::function<PruneSummary(const PruneObserver&)>;
@@ -70,6 +71,7 @@ std::string render_counts(const PruneSummary& summary) {
   if (summary.empty()) return fmt::format("nothing to remove that ended before {}\n", moment_of(summary));
   TextTable table({{""}, {"", TextTable::Align::right}});
   table.add({"tokens", with_thousands(summary.tokens)});
+  if (summary.messages > 0) table.add({"messages", with_thousands(summary.messages)});
   table.add({"batch records", with_thousands(summary.batches)});
   if (summary.deliveries > 0) table.add({"delivery records", with_thousands(summary.deliveries)});
   return fmt::format("{} what ended before {}:\n{}", summary.dry_run ? "would remove" : "removed",
@@ -95,6 +97,7 @@ std::string render_json(const PruneSummary& summary) {
                                 {"older_than", format_duration(summary.older_than)},
                                 {"before", moment_text(summary.before)},
                                 {"tokens", summary.tokens},
+                                {"messages", summary.messages},
                                 {"batches", summary.batches},
                                 {"deliveries", summary.deliveries},
                                 {"skipped", summary.skipped},
@@ -131,19 +134,22 @@ Run add_prune(CommandSyntax& syntax) {
 }  // namespace
 
 const Command prune_command{
-    "prune", "remove tokens long expired or consumed, and old records of batches and deliveries",
+    "prune",
+    "remove tokens long expired or consumed, old messages, and old records of batches and deliveries",
     "Examples:\n"
     "  mailroom prune --dry-run                      count what would be removed\n"
     "  mailroom prune                                count, ask, and remove\n"
     "  mailroom prune --yes --older-than 90d         for a daily timer\n"
     "\n"
     "Can run beside collectors; a signal stops it after the current step. It keeps\n"
-    "a token that is due, above the cursor of a queue, or in an open batch; a batch\n"
-    "record that is open, the newest of its queue, or of a token that is kept;\n"
-    "accounts, and the records of operations and of the schema.\n",
+    "a token that is due, above the cursor of a queue, or in an open batch; a\n"
+    "message that is scheduled or has a token; a batch record that is open, the\n"
+    "newest of its queue, or of a token that is kept; accounts, and the records of\n"
+    "operations and of the schema.\n",
     add_prune,
-    "Removes tokens that expired or were consumed longer ago than audit.retention, and the records of batches "
-    "and deliveries that no token needs any more. It works in steps of --step rows, each a short transaction that takes "
+    "Removes tokens that expired or were consumed longer ago than audit.retention, messages whose tokens are gone or "
+    "that were cancelled or replaced before they had any, and the records of batches and deliveries that no token "
+    "needs any more. It works in steps of --step rows, each a short transaction that takes "
     "row locks only and never waits for one. It records what it removed; --dry-run counts exactly what "
     "would be removed."};
 

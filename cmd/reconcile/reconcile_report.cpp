@@ -54,6 +54,21 @@ std::string render_output(const ConsumerOutput& output) {
   return text;
 }
 
+/// `scheduled: 3 messages, the next at 2026-11-26T11:00:00Z; they have no token before their time`
+std::string scheduled_text(const ScheduledMessages& scheduled, Moment now) {
+  if (scheduled.messages == 0) return "";
+  return fmt::format("\nscheduled: {}{}, the next {} {}; a message has no token before its time\n",
+                     scheduled.estimated ? "~" : "", counted(scheduled.messages, "message"),
+                     *scheduled.next_at > now ? "at" : "due since", moment_text(*scheduled.next_at));
+}
+
+Json scheduled_json(const ScheduledMessages& scheduled) {
+  if (!scheduled.is_known) return nullptr;
+  return {{"messages", scheduled.messages},
+          {"estimated", scheduled.estimated},
+          {"next_at", scheduled.next_at ? moment_json<Json>(*scheduled.next_at) : Json(nullptr)}};
+}
+
 std::string verdict(const ReconcileReport& report) {
   if (is_explained(report)) return "every token is explained\n";
   std::string text;
@@ -118,6 +133,7 @@ std::string render_text(const ReconcileReport& report) {
                           moment_text(result.period.until));
   for (const auto& queue : result.queues)
     text += render_queue(queue);
+  text += scheduled_text(result.scheduled, result.now);
   if (report.output != nullptr) text += render_output(*report.output);
   return text + "\n" + verdict(report);
 }
@@ -130,6 +146,7 @@ std::string render_json(const ReconcileReport& report) {
       {"until", moment_json<Json>(result.period.until)},
       {"missed", result.tokens_with(Outcome::missed)},
       {"unexplained", result.tokens_with(Outcome::unexplained)},
+      {"scheduled", scheduled_json(result.scheduled)},
       {"output", output_json(report.output)},
       {"queues", array_json<Json>(result.queues, [](const auto& queue) { return queue_json(queue); })}};
   return json_text(object) + "\n";

@@ -31,6 +31,12 @@ std::string account_text(const TokenOfPerson& person, const char* without) {
   return person.account ? std::to_string(*person.account) : without;
 }
 
+/// `ada@example.org (order:17)`: with the reference of a message.
+std::string address_text(const TokenOfPerson& person) {
+  const auto address = shown_text(person.address);
+  return person.reference.empty() ? address : fmt::format("{} ({})", address, shown_text(person.reference));
+}
+
 std::string table_of(const std::vector<TokenOfPerson>& people, bool names_queue, bool has_heading,
                      std::size_t width) {
   using Align = TextTable::Align;
@@ -44,7 +50,7 @@ std::string table_of(const std::vector<TokenOfPerson>& people, bool names_queue,
   TextTable table(std::move(columns));
   for (const auto& person : people) {
     std::vector<std::string> cells{account_text(person, "-"),    shown_text(person.login),
-                                   shown_text(person.address),   std::to_string(person.token),
+                                   address_text(person),         std::to_string(person.token),
                                    outcome_text(person.outcome), person.at ? moment_text(*person.at) : "-",
                                    shown_text(why(person))};
     if (names_queue) cells.insert(cells.begin(), shown_text(person.queue));
@@ -71,14 +77,16 @@ std::string json_lines(const std::vector<TokenOfPerson>& people) {
                       {"time", person.at ? moment_json<Json>(*person.at) : Json(nullptr)},
                       {"reason", text_json(person.reason)},
                       {"code", person.code == 0 ? Json(nullptr) : Json(person.code)},
-                      {"reply", text_json(person.reply)}};
+                      {"reply", text_json(person.reply)},
+                      {"message", optional_json<Json>(person.message)},
+                      {"reference", text_json(person.reference)}};
     lines += json_text(object) + "\n";
   }
   return lines;
 }
 
 constexpr const char* csv_heading =
-    "queue,token,action,account,login,address,created_at,outcome,time,reason,code,reply\n";
+    "queue,token,action,account,login,address,created_at,outcome,time,reason,code,reply,message,reference\n";
 
 std::string csv_lines(const std::vector<TokenOfPerson>& people) {
   std::string lines;
@@ -94,7 +102,9 @@ std::string csv_lines(const std::vector<TokenOfPerson>& people) {
                             person.at ? moment_text(*person.at) : "",
                             person.reason,
                             person.code == 0 ? "" : std::to_string(person.code),
-                            person.reply};
+                            person.reply,
+                            person.message ? std::to_string(*person.message) : "",
+                            person.reference};
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (i > 0) lines += ',';
       append_csv_value(lines, printable(values.at(i)));

@@ -105,6 +105,15 @@ Json deliveries_json(const DeliveryStatus& deliveries) {
           {"unavailable_sinks", array_json<Json>(deliveries.sinks, sink_json)}};
 }
 
+Json scheduled_json(const QueueStatus& queue) {
+  const auto& scheduled = queue.scheduled;
+  if (!scheduled.is_known) return nullptr;
+  return {{"messages", scheduled.messages},
+          {"estimated", scheduled.estimated},
+          {"next_at", scheduled.next_at ? moment_json<Json>(*scheduled.next_at) : Json(nullptr)},
+          {"overdue_seconds", seconds_json(scheduled.overdue(queue.now))}};
+}
+
 Json budget_status_json(const BudgetStatus& budget) {
   return {{"name", budget.name},
           {"rate", format_rate(budget.rate)},
@@ -138,6 +147,7 @@ Json report_json(const StatusReport& report) {
       {"cursor", queue.cursor},
       {"newest_id", queue.newest},
       {"pending", pending_json(queue)},
+      {"scheduled", scheduled_json(queue)},
       {"emitted",
        {{"tokens", queue.emissions.total()},
         {"seconds", seconds_json(queue.emissions.known)},

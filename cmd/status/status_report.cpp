@@ -48,6 +48,17 @@ std::string cursor_text(const QueueStatus& queue) {
   return fmt::format("{}, the newest id is {}", with_thousands(queue.cursor), with_thousands(queue.newest));
 }
 
+/// `3 messages, the next in 14m`
+std::string scheduled_text(const QueueStatus& queue) {
+  const auto& scheduled = queue.scheduled;
+  const auto overdue = scheduled.overdue(queue.now);
+  return fmt::format(
+      "{}{}, the next {}", scheduled.estimated ? "~" : "", counted(scheduled.messages, "message"),
+      overdue > Milliseconds{0}
+          ? "due for " + age_text(overdue)
+          : "in " + age_text(std::chrono::floor<Milliseconds>(*scheduled.next_at - queue.now)));
+}
+
 /// `1,204 accepted, 3 rejected in the last hour; 12 deferred, the next in 14s`
 std::string deliveries_text(const DeliveryStatus& deliveries) {
   std::string text;
@@ -224,6 +235,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   if (rules.priority != 0) text += line("priority", std::to_string(rules.priority));
   text += line("pending", pending_text(queue));
   text += line("oldest", oldest_text(queue));
+  if (queue.scheduled.messages > 0) text += line("scheduled", scheduled_text(queue));
   text += line("cursor", cursor_text(queue));
   text += line("emitted", emitted_text(queue.emissions));
   if (style.trend != nullptr) text += render_trend(*style.trend);

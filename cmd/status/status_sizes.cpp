@@ -21,6 +21,7 @@ constexpr int step_of_count = 1000;
 /// The rows of `table` that prune would remove.
 std::int64_t prunable_rows(const std::string& table, const PruneSummary& prunable) {
   if (table == "tokens") return prunable.tokens;
+  if (table == "mailroom_messages") return prunable.messages;
   if (table == "mailroom_batches") return prunable.batches;
   return table == "mailroom_deliveries" ? prunable.deliveries : 0;
 }
@@ -90,10 +91,11 @@ std::string render_sizes(const std::vector<TableSize>& sizes, const PruneSummary
   const auto sums = sums_of(sizes, prunable);
   return fmt::format(
       "{}\ntotal: {}\ngrowth: about {} in the last day, {} in the last week\n"
-      "mailroom prune would remove: {}, {} and {}, about {}, which new rows fill\n",
+      "mailroom prune would remove: {}, {}, {} and {}, about {}, which new rows fill\n",
       table.render(width), size_text(sums.total), size_text(sums.last_day), size_text(sums.last_week),
-      counted(prunable.tokens, "token"), counted(prunable.batches, "batch record"),
-      counted(prunable.deliveries, "delivery record"), size_text(sums.prunable));
+      counted(prunable.tokens, "token"), counted(prunable.messages, "message"),
+      counted(prunable.batches, "batch record"), counted(prunable.deliveries, "delivery record"),
+      size_text(sums.prunable));
 }
 
 std::string sizes_json(const std::vector<TableSize>& sizes, const PruneSummary& prunable) {

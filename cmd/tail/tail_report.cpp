@@ -42,9 +42,13 @@ std::string action_and_account(const StoredToken& token) {
 
 std::string token_details(const Event& event, const StoredToken& token, Room room) {
   const auto before = action_and_account(token);
+  std::string after;
+  if (token.message) after = fmt::format("  message {}", *token.message);
+  if (!token.reference.empty()) after += fmt::format(" ({})", shown_text(token.reference));
   // A new token is usually due, so only other states are shown.
   const bool is_odd = event.kind == EventKind::created && event.state() != "due";
-  const auto after = is_odd ? "  " + shown_text(event.state()) : std::string();
+  const auto& state = token.consumed_as.empty() ? event.state() : token.consumed_as;
+  if (is_odd || !token.consumed_as.empty()) after += "  " + shown_text(state);
   return before + address_text(token.account, display_width(before) + display_width(after), room) + after;
 }
 
@@ -146,10 +150,17 @@ void add_account(nlohmann::ordered_json& object, const AccountRecord& account) {
   if (account.id != 0) object["login"] = account.login;
 }
 
+void add_message(nlohmann::ordered_json& object, const StoredToken& token) {
+  if (!token.message) return;
+  object["message"] = *token.message;
+  if (!token.reference.empty()) object["reference"] = token.reference;
+  if (!token.consumed_as.empty()) object["consumed_as"] = token.consumed_as;
+}
+
 void add_token(nlohmann::ordered_json& object, const StoredToken& token) {
   object["token"] = token.id;
   object["action"] = token.action;
-  if (token.message) object["message"] = *token.message;
+  add_message(object, token);
   add_account(object, token.account);
   object["expires_at"] = moment_json<nlohmann::ordered_json>(token.expires_at);
 }
@@ -159,7 +170,7 @@ void add_delivery(nlohmann::ordered_json& object, const DeliveryAttempt& deliver
   object["queue"] = delivery.queue;
   if (!delivery.token.action.empty()) {
     object["action"] = delivery.token.action;
-    if (delivery.token.message) object["message"] = *delivery.token.message;
+    add_message(object, delivery.token);
     add_account(object, delivery.token.account);
   }
   add_delivery_outcome(object, delivery);

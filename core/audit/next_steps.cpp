@@ -37,7 +37,8 @@ class StepFinder {
     }
     const auto& status = report.status;
     if (!report.has_status()) return;
-    const bool is_unreached = status.outcome == Outcome::skipped && status.next;
+    const bool is_skip = status.outcome == Outcome::skipped || status.outcome == Outcome::cancelled;
+    const bool is_unreached = is_skip && status.next;
     const bool waits = is_place(status.outcome) || (status.next && is_place(*status.next) && !is_unreached);
     visit(status.outcome, status.queue.empty() && status.batch ? status.batch->queue : status.queue, waits,
           "");

@@ -73,6 +73,18 @@ SkipCounts skipped_by_claim(const BatchRecord& claim) {
   return {.expired = claim.skipped.expired, .consumed = claim.skipped.consumed};
 }
 
+/// True if its message ended it before the last claim or consumer came to it, or none has yet.
+bool is_cancelled(const TokenFacts& facts, const Evidence& evidence, const TokenPosition* position) {
+  if (facts.consumed_as.empty() || !facts.consumed_at) return false;
+  if (evidence.place != TokenPlace::none) return true;
+  std::optional<Moment> passed;
+  if (!evidence.batches.empty() && evidence.batches.back().ended_at != 0)
+    passed = Moment(std::chrono::microseconds(evidence.batches.back().ended_at));
+  else if (position != nullptr && position->skip)
+    passed = position->skip->claimed_at;
+  return !passed || std::chrono::floor<std::chrono::seconds>(*passed) >= *facts.consumed_at;
+}
+
 /// `position`: of the queue that decides where the token is; null for none.
 Evidence evidence_of(const TokenFacts& facts, const TokenPosition* position) {
   Evidence evidence{.batches = holding_batches(facts),
@@ -81,6 +93,7 @@ Evidence evidence_of(const TokenFacts& facts, const TokenPosition* position) {
                     .is_over = facts.state == "expired" || facts.state == "consumed"};
   if (position == nullptr) {
     if (facts.exists && facts.queues.empty()) evidence.passed_by = PassedBy::untaken;
+    evidence.is_cancelled = is_cancelled(facts, evidence, position);
     return evidence;
   }
   evidence.place = place_in(facts, *position);
@@ -88,6 +101,7 @@ Evidence evidence_of(const TokenFacts& facts, const TokenPosition* position) {
   evidence.is_missed = position->missed;
   evidence.is_recorded = position->records_complete;
   evidence.was_unfit = position->skip && skipped_by_claim(*position->skip).total() > 0;
+  evidence.is_cancelled = is_cancelled(facts, evidence, position);
   return evidence;
 }
 
@@ -161,7 +175,14 @@ TokenStatus judge_token(const TokenFacts& facts) {
   if (fate.batch) status.batch = facts.batches[*fate.batch];
   if (is_place(status.outcome) && facts.state != "due") status.reason = facts.state;
   if (status.outcome == Outcome::moved_past) status.operation = *move_over(facts, position->queue);
-  if (status.outcome != Outcome::skipped) return status;
+  const bool is_cancelled = status.outcome == Outcome::cancelled;
+  if (status.outcome != Outcome::skipped && !is_cancelled) return status;
+  if (is_cancelled && !status.next && !status.batch) status.skip = position->skip;
+  if (is_cancelled) {
+    status.reason = facts.consumed_as;
+    status.reason_certain = true;
+    return status;
+  }
   if (status.next) {
     status.reason = facts.state;
     status.reason_certain = true;

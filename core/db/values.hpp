@@ -21,12 +21,18 @@ std::string storable(const SessionFacts& facts, std::string text);
 /// Throws Error(usage), whose message begins with `name`, if the database lacks a character of `text`.
 void require_storable(Connection& connection, const std::string& name, const std::string& text);
 
-/// SQL for `time`, a timestamptz, in microseconds since 1970. An infinite time becomes one second outside the
 /// SQL for the address of a row `t` of tokens, whose account, if any, is `a`: of a message with recipients,
 /// that of its recipient.
 constexpr const char* address_sql = R"(CASE WHEN t.recipient IS NULL THEN a.email ELSE (
     SELECT mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]) FROM mailroom_messages m WHERE m.id = t.message) END)";
 
+/// SQL for how its message ended a row `t` of tokens, if it did: `cancelled` or `replaced`, else null. One
+/// that somebody consumed before that was not ended by it.
+constexpr const char* consumed_as_sql = R"((
+    SELECT CASE WHEN m.cancelled_at IS NULL THEN 'replaced' ELSE 'cancelled' END FROM mailroom_messages m
+    WHERE m.id = t.message AND t.consumed_at >= floor(extract(epoch FROM least(m.cancelled_at, m.replaced_at)))))";
+
+/// SQL for `time`, a timestamptz, in microseconds since 1970. An infinite time becomes one second outside the
 /// years 0000 to 9999.
 inline std::string microseconds_sql(const std::string& time) {
   return fmt::format(

@@ -69,6 +69,8 @@ struct StoredToken {
   Moment expires_at{};
   std::optional<Moment> consumed_at{};
   std::optional<std::int64_t> message{};  ///< that made it
+  std::string reference{};                ///< of that message; empty for none
+  std::string consumed_as{};              ///< `cancelled` or `replaced` with its message; else empty
   bool has_link = true;                   ///< as its action says
 };
 

@@ -16,8 +16,9 @@ const std::string token_columns = fmt::format(R"(
   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                        (SELECT floor(extract(epoch FROM now()))::bigint)),
   t.created_at, t.expires_at, t.consumed_at, t.account, {}, a.login, a.status, t.message,
-  EXISTS (SELECT FROM mailroom_actions x WHERE x.action = t.action::text AND x.path IS NOT NULL))",
-                                              address_sql);
+  EXISTS (SELECT FROM mailroom_actions x WHERE x.action = t.action::text AND x.path IS NOT NULL),
+  (SELECT m.reference FROM mailroom_messages m WHERE m.id = t.message), {})",
+                                              address_sql, consumed_as_sql);
 
 std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
   std::vector<StoredToken> tokens;
@@ -33,6 +34,8 @@ std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
                       .expires_at = moment_in<std::chrono::seconds>(row[4]),
                       .consumed_at = optional_moment_in<std::chrono::seconds>(row[5]),
                       .message = optional_of<std::int64_t>(row[10]),
+                      .reference = row[12].c_str(),
+                      .consumed_as = row[13].c_str(),
                       .has_link = row[11].as<bool>()});
   }
   return tokens;
@@ -152,7 +155,7 @@ ORDER BY t.id DESC
 LIMIT $2)",
                                                     token_columns),
                                         account, limit);
-  return {.newest = read_tokens(rows), .total = rows.empty() ? 0 : rows[0][12].as<std::int64_t>()};
+  return {.newest = read_tokens(rows), .total = rows.empty() ? 0 : rows[0][14].as<std::int64_t>()};
 }
 
 std::vector<Operation> find_operations(pqxx::transaction_base& transaction,

@@ -68,6 +68,11 @@ Emissions emissions_in(const Evidence& evidence) {
   return found;
 }
 
+/// Of a token that was not due. A cancelled one is skipped, and the word says why.
+Outcome skipped_outcome(const Evidence& evidence) {
+  return evidence.is_cancelled ? Outcome::cancelled : Outcome::skipped;
+}
+
 /// Where a token is that is still to be emitted.
 std::optional<Fate> judge_place(const Evidence& evidence) {
   const auto& batches = evidence.batches;
@@ -97,7 +102,7 @@ std::optional<Outcome> next_of(const Evidence& evidence) {
 /// Nobody will emit it from its place any more if it is over. One that is leased may have been emitted.
 Fate judge_unreached(const Evidence& evidence, Fate place) {
   if (!evidence.is_over || place.fault != Fault::none || place.outcome == Outcome::leased) return place;
-  place.next = std::exchange(place.outcome, Outcome::skipped);
+  place.next = std::exchange(place.outcome, skipped_outcome(evidence));
   return place;
 }
 
@@ -146,7 +151,7 @@ Fate judge_passed(const Evidence& evidence) {
   if (evidence.passed_by == PassedBy::untaken) return {.outcome = Outcome::not_taken};
   if (evidence.is_missed) return at_fault(Fault::late, Outcome::missed);
   if (!evidence.is_recorded) return {.outcome = Outcome::not_recorded};
-  return evidence.was_unfit ? Fate{.outcome = Outcome::skipped} : at_fault(Fault::lost);
+  return evidence.was_unfit ? Fate{.outcome = skipped_outcome(evidence)} : at_fault(Fault::lost);
 }
 
 }  // namespace
@@ -177,7 +182,7 @@ Fate judge_fate(const Evidence& evidence) {
   if (const auto place = judge_place(evidence)) return judge_unreached(evidence, *place);
   if (batches.empty()) return judge_passed(evidence);
   // It is in no open batch, and was not emitted.
-  return {.outcome = batches.back().state == State::dead ? Outcome::dead : Outcome::skipped,
+  return {.outcome = batches.back().state == State::dead ? Outcome::dead : skipped_outcome(evidence),
           .batch = batches.size() - 1};
 }
 

@@ -64,8 +64,9 @@ struct Evidence {
   std::vector<HoldingBatch> batches{};    ///< in the order of their claims
   std::vector<Repetition> repetitions{};  ///< in the order of their time
   TokenPlace place = TokenPlace::none;
-  bool is_due = true;    ///< a claim that finds it at its place would emit it
-  bool is_over = false;  ///< it has expired or is consumed: whatever finds it at its place will skip it
+  bool is_due = true;         ///< a claim that finds it at its place would emit it
+  bool is_cancelled = false;  ///< its message was cancelled or replaced before its queue came to it
+  bool is_over = false;       ///< it has expired or is consumed: whatever finds it at its place will skip it
   std::optional<RecordedDelivery> delivery{};
   PassedBy passed_by = PassedBy::claim;
   bool is_missed = false;   ///< created after that
@@ -97,8 +98,8 @@ struct Fate {
   int times = 0;                       ///< how many batches certainly emitted it
   int maybe = 0;                       ///< how many others may have
   std::optional<std::size_t> batch{};  ///< place in Evidence::batches of the one that decides, or of the last
-  /// Of a token that was emitted or delivered, and will be again: where it is. Of a skipped one that its
-  /// queue has not come to yet: likewise.
+  /// Of a token that was emitted or delivered, and will be again: where it is. Of a skipped or
+  /// cancelled one that its queue has not come to yet: likewise.
   std::optional<Outcome> next{};
   std::vector<std::int64_t> asked_for_by{};  ///< the operations that explain repetitions
 };

@@ -141,6 +141,19 @@ void add_problems(const QueueReading& reading, MetricFamilies& metrics) {
     metrics.gauge(name, help, labels, count);
 }
 
+/// The schedule is shared by all queues.
+void add_schedule(const DatabaseReading& reading, MetricFamilies& metrics) {
+  if (reading.queues.empty()) return;
+  const auto& status = reading.queues.front().status;
+  if (!status.scheduled.is_known) return;
+  metrics.gauge("mailroom_scheduled_messages",
+                "Messages whose time has not come, or that nobody has released since.", {},
+                static_cast<double>(status.scheduled.messages));
+  metrics.gauge("mailroom_schedule_overdue_seconds",
+                "How long the first scheduled message is overdue; 0 if none is.", {},
+                seconds(status.scheduled.overdue(status.now)));
+}
+
 /// Sinks are shared by all queues.
 void add_sinks(const DatabaseReading& reading, MetricFamilies& metrics) {
   constexpr auto name = "mailroom_sink_unavailable_seconds";
@@ -233,6 +246,7 @@ MetricFamilies database_metrics(const DatabaseReading& reading) {
     add_rules(status, metrics);
     add_problems(queue, metrics);
   }
+  add_schedule(reading, metrics);
   add_sinks(reading, metrics);
   add_sizes(reading.sizes, metrics);
   if (reading.oldest_token)

@@ -1,4 +1,5 @@
-// The rounds over tokens, batches and deliveries, step by step; migrations/functions/prune.sql has the steps.
+// The rounds over tokens, messages, batches and deliveries, step by step; migrations/functions/prune.sql has
+// the steps.
 
 #include "prune/pruner.hpp"
 
@@ -50,7 +51,8 @@ WHERE EXISTS (
   return HeldBack{.queue = rows[0][0].c_str(), .cursor = rows[0][1].as<std::int64_t>()};
 }
 
-/// One pass over the tokens, one over the batches, and one over the deliveries of each queue. Each step is a
+/// One pass over the tokens, one over the messages, one over the batches, and one over the deliveries of each
+/// queue. Each step is a
 /// transaction of its own, which waits for no locked row and reads at most 20,000 rows.
 class Pass {
  public:
@@ -62,11 +64,14 @@ class Pass {
 SELECT coalesce((SELECT min(id) FROM tokens), 1),
   coalesce(least((SELECT max(id) FROM tokens), (SELECT min(cursor) FROM mailroom_queue_states())), 0),
   coalesce((SELECT min(id) FROM mailroom_batches), 1),
-  coalesce((SELECT max(id) FROM mailroom_batches), 0))")[0];
+  coalesce((SELECT max(id) FROM mailroom_batches), 0),
+  coalesce((SELECT min(id) FROM mailroom_messages), 1),
+  coalesce((SELECT max(id) FROM mailroom_messages), 0))")[0];
     const IdSpan tokens{row[0].as<std::int64_t>(), row[1].as<std::int64_t>()};
     const IdSpan batches{row[2].as<std::int64_t>(), row[3].as<std::int64_t>()};
+    const IdSpan messages{row[4].as<std::int64_t>(), row[5].as<std::int64_t>()};
     const auto deliveries = delivery_spans();
-    all_ids_ = tokens.size() + batches.size();
+    all_ids_ = tokens.size() + messages.size() + batches.size();
     for (const auto& [queue, span] : deliveries)
       all_ids_ += span.size();
     summary_.held_back = find_held_back(connection_, summary_.before);
@@ -76,6 +81,10 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
     walk(tokens, summary_.tokens, [&](std::int64_t after) {
       return connection_.run_prepared("prune_tokens", after, tokens.last, tokens.last, before, rows_to_read,
                                       step_, dry_run);
+    });
+    walk(messages, summary_.messages, [&](std::int64_t after) {
+      return connection_.run_prepared("prune_messages", after, messages.last, tokens.last, before,
+                                      rows_to_read, step_, dry_run);
     });
     walk(batches, summary_.batches, [&](std::int64_t after) {
       return connection_.run_prepared("prune_batches", after, batches.last, tokens.last, before, rows_to_read,
@@ -123,6 +132,7 @@ ORDER BY q.name)")) {
     const auto fraction = static_cast<double>(passed_ids_) / static_cast<double>(all_ids_);
     const bool goes_on = go_on_({.fraction = fraction,
                                  .tokens = summary_.tokens,
+                                 .messages = summary_.messages,
                                  .batches = summary_.batches,
                                  .deliveries = summary_.deliveries});
     summary_.stopped = !goes_on && passed_ids_ < all_ids_;
@@ -147,6 +157,9 @@ Pruner::Pruner(Connection& connection, Milliseconds older_than, int step)
   connection_.prepare(
       "prune_tokens",
       "SELECT old_rows, removed, reached FROM mailroom_prune_tokens($1, $2, $3, $4, $5, $6, $7)");
+  connection_.prepare(
+      "prune_messages",
+      "SELECT old_rows, removed, reached FROM mailroom_prune_messages($1, $2, $3, $4, $5, $6, $7)");
   connection_.prepare(
       "prune_batches",
       "SELECT old_rows, removed, reached FROM mailroom_prune_batches($1, $2, $3, $4, $5, $6, $7)");
@@ -181,11 +194,11 @@ void Pruner::record(const OperationAuthor& author, const PruneSummary& summary) 
     set_author(transaction, author);
     Connection::execute(transaction, R"(
 SELECT mailroom_record_operation('prune', NULL, jsonb_build_object(
-  'tokens', $1::bigint, 'batches', $2::bigint, 'deliveries', $7::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
+  'tokens', $1::bigint, 'messages', $8::bigint, 'batches', $2::bigint, 'deliveries', $7::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
   'before', to_char(to_timestamp($5::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
   'stopped', $6::boolean)))",
                         summary.tokens, summary.batches, summary.skipped, format_duration(older_than_),
-                        in_seconds(before_), summary.stopped, summary.deliveries);
+                        in_seconds(before_), summary.stopped, summary.deliveries, summary.messages);
   });
 }
 

@@ -16,6 +16,7 @@ namespace mailroom {
 struct PruneProgress {
   double fraction = 0;  ///< of the ids to read, 0 to 1
   std::int64_t tokens = 0;
+  std::int64_t messages = 0;
   std::int64_t batches = 0;
   std::int64_t deliveries = 0;
 };
@@ -35,19 +36,20 @@ struct PruneSummary {
   Milliseconds older_than{};
   Moment before{};  ///< what ended before is old
   std::int64_t tokens = 0;
+  std::int64_t messages = 0;
   std::int64_t batches = 0;
   std::int64_t deliveries = 0;          ///< records of deliveries
   std::int64_t skipped = 0;             ///< rows of these tables that other sessions had locked or changed
   std::optional<HeldBack> held_back{};  ///< the queue with the lowest cursor, if old tokens follow it soon
   bool stopped = false;
 
-  bool empty() const { return tokens == 0 && batches == 0 && deliveries == 0; }
+  bool empty() const { return tokens == 0 && messages == 0 && batches == 0 && deliveries == 0; }
 };
 
-/// Removes old tokens, batches and deliveries step by step while collectors run. A token ends when it is
-/// consumed or else expires, a batch when it is acknowledged or dead-lettered, a delivery at its last
-/// outcome. Owns the session while it lives: it changes settings and prepares statements, and owns every
-/// transaction.
+/// Removes old tokens, messages, batches and deliveries step by step while collectors run. A token ends when
+/// it is consumed or else expires, a message with its last token or when it is cancelled or replaced, a batch
+/// when it is acknowledged or dead-lettered, a delivery at its last outcome. Owns the session while it lives:
+/// it changes settings and prepares statements, and owns every transaction.
 class Pruner {
  public:
   /// Rows that ended `older_than` ago or earlier are old, by the server's clock at this moment, in whole
@@ -57,9 +59,9 @@ class Pruner {
   /// Counts what remove() would remove if no row were locked. Writes nothing.
   PruneSummary count(const PruneObserver& go_on);
 
-  /// Makes one pass over all tokens up to the lowest cursor, one over all batches, and one over all
-  /// deliveries. Writes one row into mailroom_operations at the end, also after a stop or an error, unless
-  /// nothing was removed or the connection was lost.
+  /// Makes one pass over all tokens up to the lowest cursor, one over all messages, one over all batches, and
+  /// one over all deliveries. Writes one row into mailroom_operations at the end, also after a stop or an
+  /// error, unless nothing was removed or the connection was lost.
   PruneSummary remove(const OperationAuthor& author, const PruneObserver& go_on);
 
  private:

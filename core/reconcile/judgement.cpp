@@ -66,6 +66,7 @@ class Reading {
   Evidence evidence() {
     Evidence evidence{.repetitions = repetitions(), .place = place()};
     evidence.is_over = evidence.place != TokenPlace::none && (fact_.was_consumed || fact_.was_expired);
+    evidence.is_cancelled = fact_.was_cancelled || fact_.was_replaced;
     for (const auto* range : batches_)
       evidence.batches.push_back({.state = range->state,
                                   .attempts = range->attempts,
@@ -150,6 +151,10 @@ class Reading {
         if (fate.next)
           return fmt::format("{} before the queue came to it", fact_.was_consumed ? "consumed" : "expired");
         return fact_.was_consumed ? "consumed" : fact_.was_expired ? "expired" : "wrong status or invalid";
+      case Outcome::cancelled:
+        if (fact_.delivered) return "";
+        return fmt::format("its message was {}{}", fact_.was_cancelled ? "cancelled" : "replaced",
+                           fate.next ? " before the queue came to it" : "");
       case Outcome::in_gap:
         return "committed late";
       case Outcome::moved_past:
@@ -162,14 +167,19 @@ class Reading {
     }
   }
 
+  /// A claim or a consumer skips what was cancelled, and counts it.
+  bool is_skip(const Fate& fate) const {
+    return fate.outcome == Outcome::skipped || (fate.outcome == Outcome::cancelled && !fact_.delivered);
+  }
+
   /// When the batch that decides ended, or was leased if it is open; without one, when a claim passed it.
   std::int64_t time_of(const Fate& fate) const {
-    if (fate.next && fate.outcome == Outcome::skipped) return 0;
+    if (fate.next && is_skip(fate)) return 0;
     if (fate.batch) {
       const auto* batch = batches_.at(*fate.batch);
       return batch->state == BatchState::open ? batch->leased_at : batch->ended_at;
     }
-    return fate.outcome == Outcome::skipped && passing_ != nullptr ? passing_->leased_at : 0;
+    return is_skip(fate) && passing_ != nullptr ? passing_->leased_at : 0;
   }
 
   /// `2 times: rewind by alice at 2026-11-21T09:30:15Z: relay was down`
@@ -191,10 +201,10 @@ class Reading {
       if (!record_.has_deliveries && passing_->skipped > 0) set(CountCheck::skip_count, passing_);
       return;
     }
-    const bool is_unreached = fate.outcome == Outcome::skipped && fate.next;
+    const bool is_unreached = is_skip(fate) && fate.next;
     if (fate.fault != Fault::none || fact_.delivered || is_unreached) return;
-    if (fate.outcome == Outcome::skipped && !fate.batch) return set(CountCheck::skip_count, passing_);
-    if (fate.times + fate.maybe == 0 && fate.outcome != Outcome::skipped) return;
+    if (is_skip(fate) && !fate.batch) return set(CountCheck::skip_count, passing_);
+    if (fate.times + fate.maybe == 0 && !is_skip(fate)) return;
     const auto* batch = batches_.at(*fate.batch);
     if (record_.has_deliveries) return set(CountCheck::no_outcome, batch);
     if (batch->is_batch() && batch->is_short) set(CountCheck::emitted_count, batch);

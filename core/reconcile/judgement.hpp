@@ -16,6 +16,8 @@ struct TokenFact {
   std::optional<std::int64_t> created_late;  ///< in seconds, if later than Situation::second()
   bool was_consumed = false;                 ///< when they were passed or skipped; if they wait, now
   bool was_expired = false;                  ///< likewise
+  bool was_cancelled = false;                ///< its message was, which consumed it before
+  bool was_replaced = false;                 ///< likewise
   bool is_early = false;                     ///< created before ClaimRecord::incomplete_before
   std::optional<Outcome> delivered{};        ///< the last outcome of their deliveries
   bool was_accepted = false;                 ///< they have been accepted, whatever that outcome is

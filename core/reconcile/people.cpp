@@ -16,7 +16,8 @@ constexpr std::size_t people_at_once = 10'000;
 std::string people_sql(const Selection& selection) {
   return fmt::format(R"(
 SELECT n.place, t.account, a.login, coalesce(d.address, {}), t.action, t.created_at,
-  {}, {}, d.code, d.reply
+  {}, {}, d.code, d.reply, t.message,
+  (SELECT m.reference FROM mailroom_messages m WHERE m.id = t.message)
 FROM unnest($1::bigint[]) WITH ORDINALITY n (id, place)
 JOIN tokens t ON t.id = n.id
 LEFT JOIN accounts a ON a.id = t.account
@@ -48,7 +49,9 @@ TokenOfPerson read_person(const Row& row, const std::string& queue, const Judged
                        .outcome = token.outcome,
                        .at = optional_moment_in<std::chrono::microseconds>(row[6]),
                        .code = row[8].is_null() ? 0 : row[8].template as<int>(),
-                       .reply = row[9].c_str()};
+                       .reply = row[9].c_str(),
+                       .message = optional_of<std::int64_t>(row[10]),
+                       .reference = row[11].c_str()};
   if (!person.at && token.at != 0) person.at = bounded_moment(std::chrono::microseconds(token.at));
   person.reason = reason_of(token, optional_moment_in<std::chrono::microseconds>(row[7]), person);
   return person;

@@ -27,6 +27,8 @@ struct TokenOfPerson {
   std::string reason{};        ///< may be empty
   int code = 0;                ///< of the last answer; 0 for none
   std::string reply{};         ///< likewise
+  std::optional<std::int64_t> message{};  ///< that made the token
+  std::string reference{};                ///< of the application; empty for none
 };
 
 using OnPeople = std::function<void(const std::vector<TokenOfPerson>&)>;

@@ -134,6 +134,7 @@ Reconciliation reconcile(Connection& connection, const ReconcileRequest& request
     const auto tokens = read_period_tokens(transaction, scope);
     for (const auto& queue : request.queues)
       result.queues.push_back(reconcile_queue(transaction, queue, tokens, scope, request));
+    result.scheduled = read_scheduled_messages(transaction);
     return result;
   });
 }

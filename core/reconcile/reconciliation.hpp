@@ -9,6 +9,7 @@
 #include "base/id_range.hpp"
 #include "reconcile/judgement.hpp"
 #include "reconcile/people.hpp"
+#include "status/scheduled_messages.hpp"
 
 namespace mailroom {
 
@@ -47,6 +48,7 @@ struct Reconciliation {
   Moment now{};  ///< the server's clock, in whole seconds
   Period period{};
   std::vector<QueueReconciliation> queues{};
+  ScheduledMessages scheduled{};  ///< which have no token yet, whenever they were asked for
 
   std::int64_t tokens_with(Outcome outcome) const;
 };

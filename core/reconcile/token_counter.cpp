@@ -105,6 +105,8 @@ constexpr int was_expired = 2;
 constexpr int is_early = 4;
 constexpr int will_be_tried = 8;
 constexpr int was_accepted = 16;
+constexpr int was_cancelled = 32;
+constexpr int was_replaced = 64;
 
 // $1 to $4 the rows of the request, $5 and $6 the seconds of each slot, $7 and $8 the period, $9 before which
 // second records are incomplete, $10 queue, $11 and $12 the first id and the end of all rows. The limit keeps
@@ -115,7 +117,7 @@ FROM (
   SELECT u.*, ($5::bigint[])[u.base] AS second, ($6::bigint[])[u.base] AS passed_second
   FROM unnest($1::bigint[], $2::bigint[], $3::int[], $4::bytea[]) u (first, past, base, block) OFFSET 0) u
 CROSS JOIN LATERAL (
-  SELECT id, action, created_at, expires_at, consumed_at FROM tokens
+  SELECT id, action, created_at, expires_at, consumed_at, message FROM tokens
   WHERE id >= u.first AND id < u.past AND created_at >= $7::bigint AND created_at < $8::bigint
   ORDER BY id LIMIT 9000000000000000000) t)";
 
@@ -145,6 +147,8 @@ TokenFact read_fact(const Row& row) {
           .created_late = optional_of<std::int64_t>(row[2]),
           .was_consumed = (flags & was_consumed) != 0,
           .was_expired = (flags & was_expired) != 0,
+          .was_cancelled = (flags & was_cancelled) != 0,
+          .was_replaced = (flags & was_replaced) != 0,
           .is_early = (flags & is_early) != 0,
           .delivered = find_outcome(row[4].c_str()),
           .was_accepted = (flags & was_accepted) != 0,
@@ -172,8 +176,11 @@ std::string TokenCounter::facts_sql() const {
   s.slot, t.action, CASE WHEN t.created_at > s.second THEN t.created_at END AS late,
   CASE WHEN t.consumed_at <= s.passed_second THEN {} ELSE 0 END
     + CASE WHEN t.expires_at <= s.passed_second THEN {} ELSE 0 END
+    + CASE WHEN t.message IS NULL OR t.consumed_at > s.passed_second THEN 0
+           ELSE CASE {} WHEN 'cancelled' THEN {} WHEN 'replaced' THEN {} ELSE 0 END END
     + CASE WHEN t.created_at < $9::bigint THEN {} ELSE 0 END {} AS flags, {} AS outcome)",
-                     was_consumed, was_expired, is_early, delivered, outcome);
+                     was_consumed, was_expired, consumed_as_sql, was_cancelled, was_replaced, is_early,
+                     delivered, outcome);
 }
 
 std::string TokenCounter::rows_sql(bool has_blocks) const {

@@ -178,6 +178,7 @@ const std::vector<std::string>& tables_of_consumers() {
   static const auto tables = [] {
     auto all = tables_of_claims();
     all.emplace_back("mailroom_sinks");
+    all.emplace_back("mailroom_schedule");
     return all;
   }();
   return tables;

@@ -19,6 +19,7 @@ class CollectorRules {
     judge_absence();
     judge_batches();
     judge_silence();
+    judge_schedule();
     return std::move(found_);
   }
 
@@ -95,6 +96,27 @@ class CollectorRules {
                  batch_text(batch), age_text(batch.age), batch.claimed_by, start_service()),
              {}, service());
       }
+    }
+  }
+
+  /// Any consumer makes tokens of scheduled messages, whatever queues it serves.
+  void judge_schedule() {
+    const auto overdue = status_.scheduled.overdue(status_.now);
+    if (overdue <= limits_.collector_silence + schedule_interval) return;
+    const auto what =
+        fmt::format("the first of {} has been overdue for {}, and ",
+                    counted(status_.scheduled.messages, "scheduled message"), age_text(overdue));
+    const auto& role = status_.may_not_release;
+    if (status_.collectors.empty() && status_.elsewhere.empty()) {
+      fail("schedule_overdue", what + "no collector is connected. " + start_service(), {}, service());
+    } else if (!role.empty()) {
+      fail("schedule_overdue",
+           fmt::format("{}{}, the role of a collector, may not execute mailroom_release()", what, role),
+           {FixKind::grant, fmt::format("GRANT EXECUTE ON FUNCTION {}.mailroom_release(integer) TO {};",
+                                        status_.schema, role)});
+    } else {
+      fail("schedule_overdue", what + "no connected collector makes tokens of them", {},
+           "their logs say what they wait for");
     }
   }
 

@@ -37,6 +37,9 @@ struct HealthLimits {
   std::vector<std::string> keys{};
 };
 
+/// How often a consumer looks at the whole schedule at least.
+constexpr std::chrono::seconds schedule_interval{60};
+
 /// How long a collector that polls once per `poll_interval` may go without polling.
 Milliseconds silence_limit(Milliseconds poll_interval);
 
@@ -88,7 +91,8 @@ std::optional<QueueFinding> judge_pause(const QueueStatus& status);
 /// `12 tokens wait`
 std::string tokens_waiting(const QueueStatus& status);
 
-/// Returns the problems of the queue's collectors, and of the batches that they hold.
+/// Returns the problems of the queue's collectors, of the batches that they hold, and of scheduled messages
+/// that none of them makes tokens of.
 std::vector<QueueFinding> judge_collectors(const QueueStatus& status, const HealthLimits& limits);
 
 /// Returns warnings of the transactions that gaps wait for.

@@ -135,6 +135,22 @@ void read_gaps(pqxx::transaction_base& transaction, const std::string& gap_ids, 
   if (status.gap_ids > 0) status.gap_holders = find_gap_holders(transaction, gap_ids);
 }
 
+/// The first role of the connected consumers that may not execute mailroom_release(). A role may be gone.
+void read_schedule(pqxx::transaction_base& transaction, QueueStatus& status) {
+  status.scheduled = read_scheduled_messages(transaction);
+  std::vector<std::string> roles;
+  for (const auto& collector : status.collectors)
+    roles.push_back(collector.session.user);
+  for (const auto& session : status.elsewhere)
+    roles.push_back(session.user);
+  const auto rows = Connection::execute(transaction, R"(
+SELECT quote_ident(rolname) FROM pg_roles
+WHERE rolname = ANY ($1::text[]) AND NOT has_function_privilege(oid, 'mailroom_release(integer)', 'EXECUTE')
+ORDER BY 1 LIMIT 1)",
+                                        array_text(roles));
+  if (!rows.empty()) status.may_not_release = rows[0][0].c_str();
+}
+
 /// Returns the highest cursor that the queue had lately.
 std::int64_t read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
   std::int64_t highest = 0;
@@ -233,6 +249,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   status.deliveries = read_delivery_status(transaction, queue);
   add_deferred(status.deliveries.deferred, status.pending);
   status.expired.add(status.deliveries.expired);
+  read_schedule(transaction, status);
   if (status.cursor >= highest_cursor) status.expired.add(status.pending.expired);
   const bool is_unused =
       status.cursor == 0 && Connection::execute(transaction, "SELECT FROM tokens LIMIT 1").empty();

@@ -13,6 +13,7 @@
 #include "status/delivery_status.hpp"
 #include "status/pending_tokens.hpp"
 #include "status/queue_rules.hpp"
+#include "status/scheduled_messages.hpp"
 #include "status/trigger_status.hpp"
 #include "status/unsettled.hpp"
 
@@ -116,6 +117,9 @@ struct QueueStatus {
   std::vector<TableSequence> sequences_behind;  ///< their tables
   TriggerStatus triggers;
   PendingTokens pending;
+  ScheduledMessages scheduled;
+  std::string
+      may_not_release;  ///< a role of a consumer that may not make tokens of those; quoted, empty for none
   std::vector<AttachedCollector> collectors;  ///< of this queue, or of an unknown one
   std::vector<ServerSession> elsewhere;       ///< consumers of this database that serve other queues only
   std::optional<LastClaim> last_claim;

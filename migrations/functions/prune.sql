@@ -1,4 +1,4 @@
--- Deletes old tokens, batches and deliveries, some of them a call. The caller calls again with what it reached.
+-- Deletes old tokens, messages, batches and deliveries, some of them a call. The caller calls again with what it reached.
 --
 -- Each reads rows in id order, after p_after and up to p_last, until it has found p_limit old rows or has read p_rows.
 -- Old is what ended before p_before (seconds since 1970). One statement finds them, so it sees a queue's cursor, gaps
@@ -36,13 +36,12 @@ CREATE OR REPLACE FUNCTION mailroom_token_is_old(p_consumed_at bigint, p_expires
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(p_consumed_at, p_expires_at) < p_before;
 
--- Deletes tokens that are old, not above a cursor, and in no gap and no open batch; and messages with their last token.
+-- Deletes tokens that are old, not above a cursor, and in no gap and no open batch.
 CREATE OR REPLACE FUNCTION mailroom_prune_tokens(p_after bigint, p_last bigint, p_last_token bigint, p_before bigint,
     p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_old bigint[];
-    v_messages bigint[];
 BEGIN
     WITH bounds AS MATERIALIZED (SELECT * FROM mailroom_prune_bounds(p_last_token)),
     looked AS MATERIALIZED (
@@ -56,16 +55,11 @@ BEGIN
     INTO v_old, reached FROM old o;
     old_rows := cardinality(v_old); removed := old_rows;
     IF NOT p_dry_run THEN
-        WITH gone AS (
-            DELETE FROM tokens t USING (
-                SELECT k.id FROM unnest(v_old) o (id) JOIN tokens k ON k.id = o.id
-                WHERE mailroom_token_is_old(k.consumed_at, k.expires_at, p_before) FOR UPDATE OF k SKIP LOCKED) l
-            WHERE t.id = l.id RETURNING t.message)
-        SELECT count(*), array_agg(DISTINCT g.message) FILTER (WHERE g.message IS NOT NULL) INTO removed, v_messages FROM gone g;
-        IF v_messages IS NOT NULL THEN
-            DELETE FROM mailroom_messages m
-            WHERE m.id = ANY (v_messages) AND NOT EXISTS (SELECT FROM tokens t WHERE t.message = m.id);
-        END IF;
+        DELETE FROM tokens t USING (
+            SELECT k.id FROM unnest(v_old) o (id) JOIN tokens k ON k.id = o.id
+            WHERE mailroom_token_is_old(k.consumed_at, k.expires_at, p_before) FOR UPDATE OF k SKIP LOCKED) l
+        WHERE t.id = l.id;
+        GET DIAGNOSTICS removed = ROW_COUNT;
     END IF;
 END
 $$;
@@ -139,6 +133,42 @@ BEGIN
             SELECT k.token FROM unnest(v_old) o (id) JOIN mailroom_deliveries k ON k.queue = p_queue AND k.token = o.id
             WHERE k.not_before IS NULL AND k.last_at < to_timestamp(p_before) FOR UPDATE OF k SKIP LOCKED) l
         WHERE d.queue = p_queue AND d.token = l.token;
+        GET DIAGNOSTICS removed = ROW_COUNT;
+    END IF;
+END
+$$;
+
+-- Deletes messages that are old and can make no mail any more: they have no token left (with p_dry_run: would have none), and
+-- are not scheduled. Those that were cancelled or replaced before their time never had one.
+CREATE OR REPLACE FUNCTION mailroom_prune_messages(p_after bigint, p_last bigint, p_last_token bigint, p_before bigint,
+    p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_old bigint[];
+BEGIN
+    WITH bounds AS MATERIALIZED (SELECT * FROM mailroom_prune_bounds(p_last_token)),
+    looked AS MATERIALIZED (
+        SELECT m.id, m.send_after, coalesce(m.replaced_at, m.cancelled_at, greatest(m.send_after, m.created_at)) < to_timestamp(p_before) AS is_old,
+               m.created_at >= to_timestamp(p_before) AS is_new
+        FROM mailroom_messages m WHERE m.id > p_after AND m.id <= p_last ORDER BY m.id LIMIT p_rows),
+    old AS MATERIALIZED (
+        SELECT l.id FROM looked l
+        WHERE l.is_old
+          AND NOT EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = l.send_after AND s.message = l.id)
+          AND NOT EXISTS (
+              SELECT FROM tokens t
+              WHERE t.message = l.id
+                AND NOT (p_dry_run AND mailroom_token_is_old(t.consumed_at, t.expires_at, p_before)
+                         AND t.id <= (SELECT last FROM bounds) AND NOT (SELECT held FROM bounds) @> t.id))
+        LIMIT p_limit)
+    SELECT coalesce(array_agg(o.id), '{}'), CASE WHEN count(*) = p_limit THEN max(o.id) ELSE (
+        SELECT CASE WHEN count(*) < p_rows OR NOT bool_and(l.is_new) THEN max(l.id) END FROM looked l) END
+    INTO v_old, reached FROM old o;
+    old_rows := cardinality(v_old); removed := old_rows;
+    IF NOT p_dry_run THEN
+        DELETE FROM mailroom_messages m USING (
+            SELECT k.id FROM unnest(v_old) o (id) JOIN mailroom_messages k ON k.id = o.id FOR UPDATE OF k SKIP LOCKED) l
+        WHERE m.id = l.id;
         GET DIAGNOSTICS removed = ROW_COUNT;
     END IF;
 END

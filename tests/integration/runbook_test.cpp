@@ -91,6 +91,13 @@ std::map<std::string, std::function<void(Trouble&)>> situations() {
       {"The program or the server that `collect` hands lines to takes none",
        [](Trouble& trouble) { unavailable(trouble, "the program exited with status 1"); }},
       {"What reads the lines of `collect` was down, and they are lost", emitted},
+      {"Scheduled messages do not leave at their time",
+       [](Trouble& trouble) {
+         trouble.connection->run(
+             "SELECT mailroom_send(ARRAY['a@x.example'], subject => 's', text => 't', send_after => now() + interval '1 hour')");
+         trouble.connection->run("UPDATE mailroom_messages SET send_after = now() - interval '1 hour'");
+         trouble.connection->run("UPDATE mailroom_schedule SET send_after = now() - interval '1 hour'");
+       }},
       {"Mails are late", emitted},
       {"Did everybody get a mail, and who did not", emitted},
       {"Mails went out that were wrong", nothing},

@@ -62,6 +62,36 @@ HealthLimits impatient() {
 
 }  // namespace
 
+TEST_CASE("status counts scheduled messages, and finds who must release them") {
+  Queue queue;
+  auto& connection = *queue.connection;
+  CHECK(queue.status().scheduled.messages == 0);
+  for (const auto* time : {"1 hour", "2 hours"})
+    connection.run(
+        "SELECT mailroom_send(ARRAY['a@x.example'], subject => 's', text => 't', send_after => now() + $1::interval)",
+        time);
+  auto scheduled = queue.status().scheduled;
+  CHECK(scheduled.messages == 2);
+  CHECK(scheduled.overdue(queue.status().now) == Milliseconds{0});
+  CHECK_FALSE(queue.has("schedule_overdue"));
+
+  connection.run("UPDATE mailroom_messages SET send_after = send_after - interval '90 minutes'");
+  connection.run("UPDATE mailroom_schedule SET send_after = send_after - interval '90 minutes'");
+  CHECK(queue.status().scheduled.overdue(queue.status().now) > std::chrono::minutes(29));
+  CHECK(queue.finding("schedule_overdue").fix.empty());
+  connection.run("SELECT mailroom_release(10)");
+  CHECK(queue.status().scheduled.messages == 1);
+  CHECK_FALSE(queue.has("schedule_overdue"));
+
+  // Many are estimated.
+  connection.run(
+      "INSERT INTO mailroom_schedule SELECT now() + interval '1 day', g FROM generate_series(1, 20000) g");
+  connection.run("ANALYZE mailroom_schedule");
+  scheduled = queue.status().scheduled;
+  CHECK(scheduled.estimated);
+  CHECK(scheduled.messages == 20'001);
+}
+
 TEST_CASE("status of a queue with tokens and no collector") {
   Queue queue;
   CHECK(queue.status().pending.total() == 0);

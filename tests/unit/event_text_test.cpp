@@ -125,6 +125,10 @@ TEST_CASE("an operation's line has the operation, its actor and its reason") {
   operation.details = R"({"tokens": 1200, "batches": 3, "deliveries": 5})";
   CHECK(line({operation.kind, {}, operation})
             .find("1,200 tokens, 3 batch records and 5 delivery records, by") != std::string::npos);
+  operation.details = R"({"tokens": 1200, "messages": 7, "batches": 3, "deliveries": 5})";
+  CHECK(line({operation.kind, {}, operation})
+            .find("1,200 tokens, 7 messages, 3 batch records and 5 delivery records, by") !=
+        std::string::npos);
 }
 
 TEST_CASE("JSON has every field of its kind of event, and a batch's ids one by one") {

@@ -76,6 +76,19 @@ TEST_CASE("what was emitted may be emitted again") {
   CHECK(fate_of({.place = TokenPlace::above_cursor, .is_due = false}) == "waiting");
 }
 
+TEST_CASE("what was skipped since its message was cancelled is cancelled") {
+  CHECK(
+      fate_of({.place = TokenPlace::above_cursor, .is_due = false, .is_cancelled = true, .is_over = true}) ==
+      "cancelled, then waiting");
+  CHECK(fate_of({.batches = {skipped()}, .is_cancelled = true}) == "cancelled");
+  CHECK(fate_of({.is_cancelled = true, .was_unfit = true}) == "cancelled");
+  // What left before keeps its outcome.
+  CHECK(fate_of({.batches = {emitted()}, .is_cancelled = true}) == "emitted");
+  CHECK(fate_of({.batches = {skipped(2)}, .is_cancelled = true}) == "maybe_emitted");
+  CHECK(fate_of({.batches = {dead}, .is_cancelled = true}) == "dead");
+  CHECK(fate_of({.batches = {open}, .is_cancelled = true, .is_over = true}) == "leased");
+}
+
 TEST_CASE("what is over before its queue comes to it is skipped") {
   for (const auto place : {TokenPlace::above_cursor, TokenPlace::in_gap, TokenPlace::in_replay})
     CHECK(judge_fate({.place = place, .is_due = false, .is_over = true}).outcome == Outcome::skipped);

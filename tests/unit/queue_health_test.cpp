@@ -90,6 +90,35 @@ TEST_CASE("a running queue is healthy, whatever waits for its batch to fill") {
   CHECK(worst({}) == Severity::ok);
 }
 
+TEST_CASE("scheduled messages that no consumer makes tokens of are a failure") {
+  auto status = healthy();
+  status.scheduled = {.messages = 3, .next_at = status.now + 1h};
+  CHECK(judged(status).empty());
+  // A consumer looks at the whole schedule once a minute, and may be silent for 31 s.
+  status.scheduled.next_at = status.now - 90s;
+  CHECK(judged(status).empty());
+  status.scheduled.next_at = status.now - 5min;
+  auto finding = only(status);
+  CHECK(finding.severity == Severity::failure);
+  CHECK(finding.code == "schedule_overdue");
+  CHECK(
+      finding.text ==
+      "the first of 3 scheduled messages has been overdue for 5m, and no connected collector makes tokens of them");
+  CHECK(finding.fix.empty());
+
+  status.may_not_release = "sender";
+  finding = only(status);
+  CHECK(
+      finding.text ==
+      "the first of 3 scheduled messages has been overdue for 5m, and sender, the role of a collector, may not execute "
+      "mailroom_release()");
+  CHECK(finding.fix == "GRANT EXECUTE ON FUNCTION public.mailroom_release(integer) TO sender;");
+  CHECK(finding.fix.kind() == FixKind::grant);
+
+  status.collectors.clear();
+  CHECK(judged(status) == Found{"failure schedule_overdue", "warning no_collector"});
+}
+
 TEST_CASE("a missing collector is a failure once tokens wait") {
   auto status = with_waiting(5);
   status.collectors.clear();

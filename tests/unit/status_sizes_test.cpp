@@ -29,7 +29,7 @@ TEST_CASE("growth and what prune would remove are estimated from the mean size o
   // Statistics may be older than the count.
   CHECK(sizes[0].bytes_of(20'000) == 10'000'000);
   CHECK(TableSize{}.bytes_of(0) == 0);
-  const auto text = render_sizes(sizes, {.tokens = 2000, .batches = 7}, 80);
+  const auto text = render_sizes(sizes, {.tokens = 2000, .messages = 3, .batches = 7}, 80);
   CHECK(
       text ==
       "table       size  indexes    rows  dead  last day  last week\n"
@@ -38,8 +38,8 @@ TEST_CASE("growth and what prune would remove are estimated from the mean size o
       "\n"
       "total: 9.6 MB\n"
       "growth: about 977 kB in the last day, 4.8 MB in the last week\n"
-      "mailroom prune would remove: 2,000 tokens, 7 batch records and 0 delivery records, about 1.9 MB, which "
-      "new rows fill\n");
+      "mailroom prune would remove: 2,000 tokens, 3 messages, 7 batch records and 0 delivery records, about 1.9 MB, "
+      "which new rows fill\n");
 }
 
 }  // namespace mailroom::test::status_sizes_test

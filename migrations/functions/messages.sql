@@ -255,11 +255,16 @@ BEGIN
     ELSIF NEW.name IS NULL OR NEW.name ~ '[\x01-\x1f\x7f/\\]' OR NEW.name = '' OR octet_length(NEW.name) > 255 THEN
         RAISE EXCEPTION 'the name of an attachment is not 1 to 255 octets without a slash or a control character'
             USING ERRCODE = 'check_violation';
-    ELSIF NEW.content_type !~ '^[A-Za-z0-9.+-]{1,64}/[A-Za-z0-9.+-]{1,64}( *; *[A-Za-z0-9-]{1,64}=("[^"\\\x01-\x1f\x7f]*"|[A-Za-z0-9.+_-]+))*$' THEN
-        RAISE EXCEPTION 'the attachment "%" has a type that is not such as application/pdf', NEW.name USING ERRCODE = 'check_violation';
-    ELSIF NEW.content_id !~ '^[A-Za-z0-9._@+-]{1,200}$' THEN
-        RAISE EXCEPTION 'the attachment "%" has a content id that is not 1 to 200 letters, digits and . _ @ + -', NEW.name
+    ELSIF octet_length(NEW.content_type) > 200 OR lower(NEW.content_type) ~ '^(multipart|message)/' OR NEW.content_type
+          !~ '^[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(; *[A-Za-z0-9-]+=("[\x20\x21\x23-\x3a\x3c-\x5b\x5d-\x7e]*"|[A-Za-z0-9.+_-]+))*$' THEN
+        RAISE EXCEPTION 'the attachment "%" has a type that is not such as application/pdf or text/csv; charset=utf-8', NEW.name
             USING ERRCODE = 'check_violation';
+    ELSIF octet_length(NEW.content_id) > 200 OR NEW.content_id
+          !~ '^[A-Za-z0-9_+=$-]+(\.[A-Za-z0-9_+=$-]+)*(@[A-Za-z0-9_+=$-]+(\.[A-Za-z0-9_+=$-]+)*)?$' THEN
+        RAISE EXCEPTION 'the attachment "%" has a content id that is not such as logo or logo@app.example', NEW.name
+            USING ERRCODE = 'check_violation';
+    ELSIF EXISTS (SELECT FROM mailroom_attachments f WHERE f.message = NEW.message AND f.content_id = NEW.content_id) THEN
+        RAISE EXCEPTION 'the attachment "%" has the content id of another', NEW.name USING ERRCODE = 'check_violation';
     ELSIF NEW.content IS NULL THEN
         RAISE EXCEPTION 'the attachment "%" has no content', NEW.name USING ERRCODE = 'not_null_violation';
     END IF;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "mail/message.hpp"
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 #include "support/test_role.hpp"
@@ -345,6 +346,71 @@ TEST_CASE("attachments come with their message, and no role attaches files to th
           "'name', 'a', 'content', encode(convert_to(repeat('x', 26214401), 'UTF8'), 'base64'))))")
           .starts_with("23514 the attachments of a message have more than 25 MiB"));
   CHECK(value<int>(connection, "SELECT count(*) FROM mailroom_messages") == 3);
+}
+
+TEST_CASE("a file that cannot go with a mail is refused with its message") {
+  const DatabaseRig rig;
+  const std::vector<std::string> types{"application/pdf",
+                                       "text/csv; charset=utf-8",
+                                       "text/csv;charset=\"utf 8\"; header=present",
+                                       "application/vnd.oasis.opendocument.text",
+                                       "image/svg+xml",
+                                       "application/x_y",
+                                       "",
+                                       "pdf",
+                                       "a/",
+                                       "/b",
+                                       "a/b/c",
+                                       "a b/c",
+                                       "text/plain\r\nX: y",
+                                       "multipart/mixed",
+                                       "message/rfc822",
+                                       "MESSAGE/partial",
+                                       "text/plain ; a=b",
+                                       " text/plain",
+                                       "text/plain; charset",
+                                       "text/plain; =x",
+                                       "text/plain;",
+                                       "text/plain; a=\"b",
+                                       "text/plain; a=\"b\"c",
+                                       "text/html; charset=\"x;y\"",
+                                       "text/plain; a=\"\u00fc\"",
+                                       "t\u00e4xt/plain",
+                                       "a/" + std::string(198, 'b'),
+                                       "a/" + std::string(199, 'b')};
+  const std::vector<std::string> ids{"logo",        "logo@app.example",
+                                     "a-b_c+d=e$f", std::string(200, 'a'),
+                                     "a b",         "a%20b",
+                                     ".a",          "a.",
+                                     "a..b",        "@a",
+                                     "a@",          "a@b@c",
+                                     "a@b.",        "<a>",
+                                     "a\r\nX: y",   "\u00fc",
+                                     "a\tb",        std::string(201, 'a')};
+  int taken = 0;
+  const auto compare = [&](const Attachment& file, const std::string& setting, const std::string& text) {
+    INFO(text);
+    const auto is_refused =
+        !refusal(*rig.connection,
+                 "SELECT mailroom_send(ARRAY['a@x.example'], template => 't', attachments => "
+                 "jsonb_build_array(jsonb_build_object('name', 'a', 'content', '', '" +
+                     setting + "', '" + text + "')))")
+             .empty();
+    taken += is_refused ? 0 : 1;
+    if (!problem_of_attachments({file}).empty()) CHECK(is_refused);
+  };
+  for (const auto& type : types)
+    compare({.name = "a", .content_type = type}, "content_type", type);
+  CHECK(taken == 7);
+  taken = 0;
+  for (const auto& id : ids)
+    compare({.name = "a", .content_id = id}, "content_id", id);
+  CHECK(taken == 4);
+  CHECK(refusal(*rig.connection,
+                "SELECT mailroom_send(ARRAY['a@x.example'], template => 't', attachments => "
+                "'[{\"name\": \"a\", \"content\": \"\", \"content_id\": \"x\"}, "
+                "{\"name\": \"b\", \"content\": \"\", \"content_id\": \"x\"}]')") ==
+        "23514 the attachment \"b\" has the content id of another");
 }
 
 }  // namespace mailroom::test::messages_insert_test

@@ -95,6 +95,13 @@ const Action& Actions::require(std::string_view text, const std::string& problem
               meant.empty() ? fmt::format("actions: {}", fmt::join(names, ", ")) : "did you mean: " + meant);
 }
 
+std::vector<std::string> Actions::names() const {
+  std::vector<std::string> names;
+  for (const auto& action : actions_)
+    names.push_back(action.name);
+  return names;
+}
+
 std::vector<std::string> Actions::short_names() const {
   std::vector<std::string> names;
   for (const auto& action : actions_) {

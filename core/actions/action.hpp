@@ -58,6 +58,7 @@ class Actions {
   /// Returns it, by its name or its short name. Throws Error(code) that says `problem`, such as `--action
   /// has`, with the names that there are, for another text.
   const Action& require(std::string_view text, const std::string& problem, ExitCode code) const;
+  std::vector<std::string> names() const;
   /// Their short names, without those that are retired.
   std::vector<std::string> short_names() const;
   /// What their signatures cover, of those with a path.

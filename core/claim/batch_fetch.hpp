@@ -60,6 +60,7 @@ class BatchFetch {
 
   /// Reads the actions again: they may have changed.
   void refresh_actions() { actions_.refresh(); }
+  std::vector<std::string> action_names() const { return actions_.now()->names(); }
   /// Calls `each` for the tokens of a batch that this connection has claimed.
   void read(ClaimedBatch& batch, const Each& each);
   /// True if read_beside() may read the batch, as far as is known.

@@ -48,6 +48,7 @@ class PgQueueSession final : public QueueSession {
   void require_no_links();
 
   std::vector<QueueDefinition> definitions() override;
+  std::vector<std::string> action_names() const override { return fetch_->action_names(); }
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;
   /// Reads a large batch in a second session, which it opens when it first needs one.

@@ -41,6 +41,7 @@ struct BatchCounts {
 /// What became of one attempt to deliver a token.
 struct TokenOutcome {
   std::int64_t token = 0;
+  std::string action{};                   ///< of the token
   Outcome state = Outcome::accepted;      ///< one of delivery_outcomes
   int attempts = 0;                       ///< how many attempts it counts as: 0 or 1
   int unknowns = 0;                       ///< how often the token may have been accepted without an answer
@@ -215,6 +216,8 @@ class QueueSession : public SinkBoard {
   }
   /// The queues of this session that are defined otherwise than by default. Reads the actions again, too.
   virtual std::vector<QueueDefinition> definitions() { return {}; }
+  /// The names of the actions, as of the last definitions().
+  virtual std::vector<std::string> action_names() const { return {}; }
   /// Acknowledges, then takes the next batch, in a transaction of its own. Throws DatabaseError MR001 when
   /// the queue has been dropped.
   virtual ClaimReply claim(const ClaimRequest& request) = 0;

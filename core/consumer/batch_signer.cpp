@@ -20,19 +20,24 @@ const char* defect_of(const TokenRow& row) {
   return nullptr;
 }
 
-/// The count of tokens that are skipped in a state; null for due.
-int* count_of(TokenState state, BatchCounts& counts) {
+/// Where tokens are counted that are skipped in a state; null for due.
+int BatchCounts::*count_of(TokenState state) {
   switch (state) {
     case TokenState::consumed:
-      return &counts.consumed;
+      return &BatchCounts::consumed;
     case TokenState::expired:
-      return &counts.expired;
+      return &BatchCounts::expired;
     case TokenState::wrong_status:
-      return &counts.wrong_status;
+      return &BatchCounts::wrong_status;
     case TokenState::due:
       break;
   }
   return nullptr;
+}
+
+BatchCounts& counts_of(const Action& action, std::vector<ActionCounts>& actions) {
+  const auto found = std::ranges::find(actions, action.name, &ActionCounts::action);
+  return found != actions.end() ? found->counts : actions.emplace_back(ActionCounts{action.name}).counts;
 }
 
 /// A session that nobody asked for it does not know when tokens were created.
@@ -89,19 +94,22 @@ void BatchSigner::finish(SignedBatch& batch, Sink& sink, const std::function<voi
 
 void BatchSigner::add(const TokenRow& row, SignedBatch& batch, Sink& sink) {
   auto& counts = batch.receipt.counts;
-  int* count = count_of(row.state, counts);
+  auto& counts_of_action = counts_of(*row.action, batch.actions);
+  auto count = count_of(row.state);
   const char* defect = count == nullptr ? defect_of(row) : nullptr;
   if (defect != nullptr) {
     log_.warn("token skipped", {{"id", row.id}, {"reason", defect}});
-    count = &counts.invalid;
+    count = &BatchCounts::invalid;
   }
   if (count == nullptr) {
+    ++counts_of_action.emitted;
     count_creation(row.created_at, batch.created);
     if (row.action->path.empty()) return sink.add(row, {});
     const auto token = sign_token(hmac_, *row.action, *row.secret, row.code);
     return sink.add(row, {token.data(), token.size()});
   }
-  ++*count;
+  ++(counts.*count);
+  ++(counts_of_action.*count);
   counts.skipped_ids.push_back(row.id);
   sink.skip(row, defect);
 }

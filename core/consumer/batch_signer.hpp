@@ -19,7 +19,8 @@ struct SignedBatch {
   TimePoint signed_at{};
   BatchTimes times{};                    ///< without its claim
   std::vector<CreatedTokens> created{};  ///< when the tokens were created that the sink was given
-  std::int64_t last_token = 0;           ///< the highest id; 0 if it has no token
+  std::vector<ActionCounts> actions{};
+  std::int64_t last_token = 0;  ///< the highest id; 0 if it has no token
 };
 
 /// Signs the tokens of a leased batch and gives them to a sink, those of an action without a path unsigned.

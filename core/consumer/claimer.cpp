@@ -34,7 +34,7 @@ bool Claimer::hear(TimePoint now) {
   }
   const bool is_poll_due = now >= waker_.next_poll();
   const auto heard = session.take_notifications();
-  if (is_new || heard == Notified::queues) turns_.define(session.definitions());
+  if (is_new || heard == Notified::queues) turns_.define(sessions_.definitions());
   session_ = sessions_.number();
   if (heard == Notified::queues) turns_.released();
   if (heard == Notified::drain) waker_.drain(session);

@@ -44,6 +44,12 @@ struct CreatedTokens {
   int count = 0;
 };
 
+/// What became of the tokens of an action in a batch.
+struct ActionCounts {
+  std::string action;
+  BatchCounts counts{};  ///< without ids; `emitted` are those that the sink was given
+};
+
 /// A batch that the sink has finished. The next claim acknowledges it.
 struct FinishedBatch {
   const Receipt& receipt;
@@ -54,6 +60,7 @@ struct FinishedBatch {
   BatchTimes times{};
   /// Of the tokens that the sink was given, if the session knows: TokenDetail::with_creation.
   std::span<const CreatedTokens> created{};
+  std::span<const ActionCounts> actions{};
 };
 
 /// A claim that has succeeded, also one that found nothing.
@@ -90,6 +97,8 @@ class ConsumerObserver {
 
   /// A session has begun: the schema fits, and notifications are heard.
   virtual void connected() {}
+  /// The names of the actions. Follows connected(), and each change of them.
+  virtual void learned(const std::vector<std::string>& /*actions*/) {}
   /// The session has ended, or is given up.
   virtual void disconnected() {}
   virtual void claimed(const ObservedClaim& /*claim*/) {}
@@ -120,6 +129,9 @@ class ConsumerObservers final : public ConsumerObserver {
   void waits(TimePoint until) override { tell(&ConsumerObserver::waits, until); }
   void delivers() override { tell(&ConsumerObserver::delivers); }
   void connected() override { tell(&ConsumerObserver::connected); }
+  void learned(const std::vector<std::string>& actions) override {
+    tell(&ConsumerObserver::learned, actions);
+  }
   void disconnected() override { tell(&ConsumerObserver::disconnected); }
   void claimed(const ObservedClaim& claim) override { tell(&ConsumerObserver::claimed, claim); }
   void finished(const FinishedBatch& batch) override { tell(&ConsumerObserver::finished, batch); }

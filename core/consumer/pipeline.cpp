@@ -78,7 +78,8 @@ void Pipeline::note_finished(const OpenBatch& open, const Receipt& receipt) {
                       .size = open.size,
                       .trigger = open.trigger,
                       .times = times,
-                      .created = open.batch.created});
+                      .created = open.batch.created,
+                      .actions = open.batch.actions});
   const auto& counts = receipt.counts;
   if (counts.emitted > 0) ++written_;
   log_.debug("batch written",

@@ -83,6 +83,12 @@ void SessionKeeper::record(const std::string& kind, const std::string& details) 
   }
 }
 
+std::vector<QueueDefinition> SessionKeeper::definitions() {
+  auto definitions = session_->definitions();
+  observer_.learned(session_->action_names());
+  return definitions;
+}
+
 int SessionKeeper::release() {
   try {
     return session_->release();

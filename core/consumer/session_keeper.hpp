@@ -42,6 +42,8 @@ class SessionKeeper {
   /// Has the session record an operation of this consumer, or says in the log that its role may not.
   void record(const std::string& kind, const std::string& details);
 
+  /// QueueSession::definitions(). Tells the observer the actions.
+  std::vector<QueueDefinition> definitions();
   /// QueueSession::release(). Says in the log, once, that its role may not.
   int release();
 

@@ -44,13 +44,18 @@ TokenOutcome without_attempt(const DeliveryHistory& history, Outcome state, std:
     state = Outcome::unknown;
     reason = fmt::format("not tried again, an earlier attempt may have been accepted: {}", reason);
   }
-  return {.token = history.token, .state = state, .unknowns = history.take_overs, .reply = std::move(reason)};
+  return {.token = history.token,
+          .action = history.action,
+          .state = state,
+          .unknowns = history.take_overs,
+          .reply = std::move(reason)};
 }
 
 }  // namespace
 
 DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* defect) {
   return {.token = row.id,
+          .action = row.action->name,
           .state = row.state,
           .defect = defect,
           .attempts = row.attempts,
@@ -85,6 +90,7 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
   }
   if (may_have_been_mailed(history) > allowed_unknowns(policy)) {
     return TokenOutcome{.token = history.token,
+                        .action = history.action,
                         .state = Outcome::unknown,
                         .unknowns = history.take_overs,
                         .reply = "an earlier attempt was cut off before its answer"};
@@ -101,6 +107,7 @@ TokenOutcome deferred_without_attempt(const DeliveryHistory& history, std::strin
 TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& answer,
                                 const DeliveryPolicy& policy, double jitter) {
   TokenOutcome outcome{.token = history.token,
+                       .action = history.action,
                        .attempts = answer.counts() ? 1 : 0,
                        .unknowns = history.take_overs,
                        .sink = answer.sink,

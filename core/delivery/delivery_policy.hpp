@@ -20,6 +20,7 @@ struct DeliveryPolicy {
 /// What is known of a token before an attempt.
 struct DeliveryHistory {
   std::int64_t token = 0;
+  std::string action{};
   TokenState state = TokenState::due;
   const char* defect = nullptr;         ///< why it cannot be mailed, for example its address; null if it can
   int attempts = 0;                     ///< earlier attempts that the relay answered, or may have accepted

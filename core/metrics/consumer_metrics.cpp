@@ -1,4 +1,5 @@
-// Declares each metric with its labels and buckets. Those of a queue begin at 0, not with the first token.
+// Declares each metric with its labels and buckets. Those of a queue and an action begin at 0, not with the
+// first token.
 
 #include "metrics/consumer_metrics.hpp"
 
@@ -116,9 +117,34 @@ struct ConsumerMetrics::Families {
   Family<Counter>& reloads;
 };
 
+/// Of an action in a queue.
+struct ConsumerMetrics::TokenCounters {
+  TokenCounters(Families& families, const std::string& queue, const std::string& action, bool delivers)
+      : emitted(delivers ? nullptr : &counter(families, queue, action, "emitted")) {
+    for (std::size_t i = 0; i < skip_reasons.size(); ++i)
+      skipped[i] = &counter(families, queue, action, "skipped", skip_reasons[i]);
+    for (std::size_t i = 0; delivers && i < delivery_outcomes.size(); ++i)
+      delivered[i] = &counter(families, queue, action, outcome_name(delivery_outcomes[i]));
+  }
+
+  static Counter& counter(Families& families, const std::string& queue, const std::string& action,
+                          const std::string& outcome, const std::string& reason = {}) {
+    return families.tokens.Add(
+        {{"queue", queue}, {"action", action}, {"outcome", outcome}, {"reason", reason}});
+  }
+
+  Counter* emitted;  ///< null for a sink with outcomes
+  std::array<Counter*, skip_reasons.size()> skipped{};
+  std::array<Counter*, delivery_outcomes.size()> delivered{};
+};
+
 struct ConsumerMetrics::QueueCounters {
-  QueueCounters(Families& families, const std::string& queue, bool delivers)
-      : emitted(delivers ? nullptr : &tokens(families, queue, "emitted")),
+  QueueCounters(Families& all, const std::string& name, bool is_delivered)
+      : families(all),
+        queue(name),
+        delivers(is_delivered),
+        passed_expired(TokenCounters::counter(families, queue, {}, "skipped", skip_reasons[0])),
+        passed_consumed(TokenCounters::counter(families, queue, {}, "skipped", skip_reasons[1])),
         claims(families.claims.Add({{"queue", queue}})),
         dead(families.dead.Add({{"queue", queue}})),
         repeated(families.repeated.Add({{"queue", queue}})),
@@ -128,18 +154,20 @@ struct ConsumerMetrics::QueueCounters {
       batches[i] = &families.batches.Add({{"queue", queue}, {"trigger", batch_trigger_name(triggers[i])}});
     for (std::size_t i = 0; i < stages.size(); ++i)
       stage[i] = &families.stage.Add({{"queue", queue}, {"stage", stages[i]}}, stage_buckets);
-    for (std::size_t i = 0; i < skip_reasons.size(); ++i)
-      skipped[i] = &tokens(families, queue, "skipped", skip_reasons[i]);
-    for (std::size_t i = 0; delivers && i < delivery_outcomes.size(); ++i)
-      delivered[i] = &tokens(families, queue, outcome_name(delivery_outcomes[i]));
   }
 
-  static Counter& tokens(Families& families, const std::string& queue, const std::string& outcome,
-                         const std::string& reason = {}) {
-    return families.tokens.Add({{"queue", queue}, {"outcome", outcome}, {"reason", reason}});
+  TokenCounters& tokens(const std::string& action) {
+    const auto found = actions.find(action);
+    if (found != actions.end()) return found->second;
+    return actions.try_emplace(action, families, queue, action, delivers).first->second;
   }
 
-  Counter* emitted;  ///< null for a sink with outcomes
+  Families& families;
+  std::string queue;
+  bool delivers;
+  std::map<std::string, TokenCounters> actions;
+  Counter& passed_expired;  ///< by a claim, which does not read their action
+  Counter& passed_consumed;
   Counter& claims;
   Counter& dead;
   Counter& repeated;
@@ -147,8 +175,6 @@ struct ConsumerMetrics::QueueCounters {
   Histogram& delay;
   std::array<Counter*, triggers.size()> batches{};
   std::array<Histogram*, stages.size()> stage{};
-  std::array<Counter*, skip_reasons.size()> skipped{};
-  std::array<Counter*, delivery_outcomes.size()> delivered{};
 };
 
 struct ConsumerMetrics::SinkCounters {
@@ -187,6 +213,14 @@ void ConsumerMetrics::connected() {
   is_connected_ = true;
 }
 
+void ConsumerMetrics::learned(const std::vector<std::string>& actions) {
+  actions_ = actions;
+  for (auto& [name, counters] : queues_) {
+    for (const auto& action : actions_)
+      counters.tokens(action);
+  }
+}
+
 void ConsumerMetrics::disconnected() {
   families_->session.Set(0);
   is_connected_ = false;
@@ -198,8 +232,8 @@ void ConsumerMetrics::claimed(const ObservedClaim& claim) {
   if (!claim.only_acknowledged) counters.claims.Increment();
   if (reply.dead) counters.dead.Increment();
   if (reply.receipt_void) counters.repeated.Increment();
-  counters.skipped[0]->Increment(reply.skipped_expired);
-  counters.skipped[1]->Increment(reply.skipped - reply.skipped_expired);
+  counters.passed_expired.Increment(reply.skipped_expired);
+  counters.passed_consumed.Increment(reply.skipped - reply.skipped_expired);
 }
 
 void ConsumerMetrics::finished(const FinishedBatch& batch) {
@@ -211,20 +245,23 @@ void ConsumerMetrics::finished(const FinishedBatch& batch) {
   for (std::size_t i = 0; i < times.size(); ++i)
     counters.stage[i]->Observe(Seconds(times[i]).count());
   if (receipt.outcomes) return count_outcomes(receipt, counters);
-  const auto& counts = receipt.counts;
-  counters.emitted->Increment(counts.emitted);
-  const std::array skipped{counts.expired, counts.consumed, counts.wrong_status, counts.invalid};
-  for (std::size_t i = 0; i < skipped.size(); ++i)
-    counters.skipped[i]->Increment(skipped[i]);
+  for (const auto& [action, counts] : batch.actions) {
+    auto& tokens = counters.tokens(action);
+    tokens.emitted->Increment(counts.emitted);
+    const std::array skipped{counts.expired, counts.consumed, counts.wrong_status, counts.invalid};
+    for (std::size_t i = 0; i < skipped.size(); ++i)
+      tokens.skipped[i]->Increment(skipped[i]);
+  }
   observe_delays(counters.delay, batch.created);
 }
 
 void ConsumerMetrics::count_outcomes(const Receipt& receipt, QueueCounters& counters) {
-  std::array<int, outcome_count> counts{};
-  for (const auto& outcome : *receipt.outcomes)
-    ++counts[static_cast<std::size_t>(outcome.state)];
-  for (std::size_t i = 0; i < delivery_outcomes.size(); ++i)
-    counters.delivered[i]->Increment(counts[static_cast<std::size_t>(delivery_outcomes[i])]);
+  for (const auto& outcome : *receipt.outcomes) {
+    const auto place = std::ranges::find(delivery_outcomes, outcome.state);
+    counters.tokens(outcome.action)
+        .delivered[static_cast<std::size_t>(place - delivery_outcomes.begin())]
+        ->Increment();
+  }
 }
 
 void ConsumerMetrics::answered(const SinkAnswer& answer) {
@@ -246,7 +283,10 @@ void ConsumerMetrics::reloaded(bool succeeded) {
 ConsumerMetrics::QueueCounters& ConsumerMetrics::queue(const std::string& name) {
   const auto found = queues_.find(name);
   if (found != queues_.end()) return found->second;
-  return queues_.try_emplace(name, *families_, name, delivers_).first->second;
+  auto& counters = queues_.try_emplace(name, *families_, name, delivers_).first->second;
+  for (const auto& action : actions_)
+    counters.tokens(action);
+  return counters;
 }
 
 ConsumerMetrics::SinkCounters& ConsumerMetrics::sink_counters(const std::string& name) {

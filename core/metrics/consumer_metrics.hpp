@@ -32,6 +32,7 @@ class ConsumerMetrics final : public ConsumerObserver {
   ~ConsumerMetrics() override;
 
   void connected() override;
+  void learned(const std::vector<std::string>& actions) override;
   void disconnected() override;
   void claimed(const ObservedClaim& claim) override;
   void finished(const FinishedBatch& batch) override;
@@ -46,6 +47,7 @@ class ConsumerMetrics final : public ConsumerObserver {
  private:
   struct Families;
   struct QueueCounters;
+  struct TokenCounters;
   struct SinkCounters;
 
   QueueCounters& queue(const std::string& name);
@@ -53,6 +55,7 @@ class ConsumerMetrics final : public ConsumerObserver {
   void count_outcomes(const Receipt& receipt, QueueCounters& counters);
 
   bool delivers_;
+  std::vector<std::string> actions_;  ///< that the last session knows
   std::unique_ptr<prometheus::Registry> registry_;
   std::unique_ptr<Families> families_;
   std::map<std::string, QueueCounters> queues_;

@@ -1,5 +1,5 @@
-// Messages with hostile values in every field that the database takes: each ends as a mail without a header of
-// its own, or as an outcome with a reason, and the ordinary mail beside it is delivered.
+// Messages with hostile values in every field that the database takes: each ends as a mail without a header
+// of its own, or as an outcome with a reason, and the ordinary mail beside it is delivered.
 
 #include <fmt/format.h>
 #include <map>
@@ -14,7 +14,8 @@
 namespace mailroom::test::message_hostile_test {
 namespace {
 
-/// A message to an address of its own: the arguments of mailroom_send() after the recipients, and the outcome.
+/// A message to an address of its own: the arguments of mailroom_send() after the recipients, and the
+/// outcome.
 struct Hostile {
   std::string arguments;
   std::string outcome = "accepted";  ///< how state and reason begin, or the refusal
@@ -61,13 +62,16 @@ std::vector<Hostile> hostile_content() {
       {own + "'s', reply_to => '=?utf-8?q?=0D=0AX-Injected:_1?= <r@mail.example>'"},
       {own + "'s', headers => jsonb_build_object('X-A', repeat('x', 900), 'X-B', repeat('x ', 400), 'X-C', "
              "'=?utf-8?q?=0D=0AX-Injected:_1?=')"},
-      {own + "'s', headers => '{\"X-A\": \"ü\"}'", "23514 the header \"X-A\" is not a text of printable ASCII"},
+      {own + "'s', headers => '{\"X-A\": \"ü\"}'",
+       "23514 the header \"X-A\" is not a text of printable ASCII"},
       {own + "'s', headers => (SELECT jsonb_object_agg('X-' || n, 'x') FROM generate_series(1, 20) n)"},
       {own + "'s', reference => '{{{' || chr(8238) || '<x>', profile => NULL, locale => '../../etc/passwd'"},
-      {own + "'s', attachments => '[{\"name\": \"..\", \"content\": \"\"}, {\"name\": \"a\\\"; x=\\\"b\", "
-             "\"content_type\": \"text/html; charset=\\\"x,y\\\"\", \"content\": \"DQpYLUluamVjdGVkOiAxDQo=\"}]'"},
-      {own + "'s', attachments => jsonb_build_array(jsonb_build_object('name', repeat('ü', 120), 'content_type', "
-             "'text/rfc822-headers', 'content', encode(convert_to(E'X-Injected: 1\\r\\n\\r\\n.\\r\\n', 'UTF8'), 'base64')))"},
+      {own +
+       "'s', attachments => '[{\"name\": \"..\", \"content\": \"\"}, {\"name\": \"a\\\"; x=\\\"b\", "
+       "\"content_type\": \"text/html; charset=\\\"x,y\\\"\", \"content\": \"DQpYLUluamVjdGVkOiAxDQo=\"}]'"},
+      {own +
+       "'s', attachments => jsonb_build_array(jsonb_build_object('name', repeat('ü', 120), 'content_type', "
+       "'text/rfc822-headers', 'content', encode(convert_to(E'X-Injected: 1\\r\\n\\r\\n.\\r\\n', 'UTF8'), 'base64')))"},
       {own + "'s', attachments => jsonb_build_array(jsonb_build_object('name', 'big', 'content', "
              "encode(convert_to(repeat('c', 10485760), 'UTF8'), 'base64')))",
        "rejected the mail has "},
@@ -89,7 +93,8 @@ std::vector<Hostile> hostile_data() {
       {receipt_of("repeat('9', 1000)::numeric"), "rejected "},
       {"template => 'receipt', data => (repeat('{\"order\":', 3000) || '1' || repeat('}', 3000))::jsonb",
        "rejected the data is nested more than "},
-      {"template => 'receipt', data => jsonb_build_object('', 1, '.', 2, 'order.', 3, 'link', 4)", "rejected "},
+      {"template => 'receipt', data => jsonb_build_object('', 1, '.', 2, 'order.', 3, 'link', 4)",
+       "rejected "},
       {"template => 'receipt', data => '{\"order\": 1, \"token\": \"x\"}'"},
       {"template => 'receipt', data => (SELECT jsonb_object_agg('k' || n, n) FROM generate_series(1, 200000) n)",
        "rejected the data has "},
@@ -120,7 +125,8 @@ TEST_CASE("a message with a hostile value is a mail without foreign headers, or 
       CHECK(why_not == all[i].outcome);
       continue;
     }
-    rig.connection->run("SELECT mailroom_send(ARRAY['ordinary@mail.example'], subject => 'Ordinary', text => 'mail')");
+    rig.connection->run(
+        "SELECT mailroom_send(ARRAY['ordinary@mail.example'], subject => 'Ordinary', text => 'mail')");
     sent[address] = all[i];
   }
   TestRelay relay({.offers_pipelining = true});
@@ -163,18 +169,21 @@ TEST_CASE("a message with a hostile value is a mail without foreign headers, or 
 
 TEST_CASE("what no text of PostgreSQL and no JSON can hold is refused where the mail is asked for") {
   DeliveryRig rig(0);
-  for (const auto* arguments :
-       {"subject => 's', text => E'a\\u0000b'", "subject => 's', text => E'\\xff'",
-        "template => 'receipt', data => '{\"order\": \"\\u0000\"}'", "template => 'receipt', data => '{\"order\": \"\\ud800\"}'",
-        "template => 'receipt', data => '{\"order\": \"\\udc00\\ud800\"}'", "template => 'receipt', data => '{\"order\": NaN}'",
-        "subject => 's', text => 't', attachments => '[{\"name\": \"a\\u000d\\u000aX: 1\", \"content\": \"\"}]'",
-        "subject => 's', text => 't', attachments => '[{\"name\": \"a\", \"content\": \"%%\"}]'",
-        "subject => 's', text => 't', attachments => '[{\"name\": \"a\", \"content\": \"\", \"content_type\": "
-        "\"a/b\\r\\nX: 1\"}]'",
-        "subject => 's', text => 't', headers => '{\"X-A\": \"\\u0001\"}'",
-        "subject => 's', text => 't', headers => '{\"X-A:\": \"x\"}'"}) {
+  for (
+      const auto* arguments :
+      {"subject => 's', text => E'a\\u0000b'", "subject => 's', text => E'\\xff'",
+       "template => 'receipt', data => '{\"order\": \"\\u0000\"}'",
+       "template => 'receipt', data => '{\"order\": \"\\ud800\"}'",
+       "template => 'receipt', data => '{\"order\": \"\\udc00\\ud800\"}'",
+       "template => 'receipt', data => '{\"order\": NaN}'",
+       "subject => 's', text => 't', attachments => '[{\"name\": \"a\\u000d\\u000aX: 1\", \"content\": \"\"}]'",
+       "subject => 's', text => 't', attachments => '[{\"name\": \"a\", \"content\": \"%%\"}]'",
+       "subject => 's', text => 't', attachments => '[{\"name\": \"a\", \"content\": \"\", \"content_type\": "
+       "\"a/b\\r\\nX: 1\"}]'",
+       "subject => 's', text => 't', headers => '{\"X-A\": \"\\u0001\"}'",
+       "subject => 's', text => 't', headers => '{\"X-A:\": \"x\"}'"}) {
     INFO(arguments);
-CHECK(!refusal(*rig.connection, sent_to("a@mail.example", arguments)).empty());
+    CHECK(!refusal(*rig.connection, sent_to("a@mail.example", arguments)).empty());
   }
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_messages") == 0);
 }

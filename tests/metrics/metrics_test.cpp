@@ -23,7 +23,8 @@ std::size_t emitted_by(const TestCollector& collector) {
 }
 
 double emitted(const Scrape& scrape) {
-  return scrape.value(R"(mailroom_tokens_total{queue="mailroom",outcome="emitted",reason=""})");
+  return scrape.value(
+      R"(mailroom_tokens_total{queue="mailroom",action="activation",outcome="emitted",reason=""})");
 }
 
 }  // namespace
@@ -45,9 +46,12 @@ TEST_CASE("collect counts its tokens, batches and claims") {
   }));
   INFO(scrape.text);
   CHECK(emitted(scrape) == 21);
-  CHECK(scrape.value(R"(mailroom_tokens_total{queue="mailroom",outcome="skipped",reason="expired"})") == 3);
-  CHECK(scrape.value(R"(mailroom_tokens_total{queue="mailroom",outcome="skipped",reason="wrong_status"})") ==
-        1);
+  CHECK(scrape.value(
+            R"(mailroom_tokens_total{queue="mailroom",action="",outcome="skipped",reason="expired"})") == 3);
+  CHECK(
+      scrape.value(
+          R"(mailroom_tokens_total{queue="mailroom",action="activation",outcome="skipped",reason="wrong_status"})") ==
+      1);
   CHECK(scrape.sum("mailroom_tokens_total") == 25);
   CHECK(scrape.value(R"(mailroom_batches_total{queue="mailroom",trigger="full"})") == 2);
   CHECK(scrape.value(R"(mailroom_batches_total{queue="mailroom",trigger="drain"})") == 1);
@@ -199,6 +203,7 @@ TEST_CASE("send counts mails by outcome, and the answers of each relay") {
   const TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 6);
+  connection->run("SELECT mailroom_send(ARRAY['ada@mail.example'], subject => 's', text => 't')");
   TestRelay relay({.play = [](const RelayMoment& moment) -> RelayAnswer {
     if (moment.step != RelayStep::rcpt) return {};
     if (moment.recipient.find("user1@") != std::string::npos)
@@ -210,27 +215,31 @@ TEST_CASE("send counts mails by outcome, and the answers of each relay") {
   TestSender sender(database.conninfo(), relay.url(), {"--metrics", "127.0.0.1:0"});
   const auto address = metrics_address([&] { return sender.log(); });
   Scrape scrape("");
-  const auto outcome = [&](const std::string& name) {
-    return scrape.value("mailroom_tokens_total{queue=\"mailroom\",outcome=\"" + name + "\",reason=\"\"}");
+  const auto outcome = [&](const std::string& name, const std::string& action = "activation") {
+    return scrape.value(fmt::format(
+        R"(mailroom_tokens_total{{queue="mailroom",action="{}",outcome="{}",reason=""}})", action, name));
   };
   REQUIRE(eventually([&] {
     scrape = Scrape::of(address);
-    return scrape.sum("mailroom_tokens_total") == 6;
+    return scrape.sum("mailroom_tokens_total") == 7;
   }));
   INFO(scrape.text);
   CHECK(outcome("accepted") == 4);
   CHECK(outcome("rejected") == 1);
   CHECK(outcome("deferred") == 1);
-  CHECK(!scrape.has(R"(mailroom_tokens_total{queue="mailroom",outcome="emitted",reason=""})"));
+  CHECK(outcome("accepted", "message") == 1);
+  CHECK(outcome("rejected", "message") == 0);
+  CHECK(!scrape.has(
+      R"(mailroom_tokens_total{queue="mailroom",action="activation",outcome="emitted",reason=""})"));
   const auto answers = [&](const std::string& labels) {
     return scrape.value(
         fmt::format("mailroom_sink_answers_total{{sink=\"127.0.0.1:{}\",{}}}", relay.port(), labels));
   };
-  CHECK(answers(R"(outcome="accepted",reply="2xx")") == 4);
+  CHECK(answers(R"(outcome="accepted",reply="2xx")") == 5);
   CHECK(answers(R"(outcome="rejected",reply="5xx")") == 1);
   CHECK(answers(R"(outcome="deferred",reply="4xx")") == 1);
-  CHECK(scrape.sum("mailroom_sink_answer_seconds_count") == 6);
-  CHECK(scrape.value(R"(mailroom_acceptance_delay_seconds_count{queue="mailroom"})") == 4);
+  CHECK(scrape.sum("mailroom_sink_answer_seconds_count") == 7);
+  CHECK(scrape.value(R"(mailroom_acceptance_delay_seconds_count{queue="mailroom"})") == 5);
   CHECK(sender.stop() == 0);
 }
 

@@ -38,7 +38,7 @@ ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, L
   tell_of_missing_link(settings, log);
   setup.session.program = "mailroom send";
   setup.session.detail.reads_newer = settings.send.supersede;
-  if (settings.send.per_account) setup.session.detail.counted_period = settings.send.per_account->period;
+  setup.session.detail.per_recipient = settings.send.per_recipient;
   const auto compose = [writer, target = setup.session.conninfo, &watcher = parts.watcher] {
     const auto connect = [target, &watcher] {
       return connect_until_stopped(watcher.signal(), target, "mailroom send");

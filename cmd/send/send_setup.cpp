@@ -27,7 +27,7 @@ void check_send_settings(const Settings& settings, Log& log) {
 DeliveryPolicy delivery_policy(const Settings& settings) {
   return {.when_unknown = settings.send.when_unknown,
           .supersede = settings.send.supersede,
-          .per_account = settings.send.per_account};
+          .per_recipient = settings.send.per_recipient};
 }
 
 std::shared_ptr<const MailWriter> configured_writer(const Settings& settings) {

@@ -59,13 +59,22 @@ void BatchFetch::read(ClaimedBatch& batch, const Each& each) {
         *rows, [&](const auto& row) { return read_claimed(row, detail_.with_creation, actions_); }, each);
   }
   const auto rows = connection_.run_prepared("fetch", lease.batch, lease.attempt);
-  const auto read = [&](const auto& row) { return std::optional(read_fetched(row, detail_, actions_)); };
-  if (!detail_.delivers) return read_lines(rows, read, each);
-  for (const auto& row : rows) {
-    auto token = *read(row);
+  if (detail_.delivers) return read_mails(lease, rows, each);
+  read_lines(
+      rows, [&](const auto& row) { return std::optional(read_fetched(row, detail_, actions_)); }, each);
+}
+
+void BatchFetch::read_mails(const Lease& lease, const pqxx::result& rows, const Each& each) {
+  std::vector<TokenRow> tokens;
+  for (const auto& row : rows)
+    tokens.push_back(read_fetched(row, detail_, actions_));
+  if (detail_.per_recipient) counts_.read(connection_, lease.queue, *detail_.per_recipient, tokens);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    auto& token = tokens[i];
+    if (detail_.per_recipient) counts_.set(token);
     MessageContent message;
     if (token.message) {
-      message = read_fetched_message(row);
+      message = read_fetched_message(rows[static_cast<pqxx::result::size_type>(i)]);
       set_message(token, message);
     }
     each(token);

@@ -10,6 +10,7 @@
 #include "claim/batch_reader.hpp"
 #include "claim/claim_statement.hpp"
 #include "claim/message_rows.hpp"
+#include "claim/recipient_counts.hpp"
 #include "db/connection.hpp"
 #include "process/stop_watcher.hpp"
 
@@ -72,6 +73,8 @@ class BatchFetch {
 
  private:
   using Reading = std::function<std::optional<TokenRow>(const pqxx::row&)>;
+  /// Calls `each` for the tokens of a batch for a sink with outcomes.
+  void read_mails(const Lease& lease, const pqxx::result& rows, const Each& each);
   /// Calls `each` for the tokens of rows without messages, which it reads in parts.
   void read_lines(const pqxx::result& rows, const Reading& read, const Each& each);
   bool is_large(const ClaimedBatch& batch) const {
@@ -89,6 +92,7 @@ class BatchFetch {
   Log* log_;
   KnownActions actions_;
   MessagePart messages_;
+  RecipientCounts counts_;
   TwoSessions sessions_;
   BatchReader reader_;
   BatchTokens tokens_;  ///< of the next batch if it was read ahead, or memory

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/rate.hpp"
 #include "claim/queue_session.hpp"
 #include "db/connection.hpp"
 
@@ -17,11 +18,10 @@ constexpr int streamed_size = 1000;
 
 /// What a consumer needs to know of tokens.
 struct TokenDetail {
-  bool delivers = false;       ///< what a sink with outcomes needs: the rest of TokenRow
-  bool with_creation = false;  ///< created_at, as with `delivers`; otherwise it is 0
-  bool reads_newer = false;    ///< only with `delivers`: `newer`
-  /// In which to count the mails to each account; only with `delivers`.
-  std::optional<Milliseconds> counted_period{};
+  bool delivers = false;                ///< what a sink with outcomes needs: the rest of TokenRow
+  bool with_creation = false;           ///< created_at, as with `delivers`; otherwise it is 0
+  bool reads_newer = false;             ///< only with `delivers`: `newer`
+  std::optional<Rate> per_recipient{};  ///< only with `delivers`: counts the mails to each address so far
 
   bool operator==(const TokenDetail&) const = default;
 };

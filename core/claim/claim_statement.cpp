@@ -31,7 +31,8 @@ bool continues(const TokenOutcome& first, const TokenOutcome& second) {
   return second.token == first.token + 1 && first.state == second.state &&
          first.attempts == second.attempts && first.unknowns == second.unknowns &&
          first.wait == second.wait && first.answered_at == second.answered_at && first.code == second.code &&
-         first.sink == second.sink && first.address == second.address && first.reply == second.reply;
+         first.sink == second.sink && first.address == second.address &&
+         first.counted_as == second.counted_as && first.reply == second.reply;
 }
 
 /// Adds an object for the tokens from that of `outcome` to `last`. Written without a tree of objects, which
@@ -49,6 +50,8 @@ void append_outcome(std::string& text, const TokenOutcome& outcome, std::int64_t
   if (!outcome.sink.empty()) fmt::format_to(to, R"(,"sink":{})", json_text(nlohmann::json(outcome.sink)));
   if (!outcome.address.empty())
     fmt::format_to(to, R"(,"address":{})", json_text(nlohmann::json(outcome.address)));
+  if (!outcome.counted_as.empty())
+    fmt::format_to(to, R"(,"counted_as":{})", json_text(nlohmann::json(outcome.counted_as)));
   if (outcome.code != 0) fmt::format_to(to, R"(,"code":{})", outcome.code);
   if (!outcome.reply.empty()) fmt::format_to(to, R"(,"reply":{})", json_text(nlohmann::json(outcome.reply)));
   text += "}";

@@ -49,6 +49,7 @@ struct TokenOutcome {
   std::optional<WallTime> answered_at{};  ///< when the other side answered; nullopt if nothing was tried
   std::string sink{};                     ///< host and port; empty if nothing was tried
   std::string address{};                  ///< to which it was mailed; empty for a line
+  std::string counted_as{};               ///< TokenRow::counted_as
   int code = 0;                           ///< of the answer; 0 for none
   std::string reply{};  ///< printable: the answer, or the reason; empty leaves the last answer on record
 };
@@ -140,7 +141,8 @@ struct TokenRow {
   int attempts = 0;                     ///< earlier attempts to deliver it
   int unknowns = 0;                     ///< of these, how many may have been accepted without an answer
   std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
-  int mailed = 0;                       ///< mails to the account within the period that the session counts
+  int mailed = 0;                       ///< mails to its address within the period that the session counts
+  std::string_view counted_as{};  ///< that address, for one comparison; empty if the session counts none
   std::optional<std::int64_t> resent_at{};  ///< when an operator had it emitted again
   std::string_view mail_key{};              ///< what tells the id of its mail from others of this token's id
   // Of a token that a message made. `email` is the recipient's address.

@@ -2,14 +2,17 @@
 
 #include "compose/waiting_mails.hpp"
 
+#include <map>
+
 #include "claim/message_rows.hpp"
+#include "claim/recipient_counts.hpp"
 #include "crypto/token.hpp"
 
 namespace mailroom {
 namespace {
 
-/// The tokens that wait in queue $1, with what a sender's fetch reads of each; the period of $2 as there. $3:
-/// how many, $4: the action of which only the newest token of an account is mailed.
+/// The tokens that wait in queue $1, with what a sender's fetch reads of each. $2: how many, $3: the action
+/// of which only the newest token of an account is mailed.
 const std::string waiting_sql = R"(
 WITH queue AS MATERIALIZED (SELECT *, mailroom_queue_actions($1) AS actions FROM mailroom_queue_state($1)),
 waiting AS MATERIALIZED (
@@ -23,16 +26,12 @@ SELECT t.id, t.action, t.code, a.email, coalesce(a.login, ''), t.created_at, t.e
   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                        floor(extract(epoch FROM clock_timestamp()))::bigint),
   coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
-  CASE WHEN t.action = $4::token_action THEN (
+  CASE WHEN t.action = $3::token_action THEN (
     SELECT max(n.id) FROM tokens n
     WHERE n.account = t.account AND n.id > t.id AND n.action = t.action AND n.consumed_at IS NULL
       AND n.expires_at > floor(extract(epoch FROM clock_timestamp()))) END,
-  (SELECT count(*) FROM tokens o JOIN mailroom_deliveries m ON m.queue = $1 AND m.token = o.id
-   WHERE o.account = t.account AND o.id <> t.id
-     AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
-         > clock_timestamp() - $2::bigint * interval '1 ms'),
   (SELECT count(*) FROM waiting), t.message, t.recipient
-FROM (SELECT id FROM waiting ORDER BY id LIMIT $3) w JOIN tokens t ON t.id = w.id LEFT JOIN accounts a ON a.id = t.account
+FROM (SELECT id FROM waiting ORDER BY id LIMIT $2) w JOIN tokens t ON t.id = w.id LEFT JOIN accounts a ON a.id = t.account
 LEFT JOIN mailroom_deliveries d ON d.queue = $1 AND d.token = t.id
 ORDER BY t.id)";
 
@@ -54,11 +53,10 @@ TokenRow token_of(const Row& row, KnownActions& actions) {
                  .state = parse_token_state(row[7].c_str()),
                  .created_at = row[5].template as<std::int64_t>(),
                  .attempts = row[8].template as<int>(),
-                 .unknowns = row[9].template as<int>(),
-                 .mailed = row[11].template as<int>()};
+                 .unknowns = row[9].template as<int>()};
   if (!row[10].is_null()) token.newer = row[10].template as<std::int64_t>();
-  token.message = optional_of<std::int64_t>(row[13]);
-  token.recipient = optional_of<int>(row[14]).value_or(0);
+  token.message = optional_of<std::int64_t>(row[12]);
+  token.recipient = optional_of<int>(row[13]).value_or(0);
   return token;
 }
 
@@ -86,22 +84,30 @@ WaitingMail preview(const std::string& queue, const TokenRow& token, const MailW
 
 WaitingMails read_waiting_mails(Connection& connection, const std::string& queue, const MailWriter& writer,
                                 const DeliveryPolicy& policy, int limit) {
-  const auto period = policy.per_account ? policy.per_account->period.count() : 0;
-  const auto rows = connection.run(waiting_sql, queue, period, limit, Actions::of_recovery().name);
+  const auto rows = connection.run(waiting_sql, queue, limit, Actions::of_recovery().name);
   KnownActions actions(connection);
   std::vector<std::int64_t> ids;
   for (const auto& row : rows) {
-    if (!row[13].is_null()) ids.push_back(row[13].as<std::int64_t>());
+    if (!row[12].is_null()) ids.push_back(row[12].as<std::int64_t>());
   }
   MessagePart messages;
   if (!ids.empty()) messages.read(connection, ids);
-  WaitingMails mails;
+  std::vector<TokenRow> tokens;
   for (const auto& row : rows) {
-    auto token = token_of(row, actions);
+    auto& token = tokens.emplace_back(token_of(row, actions));
     auto* message = token.message ? messages.find(*token.message) : nullptr;
     if (message != nullptr) set_message(token, *message);
+  }
+  RecipientCounts counts;
+  if (policy.per_recipient) counts.read(connection, queue, *policy.per_recipient, tokens);
+  WaitingMails mails;
+  if (!rows.empty()) mails.total = rows[0][11].as<std::int64_t>();
+  std::map<std::string_view, int> mailed;
+  for (auto& token : tokens) {
+    counts.set(token);
+    token.mailed += mailed[token.counted_as];
     mails.first.push_back(preview(queue, token, writer, policy));
-    mails.total = row[12].as<std::int64_t>();
+    if (!mails.first.back().not_mailed) ++mailed[token.counted_as];
   }
   return mails;
 }

@@ -125,7 +125,7 @@ struct SendSettings {
   int connections = 0;
   int batch_limit = 0;
   Milliseconds timeout{};
-  std::optional<Rate> per_account;
+  std::optional<Rate> per_recipient;
   WhenUnknown when_unknown = WhenUnknown::resend;
   bool supersede = true;
   std::vector<std::string> throttled_by;  ///< parts of replies

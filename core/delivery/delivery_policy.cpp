@@ -48,6 +48,7 @@ TokenOutcome without_attempt(const DeliveryHistory& history, Outcome state, std:
           .action = history.action,
           .state = state,
           .unknowns = history.take_overs,
+          .counted_as = history.counted_as,
           .reply = std::move(reason)};
 }
 
@@ -63,6 +64,7 @@ DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* 
           .take_overs = lease.attempt - 1,
           .newer = row.newer,
           .expires_at = row.expires_at,
+          .counted_as = std::string(row.counted_as),
           .mailed = row.mailed};
 }
 
@@ -83,16 +85,17 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
     return without_attempt(history, Outcome::cancelled,
                            fmt::format("superseded by token {}", *history.newer));
   }
-  if (policy.per_account && history.mailed >= policy.per_account->count) {
+  if (policy.per_recipient && history.mailed >= policy.per_recipient->count) {
     return without_attempt(history, Outcome::cancelled,
-                           fmt::format("the account has had {} mails, and send.per_account is {}",
-                                       history.mailed, format_rate(*policy.per_account)));
+                           fmt::format("the address has had {} mails, and send.per_recipient is {}",
+                                       history.mailed, format_rate(*policy.per_recipient)));
   }
   if (may_have_been_mailed(history) > allowed_unknowns(policy)) {
     return TokenOutcome{.token = history.token,
                         .action = history.action,
                         .state = Outcome::unknown,
                         .unknowns = history.take_overs,
+                        .counted_as = history.counted_as,
                         .reply = "an earlier attempt was cut off before its answer"};
   }
   return std::nullopt;
@@ -111,6 +114,7 @@ TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& an
                        .attempts = answer.counts() ? 1 : 0,
                        .unknowns = history.take_overs,
                        .sink = answer.sink,
+                       .counted_as = history.counted_as,
                        .code = answer.code,
                        .reply = answer.reply};
   const Seconds named = std::min<Seconds>(answer.wait.value_or(Milliseconds(0)), longest_pause);

@@ -12,9 +12,9 @@ namespace mailroom {
 
 struct DeliveryPolicy {
   WhenUnknown when_unknown = WhenUnknown::resend;
-  bool supersede = true;              ///< mail only the newest of several recovery tokens of an account
-  std::optional<Rate> per_account{};  ///< how many mails an account may get
-  int resends = 1;                    ///< with WhenUnknown::resend: how often a token is delivered again
+  bool supersede = true;                ///< mail only the newest of several recovery tokens of an account
+  std::optional<Rate> per_recipient{};  ///< how many mails of a queue an address may get
+  int resends = 1;                      ///< with WhenUnknown::resend: how often a token is delivered again
 };
 
 /// What is known of a token before an attempt.
@@ -28,7 +28,8 @@ struct DeliveryHistory {
   int take_overs = 0;                   ///< earlier leases of this batch: each may have mailed it
   std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
   std::int64_t expires_at = 0;          ///< seconds since 1970; 0: not known
-  int mailed = 0;  ///< mails to its account within the period of DeliveryPolicy::per_account
+  std::string counted_as{};             ///< its address, for that limit
+  int mailed = 0;  ///< mails to its address within the period of DeliveryPolicy::per_recipient
 };
 
 DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* defect = nullptr);

@@ -68,7 +68,7 @@ void DeliverySink::add(const TokenRow& row, std::string_view token) {
   auto& batch = batches_.back();
   ++batch.tokens;
   auto history = history_of(row, batch.lease);
-  if (options_.policy.per_account) history.mailed += open_mails_to(row.account);
+  if (options_.policy.per_recipient) history.mailed += open_mails_to(row.counted_as);
   if (auto outcome = outcome_without_attempt(history, options_.policy)) {
     batch.outcomes.push_back(std::move(*outcome));
     return;
@@ -83,15 +83,15 @@ void DeliverySink::add(const TokenRow& row, std::string_view token) {
     batch.outcomes.push_back(deferred_without_attempt(history, std::move(deferral->reason)));
     return;
   }
-  if (options_.policy.per_account) ++batch.mails_by_account[row.account];
+  if (options_.policy.per_recipient) ++batch.mails_by_recipient[std::string(row.counted_as)];
   if (auto* composed = std::get_if<Composed>(&added)) submit(batch, std::move(*composed));
 }
 
-int DeliverySink::open_mails_to(std::int64_t account) const {
+int DeliverySink::open_mails_to(std::string_view recipient) const {
   int mails = 0;
   for (const auto& batch : batches_) {
-    const auto found = batch.mails_by_account.find(account);
-    if (found != batch.mails_by_account.end()) mails += found->second;
+    const auto found = batch.mails_by_recipient.find(recipient);
+    if (found != batch.mails_by_recipient.end()) mails += found->second;
   }
   return mails;
 }

@@ -83,7 +83,7 @@ class DeliverySink final : public Sink {
     int tokens = 0;             ///< also those without a message
     int carried = 0;            ///< tokens of messages
     std::vector<TokenOutcome> outcomes{};
-    std::map<std::int64_t, int> mails_by_account{};
+    std::map<std::string, int, std::less<>> mails_by_recipient{};
     TimePoint began{};
     TimePoint ended{};  ///< its last answer
   };
@@ -98,8 +98,8 @@ class DeliverySink final : public Sink {
   /// Says, once for many, that the other side limits messages or connections.
   void note_limit(const Dispatched& dispatched);
   void observe(const Answer& answer, const OpenBatch& batch, const ComposedToken& token);
-  /// Mails to the account that are not recorded in the database.
-  int open_mails_to(std::int64_t account) const;
+  /// Mails to the recipient (TokenRow::counted_as) that are not recorded in the database.
+  int open_mails_to(std::string_view recipient) const;
 
   std::unique_ptr<Composer> composer_;
   Options options_;

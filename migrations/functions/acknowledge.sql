@@ -4,17 +4,18 @@
 -- before it expires is expired. It has no SET clause, so that queries inline it.
 CREATE OR REPLACE FUNCTION mailroom_outcome_records(p_ids int8multirange, p_outcomes jsonb, p_now timestamptz)
 RETURNS TABLE (token bigint, state text, attempts integer, unknowns integer, not_before timestamptz, accepted_at timestamptz,
-               answered_at timestamptz, sink text, address text, code integer, reply text)
+               answered_at timestamptz, sink text, address text, code integer, reply text, counted_as text)
 LANGUAGE sql STABLE AS $$
     SELECT g.id, s.state, coalesce(o.attempts, 0), coalesce(o.unknowns, 0),
            CASE WHEN s.state = 'deferred' THEN p_now + o.wait * interval '1 second' END,
            CASE WHEN s.state = 'accepted' THEN p_now END, p_now - o.ago * interval '1 second',
            CASE WHEN x.is_deleted THEN NULL ELSE o.sink END, CASE WHEN x.is_deleted THEN NULL ELSE o.address END,
            CASE WHEN x.is_deleted THEN NULL ELSE o.code END,
-           CASE WHEN x.is_deleted THEN 'the token was deleted' ELSE o.reply END
+           CASE WHEN x.is_deleted THEN 'the token was deleted' ELSE o.reply END,
+           CASE WHEN s.state = 'accepted' OR o.unknowns > 0 THEN o.counted_as END
     FROM jsonb_to_recordset(p_outcomes) o (first bigint, last bigint, state text, attempts integer, unknowns integer,
                                            wait double precision, ago double precision, sink text, address text,
-                                           code integer, reply text),
+                                           code integer, reply text, counted_as text),
     LATERAL generate_series(o.first, o.last) g (id),
     LATERAL (SELECT CASE
         WHEN o.state <> 'deferred' THEN o.state
@@ -69,22 +70,23 @@ BEGIN
     IF NOT EXISTS (SELECT FROM mailroom_deliveries d
                    WHERE d.queue = p_queue AND d.token >= lower(p_ids) AND d.token < upper(p_ids)) THEN
         INSERT INTO mailroom_deliveries (queue, token, state, attempts, unknowns, not_before, batch, first_at, last_at,
-                                         accepted_at, answered_at, sink, address, code, reply)
+                                         accepted_at, answered_at, sink, address, code, reply, counted_as)
         SELECT p_queue, r.token, r.state, r.attempts, r.unknowns, r.not_before, p_batch, v_now, v_now,
-               r.accepted_at, r.answered_at, r.sink, r.address, r.code, r.reply
+               r.accepted_at, r.answered_at, r.sink, r.address, r.code, r.reply, r.counted_as
         FROM mailroom_outcome_records(p_ids, p_outcomes, v_now) r;
         RETURN;
     END IF;
     INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, unknowns, not_before, batch, first_at, last_at,
-                                          accepted_at, answered_at, sink, address, code, reply)
+                                          accepted_at, answered_at, sink, address, code, reply, counted_as)
     SELECT p_queue, r.token, r.state, r.attempts, r.unknowns, r.not_before, p_batch, v_now, v_now,
-           r.accepted_at, r.answered_at, r.sink, r.address, r.code, r.reply
+           r.accepted_at, r.answered_at, r.sink, r.address, r.code, r.reply, r.counted_as
     FROM mailroom_outcome_records(p_ids, p_outcomes, v_now) r
     ON CONFLICT ON CONSTRAINT mailroom_deliveries_pkey DO UPDATE SET
         state = excluded.state, attempts = d.attempts + excluded.attempts, unknowns = d.unknowns + excluded.unknowns,
         not_before = excluded.not_before, batch = excluded.batch, last_at = excluded.last_at,
         accepted_at = coalesce(excluded.accepted_at, d.accepted_at), answered_at = excluded.answered_at,
-        sink = excluded.sink, address = excluded.address, code = excluded.code, reply = excluded.reply
+        sink = excluded.sink, address = excluded.address, code = excluded.code, reply = excluded.reply,
+        counted_as = coalesce(excluded.counted_as, d.counted_as)
     WHERE d.batch <= excluded.batch;
 END
 $$;
@@ -100,8 +102,10 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_attempt jsonb := jsonb_build_object('batch', p_receipt.batch, 'attempt', p_receipt.attempt);
 BEGIN
-    INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, batch, first_at, last_at, accepted_at, earlier_attempts)
+    INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, batch, first_at, last_at, accepted_at, counted_as,
+                                          earlier_attempts)
     SELECT p_queue, r.token, 'deferred', r.attempts, p_receipt.batch, v_now, v_now, r.accepted_at,
+           CASE WHEN r.accepted_at IS NOT NULL THEN r.counted_as END,
            jsonb_build_array(v_attempt || jsonb_build_object(
                'at', v_now, 'answered_at', r.answered_at, 'state', r.state, 'sink', r.sink, 'address', r.address,
                'code', r.code, 'reply', r.reply))
@@ -110,6 +114,7 @@ BEGIN
         SELECT FROM mailroom_deliveries k WHERE k.queue = p_queue AND k.token = r.token))
     ON CONFLICT ON CONSTRAINT mailroom_deliveries_pkey DO UPDATE SET
         attempts = d.attempts + excluded.attempts, accepted_at = coalesce(d.accepted_at, excluded.accepted_at),
+        counted_as = coalesce(d.counted_as, excluded.counted_as),
         earlier_attempts = coalesce(d.earlier_attempts, '[]') || excluded.earlier_attempts
     WHERE NOT coalesce(d.earlier_attempts, '[]') @> jsonb_build_array(v_attempt);
 END

@@ -71,9 +71,8 @@ BEGIN
 END
 $$;
 
--- Returns the same with what a sink with outcomes needs to know about each token: its earlier attempts, and what
--- p_newer and p_period ask for: whether its account has a newer recovery token that may still be emitted (null if not),
--- and how many mails of the queue the account was sent in the last p_period (0 if that is null). resent_at: since when
+-- Returns the same with what a sink with outcomes needs to know about each token: its earlier attempts, and, if p_newer,
+-- whether its account has a newer recovery token that may still be emitted (null if not). resent_at: since when
 -- it is a mail of its own, in seconds since 1970, if an operator had it emitted again after its creation; null if not.
 -- mail_key: 64 bits for the mail's id. They differ from those of any other token, also of the same id, by its random
 -- secret, or by its message, whose copies share a key; from those of its mail before it was emitted again; and from
@@ -81,9 +80,9 @@ $$;
 -- duplicates must not drop the mail of one for that of the other. Retries, a failover and pg_upgrade keep them. Usually
 -- no token of the batch has a record, which is found out once. LIMIT and OFFSET 0 make the planner use the indexes on
 -- the account and on queue and token, whatever the statistics say: the plan may be made while the tables are empty.
-CREATE OR REPLACE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_newer boolean, p_period interval)
+CREATE OR REPLACE FUNCTION mailroom_batch_mails(p_batch bigint, p_attempt integer, p_newer boolean)
 RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_at bigint, email text, login text, state text,
-               created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint, mailed bigint,
+               created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint,
                resent_at bigint, mail_key text, message bigint, recipient smallint, recipients text[], cc text[], bcc text[],
                sender text, reply_to text, headers jsonb, template text, locale text, data jsonb, subject text, text text,
                html text, profile text, reference text, attachments integer)
@@ -101,13 +100,6 @@ LANGUAGE sql STABLE AS $$
                WHERE n.id > b.id AND n.action = b.action
                  AND mailroom_is_live(n.consumed_at, n.expires_at,
                                       (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint))) END,
-           CASE WHEN p_period IS NULL THEN 0 ELSE (
-               SELECT count(*) FROM (SELECT * FROM tokens WHERE tokens.account = b.account OFFSET 0) o, LATERAL (
-                   SELECT * FROM mailroom_deliveries WHERE mailroom_deliveries.queue = q.job_type AND mailroom_deliveries.token = o.id
-                   LIMIT 1) m
-               WHERE o.id <> b.id
-                 AND coalesce(m.accepted_at, CASE WHEN m.unknowns > 0 THEN m.last_at END)
-                     > (SELECT clock_timestamp()) - p_period) END,
            r.at,
            encode(substring(sha256(CASE WHEN b.message IS NULL THEN b.secret
                     ELSE convert_to(concat_ws(':', m.id, extract(epoch FROM m.created_at)), 'UTF8') END

@@ -361,7 +361,7 @@ TEST_CASE(
     connection->run(std::string("SET ") + setting + " = off");
   std::string plan;
   for (const auto& row :
-       connection->run("EXPLAIN (COSTS OFF) SELECT * FROM mailroom_batch_mails(1, 1, true, interval '1 h')"))
+       connection->run("EXPLAIN (COSTS OFF) SELECT * FROM mailroom_batch_mails(1, 1, true)"))
     plan += std::string(row[0].c_str()) + "\n";
   INFO(plan);
   CHECK(plan.find("Index Cond: ((queue = ") != std::string::npos);

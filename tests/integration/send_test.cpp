@@ -340,23 +340,6 @@ TEST_CASE("a relay that asks for a lower rate for one mail delays no other") {
   CHECK(sender.stop() == 0);
 }
 
-TEST_CASE("an account gets no more mails than send.per_account allows") {
-  DeliveryRig rig(1);
-  rig.connection->run("UPDATE tokens SET consumed_at = 1");
-  rig.connection->run("UPDATE accounts SET status = 'active'");
-  rig.connection->run(
-      "INSERT INTO tokens (account, action) SELECT 1, 'password_recovery' FROM generate_series(1, 5)");
-  TestRelay relay;
-  CHECK(TestSender(rig.database.conninfo(), relay.url(), {"--once", "--batch-limit", "2"},
-                   {{"MAILROOM_SEND_PER_ACCOUNT", "3/1h"}, {"MAILROOM_SEND_SUPERSEDE", "false"}})
-            .wait() == 0);
-  CHECK(relay.taken().size() == 3);
-  CHECK(value<std::string>(*rig.connection,
-                           "SELECT min(reply) FROM mailroom_deliveries WHERE state = 'cancelled'") ==
-        "the account has had 3 mails, and send.per_account is 3/h");
-  CHECK(rig.count("cancelled") == 2);
-}
-
 TEST_CASE("send --dry-run shows what would be mailed, and claims nothing") {
   DeliveryRig rig(2);
   rig.connection->run("INSERT INTO accounts (email, login) VALUES ('a b@mail.example', 'bad')");

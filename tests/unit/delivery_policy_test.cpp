@@ -134,13 +134,13 @@ TEST_CASE("an answer that repeats a part of the token is not recorded") {
   CHECK(recordable_reply("", token).empty());
 }
 
-TEST_CASE("an account that has had enough mails gets no more") {
-  const DeliveryPolicy policy{.per_account = parse_rate("3/1h")};
+TEST_CASE("an address that has had enough mails gets no more") {
+  const DeliveryPolicy policy{.per_recipient = parse_rate("3/1h")};
   CHECK(without_attempt({.mailed = 2}, policy) == "mail it");
   CHECK(without_attempt({.mailed = 3}, policy) == "cancelled");
   CHECK(without_attempt({.unknowns = 1, .mailed = 3}, policy) == "unknown");
   CHECK(outcome_without_attempt({.mailed = 3}, policy)->reply ==
-        "the account has had 3 mails, and send.per_account is 3/h");
+        "the address has had 3 mails, and send.per_recipient is 3/h");
 }
 
 TEST_CASE("a time beyond the life of the link leaves one more attempt shortly before its end") {

@@ -4,7 +4,7 @@
 
 ALTER TABLE mailroom_deliveries
     ADD COLUMN counted_as text,
-    ADD CONSTRAINT mailroom_deliveries_counted_check CHECK (counted_as IS NULL OR accepted_at IS NOT NULL OR unknowns > 0) NOT VALID;
+    ADD CONSTRAINT mailroom_deliveries_counted_check CHECK (counted_as <> '') NOT VALID;
 
 COMMENT ON COLUMN mailroom_deliveries.counted_as IS
     'the address, in lower case, whose mails send.per_recipient counts; null if the sender has no such limit, or nothing was accepted';

@@ -4,4 +4,4 @@
 
 ALTER TABLE mailroom_deliveries
     DROP CONSTRAINT mailroom_deliveries_counted_check,
-    ADD CONSTRAINT mailroom_deliveries_counted_check CHECK (counted_as IS NULL OR accepted_at IS NOT NULL OR unknowns > 0) NOT VALID;
+    ADD CONSTRAINT mailroom_deliveries_counted_check CHECK (counted_as <> '') NOT VALID;

@@ -1,4 +1,4 @@
--- Checks that only mails that were accepted, or may have been, count for send.per_recipient.
+-- Checks that no mail counts for an empty address.
 --
 -- Reads mailroom_deliveries once under SHARE UPDATE EXCLUSIVE: does not block readers or writers.
 

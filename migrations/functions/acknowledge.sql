@@ -104,8 +104,7 @@ DECLARE
 BEGIN
     INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, batch, first_at, last_at, accepted_at, counted_as,
                                           earlier_attempts)
-    SELECT p_queue, r.token, 'deferred', r.attempts, p_receipt.batch, v_now, v_now, r.accepted_at,
-           CASE WHEN r.accepted_at IS NOT NULL THEN r.counted_as END,
+    SELECT p_queue, r.token, 'deferred', r.attempts, p_receipt.batch, v_now, v_now, r.accepted_at, r.counted_as,
            jsonb_build_array(v_attempt || jsonb_build_object(
                'at', v_now, 'answered_at', r.answered_at, 'state', r.state, 'sink', r.sink, 'address', r.address,
                'code', r.code, 'reply', r.reply))

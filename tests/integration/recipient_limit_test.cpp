@@ -128,6 +128,12 @@ TEST_CASE("what a relay rejected counts for no address, and what it may have acc
   send_once(rig, relay, "3/1h", {"--batch-limit", "1"});
   CHECK(rig.count("accepted") == 2);
   CHECK(rig.count("cancelled") == 1);
+  // An operator who has it sent again takes the doubt back, and it stays counted.
+  CHECK(value<int>(*rig.connection, "SELECT mailroom_replay('mailroom', ARRAY[2]::bigint[], '{}')") == 1);
+  rig.connection->run("SELECT mailroom_rewind('mailroom', 1, 100, '{}')");
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT unknowns || ' ' || counted_as FROM mailroom_deliveries WHERE token = 2") ==
+        "0 ada@mail.example");
 }
 
 TEST_CASE("send --dry-run shows which mails send.per_recipient cancels") {

@@ -50,12 +50,12 @@ const std::map<std::string, std::string>& frozen() {
       {"14_messages_check.down.sql", "6b0538e50b650017cbabdd912f37056b7985f4d1e3fccc1492c059afb15fe30f"},
       {"14_messages_check.up.sql", "7522b07efae6e097e6ef90d1146a3d69064e37b8fc4c3fd801431653dd3a514a"},
       {"15_counted_deliveries.down.sql", "16454f588430bc0b630ba69d0ba9b0f931c86c39c9e4d9a73bb662cfd2732d20"},
-      {"15_counted_deliveries.up.sql", "4b39b6a1e6a4707ba91391b3ce311c4a3d6c506af537c01e2e3280c0924a01d4"},
+      {"15_counted_deliveries.up.sql", "8a5b3e7d1bcdfb5b73e6dd315e947f6a3b61f78cf7d6538dc8cdf79f3e3f06fe"},
       {"16_deliveries_by_address.down.sql",
        "c00bbacb0b0e17ba7f454ab73264c7b8ff8d1024f38416c9cf80f1cba036aba1"},
       {"16_deliveries_by_address.up.sql", "f5e94fa8448bd68c417e1f8858e6c04933ccdaf6aa141551685521d3988b3ba1"},
-      {"17_deliveries_check.down.sql", "20ecbc4fc93cdab2d972481b56314d072999f49a8ded3a4a55c6ebeff9d1b4d2"},
-      {"17_deliveries_check.up.sql", "65e4033e0a5943ad083578fb0c9c4b3150d561492107b6437d867b60fb731321"},
+      {"17_deliveries_check.down.sql", "6e82cbcb53158a9d3b434ad89fc738f56a650f2691381a20336b258b68bac738"},
+      {"17_deliveries_check.up.sql", "cff5d9f790aa504c222a7824613bc0eeec54b18262db44409bed4c04c9d15a70"},
   };
   return checksums;
 }

@@ -1,4 +1,4 @@
-// Rates such as 14/s or 1000/d, in which the budgets of queues and the limit per account are given.
+// Rates such as 14/s or 1000/d, in which the budgets of queues and the limit per recipient are given.
 #pragma once
 
 #include <optional>

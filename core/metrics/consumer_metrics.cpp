@@ -143,8 +143,8 @@ struct ConsumerMetrics::QueueCounters {
       : families(all),
         queue(name),
         delivers(is_delivered),
-        passed_expired(TokenCounters::counter(families, queue, {}, "skipped", skip_reasons[0])),
-        passed_consumed(TokenCounters::counter(families, queue, {}, "skipped", skip_reasons[1])),
+        expired_unread(TokenCounters::counter(families, queue, {}, "skipped", skip_reasons[0])),
+        consumed_unread(TokenCounters::counter(families, queue, {}, "skipped", skip_reasons[1])),
         claims(families.claims.Add({{"queue", queue}})),
         dead(families.dead.Add({{"queue", queue}})),
         repeated(families.repeated.Add({{"queue", queue}})),
@@ -166,8 +166,8 @@ struct ConsumerMetrics::QueueCounters {
   std::string queue;
   bool delivers;
   std::map<std::string, TokenCounters> actions;
-  Counter& passed_expired;  ///< by a claim, which does not read their action
-  Counter& passed_consumed;
+  Counter& expired_unread;  ///< skipped by a claim, which does not read their action
+  Counter& consumed_unread;
   Counter& claims;
   Counter& dead;
   Counter& repeated;
@@ -232,8 +232,8 @@ void ConsumerMetrics::claimed(const ObservedClaim& claim) {
   if (!claim.only_acknowledged) counters.claims.Increment();
   if (reply.dead) counters.dead.Increment();
   if (reply.receipt_void) counters.repeated.Increment();
-  counters.passed_expired.Increment(reply.skipped_expired);
-  counters.passed_consumed.Increment(reply.skipped - reply.skipped_expired);
+  counters.expired_unread.Increment(reply.skipped_expired);
+  counters.consumed_unread.Increment(reply.skipped - reply.skipped_expired);
 }
 
 void ConsumerMetrics::finished(const FinishedBatch& batch) {

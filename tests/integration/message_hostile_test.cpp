@@ -169,21 +169,24 @@ TEST_CASE("a message with a hostile value is a mail without foreign headers, or 
 
 TEST_CASE("what no text of PostgreSQL and no JSON can hold is refused where the mail is asked for") {
   DeliveryRig rig(0);
-  for (
-      const auto* arguments :
-      {"subject => 's', text => E'a\\u0000b'", "subject => 's', text => E'\\xff'",
-       "template => 'receipt', data => '{\"order\": \"\\u0000\"}'",
-       "template => 'receipt', data => '{\"order\": \"\\ud800\"}'",
-       "template => 'receipt', data => '{\"order\": \"\\udc00\\ud800\"}'",
-       "template => 'receipt', data => '{\"order\": NaN}'",
-       "subject => 's', text => 't', attachments => '[{\"name\": \"a\\u000d\\u000aX: 1\", \"content\": \"\"}]'",
-       "subject => 's', text => 't', attachments => '[{\"name\": \"a\", \"content\": \"%%\"}]'",
-       "subject => 's', text => 't', attachments => '[{\"name\": \"a\", \"content\": \"\", \"content_type\": "
+  const std::vector<std::pair<std::string, std::string>> refused{
+      {"subject => 's', text => E'a\\u0000b'", "42601 "},
+      {"subject => 's', text => E'\\xff'", "22021 "},
+      {"template => 'receipt', data => '{\"order\": \"\\u0000\"}'", "22P05 "},
+      {"template => 'receipt', data => '{\"order\": \"\\ud800\"}'", "22P02 "},
+      {"template => 'receipt', data => '{\"order\": \"\\udc00\\ud800\"}'", "22P02 "},
+      {"template => 'receipt', data => '{\"order\": NaN}'", "22P02 "},
+      {"subject => 's', text => 't', attachments => '[{\"name\": \"a\\u000d\\u000aX: 1\", \"content\": \"\"}]'",
+       "23514 the name of an attachment"},
+      {"subject => 's', text => 't', attachments => '[{\"name\": \"a\", \"content\": \"%%\"}]'", "22023 "},
+      {"subject => 's', text => 't', attachments => '[{\"name\": \"a\", \"content\": \"\", \"content_type\": "
        "\"a/b\\r\\nX: 1\"}]'",
-       "subject => 's', text => 't', headers => '{\"X-A\": \"\\u0001\"}'",
-       "subject => 's', text => 't', headers => '{\"X-A:\": \"x\"}'"}) {
+       "23514 the attachment \"a\" has a type"},
+      {"subject => 's', text => 't', headers => '{\"X-A\": \"\\u0001\"}'", "23514 the header \"X-A\""},
+      {"subject => 's', text => 't', headers => '{\"X-A:\": \"x\"}'", "23514 a header has a name"}};
+  for (const auto& [arguments, error] : refused) {
     INFO(arguments);
-    CHECK(!refusal(*rig.connection, sent_to("a@mail.example", arguments)).empty());
+    CHECK_THAT(refusal(*rig.connection, sent_to("a@mail.example", arguments)), Catch::StartsWith(error));
   }
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_messages") == 0);
 }

@@ -134,8 +134,8 @@ ExitCode action_set(const ActionOptions& options, Context& context) {
   const auto waits = context.watch_waits(*connection, "action");
   const auto catalogue = read_queues(*connection);
   const auto& action = named_action(catalogue, options.name);
-  require_changeable(action, false);
   const auto after = changed(action, options);
+  require_changeable(action, !after.account_status.empty());
   require_role(*connection, after.producer);
   return run_change(options, context, *connection, {.before = action, .after = after}, catalogue);
 }

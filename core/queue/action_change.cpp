@@ -80,9 +80,9 @@ void require_role(Connection& connection, const std::string& producer) {
               "CREATE ROLE makes one");
 }
 
-void require_changeable(const Action& action, bool is_retired) {
+void require_changeable(const Action& action, bool own_only) {
   const auto* built_in = Actions::built_in().find(action.name);
-  if (built_in == nullptr || (built_in->path.empty() && !is_retired)) return;
+  if (built_in == nullptr || (built_in->path.empty() && !own_only)) return;
   throw Error(ExitCode::usage, fmt::format("the action {} is built in", short_action_name(action.name)),
               "mailroom action create makes one of your own");
 }

@@ -31,8 +31,9 @@ void require_valid(const ActionChange& change, const Actions& actions);
 
 /// Throws Error(usage) for a producer that is no role.
 void require_role(Connection& connection, const std::string& producer);
-/// Throws Error(usage) for an action that every database has; message may be set, but not retired.
-void require_changeable(const Action& action, bool is_retired);
+/// Throws Error(usage) for an action that every database has. `own_only`: also for message, of which all may
+/// be set but an account status, and which cannot be retired.
+void require_changeable(const Action& action, bool own_only);
 
 /// The queues that take it.
 std::vector<std::string> takers_of(const std::string& action, const QueueCatalogue& catalogue);

@@ -100,6 +100,9 @@ BEGIN
     ELSIF v_key IS NOT NULL THEN
         RAISE EXCEPTION 'an action has no setting "%"', v_key
             USING ERRCODE = 'invalid_parameter_value', HINT = 'settings: account_status, lifetime, template, security, producer';
+    ELSIF v_before.action = 'message' AND jsonb_typeof(changes->'account_status') <> 'null' THEN
+        RAISE EXCEPTION 'the action "message" is built in, and needs no account' USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'create an action of your own with mailroom_create_action()';
     END IF;
     v_after := jsonb_populate_record(v_before, changes);
     PERFORM mailroom_check_producer(v_after.producer);

@@ -113,7 +113,7 @@ DECLARE
 BEGIN
     SELECT min(p.problem || ' ' || m.id) AS problem,
            bool_or(m.send_after > v_now) AS has_later,
-           array_agg(m.id) FILTER (WHERE (m.send_after > v_now) IS NOT TRUE) AS at_once
+           array_agg(m.id ORDER BY m.id) FILTER (WHERE (m.send_after > v_now) IS NOT TRUE) AS at_once
     INTO v_new
     FROM added m LEFT JOIN mailroom_actions a ON a.action = m.action,
     LATERAL (SELECT CASE

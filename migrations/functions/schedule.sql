@@ -18,8 +18,8 @@ CREATE OR REPLACE FUNCTION mailroom_expiry(p_expires_at timestamptz, p_lifetime 
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN greatest(least(floor(extract(epoch FROM coalesce(p_expires_at, now() + p_lifetime, 'infinity'))), 253402300799), 0)::bigint;
 
--- Makes the tokens of messages, one for each recipient; an address that is named twice gets one. The settings keep the plan
--- for any number of messages, with index scans also where it is made while there are few.
+-- Makes the tokens of messages, in this order, one for each recipient; an address that is named twice gets one. The
+-- settings keep the plan for any number of messages, with index scans also where it is made while there are few.
 CREATE OR REPLACE FUNCTION mailroom_make_tokens(p_messages bigint[]) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -30,9 +30,11 @@ BEGIN
            CASE WHEN m.path IS NOT NULL THEN mailroom_random_secret() END,
            CASE WHEN m.has_code THEN mailroom_random_code() END,
            m.expires_at
-    FROM (SELECT m.id, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) AS place, m.account, m.action, a.path, a.has_code,
+    FROM (SELECT u.place AS turn, m.id, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) AS place, m.account, m.action, a.path, a.has_code,
                  mailroom_expiry(m.expires_at, a.lifetime) AS expires_at
-          FROM unnest(p_messages) u (id) JOIN mailroom_messages m ON m.id = u.id JOIN mailroom_actions a ON a.action = m.action) m;
+          FROM unnest(p_messages) WITH ORDINALITY u (id, place) JOIN mailroom_messages m ON m.id = u.id
+          JOIN mailroom_actions a ON a.action = m.action) m
+    ORDER BY m.turn, m.place;
 END
 $$;
 

@@ -43,7 +43,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN p_consumed_at IS NULL AND p_expires_at > p_now;
 
 -- Returns 'due' if a token may be emitted, otherwise why it is skipped: 'consumed', 'expired' or 'wrong status' (of its
--- account). Inlined, like the function above. Actions other than those of accounts are looked up.
+-- account). Inlined, like the function above. Actions that are not built in are looked up, which takes ten times as long.
 CREATE OR REPLACE FUNCTION mailroom_token_state(p_action token_action, p_consumed_at bigint, p_expires_at bigint,
                                      p_status account_status, p_now bigint)
 RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
@@ -54,6 +54,7 @@ RETURN CASE
         CASE WHEN p_status = 'provisioned'::account_status THEN 'due' ELSE 'wrong status' END
     WHEN p_action = 'password_recovery'::token_action THEN
         CASE WHEN p_status = 'active'::account_status THEN 'due' ELSE 'wrong status' END
+    WHEN p_action::text = 'message' THEN 'due'
     ELSE mailroom_action_state(p_action, p_status)
 END;
 

@@ -93,6 +93,8 @@ TEST_CASE("a change of an action holds from then on, and what signatures depend 
             .starts_with("42704 role"));
   CHECK(refusal(connection, "SELECT mailroom_set_action('activation', '{}')")
             .starts_with("55000 the action \"activation\" is built in"));
+  CHECK(refusal(connection, "SELECT mailroom_set_action('message', '{\"account_status\": \"active\"}')")
+            .starts_with("55000 the action \"message\" is built in"));
   CHECK(refusal(connection, "SELECT mailroom_retire_action('message')")
             .starts_with("55000 the action \"message\" is built in"));
   CHECK(refusal(connection, "SELECT mailroom_retire_action('nothing')")

@@ -48,6 +48,28 @@ TEST_CASE("a message becomes a token for each different address of to, cc and bc
   CHECK(addresses == "ada@x.example b@x.example c@x.example d@x.example ");
 }
 
+TEST_CASE("the tokens of a statement have the order of its messages") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  const auto is_in_order = [&] {
+    return value<bool>(connection,
+                       "SELECT bool_and(message >= before AND (message > before OR recipient > place)) FROM ("
+                       "SELECT message, recipient, lag(message, 1, 0::bigint) OVER w AS before, "
+                       "lag(recipient) OVER w AS place FROM tokens WINDOW w AS (ORDER BY id)) t");
+  };
+  const std::string rows =
+      "INSERT INTO mailroom_messages (recipients, subject, text) SELECT CASE WHEN g % 3 = 0 "
+      "THEN ARRAY['a' || g || '@x.example', 'b@x.example'] ELSE ARRAY['a@x.example'] END, 'Hello', 'x' "
+      "FROM generate_series(1, {}) g";
+  for (const int count : {5, 400, 5}) {
+    connection.run(fmt::format(fmt::runtime(rows), count));
+    CHECK(is_in_order());
+  }
+  connection.run("ANALYZE");
+  connection.run(fmt::format(fmt::runtime(rows), 1000));
+  CHECK(is_in_order());
+}
+
 TEST_CASE("inserts of every shape make tokens only of rows that are there after the commit") {
   const DatabaseRig rig;
   auto& connection = *rig.connection;

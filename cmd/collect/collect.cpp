@@ -23,8 +23,8 @@ ConsumerSetup make_setup(const Settings& settings, Context& context) {
       settings.collect.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
   auto setup = collect_setup(settings);
   setup.session.writes_csv = !jsonl;
-  setup.collector.make_sink = [jsonl, &output = context.out()] {
-    return std::make_unique<LineSink>(jsonl ? make_jsonl_encoder() : make_csv_encoder(), output);
+  setup.collector.make_sink = [jsonl, &output = context.out(), &log = context.log()] {
+    return std::make_unique<LineSink>(jsonl ? make_jsonl_encoder() : make_csv_encoder(), output, &log);
   };
   return setup;
 }
@@ -114,7 +114,8 @@ const Command collect_command{
     "saved is worth. A backlog is written in lines of the upper limit.\n\n"
     "A line of CSV holds action,email,login,token,code for each token, quoted as in RFC 4180. Action 1 is "
     "activation, action 2 is password recovery; mailroom action list shows the number of each. With --format jsonl a line "
-    "is one JSON object: the batch and its tokens, and the message of each that has one. CSV has no place for a message "
+    "is one JSON object: the batch and its tokens, and the message of each that has one; with messages it ends before it is "
+    "longer than 128 KiB. CSV has no place for a message "
     "without a link: collect refuses to start while such messages wait in its queue, and ends, with exit status 3 and "
     "without acknowledging its batch, when it meets one. A reader must ignore a last line without a newline. Tokens that are expired, consumed, "
     "or of an account in the wrong status are skipped and counted.\n\n"

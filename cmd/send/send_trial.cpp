@@ -35,7 +35,7 @@ Answer deliver(const Settings& settings, const WrittenMail& mail, Log& log) {
   auto single = settings;
   single.send.connections = 1;
   Dispatcher dispatcher(mail_carrier().make({single, log}), {.in_flight = 1});
-  dispatcher.submit({.body = mail.message, .envelope = mail.envelope});
+  dispatcher.submit({.envelope = mail.envelope}, SpooledText(mail.message));
   if (!dispatcher.wait(steady_now() + patience)) dispatcher.cancel();
   return dispatcher.take().back().answer;
 }

@@ -55,59 +55,55 @@ void BatchFetch::read(ClaimedBatch& batch, const Each& each) {
     return reader_.join(connection_, tokens_, each);
   }
   if (const auto rows = std::exchange(batch.rows, std::nullopt)) {
-    return read_lines(
-        *rows, [&](const auto& row) { return read_claimed(row, detail_.with_creation, actions_); }, each);
+    return read_rows(
+        lease, *rows, [&](const auto& row) { return read_claimed(row, detail_.with_creation, actions_); },
+        [&](const auto& row) { return read_claimed_message(row, detail_.with_creation); }, each);
   }
-  const auto rows = connection_.run_prepared("fetch", lease.batch, lease.attempt);
-  if (detail_.delivers) return read_mails(lease, rows, each);
-  read_lines(
-      rows, [&](const auto& row) { return std::optional(read_fetched(row, detail_, actions_)); }, each);
+  const bool with_contents = batch.reply.size <= tokens_with_contents;
+  const auto rows = detail_.delivers
+                        ? connection_.run_prepared("fetch", lease.batch, lease.attempt, with_contents)
+                        : connection_.run_prepared("fetch", lease.batch, lease.attempt);
+  read_rows(
+      lease, rows, [&](const auto& row) { return std::optional(read_fetched(row, detail_, actions_)); },
+      [&](const auto& row) { return read_fetched_message(row, detail_); }, each);
 }
 
-void BatchFetch::read_mails(const Lease& lease, const pqxx::result& rows, const Each& each) {
+void BatchFetch::read_rows(const Lease& lease, const pqxx::result& rows, const ReadToken& read_token,
+                           const ReadMessage& read_message, const Each& each) {
   std::vector<TokenRow> tokens;
-  for (const auto& row : rows)
-    tokens.push_back(read_fetched(row, detail_, actions_));
-  if (detail_.per_recipient) counts_.read(connection_, lease.queue, *detail_.per_recipient, tokens);
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    auto& token = tokens[i];
-    if (detail_.per_recipient) counts_.set(token);
-    MessageContent message;
-    if (token.message) {
-      message = read_fetched_message(rows[static_cast<pqxx::result::size_type>(i)]);
-      set_message(token, message);
-    }
-    each(token);
-  }
-}
-
-void BatchFetch::read_lines(const pqxx::result& rows, const Reading& read, const Each& each) {
-  std::vector<TokenRow> tokens;
-  std::vector<std::int64_t> messages;
-  const auto flush = [&] {
-    if (!messages.empty()) messages_.read(connection_, messages);
-    for (auto& token : tokens) {
-      auto* message = token.message ? messages_.find(*token.message) : nullptr;
-      if (token.message && message == nullptr) continue;
-      if (message != nullptr) set_message(token, *message);
-      each(token);
-    }
-    tokens.clear();
-    messages.clear();
-  };
+  Messages messages;
   for (const auto& row : rows) {
-    auto token = read(row);
+    auto token = read_token(row);
     if (!token) continue;
-    // Without messages none is kept.
-    if (!token->message && tokens.empty()) {
+    // Those before the first message need no memory.
+    if (!detail_.per_recipient && !token->message && tokens.empty()) {
       each(*token);
       continue;
     }
-    if (token->message) messages.push_back(*token->message);
+    messages.push_back(token->message ? read_message(row) : std::nullopt);
     tokens.push_back(*std::move(token));
-    if (messages.size() == messages_per_part) flush();
   }
-  flush();
+  if (detail_.per_recipient) {
+    counts_.read(connection_, lease.queue, *detail_.per_recipient, tokens);
+    for (auto& token : tokens)
+      counts_.set(token);
+  }
+  read_messages(tokens, messages, each);
+}
+
+void BatchFetch::read_messages(std::vector<TokenRow>& tokens, Messages& messages, const Each& each) {
+  const auto missing = [&](std::size_t i) { return messages[i] ? std::nullopt : tokens[i].message; };
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    auto& token = tokens[i];
+    auto* message = messages[i] ? &*messages[i] : nullptr;
+    if (const auto id = missing(i)) {
+      message = messages_.get(connection_, *id, [&] { return messages_ahead(i, tokens.size(), missing); });
+      // It was deleted.
+      if (message == nullptr) continue;
+    }
+    if (message != nullptr) set_message(token, *message);
+    each(token);
+  }
 }
 
 std::optional<ClaimedBatch> BatchFetch::read_beside(ClaimedBatch& batch, const Each& each,

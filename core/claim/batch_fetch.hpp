@@ -72,11 +72,16 @@ class BatchFetch {
                                           const std::function<ClaimedBatch()>& claim);
 
  private:
-  using Reading = std::function<std::optional<TokenRow>(const pqxx::row&)>;
-  /// Calls `each` for the tokens of a batch for a sink with outcomes.
-  void read_mails(const Lease& lease, const pqxx::result& rows, const Each& each);
-  /// Calls `each` for the tokens of rows without messages, which it reads in parts.
-  void read_lines(const pqxx::result& rows, const Reading& read, const Each& each);
+  using Messages = std::vector<std::optional<MessageContent>>;
+  /// The token of a row.
+  using ReadToken = std::function<std::optional<TokenRow>(const pqxx::row&)>;
+  /// Its message, if that has come along.
+  using ReadMessage = std::function<std::optional<MessageContent>(const pqxx::row&)>;
+  /// Calls `each` for the tokens of the rows of a small batch.
+  void read_rows(const Lease& lease, const pqxx::result& rows, const ReadToken& read_token,
+                 const ReadMessage& read_message, const Each& each);
+  /// Calls `each` for `tokens`, with their messages, of which it reads those that have not come along.
+  void read_messages(std::vector<TokenRow>& tokens, Messages& messages, const Each& each);
   bool is_large(const ClaimedBatch& batch) const {
     return !detail_.delivers && batch.reply.size >= streamed_size;
   }
@@ -91,7 +96,7 @@ class BatchFetch {
   TokenDetail detail_;
   Log* log_;
   KnownActions actions_;
-  MessagePart messages_;
+  MessageReader messages_;
   RecipientCounts counts_;
   TwoSessions sessions_;
   BatchReader reader_;

@@ -205,23 +205,19 @@ void BatchReader::join_up_to(std::int64_t last, BatchTokens& tokens, const Each&
 
 void BatchReader::join_messages(Connection& connection, BatchTokens& tokens, const Each& each) {
   auto& rows = tokens.rows;
-  while (next_row_ < rows.size()) {
-    std::vector<std::int64_t> ids;
-    auto end = next_row_;
-    for (; end < rows.size() && ids.size() < messages_per_part; ++end) {
-      const auto& message = rows[end].row.message;
-      if (message && (ids.empty() || ids.back() != *message)) ids.push_back(*message);
+  const auto id_of = [&](std::size_t i) { return rows[i].row.message; };
+  for (; next_row_ < rows.size(); ++next_row_) {
+    auto& [row, code] = rows[next_row_];
+    if (row.account != 0 && !set_account(row)) continue;
+    row.code = view(tokens.texts, code);
+    if (row.message) {
+      auto* message = messages_.get(connection, *row.message,
+                                    [&] { return messages_ahead(next_row_, rows.size(), id_of); });
+      // It was deleted.
+      if (message == nullptr) continue;
+      set_message(row, *message);
     }
-    if (!ids.empty()) messages_.read(connection, ids);
-    for (; next_row_ < end; ++next_row_) {
-      auto& [row, code] = rows[next_row_];
-      if (row.account != 0 && !set_account(row)) continue;
-      row.code = view(tokens.texts, code);
-      auto* message = row.message ? messages_.find(*row.message) : nullptr;
-      if (row.message && message == nullptr) continue;
-      if (message != nullptr) set_message(row, *message);
-      each(row);
-    }
+    each(row);
   }
 }
 

@@ -88,7 +88,7 @@ class BatchReader {
 
   /// In parts: each session reads the next one that neither has begun.
   void read_parts(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions);
-  /// Calls `each` for the rest of the tokens, with their messages, of which it reads a part at a time.
+  /// Calls `each` for the rest of the tokens, with their messages.
   void join_messages(Connection& connection, BatchTokens& tokens, const Each& each);
   /// Sets what the row takes from its account. False if that has been deleted.
   bool set_account(TokenRow& row);
@@ -98,7 +98,7 @@ class BatchReader {
 
   Accounts accounts_;
   std::vector<Accounts> parts_;
-  MessagePart messages_;
+  MessageReader messages_;
   std::size_t next_row_ = 0;      ///< the first token that has not been joined
   std::size_t near_account_ = 0;  ///< the account of the next token is often this one or the one after it
 };

@@ -24,8 +24,8 @@ constexpr int mail_columns = 17;
 /// The columns of a token. Without its creation a drain in large batches is 5 % faster.
 const char* token_columns(bool with_creation) {
   return with_creation
-             ? "id, action, secret, code, expires_at, email, login, state, message, recipient, created_at"
-             : "id, action, secret, code, expires_at, email, login, state, message, recipient";
+             ? "t.id, t.action, t.secret, t.code, t.expires_at, t.email, t.login, t.state, t.message, t.recipient, t.created_at"
+             : "t.id, t.action, t.secret, t.code, t.expires_at, t.email, t.login, t.state, t.message, t.recipient";
 }
 
 int hex_digit(char c) {
@@ -69,21 +69,31 @@ SELECT * FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8,
   ROW($9, $10, $11, $12, $13, $14, $15, $16, $17::jsonb, $18, $19)::mailroom_receipt, $20))";
 }
 
-std::string claim_and_fetch_sql(bool with_creation) {
-  return fmt::format(R"(
-SELECT c.*, t.*
+std::string claim_and_fetch_sql(bool with_creation, bool with_messages) {
+  const auto tokens = fmt::format(R"(
 FROM ({}) c
 LEFT JOIN LATERAL (
-  SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt, c.messages)) t ON true)",
-                     claim_sql(), token_columns(with_creation), streamed_size);
+  SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt, c.messages) t) t ON true)",
+                                  claim_sql(), token_columns(with_creation), streamed_size);
+  if (!with_messages) return "SELECT c.*, t.*" + tokens;
+  // A message that is committed after the snapshot of this statement does not come along.
+  return fmt::format(R"(
+SELECT c.*, t.*, {}{}
+LEFT JOIN LATERAL (
+  SELECT * FROM mailroom_messages s
+  WHERE c.size <= {} AND t.message IS NOT NULL AND s.id = t.message AND {} LIMIT 1) m ON true)",
+                     message_columns(stored_attachments, "m.id"), tokens, tokens_with_contents,
+                     is_small_message("s"));
 }
 
 std::string fetch_sql(const TokenDetail& detail) {
   if (!detail.delivers)
-    return fmt::format("SELECT {} FROM mailroom_batch_tokens($1, $2)", token_columns(detail.with_creation));
-  return fmt::format(
-      "SELECT {}, account, attempts, unknowns, newer, resent_at, mail_key, {} FROM mailroom_batch_mails($1, $2, {}) m",
-      token_columns(true), message_columns("m.attachments", "m.message"), detail.reads_newer);
+    return fmt::format("SELECT {} FROM mailroom_batch_tokens($1, $2) t", token_columns(detail.with_creation));
+  return fmt::format(R"(
+SELECT {}, t.account, t.attempts, t.unknowns, t.newer, t.resent_at, t.mail_key, {}
+FROM mailroom_batch_mails($1, $2, {}) t LEFT JOIN LATERAL (SELECT t.* WHERE $3 AND {}) m ON true)",
+                     token_columns(true), message_columns("m.attachments", "m.message"), detail.reads_newer,
+                     is_small_message("t"));
 }
 
 ClaimReply read_reply(const pqxx::row& row, const std::string& queue) {
@@ -124,8 +134,16 @@ TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, KnownActi
   return token;
 }
 
-MessageContent read_fetched_message(const pqxx::row& row) {
-  return read_message(row, mail_columns);
+std::optional<MessageContent> read_fetched_message(const pqxx::row& row, const TokenDetail& detail) {
+  if (!detail.delivers) return std::nullopt;
+  return read_optional_message(row, mail_columns);
+}
+
+std::optional<MessageContent> read_claimed_message(const pqxx::row& row, bool with_creation) {
+  const auto tokens_end =
+      claim_columns + static_cast<int>(with_creation ? token_fields_with_creation : token_fields);
+  if (tokens_end == static_cast<int>(row.size())) return std::nullopt;
+  return read_optional_message(row, tokens_end);
 }
 
 std::optional<Secret> read_secret(std::string_view text) {

@@ -28,9 +28,10 @@ struct TokenDetail {
 
 /// Claims: 20 parameters, those of mailroom_claim() with the fields of its receipt.
 std::string claim_sql();
-/// The claim, joined with the tokens of a batch below `streamed_size`, one row for each.
-std::string claim_and_fetch_sql(bool with_creation);
-/// Reads the tokens of batch $1, if $2 is its attempt; for a sink with outcomes, with their messages.
+/// The claim, joined with the tokens of a batch below `streamed_size`, one row for each, and `with_messages`
+/// with what may come along of them.
+std::string claim_and_fetch_sql(bool with_creation, bool with_messages);
+/// Reads the tokens of batch $1, if $2 is its attempt; for a sink with outcomes also small messages, if $3.
 std::string fetch_sql(const TokenDetail& detail);
 
 /// What the first row of a claim says of `queue`.
@@ -40,10 +41,12 @@ bool has_tokens(const pqxx::result& claimed);
 
 /// A row of fetch_sql(). Its views are valid as long as the result that has the row.
 TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, KnownActions& actions);
-/// The message of the same row, for a sink with outcomes and a token that has one.
-MessageContent read_fetched_message(const pqxx::row& row);
+/// The message of the same row; nullopt if none has come along.
+std::optional<MessageContent> read_fetched_message(const pqxx::row& row, const TokenDetail& detail);
 /// The same as read_fetched() for a row of claim_and_fetch_sql(); nullopt if it has no token.
 std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation, KnownActions& actions);
+/// The message of the same row; nullopt if none has come along.
+std::optional<MessageContent> read_claimed_message(const pqxx::row& row, bool with_creation);
 
 // Fields of a token in PostgreSQL's text, from a statement or from COPY.
 

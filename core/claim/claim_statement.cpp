@@ -79,7 +79,10 @@ ClaimStatement::ClaimStatement(Connection& connection, Claimant claimant)
     : connection_(connection), claimant_(std::move(claimant)) {
   const auto& detail = claimant_.detail;
   connection_.prepare("claim", claim_sql());
-  if (!detail.delivers) connection_.prepare("claim and fetch", claim_and_fetch_sql(detail.with_creation));
+  if (!detail.delivers) {
+    connection_.prepare("claim and fetch", claim_and_fetch_sql(detail.with_creation, false));
+    connection_.prepare("claim and fetch with messages", claim_and_fetch_sql(detail.with_creation, true));
+  }
   connection_.prepare("poll", poll_sql);
   connection_.prepare("poll alone", "SELECT cursor, 0 FROM mailroom_idle_cursor($1)");
   // A role that the documents had before there were messages still claims.
@@ -96,13 +99,15 @@ ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
   pqxx::result rows;
   const bool delivers = claimant_.detail.delivers;
   try {
-    rows = run_claim(delivers ? "claim" : "claim and fetch", request);
+    const char* fetching = had_messages_ ? "claim and fetch with messages" : "claim and fetch";
+    rows = run_claim(delivers ? "claim" : fetching, request);
   } catch (const DatabaseError& error) {
     if (error.sqlstate() == sqlstate::query_cancelled || delivers) throw;
     // A failed fetch must not roll back the claim, or the batch's attempts would not be counted.
     rows = run_claim("claim", request);
   }
   ClaimedBatch claimed{.reply = read_reply(rows[0], queue_of(request))};
+  if (claimed.reply.lease) had_messages_ = claimed.reply.messages;
   if (claimed.reply.lease && has_tokens(rows) && claimed.reply.size < streamed_size) claimed.rows = rows;
   return claimed;
 }

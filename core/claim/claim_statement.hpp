@@ -49,6 +49,7 @@ class ClaimStatement {
   Connection& connection_;
   Claimant claimant_;
   bool may_release_ = false;
+  bool had_messages_ = false;  ///< the last batch
 };
 
 }  // namespace mailroom

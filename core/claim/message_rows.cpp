@@ -3,12 +3,40 @@
 
 #include "claim/message_rows.hpp"
 
+#include <algorithm>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "db/values.hpp"
 
 namespace mailroom {
 namespace {
+
+/// The place of the id among message_columns().
+constexpr int id_column = 15;
+
+/// In bytes, as message_size() counts.
+constexpr int small_message = 32 * 1024;
+constexpr int bytes_per_part = 4 * 1024 * 1024;
+
+/// SQL for the bytes of the texts of a row `m`. It reads none that is stored out of line.
+std::string message_size(const std::string& m) {
+  return fmt::format(
+      "(coalesce(octet_length({0}.text), 0) + coalesce(octet_length({0}.html), 0) + coalesce(pg_column_size({0}.data), 0))",
+      m);
+}
+
+/// The messages with the ids $1, in their order, until they have $2 bytes: at least one, if any exists.
+std::string part_sql() {
+  return fmt::format(R"(
+SELECT {}
+FROM (SELECT o.*, u.place, sum(o.size) OVER (ORDER BY u.place) - o.size AS size_before
+      FROM unnest($1::bigint[]) WITH ORDINALITY u(id, place), LATERAL (
+        SELECT s.*, {} AS size FROM mailroom_messages s WHERE s.id = u.id LIMIT 1) o) m
+WHERE m.size_before < $2
+ORDER BY m.place)",
+                     message_columns(stored_attachments, "m.id"), message_size("s"));
+}
 
 std::string_view view(const pqxx::field& field) {
   return {field.c_str(), field.size()};
@@ -50,7 +78,7 @@ std::string message_columns(const std::string& attachments, const std::string& i
 
 MessageContent read_message(const pqxx::row& row, int first_column) {
   const auto at = [&](int column) { return row[first_column + column]; };
-  return {.id = at(15).as<std::int64_t>(),
+  return {.id = at(id_column).as<std::int64_t>(),
           .recipients = texts_of(at(0)),
           .cc = texts_of(at(1)),
           .bcc = texts_of(at(2)),
@@ -68,6 +96,11 @@ MessageContent read_message(const pqxx::row& row, int first_column) {
           .attachments = at(14).as<int>()};
 }
 
+std::optional<MessageContent> read_optional_message(const pqxx::row& row, int first_column) {
+  if (row[first_column + id_column].is_null()) return std::nullopt;
+  return read_message(row, first_column);
+}
+
 void set_message(TokenRow& row, MessageContent& message) {
   row.content = &message;
   if (row.recipient > 0) row.email = address_of(message, row.recipient);
@@ -75,22 +108,32 @@ void set_message(TokenRow& row, MessageContent& message) {
   if (!has_content && !row.action->template_name.empty()) message.template_name = row.action->template_name;
 }
 
-void MessagePart::read(Connection& connection, const std::vector<std::int64_t>& ids) {
+std::string is_small_message(const std::string& m) {
+  return fmt::format("{} <= {}", message_size(m), small_message);
+}
+
+MessageContent* MessageReader::get(Connection& connection, std::int64_t id, const Ahead& ahead) {
+  auto found = messages_.find(id);
+  if (found == messages_.end()) {
+    read(connection, ahead());
+    found = messages_.find(id);
+  }
+  return found == messages_.end() || !found->second ? nullptr : &*found->second;
+}
+
+void MessageReader::read(Connection& connection, const std::vector<std::int64_t>& ids) {
   messages_.clear();
-  rows_ = connection.run(
-      "SELECT " +
-          message_columns("(SELECT count(*) FROM mailroom_attachments x WHERE x.message = m.id)", "m.id") +
-          " FROM mailroom_messages m WHERE m.id = ANY ($1::bigint[])",
-      array_text(ids));
+  rows_ = connection.run(part_sql(), array_text(ids), bytes_per_part);
   for (const auto& row : rows_) {
     auto message = read_message(row, 0);
     messages_.emplace(message.id, std::move(message));
   }
-}
-
-MessageContent* MessagePart::find(std::int64_t id) {
-  const auto found = messages_.find(id);
-  return found == messages_.end() ? nullptr : &found->second;
+  // The first that exists is among the rows, so all of those up to the last row that have none are deleted.
+  const auto last = rows_.empty() ? ids.back() : rows_.back()[id_column].as<std::int64_t>();
+  for (const auto id : ids) {
+    messages_.emplace(id, std::nullopt);
+    if (id == last) break;
+  }
 }
 
 }  // namespace mailroom

@@ -1,8 +1,12 @@
-// The messages of a batch, which its tokens point to: read beside them, or in parts for a large batch.
+// The messages to which the tokens of a batch point: small ones come with the tokens, the others are read in
+// parts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,28 +19,58 @@ namespace mailroom {
 /// is SQL for their number, `id` for the id.
 std::string message_columns(const std::string& attachments, const std::string& id);
 
+/// SQL for the number of attachments of a row `m` of mailroom_messages.
+constexpr const char* stored_attachments =
+    "(SELECT count(*) FROM mailroom_attachments x WHERE x.message = m.id)";
+
 /// Reads message_columns() from `first_column` on. The views are valid as long as the result that has the
 /// row.
 MessageContent read_message(const pqxx::row& row, int first_column);
+/// The same of a message that may not have come along: nullopt then.
+std::optional<MessageContent> read_optional_message(const pqxx::row& row, int first_column);
 
 /// Sets what the row of a token takes from its message. The template of the action stands in for content that
 /// the message does not have.
 void set_message(TokenRow& row, MessageContent& message);
 
-/// How many messages of a batch are read at a time: all of a large one would be its bodies in memory.
-constexpr std::size_t messages_per_part = 100;
+/// At most so many tokens bring the contents of their messages along.
+constexpr int tokens_with_contents = 100;
 
-/// Some messages of a batch, with their texts.
-class MessagePart {
+/// SQL: the row `m` of a message is small enough to come along with its token. No size needs the text itself,
+/// also of one that is stored out of line.
+std::string is_small_message(const std::string& m);
+
+/// The messages of the tokens of a batch that did not come with them. Reads some at a time, as all of a large
+/// batch would be its bodies in memory.
+class MessageReader {
  public:
-  /// Reads these messages, each once, in place of those that it has.
-  void read(Connection& connection, const std::vector<std::int64_t>& ids);
-  /// Null if there is none: it was deleted.
-  MessageContent* find(std::int64_t id);
+  /// Returns ids of messages in the order in which they will be asked for, from that which is asked for on.
+  using Ahead = std::function<std::vector<std::int64_t>()>;
+
+  /// The message `id`; null if it was deleted. Valid until the next call for one that has not been read.
+  /// Reads it with some of those that come after it, if it has not been.
+  MessageContent* get(Connection& connection, std::int64_t id, const Ahead& ahead);
+
+  /// How many messages are of use to get() at once.
+  static constexpr std::size_t most = 100;
 
  private:
+  void read(Connection& connection, const std::vector<std::int64_t>& ids);
+
   pqxx::result rows_;
-  std::map<std::int64_t, MessageContent> messages_;
+  std::map<std::int64_t, std::optional<MessageContent>>
+      messages_;  ///< those that were read; nullopt: deleted
 };
+
+/// The first ids that `id_of` returns for the places from `first` on, as MessageReader::Ahead returns them.
+template <typename IdOf>
+std::vector<std::int64_t> messages_ahead(std::size_t first, std::size_t end, const IdOf& id_of) {
+  std::vector<std::int64_t> ids;
+  for (auto i = first; i < end && ids.size() < MessageReader::most; ++i) {
+    const std::optional<std::int64_t> id = id_of(i);
+    if (id && (ids.empty() || ids.back() != *id)) ids.push_back(*id);
+  }
+  return ids;
+}
 
 }  // namespace mailroom

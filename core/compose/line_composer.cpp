@@ -48,19 +48,28 @@ int LineComposer::begin(const Lease& lease, int limit) {
 }
 
 Composer::Added LineComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
+  std::optional<Composed> full;
+  if (tokens_.empty()) begin_line();
+  if (!encoder_->add(row, token)) {
+    full = finish();
+    begin_line();
+    encoder_->add(row, token);
+  }
   std::string text(token);
   const auto& action = row.action->name;
-  if (tokens_.empty()) {
-    encoder_->begin(lease_);
-    signed_text_.clear();
-    action_ = action;
-  }
+  if (tokens_.empty()) action_ = action;
   if (action_ != action) action_ = "mixed";
-  encoder_->add(row, token);
   fmt::format_to(std::back_inserter(signed_text_), "{} {}\n", row.id, text);
   tokens_.push_back({.history = std::move(history), .text = std::move(text), .dated = row.created_at});
+  // A line that had to end has others than this token, so this one does not fill the next.
+  if (full) return *std::move(full);
   if (static_cast<int>(tokens_.size()) < limit_) return {};
   return *finish();
+}
+
+void LineComposer::begin_line() {
+  encoder_->begin(lease_);
+  signed_text_.clear();
 }
 
 std::optional<Composed> LineComposer::finish() {

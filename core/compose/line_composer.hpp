@@ -21,6 +21,8 @@ class LineComposer final : public Composer {
   std::optional<Composed> finish() override;
 
  private:
+  void begin_line();
+
   std::unique_ptr<Encoder> encoder_;
   Lease lease_;
   int limit_ = 0;

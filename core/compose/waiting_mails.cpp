@@ -22,7 +22,7 @@ waiting AS MATERIALIZED (
   WHERE t.id >= lower(r) AND t.id < upper(r) AND mailroom_takes(queue.actions, t.action)
   UNION
   SELECT d.token FROM mailroom_deliveries d WHERE d.queue = $1 AND d.not_before <= (SELECT clock_timestamp()))
-SELECT t.id, t.action, t.code, a.email, coalesce(a.login, ''), t.created_at, t.expires_at,
+SELECT t.id, t.action, t.code, coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email), coalesce(a.login, ''), t.created_at, t.expires_at,
   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
                        floor(extract(epoch FROM clock_timestamp()))::bigint),
   coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
@@ -32,6 +32,7 @@ SELECT t.id, t.action, t.code, a.email, coalesce(a.login, ''), t.created_at, t.e
       AND n.expires_at > floor(extract(epoch FROM clock_timestamp()))) END,
   (SELECT count(*) FROM waiting), t.message, t.recipient
 FROM (SELECT id FROM waiting ORDER BY id LIMIT $2) w JOIN tokens t ON t.id = w.id LEFT JOIN accounts a ON a.id = t.account
+LEFT JOIN mailroom_messages m ON m.id = t.message
 LEFT JOIN mailroom_deliveries d ON d.queue = $1 AND d.token = t.id
 ORDER BY t.id)";
 
@@ -86,26 +87,24 @@ WaitingMails read_waiting_mails(Connection& connection, const std::string& queue
                                 const DeliveryPolicy& policy, int limit) {
   const auto rows = connection.run(waiting_sql, queue, limit, Actions::of_recovery().name);
   KnownActions actions(connection);
-  std::vector<std::int64_t> ids;
-  for (const auto& row : rows) {
-    if (!row[12].is_null()) ids.push_back(row[12].as<std::int64_t>());
-  }
-  MessagePart messages;
-  if (!ids.empty()) messages.read(connection, ids);
   std::vector<TokenRow> tokens;
-  for (const auto& row : rows) {
-    auto& token = tokens.emplace_back(token_of(row, actions));
-    auto* message = token.message ? messages.find(*token.message) : nullptr;
-    if (message != nullptr) set_message(token, *message);
-  }
+  for (const auto& row : rows)
+    tokens.push_back(token_of(row, actions));
   RecipientCounts counts;
   if (policy.per_recipient) counts.read(connection, queue, *policy.per_recipient, tokens);
   WaitingMails mails;
   if (!rows.empty()) mails.total = rows[0][11].as<std::int64_t>();
   std::map<std::string_view, int> mailed;
-  for (auto& token : tokens) {
+  MessageReader messages;
+  const auto id_of = [&](std::size_t i) { return tokens[i].message; };
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    auto& token = tokens[i];
     counts.set(token);
     token.mailed += mailed[token.counted_as];
+    auto* message = token.message ? messages.get(connection, *token.message,
+                                                 [&] { return messages_ahead(i, tokens.size(), id_of); })
+                                  : nullptr;
+    if (message != nullptr) set_message(token, *message);
     mails.first.push_back(preview(queue, token, writer, policy));
     if (!mails.first.back().not_mailed) ++mailed[token.counted_as];
   }

@@ -53,7 +53,7 @@ class CsvEncoder final : public Encoder {
  public:
   void begin(const Lease& /*lease*/) override { line_.clear(); }
 
-  void add(const TokenRow& row, std::string_view token) override {
+  bool add(const TokenRow& row, std::string_view token) override {
     if (token.empty()) throw no_place_in_csv({short_action_name(row.action->name)});
     if (!line_.empty()) line_ += ',';
     fmt::format_to(std::back_inserter(line_), "{}", row.action->number);
@@ -62,6 +62,7 @@ class CsvEncoder final : public Encoder {
     line_ += ',';
     line_ += token;
     append(row.code);
+    return true;
   }
 
   std::string_view finish() override {
@@ -86,11 +87,31 @@ class JsonlEncoder final : public Encoder {
     fmt::format_to(std::back_inserter(line_), "{{\"batch\":{},\"queue\":\"", lease.batch);
     append_json_text(line_, lease.queue);
     line_ += "\",\"tokens\":[";
-    first_ = true;
+    is_first_ = true;
+    has_messages_ = false;
   }
 
-  void add(const TokenRow& row, std::string_view token) override {
-    if (!std::exchange(first_, false)) line_ += ',';
+  bool add(const TokenRow& row, std::string_view token) override {
+    const auto before = line_.size();
+    append(row, token);
+    const bool has_messages = has_messages_ || row.content != nullptr;
+    if (has_messages && !is_first_ && line_.size() > longest_line) {
+      line_.resize(before);
+      return false;
+    }
+    is_first_ = false;
+    has_messages_ = has_messages;
+    return true;
+  }
+
+  std::string_view finish() override {
+    line_ += "]}\n";
+    return line_;
+  }
+
+ private:
+  void append(const TokenRow& row, std::string_view token) {
+    if (!is_first_) line_ += ',';
     fmt::format_to(std::back_inserter(line_), "{{\"id\":{},\"action\":\"{}\"", row.id, row.action->name);
     append("email", row.email);
     append("login", row.login);
@@ -101,12 +122,6 @@ class JsonlEncoder final : public Encoder {
     line_ += '}';
   }
 
-  std::string_view finish() override {
-    line_ += "]}\n";
-    return line_;
-  }
-
- private:
   void append(std::string_view name, std::string_view value) {
     fmt::format_to(std::back_inserter(line_), ",\"{}\":\"", name);
     append_json_text(line_, value);
@@ -160,7 +175,8 @@ class JsonlEncoder final : public Encoder {
   }
 
   std::string line_;
-  bool first_ = true;
+  bool is_first_ = true;  ///< the next token
+  bool has_messages_ = false;
 };
 
 }  // namespace

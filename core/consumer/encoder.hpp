@@ -1,6 +1,7 @@
 // The two formats of a line of mailroom collect, CSV and JSON.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,6 +11,10 @@
 
 namespace mailroom {
 
+/// The most bytes of a line with messages, unless one alone has more. A broker takes a megabyte at most,
+/// unless it is told otherwise, and whoever reads a line has all of it in memory.
+constexpr std::size_t longest_line = std::size_t{128} * 1024;
+
 /// Turns the tokens of a batch into one line. Reused for all batches, so that it rarely allocates.
 class Encoder {
  public:
@@ -17,7 +22,9 @@ class Encoder {
 
   virtual void begin(const Lease& lease) = 0;
   /// `row.email`, `row.login` and `row.code` are printable; `token` is empty if the action has no path.
-  virtual void add(const TokenRow& row, std::string_view token) = 0;
+  /// False, with nothing added, if the line is to end before this token: it has others, and with the message
+  /// of one it would be longer than longest_line.
+  virtual bool add(const TokenRow& row, std::string_view token) = 0;
   /// Returns the line with its newline; valid until the next begin().
   virtual std::string_view finish() = 0;
 };

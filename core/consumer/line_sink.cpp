@@ -4,8 +4,8 @@
 
 namespace mailroom {
 
-LineSink::LineSink(std::unique_ptr<Encoder> encoder, Output& output)
-    : encoder_(std::move(encoder)), output_(output) {}
+LineSink::LineSink(std::unique_ptr<Encoder> encoder, Output& output, Log* log)
+    : encoder_(std::move(encoder)), output_(output), spool_(log) {}
 
 void LineSink::begin(const Lease& lease, int line_limit) {
   lease_ = lease;
@@ -13,26 +13,33 @@ void LineSink::begin(const Lease& lease, int line_limit) {
   in_line_ = 0;
   in_batch_ = 0;
   full_lines_.clear();
+  spool_.begin_batch();
   encoder_->begin(lease);
 }
 
 void LineSink::add(const TokenRow& row, std::string_view token) {
-  if (in_line_ == line_limit_) {
-    full_lines_.emplace_back(encoder_->finish());
-    encoder_->begin(lease_);
-    in_line_ = 0;
+  if (in_line_ == line_limit_) end_line();
+  if (!encoder_->add(row, token)) {
+    end_line();
+    encoder_->add(row, token);
   }
-  encoder_->add(row, token);
   ++in_line_;
   ++in_batch_;
+}
+
+void LineSink::end_line() {
+  full_lines_.push_back(spool_.keep(std::string(encoder_->finish())));
+  encoder_->begin(lease_);
+  in_line_ = 0;
 }
 
 BatchOutcome LineSink::finish(const std::function<void()>& when_slow) {
   if (in_batch_ == 0) return {};
   if (may_be_within_line_ && output_.is_within_line()) output_.write("\n");
   may_be_within_line_ = false;
+  std::string memory;
   for (const auto& line : full_lines_)
-    output_.write(line, when_slow);
+    output_.write(line.read(memory), when_slow);
   output_.write(encoder_->finish(), when_slow);
   return {.emitted = in_batch_};
 }

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/spool.hpp"
 #include "claim/queue_session.hpp"
 #include "consumer/encoder.hpp"
 
@@ -63,10 +65,12 @@ class Sink {
 };
 
 /// Writes a batch as lines, each in a separate write. A token is emitted once
-/// its line is written. A batch without due tokens has no line.
+/// its line is written. A batch without due tokens has no line. Large lines wait in a file until the batch is
+/// complete.
 class LineSink final : public Sink {
  public:
-  LineSink(std::unique_ptr<Encoder> encoder, Output& output);
+  /// `log` may be null; otherwise it must outlive this.
+  LineSink(std::unique_ptr<Encoder> encoder, Output& output, Log* log = nullptr);
 
   void begin(const Lease& lease, int line_limit) override;
   void add(const TokenRow& row, std::string_view token) override;
@@ -74,13 +78,16 @@ class LineSink final : public Sink {
   bool is_ready() const override { return output_.takes_more(); }
 
  private:
+  void end_line();
+
   std::unique_ptr<Encoder> encoder_;
   Output& output_;
+  Spool spool_;
   Lease lease_;
   int line_limit_ = 0;
   int in_line_ = 0;
   int in_batch_ = 0;
-  std::vector<std::string> full_lines_;  ///< all but the last line, which is still in the encoder
+  std::vector<SpooledText> full_lines_;  ///< all but the last line, which is still in the encoder
   bool may_be_within_line_ = true;       ///< an earlier process may have been killed while it wrote a line
 };
 

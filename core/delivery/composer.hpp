@@ -26,7 +26,7 @@ struct ComposedToken {
 /// A message with its tokens.
 struct Composed {
   Message message;    ///< without id, attempt and body
-  std::string bytes;  ///< the body
+  std::string bytes;  ///< the body, which a sink takes out
   std::vector<ComposedToken> tokens;
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <poll.h>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "delivery/reply_text.hpp"
@@ -35,6 +36,7 @@ DeliverySink::DeliverySink(std::unique_ptr<Composer> composer, std::unique_ptr<C
                            ConsumerObserver& observer)
     : composer_(std::move(composer)),
       options_(options),
+      spool_(&log),
       shared_(carrier->endpoints(), options.dispatch.probe_time),
       dispatcher_(std::move(carrier), options.dispatch),
       stop_fd_(stop_fd),
@@ -60,6 +62,7 @@ void DeliverySink::begin(const Lease& lease, int line_limit) {
   close_message();
   const auto now = steady_now();
   pace_.began(now);
+  spool_.begin_batch();
   batches_.push_back({.lease = lease, .first_message = next_id_, .began = now, .ended = now});
   options_.message_limit = composer_->begin(lease, line_limit);
 }
@@ -114,11 +117,10 @@ void DeliverySink::submit(OpenBatch& batch, Composed composed) {
   auto& message = kept.message;
   message.id = next_id_++;
   message.batch = batch.lease.batch;
-  message.body = kept.bytes;
   message.attempt = batch.lease.attempt;
   for (const auto& token : kept.tokens)
     message.attempt = std::max(message.attempt, batch.lease.attempt + token.history.unknowns);
-  dispatcher_.submit(message, end_of(kept.tokens));
+  dispatcher_.submit(message, spool_.keep(std::exchange(kept.bytes, {})), end_of(kept.tokens));
 }
 
 BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {

@@ -13,6 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/spool.hpp"
 #include "consumer/consumer_observer.hpp"
 #include "consumer/sink.hpp"
 #include "delivery/breaker.hpp"
@@ -103,6 +104,7 @@ class DeliverySink final : public Sink {
 
   std::unique_ptr<Composer> composer_;
   Options options_;
+  Spool spool_;
   SharedBreakers shared_;
   Dispatcher dispatcher_;
   int stop_fd_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/threads.hpp"
 
 namespace mailroom {
@@ -71,15 +72,16 @@ Milliseconds Dispatcher::patience() {
   return std::max(std::chrono::ceil<Milliseconds>(next - now), Milliseconds(1));
 }
 
-void Dispatcher::submit(Message message, TimePoint expires_at) {
+void Dispatcher::submit(Message message, SpooledText body, TimePoint expires_at) {
   const std::lock_guard lock(mutex_);
   const auto id = message.id;
   const auto now = steady_now();
   const auto refusals = refused_.take(message.envelope.to);
   results_.expect(message.batch);
-  pending_[id] = {.message = std::move(message),
-                  .until = std::min(expires_at, now + Pace::longest_wait),
-                  .refusals = refusals};
+  pending_.emplace(id, Pending{.message = std::move(message),
+                               .body = std::move(body),
+                               .until = std::min(expires_at, now + Pace::longest_wait),
+                               .refusals = refusals});
   enqueue(id, refusals);
   pump();
   if (pending_.size() == 1 || !waiting_.empty()) news_.signal();
@@ -128,11 +130,18 @@ bool Dispatcher::submit_next(TimePoint now) {
 
 void Dispatcher::send(std::int64_t id, std::size_t endpoint, TimePoint now) {
   auto& pending = pending_.at(id);
+  std::string_view body;
+  try {
+    body = pending.body.read(pending.loaded);
+  } catch (const Error& error) {
+    return conclude(id, {.verdict = Verdict::deferred, .reply = error.what(), .is_excused = true});
+  }
   if (pending.tries == 0) pending.first_left = now;
   pending.departure = endpoints_[endpoint].left(now, wall_now(), options_.probe_time);
   tell_connections(endpoint, now);
   pending.message.endpoint = endpoint;
   auto message = pending.message;
+  message.body = body;
   message.attempt += pending.tries++;
   carrier_->submit(std::move(message));
 }
@@ -187,6 +196,7 @@ void Dispatcher::take_answers() {
   for (auto& answer : carrier_->take()) {
     const auto found = pending_.find(answer.id);
     if (found == pending_.end()) continue;
+    found->second.loaded = {};
     if (answer.was_tried) {
       record(std::move(answer));
       continue;

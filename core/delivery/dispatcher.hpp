@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/spool.hpp"
 #include "base/threads.hpp"
 #include "delivery/answer.hpp"
 #include "delivery/carrier.hpp"
@@ -74,10 +75,9 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  /// Takes a message; returns at once. `message.body` must live until its final answer has been taken.
-  /// Messages belong to the batch whose number they have. One that waits for its turn is given up at
-  /// `expires_at`.
-  void submit(Message message, TimePoint expires_at = TimePoint::max());
+  /// Takes a message with its body, which it sets; returns at once. Messages belong to the batch whose number
+  /// they have. One that waits for its turn is given up at `expires_at`.
+  void submit(Message message, SpooledText body, TimePoint expires_at = TimePoint::max());
   /// Becomes readable when every message of a batch has its final answer; take() ends that.
   int fd() const { return results_.fd(); }
   /// The answers since the last call, in the order in which they came.
@@ -136,6 +136,7 @@ class Dispatcher {
  private:
   struct Pending {
     Message message;
+    SpooledText body;
     TimePoint until;  ///< how long it may wait for its turn
     Refusals refusals{};
     std::size_t first = 0;  ///< the first endpoint that may get it: those before are unavailable
@@ -144,6 +145,7 @@ class Dispatcher {
     TimePoint first_left{};        ///< with tries > 0
     Departure departure{};         ///< the last time
     std::optional<Answer> last{};  ///< of the endpoints before `first`
+    std::string loaded{};          ///< the body, if it was read from a file
   };
   // The functions below need the mutex.
   void keep_busy();

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <sys/eventfd.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "compose/line_composer.hpp"
+#include "consumer/encoder.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
@@ -294,6 +296,42 @@ TEST_CASE("a claim of one line is as large as its limit says, whatever the last 
   rig.open(11, 2, {8, 1, "mailroom"}, 500);
   CHECK(rig.sink->room() == 0);
   CHECK(rig.sink->finish({}).emitted == 2);
+}
+
+TEST_CASE("lines of a large batch are handed over as they were composed, also again") {
+  std::map<std::int64_t, int> tries;
+  SinkRig rig([&](const Message& message) {
+    return verdict(tries[message.id]++ == 0 && message.id % 5 == 0 ? Verdict::unknown : Verdict::accepted);
+  });
+  constexpr int tokens = 150;
+  const std::string text(50'000, 'b');
+  rig.sink->begin({7, 1, "mailroom"}, 100);
+  for (int i = 1; i <= tokens; ++i) {
+    const MessageContent message{.id = i, .recipients = {"ada@fake.example"}, .text = text};
+    TokenRow row;
+    row.id = i;
+    row.email = "ada@fake.example";
+    row.content = &message;
+    rig.sink->add(row, "");
+  }
+  const auto outcome = rig.sink->finish({});
+  CHECK(count_of(outcome, Outcome::accepted) == tokens);
+  std::set<std::int64_t> seen;
+  std::set<std::string> ids;
+  for (std::size_t i = 0; i < rig.bodies.size(); ++i) {
+    CHECK(rig.bodies[i].size() <= longest_line);
+    const auto line = nlohmann::json::parse(rig.bodies[i]);
+    REQUIRE(line.at("tokens").size() == rig.submitted[i].tokens.size());
+    for (std::size_t k = 0; k < rig.submitted[i].tokens.size(); ++k) {
+      CHECK(line.at("tokens")[k].at("id") == rig.submitted[i].tokens[k]);
+      CHECK(line.at("tokens")[k].at("message").at("text") == text);
+      seen.insert(rig.submitted[i].tokens[k]);
+    }
+    ids.insert(rig.submitted[i].message_id);
+  }
+  CHECK(seen.size() == tokens);
+  CHECK(ids.size() == tokens / 2);
+  CHECK(rig.bodies.size() > ids.size());
 }
 
 }  // namespace mailroom::test::delivery_sink_test

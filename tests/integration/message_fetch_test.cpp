@@ -63,6 +63,42 @@ TEST_CASE("a large batch with messages holds the same rows as small ones, and ea
   CHECK(has("Subject 7 2000") == 1);
 }
 
+TEST_CASE("messages of any size come with their token or are read for it, whoever reads them") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  // Some come along, some do not, and a part of them is full after a few. Those with two recipients have two
+  // tokens.
+  connection->run(
+      "INSERT INTO mailroom_messages (recipients, subject, text, headers) "
+      "SELECT CASE WHEN g % 7 = 0 THEN ARRAY['ada' || g || '@mail.example', 'bo@mail.example'] "
+      "ELSE ARRAY['ada' || g || '@mail.example'] END, 'Subject ' || g, "
+      "repeat(chr(97 + g % 26), CASE g % 5 WHEN 0 THEN 1500000 WHEN 1 THEN 50000 WHEN 2 THEN 32768 ELSE 100 END), "
+      "NULL FROM generate_series(1, 90) g");
+  insert_accounts(*connection, 30);
+  connection->run(
+      "INSERT INTO mailroom_messages (recipients, subject, text) "
+      "SELECT ARRAY['late' || g || '@mail.example'], 'Late ' || g, 'x' FROM generate_series(1, 1000) g");
+  connection->run("DELETE FROM mailroom_messages WHERE id % 11 = 3");
+  const auto whole = [](const TokenRow& row) {
+    auto text = text_of(row);
+    if (row.content != nullptr) text += " " + std::string(row.content->text.value_or("-"));
+    return text;
+  };
+  const auto of_ten = rows_at(database, *connection, 10, whole);
+  const auto tokens = connection->run(
+      "SELECT count(*) FROM tokens t LEFT JOIN mailroom_messages m ON m.id = t.message "
+      "WHERE t.message IS NULL OR m.id IS NOT NULL");
+  CHECK(of_ten.size() == tokens[0][0].as<std::size_t>());
+  for (const int limit : {90, 150, 10'000}) {
+    INFO(limit);
+    CHECK(rows_at(database, *connection, limit, whole) == of_ten);
+  }
+  for (const int limit : {10, 90, 500}) {
+    INFO(limit);
+    CHECK(rows_at(database, *connection, limit, whole, true) == of_ten);
+  }
+}
+
 TEST_CASE("a session learns of an action that is created while it runs") {
   TestDatabase database;
   const auto connection = database.connect();

@@ -73,8 +73,9 @@ void PlayedEncoder::begin(const Lease& lease) {
   ids_.clear();
 }
 
-void PlayedEncoder::add(const TokenRow& row, std::string_view /*token*/) {
+bool PlayedEncoder::add(const TokenRow& row, std::string_view /*token*/) {
   ids_ += fmt::format(" {}", row.id);
+  return true;
 }
 
 std::string_view PlayedEncoder::finish() {

@@ -34,7 +34,7 @@ class PlayedEncoder final : public Encoder {
   explicit PlayedEncoder(Process& process) : process_(process) {}
 
   void begin(const Lease& lease) override;
-  void add(const TokenRow& row, std::string_view token) override;
+  bool add(const TokenRow& row, std::string_view token) override;
   std::string_view finish() override;
 
  private:

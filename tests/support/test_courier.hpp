@@ -31,7 +31,8 @@ class Courier : public Dispatcher {
               TimePoint expires_at = TimePoint::max()) {
     mail.id = id;
     mail.batch = batch;
-    Dispatcher::submit(std::move(mail), expires_at);
+    SpooledText body{std::string(mail.body)};
+    Dispatcher::submit(std::move(mail), std::move(body), expires_at);
   }
 };
 

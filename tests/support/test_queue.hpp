@@ -80,19 +80,25 @@ inline Ids drain(QueueSession& session, int limit = 10) {
   }
 }
 
-/// Emits all tokens anew in batches of `limit`; what `text_of` says of each row.
+/// Emits all tokens anew in batches of `limit`, as lines, or with outcomes if it `delivers`; what `text_of`
+/// says of each row.
 template <typename TextOf>
 std::vector<std::string> rows_at(const TestDatabase& database, Connection& connection, int limit,
-                                 const TextOf& text_of) {
+                                 const TextOf& text_of, bool delivers = false) {
   connection.run("TRUNCATE mailroom_batches, mailroom_gaps");
   connection.run("UPDATE jobs SET last_seq = 0");
-  const auto session = attach(database);
+  const auto session = delivers ? attach_sender(database) : attach(database);
   std::vector<std::string> rows;
   ClaimRequest request{.limit = limit, .partial = true};
   for (auto reply = session->claim(request); reply.lease; reply = session->claim(request)) {
     const auto before = rows.size();
-    session->fetch(*reply.lease, [&](const TokenRow& row) { rows.push_back(text_of(row)); });
+    std::vector<TokenOutcome> outcomes;
+    session->fetch(*reply.lease, [&](const TokenRow& row) {
+      rows.push_back(text_of(row));
+      outcomes.push_back({.token = row.id});
+    });
     request.receipt = Receipt{*reply.lease, {.emitted = static_cast<int>(rows.size() - before)}};
+    if (delivers) request.receipt->outcomes = std::move(outcomes);
   }
   return rows;
 }

@@ -202,4 +202,37 @@ TEST_CASE("jsonl escapes misleading characters, and no others") {
   CHECK(line_of("grün 日本 \"\\").find("\"login\":\"grün 日本 \\\"\\\\\"") != std::string::npos);
 }
 
+TEST_CASE("a line ends before the message that would make it too long, and only for a message") {
+  const auto encoder = make_jsonl_encoder();
+  encoder->begin({7, 1, "mailroom"});
+  const std::string body(longest_line / 3, 'x');
+  const MessageContent message{.id = 5, .recipients = {"a@mail.example"}, .text = body};
+  auto row = row_of(1, activation_action(), "a@mail.example", "");
+  row.content = &message;
+  CHECK(encoder->add(row, ""));
+  CHECK(encoder->add(row, ""));
+  CHECK_FALSE(encoder->add(row, ""));
+  // What is small still fits.
+  const auto plain = row_of(2, activation_action(), "b@mail.example", "b");
+  CHECK(encoder->add(plain, token_of('x')));
+  const auto line = nlohmann::json::parse(encoder->finish());
+  REQUIRE(line.at("tokens").size() == 3);
+  CHECK(line.at("tokens")[1].at("message").at("text") == body);
+  CHECK(line.at("tokens")[2].at("id") == 2);
+
+  // One that is too long for any line has one of its own.
+  const std::string large(2 * longest_line, 'x');
+  const MessageContent alone{.id = 6, .recipients = {"a@mail.example"}, .text = large};
+  row.content = &alone;
+  encoder->begin({7, 1, "mailroom"});
+  CHECK(encoder->add(row, ""));
+  CHECK_FALSE(encoder->add(plain, token_of('x')));
+  CHECK(nlohmann::json::parse(encoder->finish()).at("tokens").size() == 1);
+
+  encoder->begin({7, 1, "mailroom"});
+  for (int i = 0; i < 2000; ++i)
+    REQUIRE(encoder->add(plain, token_of('x')));
+  CHECK(encoder->finish().size() > longest_line);
+}
+
 }  // namespace mailroom::test::encoder_test

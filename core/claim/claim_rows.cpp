@@ -3,6 +3,7 @@
 
 #include "claim/claim_rows.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int claim_columns = 12;
 
+constexpr int message_column = 8;  ///< among those of a token
 constexpr std::size_t token_fields = 10;
 constexpr std::size_t token_fields_with_creation = 11;
 
@@ -48,8 +50,8 @@ TokenRow token_of(const pqxx::row& row, int first_column, bool with_creation, Kn
                  .login = fields[6],
                  .state = parse_token_state(fields[7]),
                  .created_at = with_creation ? read_number(fields[token_fields]) : 0};
-  if (fields[8].empty()) return token;
-  token.message = read_number(fields[8]);
+  if (fields[message_column].empty()) return token;
+  token.message = read_number(fields[message_column]);
   token.recipient = static_cast<int>(read_number(fields[9]));
   return token;
 }
@@ -114,6 +116,11 @@ ClaimReply read_reply(const pqxx::row& row, const std::string& queue) {
 
 bool has_tokens(const pqxx::result& claimed) {
   return claimed.columns() > claim_columns;
+}
+
+bool has_messages(const pqxx::result& claimed) {
+  return std::ranges::any_of(claimed,
+                             [](const auto& row) { return !row[claim_columns + message_column].is_null(); });
 }
 
 std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation, KnownActions& actions) {

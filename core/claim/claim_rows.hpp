@@ -38,6 +38,8 @@ std::string fetch_sql(const TokenDetail& detail);
 ClaimReply read_reply(const pqxx::row& row, const std::string& queue);
 /// True if rows of a claim have the columns of tokens.
 bool has_tokens(const pqxx::result& claimed);
+/// True if one of these tokens is of a message.
+bool has_messages(const pqxx::result& claimed);
 
 /// A row of fetch_sql(). Its views are valid as long as the result that has the row.
 TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, KnownActions& actions);

@@ -107,8 +107,10 @@ ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
     rows = run_claim("claim", request);
   }
   ClaimedBatch claimed{.reply = read_reply(rows[0], queue_of(request))};
-  if (claimed.reply.lease) had_messages_ = claimed.reply.messages;
-  if (claimed.reply.lease && has_tokens(rows) && claimed.reply.size < streamed_size) claimed.rows = rows;
+  if (!claimed.reply.lease) return claimed;
+  if (has_tokens(rows) && claimed.reply.size < streamed_size) claimed.rows = rows;
+  // The claim itself does not always know that there are none, and none comes with a large batch.
+  had_messages_ = claimed.rows && has_messages(*claimed.rows);
   return claimed;
 }
 

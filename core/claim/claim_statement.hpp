@@ -49,7 +49,7 @@ class ClaimStatement {
   Connection& connection_;
   Claimant claimant_;
   bool may_release_ = false;
-  bool had_messages_ = false;  ///< the last batch
+  bool had_messages_ = false;  ///< the last batch, if its tokens came with it
 };
 
 }  // namespace mailroom

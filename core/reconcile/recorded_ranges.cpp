@@ -15,9 +15,10 @@ constexpr int rows_at_once = 20'000;
 // $1 queue, $2 the first batch, $3 and $4 what the cursor and the time were before it, $5 the cursor now. A
 // batch that took all that its claim passed is one range. So are such batches one after the other, if nothing
 // is peculiar about them and the seconds of their times are the same, unless $13 says that batches must be
-// kept apart: each begins where the one before ends, so the last one ends where the next range begins. The
-// exact number of a batch's ids is counted only where it can differ from the number of its tokens. What a
-// consumer skipped is among the ids that it skipped, with what the other side refused if it records outcomes
+// kept apart: each begins where the one before ends, so the last one ends where the next range begins. A
+// queue that was made by hand has a cursor and no batch: nobody says who passed the ids before it. The exact
+// number of a batch's ids is counted only where it can differ from the number of its tokens. What a consumer
+// skipped is among the ids that it skipped, with what the other side refused if it records outcomes
 // ($11): then the claim's share is not known exactly.
 const std::string records_sql = fmt::format(
     R"(
@@ -84,6 +85,9 @@ SELECT * FROM (
   SELECT 1, -9223372036854775808, $3::bigint + 1, 0, $4::bigint, $4::bigint, 1, 1, false, false, false, 0, 9223372036854775807,
     $3::bigint + 1, NULL
   UNION ALL
+  SELECT 1, $3::bigint + 1, $5::bigint + 1, 0, {now}, {now}, 1, 1, false, false, false, 0, 0, $5::bigint + 1, NULL
+  WHERE $5::bigint > $3::bigint AND NOT EXISTS (SELECT FROM chain)
+  UNION ALL
   SELECT CASE WHEN h.horizon = '0' THEN 5 ELSE 4 END, lower(g), upper(g), 0, 0, NULL, 0, 1, false, false, false, 0, 0, 0, NULL
   FROM mailroom_gaps h, unnest(h.ids) u (g) WHERE h.id = ANY ($6::bigint[])
   UNION ALL
@@ -108,7 +112,7 @@ ORDER BY first)",
     fmt::arg("leased",
              microseconds_sql("coalesce((b.earlier_attempts->0->>'claimed_at')::timestamptz, b.claimed_at)")),
     fmt::arg("ended", microseconds_sql("coalesce(b.emitted_at, b.dead_at)")),
-    fmt::arg("at", microseconds_sql("o.at")));
+    fmt::arg("at", microseconds_sql("o.at")), fmt::arg("now", microseconds_sql("clock_timestamp()")));
 
 template <typename Row>
 RecordedRange read_range(const Row& row) {

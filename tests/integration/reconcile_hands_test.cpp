@@ -81,6 +81,17 @@ TEST_CASE("the cursor is moved by hand", "[reconcile]") {
   CHECK(rig.unexplained() == "4-6");
 }
 
+TEST_CASE("a queue is made by hand, with its cursor past some tokens", "[reconcile]") {
+  ReconcileRig rig;
+  insert_accounts(*rig.connection, 8);
+  rig.hand("INSERT INTO jobs (job_type, last_seq) VALUES ('hand', 5)");
+  CHECK(rig.unexplained("hand") == "1-5");
+  CHECK(rig.classes("hand") == "3 waiting, 5 unexplained");
+  const auto consumer = attach(rig.database, "hand");
+  CHECK(drain(*consumer) == Ids{6, 7, 8});
+  CHECK(rig.unexplained("hand") == "1-5");
+}
+
 TEST_CASE("the cursor is moved back by hand", "[reconcile]") {
   ReconcileRig rig;
   rig.emit(6);

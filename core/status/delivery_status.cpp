@@ -30,14 +30,15 @@ FROM mailroom_deliveries, success
 WHERE queue = $1 AND state IN ('rejected', 'deferred') AND attempts > 0
   AND last_at > GREATEST(clock_timestamp() - interval '1 hour', success.at))";
 
-// $2: the reason.
+// Reads the newest batches back to the last one with an emitted token, which usually is the newest.
 constexpr const char* unfit_sql = R"(
-SELECT count(*), (extract(epoch FROM clock_timestamp() - min(last_at)) * 1000)::bigint
-FROM mailroom_deliveries
-WHERE queue = $1 AND state = 'cancelled' AND reply = $2
-  AND last_at > GREATEST(clock_timestamp() - interval '1 hour', (
-    SELECT max(last_at) FROM mailroom_deliveries
-    WHERE queue = $1 AND state = 'accepted' AND last_at > clock_timestamp() - interval '1 hour')))";
+WITH last AS MATERIALIZED (
+  SELECT id FROM (SELECT id, emitted FROM mailroom_batches WHERE job_type = $1 ORDER BY id DESC LIMIT 10000) b
+  WHERE emitted > 0 LIMIT 1)
+SELECT coalesce(sum(skipped_status), 0), (extract(epoch FROM clock_timestamp() - min(claimed_at)) * 1000)::bigint
+FROM (SELECT skipped_status, claimed_at FROM mailroom_batches
+      WHERE job_type = $1 AND id > coalesce((SELECT id FROM last), 0) ORDER BY id DESC LIMIT 10000) b
+WHERE skipped_status > 0 AND claimed_at > clock_timestamp() - interval '1 hour')";
 
 // Ids are drawn in time order: the oldest token is among the lowest ids.
 constexpr const char* deferred_sql = R"(
@@ -82,8 +83,8 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
       status.expired.add(row[2].as<std::int64_t>(), duration_of(row[3]));
   }
   const auto refused = Connection::execute(transaction, refused_sql, queue)[0];
-  const auto unfit = Connection::execute(transaction, unfit_sql, queue, wrong_status_reason)[0];
   Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");
+  const auto unfit = Connection::execute(transaction, unfit_sql, queue)[0];
   status.unfit.tokens = unfit[0].as<std::int64_t>();
   if (!unfit[1].is_null()) status.unfit.lasts = duration_of(unfit[1]);
   status.refused.tokens = refused[0].as<std::int64_t>();

@@ -31,7 +31,7 @@ struct RefusedSince {
   std::string last;           ///< `451 4.3.0 later`
 };
 
-/// What was not mailed since something was accepted last, within an hour, as the account had the wrong
+/// What was skipped since the last batch with an emitted token, within an hour, as the account had the wrong
 /// status.
 struct UnfitSince {
   std::int64_t tokens = 0;
@@ -45,7 +45,7 @@ struct DeferredTokens {
   std::optional<Moment> oldest_created_at;  ///< of those that are neither consumed nor expired
 };
 
-/// The deliveries of a queue. Empty for a queue whose tokens are written to standard output.
+/// The deliveries of a queue. Empty but for `unfit` for a queue whose tokens are written to standard output.
 struct DeliveryStatus {
   /// The tokens whose last outcome was recorded within an hour, by that outcome; most frequent first, and
   /// without outcomes of no token.

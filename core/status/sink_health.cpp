@@ -58,12 +58,12 @@ std::optional<QueueFinding> only_unfit(const UnfitSince& unfit) {
       unfit.lasts >= restart ? Severity::failure : Severity::warning,
       "accounts_unfit",
       fmt::format(
-          "{} were not mailed within {}, since their accounts are suspended or active already, and none was "
-          "accepted since",
+          "{} were skipped within {}, since their accounts are suspended or active already, and none was sent "
+          "since",
           counted(unfit.tokens, "token"), age_text(unfit.lasts)),
       {},
-      "mailroom audit --outcome cancelled --since 2h names them. If all were suspended by mistake: mailroom audit "
-      "--outcome cancelled --since 2h -o csv | tail -n +2 | cut -d, -f4 | mailroom suspend --undo --replay -"};
+      "mailroom audit --outcome cancelled,skipped --since 2h names them. If all were suspended by mistake: mailroom audit "
+      "--outcome cancelled,skipped --since 2h -o csv | tail -n +2 | cut -d, -f4 | mailroom suspend --undo --replay -"};
 }
 
 }  // namespace

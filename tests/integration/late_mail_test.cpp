@@ -103,6 +103,24 @@ TEST_CASE(
   CHECK(rig.problems() == Problems{"failure expired_unsent"});
 }
 
+TEST_CASE("many accounts in a row with the wrong status are a problem of lines as of mails") {
+  LateRig rig(12);
+  rig.connection->run("UPDATE accounts SET status = 'suspended'");
+  const auto batches = [&] { return value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches"); };
+  CHECK(drain(*rig.session, 5).empty());
+  CHECK(batches() == 3);
+  CHECK(rig.problems() == Problems{"warning accounts_unfit"});
+  rig.connection->run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '2 min'");
+  CHECK(rig.problems() == Problems{"failure accounts_unfit"});
+  rig.connection->run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '1 h'");
+  CHECK(rig.problems().empty());
+  rig.connection->run("UPDATE mailroom_batches SET claimed_at = now()");
+  CHECK(rig.problems() == Problems{"warning accounts_unfit"});
+  insert_accounts(*rig.connection, 1, "more");
+  CHECK(drain(*rig.session) == Ids{13});
+  CHECK(rig.problems().empty());
+}
+
 TEST_CASE("a rate that is too low for what waits is a failure before anything expires") {
   LateRig rig(40);
   set_rate(*rig.connection, "mailroom", 30, 1);

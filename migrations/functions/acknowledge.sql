@@ -27,25 +27,33 @@ LANGUAGE sql STABLE AS $$
     WHERE g.id <@ p_ids
 $$;
 
+-- Returns the outcome of a delivery, as earlier_attempts has it. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_kept_outcome(p_delivery mailroom_deliveries) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'at', p_delivery.last_at, 'answered_at', p_delivery.answered_at, 'state', p_delivery.state, 'batch', p_delivery.batch,
+        'sink', p_delivery.sink, 'address', p_delivery.address, 'code', p_delivery.code, 'reply', p_delivery.reply)
+$$;
+
 -- Keeps the outcome of a delivery that another replaces: it is added to earlier_attempts, whatever statement brings the
--- other one. A deferral without a reply says nothing of the token: it leaves an earlier deferral as it is, with its
--- time, and is not kept itself if nothing precedes it, or if what follows is of the same batch.
+-- other one, unless that has added it. A deferral without a reply says nothing of the token: it leaves an earlier
+-- deferral as it is, with its time, and is not kept itself if nothing precedes it, or if what follows is of the same
+-- batch.
 CREATE OR REPLACE FUNCTION trg_before_delivery_outcome() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF NEW.earlier_attempts IS DISTINCT FROM OLD.earlier_attempts THEN
+        RETURN NEW;
+    END IF;
     IF NEW.state = 'deferred' AND NEW.reply IS NULL THEN
         NEW.answered_at := OLD.answered_at;
         IF OLD.state = 'deferred' THEN
             NEW.last_at := OLD.last_at; NEW.sink := OLD.sink; NEW.address := OLD.address; NEW.code := OLD.code;
-            NEW.reply := OLD.reply; NEW.earlier_attempts := OLD.earlier_attempts;
+            NEW.reply := OLD.reply;
             RETURN NEW;
         END IF;
     END IF;
     NEW.answered_at := coalesce(NEW.answered_at, OLD.answered_at);
-    NEW.earlier_attempts := OLD.earlier_attempts;
     IF OLD.state <> 'deferred' OR OLD.reply IS NOT NULL OR (OLD.earlier_attempts IS NOT NULL AND OLD.batch <> NEW.batch) THEN
-        NEW.earlier_attempts := coalesce(OLD.earlier_attempts, '[]') || jsonb_build_object(
-            'at', OLD.last_at, 'answered_at', OLD.answered_at, 'state', OLD.state, 'batch', OLD.batch, 'sink', OLD.sink,
-            'address', OLD.address, 'code', OLD.code, 'reply', OLD.reply);
+        NEW.earlier_attempts := coalesce(OLD.earlier_attempts, '[]') || mailroom_kept_outcome(OLD);
     END IF;
     RETURN NEW;
 END
@@ -93,15 +101,28 @@ $$;
 
 -- Records what the consumer of an attempt says that was taken over: its mails may have been accepted all the same. Adds
 -- it to earlier_attempts, and counts it as an attempt, but not as unknown: the next consumer counts what it took over.
--- The last outcome stays that of the newest attempt. A token without a record
--- gets one that says nothing else, if it is of p_open, the batch that is leased again: its consumer fills it. An outcome
--- that counts as no attempt says nothing. A repeated receipt changes nothing.
+-- The last outcome stays that of the newest attempt, but a mail that was accepted ends a deferral that waits: it would be
+-- mailed again, unless an operator had the token emitted again after this attempt. A token without a record gets one
+-- that says nothing else, if it is of p_open, the batch that is leased again: its consumer fills it. An outcome that
+-- counts as no attempt says nothing. A repeated receipt changes nothing.
 CREATE OR REPLACE FUNCTION mailroom_record_late_outcomes(p_queue text, p_open int8multirange, p_receipt mailroom_receipt)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_attempt jsonb := jsonb_build_object('batch', p_receipt.batch, 'attempt', p_receipt.attempt);
+    v_recorded jsonb[] := ARRAY[jsonb_build_array(v_attempt), jsonb_build_array(jsonb_build_object('ended_by', v_attempt))];
 BEGIN
+    UPDATE mailroom_deliveries d SET
+        state = r.state, attempts = d.attempts + r.attempts, not_before = NULL, last_at = v_now,
+        accepted_at = coalesce(d.accepted_at, r.accepted_at), answered_at = r.answered_at, sink = r.sink, address = r.address,
+        code = r.code, reply = r.reply, counted_as = coalesce(d.counted_as, r.counted_as),
+        earlier_attempts = coalesce(d.earlier_attempts, '[]')
+            || (mailroom_kept_outcome(d) || jsonb_build_object('ended_by', v_attempt))
+    FROM mailroom_outcome_records('{(,)}', p_receipt.outcomes, v_now) r
+    WHERE d.queue = p_queue AND d.token = r.token AND r.state = 'accepted' AND d.state = 'deferred' AND d.not_before IS NOT NULL
+      AND NOT coalesce(d.earlier_attempts, '[]') @> ANY (v_recorded)
+      AND NOT EXISTS (SELECT FROM mailroom_batches s
+                      WHERE s.job_type = p_queue AND s.id > p_receipt.batch AND s.resent @> r.token);
     INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, batch, first_at, last_at, accepted_at, counted_as,
                                           earlier_attempts)
     SELECT p_queue, r.token, 'deferred', r.attempts, p_receipt.batch, v_now, v_now, r.accepted_at, r.counted_as,
@@ -115,7 +136,7 @@ BEGIN
         attempts = d.attempts + excluded.attempts, accepted_at = coalesce(d.accepted_at, excluded.accepted_at),
         counted_as = coalesce(d.counted_as, excluded.counted_as),
         earlier_attempts = coalesce(d.earlier_attempts, '[]') || excluded.earlier_attempts
-    WHERE NOT coalesce(d.earlier_attempts, '[]') @> jsonb_build_array(v_attempt);
+    WHERE NOT coalesce(d.earlier_attempts, '[]') @> ANY (v_recorded);
 END
 $$;
 

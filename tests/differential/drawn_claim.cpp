@@ -8,7 +8,8 @@ namespace mailroom::test {
 
 PlayedClaim draw_claim(Chance& chance, std::size_t step) {
   using enum PlayedClaim::Receipt;
-  static constexpr std::array receipts{newest, newest, newest, newest, oldest, oldest, none, none, any, any};
+  static constexpr std::array receipts{newest, newest, newest, newest, oldest,
+                                       oldest, none,   none,   any,    overtaken};
   PlayedClaim claim;
   if (chance.one_in(12))
     claim.limit = 0;
@@ -29,7 +30,7 @@ PlayedClaim draw_claim(Chance& chance, std::size_t step) {
 
 std::string text_of(const PlayedClaim& claim) {
   static constexpr std::array receipts{"no receipt", "the oldest receipt", "the newest receipt",
-                                       "any receipt"};
+                                       "any receipt", "an overtaken receipt"};
   return fmt::format("{} tokens{}{}{}{}, {}{}{}", claim.limit, claim.partial ? "" : ", only full",
                      claim.take_over ? "" : ", takes nothing over", claim.routine ? ", routine" : "",
                      claim.wakes ? ", wakes" : "", receipts.at(static_cast<std::size_t>(claim.receipt)),

@@ -106,6 +106,11 @@ struct RewindsBesideDeferrals final : FakeQueue {
   void cancel_deferred(std::int64_t /*beyond*/) override {}
 };
 
+struct LeavesAcceptedWaiting final : FakeQueue {
+  using FakeQueue::FakeQueue;
+  bool is_resent_after(std::int64_t /*token*/, std::int64_t /*batch*/) const override { return true; }
+};
+
 template <typename Queue>
 Mutation mutation(const char* name) {
   return {name, [](const FakeQueue::Setup& setup) { return std::make_unique<Queue>(setup); }};
@@ -132,6 +137,7 @@ const std::vector<Mutation>& mutations() {
       mutation<DefersForNoTime>("a deferred token is due at once"),
       mutation<CutsNoBatch>("a rewind does not cut open batches"),
       mutation<RewindsBesideDeferrals>("a rewind leaves deferred tokens deferred"),
+      mutation<LeavesAcceptedWaiting>("a mail that was accepted after all stays deferred"),
   };
   return all;
 }

@@ -121,8 +121,21 @@ std::string Play::name_of(std::int64_t batch) {
 const Play::Taken* Play::receipt_for(const Client& client, const PlayedClaim& claim) const {
   using enum PlayedClaim::Receipt;
   if (claim.receipt == any && !all_.empty()) return &all_.at(claim.chance % all_.size());
+  if (claim.receipt == overtaken) return last_overtaken();
   if (claim.receipt == none || client.taken.empty()) return nullptr;
   return claim.receipt == oldest ? &client.taken.front() : &client.taken.back();
+}
+
+const Play::Taken* Play::last_overtaken() const {
+  const Taken* last = nullptr;
+  for (const auto& taken : all_) {
+    const auto& lease = taken.lease;
+    const bool is_overtaken = std::ranges::any_of(all_, [&](const auto& other) {
+      return other.lease.batch == lease.batch && other.lease.attempt > lease.attempt;
+    });
+    if (is_overtaken) last = &taken;
+  }
+  return last;
 }
 
 ClaimRequest Play::request_for(const Client& client, const PlayedClaim& claim) const {

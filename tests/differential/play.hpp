@@ -10,7 +10,8 @@ namespace mailroom::test {
 
 /// How a client claims.
 struct PlayedClaim {
-  enum class Receipt { none, oldest, newest, any };
+  /// `overtaken`: of the last attempt whose batch was leased again.
+  enum class Receipt { none, oldest, newest, any, overtaken };
   int limit = 1;
   bool partial = true;
   bool take_over = true;
@@ -68,6 +69,7 @@ class Play {
   /// Calls `work` with the session of the client, which is connected first; says how it failed.
   std::string with_session(int client, const std::function<std::string(QueueSession&)>& work);
   const Taken* receipt_for(const Client& client, const PlayedClaim& claim) const;
+  const Taken* last_overtaken() const;
   ClaimRequest request_for(const Client& client, const PlayedClaim& claim) const;
   std::vector<TokenOutcome> outcomes_of(const Taken& taken, std::uint64_t chance) const;
   std::string describe(const ClaimRequest& request, const ClaimReply& reply);

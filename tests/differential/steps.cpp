@@ -53,7 +53,7 @@ class Drawer {
 
   void draw_one() {
     if (floods_ && drawn_.steps.size() > length / 2) return flood();
-    static constexpr std::array<Choice, 20> choices{{{12, &Drawer::insert_and_commit},
+    static constexpr std::array<Choice, 21> choices{{{12, &Drawer::insert_and_commit},
                                                      {14, &Drawer::insert},
                                                      {9, &Drawer::commit},
                                                      {4, &Drawer::roll_back},
@@ -72,6 +72,7 @@ class Drawer {
                                                      {2, &Drawer::suspend},
                                                      {2, &Drawer::remove},
                                                      {3, &Drawer::fetch_again},
+                                                     {4, &Drawer::overtake},
                                                      {1, &Drawer::wear_out}}};
     unsigned total = 0;
     for (const auto& choice : choices)
@@ -160,6 +161,20 @@ class Drawer {
   void claim() {
     const auto claim = draw_claim(chance_, drawn_.steps.size());
     by_client("claims " + text_of(claim), [=](Play& play, int client) { return play.claim(client, claim); });
+  }
+  /// Both attempts at a batch say what became of its tokens, the first one last.
+  void overtake() {
+    using enum PlayedClaim::Receipt;
+    const int client = chance_.from(0, Play::clients - 1);
+    for (const auto receipt : {none, none, newest, overtaken}) {
+      auto claim = draw_claim(chance_, drawn_.steps.size());
+      claim.limit = receipt == none ? 4 : 0;
+      claim.partial = true;
+      claim.routine = claim.holds = claim.without_lock = false;
+      claim.receipt = receipt;
+      add(fmt::format("client {} claims {}", client, text_of(claim)),
+          [=](Play& play) { return play.claim(client, claim); });
+    }
   }
   void wear_out() {
     by_client("loses 21 replies", [](Play& play, int client) { return play.wear_out(client); });

@@ -205,6 +205,47 @@ TEST_CASE("rule 2: what comes late of a batch that was acknowledged meanwhile st
         "1 t accepted 1, 2 t unknown 1");
 }
 
+TEST_CASE("rule 2: a mail that was accepted after all is not mailed again by a deferral that waits",
+          "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  const auto first = rig.claim(2).lease;
+  const auto again = rig.claim(2).lease;
+  REQUIRE(again);
+  const auto wait = [](std::int64_t token) { return outcome(token, Outcome::deferred, 60); };
+  rig.claim(0, receipt_of(*again, {wait(1), wait(2)}));
+  const auto late = receipt_of(*first, {outcome(1, Outcome::accepted), outcome(2, Outcome::deferred, 60)});
+  const auto history = [&] {
+    return value<std::string>(
+        *rig.connection,
+        "SELECT string_agg(concat_ws(' ', token, state, attempts, code, accepted_at IS NOT NULL, "
+        "(SELECT string_agg(concat_ws(' ', e->>'state', e->>'code'), ' ') FROM jsonb_array_elements(earlier_attempts) e)), "
+        "', ' ORDER BY token) FROM mailroom_deliveries");
+  };
+  const std::string ended = "1 accepted 2 250 t deferred 451, 2 deferred 2 451 f deferred 451";
+  for (int i = 0; i < 2; ++i) {
+    CHECK(rig.claim(0, late).receipt_void);
+    CHECK(history() == ended);
+  }
+  due_now(*rig.connection);
+  CHECK(rig.deliver(10, Outcome::accepted) == Ids{2});
+}
+
+TEST_CASE("rule 2: an operator's deferred mail is not ended by what comes late of the mail before",
+          "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  const auto first = rig.claim(2).lease;
+  const auto again = rig.claim(2).lease;
+  REQUIRE(again);
+  rig.claim(0, receipt_of(*again, {outcome(1, Outcome::rejected), outcome(2, Outcome::deferred, 60)}));
+  rig.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
+  CHECK(rig.deliver(10, Outcome::deferred, 60) == Ids{1});
+  CHECK(rig.claim(0, receipt_of(*first, {outcome(1, Outcome::accepted), outcome(2, Outcome::accepted)}))
+            .receipt_void);
+  CHECK(rig.deliveries() == "deferred 3 waits, accepted 2");
+}
+
 TEST_CASE("rule 2: what comes late of a dead batch replaces what was supposed of it", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 1);

@@ -142,6 +142,8 @@ class FakeQueue {
   virtual void lease_again(FakeBatch& batch, int session);
   virtual void leave_gap(std::int64_t last);
   virtual void debit(int tokens);
+  void note_resent(std::int64_t token);
+  virtual bool is_resent_after(std::int64_t token, std::int64_t batch) const;
   // Steps of a rewind.
   virtual void cut_batches(const std::function<bool(std::int64_t)>& is_cut);
   virtual void cancel_deferred(std::int64_t beyond);
@@ -199,6 +201,8 @@ class FakeQueue {
   std::vector<std::set<std::int64_t>> gaps_;
   Batches batches_;
   std::map<std::int64_t, FakeDelivery> deliveries_;
+  std::map<std::int64_t, std::int64_t>
+      resent_;  ///< the newest batch before an operator had a token emitted again
   int deferrals_ = 0;
   BatchCounts skipped_;
   std::optional<std::set<const Action*>> actions_;

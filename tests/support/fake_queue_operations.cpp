@@ -64,11 +64,28 @@ void FakeQueue::record_late(std::int64_t id, const FakeBatch& batch, const Recei
     auto& delivery = at->second;
     if (!delivery.late.emplace(id, receipt.lease.attempt).second) continue;
     end_deferral(outcome, now() + std::chrono::duration_cast<TimePoint::duration>(outcome.wait));
+    // It would be mailed again.
+    if (outcome.state == Outcome::accepted && delivery.not_before && !is_resent_after(outcome.token, id)) {
+      std::swap(delivery.state, outcome.state);
+      std::swap(delivery.address, outcome.address);
+      std::swap(delivery.reply, outcome.reply);
+      delivery.not_before.reset();
+      delivery.was_accepted = true;
+    }
     delivery.earlier.push_back(
         fmt::format("{} {} {}", outcome_name(outcome.state), outcome.address, outcome.reply));
     delivery.attempts += outcome.attempts;
     delivery.was_accepted = delivery.was_accepted || outcome.state == Outcome::accepted;
   }
+}
+
+bool FakeQueue::is_resent_after(std::int64_t token, std::int64_t batch) const {
+  const auto resent = resent_.find(token);
+  return resent != resent_.end() && resent->second >= batch;
+}
+
+void FakeQueue::note_resent(std::int64_t token) {
+  resent_[token] = batches_.empty() ? 0 : batches_.rbegin()->first;
 }
 
 /// Never changes what a newer batch has recorded.
@@ -110,6 +127,8 @@ FakeQueue::Rewound FakeQueue::rewind(std::int64_t target) {
     gap.erase(gap.upper_bound(target), gap.end());
   std::erase_if(gaps_, [](const auto& gap) { return gap.empty(); });
   cancel_deferred(target);
+  for (auto id = target + 1; id <= cursor_; ++id)
+    note_resent(id);
   cursor_ = published_ = target;
   return rewound;
 }
@@ -152,6 +171,7 @@ int FakeQueue::replay(const std::vector<std::int64_t>& tokens) {
     delivery->second.not_before.reset();
     delivery->second.unknowns = 0;
   }
+  std::ranges::for_each(ids, [this](std::int64_t id) { note_resent(id); });
   published_ = cursor_;
   gaps_.push_back(ids);
   return static_cast<int>(ids.size());

@@ -30,7 +30,8 @@ BEGIN
     LOOP
         v_newest := mailroom_newest_gap();
         INSERT INTO mailroom_gaps (ids, horizon, pending)
-        SELECT range_agg(g), r.horizon, r.pending FROM mailroom_gaps h, unnest(h.ids) g WHERE h.id = ANY (r.members)
+        SELECT coalesce(range_agg(g), '{}'), r.horizon, r.pending FROM mailroom_gaps h, unnest(h.ids) g
+        WHERE h.id = ANY (r.members)
         RETURNING id INTO v_merged;
         PERFORM mailroom_require_newer('mailroom_gaps', v_merged, v_newest);
         DELETE FROM mailroom_gaps WHERE id = ANY (r.members);
@@ -144,16 +145,17 @@ BEGIN
 END
 $$;
 
--- Stores the results of the gap checks. A gap whose visible ids are not taken now stays unchanged.
+-- Stores the results of the gap checks. A gap whose visible ids are not taken now stays unchanged. One that has no ids left
+-- ends, whatever transactions still run.
 CREATE OR REPLACE FUNCTION mailroom_update_gaps(p_checks mailroom_gap_check[], p_taken boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     r mailroom_gap_check;
 BEGIN
     FOREACH r IN ARRAY p_checks LOOP
         CONTINUE WHEN NOT p_taken AND NOT isempty(r.found);
-        IF r.pending = '{}' AND NOT r.may_hold_more THEN
-            DELETE FROM mailroom_gaps WHERE id = r.id;
-        ELSE
+        DELETE FROM mailroom_gaps h
+        WHERE h.id = r.id AND (r.pending = '{}' AND NOT r.may_hold_more OR h.ids <@ r.found);
+        IF NOT FOUND THEN
             UPDATE mailroom_gaps
             SET ids = ids - r.found, pending = CASE WHEN NOT r.may_hold_more THEN r.pending END
             WHERE id = r.id;

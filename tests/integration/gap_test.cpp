@@ -1,6 +1,8 @@
 // Gaps: ids below the cursor that no snapshot has shown. A gap is kept while its transaction may still show
 // its ids, and forgotten afterwards.
 
+#include <fmt/format.h>
+
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
@@ -32,6 +34,39 @@ TEST_CASE("a gap is kept while its transaction runs, and forgotten after a rollb
   CHECK(queue.drain() == 2);
   CHECK(queue.gaps() == 1);
   open->run("ROLLBACK");
+  CHECK(queue.forgets_all_gaps());
+}
+
+TEST_CASE("a gap ends with its last id, whatever unrelated transaction runs") {
+  Queue queue;
+  const auto unrelated = queue.database.connect();
+  unrelated->run("BEGIN");
+  unrelated->run("SELECT pg_current_xact_id()");
+  // More than there may be before gaps are merged.
+  for (int i = 0; i < 50; ++i) {
+    const auto open = begin_insert(queue.database, 1, fmt::format("late{}", i));
+    insert_accounts(*queue.connection, 1, fmt::format("new{}", i));
+    REQUIRE(queue.drain() == 1);
+    open->run("COMMIT");
+    REQUIRE(queue.drain() == 1);
+  }
+  CHECK(queue.gaps() == 0);
+}
+
+TEST_CASE("gaps without ids, as an earlier version left them, are merged like others") {
+  Queue queue;
+  const auto unrelated = queue.database.connect();
+  unrelated->run("BEGIN");
+  unrelated->run("SELECT pg_current_xact_id()");
+  for (int i = 0; i < 50; ++i) {
+    const auto open = begin_insert(queue.database, 1, fmt::format("late{}", i));
+    insert_accounts(*queue.connection, 1, fmt::format("new{}", i));
+    REQUIRE(queue.drain() == 1);
+    open->run("ROLLBACK");
+    queue.connection->run("UPDATE mailroom_gaps SET ids = '{}'");
+  }
+  REQUIRE(queue.drain() == 0);
+  unrelated->run("ROLLBACK");
   CHECK(queue.forgets_all_gaps());
 }
 

@@ -27,6 +27,7 @@ std::map<std::int64_t, int> HandoverTrial::judge_taken() {
   std::istringstream log(read_file(log_));
   for (std::string line; std::getline(log, line);) {
     if (line == "unanswered") ++unanswered;
+    if (line == "answered") --unanswered;
     std::istringstream words(line);
     std::string id;
     int attempt = 0;

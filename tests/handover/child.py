@@ -17,8 +17,8 @@ endless-line     answers without an end of the line
 never-reads      lives, and reads nothing
 deaf             closes its stdin once, after it has read the second line, and acknowledges both
 one-by-one       exits after each line that it acknowledges
-chaos            does one of these things with one line in twenty, by chance; logs `unanswered` when it took a line and does not
-                 acknowledge it
+chaos            does one of these things with one line in twenty, by chance; logs `unanswered` when it has taken a line, and
+                 `answered` when it has acknowledged it: on a busy machine it may be killed in between
 """
 import json
 import os
@@ -47,7 +47,8 @@ def once(name):
 
 
 def take(batch, attempt, tokens):
-    os.write(log, f'{batch} {attempt} {" ".join(str(token["id"]) for token in tokens)}\n'.encode())
+    end = '\nunanswered\n' if mode == 'chaos' else '\n'
+    os.write(log, f'{batch} {attempt} {" ".join(str(token["id"]) for token in tokens)}{end}'.encode())
 
 
 os.write(log, b'start\n')
@@ -79,7 +80,6 @@ def misbehave(what, batch):
 
 def leave_unanswered(what):
     """Does `what` with a line that is taken."""
-    os.write(log, b'unanswered\n')
     if what == 'close-after-take':
         os.close(answers)
     if what != 'die-after-take':
@@ -109,6 +109,8 @@ for number, line in enumerate(sys.stdin, 1):
     if mode == 'stranger':
         misbehave(mode, batch)
     say(f'ok {batch} taken\n')
+    if mode == 'chaos':
+        os.write(log, b'answered\n')
     if 'twice' in (mode, chaos):
         say(f'ok {batch} taken\n')
     if mode == 'deaf' and number == 2 and once('deaf'):

@@ -36,6 +36,7 @@ ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, L
     log.warn("a template is probably wrong", {{"what", warning}});
   setup.has_link = !settings.send.link.empty();
   tell_of_missing_link(settings, log);
+  tell_of_redirection(settings, log);
   setup.session.program = "mailroom send";
   setup.session.detail.reads_newer = settings.send.supersede;
   setup.session.detail.per_recipient = settings.send.per_recipient;

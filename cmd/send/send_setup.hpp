@@ -40,6 +40,9 @@ void check_send_settings(const Settings& settings, Log& log);
 /// Tells `log` if send.link is not set.
 void tell_of_missing_link(const Settings& settings, Log& log);
 
+/// Tells `log` if mails do not go to their recipients.
+void tell_of_redirection(const Settings& settings, Log& log);
+
 DeliveryPolicy delivery_policy(const Settings& settings);
 
 }  // namespace mailroom

@@ -66,18 +66,26 @@ std::string reason_of(const WaitingMail& mail) {
   return fmt::format("({}: {})", outcome_name(mail.not_mailed->state), mail.not_mailed->reply);
 }
 
+/// `ada@example.org`, or `dev@app.example, for ada@example.org`.
+std::string recipient_of(const WaitingMail& mail) {
+  if (mail.redirected_to.empty()) return shown_text(mail.email);
+  return fmt::format("{}, for {}", mail.redirected_to, shown_text(mail.email));
+}
+
 std::string preview_text(const WaitingMails& mails, std::size_t width) {
   TextTable table({{.title = "token", .align = TextTable::Align::right}, {"action"}, {"to"}, {"subject"}});
   for (const auto& mail : mails.first) {
-    table.add({fmt::format("{}", mail.token), action_of(mail), shown_text(mail.email),
+    table.add({fmt::format("{}", mail.token), action_of(mail), recipient_of(mail),
                shown_text(mail.not_mailed ? reason_of(mail) : mail.subject)});
   }
   return table.empty() ? std::string() : table.render(width);
 }
 
 std::string preview_json(const WaitingMail& mail) {
-  nlohmann::ordered_json object{{"token", mail.token}, {"action", action_of(mail)}, {"email", mail.email},
-                                {"subject", nullptr},  {"outcome", nullptr},        {"reason", nullptr}};
+  nlohmann::ordered_json object{
+      {"token", mail.token}, {"action", action_of(mail)}, {"email", mail.email}, {"redirected_to", nullptr},
+      {"subject", nullptr},  {"outcome", nullptr},        {"reason", nullptr}};
+  if (!mail.redirected_to.empty()) object["redirected_to"] = mail.redirected_to;
   if (mail.not_mailed) {
     object["outcome"] = outcome_name(mail.not_mailed->state);
     object["reason"] = mail.not_mailed->reply;

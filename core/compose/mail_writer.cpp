@@ -14,7 +14,8 @@ namespace {
 /// True if a header has an address that only SMTPUTF8 can carry.
 bool has_utf8_address(const MailContent& content) {
   const auto needs_it = [](const Mailbox& mailbox) { return needs_smtputf8(mailbox.address); };
-  return std::any_of(content.to.begin(), content.to.end(), needs_it) ||
+  return (content.recipient && needs_smtputf8(*content.recipient)) ||
+         std::any_of(content.to.begin(), content.to.end(), needs_it) ||
          std::any_of(content.cc.begin(), content.cc.end(), needs_it) ||
          (content.sender && needs_it(*content.sender)) || (content.reply_to && needs_it(*content.reply_to));
 }
@@ -71,19 +72,32 @@ std::optional<Refusal> add_message(MailDraft& draft, const MessageContent& messa
 }  // namespace
 
 MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates,
-                       std::optional<LinkTemplate> link, std::size_t max_size)
+                       std::optional<LinkTemplate> link, std::size_t max_size, Redirection redirection)
     : from_(std::move(from)),
       builder_(std::move(builder)),
       templates_(std::move(templates)),
       link_(std::move(link)),
-      max_size_(max_size) {}
+      max_size_(max_size),
+      redirection_(std::move(redirection)) {}
 
-std::optional<Deferral> MailWriter::deferral_of(const TokenRow& row) const {
-  if (!link_ && !row.action->path.empty()) return Deferral{"send.link is not set"};
+std::optional<Withheld> MailWriter::withheld(const TokenRow& row) const {
+  const auto recipient = parse_address(row.email);
+  const auto* address = std::get_if<Address>(&recipient);
+  if (address != nullptr && !redirection_.destination_of(*address))
+    return Withheld{Outcome::cancelled, "send.allow does not have the address"};
+  if (!link_ && !row.action->path.empty()) return Withheld{Outcome::deferred, "send.link is not set"};
   const auto profile = row.content == nullptr ? std::string_view() : row.content->profile;
   if (!profile.empty() && profile != "default")
-    return Deferral{fmt::format("there is no profile {}", shown_text(profile))};
+    return Withheld{Outcome::deferred, fmt::format("there is no profile {}", shown_text(profile))};
   return std::nullopt;
+}
+
+std::optional<Address> MailWriter::redirected(const TokenRow& row) const {
+  const auto recipient = parse_address(row.email);
+  const auto* address = std::get_if<Address>(&recipient);
+  if (address == nullptr) return std::nullopt;
+  auto destination = redirection_.destination_of(*address);
+  return destination == *address ? std::nullopt : std::move(destination);
 }
 
 std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, const TokenRow& row,
@@ -91,14 +105,15 @@ std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, con
                                                      std::vector<Attachment> attachments) const {
   const auto address = parse_address(row.email);
   if (const auto* refusal = std::get_if<Refusal>(&address)) return *refusal;
-  const auto& to = std::get<Address>(address);
+  const auto& recipient = std::get<Address>(address);
+  const auto redirection = redirected(row);
   const auto& action = *row.action;
   const auto date = bounded_moment(std::chrono::seconds(row.dated()));
   MailDraft draft{.content = {.date = date,
                               .queue = std::string(queue),
                               .key = std::string(row.mail_key),
                               .token = row.id,
-                              .to = {{.name = "", .address = to}},
+                              .to = {{.name = "", .address = recipient}},
                               .attachments = std::move(attachments)},
                   .template_name = action.template_name,
                   .values = {.action = short_action_name(action.name),
@@ -112,7 +127,8 @@ std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, con
   if (row.content != nullptr) {
     if (auto refusal = add_message(draft, *row.content)) return std::move(*refusal);
   }
-  return write(std::move(draft), to);
+  if (redirection) draft.content.recipient = recipient;
+  return write(std::move(draft), redirection.value_or(recipient));
 }
 
 std::variant<WrittenMail, Refusal> MailWriter::write(MailDraft draft, const Address& to) const {
@@ -162,7 +178,7 @@ int MailComposer::begin(const Lease& lease, int /*limit*/) {
 }
 
 Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
-  if (auto deferral = writer_->deferral_of(row)) return std::move(*deferral);
+  if (auto withheld = writer_->withheld(row)) return std::move(*withheld);
   std::vector<Attachment> attachments;
   if (row.content != nullptr && row.content->attachments > 0 && reader_) {
     auto read = reader_->read(row.content->id, writer_->max_size());

@@ -16,6 +16,7 @@
 #include "delivery/composer.hpp"
 #include "mail/link_template.hpp"
 #include "mail/message.hpp"
+#include "mail/redirection.hpp"
 #include "mail/template_set.hpp"
 #include "mail/template_values.hpp"
 
@@ -44,11 +45,13 @@ class MailWriter {
  public:
   /// A mail has at most `max_size` bytes, as the relay gets it. Without `link` no mail has one.
   MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, std::optional<LinkTemplate> link,
-             std::size_t max_size);
+             std::size_t max_size, Redirection redirection = {});
 
-  /// What the configuration lacks for the mail of this token; nullopt for nothing. Such a mail must not be
-  /// written.
-  std::optional<Deferral> deferral_of(const TokenRow& row) const;
+  /// Why the configuration has no mail for this token, ever or yet; nullopt if it has one. Otherwise it must
+  /// not be written.
+  std::optional<Withheld> withheld(const TokenRow& row) const;
+  /// The address that gets the mail of this token in place of its recipient; nullopt if none does.
+  std::optional<Address> redirected(const TokenRow& row) const;
   /// Refuses a token whose mail cannot be written, or not be mailed to its address.
   std::variant<WrittenMail, Refusal> write(std::string_view queue, const TokenRow& row,
                                            std::string_view token,
@@ -72,6 +75,7 @@ class MailWriter {
   TemplateSet templates_;
   std::optional<LinkTemplate> link_;
   std::size_t max_size_;
+  Redirection redirection_;
 };
 
 /// Writes the mail of each token at once.

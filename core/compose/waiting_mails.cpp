@@ -67,8 +67,8 @@ WaitingMail preview(const std::string& queue, const TokenRow& token, const MailW
   auto history = history_of(token, {.batch = 0, .attempt = 1});
   mail.not_mailed = outcome_without_attempt(history, policy);
   if (mail.not_mailed) return mail;
-  if (auto deferral = writer.deferral_of(token)) {
-    mail.not_mailed = deferred_without_attempt(history, std::move(deferral->reason));
+  if (auto withheld = writer.withheld(token)) {
+    mail.not_mailed = withheld_outcome(history, withheld->state, std::move(withheld->reason));
     return mail;
   }
   const auto written = writer.write(queue, token, stand_in(*token.action));
@@ -77,6 +77,7 @@ WaitingMail preview(const std::string& queue, const TokenRow& token, const MailW
     mail.not_mailed = outcome_without_attempt(history, policy);
   } else {
     mail.subject = std::get<WrittenMail>(written).subject;
+    if (const auto address = writer.redirected(token)) mail.redirected_to = address->text();
   }
   return mail;
 }

@@ -16,6 +16,7 @@ struct WaitingMail {
   std::int64_t token = 0;
   std::string action;  ///< as the database names it
   std::string email;
+  std::string redirected_to{};               ///< the address that gets it in place of `email`, if one does
   std::string subject{};                     ///< empty if it would not be mailed
   std::optional<TokenOutcome> not_mailed{};  ///< what it would be instead
 };

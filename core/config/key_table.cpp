@@ -171,6 +171,15 @@ const std::vector<Entry> entries{
     Entry{"send.per_recipient", "MAILROOM_SEND_PER_RECIPIENT", "",
           "maximum number of mails of a queue to one address, such as 20/1h; further ones are cancelled",
           into(&SendSettings::per_recipient, parse_rate_value)},
+    Entry{"send.redirect_to", "MAILROOM_SEND_REDIRECT_TO", "",
+          "on a staging system: the address that gets every mail in place of its recipient",
+          as_written(&SendSettings::redirect_to)}
+        .like("dev@app.example"),
+    Entry{
+        "send.allow", "MAILROOM_SEND_ALLOW", "",
+        "addresses and domains that get their mails all the same; without redirect_to all other mails are cancelled",
+        as_written(&SendSettings::allow)}
+        .list(),
     Entry{"send.when_unknown", "MAILROOM_SEND_WHEN_UNKNOWN", "resend",
           "what to do with a mail that the relay may have accepted without an answer: resend (once) or hold",
           choice(&SendSettings::when_unknown, when_unknown_choices)},

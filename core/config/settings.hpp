@@ -126,6 +126,8 @@ struct SendSettings {
   int batch_limit = 0;
   Milliseconds timeout{};
   std::optional<Rate> per_recipient;
+  std::string redirect_to;         ///< an address, not parsed
+  std::vector<std::string> allow;  ///< addresses, and domains after an @; not parsed
   WhenUnknown when_unknown = WhenUnknown::resend;
   bool supersede = true;
   std::vector<std::string> throttled_by;  ///< parts of replies

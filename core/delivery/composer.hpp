@@ -30,17 +30,19 @@ struct Composed {
   std::vector<ComposedToken> tokens;
 };
 
-/// Why a token cannot be part of a message yet, as of a profile that is not configured.
-struct Deferral {
+/// What the configuration says of a token without an attempt: that it waits, as for a profile that is not
+/// configured, or that its mail is not wanted.
+struct Withheld {
+  Outcome state = Outcome::deferred;  ///< or cancelled
   std::string reason;
 };
 
 /// Two compositions of the same tokens in the same batch give the same bytes.
 class Composer {
  public:
-  /// What add() has made: nothing yet, a message, or the reason why the token cannot be part of one, ever or
-  /// yet.
-  using Added = std::variant<std::monostate, Composed, Refusal, Deferral>;
+  /// What add() has made: nothing yet, a message, or the reason why the token cannot or must not be part of
+  /// one.
+  using Added = std::variant<std::monostate, Composed, Refusal, Withheld>;
 
   virtual ~Composer() = default;
 

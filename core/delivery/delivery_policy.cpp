@@ -101,9 +101,9 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
   return std::nullopt;
 }
 
-TokenOutcome deferred_without_attempt(const DeliveryHistory& history, std::string reason) {
-  auto outcome = without_attempt(history, Outcome::deferred, std::move(reason));
-  outcome.wait = std::chrono::minutes(1);
+TokenOutcome withheld_outcome(const DeliveryHistory& history, Outcome state, std::string reason) {
+  auto outcome = without_attempt(history, state, std::move(reason));
+  if (state == Outcome::deferred) outcome.wait = std::chrono::minutes(1);
   return outcome;
 }
 

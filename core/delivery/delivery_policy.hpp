@@ -39,9 +39,9 @@ DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* 
 std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
                                                     const DeliveryPolicy& policy);
 
-/// The outcome of a token that cannot be mailed yet: it is looked at again after a minute. One that an
-/// earlier attempt may have mailed is `unknown`.
-TokenOutcome deferred_without_attempt(const DeliveryHistory& history, std::string reason);
+/// The outcome, deferred or cancelled, of a token of which the configuration has no mail: one that is
+/// deferred is looked at again after a minute. One that an earlier attempt may have mailed is `unknown`.
+TokenOutcome withheld_outcome(const DeliveryHistory& history, Outcome state, std::string reason);
 
 /// The outcome of an attempt. A deferred token waits 15 s, 30 s, 1, 2 and then 4 minutes, 20 % more or less
 /// by `jitter` from -1 to 1, or longer if the relay names a time: but where the link does not live that

@@ -82,8 +82,8 @@ void DeliverySink::add(const TokenRow& row, std::string_view token) {
     batch.outcomes.push_back(*outcome_without_attempt(history, options_.policy));
     return;
   }
-  if (auto* deferral = std::get_if<Deferral>(&added)) {
-    batch.outcomes.push_back(deferred_without_attempt(history, std::move(deferral->reason)));
+  if (auto* withheld = std::get_if<Withheld>(&added)) {
+    batch.outcomes.push_back(withheld_outcome(history, withheld->state, std::move(withheld->reason)));
     return;
   }
   if (options_.policy.per_recipient) ++batch.mails_by_recipient[std::string(row.counted_as)];

@@ -54,12 +54,28 @@ std::vector<ExtraHeader> read_headers(const Settings& settings) {
   return std::get<std::vector<ExtraHeader>>(std::move(headers));
 }
 
+Redirection read_redirection(const Settings& settings) {
+  Redirection redirection;
+  if (const auto& text = settings.send.redirect_to; !text.empty()) {
+    auto to = parse_address(text);
+    if (const auto* refusal = std::get_if<Refusal>(&to))
+      refuse_setting(settings, "send.redirect_to", *refusal, "write an address, such as dev@app.example");
+    redirection.redirect_to(std::get<Address>(std::move(to)));
+  }
+  for (const auto& entry : settings.send.allow) {
+    if (auto refusal = redirection.allow(entry))
+      refuse_setting(settings, "send.allow", {fmt::format("'{}': {}", shown_text(entry), refusal->reason)},
+                     "write addresses, and @app.example for all addresses of a domain");
+  }
+  return redirection;
+}
+
 constexpr std::size_t longest_name = 64;
 /// Of what cannot be folded: a line has at most 998 octets (RFC 5322, section 2.1.1).
 constexpr std::size_t longest_unfolded = 900;
 
 /// In lower case: those of the message, those that add recipients, and those of transport.
-constexpr std::array<std::string_view, 15> reserved{"date",
+constexpr std::array<std::string_view, 16> reserved{"date",
                                                     "from",
                                                     "sender",
                                                     "reply-to",
@@ -73,7 +89,8 @@ constexpr std::array<std::string_view, 15> reserved{"date",
                                                     "return-path",
                                                     "received",
                                                     "delivered-to",
-                                                    "dkim-signature"};
+                                                    "dkim-signature",
+                                                    "x-mailroom-recipient"};
 
 bool is_reserved(std::string_view name) {
   const auto key = lower_case(name);
@@ -130,7 +147,8 @@ ConfiguredMail parse_configured_mail(const Settings& settings) {
   return {.from = read_mailbox(settings, "send.from", settings.send.from),
           .reply_to = read_mailbox(settings, "send.reply_to", settings.send.reply_to),
           .link = read_link(settings),
-          .headers = read_headers(settings)};
+          .headers = read_headers(settings),
+          .redirection = read_redirection(settings)};
 }
 
 std::variant<std::vector<ExtraHeader>, Refusal> parse_extra_headers(const std::vector<std::string>& items) {

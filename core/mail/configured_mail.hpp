@@ -11,6 +11,7 @@
 #include "config/settings.hpp"
 #include "mail/address.hpp"
 #include "mail/link_template.hpp"
+#include "mail/redirection.hpp"
 
 namespace mailroom {
 
@@ -31,13 +32,14 @@ std::variant<std::vector<ExtraHeader>, Refusal> parse_extra_headers(const std::v
 /// what parse_extra_headers() does.
 std::variant<std::vector<ExtraHeader>, Refusal> parse_message_headers(std::string_view json);
 
-/// What the keys send.from, send.reply_to, send.link and send.headers mean; nullopt for a key without a
-/// value.
+/// What the keys send.from, send.reply_to, send.link, send.headers, send.redirect_to and send.allow mean;
+/// nullopt for a key without a value.
 struct ConfiguredMail {
   std::optional<Mailbox> from;
   std::optional<Mailbox> reply_to;
   std::optional<LinkTemplate> link;
   std::vector<ExtraHeader> headers;
+  Redirection redirection;
 };
 
 /// Throws Error(configuration), with the key, its origin and the reason, for a value that is not valid.

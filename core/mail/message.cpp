@@ -233,6 +233,8 @@ std::variant<std::string, Refusal> MessageBuilder::build(const MailContent& cont
   append_senders(message, content);
   append_text_header(message, "Subject", content.subject);
   append_raw_header(message, "Message-ID", "<" + id + ">");
+  if (content.recipient)
+    append_mailboxes_header(message, "X-Mailroom-Recipient", {{.name = "", .address = *content.recipient}});
   message += content.headers.empty() ? extra_headers_ : fixed_headers(merged(headers_, content.headers));
   append_mime_body(message, content, id);
   return message;

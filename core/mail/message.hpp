@@ -61,6 +61,7 @@ struct MailContent {
   std::optional<Mailbox> sender{};     ///< in place of the builder's
   std::optional<Mailbox> reply_to{};   ///< the same
   std::vector<ExtraHeader> headers{};  ///< beside the builder's; one replaces that of the same name
+  std::optional<Address> recipient{};  ///< who would get the mail, if another address gets it
   std::string subject{};
   std::optional<std::string> text{};  ///< it or the HTML, or both
   std::optional<std::string> html{};

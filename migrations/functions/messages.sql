@@ -44,7 +44,7 @@ BEGIN
         IF v_name !~ '^[A-Za-z0-9-]{1,64}$' THEN
             RAISE EXCEPTION 'a header has a name that is not 1 to 64 letters, digits and hyphens' USING ERRCODE = 'check_violation';
         ELSIF lower(v_name) ~ ('^(date|from|sender|reply-to|to|cc|bcc|subject|message-id|mime-version|auto-submitted|return-path'
-                               '|received|delivered-to|dkim-signature|content-.*|resent-.*)$') THEN
+                               '|received|delivered-to|dkim-signature|content-.*|resent-.*|x-mailroom-recipient)$') THEN
             RAISE EXCEPTION 'the header "%" is written by mailroom', v_name USING ERRCODE = 'check_violation',
                 HINT = 'sender, reply_to, recipients, cc, bcc, subject and attachments are columns of their own';
         ELSIF jsonb_typeof(v_value) <> 'string' OR v_value #>> '{}' !~ '^[\x20-\x7e]+$' THEN

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "support/catch.hpp"
+#include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
 namespace mailroom::test::message_fetch_test {

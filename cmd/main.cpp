@@ -105,6 +105,8 @@ int main(int argc, char** argv) {
   try {
     forbid_core_dumps();
     return static_cast<int>(run({argv + 1, argv + argc}));
+  } catch (const ReaderGone& gone) {
+    return static_cast<int>(gone.code());
   } catch (const DatabaseError& error) {
     const auto explained = explained_damage(error);
     print_error(explained.what(), explained.hint());

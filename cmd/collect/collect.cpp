@@ -75,11 +75,16 @@ ExitCode run_collect(const CollectOptions& options, Context& context) {
   refuse_journal(context);
   ask_at_terminal(context);
   const ConsumerKind kind{.command = "collect", .peer = context.out().fd()};
-  return run_consumer(context, kind, make_limits(options),
-                      [&context](const Settings& settings, const ConsumerParts&) {
-                        require_same_kind(settings, false);
-                        return make_setup(settings, context);
-                      });
+  try {
+    return run_consumer(context, kind, make_limits(options),
+                        [&context](const Settings& settings, const ConsumerParts&) {
+                          require_same_kind(settings, false);
+                          return make_setup(settings, context);
+                        });
+  } catch (const ReaderGone& gone) {
+    // Here it is an error to be read: its batch was not acknowledged.
+    throw Error(gone.code(), gone.what(), gone.hint());
+  }
 }
 
 Run add_collect(CommandSyntax& syntax) {

@@ -220,9 +220,9 @@ StatusOverview read_overview(Connection& connection, const StatusRequest& reques
 ExitCode watch_status(const StatusRequest& request, Milliseconds interval, Context& context) {
   try {
     StatusWatch(request, interval, context).run();
-  } catch (const Error& error) {
-    // The reader has closed the output: as with tail, that is not a failure.
-    if (error.code() != ExitCode::output_closed || !context.out().reader_is_gone()) throw;
+  } catch (const ReaderGone&) {
+    // As with tail, that is not a failure.
+    return ExitCode::done;
   }
   return ExitCode::done;
 }

@@ -170,9 +170,9 @@ ExitCode run_tail(const TailOptions& options, Context& context) {
   check_selection(options.selectors);
   try {
     show_events(options, context, filter);
-  } catch (const Error& error) {
+  } catch (const ReaderGone&) {
     // A reader that closes the pipe is not a failure.
-    if (error.code() != ExitCode::output_closed || !context.out().reader_is_gone()) throw;
+    return ExitCode::done;
   }
   return ExitCode::done;
 }

@@ -52,4 +52,12 @@ class Error : public std::runtime_error {
   std::string hint_;
 };
 
+/// The reader of the output has gone, as `head` does once it has enough. A listing then ends without a
+/// message; only a command whose lines must not be lost says it.
+class ReaderGone : public Error {
+ public:
+  explicit ReaderGone(const std::string& message)
+      : Error(ExitCode::output_closed, message, "the process that reads it has gone") {}
+};
+
 }  // namespace mailroom

@@ -23,8 +23,9 @@ namespace {
 constexpr int slow_after_ms = 5;
 
 [[noreturn]] void throw_closed(int error) {
-  throw Error(ExitCode::output_closed, fmt::format("cannot write to the output: {}", std::strerror(error)),
-              error == EPIPE ? "the process that reads it has gone" : "");
+  const auto message = fmt::format("cannot write to the output: {}", std::strerror(error));
+  if (error == EPIPE) throw ReaderGone(message);
+  throw Error(ExitCode::output_closed, message);
 }
 
 /// A write to a descriptor inherited in non-blocking mode fails with EAGAIN instead of waiting.
@@ -94,11 +95,6 @@ void Output::write(std::string_view bytes, const std::function<void()>& when_slo
 bool Output::waits_for_reader() const {
   struct stat file {};
   return fstat(fd_, &file) == 0 && !S_ISREG(file.st_mode);
-}
-
-bool Output::reader_is_gone() const {
-  pollfd end{fd_, 0, 0};
-  return poll(&end, 1, 0) == 1 && (end.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 bool Output::takes_more() const {

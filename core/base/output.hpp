@@ -25,14 +25,12 @@ class Output {
   std::size_t lines() const;
 
   /// Writes all of `bytes`, in one write(2) if the descriptor accepts them at once; waits for a slow reader.
-  /// Throws Error(output_closed) if the write fails.
+  /// Throws Error(output_closed) if the write fails, ReaderGone if nobody reads any more.
   void write(std::string_view bytes);
   /// As write(bytes). Unless the descriptor is a regular file, writes in pieces that a pipe takes without
   /// blocking, and calls `when_slow` once before it waits longer than 5 ms; `when_slow` must not throw.
   void write(std::string_view bytes, const std::function<void()>& when_slow);
 
-  /// True if the descriptor is a pipe or socket whose reader has closed it.
-  bool reader_is_gone() const;
   /// False if a write would block.
   bool takes_more() const;
 

@@ -22,9 +22,7 @@ void SystemEnvironment::wait(int socket, TimePoint until) {
     throw Error(ExitCode::failed, std::string("cannot wait: ") + std::strerror(errno));
   }
   signal_.drain();
-  if ((watched[2].revents & (POLLERR | POLLNVAL)) != 0) {
-    throw Error(ExitCode::output_closed, "the output has been closed", "the process that reads it has gone");
-  }
+  if ((watched[2].revents & (POLLERR | POLLNVAL)) != 0) throw ReaderGone("the output has been closed");
 }
 
 void SystemEnvironment::note_wait(Awaited awaited) {

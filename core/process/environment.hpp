@@ -16,7 +16,7 @@ namespace mailroom {
 /// numbers. An interface, so that tests can simulate it.
 class Environment : public Clock {
  public:
-  /// Returns when `socket` is readable, on a signal, or at `until`. Throws Error(output_closed) when the
+  /// Returns when `socket` is readable, on a signal, or at `until`. Throws ReaderGone when the
   /// reader of the output has gone.
   virtual void wait(int socket, TimePoint until) = 0;
   /// Sleeps; returns early if a stop is requested.

@@ -166,7 +166,7 @@ const std::vector<Sabotage>& sabotages() {
          "PERFORM mailroom_append_state('activation', least(s.cursor, p_target), s.open_from, s.gap_ids) "
          "FROM mailroom_queue_state('activation') s; PERFORM mailroom_append_state("}},
        "queues: rewinds of one",
-       4,
+       16,
        true},
       {"what is taken over is not debited",
        {{"mailroom_claim", "IF size > 0 THEN", "IF size > 0 AND attempt = 1 THEN"}},

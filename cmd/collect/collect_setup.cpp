@@ -66,9 +66,11 @@ ConsumerSetup collect_setup(const Settings& settings) {
 ConsumerSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
   const auto filled = with_lines_in_flight(settings);
   auto setup = collect_setup(filled);
-  setup.collector.make_sink = sink_maker(
-      {configured_carrier(settings), [] { return std::make_unique<LineComposer>(); }, sink_options(filled)},
-      settings, parts, log);
+  setup.collector.make_sink = sink_maker({configured_carrier(settings),
+                                          {settings},
+                                          [] { return std::make_unique<LineComposer>(); },
+                                          sink_options(filled)},
+                                         parts, log);
   return setup;
 }
 

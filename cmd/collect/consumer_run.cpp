@@ -196,16 +196,18 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   return ExitCode::done;
 }
 
-std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const Settings& settings,
-                                                  const ConsumerParts& parts, Log& log) {
+std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const ConsumerParts& parts, Log& log) {
   std::random_device random;
   setup.options.dispatch.seed = random();
-  auto carrier = std::make_shared<std::unique_ptr<Carrier>>(setup.carrier.make({settings, log, random()}));
-  return [carrier, setup = std::move(setup), stop = parts.signal.stop_fd(), &log, &watcher = parts.watcher,
-          &observer = parts.observer, &delivery_log = parts.delivery_log] {
-    watcher.name_reader(fmt::format("the answers of {}", (*carrier)->endpoints().front()));
-    return std::make_unique<DeliverySink>(setup.compose(), std::move(*carrier), setup.options, stop, log,
-                                          delivery_log, observer);
+  const auto ways = std::make_shared<std::vector<DeliverySink::Way>>();
+  for (const auto& lane : setup.lanes)
+    ways->push_back({.carrier = setup.carrier.make({lane, log, random()}),
+                     .rate = setup.carrier.carries == Carries::mails ? lane.send.rate : std::nullopt});
+  return [ways, compose = std::move(setup.compose), options = setup.options, stop = parts.signal.stop_fd(),
+          &log, &watcher = parts.watcher, &observer = parts.observer, &delivery_log = parts.delivery_log] {
+    watcher.name_reader(fmt::format("the answers of {}", ways->front().carrier->endpoints().front()));
+    return std::make_unique<DeliverySink>(compose(), std::move(*ways), options, stop, log, delivery_log,
+                                          observer);
   };
 }
 

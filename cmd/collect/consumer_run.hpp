@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "carriers/carriers.hpp"
 #include "claim/pg_queue_session.hpp"
@@ -55,13 +56,13 @@ ConsumerSetup consumer_setup(const Settings& settings);
 /// In what two such consumers differ.
 struct DeliverySetup {
   const CarrierKind& carrier;
+  std::vector<Settings> lanes;  ///< the settings of the carrier of each
   std::function<std::unique_ptr<Composer>()> compose;
   DeliverySink::Options options;  ///< without the seed
 };
 
-/// Makes the carrier now, so that a reload that fails changes nothing, and returns what makes the sink with
-/// it. Throws Error(configuration).
-std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const Settings& settings,
-                                                  const ConsumerParts& parts, Log& log);
+/// Makes the carriers now, so that a reload that fails changes nothing, and returns what makes the sink with
+/// them. Throws Error(configuration).
+std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const ConsumerParts& parts, Log& log);
 
 }  // namespace mailroom

@@ -46,11 +46,28 @@ void add_plain(const std::string& path, Files& files) {
   files[path] = sha256({text});
 }
 
-Files template_contents(const std::string& directory) {
-  Files files;
+void add_templates(const std::string& directory, Files& files) {
+  if (directory.empty()) return;
   for (const auto& [name, text] : read_template_files(directory).texts)
-    files[name] = sha256({text});
-  return files;
+    files[directory + "/" + name] = sha256({text});
+}
+
+void add_files_of(const SendSettings& send, FileContents& contents) {
+  add_secret(send.password_file, contents["password"]);
+  add_secret(send.token_file, contents["access token"]);
+  add_plain(send.ca_file, contents["certificates"]);
+  add_templates(send.templates, contents["templates"]);
+}
+
+/// By name, as a log may show them.
+std::map<std::string, std::string> profile_values(const Settings& settings) {
+  std::map<std::string, std::string> values;
+  for (const auto& profile : settings.profiles) {
+    for (const auto& value : profile.values) {
+      if (value.origin.kind != OriginKind::default_value) values[value.name()] = shown(value);
+    }
+  }
+  return values;
 }
 
 std::int64_t count_changed(const Files& before, const Files& after) {
@@ -72,11 +89,9 @@ FileContents read_contents(const Settings& settings, bool mails) {
   FileContents contents;
   add_secret(settings.database.password_file, contents["database password"]);
   if (mails) {
-    const auto& send = settings.send;
-    add_secret(send.password_file, contents["password"]);
-    add_secret(send.token_file, contents["access token"]);
-    add_plain(send.ca_file, contents["certificates"]);
-    if (!send.templates.empty()) contents["templates"] = template_contents(send.templates);
+    add_files_of(settings.send, contents);
+    for (const auto& profile : settings.profiles)
+      add_files_of(profile.send, contents);
   } else {
     const auto& sink = settings.sink;
     add_secret(sink.password_file, contents["password"]);
@@ -94,6 +109,16 @@ std::vector<SettingChange> changes_between(const Settings& before, const Setting
     const auto& old = setting_of(before, value.key);
     if (old.text == value.text) continue;
     changes.push_back({value.key, shown(old), shown(value), find_key(value.key)->takes_effect});
+  }
+  const auto old = profile_values(before);
+  const auto fresh = profile_values(after);
+  for (const auto& [name, text] : old) {
+    if (!fresh.contains(name)) changes.push_back({name, text, "", true});
+  }
+  for (const auto& [name, text] : fresh) {
+    const auto found = old.find(name);
+    if (found == old.end() || found->second != text)
+      changes.push_back({name, found == old.end() ? "" : found->second, text, true});
   }
   return changes;
 }

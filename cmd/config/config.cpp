@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
@@ -16,18 +17,29 @@ namespace {
 
 enum class ConfigAction { show, check };
 
+/// Those of every profile follow the others.
+std::vector<SettingValue> all_values(const Settings& settings) {
+  auto values = settings.values;
+  for (const auto& profile : settings.profiles) {
+    std::ranges::copy_if(profile.values, std::back_inserter(values),
+                         [](const auto& value) { return value.origin.kind != OriginKind::default_value; });
+  }
+  return values;
+}
+
 std::string render_text(const Settings& settings) {
+  const auto values = all_values(settings);
   std::size_t key_width = 0;
   std::size_t value_width = 0;
-  for (const auto& value : settings.values) {
-    key_width = std::max(key_width, value.key.size());
+  for (const auto& value : values) {
+    key_width = std::max(key_width, value.name().size());
     // A value longer than 30 columns shifts only its own origin.
     if (const auto size = printable(shown(value)).size(); size <= 30)
       value_width = std::max(value_width, size);
   }
   std::string text;
-  for (const auto& value : settings.values) {
-    text += fmt::format("{:<{}}  {:<{}}  {}\n", value.key, key_width, printable(shown(value)), value_width,
+  for (const auto& value : values) {
+    text += fmt::format("{:<{}}  {:<{}}  {}\n", value.name(), key_width, printable(shown(value)), value_width,
                         printable(value.origin.where));
   }
   return text;
@@ -35,8 +47,8 @@ std::string render_text(const Settings& settings) {
 
 std::string render_json(const Settings& settings) {
   nlohmann::ordered_json object;
-  for (const auto& value : settings.values) {
-    object[value.key] = {{"value", shown(value)}, {"origin", value.origin.where}};
+  for (const auto& value : all_values(settings)) {
+    object[value.name()] = {{"value", shown(value)}, {"origin", value.origin.where}};
   }
   return json_text(object) + "\n";
 }
@@ -92,6 +104,6 @@ const Command config_command{
     "check reads configuration and keys as collect does at its start, without connecting to the "
     "database; where send.relay is set, also what send needs: relays, passwords, the sender, the link and the "
     "templates. It prints the fingerprint of the signing key, or reports the error and ends with exit "
-    "status 3."};
+    "status 3. So for each profile, which may have a sender, a link, templates and relays of its own."};
 
 }  // namespace mailroom

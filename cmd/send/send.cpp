@@ -7,7 +7,7 @@
 #include "cmd/collect/consumer_run.hpp"
 #include "cmd/command.hpp"
 #include "cmd/send/send_setup.hpp"
-#include "compose/mail_writer.hpp"
+#include "compose/mail_composer.hpp"
 
 namespace mailroom {
 namespace {
@@ -31,23 +31,24 @@ DeliverySink::Options sink_options(const Settings& settings) {
 ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
   auto setup = consumer_setup(settings);
   require_send_keys(settings);
-  const auto writer = configured_writer(settings);
-  for (const auto& warning : writer->warnings())
+  auto mails = configured_mails(settings);
+  for (const auto& warning : mails.profiles->warnings())
     log.warn("a template is probably wrong", {{"what", warning}});
-  setup.has_link = !settings.send.link.empty();
+  setup.has_link = has_link(settings);
   tell_of_missing_link(settings, log);
   tell_of_redirection(settings, log);
   setup.session.program = "mailroom send";
   setup.session.detail.reads_newer = settings.send.supersede;
   setup.session.detail.per_recipient = settings.send.per_recipient;
-  const auto compose = [writer, target = setup.session.conninfo, &watcher = parts.watcher] {
+  const auto compose = [profiles = mails.profiles, target = setup.session.conninfo,
+                        &watcher = parts.watcher] {
     const auto connect = [target, &watcher] {
       return connect_until_stopped(watcher.signal(), target, "mailroom send");
     };
-    return std::make_unique<MailComposer>(writer, std::make_unique<AttachmentReader>(connect, &watcher));
+    return std::make_unique<MailComposer>(profiles, std::make_unique<AttachmentReader>(connect, &watcher));
   };
   setup.collector.make_sink =
-      sink_maker({mail_carrier(), compose, sink_options(settings)}, settings, parts, log);
+      sink_maker({mail_carrier(), std::move(mails.lanes), compose, sink_options(settings)}, parts, log);
   setup.collector.turns.batcher = {.batch_timeout = Milliseconds(0),
                                    .poll_interval = settings.collect.poll_interval,
                                    .line_limit = settings.send.batch_limit};
@@ -75,7 +76,8 @@ Run add_send(CommandSyntax& syntax) {
   syntax.duration("--wait DURATION", options->wait, {Milliseconds{0}, std::chrono::hours(24)},
                   "keep trying to reach the database at startup for this long");
   auto to = syntax.text("--to ADDRESS", options->trial.to, "send one mail to ADDRESS for trial, and stop");
-  const auto of_trial = add_example_options(syntax, options->trial.mail, "with --to: ");
+  auto of_trial = add_example_options(syntax, options->trial.mail, "with --to: ");
+  of_trial.push_back(add_profile_option(syntax, options->trial.mail, "with --to: "));
   auto named = syntax.text("--template NAME", options->trial.mail.template_name,
                            fmt::format("with --to: the template of the mail [{}]", default_template));
   auto dry_run =
@@ -108,6 +110,9 @@ const Command send_command{
     "Where the connection ends after a mail and before its answer, nobody knows whether the relay has it. "
     "send.when_unknown says what follows: resend sends it once more, with the same Message-ID; hold does not. A crash "
     "sends at most send.batch_limit mails twice.\n\n"
+    "A message may name a profile of the configuration, with a sender, a link, templates, relays and a rate of its own. "
+    "Where relays of one profile are down or slow, the mails of the others go on. A message of a profile that is not "
+    "configured is deferred until it is.\n\n"
     "While the relay is unavailable, mails wait in the queue and no attempt is counted. The relay is probed after 1 s, "
     "then less often, up to every 30 s. TLS is required, except on this host without a user; a certificate must be valid "
     "for the name of the relay.\n\n"

@@ -2,13 +2,37 @@
 
 #include "cmd/send/send_setup.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <tuple>
 
 #include "carriers/smtp/configured_relays.hpp"
 #include "mail/configured_mail.hpp"
 
 namespace mailroom {
+
+namespace {
+
+/// True if the mails of both go to the same relays, at the same rate, with the same login.
+bool leaves_likewise(const SendSettings& one, const SendSettings& other) {
+  const auto way = [](const SendSettings& send) {
+    return std::tie(send.relay, send.password_file, send.token_file, send.token_command, send.ca_file,
+                    send.hello_name, send.throttled_by, send.rate);
+  };
+  return way(one) == way(other);
+}
+
+/// As check_send_settings(), for the settings of one profile.
+void check_profile(const Settings& settings) {
+  parse_configured_mail(settings);
+  if (!settings.send.hello_name.empty()) check_hello_name(settings.send.hello_name);
+  if (settings.send.relay.empty()) return;
+  read_relays(settings);
+  configured_writer(settings);
+}
+
+}  // namespace
 
 void require_send_keys(const Settings& settings) {
   require_keys({"send.relay", "send.from"}, settings);
@@ -31,13 +55,34 @@ void tell_of_redirection(const Settings& settings, Log& log) {
 }
 
 void check_send_settings(const Settings& settings, Log& log) {
-  parse_configured_mail(settings);
-  if (!settings.send.hello_name.empty()) check_hello_name(settings.send.hello_name);
+  check_profile(settings);
+  for (const auto& profile : settings.profiles)
+    check_profile(with_profile(settings, profile.name));
   if (settings.send.relay.empty()) return;
-  read_relays(settings);
-  configured_writer(settings);
   tell_of_missing_link(settings, log);
   tell_of_redirection(settings, log);
+}
+
+ConfiguredMails configured_mails(const Settings& settings) {
+  ConfiguredMails mails{.profiles = nullptr, .lanes = {settings}};
+  const auto profiles =
+      std::make_shared<MailProfiles>(MailProfiles::Entry{.writer = configured_writer(settings), .lane = 0});
+  for (const auto& profile : settings.profiles) {
+    auto own = with_profile(settings, profile.name);
+    auto lane = std::ranges::find_if(
+        mails.lanes, [&](const Settings& other) { return leaves_likewise(own.send, other.send); });
+    const auto place = static_cast<std::size_t>(lane - mails.lanes.begin());
+    profiles->add(profile.name, {.writer = configured_writer(own), .lane = place});
+    if (lane == mails.lanes.end()) mails.lanes.push_back(std::move(own));
+  }
+  mails.profiles = profiles;
+  return mails;
+}
+
+bool has_link(const Settings& settings) {
+  return !settings.send.link.empty() || std::ranges::any_of(settings.profiles, [](const auto& profile) {
+    return !profile.send.link.empty();
+  });
 }
 
 DeliveryPolicy delivery_policy(const Settings& settings) {

@@ -4,10 +4,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cmd/template/template_render.hpp"
 #include "cmd/terminal/context.hpp"
-#include "compose/mail_writer.hpp"
+#include "compose/mail_composer.hpp"
 #include "delivery/delivery_policy.hpp"
 
 namespace mailroom {
@@ -19,7 +20,7 @@ ExitCode run_send_preview(Context& context);
 /// One mail for trial.
 struct SendTrial {
   std::string to;      ///< the recipient
-  ExampleMail mail{};  ///< what it says
+  ExampleMail mail{};  ///< what it says, and as which profile
 };
 
 /// Sends the mail, and prints the relay's answer. Claims no token. Throws Error(failed) unless a relay
@@ -33,9 +34,21 @@ void require_send_keys(const Settings& settings);
 /// cannot be used. Without send.link mails that have none can be written.
 std::shared_ptr<const MailWriter> configured_writer(const Settings& settings);
 
+/// How mails are written and leave.
+struct ConfiguredMails {
+  std::shared_ptr<const MailProfiles> profiles;
+  std::vector<Settings> lanes;  ///< the settings of each: profiles with the same relays and rate share one
+};
+
+/// Throws Error(configuration) as configured_writer(), also for each profile.
+ConfiguredMails configured_mails(const Settings& settings);
+
 /// Throws Error(configuration) for what `mailroom send` would refuse before it connects; without a relay, for
 /// a value that is set and not valid. Tells `log` of a link that is missing.
 void check_send_settings(const Settings& settings, Log& log);
+
+/// True if the mails of some profile can have a link.
+bool has_link(const Settings& settings);
 
 /// Tells `log` if send.link is not set.
 void tell_of_missing_link(const Settings& settings, Log& log);

@@ -110,7 +110,7 @@ std::string summary_of(const WaitingMails& mails) {
 
 ExitCode run_send_trial(const SendTrial& trial, Context& context) {
   const auto to = recipient_of(trial);
-  const auto& settings = context.settings();
+  const auto settings = with_profile(context.settings(), trial.mail.profile);
   require_send_keys(settings);
   const auto writer = configured_writer(settings);
   if (settings.send.link.empty()) {
@@ -146,10 +146,10 @@ ExitCode run_send_trial(const SendTrial& trial, Context& context) {
 
 ExitCode run_send_preview(Context& context) {
   const auto& settings = context.settings();
-  const auto writer = configured_writer(settings);
+  const auto profiles = configured_mails(settings).profiles;
   const auto connection = context.connect_to_schema("send");
   const auto mails =
-      read_waiting_mails(*connection, only_queue(settings), *writer, delivery_policy(settings), most_shown);
+      read_waiting_mails(*connection, only_queue(settings), *profiles, delivery_policy(settings), most_shown);
   if (context.global().output == OutputFormat::json) {
     for (const auto& mail : mails.first)
       context.print(preview_json(mail));

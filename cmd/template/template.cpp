@@ -40,7 +40,7 @@ std::string sources_json(const TemplateSet& templates) {
 }
 
 ExitCode run_template_check(const ExampleMail& mail, Context& context) {
-  const auto& settings = context.settings();
+  const auto settings = with_profile(context.settings(), mail.profile);
   parse_configured_mail(settings);
   const auto templates = load_templates(settings.send.templates);
   if (!mail.template_name.empty()) try_template(mail, templates, context);
@@ -90,12 +90,14 @@ Run add_template(CommandSyntax& syntax) {
   auto checked = check.text("TEMPLATE", tried->template_name, "also make a mail of this template");
   for (auto option : add_example_options(check, *tried, ""))
     option.needs(checked);
+  add_profile_option(check, *tried, "");
   auto render = syntax.command("render", "show the mail of TEMPLATE, with an example token",
                                [renders] { *renders = true; });
   render.text("TEMPLATE", options->mail.template_name, "name of a template: activation, recovery or your own")
       .required();
   add_parts(render, *flags);
   add_example_options(render, options->mail, "");
+  add_profile_option(render, options->mail, "");
   return [options, flags, tried, renders](Context& context) {
     options->part = flags->chosen();
     return *renders ? run_template_render(*options, context) : run_template_check(*tried, context);
@@ -119,7 +121,7 @@ const Command template_command{
     "probably wrong. A template that does not parse, names a variable that activation and recovery do not have "
     "or includes a partial that is missing or includes itself is an error with its file and line, and exit "
     "status 3. With TEMPLATE it also makes a mail with the data of --data: a name that neither the data nor "
-    "mailroom has is such an error.\n\n"
+    "mailroom has is such an error. --profile checks what that profile has of its own.\n\n"
     "render shows the mail for an example account, or for the account of --account, which it reads from the "
     "database. The token is an example that does not verify: the one real token of an account belongs in "
     "its mail only. --message shows every header, and each part as it is encoded."};

@@ -123,7 +123,7 @@ constexpr std::chrono::minutes example_lifetime{15};
 }  // namespace
 
 ExitCode run_template_render(const RenderOptions& options, Context& context) {
-  const auto& settings = context.settings();
+  const auto settings = with_profile(context.settings(), options.mail.profile);
   const auto configured = parse_configured_mail(settings);
   const auto templates = load_templates(settings.send.templates);
   auto draft = example_draft(options.mail, example_created_at, context);
@@ -183,6 +183,11 @@ std::vector<Option> add_example_options(CommandSyntax& syntax, ExampleMail& mail
       syntax.text("--locale LOCALE", mail.locale, prefix + "the locale of the reader, such as de-AT"),
       syntax.text("--account NAME", mail.account,
                   prefix + "use the email and login of this account, named by id, email or login")};
+}
+
+Option add_profile_option(CommandSyntax& syntax, ExampleMail& mail, const std::string& prefix) {
+  return syntax.text("--profile NAME", mail.profile,
+                     prefix + "use the sender, link and templates of this profile [default]");
 }
 
 void refuse_example(const ExampleMail& mail, const Refusal& refusal,

@@ -21,12 +21,16 @@ constexpr Moment example_created_at{std::chrono::seconds(1'893'498'300)};
 struct ExampleMail {
   std::string template_name{default_template};
   std::string locale{};
+  std::string profile{};  ///< empty: `default`
   std::optional<std::string> data_file{};
   std::optional<std::string> account{};  ///< whose email and login it names; nullopt for an example
 };
 
 /// Adds --account, --data and --locale. The help of each begins with `prefix`.
 std::vector<Option> add_example_options(CommandSyntax& syntax, ExampleMail& mail, const std::string& prefix);
+
+/// Adds --profile, likewise.
+Option add_profile_option(CommandSyntax& syntax, ExampleMail& mail, const std::string& prefix);
 
 /// The draft of such a mail, to nobody. It names an account that is looked up in the database by id, email or
 /// login, or an example; the token is an example that does not verify, and it is valid for 15 minutes from

@@ -141,6 +141,11 @@ std::optional<std::string> ClaimStatement::storable_outcomes(const Receipt& rece
   return outcomes;
 }
 
+void ClaimStatement::report(const Receipt& late) {
+  connection_.run("SELECT mailroom_report_late($1, $2, $3, $4::jsonb)", late.lease.queue, late.lease.batch,
+                  late.lease.attempt, storable_outcomes(late));
+}
+
 ClaimReply ClaimStatement::acknowledge_alone(const Receipt& receipt) {
   const auto& counts = receipt.counts;
   const auto rows = connection_.run(

@@ -33,6 +33,8 @@ class ClaimStatement {
 
   /// As QueueSession::claim(). For any thread, while no other uses the connection.
   ClaimedBatch run(const ClaimRequest& request);
+  /// As QueueSession::report().
+  void report(const Receipt& late);
 
  private:
   pqxx::result run_claim(const char* statement, const ClaimRequest& request);

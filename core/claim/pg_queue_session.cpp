@@ -227,6 +227,11 @@ FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms
                                      array_text(names), probe_ms));
 }
 
+void PgQueueSession::report(const Receipt& late) {
+  const auto waiting = wait();
+  claim_->report(late);
+}
+
 void PgQueueSession::record(const std::string& kind, const std::string& details) {
   const auto waiting = wait();
   const auto* queue = queues_.size() == 1 ? queues_.front().c_str() : nullptr;

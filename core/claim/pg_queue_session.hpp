@@ -60,6 +60,7 @@ class PgQueueSession final : public QueueSession {
   Notified take_notifications() override;
   std::vector<SinkState> share(const std::vector<SinkState>& news, const std::vector<std::string>& names,
                                std::optional<Milliseconds> probe) override;
+  void report(const Receipt& late) override;
   void record(const std::string& kind, const std::string& details) override;
   std::optional<std::int64_t> newest_batch() override;
   void check_health() override;

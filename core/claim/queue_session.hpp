@@ -235,6 +235,10 @@ class QueueSession : public SinkBoard {
     fetch(lease, each);
     return std::nullopt;
   }
+  /// Replaces deferrals that the batch of `late`, which is acknowledged, has recorded of tokens without an
+  /// answer, by what became of them. Their `unknowns` count from there: -1 if it is known now. A queue
+  /// without records of deliveries has none.
+  virtual void report(const Receipt& /*late*/) {}
   /// Makes tokens of messages whose time has come, of at most release_limit. Returns of how many. A queue
   /// without a schedule has none.
   virtual int release() { return 0; }

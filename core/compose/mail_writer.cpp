@@ -86,9 +86,6 @@ std::optional<Withheld> MailWriter::withheld(const TokenRow& row) const {
   if (address != nullptr && !redirection_.destination_of(*address))
     return Withheld{Outcome::cancelled, "send.allow does not have the address"};
   if (!link_ && !row.action->path.empty()) return Withheld{Outcome::deferred, "send.link is not set"};
-  const auto profile = row.content == nullptr ? std::string_view() : row.content->profile;
-  if (!profile.empty() && profile != "default")
-    return Withheld{Outcome::deferred, fmt::format("there is no profile {}", shown_text(profile))};
   return std::nullopt;
 }
 
@@ -169,38 +166,6 @@ Envelope MailWriter::envelope_of(const MailContent& content, const Address& to) 
       .to = to.text(),
       .needs_smtputf8 = needs_smtputf8(to) || has_utf8_address(content) || !builder_.utf8_sender().empty(),
       .utf8_sender = builder_.utf8_sender()};
-}
-
-int MailComposer::begin(const Lease& lease, int /*limit*/) {
-  queue_ = lease.queue;
-  if (reader_) reader_->forget();
-  return 1;
-}
-
-Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
-  if (auto withheld = writer_->withheld(row)) return std::move(*withheld);
-  std::vector<Attachment> attachments;
-  if (row.content != nullptr && row.content->attachments > 0 && reader_) {
-    auto read = reader_->read(row.content->id, writer_->max_size());
-    if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
-    attachments = std::get<std::vector<Attachment>>(std::move(read));
-  }
-  auto written = writer_->write(queue_, row, token, std::move(attachments));
-  if (auto* refusal = std::get_if<Refusal>(&written)) return std::move(*refusal);
-  auto& mail = std::get<WrittenMail>(written);
-  Composed composed;
-  composed.bytes = std::move(mail.message);
-  composed.message.queue = queue_;
-  composed.message.line = 1;
-  composed.message.action = row.action->name;
-  composed.message.tokens = {row.id};
-  composed.message.created_at = row.created_at;
-  composed.message.envelope = std::move(mail.envelope);
-  composed.tokens.push_back({.history = std::move(history),
-                             .text = std::string(token),
-                             .address = composed.message.envelope.to,
-                             .dated = row.dated()});
-  return composed;
 }
 
 }  // namespace mailroom

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "claim/queue_session.hpp"
-#include "compose/attachment_reader.hpp"
 #include "crypto/token.hpp"
 #include "delivery/carrier.hpp"
 #include "delivery/composer.hpp"
@@ -76,24 +75,6 @@ class MailWriter {
   std::optional<LinkTemplate> link_;
   std::size_t max_size_;
   Redirection redirection_;
-};
-
-/// Writes the mail of each token at once.
-class MailComposer final : public Composer {
- public:
-  /// `reader` may be null: then no message has attachments.
-  explicit MailComposer(std::shared_ptr<const MailWriter> writer,
-                        std::unique_ptr<AttachmentReader> reader = nullptr)
-      : writer_(std::move(writer)), reader_(std::move(reader)) {}
-
-  int begin(const Lease& lease, int limit) override;
-  Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override;
-  std::optional<Composed> finish() override { return std::nullopt; }
-
- private:
-  std::shared_ptr<const MailWriter> writer_;
-  std::unique_ptr<AttachmentReader> reader_;
-  std::string queue_;
 };
 
 }  // namespace mailroom

@@ -61,16 +61,17 @@ TokenRow token_of(const Row& row, KnownActions& actions) {
   return token;
 }
 
-WaitingMail preview(const std::string& queue, const TokenRow& token, const MailWriter& writer,
+WaitingMail preview(const std::string& queue, const TokenRow& token, const MailProfiles& profiles,
                     const DeliveryPolicy& policy) {
   WaitingMail mail{.token = token.id, .action = token.action->name, .email = std::string(token.email)};
   auto history = history_of(token, {.batch = 0, .attempt = 1});
   mail.not_mailed = outcome_without_attempt(history, policy);
   if (mail.not_mailed) return mail;
-  if (auto withheld = writer.withheld(token)) {
+  if (auto withheld = profiles.withheld(token)) {
     mail.not_mailed = withheld_outcome(history, withheld->state, std::move(withheld->reason));
     return mail;
   }
+  const auto& writer = *profiles.find(token)->writer;
   const auto written = writer.write(queue, token, stand_in(*token.action));
   if (const auto* refusal = std::get_if<Refusal>(&written)) {
     history.defect = refusal->reason.c_str();
@@ -84,8 +85,8 @@ WaitingMail preview(const std::string& queue, const TokenRow& token, const MailW
 
 }  // namespace
 
-WaitingMails read_waiting_mails(Connection& connection, const std::string& queue, const MailWriter& writer,
-                                const DeliveryPolicy& policy, int limit) {
+WaitingMails read_waiting_mails(Connection& connection, const std::string& queue,
+                                const MailProfiles& profiles, const DeliveryPolicy& policy, int limit) {
   const auto rows = connection.run(waiting_sql, queue, limit, Actions::of_recovery().name);
   KnownActions actions(connection);
   std::vector<TokenRow> tokens;
@@ -106,7 +107,7 @@ WaitingMails read_waiting_mails(Connection& connection, const std::string& queue
                                                  [&] { return messages_ahead(i, tokens.size(), id_of); })
                                   : nullptr;
     if (message != nullptr) set_message(token, *message);
-    mails.first.push_back(preview(queue, token, writer, policy));
+    mails.first.push_back(preview(queue, token, profiles, policy));
     if (!mails.first.back().not_mailed) ++mailed[token.counted_as];
   }
   return mails;

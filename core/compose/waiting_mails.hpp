@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compose/mail_writer.hpp"
+#include "compose/mail_composer.hpp"
 #include "db/connection.hpp"
 #include "delivery/delivery_policy.hpp"
 
@@ -29,7 +29,7 @@ struct WaitingMails {
 /// What waits in `queue` now: tokens above its cursor, in its gaps, and deferred ones whose time has come;
 /// without those that a consumer holds. Reads at most `limit` of them. Claims and writes nothing. Joins the
 /// transaction of `connection`, if any. Throws DatabaseError MR001 for an unknown queue.
-WaitingMails read_waiting_mails(Connection& connection, const std::string& queue, const MailWriter& writer,
-                                const DeliveryPolicy& policy, int limit);
+WaitingMails read_waiting_mails(Connection& connection, const std::string& queue,
+                                const MailProfiles& profiles, const DeliveryPolicy& policy, int limit);
 
 }  // namespace mailroom

@@ -113,22 +113,27 @@ const std::vector<Entry> entries{
           as_written(&SendSettings::relay)}
         .like("smtp://user@relay.example:587")
         .hides(Secrecy::url)
-        .option("send", "--relay URL", "send through this relay, or several separated by commas"),
+        .option("send", "--relay URL", "send through this relay, or several separated by commas")
+        .in_profiles(),
     Entry{"send.password_file", "MAILROOM_SEND_PASSWORD_FILE", "",
           "file with the password for the user of the relay", into(&SendSettings::password_file, parse_path)}
         .like("/etc/mailroom/relay-password")
-        .option("send", "--password-file FILE", "read the password of the relay from FILE"),
+        .option("send", "--password-file FILE", "read the password of the relay from FILE")
+        .in_profiles(),
     Entry{"send.token_file", "MAILROOM_SEND_TOKEN_FILE", "",
           "file with an OAuth 2 token instead, read at each login",
-          into(&SendSettings::token_file, parse_path)},
+          into(&SendSettings::token_file, parse_path)}
+        .in_profiles(),
     Entry{"send.token_command", "MAILROOM_SEND_TOKEN_COMMAND", "",
-          "shell command that prints the token; kept until it ends",
-          as_written(&SendSettings::token_command)},
+          "shell command that prints the token; kept until it ends", as_written(&SendSettings::token_command)}
+        .in_profiles(),
     Entry{"send.ca_file", "MAILROOM_SEND_CA_FILE", "",
           "file with the certificates that a relay's certificate is checked against, if not the system's",
-          into(&SendSettings::ca_file, parse_path)},
+          into(&SendSettings::ca_file, parse_path)}
+        .in_profiles(),
     Entry{"send.hello_name", "MAILROOM_SEND_HELLO_NAME", "", "name in EHLO, if not that of this host",
-          as_written(&SendSettings::hello_name)},
+          as_written(&SendSettings::hello_name)}
+        .in_profiles(),
     Entry{
         "send.plaintext_relay_for_tests", "MAILROOM_SEND_PLAINTEXT_RELAY_FOR_TESTS", "false",
         "send without TLS to a relay that is not on this host; only for a test set-up: links are readable on the way",
@@ -137,22 +142,27 @@ const std::vector<Entry> entries{
           "sender of the mails: an address, or a name and the address in angle brackets",
           as_written(&SendSettings::from)}
         .like("Example <no-reply@app.example>")
-        .option("send", "--from ADDRESS", "send from this address"),
+        .option("send", "--from ADDRESS", "send from this address")
+        .in_profiles(),
     Entry{"send.reply_to", "MAILROOM_SEND_REPLY_TO", "", "where replies go, if not to the sender",
-          as_written(&SendSettings::reply_to)},
+          as_written(&SendSettings::reply_to)}
+        .in_profiles(),
     Entry{
         "send.link", "MAILROOM_SEND_LINK", "",
         "link of mails that have one: a URL with {token}, and with {action} for activation, recovery or your own",
         as_written(&SendSettings::link)}
         .like("https://app.example/{action}?token={token}")
-        .option("send", "--link URL", "link in the mails, with {token} and {action}"),
+        .option("send", "--link URL", "link in the mails, with {token} and {action}")
+        .in_profiles(),
     Entry{"send.templates", "MAILROOM_SEND_TEMPLATES", "",
           "directory of mail templates, which replace the built-in ones",
           into(&SendSettings::templates, parse_template_directory)}
-        .option("send template", "--templates DIR", "use the templates in this directory"),
+        .option("send template", "--templates DIR", "use the templates in this directory")
+        .in_profiles(),
     Entry{"send.headers", "MAILROOM_SEND_HEADERS", "", "headers to add to each mail, each as Name: value",
           as_written(&SendSettings::headers)}
-        .list(),
+        .list()
+        .in_profiles(),
     Entry{"send.max_size", "MAILROOM_SEND_MAX_SIZE", "10MB",
           "size of the largest mail with its attachments, as the relay gets it, from 64kB to 100MB",
           into(&SendSettings::max_size, parse_size, 64 * 1024, 100 * 1024 * 1024)},
@@ -168,6 +178,11 @@ const std::vector<Entry> entries{
     Entry{"send.timeout", "MAILROOM_SEND_TIMEOUT", "30s",
           "how long a relay may take for an answer, from 1s to 10m; after the end of a mail at least 2m",
           into(&SendSettings::timeout, parse_interval, 1s, 10min)},
+    Entry{
+        "send.rate", "MAILROOM_SEND_RATE", "",
+        "maximum rate at which one sender mails, such as 10/s; the rate of a queue holds for all senders together",
+        into(&SendSettings::rate, parse_rate_value)}
+        .in_profiles(),
     Entry{"send.per_recipient", "MAILROOM_SEND_PER_RECIPIENT", "",
           "maximum number of mails of a queue to one address, such as 20/1h; further ones are cancelled",
           into(&SendSettings::per_recipient, parse_rate_value)},
@@ -189,7 +204,8 @@ const std::vector<Entry> entries{
     Entry{"send.throttled_by", "MAILROOM_SEND_THROTTLED_BY", "",
           "texts in a relay's answers that ask for a lower rate, besides those in docs/smtp.md",
           as_written(&SendSettings::throttled_by)}
-        .list(),
+        .list()
+        .in_profiles(),
     Entry{
         "sink.to", "MAILROOM_SINK_TO", "",
         "where collect hands its batches over instead of writing them to stdout, for example https://app.example/tokens",

@@ -85,6 +85,7 @@ struct KeyEntry {
   Secrecy secrecy = Secrecy::none;
   bool is_list = false;      ///< a list in the file, joined by commas elsewhere
   bool takes_effect = true;  ///< at a reload; false: at the next start
+  bool of_profiles = false;  ///< a key of `send` that a profile may have
 
   // The table writes with these what only some keys have.
   KeyEntry& option(std::string_view commands, std::string_view spec, std::string_view help) {
@@ -101,6 +102,10 @@ struct KeyEntry {
   }
   KeyEntry& hides(Secrecy what) {
     secrecy = what;
+    return *this;
+  }
+  KeyEntry& in_profiles() {
+    of_profiles = true;
     return *this;
   }
   KeyEntry& needs_restart() {

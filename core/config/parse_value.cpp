@@ -79,7 +79,7 @@ void refuse_token(const SettingValue& value) {
   if (!holds_token(value.text)) return;
   const bool is_option = value.origin.kind == OriginKind::flag;
   throw Error(is_option ? ExitCode::usage : ExitCode::configuration,
-              fmt::format("{} ({}) holds a token, or the secret of one, instead of a name", value.key,
+              fmt::format("{} ({}) holds a token, or the secret of one, instead of a name", value.name(),
                           describe(value.origin)),
               "tokens are for mailroom audit --token TOKEN and mailroom verify TOKEN");
 }
@@ -95,7 +95,7 @@ void refuse(const SettingValue& value, const std::string& requirement, const std
   // A value from an option: name the option, not the key and its origin.
   const bool is_option = value.origin.kind == OriginKind::flag;
   const auto origin = is_option ? "" : describe(value.origin);
-  auto subject = is_option ? value.origin.where : value.key;
+  auto subject = is_option ? value.origin.where : value.name();
   if (may_be_shown(value)) {
     subject +=
         is_option ? fmt::format(" is '{}', and", shown) : fmt::format(" is {} ({}), and", shown, origin);
@@ -226,7 +226,7 @@ std::string parse_path(const SettingValue& value) {
   if (is_mistaken_key(value.text) && may_hold_key(value.text)) {
     throw Error(
         ExitCode::configuration,
-        fmt::format("{} ({}) is a key, and must be the path of a file", value.key, describe(value.origin)),
+        fmt::format("{} ({}) is a key, and must be the path of a file", value.name(), describe(value.origin)),
         "give the key itself as signing.key; write ./NAME for a file with such a name");
   }
   return resolve(value.text, value);
@@ -248,7 +248,7 @@ std::vector<std::string> parse_keys_or_paths(const SettingValue& value) {
     if (item.empty() || (is_mistaken_key(item) && !is_key_text(item))) {
       const auto problem = item.empty() ? "empty" : "neither 64 hexadecimal digits nor a path";
       throw Error(ExitCode::configuration,
-                  fmt::format("item {} of {} ({}) is {}", parsed.size() + 1, value.key,
+                  fmt::format("item {} of {} ({}) is {}", parsed.size() + 1, value.name(),
                               describe(value.origin), problem),
                   item.empty() ? "" : "write ./NAME for a file with such a name");
     }

@@ -3,6 +3,7 @@
 #include "config/settings.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iterator>
@@ -139,6 +140,66 @@ void drop_overridden(SettingValues& values, std::string_view first, std::string_
   weaker = default_of(*find_key(weaker.key));
 }
 
+constexpr std::string_view relay_key = "send.relay";
+/// What is sent to one relay, and to no other.
+constexpr std::array<std::string_view, 4> login_keys{"send.password_file", "send.token_file",
+                                                     "send.token_command", "send.ca_file"};
+
+/// True for a relay, and for what says how to talk to it.
+bool is_about_relay(const SettingValue& value) {
+  return value.key == relay_key || value.key == "send.hello_name" || value.key == "send.throttled_by" ||
+         std::ranges::find(login_keys, value.key) != login_keys.end();
+}
+
+bool has_value(const Profile& profile, std::string_view key) {
+  return std::ranges::find(profile.values, key, &SettingValue::key) != profile.values.end();
+}
+
+void require_relay(const Profile& profile) {
+  if (has_value(profile, relay_key)) return;
+  const auto lonely = std::ranges::find_if(profile.values, is_about_relay);
+  if (lonely == profile.values.end()) return;
+  throw Error(ExitCode::configuration,
+              fmt::format("{} ({}) needs a relay of the profile", lonely->name(), describe(lonely->origin)),
+              fmt::format("name it: profiles.{}.relay", profile.name));
+}
+
+/// A relay of the profile gets no password of `send`.
+void forget_login(Profile& profile, SendSettings& send) {
+  send.password_file.clear();
+  send.token_file.clear();
+  send.token_command.clear();
+  send.ca_file.clear();
+  for (const auto key : login_keys) {
+    if (has_value(profile, key)) continue;
+    profile.values.push_back(default_of(*find_key(key)));
+    profile.values.back().profile = profile.name;
+  }
+}
+
+/// The file says how a profile differs; what the command line says holds for all of them.
+Profile finished(Profile profile, const Settings& settings) {
+  require_relay(profile);
+  const auto is_overridden = [&](std::string_view key) {
+    return setting_of(settings, key).origin.kind == OriginKind::flag;
+  };
+  std::erase_if(profile.values, [&](const SettingValue& value) {
+    return is_overridden(is_about_relay(value) ? relay_key : std::string_view(value.key));
+  });
+  auto changed = settings;
+  for (auto& value : profile.values)
+    value = without_line_end(value);
+  if (has_value(profile, relay_key)) {
+    forget_login(profile, changed.send);
+    changed.send.relay_profile = profile.name;
+  }
+  for (const auto& value : profile.values) {
+    if (value.origin.kind != OriginKind::default_value) find_key(value.key)->target.store(value, changed);
+  }
+  profile.send = std::move(changed.send);
+  return profile;
+}
+
 /// Throws if values exclude each other.
 void check_together(const Settings& settings) {
   if (settings.collect.lines_per_claim == 1 || settings.collect.batch_limit.is_fixed()) return;
@@ -161,14 +222,19 @@ EnvironmentVariables process_environment() {
 }
 
 void require_keys(const std::vector<std::string_view>& keys, const Settings& settings) {
-  std::vector<std::string_view> missing;
-  std::ranges::copy_if(keys, std::back_inserter(missing),
-                       [&](const auto& key) { return setting_of(settings, key).text.empty(); });
+  std::vector<std::string> missing;
+  std::string_view example;
+  for (const auto key : keys) {
+    const auto& value = setting_of(settings, key);
+    if (!value.text.empty()) continue;
+    if (missing.empty()) example = find_key(key)->example;
+    missing.push_back(value.name());
+  }
   if (missing.empty()) return;
-  throw Error(ExitCode::configuration,
-              fmt::format("{} {} not set", fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are"),
-              fmt::format("for example {}: {}; mailroom.yaml.example describes each", missing.front(),
-                          find_key(missing.front())->example));
+  throw Error(
+      ExitCode::configuration,
+      fmt::format("{} {} not set", fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are"),
+      fmt::format("for example {}: {}; mailroom.yaml.example describes each", missing.front(), example));
 }
 
 Settings with_queue_defaults(const Settings& settings, const std::string& queue,
@@ -201,13 +267,36 @@ const SettingValue& setting_of(const Settings& settings, std::string_view key) {
   return *found;
 }
 
+std::string SettingValue::name() const {
+  return profile.empty() ? key : fmt::format("profiles.{}.{}", profile, key.substr(key.find('.') + 1));
+}
+
+Settings with_profile(const Settings& settings, std::string_view name) {
+  auto changed = settings;
+  if (name.empty() || name == default_profile) return changed;
+  const auto profile = std::ranges::find(settings.profiles, name, &Profile::name);
+  if (profile == settings.profiles.end()) {
+    std::vector<std::string> names{std::string(default_profile)};
+    std::ranges::transform(settings.profiles, std::back_inserter(names), &Profile::name);
+    throw Error(ExitCode::configuration, fmt::format("there is no profile '{}'", shown_text(name)),
+                settings.profiles.empty() ? "the section profiles of the configuration file has them"
+                                          : fmt::format("profiles: {}", fmt::join(names, ", ")));
+  }
+  changed.send = profile->send;
+  for (const auto& value : profile->values)
+    value_of(changed.values, value.key) = value;
+  return changed;
+}
+
 Settings load_settings(const Overrides& overrides, const EnvironmentVariables& environment, FileUse use) {
   Settings settings;
   auto& values = settings.values;
+  std::vector<Profile> profiles;
   std::ranges::transform(key_table(), std::back_inserter(values), default_of);
-  if (const auto file = use == FileUse::read ? find_file(overrides, environment) : std::nullopt) {
+  if (auto file = use == FileUse::read ? find_file(overrides, environment) : std::nullopt) {
     apply_file(values, *file);
     settings.file = file->path;
+    profiles = std::move(file->profiles);
   }
   apply_environment(values, environment);
   apply_flags(values, overrides.flags);
@@ -218,6 +307,8 @@ Settings load_settings(const Overrides& overrides, const EnvironmentVariables& e
     if (is_given) find_key(value.key)->target.store(value, settings);
   }
   check_together(settings);
+  for (auto& profile : profiles)
+    settings.profiles.push_back(finished(std::move(profile), settings));
   return settings;
 }
 

@@ -65,6 +65,10 @@ struct SettingValue {
   Origin origin;
   std::filesystem::path directory{};  ///< of its file, for relative paths; empty for other origins
   bool is_secret = false;             ///< never shown in a message; of database.url only the password
+  std::string profile{};              ///< which says so; empty for none
+
+  /// As the file has it: `send.from`, or `profiles.acme.from`.
+  std::string name() const;
 };
 
 // The sections of the configuration file. What is not parsed here is parsed where it is used; an empty text
@@ -131,8 +135,17 @@ struct SendSettings {
   WhenUnknown when_unknown = WhenUnknown::resend;
   bool supersede = true;
   std::vector<std::string> throttled_by;  ///< parts of replies
+  std::optional<Rate> rate;               ///< of one sender
+  std::string relay_profile{};            ///< which profile names the relay; empty: none does
 
   bool operator==(const SendSettings&) const = default;
+};
+
+/// A brand or tenant: how its mails differ.
+struct Profile {
+  std::string name;
+  SendSettings send;                 ///< of its mails
+  std::vector<SettingValue> values;  ///< that differ, with the keys of `send`
 };
 
 struct SinkSettings {
@@ -187,12 +200,20 @@ struct Settings {
   AuditSettings audit;
   LogSettings log;
 
+  std::vector<Profile> profiles;     ///< in the order of the file; without `default`, which is `send`
   std::vector<SettingValue> values;  ///< every key, in the order of the documentation
   std::string file;                  ///< the configuration file that was read; empty for none
 };
 
 /// The entry of `key`, which must be a configuration key.
 const SettingValue& setting_of(const Settings& settings, std::string_view key);
+
+/// The profile of mails that name none.
+constexpr std::string_view default_profile = "default";
+
+/// `settings`, whose section `send` is as the profile has it. Empty and `default` change nothing. Throws
+/// Error(configuration) if there is no such profile.
+Settings with_profile(const Settings& settings, std::string_view name);
 
 /// Throws Error(configuration) that names every one of `keys` without a value, with an example of the first.
 void require_keys(const std::vector<std::string_view>& keys, const Settings& settings);

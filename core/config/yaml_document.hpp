@@ -16,6 +16,7 @@ struct YamlFile {
   std::string path;
   unsigned mode = 0;  ///< permission bits
   std::vector<SettingValue> values;
+  std::vector<Profile> profiles{};  ///< without the section `send`
 };
 
 /// Returns nullopt if there is no such file. Throws Error(configuration), with line and column, for a file

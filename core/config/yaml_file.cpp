@@ -44,9 +44,13 @@ class Flattener {
     if (!root.IsMap()) refuse_at(root.Mark(), "the file must hold sections, such as collect:");
     for (const auto& pair : root) {
       const auto name = key_text(pair.first);
-      if (!is_section(name)) refuse_unknown(pair.first, name);
+      if (name != "profiles" && !is_section(name)) refuse_unknown(pair.first, name);
       refuse_repeated(pair.first, name);
-      flatten_section(name, pair.first, pair.second);
+      if (name == "profiles") {
+        flatten_profiles(pair.first, pair.second);
+      } else {
+        flatten_section(name, pair.first, pair.second);
+      }
     }
   }
 
@@ -60,14 +64,60 @@ class Flattener {
       const auto* entry = find_key(name);
       if (entry == nullptr) refuse_unknown(pair.first, name);
       refuse_repeated(pair.first, name);
-      auto items =
-          entry->is_list ? list(name, pair.first, pair.second) : scalar(name, pair.first, pair.second);
-      auto text = fmt::format("{}", fmt::join(items, ","));
-      auto value = make_value(*entry, std::move(text), std::move(items),
-                              {OriginKind::file, place_of(pair.first.Mark())});
-      value.directory = std::filesystem::path(file_.path).parent_path();
-      file_.values.push_back(std::move(value));
+      file_.values.push_back(value_of(*entry, name, pair.first, pair.second));
     }
+  }
+
+  void flatten_profiles(const YAML::Node& key, const YAML::Node& content) {
+    if (content.IsNull()) return;
+    if (!content.IsMap()) refuse_at(key.Mark(), "profiles is a section, and must hold profiles by name");
+    for (const auto& pair : content) {
+      const auto name = key_text(pair.first);
+      if (name == default_profile)
+        refuse_at(pair.first.Mark(), "default is the profile of mails that name none",
+                  "its values are those of the section send");
+      refuse_repeated(pair.first, "profiles." + name);
+      file_.profiles.push_back({.name = name, .send = {}, .values = {}});
+      flatten_profile(file_.profiles.back(), pair.first, pair.second);
+    }
+  }
+
+  void flatten_profile(Profile& profile, const YAML::Node& key, const YAML::Node& content) {
+    const auto place = fmt::format("profiles.{}", profile.name);
+    if (content.IsNull()) return;
+    if (!content.IsMap()) refuse_at(key.Mark(), place + " is a profile, and must hold keys");
+    for (const auto& pair : content) {
+      const auto key_of_send = "send." + key_text(pair.first);
+      const auto* entry = find_key(key_of_send);
+      if (entry == nullptr || !entry->of_profiles) refuse_in_profile(pair.first, place, entry);
+      const auto name = fmt::format("{}.{}", place, key_text(pair.first));
+      refuse_repeated(pair.first, name);
+      profile.values.push_back(value_of(*entry, name, pair.first, pair.second));
+      profile.values.back().profile = profile.name;
+    }
+  }
+
+  [[noreturn]] void refuse_in_profile(const YAML::Node& key, const std::string& place,
+                                      const KeyEntry* entry) const {
+    std::vector<std::string> names;
+    for (const auto& each : key_table()) {
+      if (each.of_profiles) names.emplace_back(each.key.substr(each.key.find('.') + 1));
+    }
+    const auto nearest = nearest_word(key.Scalar(), names);
+    refuse_at(key.Mark(), fmt::format("{} is not a key of a profile", shown_key(place + "." + key.Scalar())),
+              entry != nullptr  ? fmt::format("{} holds for all profiles", entry->key)
+              : nearest.empty() ? fmt::format("a profile may have {}", fmt::join(names, ", "))
+                                : fmt::format("did you mean {}?", nearest));
+  }
+
+  SettingValue value_of(const KeyEntry& entry, const std::string& name, const YAML::Node& key,
+                        const YAML::Node& content) const {
+    auto items = entry.is_list ? list(name, key, content) : scalar(name, key, content);
+    auto text = fmt::format("{}", fmt::join(items, ","));
+    auto value =
+        make_value(entry, std::move(text), std::move(items), {OriginKind::file, place_of(key.Mark())});
+    value.directory = std::filesystem::path(file_.path).parent_path();
+    return value;
   }
 
   std::vector<std::string> scalar(const std::string& name, const YAML::Node& key,
@@ -133,7 +183,7 @@ class Flattener {
 std::optional<YamlFile> read_yaml_file(const std::string& path) {
   const auto text = read_yaml_text(path, "the configuration file " + path);
   if (!text) return std::nullopt;
-  YamlFile file{path, text->mode, {}};
+  YamlFile file{.path = path, .mode = text->mode, .values = {}};
   Flattener(file).flatten(parse_yaml(path, text->text));
   return file;
 }

@@ -86,14 +86,22 @@ void Collector::collect() {
     }
   }
   observer_.stopping();
+  finish_and_acknowledge();
+  pipeline_.emission_log().write(environment_.now());
+}
+
+void Collector::finish_and_acknowledge() {
   pipeline_.finish_all();
   receipts_.acknowledge_to_leave();
-  pipeline_.emission_log().write(environment_.now());
+  if (!pipeline_.finish_late()) return;
+  sessions_.connect_to_leave();
+  pipeline_.report_late();
 }
 
 void Collector::step() {
   const auto now = environment_.now();
   pipeline_.consult(claimer_.hear(now));
+  pipeline_.report_late();
   const auto [claim, until] = claimer_.next(now);
   if (!claim) {
     if (limits_.once) require_available(now);
@@ -155,8 +163,7 @@ void Collector::require_available(TimePoint now) const {
 
 void Collector::acknowledge_before_leaving() {
   try {
-    pipeline_.finish_all();
-    receipts_.acknowledge_to_leave();
+    finish_and_acknowledge();
   } catch (const Error& error) {
     // The caller reports the error that ended the run; this error is a consequence of it.
     log_.debug("acknowledgement failed", {{"reason", error.what()}});
@@ -204,11 +211,12 @@ void Collector::record_reloads() {
 
 void Collector::leave_session() {
   try {
-    receipts_.acknowledge_to_leave();
+    finish_and_acknowledge();
   } catch (const Error& error) {
     if (retry_for(error) != Retry::new_session) throw;
     // Already logged. In another database the same number is another batch.
     receipts_.forget();
+    pipeline_.forget_late();
   }
   waker_.hand_over(sessions_.session_or_null());
   sessions_.leave();

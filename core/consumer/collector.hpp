@@ -79,6 +79,8 @@ class Collector {
   void wait_until(TimePoint until);
   /// With --once: throws Error(database) if the sink is unavailable, so that tokens stay in the queue.
   void require_available(TimePoint now) const;
+  /// What is open, and its receipts; then what became of tokens for which no batch has waited.
+  void finish_and_acknowledge();
   void acknowledge_before_leaving();
   void reload();
   /// Makes `setup` the configuration.

@@ -2,6 +2,9 @@
 
 #include "consumer/pipeline.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace mailroom {
 
 Pipeline::Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& sessions, Receipts& receipts,
@@ -18,6 +21,7 @@ Pipeline::Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& se
 
 void Pipeline::configure(const Key& key, std::unique_ptr<Sink> sink) {
   finish_all();
+  finish_late();
   signer_.configure(key);
   sink_ = std::move(sink);
 }
@@ -93,6 +97,22 @@ void Pipeline::count_skipped(int tokens, int expired) {
   const auto now = environment_.now();
   emission_log_.skipped(tokens, expired, now);
   emission_log_.write_if_due(now, EmissionLog::Loop::busy);
+}
+
+void Pipeline::report_late() {
+  std::ranges::move(sink_->take_late(), std::back_inserter(late_));
+  // A receipt has the deferrals that these replace.
+  const auto is_due = [&](const auto& late) { return !receipts_.holds(late.lease); };
+  for (auto next = late_.begin(); (next = std::find_if(next, late_.end(), is_due)) != late_.end();) {
+    sessions_.session().report(*next);
+    next = late_.erase(next);
+  }
+}
+
+bool Pipeline::finish_late() {
+  sink_->finish_late();
+  std::ranges::move(sink_->take_late(), std::back_inserter(late_));
+  return !late_.empty();
 }
 
 void Pipeline::finish_all() {

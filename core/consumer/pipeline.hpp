@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "consumer/batch_signer.hpp"
 #include "consumer/emission_log.hpp"
@@ -69,6 +70,12 @@ class Pipeline {
   std::string unavailability() const { return sink_->unavailability(); }
   /// Shares the states of sinks with other consumers; `heard`: they may have changed.
   void consult(bool heard) { sink_->consult(sessions_.session(), heard); }
+  /// Reports what became of tokens whose batches did not wait for it, once these are acknowledged.
+  void report_late();
+  /// Waits for what is left of that. True if there is something to report, once the receipts are
+  /// acknowledged.
+  bool finish_late();
+  void forget_late() { late_.clear(); }
 
   /// Opens the batch of `claim`, whose `rows` it reads, at the sink. It stays open there while the next one
   /// is claimed if the sink lets it, and if `claims_on`: another claim follows at once.
@@ -108,6 +115,7 @@ class Pipeline {
   Log& log_;
   ConsumerObserver& observer_;
   std::deque<OpenBatch> open_;  ///< the oldest first
+  std::vector<Receipt> late_;   ///< what became of tokens whose batches did not wait for it
   std::int64_t written_ = 0;
   bool is_reader_fast_ = false;
   EmissionLog emission_log_;

@@ -1,6 +1,7 @@
 // The batches that are finished and not yet acknowledged.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -21,6 +22,10 @@ class Receipts {
       : sessions_(sessions), environment_(environment), log_(log) {}
 
   bool empty() const { return receipts_.empty(); }
+  /// True if one is of this lease.
+  bool holds(const Lease& lease) const {
+    return std::ranges::any_of(receipts_, [&](const auto& receipt) { return receipt.lease == lease; });
+  }
   const Receipt& add(Receipt receipt) { return receipts_.emplace_back(std::move(receipt)); }
 
   /// True if one claim for `queue` can acknowledge all of them.

@@ -58,6 +58,12 @@ class Sink {
     static_cast<void>(board);
     static_cast<void>(heard);
   }
+  /// What became of tokens whose batches did not wait for it, since the last call: one receipt for each
+  /// message.
+  virtual std::vector<Receipt> take_late() { return {}; }
+  /// Waits until there is nothing more of that kind: the consumer stops, leaves its session or changes its
+  /// sink.
+  virtual void finish_late() {}
   /// The consumer claims nothing before this time, because the other side is unavailable.
   virtual TimePoint claims_from() const { return {}; }
   /// Which of its other sides are unavailable, and why; printable, and empty if none is.

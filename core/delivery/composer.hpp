@@ -25,8 +25,9 @@ struct ComposedToken {
 
 /// A message with its tokens.
 struct Composed {
-  Message message;    ///< without id, attempt and body
-  std::string bytes;  ///< the body, which a sink takes out
+  Message message;       ///< without id, attempt and body
+  std::string bytes;     ///< the body, which a sink takes out
+  std::size_t lane = 0;  ///< by which of the sink's it leaves
   std::vector<ComposedToken> tokens;
 };
 

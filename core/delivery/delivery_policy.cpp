@@ -107,6 +107,15 @@ TokenOutcome withheld_outcome(const DeliveryHistory& history, Outcome state, std
   return outcome;
 }
 
+TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wait) {
+  return {.token = history.token,
+          .action = history.action,
+          .state = Outcome::deferred,
+          .unknowns = history.take_overs + 1,
+          .wait = wait,
+          .counted_as = history.counted_as};
+}
+
 TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& answer,
                                 const DeliveryPolicy& policy, double jitter) {
   TokenOutcome outcome{.token = history.token,

@@ -43,6 +43,10 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
 /// deferred is looked at again after a minute. One that an earlier attempt may have mailed is `unknown`.
 TokenOutcome withheld_outcome(const DeliveryHistory& history, Outcome state, std::string reason);
 
+/// The outcome, until its answer comes, of an attempt that its batch does not wait for: deferred for `wait`,
+/// within which the answer comes if this consumer lives, and maybe accepted.
+TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wait);
+
 /// The outcome of an attempt. A deferred token waits 15 s, 30 s, 1, 2 and then 4 minutes, 20 % more or less
 /// by `jitter` from -1 to 1, or longer if the relay names a time: but where the link does not live that
 /// long, until shortly before its end. A token that the relay had no time for counts no attempt, and one that

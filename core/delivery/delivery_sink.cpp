@@ -3,8 +3,8 @@
 #include "delivery/delivery_sink.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
+#include <iterator>
 #include <poll.h>
 #include <utility>
 
@@ -17,6 +17,9 @@ namespace {
 
 constexpr Milliseconds slow{200};
 constexpr Milliseconds claim_lead{1000};
+constexpr Milliseconds patience{1000};         ///< with the messages of other lanes
+constexpr Milliseconds answer_margin{30'000};  ///< beyond the time that an attempt may take
+constexpr Milliseconds end_margin{75'000};     ///< a token that would be tried again later has expired
 
 /// Until when the last of the tokens of a message is of use, a day at most, if that is known.
 TimePoint end_of(const std::vector<ComposedToken>& tokens) {
@@ -31,20 +34,23 @@ TimePoint end_of(const std::vector<ComposedToken>& tokens) {
 
 }  // namespace
 
-DeliverySink::DeliverySink(std::unique_ptr<Composer> composer, std::unique_ptr<Carrier> carrier,
-                           Options options, int stop_fd, Log& log, DeliveryLog& delivery_log,
-                           ConsumerObserver& observer)
+DeliverySink::DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> ways, Options options,
+                           int stop_fd, Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer)
     : composer_(std::move(composer)),
       options_(options),
       spool_(&log),
-      shared_(carrier->endpoints(), options.dispatch.probe_time),
-      dispatcher_(std::move(carrier), options.dispatch),
       stop_fd_(stop_fd),
       log_(log),
       delivery_log_(delivery_log),
       observer_(observer),
-      random_(options.dispatch.seed),
-      was_open_(shared_.names().size()) {}
+      random_(options.dispatch.seed) {
+  for (auto& way : ways) {
+    auto dispatch = options_.dispatch;
+    dispatch.rate = way.rate;
+    lanes_.push_back(std::make_unique<Lane>(std::move(way.carrier), dispatch));
+    ++options_.dispatch.seed;
+  }
+}
 
 int DeliverySink::room() const {
   // Nothing is shared, and the next message may have more tokens than the last one.
@@ -53,7 +59,8 @@ int DeliverySink::room() const {
   for (const auto& batch : batches_)
     tokens += batch.tokens;
   // Two batches have half each. A batch that was taken over may be larger.
-  const int limit = dispatcher_.room(options_.messages);
+  const int limit =
+      has_several_lanes() ? options_.messages : lanes_.front()->dispatcher().room(options_.messages);
   const int most = most_open() > 1 && batches_.empty() ? (limit + 1) / 2 : limit;
   return std::max(most * options_.message_limit - tokens, 0);
 }
@@ -112,20 +119,29 @@ void DeliverySink::close_message() {
 }
 
 void DeliverySink::submit(OpenBatch& batch, Composed composed) {
-  auto& kept = batch.messages.emplace_back(std::move(composed));
-  batch.carried += static_cast<int>(kept.tokens.size());
-  auto& message = kept.message;
+  const auto until = end_of(composed.tokens);
+  auto& kept = batch.messages.emplace_back(OpenMessage{.composed = std::move(composed), .until = until});
+  const auto& tokens = kept.composed.tokens;
+  batch.carried += static_cast<int>(tokens.size());
+  auto& message = kept.composed.message;
   message.id = next_id_++;
   message.batch = batch.lease.batch;
   message.attempt = batch.lease.attempt;
-  for (const auto& token : kept.tokens)
+  for (const auto& token : tokens)
     message.attempt = std::max(message.attempt, batch.lease.attempt + token.history.unknowns);
-  dispatcher_.submit(message, spool_.keep(std::exchange(kept.bytes, {})), end_of(kept.tokens));
+  auto& lane = *lanes_[kept.composed.lane];
+  const auto now = steady_now();
+  if (auto answer = has_several_lanes() ? lane.turn_away(now) : std::nullopt) {
+    answer->id = message.id;
+    return record({.answer = std::move(*answer), .at = now});
+  }
+  lane.dispatcher().submit(message, spool_.keep(std::exchange(kept.composed.bytes, {})), until);
 }
 
 BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
   close_message();
   wait_for_answers(when_slow);
+  leave_behind();
   auto& batch = batches_.front();
   for (const auto& outcome : batch.outcomes)
     delivery_log_.outcome(options_.words, outcome, batch.ended);
@@ -143,69 +159,134 @@ BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
 void DeliverySink::wait_for_answers(const std::function<void()>& when_slow) {
   const auto started = steady_now();
   bool is_slow = false;
-  std::optional<TimePoint> stop_requested;
-  std::array<pollfd, 2> fds{{{dispatcher_.fd(), POLLIN, 0}, {stop_fd_, POLLIN, 0}}};
-  const auto& batch = batches_.front();
-  while (batch.concluded < batch.messages.size()) {
-    fds[1].revents = 0;
-    poll(fds.data(), fds.size(), static_cast<int>(slow.count()));
-    auto answered = dispatcher_.take();
-    for (auto& dispatched : answered)
-      record(std::move(dispatched));
-    if (!answered.empty()) note_states(dispatcher_.breakers());
-    const auto now = steady_now();
+  poll_answers([&](TimePoint now) {
+    const auto& batch = batches_.front();
     if (!is_slow && now - started >= slow && when_slow) when_slow();
     is_slow = is_slow || now - started >= slow;
-    if (fds[1].revents != 0) {
+    return batch.concluded == batch.messages.size() || may_leave_behind(started, now);
+  });
+}
+
+void DeliverySink::poll_answers(const std::function<bool(TimePoint now)>& is_done) {
+  std::optional<TimePoint> stop_requested;
+  std::vector<pollfd> fds{{stop_fd_, POLLIN, 0}};
+  for (const auto& lane : lanes_)
+    fds.push_back({lane->dispatcher().fd(), POLLIN, 0});
+  while (true) {
+    take_answers();
+    const auto now = steady_now();
+    if (is_done(now)) return;
+    if (fds[0].revents != 0) {
       stop_requested = now;
-      fds[1].fd = -1;
+      fds[0].fd = -1;
     }
-    if (stop_requested && now - *stop_requested >= options_.grace) dispatcher_.cancel();
+    if (stop_requested && now - *stop_requested >= options_.grace) {
+      for (const auto& lane : lanes_)
+        lane->dispatcher().cancel();
+      continue;
+    }
+    fds[0].revents = 0;
+    poll(fds.data(), fds.size(), static_cast<int>(slow.count()));
+  }
+}
+
+void DeliverySink::take_answers() {
+  for (const auto& lane : lanes_) {
+    auto answered = lane->dispatcher().take();
+    for (auto& dispatched : answered)
+      record(std::move(dispatched));
+    if (!answered.empty()) lane->note_states(delivery_log_, options_.words);
   }
 }
 
 void DeliverySink::record(Dispatched dispatched) {
   const auto id = dispatched.answer.id;
+  if (const auto late = late_.find(id); late != late_.end()) {
+    read(dispatched, late->second.composed);
+    if (!dispatched.is_final) return;
+    const auto message = std::move(late_.extract(late).mapped());
+    answered_late_.push_back(late_receipt(message, dispatched));
+    return;
+  }
   auto& batch = batches_.size() > 1 && id >= batches_[1].first_message ? batches_[1] : batches_.front();
-  const auto& message = batch.messages[static_cast<std::size_t>(id - batch.first_message)];
+  auto& message = batch.messages[static_cast<std::size_t>(id - batch.first_message)];
+  read(dispatched, message.composed);
+  if (dispatched.is_final) {
+    conclude(batch, message, dispatched);
+  } else {
+    for (const auto& token : message.composed.tokens)
+      observe(dispatched.answer, batch.lease, token);
+  }
+}
+
+Receipt DeliverySink::late_receipt(const LateMessage& message, const Dispatched& dispatched) {
+  auto outcomes = outcomes_of(message.lease, message.composed, dispatched);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    delivery_log_.outcome(options_.words, outcomes[i], dispatched.at);
+    // The deferral counted these.
+    outcomes[i].unknowns -= message.composed.tokens[i].history.take_overs + 1;
+  }
+  return {.lease = message.lease, .counts = {}, .outcomes = std::move(outcomes)};
+}
+
+void DeliverySink::read(Dispatched& dispatched, const Composed& message) {
   auto& answer = dispatched.answer;
   answer.reply = shown_reply(answer.reply, message.tokens);
   for (auto& token : answer.tokens)
     token.reason = shown_reply(token.reason, message.tokens);
+  lanes_[message.lane]->note(answer);
   if (answer.throttled || answer.crowded || !dispatched.is_final) note_limit(dispatched);
-  if (dispatched.is_final) {
-    conclude(batch, message, dispatched);
-  } else {
-    for (const auto& token : message.tokens)
-      observe(answer, batch, token);
-  }
 }
 
-void DeliverySink::conclude(OpenBatch& batch, const Composed& message, const Dispatched& dispatched) {
-  std::uniform_real_distribution<double> jitter(-1, 1);
-  for (const auto& token : message.tokens) {
-    const auto own = answer_to(dispatched.answer, token);
-    observe(own, batch, token);
-    batch.outcomes.push_back(
-        outcome_of(own, token, dispatched.may_be_taken, options_.policy, jitter(random_)));
-  }
+void DeliverySink::conclude(OpenBatch& batch, OpenMessage& message, const Dispatched& dispatched) {
+  std::ranges::move(outcomes_of(batch.lease, message.composed, dispatched),
+                    std::back_inserter(batch.outcomes));
+  message.is_concluded = true;
   ++batch.concluded;
   batch.ended = std::max(batch.ended, dispatched.at);
-  const auto& answer = dispatched.answer;
-  if (answer.shows_life()) delivery_log_.available(options_.words, answer.sink, dispatched.at);
 }
 
-void DeliverySink::note_states(const std::vector<Breaker>& breakers) {
-  const auto& names = shared_.names();
-  const auto now = steady_now();
-  const bool any_works = std::ranges::any_of(breakers, [](const auto& each) { return !each.is_open(); });
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (breakers[i].is_open()) {
-      delivery_log_.unavailable(options_.words, names[i], breakers[i].why, any_works, now);
-    } else if (was_open_[i]) {
-      delivery_log_.available(options_.words, names[i], now);
-    }
-    was_open_[i] = breakers[i].is_open();
+std::vector<TokenOutcome> DeliverySink::outcomes_of(const Lease& lease, const Composed& message,
+                                                    const Dispatched& dispatched) {
+  std::uniform_real_distribution<double> jitter(-1, 1);
+  std::vector<TokenOutcome> outcomes;
+  for (const auto& token : message.tokens) {
+    const auto own = answer_to(dispatched.answer, token);
+    observe(own, lease, token);
+    outcomes.push_back(outcome_of(own, token, dispatched.may_be_taken, options_.policy, jitter(random_)));
+  }
+  const auto& answer = dispatched.answer;
+  if (answer.shows_life()) delivery_log_.available(options_.words, answer.sink, dispatched.at);
+  return outcomes;
+}
+
+bool DeliverySink::may_leave_behind(TimePoint since, TimePoint now) const {
+  if (!has_several_lanes()) return false;
+  return std::ranges::all_of(batches_.front().messages, [&](const auto& message) {
+    if (message.is_concluded) return true;
+    const bool has_waited = lanes_[message.composed.lane]->is_slow() || now - since >= patience;
+    // One that would end before its answer can come must not be said to have ended.
+    return has_waited && message.until - now > options_.dispatch.probe_time + answer_margin + end_margin;
+  });
+}
+
+void DeliverySink::leave_behind() {
+  auto& batch = batches_.front();
+  const auto left = [&] { return batch.concluded < batch.messages.size(); };
+  if (left()) {
+    for (const auto& lane : lanes_)
+      lane->dispatcher().give_back();
+    take_answers();
+  }
+  if (!left()) return;
+  for (auto& message : batch.messages) {
+    if (message.is_concluded) continue;
+    auto& composed = message.composed;
+    lanes_[composed.lane]->is_late();
+    for (const auto& token : composed.tokens)
+      batch.outcomes.push_back(
+          unanswered_outcome(token.history, options_.dispatch.probe_time + answer_margin));
+    late_.emplace(composed.message.id, LateMessage{.lease = batch.lease, .composed = std::move(composed)});
   }
 }
 
@@ -224,8 +305,8 @@ void DeliverySink::note_limit(const Dispatched& dispatched) {
             {{words.side, answer.sink}, {"code", answer.code}, {"reply", without_addresses(answer.reply)}});
 }
 
-void DeliverySink::observe(const Answer& answer, const OpenBatch& batch, const ComposedToken& token) {
-  SinkAnswer seen{.queue = batch.lease.queue,
+void DeliverySink::observe(const Answer& answer, const Lease& lease, const ComposedToken& token) {
+  SinkAnswer seen{.queue = lease.queue,
                   .sink = answer.sink,
                   .outcome = verdict_name(answer.verdict),
                   .code = answer.code,
@@ -236,17 +317,43 @@ void DeliverySink::observe(const Answer& answer, const OpenBatch& batch, const C
 }
 
 void DeliverySink::consult(SinkBoard& board, bool heard) {
-  const auto own = dispatcher_.breakers();
-  const auto known = shared_.exchange(board, own, heard);
-  if (!known) return;
-  dispatcher_.set_breakers(own, *known);
-  note_states(dispatcher_.breakers());
+  for (const auto& lane : lanes_)
+    lane->consult(board, heard, delivery_log_, options_.words);
+}
+
+std::vector<Receipt> DeliverySink::take_late() {
+  if (!late_.empty()) take_answers();
+  return std::exchange(answered_late_, {});
+}
+
+void DeliverySink::finish_late() {
+  poll_answers([&](TimePoint) { return late_.empty(); });
+}
+
+std::optional<std::chrono::seconds> DeliverySink::time_to_admission() const {
+  std::optional<std::chrono::seconds> least;
+  for (const auto& lane : lanes_) {
+    const auto wait = lane->dispatcher().time_to_admission();
+    if (!wait) return std::nullopt;
+    least = std::min(least.value_or(*wait), *wait);
+  }
+  return least;
 }
 
 TimePoint DeliverySink::claims_from() const {
-  const auto wait = dispatcher_.time_to_admission();
+  if (const auto wait = time_to_admission()) return steady_now() + *wait;
+  if (has_several_lanes()) return {};
   // A little earlier, as a claim takes time.
-  return wait ? steady_now() + *wait : dispatcher_.next_turn() - claim_lead;
+  return lanes_.front()->dispatcher().next_turn() - claim_lead;
+}
+
+std::string DeliverySink::unavailability() const {
+  std::string text;
+  for (const auto& lane : lanes_) {
+    const auto own = lane->unavailability();
+    if (!own.empty()) text += (text.empty() ? "" : "; ") + own;
+  }
+  return text;
 }
 
 void ClaimPace::began(TimePoint now) {

@@ -16,10 +16,9 @@
 #include "base/spool.hpp"
 #include "consumer/consumer_observer.hpp"
 #include "consumer/sink.hpp"
-#include "delivery/breaker.hpp"
 #include "delivery/composer.hpp"
 #include "delivery/delivery_log.hpp"
-#include "delivery/dispatcher.hpp"
+#include "delivery/lane.hpp"
 
 namespace mailroom {
 
@@ -49,6 +48,10 @@ class ClaimPace {
 /// Makes messages of the tokens of a batch, delivers them, and records what became of each token. A token
 /// counts as emitted when the other side has accepted its message. Two batches may be open, so that messages
 /// are in flight while the consumer claims; or one, as ClaimPace says.
+///
+/// With several lanes, none delays the messages of another: what cannot leave soon goes back to the queue,
+/// and what has left and is not answered while all others are done is recorded as deferred for as long as its
+/// attempt may take, and maybe accepted. Its answer is reported when it comes.
 class DeliverySink final : public Sink {
  public:
   struct Options {
@@ -60,9 +63,16 @@ class DeliverySink final : public Sink {
     DeliveryWords words{};
   };
 
-  /// `stop_fd` becomes readable when a stop is requested. The references must outlive this.
-  DeliverySink(std::unique_ptr<Composer> composer, std::unique_ptr<Carrier> carrier, Options options,
-               int stop_fd, Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer);
+  /// What a lane is made of.
+  struct Way {
+    std::unique_ptr<Carrier> carrier;
+    std::optional<Rate> rate{};  ///< at which its messages leave at most
+  };
+
+  /// `ways`: those that Composed::lane counts, at least one. `stop_fd` becomes readable when a stop is
+  /// requested. The references must outlive this.
+  DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> ways, Options options, int stop_fd,
+               Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer);
 
   std::size_t most_open() const override { return options_.messages > 1 && pace_.overlaps() ? 2 : 1; }
   int room() const override;
@@ -70,16 +80,23 @@ class DeliverySink final : public Sink {
   void add(const TokenRow& row, std::string_view token) override;
   void skip(const TokenRow& row, const char* defect) override;
   BatchOutcome finish(const std::function<void()>& when_slow) override;
-  bool is_ready() const override { return !dispatcher_.time_to_admission(); }
+  bool is_ready() const override { return !time_to_admission(); }
   void consult(SinkBoard& board, bool heard) override;
+  std::vector<Receipt> take_late() override;
+  void finish_late() override;
   TimePoint claims_from() const override;
-  std::string unavailability() const override { return shared_.unavailability(dispatcher_.breakers()); }
+  std::string unavailability() const override;
 
  private:
+  struct OpenMessage {
+    Composed composed;
+    TimePoint until{};          ///< it is of no use then
+    bool is_concluded = false;  ///< it has its final answer
+  };
   struct OpenBatch {
     Lease lease;
     std::int64_t first_message = 0;  ///< its id; the others follow
-    std::deque<Composed> messages{};
+    std::deque<OpenMessage> messages{};
     std::size_t concluded = 0;  ///< how many of them have their final answer
     int tokens = 0;             ///< also those without a message
     int carried = 0;            ///< tokens of messages
@@ -89,24 +106,41 @@ class DeliverySink final : public Sink {
     TimePoint ended{};  ///< its last answer
   };
 
+  /// A message whose batch is done without its answer.
+  struct LateMessage {
+    Lease lease;
+    Composed composed;
+  };
+
   void submit(OpenBatch& batch, Composed composed);
   void close_message();
+  /// Waits until every message of the oldest batch is concluded, or is_done() otherwise says so.
   void wait_for_answers(const std::function<void()>& when_slow);
+  /// Polls until `is_done`; a stop that is requested ends it after Options::grace.
+  void poll_answers(const std::function<bool(TimePoint now)>& is_done);
+  void take_answers();
   void record(Dispatched dispatched);
-  void conclude(OpenBatch& batch, const Composed& message, const Dispatched& dispatched);
-  /// Tells the log which endpoints are unavailable, and which are no longer.
-  void note_states(const std::vector<Breaker>& breakers);
+  Receipt late_receipt(const LateMessage& message, const Dispatched& dispatched);
+  /// Weighs an answer as it is recorded, and tells the log of a limit.
+  void read(Dispatched& dispatched, const Composed& message);
+  void conclude(OpenBatch& batch, OpenMessage& message, const Dispatched& dispatched);
+  std::vector<TokenOutcome> outcomes_of(const Lease& lease, const Composed& message,
+                                        const Dispatched& dispatched);
+  /// True if the messages of the oldest batch that are not concluded may be answered later.
+  bool may_leave_behind(TimePoint since, TimePoint now) const;
+  void leave_behind();
   /// Says, once for many, that the other side limits messages or connections.
   void note_limit(const Dispatched& dispatched);
-  void observe(const Answer& answer, const OpenBatch& batch, const ComposedToken& token);
+  void observe(const Answer& answer, const Lease& lease, const ComposedToken& token);
+  bool has_several_lanes() const { return lanes_.size() > 1; }
+  std::optional<std::chrono::seconds> time_to_admission() const;
   /// Mails to the recipient (TokenRow::counted_as) that are not recorded in the database.
   int open_mails_to(std::string_view recipient) const;
 
   std::unique_ptr<Composer> composer_;
   Options options_;
   Spool spool_;
-  SharedBreakers shared_;
-  Dispatcher dispatcher_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
   int stop_fd_;
   Log& log_;
   DeliveryLog& delivery_log_;
@@ -116,7 +150,8 @@ class DeliverySink final : public Sink {
   std::int64_t next_id_ = 0;       ///< of a message
   TimePoint last_ended_{};         ///< the last answer of the batch before
   ClaimPace pace_;
-  std::vector<bool> was_open_;  ///< the breakers, when they were last told to the log
+  std::map<std::int64_t, LateMessage> late_;  ///< by the message's id
+  std::vector<Receipt> answered_late_;        ///< what became of such
   std::optional<TimePoint> warned_of_limit_{};
 };
 

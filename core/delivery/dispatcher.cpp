@@ -27,7 +27,7 @@ bool is_failure_of_endpoint(const Answer& answer) {
 Dispatcher::Dispatcher(std::unique_ptr<Carrier> carrier, Options options)
     : carrier_(std::move(carrier)),
       options_(options),
-      endpoints_(carrier_->endpoints(), options.in_flight, options.seed),
+      endpoints_(carrier_->endpoints(), options.in_flight, options.rate, options.seed),
       connections_(endpoints_.size(), options.in_flight),
       random_(options.seed) {
   const BlockedSignals blocked;
@@ -280,18 +280,25 @@ void Dispatcher::cancel() {
   is_cancelling_ = true;
   carrier_->cancel();
   take_answers();
-  const auto give_up = [&](std::int64_t id) {
-    conclude(id, {.verdict = Verdict::deferred,
-                  .sink = endpoints_.front().name(),
-                  .reply = "stopped before it was sent",
-                  .is_excused = true,
-                  .waits_for_turn = true});
-  };
   for (const auto id : std::exchange(waiting_, {}))
-    give_up(id);
+    give_up(id, "stopped before it was sent");
   for (const auto& [time, id] : std::exchange(resends_, {}))
-    give_up(id);
+    give_up(id, "stopped before it was sent");
   is_cancelling_ = false;
+}
+
+void Dispatcher::give_back() {
+  const std::lock_guard lock(mutex_);
+  for (const auto id : std::exchange(waiting_, {}))
+    give_up(id, "the other side is busy with the messages before it");
+}
+
+void Dispatcher::give_up(std::int64_t id, const char* why) {
+  conclude(id, {.verdict = Verdict::deferred,
+                .sink = endpoints_.front().name(),
+                .reply = why,
+                .is_excused = true,
+                .waits_for_turn = true});
 }
 
 double Dispatcher::chance() {

@@ -66,7 +66,8 @@ class Dispatcher {
     /// How long a message that may have been taken is sent again; 0: never, as the other side could not tell
     /// that it has it.
     Milliseconds resend_for{0};
-    std::uint64_t seed = 0;  ///< of jitter
+    std::optional<Rate> rate{};  ///< at which messages leave at most
+    std::uint64_t seed = 0;      ///< of jitter
   };
 
   Dispatcher(std::unique_ptr<Carrier> carrier, Options options);
@@ -95,6 +96,8 @@ class Dispatcher {
     std::unique_lock lock(mutex_);
     return results_.wait(lock, until);
   }
+  /// Gives up every message that has not left: deferred without counting.
+  void give_back();
   /// Gives up every message without an answer: unknown if it was sent, otherwise deferred without counting.
   /// Returns when all have their answer, which takes a moment, however long the other side hangs.
   void cancel();
@@ -127,6 +130,11 @@ class Dispatcher {
     const auto& pace = endpoints_.likely().pace();
     return pace.next() + pace.gap() * static_cast<int>(waiting_.size());
   }
+  /// The time between two messages that the endpoint in use takes; 0 without a limit.
+  std::chrono::nanoseconds gap() const {
+    const std::lock_guard lock(mutex_);
+    return endpoints_.likely().pace().gap();
+  }
   /// The rate that the endpoint in use was found to take, in messages per second; nullopt without a limit.
   std::optional<double> rate() const {
     const std::lock_guard lock(mutex_);
@@ -158,6 +166,7 @@ class Dispatcher {
   /// No endpoint takes the message now.
   void turn_away(std::int64_t id, TimePoint now);
   void give_back_overdue(TimePoint now);
+  void give_up(std::int64_t id, const char* why);
   void take_answers();
   void record(Answer answer);
   bool is_tried_elsewhere(Pending& pending, const Answer& answer);

@@ -8,8 +8,8 @@
 
 namespace mailroom {
 
-Endpoint::Endpoint(std::string name, int in_flight, std::uint64_t seed)
-    : name_(std::move(name)), pace_(seed), at_once_(in_flight), most_(in_flight) {}
+Endpoint::Endpoint(std::string name, int in_flight, std::optional<Rate> rate, std::uint64_t seed)
+    : name_(std::move(name)), pace_(seed, rate), at_once_(in_flight), most_(in_flight) {}
 
 Endpoint::Leave Endpoint::leave(WallTime now) const {
   if (is_probed_) return Leave::later;
@@ -130,9 +130,10 @@ bool Endpoint::is_answering(TimePoint now) const {
   return now - last_answered_ < recent;
 }
 
-Endpoints::Endpoints(const std::vector<std::string>& names, int in_flight, std::uint64_t seed) {
+Endpoints::Endpoints(const std::vector<std::string>& names, int in_flight, std::optional<Rate> rate,
+                     std::uint64_t seed) {
   for (const auto& name : names)
-    endpoints_.emplace_back(name, in_flight, seed++);
+    endpoints_.emplace_back(name, in_flight, rate, seed++);
 }
 
 Endpoints::Choice Endpoints::choose(std::size_t first, WallTime now) const {

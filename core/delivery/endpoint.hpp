@@ -92,8 +92,8 @@ struct Departure {
 /// times.
 class Endpoint {
  public:
-  /// `in_flight`: how many messages it is given at the same time.
-  Endpoint(std::string name, int in_flight, std::uint64_t seed);
+  /// `in_flight`: how many messages it is given at the same time. `rate`: how fast at most.
+  Endpoint(std::string name, int in_flight, std::optional<Rate> rate, std::uint64_t seed);
 
   /// Whether it may be given a message now.
   enum class Leave {
@@ -156,7 +156,8 @@ class Endpoint {
 /// A message goes to the first endpoint that is available. Pure: takes times.
 class Endpoints {
  public:
-  Endpoints(const std::vector<std::string>& names, int in_flight, std::uint64_t seed);
+  Endpoints(const std::vector<std::string>& names, int in_flight, std::optional<Rate> rate,
+            std::uint64_t seed);
 
   struct Choice {
     Endpoint::Leave leave = Endpoint::Leave::none;

@@ -48,17 +48,19 @@ int RecentCount::sum(int buckets, TimePoint now) const {
 }
 
 std::chrono::nanoseconds Pace::gap() const {
-  return limit_ ? std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(1 / *limit_))
-                : std::chrono::nanoseconds(0);
+  const auto rate = limit();
+  return rate ? std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(1 / *rate))
+              : std::chrono::nanoseconds(0);
 }
 
 int Pace::room(int most) const {
-  if (!limit_) return most;
-  return static_cast<int>(std::clamp<double>(*limit_ * Seconds(batch_time).count(), 1, most));
+  const auto rate = limit();
+  if (!rate) return most;
+  return static_cast<int>(std::clamp<double>(*rate * Seconds(batch_time).count(), 1, most));
 }
 
 void Pace::left(TimePoint now) {
-  if (limit_) next_ = std::max(next_, now) + gap();
+  if (limit()) next_ = std::max(next_, now) + gap();
 }
 
 void Pace::took(TimePoint left, TimePoint now) {

@@ -1,12 +1,14 @@
 // Finds the rate that a relay or server allows, from what it takes and what it refuses.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <random>
 
 #include "base/clock.hpp"
+#include "base/rate.hpp"
 
 namespace mailroom {
 
@@ -43,7 +45,11 @@ class Pace {
   /// How long a mail may wait at a sender.
   static constexpr std::chrono::seconds longest_wait{10};
 
-  explicit Pace(std::uint64_t seed) : random_(static_cast<std::minstd_rand::result_type>(seed)) {}
+  /// `most`: a limit of its own, which no answer changes.
+  explicit Pace(std::uint64_t seed, std::optional<Rate> most = std::nullopt)
+      : random_(static_cast<std::minstd_rand::result_type>(seed)) {
+    if (most) most_ = 1 / most->gap().count();
+  }
 
   /// The next mail may leave then; a time in the past means now.
   TimePoint next() const { return next_; }
@@ -58,7 +64,9 @@ class Pace {
   void forget();
 
   /// In mails per second; nullopt without a limit.
-  std::optional<double> limit() const { return limit_; }
+  std::optional<double> limit() const {
+    return limit_ && most_ ? std::min(*limit_, *most_) : limit_ ? limit_ : most_;
+  }
   /// The time between two mails; 0 without a limit.
   std::chrono::nanoseconds gap() const;
   /// How many mails a sender takes at a time, at least 1 and at most `most`.
@@ -77,7 +85,8 @@ class Pace {
 
   RecentCount moments_{std::chrono::milliseconds(50)};
   RecentCount seconds_{std::chrono::seconds(1)};
-  std::optional<double> limit_;
+  std::optional<double> limit_;  ///< as learnt
+  std::optional<double> most_{};
   double peak_ = 0;           ///< the most that was taken in a second before a cut
   double refused_share_ = 0;  ///< of the last answers
   double base_ = 0;           ///< from which the limit grows

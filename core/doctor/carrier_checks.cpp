@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "base/text.hpp"
 #include "doctor/finding.hpp"
@@ -35,12 +36,8 @@ Finding judge_senders_view(const UnavailableSink& sink) {
           again));
 }
 
-}  // namespace
-
-Findings check_relays(Subject& subject) {
-  if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
-  const auto& settings = *subject.settings;
-  if (settings.send.relay.empty()) return {fine("not configured")};
+/// The relays of one profile.
+Findings check_relays_of(const Settings& settings, const std::vector<UnavailableSink>& unavailable) {
   Findings findings;
   if (!settings.send.password_file.empty())
     findings =
@@ -51,12 +48,32 @@ Findings check_relays(Subject& subject) {
       findings.push_back(std::move(finding));
   }
   if (any_failure(findings)) return findings;
-  const auto unavailable = read_unavailable(subject);
   for (const auto& found : mail_carrier().check(settings)) {
     findings.push_back(finding_of(found));
     const auto known = std::ranges::find(unavailable, found.endpoint, &UnavailableSink::name);
     if (found.level != SinkFinding::Level::failure && known != unavailable.end())
       findings.push_back(judge_senders_view(*known));
+  }
+  return findings;
+}
+
+}  // namespace
+
+Findings check_relays(Subject& subject) {
+  if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
+  const auto& settings = *subject.settings;
+  const bool has_own = std::ranges::any_of(
+      settings.profiles, [](const auto& profile) { return !profile.send.relay_profile.empty(); });
+  if (settings.send.relay.empty() && !has_own) return {fine("not configured")};
+  const auto unavailable = read_unavailable(subject);
+  Findings findings;
+  if (!settings.send.relay.empty()) findings = check_relays_of(settings, unavailable);
+  for (const auto& profile : settings.profiles) {
+    // The others use those of `send`.
+    if (profile.send.relay_profile.empty()) continue;
+    auto own = of_profile(settings, profile.name,
+                          [&](const Settings& changed) { return check_relays_of(changed, unavailable); });
+    std::ranges::move(own, std::back_inserter(findings));
   }
   return findings;
 }

@@ -67,8 +67,8 @@ Finding failure_of(const Error& error) {
   return failure(error.what(), {}, error.hint());
 }
 
-/// The findings of `work`; an Error becomes a finding. Besides main, only this function catches errors,
-/// because a failed check must not prevent the others.
+/// The findings of `work`; an Error becomes a finding. Besides main, only this function and of_profile()
+/// catch errors, because a failed check must not prevent the others.
 template <typename Work>
 Findings findings_of(Subject& subject, Work&& work) {
   try {

@@ -21,6 +21,17 @@ bool is_readable_by_all(const std::string& path) {
          (status.permissions() & std::filesystem::perms::others_read) != std::filesystem::perms::none;
 }
 
+/// `set send.from` as `set profiles.acme.from`, where the profile has a sender of its own.
+std::string with_names_of_profile(std::string text, const Settings& settings) {
+  for (const auto& value : settings.values) {
+    if (value.profile.empty()) continue;
+    const auto name = value.name();
+    for (auto at = text.find(value.key); at != std::string::npos; at = text.find(value.key, at + name.size()))
+      text.replace(at, value.key.size(), name);
+  }
+  return text;
+}
+
 }  // namespace
 
 Fix make_functions() {
@@ -56,6 +67,24 @@ Findings judge_permissions(const std::string& secret, const std::string& path, b
   const Fix fix(FixKind::protect_file, "chmod 640 " + shell_word(path));
   if (!allowed) return {failure(reason, {fix})};
   return {warning(reason + ", as signing.allow_readable_key allows", {fix})};
+}
+
+Findings of_profile(const Settings& settings, const std::string& profile,
+                    const std::function<Findings(const Settings& settings)>& look) {
+  const auto changed = with_profile(settings, profile);
+  Findings findings;
+  try {
+    findings = look(changed);
+  } catch (const Error& error) {
+    // The other profiles are checked all the same.
+    if (error.code() != ExitCode::configuration) throw;
+    findings = {failure(error.what(), {}, error.hint())};
+  }
+  for (auto& finding : findings) {
+    finding.reason = fmt::format("profile {}: {}", shown_text(profile), finding.reason);
+    finding.hint = with_names_of_profile(finding.hint, changed);
+  }
+  return findings;
 }
 
 bool any_failure(const Findings& findings) {

@@ -2,6 +2,7 @@
 // secrets as such.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,11 @@ inline Finding finding_of(const QueueFinding& found) {
 }
 
 Finding finding_of(const SinkFinding& found);
+
+/// What `look` finds out about the settings of a profile, with its name, and its own keys in the hints. An
+/// error is a finding.
+Findings of_profile(const Settings& settings, const std::string& profile,
+                    const std::function<Findings(const Settings& settings)>& look);
 
 /// A file with a secret, such as a `key`, that everyone can read is a failure, or a warning if
 /// signing.allow_readable_key is set (`allowed`).

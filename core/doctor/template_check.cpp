@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "doctor/subject.hpp"
 #include "mail/configured_mail.hpp"
@@ -36,12 +37,7 @@ void require_no_links(Subject& subject) {
   }
 }
 
-}  // namespace
-
-Findings check_templates(Subject& subject) {
-  if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
-  const auto& settings = *subject.settings;
-  if (!is_mail_configured(settings)) return {fine("not configured")};
+Findings check_templates_of(Subject& subject, const Settings& settings) {
   parse_configured_mail(settings);
   // Templates can be written before anything is sent.
   const bool sends = !settings.send.relay.empty();
@@ -55,6 +51,22 @@ Findings check_templates(Subject& subject) {
   return or_fine(std::move(findings),
                  summary_of(templates, settings.send.templates) +
                      (lacks_link ? "; send.link is not set: a mail with a link waits until it is" : ""));
+}
+
+}  // namespace
+
+Findings check_templates(Subject& subject) {
+  if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
+  const auto& settings = *subject.settings;
+  Findings findings;
+  if (is_mail_configured(settings)) findings = check_templates_of(subject, settings);
+  for (const auto& profile : settings.profiles) {
+    auto own = of_profile(settings, profile.name,
+                          [&](const Settings& changed) { return check_templates_of(subject, changed); });
+    std::ranges::move(own, std::back_inserter(findings));
+  }
+  if (findings.empty()) return {fine("not configured")};
+  return findings;
 }
 
 }  // namespace mailroom

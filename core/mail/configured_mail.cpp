@@ -16,9 +16,9 @@ namespace {
 
 [[noreturn]] void refuse_setting(const Settings& settings, std::string_view key, const Refusal& refusal,
                                  const std::string& hint) {
+  const auto& value = setting_of(settings, key);
   throw Error(ExitCode::configuration,
-              fmt::format("{} ({}): {}", key, describe(setting_of(settings, key).origin), refusal.reason),
-              hint);
+              fmt::format("{} ({}): {}", value.name(), describe(value.origin), refusal.reason), hint);
 }
 
 std::optional<Mailbox> read_mailbox(const Settings& settings, std::string_view key, const std::string& text) {

@@ -43,10 +43,12 @@ WHERE skipped_status > 0 AND claimed_at > clock_timestamp() - interval '1 hour')
 // Ids are drawn in time order: the oldest token is among the lowest ids.
 constexpr const char* deferred_sql = R"(
 WITH waiting AS MATERIALIZED (
-  SELECT token, not_before FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)
+  SELECT token, not_before, sink IS NULL AND reply IS NOT NULL AS is_withheld, reply
+  FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)
 SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint,
   (SELECT min(t.created_at) FROM (SELECT token FROM waiting ORDER BY token LIMIT 5000) w JOIN tokens t ON t.id = w.token
-   WHERE mailroom_is_live(t.consumed_at, t.expires_at, extract(epoch FROM clock_timestamp())::bigint))
+   WHERE mailroom_is_live(t.consumed_at, t.expires_at, extract(epoch FROM clock_timestamp())::bigint)),
+  count(*) FILTER (WHERE is_withheld), (array_agg(reply ORDER BY token DESC) FILTER (WHERE is_withheld))[1]
 FROM waiting)";
 
 // A consumer tries an unavailable sink every five minutes at least, while something waits for it: one that
@@ -70,6 +72,8 @@ DeferredTokens read_deferred_tokens(pqxx::transaction_base& transaction, const s
   deferred.tokens = row[0].as<std::int64_t>();
   if (!row[1].is_null()) deferred.next_in = duration_of(row[1]);
   deferred.oldest_created_at = optional_moment_in<std::chrono::seconds>(row[2]);
+  deferred.withheld = row[3].as<std::int64_t>();
+  if (!row[4].is_null()) deferred.withheld_for = row[4].c_str();
   return deferred;
 }
 

@@ -43,6 +43,8 @@ struct DeferredTokens {
   std::int64_t tokens = 0;
   std::optional<Milliseconds> next_in;      ///< until the first of these attempts; 0 if it is due
   std::optional<Moment> oldest_created_at;  ///< of those that are neither consumed nor expired
+  std::int64_t withheld = 0;                ///< of these, for which the configuration lacks something
+  std::string withheld_for;                 ///< what, of the newest: `there is no profile acme`
 };
 
 /// The deliveries of a queue. Empty but for `unfit` for a queue whose tokens are written to standard output.

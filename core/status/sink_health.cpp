@@ -24,7 +24,9 @@ bool is_permanent_refusal(const std::string& reason) {
 QueueFinding unavailable(const UnavailableSink& sink, const DeliveryStatus& deliveries, bool has_tokens) {
   const bool is_needed = has_tokens || !deliveries.last_hour.empty();
   const bool others_accept = deliveries.last_accepted.value_or(sink.lasts) < sink.lasts;
-  const bool holds_up = is_needed && !others_accept && sink.lasts >= restart;
+  // Others may be of other profiles.
+  const bool is_of_profile = sink.name.ends_with(')') && deliveries.deferred.tokens > 0;
+  const bool holds_up = is_needed && (!others_accept || is_of_profile) && sink.lasts >= restart;
   return {holds_up || is_permanent_refusal(sink.reason) ? Severity::failure : Severity::warning,
           "sink_unavailable",
           fmt::format("{} has been unavailable for {}, after {}. Tokens wait in the queue: {}", sink.name,
@@ -50,6 +52,19 @@ std::optional<QueueFinding> only_refusals(const RefusedSince& refused) {
       "mailroom tail --state rejected,deferred --since 1h shows what was said of each"};
 }
 
+/// They wait for a person.
+std::optional<QueueFinding> withheld(const DeferredTokens& deferred) {
+  if (deferred.withheld == 0) return std::nullopt;
+  return QueueFinding{
+      Severity::failure,
+      "not_configured",
+      fmt::format("{} {} for the configuration of the senders: {}", counted(deferred.withheld, "token"),
+                  deferred.withheld == 1 ? "waits" : "wait", deferred.withheld_for),
+      {},
+      "mailroom.yaml.example describes the key; systemctl reload 'mailroom-send@*' makes the senders "
+      "take it, and the tokens go out within a minute"};
+}
+
 /// A single account is suspended for a reason; many in a row are a mistake of a program.
 std::optional<QueueFinding> only_unfit(const UnfitSince& unfit) {
   constexpr std::int64_t many = 10;
@@ -72,6 +87,7 @@ std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has
   std::vector<QueueFinding> found;
   for (const auto& sink : deliveries.sinks)
     found.push_back(unavailable(sink, deliveries, has_tokens));
+  if (auto waiting = withheld(deliveries.deferred)) found.push_back(std::move(*waiting));
   if (auto refusals = only_refusals(deliveries.refused)) found.push_back(std::move(*refusals));
   if (auto unfit = only_unfit(deliveries.unfit)) found.push_back(std::move(*unfit));
   return found;

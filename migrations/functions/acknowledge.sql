@@ -140,6 +140,37 @@ BEGIN
 END
 $$;
 
+-- Replaces deferrals that p_batch has recorded of tokens whose answer it did not wait for, and which counted as maybe
+-- accepted, by what became of them. Their unknowns are those from the deferral on: -1 if it is known now. Where another
+-- batch has the token by now, this is an attempt that was taken over. A repeated report changes nothing: there are
+-- seconds between two attempts at a token.
+CREATE OR REPLACE FUNCTION mailroom_report_late(p_queue text, p_batch bigint, p_attempt integer, p_outcomes jsonb)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_others mailroom_receipt;
+BEGIN
+    v_others.batch := p_batch; v_others.attempt := p_attempt;
+    WITH replaced AS (
+        UPDATE mailroom_deliveries d SET
+            state = r.state, attempts = d.attempts + r.attempts, unknowns = greatest(d.unknowns + r.unknowns, 0),
+            not_before = r.not_before, last_at = v_now, accepted_at = coalesce(r.accepted_at, d.accepted_at),
+            answered_at = r.answered_at, sink = r.sink, address = r.address, code = r.code, reply = r.reply,
+            counted_as = coalesce(r.counted_as, d.counted_as)
+        FROM mailroom_outcome_records('{(,)}', p_outcomes, v_now) r
+        WHERE d.queue = p_queue AND d.token = r.token AND d.batch = p_batch AND d.state = 'deferred' AND d.not_before IS NOT NULL
+          AND (d.answered_at < coalesce(r.answered_at, v_now) - interval '5 seconds') IS NOT FALSE
+        RETURNING d.token)
+    SELECT jsonb_agg(o || jsonb_build_object('unknowns', greatest((o->>'unknowns')::integer, 0))) INTO v_others.outcomes
+    FROM jsonb_array_elements(p_outcomes) o
+    WHERE (o->>'first')::bigint NOT IN (SELECT token FROM replaced)
+      AND NOT EXISTS (SELECT FROM mailroom_deliveries d
+                      WHERE d.queue = p_queue AND d.token = (o->>'first')::bigint AND d.batch = p_batch
+                        AND (d.state <> 'deferred' OR d.not_before IS NOT NULL));
+    PERFORM mailroom_record_late_outcomes(p_queue, '{}', v_others);
+END
+$$;
+
 -- Closes a lease. The attempt number fences the lease, not the session: an acknowledgement is valid after a
 -- reconnect, and void after a take-over (false). Repeating it after a lost reply is harmless. Returns null without a
 -- batch. Adds expired and consumed to the skipped tokens that the claim counted. Records outcomes for a batch that is

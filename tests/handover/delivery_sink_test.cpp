@@ -105,7 +105,9 @@ struct SinkRig {
       return play(message);
     });
     carrier = played.get();
-    sink = std::make_unique<DeliverySink>(std::make_unique<LineComposer>(), std::move(played), options, stop,
+    std::vector<DeliverySink::Way> ways(1);
+    ways[0].carrier = std::move(played);
+    sink = std::make_unique<DeliverySink>(std::make_unique<LineComposer>(), std::move(ways), options, stop,
                                           log, delivery_log, observer);
   }
   ~SinkRig() { close(stop); }

@@ -96,6 +96,8 @@ const std::vector<Row> rows{
      [](const Settings& s) { return std::to_string(s.send.batch_limit); }},
     {"send.timeout", "30s", "1s", "10m", "2m",
      [](const Settings& s) { return format_duration(s.send.timeout); }},
+    {"send.rate", "", "5/h", "1/d", "3/2d",
+     [](const Settings& s) { return s.send.rate ? format_rate(*s.send.rate) : ""; }},
     {"send.per_recipient", "", "5/h", "1/d", "3/2d",
      [](const Settings& s) { return s.send.per_recipient ? format_rate(*s.send.per_recipient) : ""; }},
     {"send.redirect_to", "", "a@x.example", "b@x.example", "c@x.example",

@@ -24,7 +24,7 @@ Answer attempt(Relay& relay, const Message& mail) try {
   return relay.deliver(mail);
 } catch (const std::exception& error) {
   // Out of memory, perhaps after the mail was sent.
-  return {.verdict = Verdict::unknown, .sink = relay.url().address(), .reply = printable(error.what())};
+  return {.verdict = Verdict::unknown, .sink = relay.url().name(), .reply = printable(error.what())};
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ SmtpCarrier::~SmtpCarrier() {
 std::vector<std::string> SmtpCarrier::endpoints() const {
   std::vector<std::string> names;
   for (const auto& relay : options_.relays)
-    names.push_back(relay.address());
+    names.push_back(relay.name());
   return names;
 }
 
@@ -64,7 +64,7 @@ void SmtpCarrier::submit(Message message) {
   const std::lock_guard lock(mutex_);
   ++unanswered_;
   // Whoever submits has not seen that the relay is unavailable.
-  const auto name = options_.relays[message.endpoint].address();
+  const auto name = options_.relays[message.endpoint].name();
   const bool is_too_late = std::ranges::any_of(answers_, [&](const Answer& answer) {
     return answer.was_tried && answer.verdict == Verdict::unavailable && answer.sink == name;
   });

@@ -17,9 +17,9 @@ SinkFinding judge_relay(const RelayUrl& relay, const RelayCheck& check, const Se
   if (check.fault != RelayFault::none) {
     const auto code = check.code == 0 ? std::string() : fmt::format("{} ", check.code);
     return {.level = Level::failure,
-            .reason = fmt::format("{} {}: {}{}", relay.address(), problem_of(check), code, check.reply),
+            .reason = fmt::format("{} {}: {}{}", relay.name(), problem_of(check), code, check.reply),
             .hint = hint_of(check, relay, settings),
-            .endpoint = relay.address()};
+            .endpoint = relay.name()};
   }
   const auto user = relay.user.empty() ? std::string("without a user") : "as " + relay.user;
   const auto* const way = check.encrypted       ? "over TLS"
@@ -27,8 +27,8 @@ SinkFinding judge_relay(const RelayUrl& relay, const RelayCheck& check, const Se
                                                 : "without TLS, as send.plaintext_relay_for_tests says";
   SinkFinding finding{
       .level = Level::fine,
-      .reason = fmt::format("{} answers {}, {}, to EHLO {}", relay.address(), way, user, check.hello_name),
-      .endpoint = relay.address()};
+      .reason = fmt::format("{} answers {}, {}, to EHLO {}", relay.name(), way, user, check.hello_name),
+      .endpoint = relay.name()};
   if (!check.encrypted && !relay.is_loopback()) {
     finding.level = Level::warning;
     finding.hint = "anybody on the way can read the links: remove the setting outside of a test set-up";

@@ -43,7 +43,9 @@ void require_one_login(const Settings& settings) {
   const bool has_file = !settings.send.token_file.empty();
   const bool has_command = !settings.send.token_command.empty();
   if (has_file && has_command) {
-    throw Error(ExitCode::configuration, "send.token_file and send.token_command are both set",
+    throw Error(ExitCode::configuration,
+                fmt::format("{} and {} are both set", setting_of(settings, "send.token_file").name(),
+                            setting_of(settings, "send.token_command").name()),
                 "remove one of them: mailroom config show says where each comes from");
   }
 }
@@ -101,6 +103,8 @@ ConfiguredRelays read_relays(const Settings& settings) {
   require_keys({"send.relay"}, settings);
   ConfiguredRelays configured;
   configured.relays = parse_relay_urls(settings.send.relay);
+  for (auto& relay : configured.relays)
+    relay.profile = settings.send.relay_profile;
   auto& options = configured.options;
   options.ca_file = settings.send.ca_file;
   options.hello_name = settings.send.hello_name.empty() ? own_hello_name() : settings.send.hello_name;
@@ -109,7 +113,7 @@ ConfiguredRelays read_relays(const Settings& settings) {
   options.throttled_by = settings.send.throttled_by;
   if (!settings.send.password_file.empty()) {
     options.password = read_password_file(settings.send.password_file, settings.signing.allow_readable_key,
-                                          "send.password_file");
+                                          setting_of(settings, "send.password_file").name());
   }
   const bool needs_password = std::any_of(configured.relays.begin(), configured.relays.end(),
                                           [](const RelayUrl& relay) { return !relay.user.empty(); });

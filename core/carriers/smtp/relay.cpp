@@ -21,7 +21,7 @@ namespace {
 /// What becomes of a mail that never reached the relay's connection.
 Answer refused(const RelayUrl& url, Verdict verdict, std::string why) {
   return {.verdict = verdict,
-          .sink = url.address(),
+          .sink = url.name(),
           .reply = std::move(why),
           .is_excused = verdict != Verdict::rejected};
 }
@@ -77,7 +77,7 @@ bool is_safe_local(std::string_view local) {
 void check_relay(const RelayUrl& url, const RelayOptions& options) {
   if (!url.user.empty() && options.password.empty() && !options.tokens) {
     throw Error(ExitCode::configuration,
-                fmt::format("the relay {} has a user, and there is no password", url.address()),
+                fmt::format("the relay {} has a user, and there is no password", url.name()),
                 "name the file that contains it in send.password_file, or remove the user from the URL");
   }
   if (!options.hello_name.empty()) check_hello_name(options.hello_name);

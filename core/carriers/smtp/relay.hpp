@@ -58,8 +58,12 @@ bool is_transmittable(std::string_view message);
 struct RelayUrl : ServerAddress {
   bool implicit_tls = false;  ///< smtps://: TLS from the first byte
   std::string user{};         ///< empty: no authentication
+  std::string profile{};      ///< whose relay it is; empty: that of send.relay
 
   bool operator==(const RelayUrl&) const = default;
+
+  /// `relay.example:25`, or `relay.example:25 (acme)`: two profiles may log in there as different users.
+  std::string name() const { return profile.empty() ? address() : address() + " (" + profile + ")"; }
 };
 
 /// Reads `smtp://user@host:587`, `smtps://host`, or several separated by commas. The port defaults to 25, or

@@ -274,7 +274,7 @@ Answer RelayHandle::attempt(const Message& message, bool on_fresh_connection, bo
   const bool may_be_about_all = exchange.about == RefusalSubject::everyone || is_unclear || is_limit;
   const bool is_named = exchange.step > SmtpStep::mail && exchange.code >= 400 && may_be_about_all;
   return {.verdict = judgement.verdict,
-          .sink = url.address(),
+          .sink = url.name(),
           .code = has_reply ? exchange.code : 0,
           .reply = recorded_reply(text, secrets_),
           .wait = has_reply && !is_accepted ? named_delay(text) : std::nullopt,

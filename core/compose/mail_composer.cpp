@@ -1,0 +1,80 @@
+// Looks the profile up first: what is unknown waits, as a reload may bring it.
+
+#include "compose/mail_composer.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string_view profile_of(const TokenRow& row) {
+  return row.content == nullptr ? std::string_view() : row.content->profile;
+}
+
+}  // namespace
+
+const MailProfiles::Entry* MailProfiles::find(const TokenRow& row) const {
+  const auto name = profile_of(row);
+  if (name.empty() || name == default_profile) return &default_;
+  const auto found = others_.find(name);
+  return found == others_.end() ? nullptr : &found->second;
+}
+
+std::optional<Withheld> MailProfiles::withheld(const TokenRow& row) const {
+  const auto* const profile = find(row);
+  auto withheld = (profile == nullptr ? default_ : *profile).writer->withheld(row);
+  // Who may have mails holds for all profiles.
+  if (profile != nullptr || (withheld && withheld->state == Outcome::cancelled)) return withheld;
+  return Withheld{Outcome::deferred, fmt::format("there is no profile {}", shown_text(profile_of(row)))};
+}
+
+std::vector<std::string> MailProfiles::warnings() const {
+  auto all = default_.writer->warnings();
+  for (const auto& [name, entry] : others_) {
+    for (const auto& text : entry.writer->warnings()) {
+      if (std::ranges::find(all, text) == all.end()) all.push_back(text);
+    }
+  }
+  return all;
+}
+
+int MailComposer::begin(const Lease& lease, int /*limit*/) {
+  queue_ = lease.queue;
+  if (reader_) reader_->forget();
+  return 1;
+}
+
+Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
+  if (auto withheld = profiles_->withheld(row)) return std::move(*withheld);
+  const auto& profile = *profiles_->find(row);
+  const auto& writer = *profile.writer;
+  std::vector<Attachment> attachments;
+  if (row.content != nullptr && row.content->attachments > 0 && reader_) {
+    auto read = reader_->read(row.content->id, writer.max_size());
+    if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
+    attachments = std::get<std::vector<Attachment>>(std::move(read));
+  }
+  auto written = writer.write(queue_, row, token, std::move(attachments));
+  if (auto* refusal = std::get_if<Refusal>(&written)) return std::move(*refusal);
+  auto& mail = std::get<WrittenMail>(written);
+  Composed composed;
+  composed.bytes = std::move(mail.message);
+  composed.lane = profile.lane;
+  composed.message.queue = queue_;
+  composed.message.line = 1;
+  composed.message.action = row.action->name;
+  composed.message.tokens = {row.id};
+  composed.message.created_at = row.created_at;
+  composed.message.envelope = std::move(mail.envelope);
+  composed.tokens.push_back({.history = std::move(history),
+                             .text = std::string(token),
+                             .address = composed.message.envelope.to,
+                             .dated = row.dated()});
+  return composed;
+}
+
+}  // namespace mailroom

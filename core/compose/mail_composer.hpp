@@ -1,0 +1,60 @@
+// Makes the mails of a batch: each by the writer of its profile.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "claim/queue_session.hpp"
+#include "compose/attachment_reader.hpp"
+#include "compose/mail_writer.hpp"
+#include "delivery/composer.hpp"
+
+namespace mailroom {
+
+/// Who writes the mails of each profile, and by which of the sink's lanes they leave.
+class MailProfiles {
+ public:
+  struct Entry {
+    std::shared_ptr<const MailWriter> writer;
+    std::size_t lane = 0;
+  };
+
+  /// `of_default`: of mails that name no profile, or `default`.
+  explicit MailProfiles(Entry of_default) : default_(std::move(of_default)) {}
+  void add(const std::string& name, Entry entry) { others_[name] = std::move(entry); }
+
+  /// The profile of a token's mail; null if the configuration has none of that name.
+  const Entry* find(const TokenRow& row) const;
+  /// Why the configuration has no mail for this token, ever or yet; nullopt if find() writes it one.
+  std::optional<Withheld> withheld(const TokenRow& row) const;
+  /// What is probably wrong in the templates.
+  std::vector<std::string> warnings() const;
+
+ private:
+  Entry default_;
+  std::map<std::string, Entry, std::less<>> others_;
+};
+
+/// Writes the mail of each token at once.
+class MailComposer final : public Composer {
+ public:
+  /// `reader` may be null: then no message has attachments.
+  explicit MailComposer(std::shared_ptr<const MailProfiles> profiles,
+                        std::unique_ptr<AttachmentReader> reader = nullptr)
+      : profiles_(std::move(profiles)), reader_(std::move(reader)) {}
+
+  int begin(const Lease& lease, int limit) override;
+  Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override;
+  std::optional<Composed> finish() override { return std::nullopt; }
+
+ private:
+  std::shared_ptr<const MailProfiles> profiles_;
+  std::unique_ptr<AttachmentReader> reader_;
+  std::string queue_;
+};
+
+}  // namespace mailroom

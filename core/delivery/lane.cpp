@@ -1,0 +1,75 @@
+// Turns messages away before they wait in a batch whose other messages could be done.
+
+#include "delivery/lane.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace mailroom {
+namespace {
+
+constexpr std::chrono::milliseconds slow_answer{1000};
+constexpr std::chrono::milliseconds longest_turn{1000};  ///< how long a batch waits for the turn of a message
+constexpr std::chrono::milliseconds usual_gap{20};
+
+}  // namespace
+
+Milliseconds ReturnTimes::next(TimePoint now, std::chrono::nanoseconds least, std::chrono::nanoseconds gap) {
+  last_ = std::max(last_ + gap, now + least);
+  if (last_ > now + longest) last_ = now + least;
+  return std::chrono::ceil<Milliseconds>(last_ - now);
+}
+
+Lane::Lane(std::unique_ptr<Carrier> carrier, const Dispatcher::Options& options)
+    : shared_(carrier->endpoints(), options.probe_time),
+      in_flight_(options.in_flight),
+      dispatcher_(std::move(carrier), options),
+      was_open_(shared_.names().size()) {}
+
+std::optional<Answer> Lane::turn_away(TimePoint now) {
+  Answer answer{.sink = shared_.names().front(), .ended = wall_now()};
+  if (const auto wait = dispatcher_.time_to_admission()) {
+    answer.reply = dispatcher_.breakers().front().why;
+    answer.wait = return_times_.next(now, *wait, usual_gap);
+    return answer;
+  }
+  const auto turn = dispatcher_.next_turn() - now;
+  const bool is_full = is_slow_ && dispatcher_.unfinished() >= static_cast<std::size_t>(in_flight_);
+  if (turn <= longest_turn && !is_full) return std::nullopt;
+  answer.verdict = Verdict::deferred;
+  answer.reply = is_full ? "the other side is busy with the messages before it"
+                         : "waits for its turn, as the rate is limited";
+  answer.is_excused = answer.waits_for_turn = true;
+  answer.wait = return_times_.next(now, std::max<std::chrono::nanoseconds>(turn, slow_answer),
+                                   std::max<std::chrono::nanoseconds>(dispatcher_.gap(), usual_gap));
+  return answer;
+}
+
+void Lane::note(const Answer& answer) {
+  if (answer.took.count() > 0) is_slow_ = answer.took > slow_answer;
+}
+
+void Lane::consult(SinkBoard& board, bool heard, DeliveryLog& log, const DeliveryWords& words) {
+  const auto own = dispatcher_.breakers();
+  const auto known = shared_.exchange(board, own, heard);
+  if (!known) return;
+  dispatcher_.set_breakers(own, *known);
+  note_states(log, words);
+}
+
+void Lane::note_states(DeliveryLog& log, const DeliveryWords& words) {
+  const auto& names = shared_.names();
+  const auto breakers = dispatcher_.breakers();
+  const auto now = steady_now();
+  const bool any_works = std::ranges::any_of(breakers, [](const auto& each) { return !each.is_open(); });
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (breakers[i].is_open()) {
+      log.unavailable(words, names[i], breakers[i].why, any_works, now);
+    } else if (was_open_[i]) {
+      log.available(words, names[i], now);
+    }
+    was_open_[i] = breakers[i].is_open();
+  }
+}
+
+}  // namespace mailroom

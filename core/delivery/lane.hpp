@@ -1,0 +1,64 @@
+// A way of the sink to the other side: that of all messages, or of those of some profiles.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "delivery/breaker.hpp"
+#include "delivery/delivery_log.hpp"
+#include "delivery/dispatcher.hpp"
+
+namespace mailroom {
+
+/// When messages come back that a lane has no time for: one after the other, so that they leave room in the
+/// claims for those of other lanes. Where that would take longer than four minutes, the next begin from the
+/// front again. Pure: takes times.
+class ReturnTimes {
+ public:
+  static constexpr std::chrono::seconds longest{240};
+
+  /// The wait of the next one, which is at least `least`, and `gap` after the one before.
+  Milliseconds next(TimePoint now, std::chrono::nanoseconds least, std::chrono::nanoseconds gap);
+
+ private:
+  TimePoint last_{};
+};
+
+/// A dispatcher with what consumers share about its endpoints. For one thread.
+class Lane {
+ public:
+  Lane(std::unique_ptr<Carrier> carrier, const Dispatcher::Options& options);
+
+  Dispatcher& dispatcher() { return dispatcher_; }
+  const Dispatcher& dispatcher() const { return dispatcher_; }
+
+  /// The answer to a further message while it cannot leave soon: its endpoints are unavailable, at their rate, or
+  /// busy with slow messages. nullopt: it can.
+  std::optional<Answer> turn_away(TimePoint now);
+  /// It has given this answer.
+  void note(const Answer& answer);
+  /// True if its last message took longer than others should wait for.
+  bool is_slow() const { return is_slow_; }
+  /// Some messages wait for their answer longer than their batch does.
+  void is_late() { is_slow_ = true; }
+
+  /// Exchanges the states of the endpoints with other consumers. Tells the log which are unavailable, and which
+  /// are no longer.
+  void consult(SinkBoard& board, bool heard, DeliveryLog& log, const DeliveryWords& words);
+  void note_states(DeliveryLog& log, const DeliveryWords& words);
+  /// Which of its endpoints are unavailable, and why; empty if none is.
+  std::string unavailability() const { return shared_.unavailability(dispatcher_.breakers()); }
+
+ private:
+  SharedBreakers shared_;
+  int in_flight_;
+  Dispatcher dispatcher_;
+  std::vector<bool> was_open_;  ///< the breakers, when they were last told to the log
+  ReturnTimes return_times_;
+  bool is_slow_ = false;
+};
+
+}  // namespace mailroom

@@ -50,5 +50,6 @@ extern const Command reconcile_command;
 extern const Command doctor_command;
 extern const Command simulate_command;
 extern const Command config_command;
+extern const Command adopt_command;
 
 }  // namespace mailroom

@@ -88,6 +88,14 @@ void add_cancel_options(CommandSyntax& syntax, MessageOptions& options) {
   add_message_selectors(syntax, options.selectors, "");
 }
 
+void add_forget_options(CommandSyntax& syntax, MessageOptions& options) {
+  syntax.texts("ADDRESS", options.names, "an address, such as ada@example.org");
+  syntax.texts("--reference TEXT", options.selectors.typed.references,
+               "forget the messages with this reference");
+  syntax.text("--reason TEXT", options.reason, "record TEXT as the reason, without the address");
+  syntax.flag("--dry-run", options.dry_run, "show the plan and stop");
+}
+
 void add_recipients(CommandSyntax& syntax, NewMessage& message) {
   syntax.texts("--to MAILBOX", message.recipients,
                "to this mailbox: ada@example.org or 'Ada <ada@example.org>'; repeatable");
@@ -140,6 +148,8 @@ constexpr MessageAction message_actions[] = {
     {"show", "show a message, and what became of it for each recipient", message_show, add_show_options},
     {"send", "send a message, as mailroom_send() does", message_send, add_send_options},
     {"cancel", "cancel messages that have not left; show the plan first", message_cancel, add_cancel_options},
+    {"forget", "remove an address from everything on record, for good; show the plan first", message_forget,
+     add_forget_options},
 };
 
 Run add_message(CommandSyntax& syntax) {
@@ -156,11 +166,11 @@ Run add_message(CommandSyntax& syntax) {
 }  // namespace
 
 const Command message_command{
-    "message", "list, show, send and cancel messages",
+    "message", "list, show, send, cancel and forget messages",
     "Examples:\n"
     "  mailroom message send --to ada@example.org --subject Hello --text 'It works.'\n"
     "  mailroom message list --state deferred,rejected    what did not arrive\n"
-    "  mailroom message cancel --reference order:17       not to be mailed after all\n",
+    "  mailroom message forget ada@example.org            a person who asks for it\n",
     add_message,
     "A message is a mail that an application asked for with mailroom_send() or an INSERT into mailroom_messages. Each of its "
     "recipients gets a mail of his own, with a state of its own: scheduled before its time, then a word of docs/outcomes.md, or "
@@ -172,6 +182,10 @@ const Command message_command{
     "message has the key.\n\n"
     "cancel shows how many messages have not left, and asks, or requires --yes. A mail that a consumer is just sending may "
     "still leave. Links of what is cancelled no longer work. The actor and the reason are recorded. A role that may not update "
-    "mailroom_messages cancels what it, or a role that it is a member of, has asked for."};
+    "mailroom_messages cancels what it, or a role that it is a member of, has asked for.\n\n"
+    "forget removes an address from every row that mailroom has written: it cancels what waits, and removes the address, the "
+    "content that nobody else is to get, the reference, the key, and the words of relays. What remains says that something was "
+    "delivered, and not to whom. It shows the plan, and asks, or requires --yes. The role must own the tables. What is left "
+    "in dead rows, in the write-ahead log and in backups, docs/messages.md says."};
 
 }  // namespace mailroom

@@ -48,6 +48,7 @@ ExitCode message_list(const MessageOptions& options, Context& context);
 ExitCode message_show(const MessageOptions& options, Context& context);
 ExitCode message_send(const MessageOptions& options, Context& context);
 ExitCode message_cancel(const MessageOptions& options, Context& context);
+ExitCode message_forget(const MessageOptions& options, Context& context);
 
 /// Reads the times by the server's clock. Without a time, a recipient or a reference, it begins a day ago.
 MessageSelection read_selectors(Connection& connection, const MessageSelectors& selectors);

@@ -28,6 +28,7 @@ template <typename Counts>
 std::string what_of(const Counts& counts) {
   auto text = counted(counts.tokens, "token");
   if (counts.messages > 0) text += ", " + counted(counts.messages, "message");
+  if (counts.contents > 0) text += fmt::format(", the content of {}", counted(counts.contents, "message"));
   const auto batches = counted(counts.batches, "batch record");
   if (counts.deliveries == 0) return fmt::format("{} and {}", text, batches);
   return fmt::format("{}, {} and {}", text, batches, counted(counts.deliveries, "delivery record"));
@@ -48,14 +49,17 @@ PruneSummary under_way(Context& context, const std::string& verb, Milliseconds p
 
 /// Counts and asks, unless --yes is given, then removes. A dry run only counts.
 PruneSummary prune(const PruneOptions& options, Context& context, Connection& connection) {
-  const auto older_than = context.settings().audit.retention;
-  Pruner pruner(connection, older_than, options.step);
+  const auto [older_than, contents] = prune_ages(context.settings());
+  Pruner pruner(connection, prune_ages(context.settings()), options.step);
   if (options.dry_run || !context.global().yes) {
     auto summary =
         under_way(context, "to remove", {}, [&](const auto& go_on) { return pruner.count(go_on); });
     summary.dry_run = options.dry_run || summary.stopped;
     if (summary.dry_run || summary.empty()) return summary;
-    confirm(context, fmt::format("remove {} older than {}?", what_of(summary), format_duration(older_than)));
+    const auto ages = summary.contents == 0 ? format_duration(older_than)
+                                            : fmt::format("{}, content than {}", format_duration(older_than),
+                                                          format_duration(contents));
+    confirm(context, fmt::format("remove {} older than {}?", what_of(summary), ages));
   }
   const auto author = operator_author(connection, options.reason);
   return under_way(context, "removed", *options.pause,
@@ -72,6 +76,7 @@ std::string render_counts(const PruneSummary& summary) {
   TextTable table({{""}, {"", TextTable::Align::right}});
   table.add({"tokens", with_thousands(summary.tokens)});
   if (summary.messages > 0) table.add({"messages", with_thousands(summary.messages)});
+  if (summary.contents > 0) table.add({"contents of messages", with_thousands(summary.contents)});
   table.add({"batch records", with_thousands(summary.batches)});
   if (summary.deliveries > 0) table.add({"delivery records", with_thousands(summary.deliveries)});
   return fmt::format("{} what ended before {}:\n{}", summary.dry_run ? "would remove" : "removed",
@@ -98,6 +103,7 @@ std::string render_json(const PruneSummary& summary) {
                                 {"before", moment_text(summary.before)},
                                 {"tokens", summary.tokens},
                                 {"messages", summary.messages},
+                                {"contents", summary.contents},
                                 {"batches", summary.batches},
                                 {"deliveries", summary.deliveries},
                                 {"skipped", summary.skipped},

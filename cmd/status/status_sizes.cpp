@@ -121,7 +121,7 @@ ExitCode run_sizes(bool json, Context& context) {
   });
   StopSignal stop;
   // Its session ends with this command.
-  Pruner pruner(*connection, context.settings().audit.retention, step_of_count);
+  Pruner pruner(*connection, prune_ages(context.settings()), step_of_count);
   const auto prunable = pruner.count([&](const PruneProgress&) { return !stop.requested(); });
   context.print(json ? sizes_json(sizes, prunable) : render_sizes(sizes, prunable, context.out().width()));
   return ExitCode::done;

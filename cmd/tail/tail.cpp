@@ -225,6 +225,8 @@ const Command tail_command{
     "                                         consumer knew: a restore or a failover\n"
     "  revoked                                tokens that an operator ended\n"
     "  message-cancelled                      a message that is not sent\n"
+    "  adopted                                mails are sent from this database\n"
+    "  forgotten                              addresses that were removed\n"
     "--outcome, --code, --batch and --consumer show batches and deliveries alone.\n"
     "mailroom audit --outcome skipped names whom a batch skipped.\n"
     "\n"

@@ -100,6 +100,7 @@ std::string figures_text(const Operation& operation) {
   }
   if (operation.kind == EventKind::message_cancelled)
     return fmt::format("message {}", number_in(details, "message"));
+  if (operation.kind == EventKind::forgotten) return counted(number_in(details, "messages"), "message");
   if (operation.kind == EventKind::revoked) return counted(number_in(details, "revoked"), "token");
   if (is_queue_change(operation.kind))
     return details.is_object() ? queue_change_text(operation, details) : "";

@@ -15,7 +15,7 @@ constexpr std::array<ExitStatus, 12> statuses{{
      "the hint names the option that was probably meant"},
     {"3",
      "configuration: a value in the file or the environment, a key, the file, a mail template; an unknown queue; a pooler "
-     "in an unsupported mode",
+     "in an unsupported mode; a copy of the database, from which nothing is sent",
      "fix what the message names"},
     {"4",
      "the database, or the relay, program or server that takes tokens, cannot be reached, or was lost for good",
@@ -32,7 +32,8 @@ constexpr std::array<ExitStatus, 12> statuses{{
     {"8",
      "a genuine token that is expired, consumed, of an account in the wrong state, or not in this database; "
      "a name that is not found; status or doctor found a failure; reconcile found a token that was "
-     "missed or is unexplained; send --once, or collect --once with a sink, tried tokens and each was rejected",
+     "missed or is unexplained; send --once, or collect --once with a sink, tried tokens and each was rejected; "
+     "message forget while a mail to that address was leaving",
      "the message or the finding says what fixes it"},
     {"9", "a malformed or forged token", ""},
     {"10", "the output was closed or cannot be written",

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/actor.hpp"
 #include "base/json_text.hpp"
 #include "db/pooler.hpp"
 #include "db/search_path.hpp"
@@ -152,6 +153,7 @@ int PgQueueSession::attach(const Setup& setup) {
       require_signed_tokens(*connection_, queue);
   }
   connection_->listen(channel_, Connection::Senders::others);
+  connection_->run("SELECT set_config('mailroom.host', $1, false)", host_name());
   int collector = 0;
   for (const auto& queue : queues_)
     collector = connection_->run("SELECT mailroom_attach($1)", queue)[0][0].as<int>();

@@ -281,6 +281,9 @@ const std::vector<Entry> entries{
           "how long prune keeps expired and consumed tokens and batch records, from 1h to 36500d",
           into(&AuditSettings::retention, parse_interval, 1h, 24h * 36'500)}
         .option("prune", "--older-than DURATION", "remove what ended longer ago (else audit.retention)"),
+    Entry{"messages.retention", "MAILROOM_MESSAGES_RETENTION", "7d",
+          "how long prune keeps the content of messages that have ended, from 1h to 36500d",
+          into(&MessagesSettings::retention, parse_interval, 1h, 24h * 36'500)},
     Entry{"log.level", "MAILROOM_LOG_LEVEL", "info",
           "minimum level that is logged: debug, info, warn or error",
           choice(&LogSettings::level, {{"debug", LogLevel::debug},

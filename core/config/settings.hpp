@@ -181,6 +181,12 @@ struct AuditSettings {
   bool operator==(const AuditSettings&) const = default;
 };
 
+struct MessagesSettings {
+  Milliseconds retention{};  ///< of their content
+
+  bool operator==(const MessagesSettings&) const = default;
+};
+
 struct LogSettings {
   LogLevel level = LogLevel::info;
   LogFormat format = LogFormat::text;
@@ -198,6 +204,7 @@ struct Settings {
   SinkSettings sink;
   MetricsSettings metrics;
   AuditSettings audit;
+  MessagesSettings messages;
   LogSettings log;
 
   std::vector<Profile> profiles;     ///< in the order of the file; without `default`, which is `send`

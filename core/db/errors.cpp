@@ -99,7 +99,7 @@ bool names_what_is_missing(std::string_view state) {
 }
 
 ExitCode exit_code_of(std::string_view state) {
-  if (state == sqlstate::unknown_queue) return ExitCode::configuration;
+  if (state == sqlstate::unknown_queue || state == sqlstate::not_at_home) return ExitCode::configuration;
   if (state == sqlstate::not_reached) return ExitCode::usage;
   if (state == sqlstate::replays_too_many) return ExitCode::declined;
   if (state == sqlstate::lock_not_available) return ExitCode::locked;

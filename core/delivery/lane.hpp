@@ -35,8 +35,8 @@ class Lane {
   Dispatcher& dispatcher() { return dispatcher_; }
   const Dispatcher& dispatcher() const { return dispatcher_; }
 
-  /// The answer to a further message while it cannot leave soon: its endpoints are unavailable, at their rate, or
-  /// busy with slow messages. nullopt: it can.
+  /// The answer to a further message while it cannot leave soon: its endpoints are unavailable, at their
+  /// rate, or busy with slow messages. nullopt: it can.
   std::optional<Answer> turn_away(TimePoint now);
   /// It has given this answer.
   void note(const Answer& answer);
@@ -45,8 +45,8 @@ class Lane {
   /// Some messages wait for their answer longer than their batch does.
   void is_late() { is_slow_ = true; }
 
-  /// Exchanges the states of the endpoints with other consumers. Tells the log which are unavailable, and which
-  /// are no longer.
+  /// Exchanges the states of the endpoints with other consumers. Tells the log which are unavailable, and
+  /// which are no longer.
   void consult(SinkBoard& board, bool heard, DeliveryLog& log, const DeliveryWords& words);
   void note_states(DeliveryLog& log, const DeliveryWords& words);
   /// Which of its endpoints are unavailable, and why; empty if none is.

@@ -26,7 +26,7 @@ struct CheckEntry {
 constexpr Ground server{.setting = {}, .database = true};
 constexpr Ground schema{.setting = {}, .database = true, .schema = true};
 
-constexpr std::array<CheckEntry, 20> checks{{
+constexpr std::array<CheckEntry, 21> checks{{
     {"configuration", {}, check_configuration},
     {"key", {.setting = "signing.key_file"}, check_key},
     {"previous keys", {.setting = "signing.previous_key_files"}, check_previous_keys},
@@ -36,6 +36,7 @@ constexpr std::array<CheckEntry, 20> checks{{
     {"settings", server, check_server_settings},
     {"schema", server, check_schema},
     {"drift", schema, check_drift},
+    {"home", schema, check_home},
     {"privileges", server, check_privileges},
     {"triggers", schema, check_triggers},
     {"channel", {.setting = "collect.channel", .database = true, .schema = true}, check_channel},

@@ -8,11 +8,13 @@
 #include <set>
 #include <span>
 
+#include "base/actor.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/search_path.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
+#include "queue/home.hpp"
 #include "queue/preconditions.hpp"
 #include "queue/queue_plan.hpp"
 #include "replay/sequence_fix.hpp"
@@ -227,6 +229,21 @@ SELECT id, job_type, attempts FROM mailroom_batches WHERE dead_at IS NOT NULL AN
   }
   return or_fine(std::move(findings),
                  rows.empty() ? "no batch was dead-lettered" : "no batch that was dead-lettered needs care");
+}
+
+Findings check_home(Subject& subject) {
+  const auto home = read_home(*subject.connection);
+  if (!home.problem.empty())
+    return {failure(
+        fmt::format("nothing is sent from this database: {}", home.problem), {},
+        "right for a copy that must mail nobody; mailroom adopt makes it the one that mails are sent from")};
+  const auto here = host_name();
+  const auto hosts = fmt::format("{}", fmt::join(home.hosts, ", "));
+  if (!home.hosts.empty() && std::ranges::find(home.hosts, here) == home.hosts.end())
+    return {warning(fmt::format("only consumers on {} may serve this database, and this is {}", hosts, here),
+                    {}, "mailroom adopt --host names the hosts")};
+  return {fine(home.hosts.empty() ? "mails are sent from this database"
+                                  : "mails are sent from this database, by consumers on " + hosts)};
 }
 
 }  // namespace mailroom

@@ -76,6 +76,8 @@ Findings check_triggers(Subject& subject);
 /// Inserts an account as the application does, in a transaction that it rolls back.
 Findings check_insert(Subject& subject);
 Findings check_channel(Subject& subject);
+/// Whether mails are sent from this database, or it is a copy.
+Findings check_home(Subject& subject);
 Findings check_sequence(Subject& subject);
 Findings check_queue(Subject& subject);
 Findings check_collectors(Subject& subject);

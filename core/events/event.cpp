@@ -12,16 +12,17 @@ namespace mailroom {
 namespace {
 
 /// The kinds, then mailroom_operations.kind of the first kinds.
-constexpr std::array<std::string_view, 48> names{
-    "suspended",      "restored",       "rewound",      "replayed",   "pruned",         "queue-created",
-    "queue-changed",  "paused",         "resumed",      "dropped",    "budget-changed", "action-created",
-    "action-changed", "action-retired", "reloaded",     "went-back",  "revoked",        "message-cancelled",
-    "created",        "taken-over",     "dead",         "skipped",    "emitted",        "delivery",
-    "consumed",       "leased",         "abandoned",    "activated",  "expired",        "migration",
-    "suspend",        "restore",        "rewind",       "replay",     "prune",          "create queue",
-    "set queue",      "pause queue",    "resume queue", "drop queue", "set budget",     "create action",
-    "set action",     "retire action",  "reload",       "went back",  "revoke",         "cancel message"};
-constexpr std::size_t kinds = 30;
+constexpr std::array<std::string_view, 52> names{
+    "suspended",      "restored",       "rewound",    "replayed",      "pruned",         "queue-created",
+    "queue-changed",  "paused",         "resumed",    "dropped",       "budget-changed", "action-created",
+    "action-changed", "action-retired", "reloaded",   "went-back",     "revoked",        "message-cancelled",
+    "adopted",        "forgotten",      "created",    "taken-over",    "dead",           "skipped",
+    "emitted",        "delivery",       "consumed",   "leased",        "abandoned",      "activated",
+    "expired",        "migration",      "suspend",    "restore",       "rewind",         "replay",
+    "prune",          "create queue",   "set queue",  "pause queue",   "resume queue",   "drop queue",
+    "set budget",     "create action",  "set action", "retire action", "reload",         "went back",
+    "revoke",         "cancel message", "adopt",      "forget"};
+constexpr std::size_t kinds = 32;
 
 std::size_t place_of(std::string_view text) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -87,23 +88,41 @@ Moment Event::order() const {
 }
 
 const std::vector<std::string>& state_text() {
-  static const std::vector<std::string> words{"created",          "due",
-                                              "expired",          "consumed",
-                                              "wrong-status",     "emitted",
-                                              "delivery",         "accepted",
-                                              "deferred",         "rejected",
-                                              "unknown",          "cancelled",
-                                              "taken-over",       "dead",
-                                              "skipped",          "suspended",
-                                              "restored",         "rewound",
-                                              "replayed",         "pruned",
-                                              "queue-created",    "queue-changed",
-                                              "paused",           "resumed",
-                                              "dropped",          "budget-changed",
-                                              "action-created",   "action-changed",
-                                              "action-retired",   "reloaded",
-                                              "went-back",        "revoked",
-                                              "message-cancelled"};
+  static const std::vector<std::string> words{"created",
+                                              "due",
+                                              "expired",
+                                              "consumed",
+                                              "wrong-status",
+                                              "emitted",
+                                              "delivery",
+                                              "accepted",
+                                              "deferred",
+                                              "rejected",
+                                              "unknown",
+                                              "cancelled",
+                                              "taken-over",
+                                              "dead",
+                                              "skipped",
+                                              "suspended",
+                                              "restored",
+                                              "rewound",
+                                              "replayed",
+                                              "pruned",
+                                              "queue-created",
+                                              "queue-changed",
+                                              "paused",
+                                              "resumed",
+                                              "dropped",
+                                              "budget-changed",
+                                              "action-created",
+                                              "action-changed",
+                                              "action-retired",
+                                              "reloaded",
+                                              "went-back",
+                                              "revoked",
+                                              "message-cancelled",
+                                              "adopted",
+                                              "forgotten"};
   return words;
 }
 

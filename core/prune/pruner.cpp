@@ -1,5 +1,5 @@
-// The rounds over tokens, messages, batches and deliveries, step by step; migrations/functions/prune.sql has
-// the steps.
+// The rounds over tokens, messages, their contents, batches and deliveries, step by step;
+// migrations/functions/prune.sql has the steps.
 
 #include "prune/pruner.hpp"
 
@@ -56,8 +56,13 @@ WHERE EXISTS (
 /// transaction of its own, which waits for no locked row and reads at most 20,000 rows.
 class Pass {
  public:
-  Pass(Connection& connection, int step, const PruneObserver& go_on, PruneSummary& summary)
-      : connection_(connection), step_(step), go_on_(go_on), summary_(summary) {}
+  Pass(Connection& connection, int step, Moment contents_before, const PruneObserver& go_on,
+       PruneSummary& summary)
+      : connection_(connection),
+        step_(step),
+        contents_before_(contents_before),
+        go_on_(go_on),
+        summary_(summary) {}
 
   void run() {
     const auto row = connection_.run(R"(
@@ -71,7 +76,7 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
     const IdSpan batches{row[2].as<std::int64_t>(), row[3].as<std::int64_t>()};
     const IdSpan messages{row[4].as<std::int64_t>(), row[5].as<std::int64_t>()};
     const auto deliveries = delivery_spans();
-    all_ids_ = tokens.size() + messages.size() + batches.size();
+    all_ids_ = tokens.size() + 2 * messages.size() + batches.size();
     for (const auto& [queue, span] : deliveries)
       all_ids_ += span.size();
     summary_.held_back = find_held_back(connection_, summary_.before);
@@ -84,6 +89,11 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
     });
     walk(messages, summary_.messages, [&](std::int64_t after) {
       return connection_.run_prepared("prune_messages", after, messages.last, tokens.last, before,
+                                      rows_to_read, step_, dry_run);
+    });
+    const auto contents_before = in_seconds(contents_before_);
+    walk(messages, summary_.contents, [&](std::int64_t after) {
+      return connection_.run_prepared("erase_contents", after, messages.last, tokens.last, contents_before,
                                       rows_to_read, step_, dry_run);
     });
     walk(batches, summary_.batches, [&](std::int64_t after) {
@@ -133,6 +143,7 @@ ORDER BY q.name)")) {
     const bool goes_on = go_on_({.fraction = fraction,
                                  .tokens = summary_.tokens,
                                  .messages = summary_.messages,
+                                 .contents = summary_.contents,
                                  .batches = summary_.batches,
                                  .deliveries = summary_.deliveries});
     summary_.stopped = !goes_on && passed_ids_ < all_ids_;
@@ -140,6 +151,7 @@ ORDER BY q.name)")) {
 
   Connection& connection_;
   int step_;
+  Moment contents_before_;
   const PruneObserver& go_on_;
   PruneSummary& summary_;
   std::int64_t all_ids_ = 0;
@@ -148,10 +160,11 @@ ORDER BY q.name)")) {
 
 }  // namespace
 
-Pruner::Pruner(Connection& connection, Milliseconds older_than, int step)
+Pruner::Pruner(Connection& connection, const PruneAges& ages, int step)
     : connection_(connection),
-      older_than_(older_than),
-      before_(moment_before(connection, older_than)),
+      ages_(ages),
+      before_(moment_before(connection, ages.records)),
+      contents_before_(moment_before(connection, ages.contents)),
       step_(step) {
   connection_.run(session_sql);
   connection_.prepare(
@@ -161,6 +174,9 @@ Pruner::Pruner(Connection& connection, Milliseconds older_than, int step)
       "prune_messages",
       "SELECT old_rows, removed, reached FROM mailroom_prune_messages($1, $2, $3, $4, $5, $6, $7)");
   connection_.prepare(
+      "erase_contents",
+      "SELECT old_rows, removed, reached FROM mailroom_erase_contents($1, $2, $3, $4, $5, $6, $7)");
+  connection_.prepare(
       "prune_batches",
       "SELECT old_rows, removed, reached FROM mailroom_prune_batches($1, $2, $3, $4, $5, $6, $7)");
   connection_.prepare(
@@ -169,15 +185,15 @@ Pruner::Pruner(Connection& connection, Milliseconds older_than, int step)
 }
 
 PruneSummary Pruner::count(const PruneObserver& go_on) {
-  PruneSummary summary{.dry_run = true, .older_than = older_than_, .before = before_};
-  Pass(connection_, step_, go_on, summary).run();
+  PruneSummary summary{.dry_run = true, .older_than = ages_.records, .before = before_};
+  Pass(connection_, step_, contents_before_, go_on, summary).run();
   return summary;
 }
 
 PruneSummary Pruner::remove(const OperationAuthor& author, const PruneObserver& go_on) {
-  PruneSummary summary{.older_than = older_than_, .before = before_};
+  PruneSummary summary{.older_than = ages_.records, .before = before_};
   try {
-    Pass(connection_, step_, go_on, summary).run();
+    Pass(connection_, step_, contents_before_, go_on, summary).run();
   } catch (const ConnectionLost&) {
     throw;
   } catch (const Error&) {
@@ -194,11 +210,12 @@ void Pruner::record(const OperationAuthor& author, const PruneSummary& summary) 
     set_author(transaction, author);
     Connection::execute(transaction, R"(
 SELECT mailroom_record_operation('prune', NULL, jsonb_build_object(
-  'tokens', $1::bigint, 'messages', $8::bigint, 'batches', $2::bigint, 'deliveries', $7::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
+  'tokens', $1::bigint, 'messages', $8::bigint, 'contents', $9::bigint, 'batches', $2::bigint, 'deliveries', $7::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
   'before', to_char(to_timestamp($5::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
   'stopped', $6::boolean)))",
-                        summary.tokens, summary.batches, summary.skipped, format_duration(older_than_),
-                        in_seconds(before_), summary.stopped, summary.deliveries, summary.messages);
+                        summary.tokens, summary.batches, summary.skipped, format_duration(ages_.records),
+                        in_seconds(before_), summary.stopped, summary.deliveries, summary.messages,
+                        summary.contents);
   });
 }
 

@@ -19,6 +19,7 @@ class Judge {
   Judge(const QueueStatus& status, const HealthLimits& limits) : status_(status), limits_(limits) {}
 
   std::vector<QueueFinding> findings() {
+    judge_home();
     judge_what_was_stored();
     if (auto other = judge_other_schema(status_)) found_.push_back(std::move(*other));
     judge_pause();
@@ -67,6 +68,17 @@ class Judge {
       found_.push_back(judge_sequence(sequence));
     for (auto& finding : judge_triggers(status_.triggers, status_.schema))
       found_.push_back(std::move(finding));
+  }
+
+  void judge_home() {
+    if (status_.home_problem.empty()) return;
+    found_.push_back(
+        {Severity::failure,
+         "copy",
+         fmt::format("nothing is sent from this database: {}. Consumers refuse to serve it",
+                     status_.home_problem),
+         {},
+         "right for a copy that must mail nobody; mailroom adopt makes it the one that mails are sent from"});
   }
 
   void judge_pause() {

@@ -100,10 +100,13 @@ QueuePosition read_position(pqxx::transaction_base& transaction, const std::stri
 
 void read_surroundings(pqxx::transaction_base& transaction, QueueStatus& status) {
   const auto row = Connection::execute(
-      transaction, "SELECT pg_is_in_recovery(), quote_ident(current_user), quote_ident(current_schema())")[0];
+      transaction,
+      "SELECT pg_is_in_recovery(), quote_ident(current_user), quote_ident(current_schema()), "
+      "coalesce(mailroom_home_problem(NULL), '')")[0];
   status.on_standby = row[0].as<bool>();
   status.role = row[1].c_str();
   status.schema = row[2].c_str();
+  status.home_problem = row[3].c_str();
   status.host = host_name();
 }
 

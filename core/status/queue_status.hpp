@@ -111,6 +111,7 @@ struct QueueStatus {
   std::string role;               ///< the current role, quoted for SQL
   std::string schema = "public";  ///< the current schema, quoted for SQL
   std::string host;               ///< the host that this program runs on
+  std::string home_problem{};     ///< why nothing is sent from this database; empty if mails are
   bool on_standby = false;        ///< collectors and locks are on the primary, and not visible here
   std::int64_t cursor = 0;
   std::int64_t newest = 0;                      ///< the highest id that was drawn

@@ -305,6 +305,10 @@ BEGIN
         FROM mailroom_claim_any(p_queue, v_limit, p_partial, v_take_over, p_delivers, p_receipt, v_queue.actions, v_queue.is_calm,
                                 p_held) c;
     END IF;
+    -- A dump may have been restored beneath this session.
+    IF size > 0 AND (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h) IS NOT TRUE THEN
+        PERFORM mailroom_require_home();
+    END IF;
     IF v_ids IS NOT NULL THEN
         v_id := nextval('mailroom_batches_id_seq');
         IF v_id <= v_queue.newest THEN

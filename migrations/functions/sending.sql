@@ -154,24 +154,27 @@ BEGIN
 END
 $$;
 
--- Takes a message out of the schedule, or revokes its tokens. Returns what mailroom_cancel() does.
+-- Takes a message out of the schedule, or revokes its tokens. Returns what mailroom_cancel() does. With p_places only the
+-- tokens of these recipients, and a message that is scheduled stays so.
 --
 -- No claim can lease a token while this transaction changes it. A claim that has begun before the shared lock below
 -- ends before this looks at the batches; one that begins later sees the lock, and leases no token that a transaction in
 -- progress is changing. FOR UPDATE, so that the row names this transaction alone.
-CREATE OR REPLACE FUNCTION mailroom_cancel_tokens(p_message bigint, p_send_after timestamptz) RETURNS text LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION mailroom_cancel_tokens(p_message bigint, p_send_after timestamptz, p_places smallint[] DEFAULT NULL)
+RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     v_result text := 'cancelled';
     r record;
 BEGIN
-    DELETE FROM mailroom_schedule s WHERE s.send_after = p_send_after AND s.message = p_message;
-    IF FOUND THEN
+    DELETE FROM mailroom_schedule s WHERE s.send_after = p_send_after AND s.message = p_message AND p_places IS NULL;
+    IF FOUND OR EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = p_send_after AND s.message = p_message) THEN
         RETURN v_result;
     END IF;
     PERFORM pg_advisory_xact_lock_shared(mailroom_lock_class('cancel'), hashtext(q.job_type))
     FROM (SELECT j.job_type FROM jobs j ORDER BY j.job_type) q;
     PERFORM FROM tokens t WHERE t.message = p_message ORDER BY t.id FOR UPDATE;
-    UPDATE tokens t SET consumed_at = floor(extract(epoch FROM clock_timestamp())) WHERE t.message = p_message AND t.consumed_at IS NULL;
+    UPDATE tokens t SET consumed_at = floor(extract(epoch FROM clock_timestamp()))
+    WHERE t.message = p_message AND t.consumed_at IS NULL AND (p_places IS NULL OR t.recipient = ANY (p_places));
     -- One expression, so that no interrupt between the two calls can leave the lock with the session.
     PERFORM CASE WHEN pg_advisory_lock(mailroom_lock_class('queue'), hashtext(q.job_type))::text IS NOT NULL
                  THEN pg_advisory_unlock(mailroom_lock_class('queue'), hashtext(q.job_type)) END
@@ -181,7 +184,7 @@ BEGIN
         FROM tokens t CROSS JOIN jobs j
         LEFT JOIN mailroom_deliveries d ON d.queue = j.job_type AND d.token = t.id,
         LATERAL mailroom_holding_batch(j.job_type, t.id, t.created_at) b
-        WHERE t.message = p_message
+        WHERE t.message = p_message AND (p_places IS NULL OR t.recipient = ANY (p_places))
     LOOP
         IF r.has_left THEN
             RETURN 'sent';

@@ -6,12 +6,13 @@ CREATE OR REPLACE FUNCTION mailroom_lock_class(p_class text) RETURNS integer LAN
 RETURN hashtext('mailroom ' || p_class) # 'tokens'::regclass::oid::integer;
 
 -- Declares this session a collector of a queue: its leases last as long as the session. A collector of several queues
--- calls it for each. Returns the backend's pid.
+-- calls it for each. Returns the backend's pid. Raises MR009 in a copy of the database.
 CREATE OR REPLACE FUNCTION mailroom_attach(p_queue text) RETURNS integer LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM jobs WHERE job_type = p_queue) THEN
         RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
     END IF;
+    PERFORM mailroom_require_home();
     IF NOT pg_try_advisory_lock(mailroom_lock_class('collector'), pg_backend_pid()) THEN
         RAISE EXCEPTION 'pid % holds the lock of this session, pid %',
             (SELECT string_agg(DISTINCT l.pid::text, ', ') FROM pg_locks l

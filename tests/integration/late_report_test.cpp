@@ -36,7 +36,9 @@ SELECT string_agg(concat_ws(' ', state, attempts, unknowns, CASE WHEN not_before
                   ORDER BY token) FROM mailroom_deliveries)");
   }
   std::string reply_of(int token) {
-    return connection->run("SELECT coalesce(reply, '') FROM mailroom_deliveries WHERE token = $1", token)[0][0].c_str();
+    return connection
+        ->run("SELECT coalesce(reply, '') FROM mailroom_deliveries WHERE token = $1", token)[0][0]
+        .c_str();
   }
 };
 
@@ -53,7 +55,8 @@ TEST_CASE("a token whose answer comes late has the outcome of the answer") {
   CHECK(value<int>(*rig.connection,
                    "SELECT count(*) FROM mailroom_deliveries WHERE not_before BETWEEN clock_timestamp() AND "
                    "clock_timestamp() + interval '15 seconds'") == 1);
-  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_deliveries WHERE accepted_at IS NOT NULL") == 1);
+  CHECK(value<int>(*rig.connection,
+                   "SELECT count(*) FROM mailroom_deliveries WHERE accepted_at IS NOT NULL") == 1);
 }
 
 TEST_CASE("a late answer that is reported twice counts once") {
@@ -64,7 +67,8 @@ TEST_CASE("a late answer that is reported twice counts once") {
     rig.session->report(known(rig.lease, outcome(3, Outcome::deferred, 15)));
   }
   CHECK(rig.states() == "accepted 1 0, rejected 1 0, deferred 1 0 waits");
-  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_deliveries WHERE earlier_attempts IS NOT NULL") == 0);
+  CHECK(value<int>(*rig.connection,
+                   "SELECT count(*) FROM mailroom_deliveries WHERE earlier_attempts IS NOT NULL") == 0);
 }
 
 TEST_CASE("without its answer a token may have been accepted") {
@@ -83,7 +87,8 @@ TEST_CASE("an answer that comes when another batch has the token ends its deferr
   SECTION("before the other batch has an outcome") {
     rig.session->report(known(rig.lease, outcome(1, Outcome::accepted)));
     rig.session->report(known(rig.lease, outcome(2, Outcome::rejected)));
-    rig.claim(0, receipt_of(again, {outcome(1, Outcome::accepted), outcome(2, Outcome::accepted), outcome(3, Outcome::accepted)}));
+    rig.claim(0, receipt_of(again, {outcome(1, Outcome::accepted), outcome(2, Outcome::accepted),
+                                    outcome(3, Outcome::accepted)}));
     CHECK(rig.states() == "accepted 2 1, accepted 2 1, accepted 1 1");
   }
   SECTION("after the other batch has deferred it") {
@@ -93,8 +98,11 @@ TEST_CASE("an answer that comes when another batch has the token ends its deferr
     rig.session->report(known(rig.lease, outcome(2, Outcome::rejected)));
     CHECK(rig.states() == "accepted 2 1, deferred 2 1 waits, deferred 1 1 waits");
   }
-  CHECK(value<int>(*rig.connection,
-                   "SELECT count(*) FROM mailroom_deliveries WHERE jsonb_path_exists(earlier_attempts, '$[*].attempt')") >= 1);
+  CHECK(
+      value<int>(
+          *rig.connection,
+          "SELECT count(*) FROM mailroom_deliveries WHERE jsonb_path_exists(earlier_attempts, '$[*].attempt')") >=
+      1);
 }
 
 }  // namespace mailroom::test::late_report_test

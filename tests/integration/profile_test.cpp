@@ -23,12 +23,13 @@ struct ProfileRig : DeliveryRig {
     directory.write("templates/receipt.subject", "Acme says thank you");
     directory.write("templates/receipt.txt", "{{email}} at Acme {{link}}");
     return {{"MAILROOM_CONFIG",
-             directory.write("mailroom.yaml",
-                             fmt::format("send:\n  timeout: 1s\nprofiles:\n  acme:\n    relay: {}\n    from: Acme "
-                                         "<hello@acme.example>\n    reply_to: help@acme.example\n"
-                                         "    headers: ['X-Brand: acme']\n    link: https://acme.example/{{token}}\n"
-                                         "    templates: templates\n{}",
-                                         acme.url(), more))}};
+             directory.write(
+                 "mailroom.yaml",
+                 fmt::format("send:\n  timeout: 1s\nprofiles:\n  acme:\n    relay: {}\n    from: Acme "
+                             "<hello@acme.example>\n    reply_to: help@acme.example\n"
+                             "    headers: ['X-Brand: acme']\n    link: https://acme.example/{{token}}\n"
+                             "    templates: templates\n{}",
+                             acme.url(), more))}};
   }
   void send_once(const std::string& more = {}) {
     TestSender sender(database.conninfo(), main.url(), {"--once"}, environment(more));
@@ -43,8 +44,10 @@ struct ProfileRig : DeliveryRig {
         name, count, profile);
   }
   int accepted(const std::string& name) {
-    return value<int>(*connection, fmt::format("SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted' AND "
-                                               "address LIKE '{}%'", name));
+    return value<int>(*connection,
+                      fmt::format("SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted' AND "
+                                  "address LIKE '{}%'",
+                                  name));
   }
 };
 
@@ -84,15 +87,17 @@ TEST_CASE("a mail has the sender, the link, the templates, the headers and the r
   CHECK(has(rig.main.taken().front().message, "From: Example <no-reply@app.example>"));
   CHECK_FALSE(has(rig.main.taken().front().message, "X-Brand"));
   const auto sinks = value<std::string>(
-      *rig.connection, "SELECT string_agg(DISTINCT regexp_replace(sink, '[0-9]+', 'N', 'g'), ', ') FROM mailroom_deliveries");
+      *rig.connection,
+      "SELECT string_agg(DISTINCT regexp_replace(sink, '[0-9]+', 'N', 'g'), ', ') FROM mailroom_deliveries");
   CHECK(sinks == "N.N.N.N:N, N.N.N.N:N (acme)");
 }
 
 TEST_CASE("a relay that is down stops the mails of its own profile only") {
   std::atomic<bool> is_down = true;
   ProfileRig rig([&](const RelayMoment& moment) {
-    return is_down && moment.step == RelayStep::greeting ? RelayAnswer::reply("421 down", RelayAnswer::Then::close)
-                                                         : RelayAnswer{};
+    return is_down && moment.step == RelayStep::greeting
+               ? RelayAnswer::reply("421 down", RelayAnswer::Then::close)
+               : RelayAnswer{};
   });
   rig.ask("a", 30, "acme");
   rig.ask("b", 30, "default");
@@ -123,15 +128,18 @@ TEST_CASE("a relay that answers late delays no mail of another profile, and each
   rig.ask("b", 40, "default");
   TestSender sender(rig.database.conninfo(), rig.main.url(), {}, rig.environment());
   CHECK(eventually([&] { return rig.accepted("b") == 40; }));
-  // None of them can have been answered before the first of these was sent; those under way have no answer yet.
+  // None of them can have been answered before the first of these was sent; those under way have no answer
+  // yet.
   CHECK(rig.accepted("a") == 0);
-  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'deferred' AND unknowns = 1") > 0);
+  CHECK(value<int>(*rig.connection,
+                   "SELECT count(*) FROM mailroom_deliveries WHERE state = 'deferred' AND unknowns = 1") > 0);
   is_slow = false;
   CHECK(eventually([&] { return rig.accepted("a") == 12; }, std::chrono::seconds(60)));
   CHECK(sender.stop() == 0);
   INFO(sender.log());
   CHECK(rig.acme.taken().size() == 12);
-  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_deliveries WHERE unknowns > 0 OR attempts <> 1") == 0);
+  CHECK(value<int>(*rig.connection,
+                   "SELECT count(*) FROM mailroom_deliveries WHERE unknowns > 0 OR attempts <> 1") == 0);
 }
 
 TEST_CASE("a sender that stops waits for late answers, and reports them") {
@@ -158,7 +166,8 @@ TEST_CASE("a profile goes no faster than its rate, and keeps others from nothing
   INFO(sender.log());
 }
 
-TEST_CASE("a message of a profile that is not configured waits, status says so, and it goes out after a reload") {
+TEST_CASE(
+    "a message of a profile that is not configured waits, status says so, and it goes out after a reload") {
   ProfileRig rig;
   rig.ask("a", 2, "brand");
   rig.ask("b", 1, "default");

@@ -73,7 +73,8 @@ void prolong_some(Connection& connection, IdSet& prolonged) {
 }
 
 PruneSummary prune_once(Connection& connection) {
-  return Pruner(connection, std::chrono::hours(24 * 30), 20)
+  return Pruner(connection, {.records = std::chrono::hours(24 * 30), .contents = std::chrono::hours(24 * 30)},
+                20)
       .remove({.actor = "test", .reason = ""}, [](const auto&) { return true; });
 }
 

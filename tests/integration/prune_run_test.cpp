@@ -174,7 +174,7 @@ TEST_CASE("a pruning that is stopped keeps what it has done, and records it") {
       value<std::string>(*connection,
                          "SELECT kind || ' ' || actor || ' ' || reason || ' ' || coalesce(queue, '-') || ' ' "
                          "|| (details - 'before')::text FROM mailroom_operations") ==
-      R"(prune ann@host housekeeping - {"tokens": 6, "batches": 0, "skipped": 0, "stopped": true, "messages": 0, "deliveries": 0, )"
+      R"(prune ann@host housekeeping - {"tokens": 6, "batches": 0, "skipped": 0, "stopped": true, "contents": 0, "messages": 0, "deliveries": 0, )"
       R"("older_than": "30d"})");
   const auto rest = prune(database, 3);
   CHECK(rest.tokens == 4);
@@ -208,7 +208,7 @@ TEST_CASE("a dry run and a run with nothing to do leave no trace") {
   expire(*connection, "true");
   const auto writer = database.connect();
   writer->run("SET default_transaction_read_only = on");
-  Pruner pruner(*writer, month, 1000);
+  Pruner pruner(*writer, {.records = month, .contents = contents}, 1000);
   CHECK(pruner.count(always).tokens == 3);
   CHECK(tokens(*connection).size() == 3);
   CHECK(operations(*connection) == 0);

@@ -247,7 +247,8 @@ TEST_CASE("a token whose batch was pruned is not unexplained", "[reconcile]") {
     return reconcile(*rig.connection, {.queues = {"mailroom"}, .since = "960h"}).queues.front();
   };
   CHECK(classes_of(since()) == "5 emitted, 3 skipped");
-  Pruner(*rig.database.connect(), std::chrono::hours(24 * 30), 20)
+  Pruner(*rig.database.connect(),
+         {.records = std::chrono::hours(24 * 30), .contents = std::chrono::hours(24 * 30)}, 20)
       .remove({.actor = "test", .reason = ""}, [](const auto&) { return true; });
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE id = 1") == 0);
   CHECK(classes_of(since()) == "2 emitted, 1 not_recorded");

@@ -25,6 +25,15 @@ class SqlTest(ShopTest):
         status = next(line for line in first if 'status' in line).replace('4711', str(hello['id']))
         self.assertIn('\tcancelled\t', self.psql(status))
 
+    def test_the_statements_for_who_comes_from_another_database(self):
+        for block in code_blocks('sql', 'docs/moving.md'):
+            self.psql(block)
+        server, attached, oracle = self.messages()
+        self.assertEqual((server['recipients'], server['profile']), (['ada@example.org', 'bob@example.org'], 'shop'))
+        self.assertEqual((attached['subject'], oracle['sender']), ('Orders', 'shop@example.org'))
+        self.assertEqual(self.psql("SELECT convert_from(content, 'UTF8') FROM mailroom.mailroom_attachments ORDER BY message DESC LIMIT 1"),
+                         '1,12.00\n2,7.50\n')
+
     def test_a_statement_for_many(self):
         self.add_users()
         self.psql(code_block('sql', "'newsletter'"))

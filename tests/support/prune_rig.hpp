@@ -11,6 +11,7 @@
 namespace mailroom::test {
 
 constexpr std::chrono::hours month{24 * 30};
+constexpr std::chrono::hours contents{24 * 36'500};  ///< of messages: they stay
 inline const OperationAuthor author{.actor = "ann@host", .reason = "housekeeping"};
 
 inline bool always(const PruneProgress& /*progress*/) {
@@ -22,12 +23,12 @@ inline PruneSummary prune(const TestDatabase& database, int step = 1000,
   const auto connection = database.connect();
   // Pruning waits for no lock; with this timeout a wait fails the test instead of blocking it.
   connection->run("SET lock_timeout = '10s'");
-  return Pruner(*connection, month, step).remove(author, go_on);
+  return Pruner(*connection, {.records = month, .contents = contents}, step).remove(author, go_on);
 }
 
 inline PruneSummary count(const TestDatabase& database, int step = 1000) {
   const auto connection = database.connect();
-  return Pruner(*connection, month, step).count(always);
+  return Pruner(*connection, {.records = month, .contents = contents}, step).count(always);
 }
 
 /// Makes tokens expire `days` days ago.

@@ -57,6 +57,9 @@ TestDatabase::TestDatabase(Schema schema, const std::string& options) : name_(un
   Connection admin("dbname=postgres", "test");
   if (schema == Schema::current && options.empty()) {
     admin.run("CREATE DATABASE " + name_ + " TEMPLATE " + migrated_template(admin));
+    // What every copy is until it is adopted.
+    connect()->run(
+        "UPDATE mailroom_home SET database = (SELECT oid FROM pg_database WHERE datname = current_database())");
     return;
   }
   admin.run("CREATE DATABASE " + name_ + " " + options);

@@ -138,6 +138,8 @@ const std::vector<Row> rows{
      [](const Settings& s) { return s.metrics.listen ? s.metrics.listen->text() : ""; }},
     {"audit.retention", "30d", "1h", "36500d", "7d12h",
      [](const Settings& s) { return format_duration(s.audit.retention); }},
+    {"messages.retention", "7d", "1h", "36500d", "3d",
+     [](const Settings& s) { return format_duration(s.messages.retention); }},
     {"log.level", "info", "debug", "warn", "error",
      [](const Settings& s) {
        return std::map<LogLevel, std::string>{{LogLevel::debug, "debug"},
@@ -371,7 +373,7 @@ TEST_CASE("the example file has every key, its meaning and its variable, in the 
     const auto line = entry.default_text.empty() ? commented : live;
     REQUIRE(line != std::string::npos);
     CHECK(text.substr(meaning, line - meaning).find(entry.environment) != std::string::npos);
-    at = line;
+    at = text.find('\n', line + 1);
   }
 }
 
@@ -389,6 +391,7 @@ TEST_CASE("a key changes its own section alone") {
                                                {"sink", before.sink == after.sink},
                                                {"metrics", before.metrics == after.metrics},
                                                {"audit", before.audit == after.audit},
+                                               {"messages", before.messages == after.messages},
                                                {"log", before.log == after.log}};
     for (const auto& [section, is_same] : are_same) {
       CAPTURE(row.key, section);

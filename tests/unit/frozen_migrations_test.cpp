@@ -56,6 +56,10 @@ const std::map<std::string, std::string>& frozen() {
       {"16_deliveries_by_address.up.sql", "f5e94fa8448bd68c417e1f8858e6c04933ccdaf6aa141551685521d3988b3ba1"},
       {"17_deliveries_check.down.sql", "6e82cbcb53158a9d3b434ad89fc738f56a650f2691381a20336b258b68bac738"},
       {"17_deliveries_check.up.sql", "cff5d9f790aa504c222a7824613bc0eeec54b18262db44409bed4c04c9d15a70"},
+      {"18_home.down.sql", "0efe883a38a359270dcb997bf83169275abd2c7ca829afaa2e44de1f5a03a307"},
+      {"18_home.up.sql", "9c7ce39747e00ea34899734da3c1dd6478462d4871a0ca785210c8cd28f48577"},
+      {"19_adopt_and_forget.down.sql", "5c279685c05358b083ae62864c8fc39dc79e1c4e3d04d6591ca6d119ee959b92"},
+      {"19_adopt_and_forget.up.sql", "a5b659745f79c23fc8e41e5ab40e65241cafc31ed8081ad37dc0e23ac9b4d0d8"},
   };
   return checksums;
 }

@@ -1,0 +1,43 @@
+// Removes a person from what mailroom has on record, for mailroom message forget.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "db/connection.hpp"
+#include "queue/operation_author.hpp"
+
+namespace mailroom {
+
+/// Who is forgotten: addresses, or what an application's row is about.
+struct ForgetRequest {
+  std::vector<std::string> addresses;  ///< as typed
+  std::string reference;               ///< empty for none
+};
+
+/// What forgetting would do.
+struct ForgetPlan {
+  std::int64_t messages = 0;
+  std::int64_t shared = 0;      ///< of these, which others get too
+  std::int64_t waiting = 0;     ///< of these, with mails that have not left
+  std::int64_t deliveries = 0;  ///< records, also of mails to accounts
+  std::int64_t accounts = 0;    ///< with one of the addresses
+
+  bool empty() const { return messages == 0 && deliveries == 0; }
+};
+
+/// Changes nothing.
+ForgetPlan plan_forgetting(Connection& connection, const ForgetRequest& request);
+
+struct Forgotten {
+  std::int64_t messages = 0;
+  std::int64_t cancelled = 0;   ///< messages
+  std::int64_t sending = 0;     ///< messages that are leaving now: the record of them will have the address again
+  std::int64_t deliveries = 0;  ///< records
+};
+
+/// In a transaction of its own. The reason is recorded without the addresses.
+Forgotten forget(Connection& connection, const ForgetRequest& request, const OperationAuthor& author);
+
+}  // namespace mailroom

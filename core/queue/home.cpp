@@ -1,0 +1,43 @@
+// Reads mailroom_home; migrations/functions/home.sql compares it with this place.
+
+#include "queue/home.hpp"
+
+#include <fmt/format.h>
+
+#include "db/values.hpp"
+
+namespace mailroom {
+
+Home read_home(Connection& connection) {
+  const auto rows = connection.run(R"(
+SELECT coalesce(mailroom_home_problem(NULL), ''), h.adopted_by, floor(extract(epoch FROM h.adopted_at))::bigint
+FROM (SELECT) one LEFT JOIN mailroom_home h ON true)");
+  Home home{.problem = rows[0][0].c_str(), .hosts = {}, .adopted_by = rows[0][1].c_str()};
+  if (!rows[0][2].is_null()) home.adopted_at = Moment(std::chrono::seconds(rows[0][2].as<std::int64_t>()));
+  for (const auto& row : connection.run("SELECT unnest(hosts) FROM mailroom_home"))
+    home.hosts.emplace_back(row[0].c_str());
+  return home;
+}
+
+WaitingHere count_waiting_here(Connection& connection) {
+  const auto row = connection.run(R"(
+SELECT
+  (SELECT count(*) FROM (
+    SELECT FROM tokens t WHERE t.id > (SELECT min(cursor) FROM mailroom_queue_states())
+      AND mailroom_is_live(t.consumed_at, t.expires_at, extract(epoch FROM clock_timestamp())::bigint) LIMIT $1) w),
+  (SELECT count(*) FROM (SELECT FROM mailroom_deliveries WHERE not_before IS NOT NULL LIMIT $1) d),
+  (SELECT count(*) FROM (SELECT FROM mailroom_schedule LIMIT $1) s))",
+                                  WaitingHere::most_counted)[0];
+  return {.tokens = row[0].as<std::int64_t>(),
+          .deferred = row[1].as<std::int64_t>(),
+          .scheduled = row[2].as<std::int64_t>()};
+}
+
+void adopt_here(Connection& connection, const std::vector<std::string>& hosts, const OperationAuthor& author) {
+  connection.transact([&](pqxx::work& transaction) {
+    set_author(transaction, author);
+    Connection::execute(transaction, "SELECT mailroom_adopt(nullif($1::text[], '{}'))", array_text(hosts));
+  });
+}
+
+}  // namespace mailroom

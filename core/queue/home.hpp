@@ -1,0 +1,39 @@
+// Where mails are sent from: a copy of the database mails nobody until it is adopted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "db/connection.hpp"
+#include "queue/operation_author.hpp"
+
+namespace mailroom {
+
+/// What the database knows of the place that mails are sent from.
+struct Home {
+  std::string problem;             ///< why nothing is sent from here; empty if this is the place
+  std::vector<std::string> hosts;  ///< whose consumers may serve it; empty: every host
+  std::string adopted_by;
+  Moment adopted_at{};
+};
+
+/// Joins the transaction of `connection`, if any.
+Home read_home(Connection& connection);
+
+/// What a consumer would send once it may, at most `most_counted` of each.
+struct WaitingHere {
+  static constexpr int most_counted = 100'000;
+  std::int64_t tokens = 0;    ///< above a cursor, and neither consumed nor expired
+  std::int64_t deferred = 0;  ///< for another attempt
+  std::int64_t scheduled = 0;  ///< messages
+};
+
+WaitingHere count_waiting_here(Connection& connection);
+
+/// Makes this the place that mails are sent from, by consumers on `hosts` only; none: on any. Records it. In a
+/// transaction of its own.
+void adopt_here(Connection& connection, const std::vector<std::string>& hosts, const OperationAuthor& author);
+
+}  // namespace mailroom

@@ -51,5 +51,7 @@ extern const Command doctor_command;
 extern const Command simulate_command;
 extern const Command config_command;
 extern const Command adopt_command;
+extern const Command init_command;
+extern const Command outcomes_command;
 
 }  // namespace mailroom

@@ -1,5 +1,5 @@
-// mailroom adopt: shows why nothing is sent from a database, and what waits in it, asks, and makes it the one that
-// mails are sent from.
+// mailroom adopt: shows why nothing is sent from a database, and what waits in it, asks, and makes it the one
+// that mails are sent from.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,9 +41,9 @@ std::string render_plan(const Home& home, const std::vector<std::string>& hosts,
   if (home.problem.empty() && hosts == home.hosts) return text;
   text += fmt::format("From then on consumers on {} may serve it.\n", hosts_text(hosts));
   if (home.problem.empty()) return text;
-  text += fmt::format("What waits in it is sent as soon as one runs: {}, {} for another attempt, and {} scheduled.\n",
-                      about(waiting.tokens, "token"), about(waiting.deferred, "token"),
-                      about(waiting.scheduled, "message"));
+  text += fmt::format(
+      "What waits in it is sent as soon as one runs: {}, {} for another attempt, and {} scheduled.\n",
+      about(waiting.tokens, "token"), about(waiting.deferred, "token"), about(waiting.scheduled, "message"));
   return text + "If the database that it was copied from still sends, people get these mails twice.\n";
 }
 
@@ -63,13 +63,17 @@ ExitCode run_adopt(const AdoptOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("adopt");
   const auto waits = context.watch_waits(*connection, "adopt");
   const auto home = read_home(*connection);
-  const auto hosts = options.any_host ? std::vector<std::string>() : options.hosts.empty() ? home.hosts : options.hosts;
+  const auto hosts = options.any_host        ? std::vector<std::string>()
+                     : options.hosts.empty() ? home.hosts
+                                             : options.hosts;
   const auto waiting = count_waiting_here(*connection);
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_plan(home, hosts, waiting));
   const bool has_work = !home.problem.empty() || hosts != home.hosts;
   if (options.dry_run || !has_work) {
-    context.print(json ? plan_json(home, hosts, waiting, false) : has_work ? "dry run: nothing was changed\n" : "nothing to do\n");
+    context.print(json       ? plan_json(home, hosts, waiting, false)
+                  : has_work ? "dry run: nothing was changed\n"
+                             : "nothing to do\n");
     return ExitCode::done;
   }
   confirm(context, home.problem.empty() ? "change the hosts?" : "send mails from this database?");

@@ -42,16 +42,17 @@ std::string render_plan(const ForgetPlan& plan) {
     text += fmt::format("{} to others too: they keep the rest of the content.\n",
                         counted(plan.shared, "message") + (plan.shared == 1 ? " goes" : " go"));
   if (plan.accounts > 0)
-    text += fmt::format("{} this address. Accounts are the application's: delete the row, and its tokens go with it.\n",
-                        counted(plan.accounts, "account") + (plan.accounts == 1 ? " has" : " have"));
+    text += fmt::format(
+        "{} this address. Accounts are the application's: delete the row, and its tokens go with it.\n",
+        counted(plan.accounts, "account") + (plan.accounts == 1 ? " has" : " have"));
   return text;
 }
 
 std::string forget_json(const ForgetPlan& plan, const std::optional<Forgotten>& done) {
-  nlohmann::ordered_json object{{"messages", plan.messages},     {"shared", plan.shared},
-                                {"waiting", plan.waiting},       {"deliveries", plan.deliveries},
-                                {"accounts", plan.accounts},     {"carried_out", done.has_value()},
-                                {"cancelled", nullptr},          {"sending", nullptr}};
+  nlohmann::ordered_json object{{"messages", plan.messages}, {"shared", plan.shared},
+                                {"waiting", plan.waiting},   {"deliveries", plan.deliveries},
+                                {"accounts", plan.accounts}, {"carried_out", done.has_value()},
+                                {"cancelled", nullptr},      {"sending", nullptr}};
   if (done) {
     object["cancelled"] = done->cancelled;
     object["sending"] = done->sending;

@@ -93,6 +93,9 @@ std::string render_text(const PruneSummary& summary) {
     text += fmt::format("held back: what ended above token {}, until the cursor of queue {} has passed it\n",
                         with_thousands(held->cursor), shown_text(held->queue));
   }
+  if (summary.keeps_contents)
+    text +=
+        "left: the content of messages, which this role may not remove (docs/security.md has the right)\n";
   if (summary.stopped) text += "stopped by a signal before the end\n";
   return text;
 }

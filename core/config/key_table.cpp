@@ -113,12 +113,12 @@ const std::vector<Entry> entries{
           as_written(&SendSettings::relay)}
         .like("smtp://user@relay.example:587")
         .hides(Secrecy::url)
-        .option("send", "--relay URL", "send through this relay, or several separated by commas")
+        .option("init send", "--relay URL", "send through this relay, or several separated by commas")
         .in_profiles(),
     Entry{"send.password_file", "MAILROOM_SEND_PASSWORD_FILE", "",
           "file with the password for the user of the relay", into(&SendSettings::password_file, parse_path)}
         .like("/etc/mailroom/relay-password")
-        .option("send", "--password-file FILE", "read the password of the relay from FILE")
+        .option("init send", "--password-file FILE", "read the password of the relay from FILE")
         .in_profiles(),
     Entry{"send.token_file", "MAILROOM_SEND_TOKEN_FILE", "",
           "file with an OAuth 2 token instead, read at each login",
@@ -142,7 +142,7 @@ const std::vector<Entry> entries{
           "sender of the mails: an address, or a name and the address in angle brackets",
           as_written(&SendSettings::from)}
         .like("Example <no-reply@app.example>")
-        .option("send", "--from ADDRESS", "send from this address")
+        .option("init send", "--from ADDRESS", "send from this address")
         .in_profiles(),
     Entry{"send.reply_to", "MAILROOM_SEND_REPLY_TO", "", "where replies go, if not to the sender",
           as_written(&SendSettings::reply_to)}
@@ -152,7 +152,7 @@ const std::vector<Entry> entries{
         "link of mails that have one: a URL with {token}, and with {action} for activation, recovery or your own",
         as_written(&SendSettings::link)}
         .like("https://app.example/{action}?token={token}")
-        .option("send", "--link URL", "link in the mails, with {token} and {action}")
+        .option("init send", "--link URL", "link in the mails, with {token} and {action}")
         .in_profiles(),
     Entry{"send.templates", "MAILROOM_SEND_TEMPLATES", "",
           "directory of mail templates, which replace the built-in ones",
@@ -211,27 +211,28 @@ const std::vector<Entry> entries{
         "where collect hands its batches over instead of writing them to stdout, for example https://app.example/tokens",
         as_written(&SinkSettings::to)}
         .hides(Secrecy::url)
-        .option("collect", "--to URL",
+        .option("collect outcomes", "--to URL",
                 "hand batches over to a server instead of stdout: https://, nats://, amqps://"),
     Entry{"sink.exec", "MAILROOM_SINK_EXEC", "",
           "program that collect starts and hands its batches over to, with its arguments",
           as_written(&SinkSettings::exec)}
         .hides(Secrecy::command)
-        .option("collect", "--exec COMMAND",
+        .option("collect outcomes", "--exec COMMAND",
                 "start a program, with its arguments, and hand batches over to it"),
     Entry{"sink.in_flight", "MAILROOM_SINK_IN_FLIGHT", "64",
           "number of lines that are handed over at the same time, from 1 to 1024",
           into(&SinkSettings::in_flight, parse_count, 1, 1024)}
-        .option("collect", "--in-flight N", "hand over N lines at the same time"),
+        .option("collect outcomes", "--in-flight N", "hand over N lines at the same time"),
     Entry{"sink.timeout", "MAILROOM_SINK_TIMEOUT", "30s",
           "how long the other side may take for an answer, from 100ms to 1h",
           into(&SinkSettings::timeout, parse_interval, 100ms, 1h)}
-        .option("collect", "--ack-timeout DURATION",
+        .option("collect outcomes", "--ack-timeout DURATION",
                 "with --to or --exec: wait at most this long for an answer"),
     Entry{"sink.ack_on", "MAILROOM_SINK_ACK_ON", "3",
           "where the program of sink.exec answers: 3 (a descriptor) or stdout",
           choice(&SinkSettings::ack_on, {{"3", AckOn::descriptor_3}, {"stdout", AckOn::stdout}})}
-        .option("collect", "--ack-on WHERE", "with --exec: read answers from descriptor 3 or from stdout"),
+        .option("collect outcomes", "--ack-on WHERE",
+                "with --exec: read answers from descriptor 3 or from stdout"),
     Entry{"sink.when_unknown", "MAILROOM_SINK_WHEN_UNKNOWN", "resend",
           "what to do with a token that the other side may have accepted without an answer: resend or hold",
           choice(&SinkSettings::when_unknown, when_unknown_choices)},

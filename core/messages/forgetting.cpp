@@ -1,4 +1,5 @@
-// Looks for an address as it was typed and as it is mailed; migrations/functions/forgetting.sql does the rest.
+// Looks for an address as it was typed and as it is mailed; migrations/functions/forgetting.sql does the
+// rest.
 
 #include "messages/forgetting.hpp"
 
@@ -61,12 +62,13 @@ Forgotten forget(Connection& connection, const ForgetRequest& request, const Ope
   connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
     const auto addresses = addresses_of(request);
-    Connection::execute(transaction,
-                        "SELECT set_config('mailroom.reason', coalesce(mailroom_without_addresses($1, $2::text[]), ''), true)",
-                        author.reason, addresses);
+    Connection::execute(
+        transaction,
+        "SELECT set_config('mailroom.reason', coalesce(mailroom_without_addresses($1, $2::text[]), ''), true)",
+        author.reason, addresses);
     const auto row = Connection::execute(
-        transaction, "SELECT messages, cancelled, sending, deliveries FROM mailroom_forget($1::text[], $2)", addresses,
-        reference_of(request))[0];
+        transaction, "SELECT messages, cancelled, sending, deliveries FROM mailroom_forget($1::text[], $2)",
+        addresses, reference_of(request))[0];
     forgotten = {.messages = row[0].as<std::int64_t>(),
                  .cancelled = row[1].as<std::int64_t>(),
                  .sending = row[2].as<std::int64_t>(),

@@ -32,8 +32,9 @@ ForgetPlan plan_forgetting(Connection& connection, const ForgetRequest& request)
 
 struct Forgotten {
   std::int64_t messages = 0;
-  std::int64_t cancelled = 0;   ///< messages
-  std::int64_t sending = 0;     ///< messages that are leaving now: the record of them will have the address again
+  std::int64_t cancelled = 0;  ///< messages
+  std::int64_t sending =
+      0;  ///< messages that are leaving now: the record of them will have the address again
   std::int64_t deliveries = 0;  ///< records
 };
 

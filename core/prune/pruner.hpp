@@ -56,6 +56,7 @@ struct PruneSummary {
   std::int64_t batches = 0;
   std::int64_t deliveries = 0;          ///< records of deliveries
   std::int64_t skipped = 0;             ///< rows of these tables that other sessions had locked or changed
+  bool keeps_contents = false;          ///< this role may not remove attachments
   std::optional<HeldBack> held_back{};  ///< the queue with the lowest cursor, if old tokens follow it soon
   bool stopped = false;
 

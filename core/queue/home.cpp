@@ -33,7 +33,8 @@ SELECT
           .scheduled = row[2].as<std::int64_t>()};
 }
 
-void adopt_here(Connection& connection, const std::vector<std::string>& hosts, const OperationAuthor& author) {
+void adopt_here(Connection& connection, const std::vector<std::string>& hosts,
+                const OperationAuthor& author) {
   connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
     Connection::execute(transaction, "SELECT mailroom_adopt(nullif($1::text[], '{}'))", array_text(hosts));

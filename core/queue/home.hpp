@@ -25,15 +25,15 @@ Home read_home(Connection& connection);
 /// What a consumer would send once it may, at most `most_counted` of each.
 struct WaitingHere {
   static constexpr int most_counted = 100'000;
-  std::int64_t tokens = 0;    ///< above a cursor, and neither consumed nor expired
-  std::int64_t deferred = 0;  ///< for another attempt
+  std::int64_t tokens = 0;     ///< above a cursor, and neither consumed nor expired
+  std::int64_t deferred = 0;   ///< for another attempt
   std::int64_t scheduled = 0;  ///< messages
 };
 
 WaitingHere count_waiting_here(Connection& connection);
 
-/// Makes this the place that mails are sent from, by consumers on `hosts` only; none: on any. Records it. In a
-/// transaction of its own.
+/// Makes this the place that mails are sent from, by consumers on `hosts` only; none: on any. Records it. In
+/// a transaction of its own.
 void adopt_here(Connection& connection, const std::vector<std::string>& hosts, const OperationAuthor& author);
 
 }  // namespace mailroom

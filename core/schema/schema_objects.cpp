@@ -17,7 +17,7 @@
 namespace mailroom {
 namespace {
 
-constexpr std::array<ExpectedTrigger, 13> triggers{{
+constexpr std::array<ExpectedTrigger, 16> triggers{{
     {"before_token_insert", "tokens", true, "the cursor can move past a token that is committed late"},
     {"after_token_inserted", "tokens", false, "collectors see a new token only at their next poll"},
     {"after_account_insert", "accounts", true, "a new account gets no activation token"},
@@ -36,6 +36,9 @@ constexpr std::array<ExpectedTrigger, 13> triggers{{
      "a message can name another role as the one that asked for it"},
     {"before_attachment_insert", "mailroom_attachments", true,
      "a role can attach files to the messages of others"},
+    {"after_delivery_insert", "mailroom_deliveries", false, "applications are not told of outcomes"},
+    {"after_delivery_update", "mailroom_deliveries", false, "applications are not told of outcomes"},
+    {"after_batch_expired", "mailroom_batches", false, "applications are not told of tokens that expired"},
     {"after_account_delete", "accounts", false, "the messages of a deleted account stay"},
 }};
 
@@ -167,10 +170,17 @@ const std::vector<std::string>& mailroom_tables() {
 }
 
 const std::vector<std::string>& tables_of_claims() {
-  static const std::vector<std::string> tables{
-      "accounts",         "tokens",           "jobs",          "mailroom_queues",
-      "mailroom_budgets", "mailroom_batches", "mailroom_gaps", "mailroom_deliveries",
-      "mailroom_actions", "mailroom_messages"};
+  static const std::vector<std::string> tables{"accounts",
+                                               "tokens",
+                                               "jobs",
+                                               "mailroom_queues",
+                                               "mailroom_budgets",
+                                               "mailroom_batches",
+                                               "mailroom_gaps",
+                                               "mailroom_deliveries",
+                                               "mailroom_actions",
+                                               "mailroom_messages",
+                                               "mailroom_home"};
   return tables;
 }
 

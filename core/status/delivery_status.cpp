@@ -43,7 +43,7 @@ WHERE skipped_status > 0 AND claimed_at > clock_timestamp() - interval '1 hour')
 // Ids are drawn in time order: the oldest token is among the lowest ids.
 constexpr const char* deferred_sql = R"(
 WITH waiting AS MATERIALIZED (
-  SELECT token, not_before, sink IS NULL AND reply IS NOT NULL AS is_withheld, reply
+  SELECT token, not_before, sink IS NULL AND code IS NULL AND reply IS NOT NULL AS is_withheld, reply
   FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL)
 SELECT count(*), (extract(epoch FROM min(not_before) - clock_timestamp()) * 1000)::bigint,
   (SELECT min(t.created_at) FROM (SELECT token FROM waiting ORDER BY token LIMIT 5000) w JOIN tokens t ON t.id = w.token

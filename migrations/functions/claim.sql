@@ -222,6 +222,7 @@ DECLARE
     v_paced record;
     v_take_over boolean := p_take_over;
     v_oldest bigint;
+    v_is_at_home boolean;
 BEGIN
     pending := 0; more := false; skipped := 0; wait := 0;
     IF pg_current_xact_id_if_assigned() IS NOT NULL OR current_setting('transaction_isolation') <> 'read committed' THEN
@@ -277,10 +278,13 @@ BEGIN
     END IF;
     IF v_queue.is_usual THEN
         IF v_queue.actions IS NOT NULL THEN
-            SELECT f.due, f.last, f.seen, f.mask, f.messages INTO v_due, last, v_seen, v_mask, messages
+            SELECT f.due, f.last, f.seen, f.mask, f.messages, (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h)
+            INTO v_due, last, v_seen, v_mask, messages, v_is_at_home
             FROM mailroom_filtered_range(v_cursor, v_queue.top, v_limit, v_queue.actions) f;
         ELSE
-            SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor), count(t.message) > 0 INTO v_due, last, messages
+            SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor), count(t.message) > 0,
+                   (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h)
+            INTO v_due, last, messages, v_is_at_home
             FROM (SELECT id, message, mailroom_is_live(consumed_at, expires_at, floor(extract(epoch FROM clock_timestamp()))::bigint) AS is_due
                   FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
             v_seen := v_due;
@@ -304,9 +308,10 @@ BEGIN
         INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped, expired, v_ids, v_cursor, v_gaps, v_oldest
         FROM mailroom_claim_any(p_queue, v_limit, p_partial, v_take_over, p_delivers, p_receipt, v_queue.actions, v_queue.is_calm,
                                 p_held) c;
+        SELECT h.tokens = 'tokens'::regclass::oid INTO v_is_at_home FROM mailroom_home h;
     END IF;
-    -- A dump may have been restored beneath this session.
-    IF size > 0 AND (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h) IS NOT TRUE THEN
+    -- A dump may have been restored beneath this session: the snapshot that has its tokens has its home, too.
+    IF size > 0 AND v_is_at_home IS NOT TRUE THEN
         PERFORM mailroom_require_home();
     END IF;
     IF v_ids IS NOT NULL THEN

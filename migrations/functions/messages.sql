@@ -79,11 +79,11 @@ BEGIN
     IF greatest(octet_length(NEW.reference), octet_length(NEW.idempotency_key)) > 1024 THEN
         PERFORM mailroom_refuse('long', NEW);
     END IF;
-    IF coalesce(NEW.options, 'null') NOT IN ('null', '{}') THEN
-        RAISE EXCEPTION 'a message that is inserted has no options' USING ERRCODE = 'invalid_parameter_value',
-            HINT = 'mailroom_send() takes them';
+    IF NEW.options ? 'replace' THEN
+        RAISE EXCEPTION 'a message that is inserted has no option replace' USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'mailroom_send() takes it';
     END IF;
-    NEW.options := NULL;
+    NEW.options := CASE WHEN mailroom_option(NEW.options, 'notify') THEN '{"notify": true}'::jsonb END;
     IF NEW.idempotency_key IS NOT NULL AND NEW.fingerprint IS NULL THEN
         NEW.fingerprint := mailroom_fingerprint(NEW, NULL);
     END IF;

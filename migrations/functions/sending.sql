@@ -32,6 +32,7 @@ DECLARE
     v_id bigint;
     v_replace boolean := mailroom_send.options <> '{}' AND mailroom_option(mailroom_send.options, 'replace');
     v_files jsonb := nullif(nullif(mailroom_send.attachments, 'null'), '[]');
+    v_options jsonb := CASE WHEN mailroom_send.options <> '{}' AND mailroom_option(mailroom_send.options, 'notify') THEN '{"notify": true}' END;
 BEGIN
     IF mailroom_send.idempotency_key IS NOT NULL THEN
         v_new.action := coalesce(mailroom_send.action, 'message'); v_new.account := mailroom_send.account;
@@ -45,12 +46,12 @@ BEGIN
     END IF;
     LOOP
         INSERT INTO mailroom_messages (action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data,
-                                       subject, text, html, profile, send_after, expires_at, idempotency_key, reference, fingerprint)
+                                       subject, text, html, profile, send_after, expires_at, idempotency_key, reference, options, fingerprint)
         VALUES (coalesce(mailroom_send.action, 'message'), mailroom_send.account, mailroom_send.recipients, mailroom_send.cc,
                 mailroom_send.bcc, mailroom_send.sender, mailroom_send.reply_to, mailroom_send.headers, mailroom_send.template,
                 mailroom_send.locale, mailroom_send.data, mailroom_send.subject, mailroom_send.text, mailroom_send.html,
                 mailroom_send.profile, mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.idempotency_key,
-                mailroom_send.reference, v_new.fingerprint)
+                mailroom_send.reference, v_options, v_new.fingerprint)
         ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
         RETURNING id INTO v_id;
         EXIT WHEN v_id IS NOT NULL;
@@ -90,9 +91,9 @@ BEGIN
     ELSIF jsonb_typeof(p_options) <> 'object' THEN
         RAISE EXCEPTION 'options is not an object' USING ERRCODE = 'invalid_parameter_value', HINT = 'write it as {"replace": true}';
     END IF;
-    SELECT k INTO v_key FROM jsonb_object_keys(p_options) k WHERE k <> 'replace' LIMIT 1;
+    SELECT k INTO v_key FROM jsonb_object_keys(p_options) k WHERE k NOT IN ('replace', 'notify') LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'there is no option "%"', left(v_key, 100) USING ERRCODE = 'invalid_parameter_value', HINT = 'options: replace';
+        RAISE EXCEPTION 'there is no option "%"', left(v_key, 100) USING ERRCODE = 'invalid_parameter_value', HINT = 'options: replace, notify';
     ELSIF jsonb_typeof(p_options->p_name) NOT IN ('boolean', 'null') THEN
         RAISE EXCEPTION 'the option "%" is neither true nor false', p_name USING ERRCODE = 'invalid_parameter_value';
     END IF;

@@ -1,8 +1,8 @@
 // The content of messages goes once they can be sent no more, and the record of them stays.
 
 #include "support/catch.hpp"
-#include "support/prune_rig.hpp"
 #include "support/delivery_rig.hpp"
+#include "support/prune_rig.hpp"
 #include "support/test_sender.hpp"
 
 namespace mailroom::test::content_retention_test {
@@ -39,9 +39,10 @@ struct RetentionRig : DeliveryRig {
   }
   /// `1 content 1 file`, for each message.
   std::string contents() {
-    return value<std::string>(*connection,
-                              "SELECT string_agg(m.id || CASE WHEN num_nonnulls(text, data) = 0 THEN ' none' ELSE ' content' END || ' ' || (SELECT "
-                              "count(*) FROM mailroom_attachments f WHERE f.message = m.id), ', ' ORDER BY m.id) FROM mailroom_messages m");
+    return value<std::string>(
+        *connection,
+        "SELECT string_agg(m.id || CASE WHEN num_nonnulls(text, data) = 0 THEN ' none' ELSE ' content' END || ' ' || (SELECT "
+        "count(*) FROM mailroom_attachments f WHERE f.message = m.id), ', ' ORDER BY m.id) FROM mailroom_messages m");
   }
 };
 
@@ -56,7 +57,8 @@ TEST_CASE("the content of a mail goes a week after its outcome, and what was del
   rig.age(2);
   CHECK(rig.erase() == 1);
   CHECK(rig.contents() == "1 none 0");
-  CHECK(value<std::string>(*rig.connection, "SELECT recipients[1] FROM mailroom_messages WHERE erased_at IS NOT NULL") ==
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT recipients[1] FROM mailroom_messages WHERE erased_at IS NOT NULL") ==
         "ada@mail.example");
   CHECK(rig.deliveries() == "1 accepted 1");
   CHECK(rig.erase() == 0);
@@ -64,7 +66,8 @@ TEST_CASE("the content of a mail goes a week after its outcome, and what was del
 
 TEST_CASE("what can still be sent keeps its content: scheduled, waiting, deferred, with a link that lives") {
   RetentionRig rig;
-  rig.connection->run("SELECT mailroom_create_action('magic_link', path => '/magic', lifetime => '100 days')");
+  rig.connection->run(
+      "SELECT mailroom_create_action('magic_link', path => '/magic', lifetime => '100 days')");
   rig.ask(", send_after => now() + interval '90 days'");
   rig.connection->run(
       "SELECT mailroom_send(ARRAY['ada@mail.example'], action => 'magic_link', template => 'activation', data => '{\"a\": 1}')");
@@ -73,7 +76,8 @@ TEST_CASE("what can still be sent keeps its content: scheduled, waiting, deferre
   rig.age(8);
   CHECK(rig.erase() == 0);
   CHECK(rig.contents() == "1 content 1, 2 content 0, 3 content 1");
-  rig.connection->run("UPDATE tokens SET expires_at = extract(epoch FROM now()) - 86400 * 8 WHERE message = 2");
+  rig.connection->run(
+      "UPDATE tokens SET expires_at = extract(epoch FROM now()) - 86400 * 8 WHERE message = 2");
   CHECK(rig.erase() == 1);
   CHECK(rig.contents() == "1 content 1, 2 none 0, 3 content 1");
 }

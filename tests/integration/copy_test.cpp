@@ -35,7 +35,8 @@ FinishedRun adopt(const TestDatabase& database, const std::vector<std::string>& 
 
 /// Restores a dump of `from` into `to`.
 void restore(const TestDatabase& from, const TestDatabase& to, const std::string& how = "") {
-  const auto run = run_to_end({"/bin/sh", "-c", "pg_dump " + how + " " + from.name() + " | psql -Xq " + to.name()}, {});
+  const auto run =
+      run_to_end({"/bin/sh", "-c", "pg_dump " + how + " " + from.name() + " | psql -Xq " + to.name()}, {});
   REQUIRE(run.status == 0);
 }
 
@@ -45,7 +46,8 @@ std::string problem_of(Connection& connection) {
 
 }  // namespace
 
-TEST_CASE("a database made of another as its template mails nobody until it is adopted, and the other goes on") {
+TEST_CASE(
+    "a database made of another as its template mails nobody until it is adopted, and the other goes on") {
   DatabaseRig rig;
   insert_accounts(*rig.connection, 3);
   rig.connection.reset();
@@ -56,9 +58,11 @@ TEST_CASE("a database made of another as its template mails nobody until it is a
 
   const auto adopted = adopt(copy, {"--reason", "moved"});
   CHECK(adopted.status == 0);
-  CHECK(adopted.output.find("3 tokens, 0 tokens for another attempt, and 0 messages scheduled") != std::string::npos);
+  CHECK(adopted.output.find("3 tokens, 0 tokens for another attempt, and 0 messages scheduled") !=
+        std::string::npos);
   CHECK(send_from(copy, 3) == 0);
-  CHECK(value<std::string>(*copy.connect(), "SELECT reason FROM mailroom_operations WHERE kind = 'adopt'") == "moved");
+  CHECK(value<std::string>(*copy.connect(), "SELECT reason FROM mailroom_operations WHERE kind = 'adopt'") ==
+        "moved");
   CHECK(adopt(copy, {}).output.find("nothing to do") != std::string::npos);
 }
 
@@ -148,7 +152,8 @@ TEST_CASE("only the hosts that are named may serve a database, as a physical cop
   CHECK(read_home(*rig.connection).hosts.empty());
 }
 
-TEST_CASE("the versions that know of copies take the place where they are made for the one that mails are sent from") {
+TEST_CASE(
+    "the versions that know of copies take the place where they are made for the one that mails are sent from") {
   const TestDatabase database(TestDatabase::Schema::none);
   migrate(*database.connect());
   CHECK(problem_of(*database.connect()).empty());

@@ -13,7 +13,8 @@ namespace mailroom::test::forget_test {
 namespace {
 
 std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -34,8 +35,9 @@ struct ForgetRig : DeliveryRig {
     logs += sender.log();
   }
   Forgotten forget(const std::vector<std::string>& addresses, const std::string& reference = {}) {
-    return mailroom::forget(*connection, {.addresses = addresses, .reference = reference},
-                            {.actor = "ann@host", .reason = "request of " + (addresses.empty() ? reference : addresses[0])});
+    return mailroom::forget(
+        *connection, {.addresses = addresses, .reference = reference},
+        {.actor = "ann@host", .reason = "request of " + (addresses.empty() ? reference : addresses[0])});
   }
   /// All rows of the database, in lower case.
   std::string dump() {
@@ -48,7 +50,8 @@ struct ForgetRig : DeliveryRig {
         "SELECT array_to_string(recipients, ',', '-'), coalesce(subject, '-'), coalesce(reference, '-'), erased_at IS NOT NULL, "
         "cancelled_at IS NOT NULL FROM mailroom_messages WHERE id = $1",
         id)[0];
-    return fmt::format("{} {} {} {} {}", row[0].c_str(), row[1].c_str(), row[2].c_str(), row[3].c_str(), row[4].c_str());
+    return fmt::format("{} {} {} {} {}", row[0].c_str(), row[1].c_str(), row[2].c_str(), row[3].c_str(),
+                       row[4].c_str());
   }
 };
 
@@ -98,7 +101,9 @@ TEST_CASE("nothing of a forgotten address is left in any row or log, in whatever
   CHECK(rig.message(3) == " - - t t");
   CHECK(rig.message(4) == "cara@mail.example Another - f f");
   // What was delivered stays on record.
-  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted' AND address IS NULL") >= 2);
+  CHECK(value<int>(*rig.connection,
+                   "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted' AND address IS NULL") >=
+        2);
 }
 
 TEST_CASE("a mail that waits for somebody else still goes out, and names the forgotten one no more") {
@@ -108,7 +113,8 @@ TEST_CASE("a mail that waits for somebody else still goes out, and names the for
       "mailroom_send(ARRAY['ada@mail.example', 'cy@mail.example'], subject => 'Later', text => 'a', send_after => now() + "
       "interval '1 hour')");
   rig.forget({"ada@mail.example"});
-  rig.connection->run("UPDATE mailroom_messages SET send_after = now() WHERE id = 2; UPDATE mailroom_schedule SET send_after = now()");
+  rig.connection->run(
+      "UPDATE mailroom_messages SET send_after = now() WHERE id = 2; UPDATE mailroom_schedule SET send_after = now()");
   TestRelay relay;
   TestSender sender(rig.database.conninfo(), relay.url(), {"--once"});
   CHECK(sender.wait() == 0);

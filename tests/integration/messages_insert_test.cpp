@@ -278,7 +278,7 @@ TEST_CASE("what cannot be a mail is refused, whole") {
       {"recipients, template, send_after, expires_at", "'{a@x.example}', 't', now(), now()",
        "23514 a message could never"},
       {"recipients, template, options", "'{a@x.example}', 't', '{\"replace\": true}'",
-       "22023 a message that is inserted has no options"},
+       "22023 a message that is inserted has no option replace"},
       {"recipients, template, headers", "'{a@x.example}', 't', '{\"Bcc\": \"b@x.example\"}'",
        "23514 the header \"Bcc\" is written"},
       {"recipients, template, headers", "'{a@x.example}', 't', '{\"content-type\": \"x\"}'",

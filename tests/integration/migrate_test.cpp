@@ -157,7 +157,7 @@ TEST_CASE("a version locks at most one table that others use, and the functions 
     if (is_concurrent(split_statements(migration.up))) {
       connection->run(migration.up);
     } else {
-      CHECK(tables_locked_by(migration.up) == 1);
+      CHECK(tables_locked_by(migration.up) <= 1);
     }
   }
   CHECK(tables_locked_by(embedded_functions().migration.up) == 0);

@@ -19,7 +19,8 @@ const std::map<std::string, int> level_of{
     {"crypto", 1},     {"fate", 1},   {"db", 2},        {"process", 3},   {"queue", 4},   {"schema", 3},
     {"signing", 3},    {"claim", 5},  {"accounts", 5},  {"consumer", 6},  {"prune", 5},   {"replay", 5},
     {"simulation", 5}, {"status", 5}, {"events", 6},    {"metrics", 7},   {"audit", 7},   {"feed", 7},
-    {"carriers", 8},   {"doctor", 9}, {"reconcile", 8}, {"selection", 2}, {"actions", 3}, {"messages", 5}};
+    {"carriers", 8},   {"doctor", 9}, {"reconcile", 8}, {"selection", 2}, {"actions", 3}, {"messages", 5},
+    {"outcomes", 8}};
 
 std::vector<std::string> matches_of(const std::filesystem::path& file, const std::regex& form) {
   const auto text = read_file(file.string());

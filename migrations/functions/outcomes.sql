@@ -1,0 +1,68 @@
+-- What an application is told of: outcomes that mailroom outcomes hands over, and notifications of messages that want one.
+
+-- Keeps the final outcomes that a statement has recorded, if they are wanted, and notifies for messages with the option notify.
+-- SECURITY DEFINER, as what follows: a consumer needs no right on the table, and can tell nothing else.
+CREATE OR REPLACE FUNCTION trg_after_delivery_outcomes() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    v_is_wanted boolean := (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL;
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
+        SELECT c.queue, c.token, c.state, c.address, c.code, c.reply FROM changed c
+        WHERE v_is_wanted AND c.state <> 'deferred' ORDER BY c.token;
+        PERFORM mailroom_notify_outcome(c.token) FROM changed c WHERE c.state <> 'deferred';
+    ELSE
+        INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
+        SELECT c.queue, c.token, c.state, c.address, c.code, c.reply FROM changed c JOIN before b ON b.queue = c.queue AND b.token = c.token
+        WHERE v_is_wanted AND c.state <> 'deferred' AND (c.state, c.batch) IS DISTINCT FROM (b.state, b.batch) ORDER BY c.token;
+        PERFORM mailroom_notify_outcome(c.token) FROM changed c JOIN before b ON b.queue = c.queue AND b.token = c.token
+        WHERE c.state <> 'deferred' AND (c.state, c.batch) IS DISTINCT FROM (b.state, b.batch);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- The same for tokens that a claim has passed, since they had expired, and of which there is no other record.
+CREATE OR REPLACE FUNCTION trg_after_batch_expired() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    v_is_wanted boolean := (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL;
+    v_actions token_action[] := (SELECT q.actions FROM mailroom_queues q WHERE q.name = NEW.job_type);
+    v_after bigint := (SELECT b.cursor FROM mailroom_batches b WHERE b.job_type = NEW.job_type AND b.id < NEW.id ORDER BY b.id DESC LIMIT 1);
+    r record;
+BEGIN
+    FOR r IN
+        SELECT t.id FROM tokens t
+        WHERE t.id > coalesce(v_after, 0) AND t.id <= NEW.cursor AND mailroom_takes(v_actions, t.action) AND t.consumed_at IS NULL
+          AND t.expires_at <= extract(epoch FROM clock_timestamp()) ORDER BY t.id
+    LOOP
+        IF v_is_wanted THEN
+            INSERT INTO mailroom_outcomes (queue, token, state) VALUES (NEW.job_type, r.id, 'expired');
+        END IF;
+        PERFORM mailroom_notify_outcome(r.id);
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
+-- Notifies of an outcome of a token, if its message wants that.
+CREATE OR REPLACE FUNCTION mailroom_notify_outcome(p_token bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('mailroom_outcome', m.id::text) FROM tokens t JOIN mailroom_messages m ON m.id = t.message
+    WHERE t.id = p_token AND m.options @> '{"notify": true}';
+END
+$$;
+
+-- Begins to keep outcomes, or, with p_wanted false, ends that and removes those that are kept. Returns how many these are.
+CREATE OR REPLACE FUNCTION mailroom_want_outcomes(p_wanted boolean) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    v_count bigint;
+BEGIN
+    UPDATE mailroom_home SET outcomes_since = CASE WHEN p_wanted THEN coalesce(outcomes_since, clock_timestamp()) END
+    WHERE (outcomes_since IS NOT NULL) <> p_wanted;
+    IF NOT p_wanted THEN
+        DELETE FROM mailroom_outcomes;
+    END IF;
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    RETURN CASE WHEN p_wanted THEN (SELECT count(*) FROM mailroom_outcomes) ELSE v_count END;
+END
+$$;

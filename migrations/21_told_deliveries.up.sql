@@ -12,5 +12,7 @@ $$;
 
 CREATE TRIGGER after_delivery_insert AFTER INSERT ON mailroom_deliveries REFERENCING NEW TABLE AS changed
     FOR EACH STATEMENT EXECUTE FUNCTION trg_after_delivery_outcomes();
-CREATE TRIGGER after_delivery_update AFTER UPDATE ON mailroom_deliveries REFERENCING OLD TABLE AS before NEW TABLE AS changed
-    FOR EACH STATEMENT EXECUTE FUNCTION trg_after_delivery_outcomes();
+-- Each outcome is of another batch, or of another state.
+CREATE TRIGGER after_delivery_update AFTER UPDATE ON mailroom_deliveries
+    FOR EACH ROW WHEN (NEW.state <> 'deferred' AND (OLD.batch <> NEW.batch OR OLD.state <> NEW.state))
+    EXECUTE FUNCTION trg_after_delivery_outcomes();

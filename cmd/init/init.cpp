@@ -1,5 +1,5 @@
-// mailroom init: from nothing to the first mail. Asks, shows what it is going to do, and does it by the commands that
-// somebody would type.
+// mailroom init: from nothing to the first mail. Asks, shows what it is going to do, and does it by the
+// commands that somebody would type.
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -35,7 +35,8 @@ std::string given(const Settings& settings, std::string_view key) {
 /// Throws Error(usage) with the reason of a parser.
 template <typename Parsed>
 void require(const Parsed& parsed, const std::string& hint) {
-  if (const auto* refusal = std::get_if<Refusal>(&parsed)) throw Error(ExitCode::usage, refusal->reason, hint);
+  if (const auto* refusal = std::get_if<Refusal>(&parsed))
+    throw Error(ExitCode::usage, refusal->reason, hint);
 }
 
 /// Whether the file names a key. Throws if it configures a database or a relay: init is for what is new.
@@ -43,17 +44,20 @@ bool has_key(const std::string& file, Context& context) {
   if (!std::filesystem::exists(file)) return false;
   const auto settings = load_settings({.file = file, .flags = {}}, {});
   for (const auto& value : settings.values) {
-    if (value.origin.kind != OriginKind::file || !(value.key.starts_with("database.") || value.key.starts_with("send.")))
+    if (value.origin.kind != OriginKind::file ||
+        !(value.key.starts_with("database.") || value.key.starts_with("send.")))
       continue;
-    throw Error(ExitCode::configuration, fmt::format("{} has {} already", file, value.key),
-                "mailroom init is for a configuration that is new: mailroom config check looks at this one, and mailroom "
-                "send --to ADDRESS sends a mail for trial");
+    throw Error(
+        ExitCode::configuration, fmt::format("{} has {} already", file, value.key),
+        "mailroom init is for a configuration that is new: mailroom config check looks at this one, and mailroom "
+        "send --to ADDRESS sends a mail for trial");
   }
   static_cast<void>(context);
   return setting_of(settings, "signing.key_file").origin.kind == OriginKind::file;
 }
 
-/// Runs words as somebody would type them, and shows them. A child as the user of the services, where these run.
+/// Runs words as somebody would type them, and shows them. A child as the user of the services, where these
+/// run.
 void run_shown(const Installation& installation, std::vector<std::string> words, Context& context) {
   context.say(fmt::format("$ mailroom {}\n", fmt::join(words, " ")));
   if (!installation.with_systemd) {
@@ -77,7 +81,8 @@ void run_program(const std::vector<std::string>& words, Context& context) {
   Child child;
   const int problem = child.start(words, {{1, 1}, {2, 2}});
   if (problem != 0 || (child.wait(), !child.has_succeeded()))
-    throw Error(ExitCode::failed, fmt::format("'{}' has failed", fmt::join(words, " ")), "mend what it says, and type it");
+    throw Error(ExitCode::failed, fmt::format("'{}' has failed", fmt::join(words, " ")),
+                "mend what it says, and type it");
 }
 
 constexpr auto usual_database = "dbname=mailroom user=mailroom";
@@ -118,11 +123,12 @@ void try_database(const std::string& url, bool with_systemd, Context& context) {
 }
 
 Question database_question(const Installation& installation, Context& context) {
-  return {.text = "database, as a libpq URI or keyword=value list",
-          .option = "--database-url",
-          .fallback = installation.with_systemd ? usual_database : "",
-          .is_required = installation.with_systemd,
-          .check = [&](const std::string& value) { try_database(value, installation.with_systemd, context); }};
+  return {
+      .text = "database, as a libpq URI or keyword=value list",
+      .option = "--database-url",
+      .fallback = installation.with_systemd ? usual_database : "",
+      .is_required = installation.with_systemd,
+      .check = [&](const std::string& value) { try_database(value, installation.with_systemd, context); }};
 }
 
 Installation ask(const InitOptions& options, Context& context) {
@@ -137,15 +143,17 @@ Installation ask(const InitOptions& options, Context& context) {
                            .check =
                                [](const std::string& value) {
                                  if (value.starts_with("pg_") || value.size() > 63)
-                                   throw Error(ExitCode::usage, fmt::format("no schema can be named '{}'", shown_text(value)));
+                                   throw Error(ExitCode::usage,
+                                               fmt::format("no schema can be named '{}'", shown_text(value)));
                                }},
                           given(settings, "database.schema"), context);
   made.from = answer_to({.text = "sender of the mails",
                          .option = "--from",
                          .fallback = {},
-                         .check = [](const std::string& value) {
-                           require(parse_mailbox(value), "for example Example <no-reply@app.example>");
-                         }},
+                         .check =
+                             [](const std::string& value) {
+                               require(parse_mailbox(value), "for example Example <no-reply@app.example>");
+                             }},
                         given(settings, "send.from"), context);
   made.relay = answer_to({.text = "relay that takes them, as smtp://user@relay.example:587",
                           .option = "--relay",
@@ -156,32 +164,40 @@ Installation ask(const InitOptions& options, Context& context) {
   const auto relays = parse_relay_urls(made.relay);
   const bool has_user = std::ranges::any_of(relays, [](const auto& relay) { return !relay.user.empty(); });
   if (has_user && made.password_file.empty())
-    made.password = answer_to({.text = "password of that user", .option = "--password-file", .fallback = {}, .is_secret = true},
-                              "", context);
+    made.password = answer_to(
+        {.text = "password of that user", .option = "--password-file", .fallback = {}, .is_secret = true}, "",
+        context);
   made.link = answer_to({.text = "link of mails that have one, with {token} (empty: none)",
                          .option = "--link",
                          .fallback = {},
                          .is_required = false,
-                         .check = [](const std::string& value) {
-                           require(LinkTemplate::parse(value), "for example https://app.example/{action}?token={token}");
-                         }},
+                         .check =
+                             [](const std::string& value) {
+                               require(LinkTemplate::parse(value),
+                                       "for example https://app.example/{action}?token={token}");
+                             }},
                         given(settings, "send.link"), context);
-  made.trial = answer_to({.text = "who gets a mail for trial (empty: nobody)",
-                          .option = "--to",
-                          .fallback = {},
-                          .is_required = false,
-                          .check = [](const std::string& value) { require(parse_address(value), "for example me@app.example"); }},
-                         options.trial, context);
+  made.trial = answer_to(
+      {.text = "who gets a mail for trial (empty: nobody)",
+       .option = "--to",
+       .fallback = {},
+       .is_required = false,
+       .check =
+           [](const std::string& value) { require(parse_address(value), "for example me@app.example"); }},
+      options.trial, context);
   return made;
 }
 
 std::string plan_of(const Installation& made, bool keeps_key) {
-  auto text = fmt::format("{} is written: database, schema {}, sender {}, relay {}.\n", made.file(), made.schema,
-                          shown_text(made.from), without_url_passwords(made.relay));
+  auto text = fmt::format("{} is written: database, schema {}, sender {}, relay {}.\n", made.file(),
+                          made.schema, shown_text(made.from), without_url_passwords(made.relay));
   const auto key = made.directory + "/" + made.key();
-  text += keeps_key || std::filesystem::exists(key)
-              ? ""
-              : fmt::format("{} is made: the key that links are signed with. Keep a copy: no other key verifies them.\n", key);
+  text +=
+      keeps_key || std::filesystem::exists(key)
+          ? ""
+          : fmt::format(
+                "{} is made: the key that links are signed with. Keep a copy: no other key verifies them.\n",
+                key);
   text += fmt::format("The schema {} is created or migrated.\n", made.schema);
   if (!made.trial.empty()) text += fmt::format("A mail for trial goes to {}.\n", made.trial);
   if (made.with_systemd) text += "mailroom-send@mailroom.service is enabled and started.\n";
@@ -190,8 +206,10 @@ std::string plan_of(const Installation& made, bool keeps_key) {
 
 void send_trial(const Installation& made, Context& context) {
   if (made.trial.empty()) return;
-  run_shown(made, {"message", "send", "--to", made.trial, "--subject", "mailroom works", "--text",
-                   "This mail was asked for by mailroom init."}, context);
+  run_shown(made,
+            {"message", "send", "--to", made.trial, "--subject", "mailroom works", "--text",
+             "This mail was asked for by mailroom init."},
+            context);
   run_shown(made, {"send", "--once"}, context);
 }
 
@@ -208,20 +226,24 @@ ExitCode run_init(InitOptions options, Context& context) {
   run_shown(made, {"migrate", "--yes"}, context);
   run_shown(made, {"config", "check"}, context);
   send_trial(made, context);
-  if (made.with_systemd) run_program({"systemctl", "enable", "--now", "mailroom-send@mailroom.service"}, context);
+  if (made.with_systemd)
+    run_program({"systemctl", "enable", "--now", "mailroom-send@mailroom.service"}, context);
   context.say(fmt::format(
       "done. {}\nAsk for a mail in any transaction: SELECT {}.mailroom_send(ARRAY['you@app.example'], subject => 'Hello', "
       "text => 'It works.')\nSee what became of it: mailroom message list\n",
-      made.with_systemd ? "Mails are sent as they are asked for." : "Send what is due, until stopped: mailroom send",
+      made.with_systemd ? "Mails are sent as they are asked for."
+                        : "Send what is due, until stopped: mailroom send",
       made.schema));
   return ExitCode::done;
 }
 
 Run add_init(CommandSyntax& syntax) {
   auto options = std::make_shared<InitOptions>();
-  syntax.text("--directory DIR", options->directory, "write into this directory [.; with --systemd /etc/mailroom]");
+  syntax.text("--directory DIR", options->directory,
+              "write into this directory [.; with --systemd /etc/mailroom]");
   syntax.text("--to ADDRESS", options->trial, "send a mail for trial to ADDRESS");
-  syntax.flag("--systemd", options->with_systemd, "for the services of the package: as their user, and start them");
+  syntax.flag("--systemd", options->with_systemd,
+              "for the services of the package: as their user, and start them");
   return [options](Context& context) { return run_init(*options, context); };
 }
 
@@ -231,7 +253,7 @@ const Command init_command{
     "init", "set mailroom up, from the configuration to the first mail",
     "Examples:\n"
     "  mailroom init                              ask, and write ./mailroom.yaml\n"
-    "  mailroom init --systemd                    as root, for the services of the package\n"
+    "  mailroom init --systemd                    as root, for the services\n"
     "  mailroom init --yes --from me@app.example --relay smtp://localhost\n",
     add_init,
     "Asks for the database, a schema in it, the sender and the relay, says what it is going to do, and does it: writes "

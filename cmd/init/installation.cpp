@@ -65,14 +65,16 @@ bool write_file(const std::string& path, const std::string& text, int flags, boo
 }  // namespace
 
 std::string configuration_of(const Installation& installation, bool has_key) {
-  std::string text = fmt::format("# By mailroom init, {}. mailroom.yaml.example describes every key.\ndatabase:\n",
-                                 moment_text(std::chrono::floor<Moment::duration>(std::chrono::system_clock::now())));
+  std::string text =
+      fmt::format("# By mailroom init, {}. mailroom.yaml.example describes every key.\ndatabase:\n",
+                  moment_text(std::chrono::floor<Moment::duration>(std::chrono::system_clock::now())));
   if (!installation.database.empty()) text += fmt::format("  url: {}\n", yaml_text(installation.database));
   text += fmt::format("  schema: {}\n", yaml_text(installation.schema));
   if (!has_key) text += fmt::format("signing:\n  key_file: {}\n", installation.key());
   text += fmt::format("send:\n  relay: {}\n", yaml_text(installation.relay));
   if (installation.password) text += fmt::format("  password_file: {}\n", installation.password_path());
-  if (!installation.password_file.empty()) text += fmt::format("  password_file: {}\n", yaml_text(installation.password_file));
+  if (!installation.password_file.empty())
+    text += fmt::format("  password_file: {}\n", yaml_text(installation.password_file));
   text += fmt::format("  from: {}\n", yaml_text(installation.from));
   if (!installation.link.empty()) text += fmt::format("  link: {}\n", yaml_text(installation.link));
   return text;
@@ -90,7 +92,8 @@ std::vector<std::string> write_files(const Installation& installation, bool has_
   if (installation.password) write_new(installation.password_path(), *installation.password + "\n");
   const auto file = installation.file();
   const bool is_new = access(file.c_str(), F_OK) != 0;
-  write_file(file, (is_new ? "" : "\n") + configuration_of(installation, has_key), O_APPEND, shared && is_new);
+  write_file(file, (is_new ? "" : "\n") + configuration_of(installation, has_key), O_APPEND,
+             shared && is_new);
   written.push_back(file);
   return written;
 }

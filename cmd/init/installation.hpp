@@ -32,11 +32,12 @@ constexpr auto service_user = "mailroom";
 /// The text that belongs into the configuration file. `has_key`: it names a key already.
 std::string configuration_of(const Installation& installation, bool has_key);
 
-/// Writes key, password and configuration; what exists stays, but for the configuration file, to which the text is
-/// added. Returns the paths that were written. Throws Error(failed).
+/// Writes key, password and configuration; what exists stays, but for the configuration file, to which the
+/// text is added. Returns the paths that were written. Throws Error(failed).
 std::vector<std::string> write_files(const Installation& installation, bool has_key);
 
-/// While it lives, this process acts as the user of the services, as whom PostgreSQL knows them; for root alone.
+/// While it lives, this process acts as the user of the services, as whom PostgreSQL knows them; for root
+/// alone.
 class ActingAsService {
  public:
   /// Throws Error(failed) if there is no such user. `acts`: false does nothing.

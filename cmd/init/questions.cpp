@@ -61,7 +61,8 @@ std::string answer_to(const Question& question, const std::string& given, Contex
   if (!given.empty()) return check(given);
   if (!may_ask(context)) {
     if (question.fallback.empty() && question.is_required)
-      throw Error(ExitCode::usage, fmt::format("{} is not given, and there is no terminal to ask on", question.option),
+      throw Error(ExitCode::usage,
+                  fmt::format("{} is not given, and there is no terminal to ask on", question.option),
                   "mailroom init --help lists what can be given");
     return check(question.fallback);
   }
@@ -76,8 +77,9 @@ std::string answer_to(const Question& question, const std::string& given, Contex
       return check(answer);
     } catch (const Error& error) {
       // The only errors that end nothing: who typed it can type it again.
-      context.err().write(fmt::format("{}\n{}", printable(error.what()),
-                                      error.hint().empty() ? "" : fmt::format("hint: {}\n", printable(error.hint()))));
+      context.err().write(
+          fmt::format("{}\n{}", printable(error.what()),
+                      error.hint().empty() ? "" : fmt::format("hint: {}\n", printable(error.hint()))));
     }
   }
 }

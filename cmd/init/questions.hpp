@@ -20,10 +20,10 @@ struct Question {
   std::function<void(const std::string& value)> check{};
 };
 
-/// The answer to a question, `given` if that is not empty: then it is checked, and nothing is asked. At a terminal
-/// an answer that cannot be used is said to be so, and asked for again. Throws Error(usage) if there is no
-/// terminal to ask on and no fallback, Error(declined) at the end of the input, and what the check throws of
-/// a value that was not typed at a question.
+/// The answer to a question, `given` if that is not empty: then it is checked, and nothing is asked. At a
+/// terminal an answer that cannot be used is said to be so, and asked for again. Throws Error(usage) if there
+/// is no terminal to ask on and no fallback, Error(declined) at the end of the input, and what the check
+/// throws of a value that was not typed at a question.
 std::string answer_to(const Question& question, const std::string& given, Context& context);
 
 }  // namespace mailroom

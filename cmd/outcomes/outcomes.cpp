@@ -1,4 +1,5 @@
-// mailroom outcomes: tells an application what became of its mails, by a program or a server that acknowledges it.
+// mailroom outcomes: tells an application what became of its mails, by a program or a server that
+// acknowledges it.
 
 #include <fmt/format.h>
 #include <random>
@@ -33,7 +34,9 @@ std::unique_ptr<OutcomeFeed> make_feed(const Settings& settings, Log& log) {
   std::random_device random;
   return std::make_unique<OutcomeFeed>(
       configured_carrier(settings).make({settings, log, random()}),
-      Dispatcher::Options{.in_flight = settings.sink.in_flight, .probe_time = settings.sink.timeout, .seed = random()}, log);
+      Dispatcher::Options{
+          .in_flight = settings.sink.in_flight, .probe_time = settings.sink.timeout, .seed = random()},
+      log);
 }
 
 /// Works on one session until it is stopped, or, with `once`, until nothing is due.
@@ -43,7 +46,8 @@ void work(OutcomeFeed& feed, Connection& connection, bool once, StopSignal& stop
   while (!kept.take_over()) {
     if (!std::exchange(waits, true))
       context.log().info("another process hands outcomes over; this one takes over when that ends");
-    if (once) throw Error(ExitCode::locked, "another process hands outcomes over", "it does what this one would");
+    if (once)
+      throw Error(ExitCode::locked, "another process hands outcomes over", "it does what this one would");
     stop.sleep_for(pause_without_work);
     if (stop.requested()) return;
   }
@@ -52,7 +56,8 @@ void work(OutcomeFeed& feed, Connection& connection, bool once, StopSignal& stop
     if (feed.round(kept) > 0) continue;
     if (once) {
       if (feed.time_to_admission())
-        throw Error(ExitCode::database, "the other side takes no outcomes", "run the command again later, or without --once to wait");
+        throw Error(ExitCode::database, "the other side takes no outcomes",
+                    "run the command again later, or without --once to wait");
       return;
     }
     stop.sleep_for(feed.time_to_admission().value_or(pause_without_work));
@@ -75,7 +80,8 @@ ExitCode run_outcomes(const OutcomesOptions& options, Context& context) {
   bool has_begun = false;
   while (!stop.requested()) {
     try {
-      const auto connection = has_begun ? context.connect("outcomes", &stop) : context.connect_to_schema("outcomes");
+      const auto connection =
+          has_begun ? context.connect("outcomes", &stop) : context.connect_to_schema("outcomes");
       has_begun = true;
       work(*feed, *connection, options.once, stop, context);
       return ExitCode::done;
@@ -91,7 +97,8 @@ ExitCode run_outcomes(const OutcomesOptions& options, Context& context) {
 Run add_outcomes(CommandSyntax& syntax) {
   auto options = std::make_shared<OutcomesOptions>();
   auto once = syntax.flag("--once", options->once, "hand over what is kept, then stop");
-  syntax.flag("--off", options->off, "keep no outcomes any more, and remove those that are kept").excludes(once);
+  syntax.flag("--off", options->off, "keep no outcomes any more, and remove those that are kept")
+      .excludes(once);
   return [options](Context& context) { return run_outcomes(*options, context); };
 }
 

@@ -1,5 +1,5 @@
-// A session lock names the reader. Rows are read by their id, and whatever commits late is simply there later: no cursor
-// can pass it.
+// A session lock names the reader. Rows are read by their id, and whatever commits late is simply there
+// later: no cursor can pass it.
 
 #include "outcomes/kept_outcomes.hpp"
 

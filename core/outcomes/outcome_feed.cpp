@@ -48,7 +48,8 @@ int OutcomeFeed::round(KeptOutcomes& kept) {
   return static_cast<int>(taken);
 }
 
-void OutcomeFeed::record(KeptOutcomes& kept, const std::vector<KeptOutcome>& outcomes, std::vector<Dispatched> answers) {
+void OutcomeFeed::record(KeptOutcomes& kept, const std::vector<KeptOutcome>& outcomes,
+                         std::vector<Dispatched> answers) {
   std::vector<std::int64_t> done;
   for (const auto& dispatched : answers) {
     if (!dispatched.is_final) continue;
@@ -66,7 +67,8 @@ void OutcomeFeed::record(KeptOutcomes& kept, const std::vector<KeptOutcome>& out
     } else if (verdict == Verdict::unavailable || answer.is_excused) {
       kept.put_off(outcome.id, answer.wait.value_or(std::chrono::seconds(1)), false);
     } else {
-      kept.put_off(outcome.id, std::max(pause_of_outcome(outcome.attempts), answer.wait.value_or(Milliseconds(0))), true);
+      kept.put_off(outcome.id,
+                   std::max(pause_of_outcome(outcome.attempts), answer.wait.value_or(Milliseconds(0))), true);
     }
   }
   if (!done.empty()) kept.remove(done);

@@ -11,15 +11,15 @@
 
 namespace mailroom {
 
-/// One round after the other: what is due is handed over, and each answer recorded. An outcome is removed only after it
-/// was acknowledged, so a crash repeats those of a round.
+/// One round after the other: what is due is handed over, and each answer recorded. An outcome is removed
+/// only after it was acknowledged, so a crash repeats those of a round.
 class OutcomeFeed {
  public:
   /// `in_flight`: lines of a round, which are handed over at the same time. The references must outlive this.
   OutcomeFeed(std::unique_ptr<Carrier> carrier, const Dispatcher::Options& options, Log& log);
 
-  /// Hands over what is due, and waits for the answers. Returns how many were taken; 0 also while the application
-  /// takes nothing.
+  /// Hands over what is due, and waits for the answers. Returns how many were taken; 0 also while the
+  /// application takes nothing.
   int round(KeptOutcomes& kept);
   /// Gives up what has no answer; from another thread or a signal's turn.
   void cancel() { dispatcher_.cancel(); }

@@ -278,12 +278,12 @@ BEGIN
     END IF;
     IF v_queue.is_usual THEN
         IF v_queue.actions IS NOT NULL THEN
-            SELECT f.due, f.last, f.seen, f.mask, f.messages, (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h)
+            SELECT f.due, f.last, f.seen, f.mask, f.messages, (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h WHERE h.is_only)
             INTO v_due, last, v_seen, v_mask, messages, v_is_at_home
             FROM mailroom_filtered_range(v_cursor, v_queue.top, v_limit, v_queue.actions) f;
         ELSE
             SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor), count(t.message) > 0,
-                   (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h)
+                   (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h WHERE h.is_only)
             INTO v_due, last, messages, v_is_at_home
             FROM (SELECT id, message, mailroom_is_live(consumed_at, expires_at, floor(extract(epoch FROM clock_timestamp()))::bigint) AS is_due
                   FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
@@ -308,7 +308,7 @@ BEGIN
         INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped, expired, v_ids, v_cursor, v_gaps, v_oldest
         FROM mailroom_claim_any(p_queue, v_limit, p_partial, v_take_over, p_delivers, p_receipt, v_queue.actions, v_queue.is_calm,
                                 p_held) c;
-        SELECT h.tokens = 'tokens'::regclass::oid INTO v_is_at_home FROM mailroom_home h;
+        SELECT h.tokens = 'tokens'::regclass::oid INTO v_is_at_home FROM mailroom_home h WHERE h.is_only;
     END IF;
     -- A dump may have been restored beneath this session: the snapshot that has its tokens has its home, too.
     IF size > 0 AND v_is_at_home IS NOT TRUE THEN

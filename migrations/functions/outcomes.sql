@@ -1,23 +1,29 @@
 -- What an application is told of: outcomes that mailroom outcomes hands over, and notifications of messages that want one.
 
--- Keeps the final outcomes that a statement has recorded, if they are wanted, and notifies for messages with the option notify.
--- SECURITY DEFINER, as what follows: a consumer needs no right on the table, and can tell nothing else.
-CREATE OR REPLACE FUNCTION trg_after_delivery_outcomes() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+-- Keeps the final outcomes that a statement has inserted, or that of a row that it has updated, if they are wanted, and notifies
+-- for messages with the option notify. SECURITY DEFINER, as what follows: a consumer needs no right on the table, and can tell
+-- nothing else. The settings keep the plan for any number of rows.
+CREATE OR REPLACE FUNCTION trg_after_delivery_outcomes() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+AS $$
 DECLARE
     v_is_wanted boolean := (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL;
 BEGIN
-    IF TG_OP = 'INSERT' THEN
-        INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
-        SELECT c.queue, c.token, c.state, c.address, c.code, c.reply FROM changed c
-        WHERE v_is_wanted AND c.state <> 'deferred' ORDER BY c.token;
-        PERFORM mailroom_notify_outcome(c.token) FROM changed c WHERE c.state <> 'deferred';
-    ELSE
-        INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
-        SELECT c.queue, c.token, c.state, c.address, c.code, c.reply FROM changed c JOIN before b ON b.queue = c.queue AND b.token = c.token
-        WHERE v_is_wanted AND c.state <> 'deferred' AND (c.state, c.batch) IS DISTINCT FROM (b.state, b.batch) ORDER BY c.token;
-        PERFORM mailroom_notify_outcome(c.token) FROM changed c JOIN before b ON b.queue = c.queue AND b.token = c.token
-        WHERE c.state <> 'deferred' AND (c.state, c.batch) IS DISTINCT FROM (b.state, b.batch);
+    IF TG_OP = 'UPDATE' THEN
+        IF v_is_wanted THEN
+            INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
+            VALUES (NEW.queue, NEW.token, NEW.state, NEW.address, NEW.code, NEW.reply);
+        END IF;
+        PERFORM mailroom_notify_outcome(NEW.token);
+        RETURN NULL;
     END IF;
+    IF v_is_wanted THEN
+        INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
+        SELECT c.queue, c.token, c.state, c.address, c.code, c.reply FROM changed c WHERE c.state <> 'deferred' ORDER BY c.token;
+    END IF;
+    PERFORM pg_notify('mailroom_outcome', m.id::text)
+    FROM changed c JOIN tokens t ON t.id = c.token JOIN mailroom_messages m ON m.id = t.message
+    WHERE c.state <> 'deferred' AND m.options @> '{"notify": true}';
     RETURN NULL;
 END
 $$;

@@ -51,6 +51,11 @@ void Stage::once(const std::string& what, const std::function<void()>& body) {
 
 void Stage::create_database(const std::string& name, const std::string& template_name) const {
   connect("postgres")->run("CREATE DATABASE " + name + " TEMPLATE " + template_name);
+  // What every copy is until it is adopted; a binary of before knows no copies.
+  const auto made = connect(name);
+  if (!made->run("SELECT to_regclass('mailroom_home')")[0][0].is_null())
+    made->run(
+        "UPDATE mailroom_home SET database = (SELECT oid FROM pg_database WHERE datname = current_database())");
 }
 
 void Stage::drop_database(const std::string& name) const {

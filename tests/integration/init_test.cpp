@@ -25,9 +25,8 @@ struct InitRig {
     return all;
   }
   std::vector<std::string> unattended(std::vector<std::string> more = {}) const {
-    std::vector<std::string> all{"--yes",           "--database-url", database.conninfo(),
-                                 "--from",          "shop@app.example", "--relay",
-                                 relay.url()};
+    std::vector<std::string> all{
+        "--yes", "--database-url", database.conninfo(), "--from", "shop@app.example", "--relay", relay.url()};
     all.insert(all.end(), more.begin(), more.end());
     return words(all);
   }
@@ -77,8 +76,8 @@ TEST_CASE("init asks again for each answer that cannot be used, and leads to the
 
 TEST_CASE("a declined init has changed nothing") {
   InitRig rig;
-  const auto run = run_in_terminal(rig.words({"--database-url", rig.database.conninfo(), "--from", "a@b.example", "--relay",
-                                              rig.relay.url()}),
+  const auto run = run_in_terminal(rig.words({"--database-url", rig.database.conninfo(), "--from",
+                                              "a@b.example", "--relay", rig.relay.url()}),
                                    {}, 100, "\n\n\nn\n");
   CHECK(run.status == 7);
   CHECK(std::filesystem::is_empty(rig.directory.path()));
@@ -87,9 +86,9 @@ TEST_CASE("a declined init has changed nothing") {
 
 TEST_CASE("the password of a relay is not shown, and is in a file of its own") {
   InitRig rig;
-  const auto run = run_in_terminal(
-      rig.words({"--database-url", rig.database.conninfo(), "--from", "a@b.example", "--relay", "smtp://app@localhost"}), {}, 100,
-      "\ntop'secret\n\n\ny\n");
+  const auto run = run_in_terminal(rig.words({"--database-url", rig.database.conninfo(), "--from",
+                                              "a@b.example", "--relay", "smtp://app@localhost"}),
+                                   {}, 100, "\ntop'secret\n\n\ny\n");
   INFO(run.output);
   REQUIRE(run.status == 0);
   CHECK(rig.mode_of("relay-password") == 0600);
@@ -121,7 +120,8 @@ TEST_CASE("what is missing without a terminal, or wrong, ends init before it cha
   CHECK(has(missing.errors, "--from is not given, and there is no terminal to ask on"));
   const auto wrong = run_to_end(rig.unattended({"--link", "app.example"}), {});
   CHECK(wrong.status == 2);
-  const auto nowhere = run_to_end(rig.words({"--yes", "--database-url", "dbname=there_is_no_such_database"}), {});
+  const auto nowhere =
+      run_to_end(rig.words({"--yes", "--database-url", "dbname=there_is_no_such_database"}), {});
   CHECK(nowhere.status == 4);
   CHECK(std::filesystem::is_empty(rig.directory.path()));
 }

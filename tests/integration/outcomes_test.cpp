@@ -1,4 +1,5 @@
-// An application is told what became of its mails: by a program that acknowledges each outcome, and by a notification.
+// An application is told what became of its mails: by a program that acknowledges each outcome, and by a
+// notification.
 
 #include <csignal>
 #include <map>
@@ -50,7 +51,8 @@ struct OutcomesRig : DeliveryRig {
     return run_to_end(command, {{"MAILROOM_DATABASE_URL", database.conninfo()}});
   }
   void ask(const std::string& to, const std::string& more = {}) {
-    connection->run("SELECT mailroom_send(ARRAY['" + to + "'], subject => 'Hello', text => 'Hello'" + more + ")");
+    connection->run("SELECT mailroom_send(ARRAY['" + to + "'], subject => 'Hello', text => 'Hello'" + more +
+                    ")");
   }
   void send() {
     TestSender sender(database.conninfo(), relay.url(), {"--once"});
@@ -70,7 +72,8 @@ struct OutcomesRig : DeliveryRig {
 
 }  // namespace
 
-TEST_CASE("every outcome is handed over from the first start on, with what the application knows its mail by") {
+TEST_CASE(
+    "every outcome is handed over from the first start on, with what the application knows its mail by") {
   OutcomesRig rig;
   rig.ask("early@mail.example");
   rig.send();
@@ -108,7 +111,8 @@ TEST_CASE("an outcome that is put off comes again, and one that is refused for g
   CHECK(rig.kept() == 1);
   CHECK(rig.hand_over("ok").status == 0);
   CHECK(rig.told().size() == 1);
-  CHECK(value<bool>(*rig.connection, "SELECT not_before > clock_timestamp() AND attempts = 1 FROM mailroom_outcomes"));
+  CHECK(value<bool>(*rig.connection,
+                    "SELECT not_before > clock_timestamp() AND attempts = 1 FROM mailroom_outcomes"));
   rig.connection->run("UPDATE mailroom_outcomes SET not_before = now()");
   const auto refused = rig.hand_over("reject");
   CHECK(refused.status == 0);
@@ -143,7 +147,8 @@ TEST_CASE("one process hands outcomes over, and a second one takes over when it 
   OutcomesRig rig;
   auto words = rig.words("ok");
   words.insert(words.begin(), "outcomes");
-  auto first = std::make_unique<TestConsumer>(words, rig.database.conninfo(), std::map<std::string, std::string>{});
+  auto first =
+      std::make_unique<TestConsumer>(words, rig.database.conninfo(), std::map<std::string, std::string>{});
   REQUIRE(first->connected());
   CHECK(rig.hand_over("ok").status == 6);
   TestConsumer second(words, rig.database.conninfo(), {});
@@ -180,9 +185,9 @@ TEST_CASE("a message that wants it notifies of each of its outcomes, and others 
 TEST_CASE("the role of the document hands outcomes over, and sees no secret and no content") {
   OutcomesRig rig;
   const TestRole role(rig.database);
-  auto sql = code_block("docs/security.md", "sql", "CREATE ROLE mailroom_outcomes");
+  auto sql = code_block("docs/security.md", "sql", "CREATE ROLE mailroom_teller");
   sql = std::regex_replace(sql, std::regex("CREATE ROLE [^;]*;"), "");
-  sql = std::regex_replace(sql, std::regex("TO mailroom_outcomes"), "TO " + role.name());
+  sql = std::regex_replace(sql, std::regex("TO mailroom_teller"), "TO " + role.name());
   rig.connection->run(sql);
   std::vector<std::string> command{mailroom_binary, "outcomes", "--once"};
   for (const auto& word : rig.words("ok"))
@@ -205,13 +210,15 @@ TEST_CASE("--off ends the keeping, and a command line without a program is refus
   rig.hand_over("ok");
   rig.ask("ada@mail.example");
   rig.send();
-  const auto off = run_to_end({mailroom_binary, "outcomes", "--off", "--yes"}, {{"MAILROOM_DATABASE_URL", rig.database.conninfo()}});
+  const auto off = run_to_end({mailroom_binary, "outcomes", "--off", "--yes"},
+                              {{"MAILROOM_DATABASE_URL", rig.database.conninfo()}});
   CHECK(off.output == "done: 1 outcome removed\n");
   rig.ask("bob@mail.example");
   rig.send();
   CHECK(rig.kept() == 0);
-  const auto nothing = run_to_end({mailroom_binary, "outcomes"}, {{"MAILROOM_DATABASE_URL", rig.database.conninfo()},
-                                                                  {"MAILROOM_SINK_EXEC", "cat"}});
+  const auto nothing =
+      run_to_end({mailroom_binary, "outcomes"},
+                 {{"MAILROOM_DATABASE_URL", rig.database.conninfo()}, {"MAILROOM_SINK_EXEC", "cat"}});
   CHECK(nothing.status == 2);
 }
 

@@ -1,5 +1,8 @@
 // Profiles of mails: a sender, a link, templates and relays of their own, and no delay by those of others.
 
+#include <atomic>
+#include <csignal>
+#include <fmt/format.h>
 #include <set>
 
 #include "support/catch.hpp"
@@ -153,6 +156,41 @@ TEST_CASE("a sender that stops waits for late answers, and reports them") {
   rig.send_once();
   CHECK(rig.accepted("a") + rig.accepted("b") == 8);
   CHECK(rig.acme.taken().size() == 4);
+}
+
+TEST_CASE(
+    "a sender that is killed while mails have no answer loses none, and counts them as maybe accepted") {
+  std::atomic<bool> is_slow = true;
+  ProfileRig rig([&](const RelayMoment& moment) {
+    RelayAnswer answer;
+    if (is_slow && moment.step == RelayStep::end) answer.delay = Milliseconds(30'000);
+    return answer;
+  });
+  rig.ask("a", 4, "acme");
+  rig.ask("b", 10, "default");
+  {
+    TestSender sender(rig.database.conninfo(), rig.main.url(), {}, rig.environment());
+    CHECK(eventually([&] {
+      return rig.accepted("b") == 10 &&
+             value<int>(
+                 *rig.connection,
+                 "SELECT count(*) FROM mailroom_deliveries WHERE state = 'deferred' AND unknowns = 1") > 0;
+    }));
+    sender.process().signal(SIGKILL);
+    sender.process().wait();
+  }
+  is_slow = false;
+  rig.due_now();
+  const bool holds = GENERATE(false, true);
+  const auto maybe =
+      value<int>(*rig.connection, "SELECT count(*) FROM mailroom_deliveries WHERE unknowns = 1");
+  auto environment = rig.environment();
+  if (holds) environment["MAILROOM_SEND_WHEN_UNKNOWN"] = "hold";
+  TestSender next(rig.database.conninfo(), rig.main.url(), {"--once"}, environment);
+  next.wait();
+  INFO(next.log());
+  CHECK(rig.count("unknown") == (holds ? maybe : 0));
+  CHECK(rig.accepted("a") == (holds ? 4 - maybe : 4));
 }
 
 TEST_CASE("a profile goes no faster than its rate, and keeps others from nothing") {

@@ -16,7 +16,8 @@
 namespace mailroom::test::roles_test {
 namespace {
 
-const std::vector<std::string> role_names{"app", "redeemer", "producer", "collector", "reader", "operator"};
+const std::vector<std::string> role_names{"app",    "redeemer", "producer", "collector",
+                                          "reader", "teller",   "operator"};
 
 /// The documented roles under names of the test's own, each with a login role.
 class DocumentedRoles {

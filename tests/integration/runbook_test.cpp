@@ -80,6 +80,15 @@ std::map<std::string, std::function<void(Trouble&)>> situations() {
                "datname = current_database() AND state = 'idle in transaction'");
          }));
        }},
+      {"Nobody gets mail, and the database was moved, restored or copied",
+       [](Trouble& trouble) { trouble.connection->run("UPDATE mailroom_home SET database = '1'"); }},
+      {"Some mails wait, and the relay works",
+       [](Trouble& trouble) {
+         trouble.connection->run(
+             "INSERT INTO mailroom_deliveries (queue, token, state, attempts, not_before, batch, first_at, last_at, reply) VALUES "
+             "('mailroom', 1, 'deferred', 0, now() + interval '1 min', 1, now(), now(), 'there is no profile acme')");
+       }},
+      {"Somebody wants to be forgotten", nothing},
       {"Nobody gets mail, and the relay is down",
        [](Trouble& trouble) { unavailable(trouble, "connection refused"); }},
       {"The relay refuses us, or one mail after another",

@@ -63,7 +63,7 @@ const std::map<std::string, std::string>& frozen() {
       {"20_outcomes.down.sql", "51d57404f651f48afe2b638e972c4f9663f21360e1bb8d2c31fd90c7682f09c0"},
       {"20_outcomes.up.sql", "9a8ccf8e9832812e4bff4528e829db5ab575a1585001a6b94798b7d457e9ca40"},
       {"21_told_deliveries.down.sql", "b2f1569ef471c7977782577d8f1a50af8a6f00c533f823a33fa97284734acde6"},
-      {"21_told_deliveries.up.sql", "df8c05095f9b49d008564f2a1ace351b413c4c4fd7fc5a4d957ffe42e36f7d36"},
+      {"21_told_deliveries.up.sql", "d4f3336a0b7f3f4b6fb4f6b2671d39c81c459d8215a98a0ab9172b740e4ade4b"},
       {"22_told_batches.down.sql", "206dfb1db0f8c906b6ae3088345a63325044eeb062b09d2713044159d5f25dc0"},
       {"22_told_batches.up.sql", "1b30a7febe656d9cf822b02626679da56ba52b1c96892e21ab2c6d517ff1a31b"},
   };

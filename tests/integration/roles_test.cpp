@@ -61,7 +61,7 @@ class DocumentedRoles {
       at += begin.size();
       const auto block = text.substr(at, text.find("```", at) - at);
       blocks.push_back(std::regex_replace(
-          block, std::regex("mailroom_(app|redeemer|producer|collector|reader|operator)\\b"),
+          block, std::regex("mailroom_(app|redeemer|producer|collector|reader|teller|operator)\\b"),
           database_name_ + "_$1"));
     }
     REQUIRE(blocks.size() == 1 + role_names.size());

@@ -1,9 +1,10 @@
 // When messages come back that a lane has no time for, and how fast one of a given rate goes.
 
+#include "delivery/lane.hpp"
+
 #include <set>
 
 #include "delivery/delivery_policy.hpp"
-#include "delivery/lane.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::lane_test {

@@ -253,13 +253,13 @@ const Command init_command{
     "init", "set mailroom up, from the configuration to the first mail",
     "Examples:\n"
     "  mailroom init                              ask, and write ./mailroom.yaml\n"
-    "  mailroom init --systemd                    as root, for the services\n"
     "  mailroom init --yes --from me@app.example --relay smtp://localhost\n",
     add_init,
     "Asks for the database, a schema in it, the sender and the relay, says what it is going to do, and does it: writes "
-    "mailroom.yaml and the signing key, creates the schema, checks the configuration, sends a mail for trial, and with "
-    "--systemd starts the service. Each answer is tried at once, and asked for again if it cannot be used. What is given "
-    "as an option, or by a variable such as MAILROOM_DATABASE_URL, is not asked for; with --yes nothing is.\n\n"
+    "mailroom.yaml and the signing key, creates the schema, checks the configuration, and sends a mail for trial. As root, "
+    "mailroom init --systemd does this for the services of the package, and starts the one that mails. Each answer is tried "
+    "at once, and asked for again if it cannot be used. What is given as an option, or by a variable such as "
+    "MAILROOM_DATABASE_URL, is not asked for; with --yes nothing is.\n\n"
     "It changes nothing that is there: a configuration that names a database or a relay, and a key, stay as they are. A "
     "file with a key or a password can be read by its owner alone, with --systemd also by the user of the services.\n\n"
     "The database must exist; with --systemd the role and the database mailroom of a PostgreSQL on this host are made "

@@ -26,6 +26,7 @@ bool contains(const std::string& text, const std::string& part) {
 bool runs_on(const std::string& command) {
   static const std::regex follows("mailroom .*(-f|--follow|--watch)\\b.*");
   static const std::regex ends(".*(--once|--max-batches|--help|--to|--dry-run)\\b.*");
+  if (command.starts_with("mailroom outcomes")) return !contains(command, "--off");
   if (command.starts_with("mailroom collect") || command.starts_with("mailroom send"))
     return !std::regex_match(command, ends);
   return std::regex_match(command, follows);
@@ -40,8 +41,8 @@ std::string recovery_token(const std::string& code) {
 
 /// The examples may rely on: accounts user1@mail.example to user5@mail.example with the logins user1 to user5
 /// and one token each, emitted in batches from 1 on; a second queue, `newsletter`; a running collector
-/// of each; a relay; a template, receipt; a key, tokens.txt, accounts.txt, queues.yaml, order.json and
-/// sender.py in the directory.
+/// of each; a relay; a template, receipt; a key, tokens.txt, accounts.txt, queues.yaml, order.json, sender.py
+/// and outcomes.py in the directory.
 class World {
  public:
   /// `actions` are those of the queue newsletter.
@@ -55,6 +56,7 @@ class World {
     directory_.write("tokens.txt", token_ + "\n" + token_ + "\n");
     directory_.write("accounts.txt", "user3\nuser4@mail.example\n");
     directory_.write("sender.py", read_file(source_directory + "/examples/senders/sender.py"), 0700);
+    directory_.write("outcomes.py", read_file(source_directory + "/examples/senders/sender.py"), 0700);
     directory_.write("queues.yaml", "queues:\n  recovery: {actions: [recovery], priority: 10}\n");
     directory_.write("order.json", R"({"order": 17, "total": "12.00"})");
     directory_.write("templates/receipt.subject", "Your order {{order}}\n");

@@ -196,7 +196,7 @@ TEST_CASE("sixteen clients that fight over keys send one mail for each") {
 TEST_CASE("options are checked") {
   const DatabaseRig rig;
   CHECK(sqlstate_of(*rig.connection, send("k", "s", ", options => '{\"replce\": true}'")) == "22023");
-  CHECK(sqlstate_of(*rig.connection, send("k", "s", ", options => '{\"notify\": true}'")) == "22023");
+  CHECK(sqlstate_of(*rig.connection, send("k", "s", ", options => '{\"notify\": 1}'")) == "22023");
   CHECK(sqlstate_of(*rig.connection, send("k", "s", ", options => '{\"replace\": 1}'")) == "22023");
   CHECK(sqlstate_of(*rig.connection, send("k", "s", ", options => '[]'")) == "22023");
   CHECK(sqlstate_of(*rig.connection,

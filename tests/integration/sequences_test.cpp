@@ -17,8 +17,13 @@ namespace mailroom::test::sequences_test {
 namespace {
 
 const std::string advice = "mailroom rewind-cursor --fix-sequence";
-const std::vector<std::string> tables{
-    "tokens", "mailroom_batches", "mailroom_gaps", "mailroom_operations", "mailroom_messages", "accounts"};
+const std::vector<std::string> tables{"tokens",
+                                      "mailroom_batches",
+                                      "mailroom_gaps",
+                                      "mailroom_operations",
+                                      "mailroom_messages",
+                                      "mailroom_outcomes",
+                                      "accounts"};
 
 /// A database in use: batches, of which the old ones are pruned, a gap, an operation.
 struct Replica {
@@ -33,6 +38,7 @@ struct Replica {
     insert_accounts(*connection, 40, "early");
     connection->run(
         "SELECT mailroom_send(ARRAY['a@x.example'], template => 't', send_after => now() + interval '1 day')");
+    connection->run("INSERT INTO mailroom_outcomes (queue, token, state) VALUES ('mailroom', 1, 'accepted')");
     late->run("BEGIN");
     insert_accounts(*late, 1, "late");
     insert_accounts(*connection, 3, "more");

@@ -118,7 +118,7 @@ std::optional<ClaimReply> ClaimStatement::poll(const std::string& queue) {
   const auto rows = may_release_ ? connection_.run_prepared("poll", queue, release_limit)
                                  : connection_.run_prepared("poll alone", queue);
   if (rows.empty()) return std::nullopt;
-  return ClaimReply{.last = rows[0][0].as<std::int64_t>(), .released = rows[0][1].as<int>()};
+  return ClaimReply{.last = rows[0][0].as<std::int64_t>(), .is_idle = true, .released = rows[0][1].as<int>()};
 }
 
 pqxx::result ClaimStatement::run_claim(const char* statement, const ClaimRequest& request) {

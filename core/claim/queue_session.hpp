@@ -92,7 +92,8 @@ struct ClaimReply {
   std::optional<Milliseconds> wait = Milliseconds(0);
   int skipped_expired = 0;  ///< of `skipped`, the expired ones
   bool messages = false;    ///< some tokens of the batch are those of messages
-  int released = 0;         ///< scheduled messages of which a routine claim made tokens
+  bool is_idle = false;     ///< a routine claim found nothing to do, and released what was scheduled
+  int released = 0;         ///< scheduled messages of which it made tokens
 };
 
 enum class TokenState { due, consumed, expired, wrong_status };

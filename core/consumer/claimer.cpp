@@ -134,7 +134,7 @@ Claimer::Next Claimer::settle(MadeClaim claim) {
                 pipeline_.is_ready());
   may_release_ = may_release_ || reply.released == release_limit;
   if (reply.released > 0) turns_.notified();
-  is_busy_ = reply.lease.has_value();
+  is_busy_ = !reply.is_idle;
   note_pauses(claim);
   pipeline_.count_skipped(reply.skipped, reply.skipped_expired);
   auto& passed = passed_[turn.queue];

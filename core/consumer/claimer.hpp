@@ -60,8 +60,8 @@ class Claimer {
   /// Does what follows from the reply.
   Next settle(MadeClaim claim);
   void note_pauses(const MadeClaim& claim);
-  /// Makes tokens of scheduled messages, as a routine poll does: when a session begins, and once a second
-  /// while claims find tokens.
+  /// Makes tokens of scheduled messages, as a routine poll of an idle queue does: when a session begins, and
+  /// once a second while the queue is not idle, be it only for a gap or for a batch of another consumer.
   void release_due(TimePoint now);
 
   SessionKeeper& sessions_;
@@ -73,7 +73,7 @@ class Claimer {
   QueueTurns turns_;
   int session_ = 0;           ///< the number of the session whose queues are known
   bool may_release_ = false;  ///< some are due, as far as is known
-  bool is_busy_ = false;      ///< the last claim had a batch
+  bool is_busy_ = false;      ///< the last claim was not the poll of an idle queue
   TimePoint next_release_{};
   TimePoint last_published_{};
   TimePoint next_wake_{};  ///< while polling: when to notify the consumers of other queues

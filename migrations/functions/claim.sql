@@ -7,9 +7,9 @@
 -- transaction cannot hold a claim.
 
 -- Returns the cursor of a queue if a claim would find nothing to do: no token above the cursor (or only tokens of other
--- actions, fewer than 1,000, which a claim leaves there too), no gap, no batch in flight, no deferred token to try
--- again, last_seq up to date, the sequence not behind. Returns no row if there may be work; a claim finds out. The
--- clock is in a subquery, because a volatile function cannot be an index condition.
+-- actions, fewer than 1,000, which a claim leaves there too), no gap (the newest batch may name some that have ended), no
+-- batch in flight, no deferred token to try again, last_seq up to date, the sequence not behind. Returns no row if there may
+-- be work; a claim finds out. The clock is in a subquery, because a volatile function cannot be an index condition.
 CREATE OR REPLACE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS TABLE (cursor bigint) LANGUAGE sql STABLE AS $$
     SELECT s.cursor
     FROM (SELECT coalesce(n.cursor, j.last_seq, 0) AS cursor, coalesce(j.last_seq, 0) AS published,
@@ -19,7 +19,8 @@ CREATE OR REPLACE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS TABLE (cur
               WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1) n ON true
           WHERE j.job_type = p_queue) s
     JOIN tokens_id_seq q ON s.cursor <= CASE WHEN q.is_called THEN q.last_value ELSE q.last_value - 1 END
-    WHERE s.published = s.cursor AND s.gap_ids = '{}'
+    WHERE s.published = s.cursor
+      AND NOT EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids))
       AND NOT EXISTS (
           SELECT FROM (SELECT t.action, row_number() OVER () AS n
                        FROM (SELECT action FROM tokens WHERE id > s.cursor ORDER BY id LIMIT 1000) t) t

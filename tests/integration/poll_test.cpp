@@ -1,6 +1,7 @@
 // The routine poll at each poll interval: cheap if there is nothing to do, otherwise a claim.
 
 #include "support/catch.hpp"
+#include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
 
 namespace mailroom::test::poll_test {
@@ -71,6 +72,22 @@ TEST_CASE("a token that was rolled back does not keep a queue from being idle") 
   });
   CHECK(value<int>(*connection, "SELECT last_value FROM tokens_id_seq") == 2);
   CHECK(is_idle(*connection));
+}
+
+TEST_CASE("a gap whose transaction has rolled back does not keep a queue from being idle") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto session = attach(database);
+  const auto open = begin_insert(database, 1, "open");
+  insert_accounts(*connection, 1, "first");
+  drain(*session);
+  CHECK_FALSE(is_idle(*connection));
+  open->run("ROLLBACK");
+  // The end of a gap waits for all older transactions, also those of other tests on the same server.
+  CHECK(eventually([&] {
+    session->claim(routine);
+    return is_idle(*connection);
+  }));
 }
 
 TEST_CASE("a dead batch does not keep a queue from being idle") {

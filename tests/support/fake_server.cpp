@@ -101,6 +101,8 @@ class FakeSession final : public QueueSession {
     return answer;
   }
 
+  int release() override { return server_.release(); }
+
   void check_health() override {
     server_.end_call(server_.begin_call(Operation::check_health, number_), number_);
   }
@@ -215,7 +217,19 @@ ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
   environment_.advance(claim_takes);
   const auto& claimer = sessions_[static_cast<std::size_t>(session)];
   if (!claimer.is_connected) throw ConnectionLost("the server ended the session and its transaction");
-  return queue_->claim(session, claimer.delivers, request);
+  auto reply = queue_->claim(session, claimer.delivers, request);
+  reply.is_idle = request.routine && !request.receipt && !reply.lease && tokens_.open.empty() &&
+                  waiting() == 0 && open_batches() == 0;
+  if (reply.is_idle) reply.released = release();
+  return reply;
+}
+
+int FakeServer::release() {
+  const auto due = scheduled_.upper_bound(environment_.now());
+  const auto count = static_cast<int>(std::distance(scheduled_.begin(), due));
+  scheduled_.erase(scheduled_.begin(), due);
+  add_tokens(count, false);
+  return count;
 }
 
 bool FakeServer::arrange(int session, Waking waking) {

@@ -50,6 +50,9 @@ class FakeServer {
   void commit_token(std::int64_t id, TimePoint expires = TimePoint::max()) {
     commit_token(id, FakeToken{.expires = expires});
   }
+  /// A scheduled message: a token is made of it when it is released at this time or later.
+  void schedule(TimePoint at) { scheduled_.insert(at); }
+  std::size_t scheduled() const { return scheduled_.size(); }
   void roll_back_token(std::int64_t id) { tokens_.open.erase(id); }
   /// True if a collector was polling when the token was inserted, so that its commit does not notify.
   bool is_silent(std::int64_t id) const { return silent_.contains(id); }
@@ -117,6 +120,7 @@ class FakeServer {
 
   bool arrange(int session, Waking waking);
   ClaimReply claim(int session, const ClaimRequest& request);
+  int release();
   Notified take_notifications(int session);
   /// What became of the token, for a session that records outcomes.
   FakeDelivery earlier(int session, std::int64_t token) const;
@@ -132,6 +136,7 @@ class FakeServer {
   TimePoint away_until_{};
   std::vector<Session> sessions_;
   FakeTokens tokens_;
+  std::multiset<TimePoint> scheduled_;
   std::set<std::int64_t> silent_;
   std::optional<int> polling_;  ///< the session that keeps inserts from notifying
   std::unique_ptr<FakeQueue> queue_;

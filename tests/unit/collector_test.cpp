@@ -446,4 +446,27 @@ TEST_CASE("a silent connection is checked at each health-check interval") {
   CHECK(checks == 9);
 }
 
+TEST_CASE("a scheduled message leaves while a transaction keeps a gap open, or another collector a batch") {
+  const bool has_gap = GENERATE(true, false);
+  CollectorRig rig;
+  rig.environment.at(100ms, [&] {
+    if (has_gap) rig.server.draw_token();
+    rig.server.add_tokens(1);
+  });
+  std::unique_ptr<QueueSession> other;
+  rig.environment.at(90ms, [&] {
+    if (has_gap) return;
+    other = rig.server.connect();
+    rig.server.add_tokens(1, false);
+    other->claim({.limit = 1, .partial = true});
+  });
+  rig.server.schedule(rig.environment.now() + 10s);
+  rig.environment.at(18s, [&] {
+    CHECK(rig.server.scheduled() == 0);
+    CHECK(rig.emitted().size() == 2);
+  });
+  rig.stop_at(19s);
+  rig.run();
+}
+
 }  // namespace mailroom::test::collector_test

@@ -56,8 +56,9 @@ int DeliverySink::room() const {
   // Nothing is shared, and the next message may have more tokens than the last one.
   if (options_.messages == 1) return batches_.empty() ? Sink::room() : 0;
   int tokens = 0;
+  // What a lane has turned away must not keep others from being busy.
   for (const auto& batch : batches_)
-    tokens += batch.tokens;
+    tokens += has_several_lanes() ? batch.tokens - static_cast<int>(batch.concluded) : batch.tokens;
   // Two batches have half each. A batch that was taken over may be larger.
   const int limit =
       has_several_lanes() ? options_.messages : lanes_.front()->dispatcher().room(options_.messages);

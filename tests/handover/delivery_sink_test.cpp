@@ -97,8 +97,6 @@ struct SinkRig {
   std::string token = std::string(token_size, 'a');
 
   explicit SinkRig(PlayedCarrier::Play play, DeliverySink::Options options = resending()) {
-    options.policy.supersede = false;
-    options.policy.resends = 1000;
     auto played = std::make_unique<PlayedCarrier>([this, play](const Message& message) {
       submitted.push_back(message);
       bodies.emplace_back(message.body);
@@ -107,8 +105,22 @@ struct SinkRig {
     carrier = played.get();
     std::vector<DeliverySink::Way> ways(1);
     ways[0].carrier = std::move(played);
-    sink = std::make_unique<DeliverySink>(std::make_unique<LineComposer>(), std::move(ways), options, stop,
-                                          log, delivery_log, observer);
+    make_sink(std::make_unique<LineComposer>(), std::move(ways), options);
+  }
+  /// With two lanes: tokens with even ids are accepted, those with odd ids answered by `odd`.
+  SinkRig(const PlayedCarrier::Play& odd, std::unique_ptr<Composer> composer, DeliverySink::Options options) {
+    std::vector<DeliverySink::Way> ways(2);
+    ways[0].carrier =
+        std::make_unique<PlayedCarrier>([](const Message&) { return verdict(Verdict::accepted); });
+    ways[1].carrier = std::make_unique<PlayedCarrier>(odd);
+    make_sink(std::move(composer), std::move(ways), options);
+  }
+  void make_sink(std::unique_ptr<Composer> composer, std::vector<DeliverySink::Way> ways,
+                 DeliverySink::Options options) {
+    options.policy.supersede = false;
+    options.policy.resends = 1000;
+    sink = std::make_unique<DeliverySink>(std::move(composer), std::move(ways), options, stop, log,
+                                          delivery_log, observer);
   }
   ~SinkRig() { close(stop); }
 
@@ -128,6 +140,21 @@ struct SinkRig {
       sink->add(row, token);
     }
   }
+};
+
+/// Gives each second token to a lane of its own.
+class AlternatingComposer final : public Composer {
+ public:
+  int begin(const Lease& lease, int limit) override { return lines_.begin(lease, limit); }
+  Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override {
+    auto added = lines_.add(row, token, std::move(history));
+    if (auto* composed = std::get_if<Composed>(&added)) composed->lane = static_cast<std::size_t>(row.id % 2);
+    return added;
+  }
+  std::optional<Composed> finish() override { return lines_.finish(); }
+
+ private:
+  LineComposer lines_;
 };
 
 int count_of(const BatchOutcome& outcome, Outcome state) {
@@ -285,6 +312,19 @@ TEST_CASE("two batches share the lines, and each gets its own outcomes") {
   CHECK(tokens[8] == std::vector<std::int64_t>{11, 12, 13});
   REQUIRE(rig.submitted.size() == 5);
   CHECK(rig.submitted[3].message_id.starts_with("second.8.1."));
+}
+
+TEST_CASE("what one lane turns away leaves the others their share of the next claim") {
+  auto options = resending();
+  options.messages = 10;
+  SinkRig rig([](const Message&) { return verdict(Verdict::unavailable, "down"); },
+              std::make_unique<AlternatingComposer>(), options);
+  CHECK(rig.hand_over(2, {7, 1, "mailroom"}, 1).emitted == 1);
+  rig.open(11, 6, {8, 1, "mailroom"}, 1);
+  CHECK(rig.sink->room() == 7);
+  const auto outcome = rig.sink->finish({});
+  CHECK(count_of(outcome, Outcome::accepted) == 3);
+  CHECK(count_of(outcome, Outcome::deferred) == 3);
 }
 
 TEST_CASE("a claim of one line is as large as its limit says, whatever the last one was") {

@@ -12,6 +12,7 @@
 #include "cmd/command.hpp"
 #include "cmd/init/installation.hpp"
 #include "cmd/init/questions.hpp"
+#include "cmd/init/relay_trial.hpp"
 #include "cmd/syntax/arguments.hpp"
 #include "db/connection.hpp"
 #include "mail/address.hpp"
@@ -40,7 +41,7 @@ void require(const Parsed& parsed, const std::string& hint) {
 }
 
 /// Whether the file names a key. Throws if it configures a database or a relay: init is for what is new.
-bool has_key(const std::string& file, Context& context) {
+bool has_key(const std::string& file) {
   if (!std::filesystem::exists(file)) return false;
   const auto settings = load_settings({.file = file, .flags = {}}, {});
   for (const auto& value : settings.values) {
@@ -52,7 +53,6 @@ bool has_key(const std::string& file, Context& context) {
         "mailroom init is for a configuration that is new: mailroom config check looks at this one, and mailroom "
         "send --to ADDRESS sends a mail for trial");
   }
-  static_cast<void>(context);
   return setting_of(settings, "signing.key_file").origin.kind == OriginKind::file;
 }
 
@@ -131,6 +131,37 @@ Question database_question(const Installation& installation, Context& context) {
       .check = [&](const std::string& value) { try_database(value, installation.with_systemd, context); }};
 }
 
+bool has_user(const std::string& relay) {
+  const auto relays = parse_relay_urls(relay);
+  return std::ranges::any_of(relays, [](const auto& each) { return !each.user.empty(); });
+}
+
+void ask_for_relay(Installation& made, const Settings& settings, Context& context) {
+  made.password_file = given(settings, "send.password_file");
+  const auto can_be_tried = [&](const std::string& relay) {
+    return !has_user(relay) || !made.password_file.empty();
+  };
+  const RelayLogin login{.from = made.from, .password_file = made.password_file};
+  made.relay = answer_to({.text = "relay that takes them, as smtp://user@relay.example:587",
+                          .option = "--relay",
+                          .fallback = {},
+                          .check =
+                              [&](const std::string& value) {
+                                if (can_be_tried(value)) return try_relay(value, login);
+                                try_relay(value);
+                              }},
+                         given(settings, "send.relay"), context);
+  if (can_be_tried(made.relay)) return;
+  made.password = answer_to(
+      {.text = "password of that user",
+       .option = "--password-file",
+       .fallback = {},
+       .is_secret = true,
+       .check =
+           [&](const std::string& value) { try_relay(made.relay, {.from = made.from, .password = value}); }},
+      "", context);
+}
+
 Installation ask(const InitOptions& options, Context& context) {
   // What another file says is for another installation.
   const auto settings = context.load(FileUse::ignored);
@@ -155,18 +186,7 @@ Installation ask(const InitOptions& options, Context& context) {
                                require(parse_mailbox(value), "for example Example <no-reply@app.example>");
                              }},
                         given(settings, "send.from"), context);
-  made.relay = answer_to({.text = "relay that takes them, as smtp://user@relay.example:587",
-                          .option = "--relay",
-                          .fallback = {},
-                          .check = [](const std::string& value) { parse_relay_urls(value); }},
-                         given(settings, "send.relay"), context);
-  made.password_file = given(settings, "send.password_file");
-  const auto relays = parse_relay_urls(made.relay);
-  const bool has_user = std::ranges::any_of(relays, [](const auto& relay) { return !relay.user.empty(); });
-  if (has_user && made.password_file.empty())
-    made.password = answer_to(
-        {.text = "password of that user", .option = "--password-file", .fallback = {}, .is_secret = true}, "",
-        context);
+  ask_for_relay(made, settings, context);
   made.link = answer_to({.text = "link of mails that have one, with {token} (empty: none)",
                          .option = "--link",
                          .fallback = {},
@@ -217,7 +237,7 @@ ExitCode run_init(InitOptions options, Context& context) {
   if (options.directory.empty()) options.directory = options.with_systemd ? "/etc/mailroom" : ".";
   if (options.with_systemd && geteuid() != 0)
     throw Error(ExitCode::usage, "--systemd needs root", "sudo mailroom init --systemd");
-  const bool keeps_key = has_key(options.directory + "/mailroom.yaml", context);
+  const bool keeps_key = has_key(options.directory + "/mailroom.yaml");
   const auto made = ask(options, context);
   context.say(plan_of(made, keeps_key));
   confirm(context, "do that?");

@@ -50,17 +50,19 @@ int count_of(const std::string& text, const std::string& part) {
 
 TEST_CASE("init asks again for each answer that cannot be used, and leads to the first mail") {
   InitRig rig;
-  const auto run = run_in_terminal(
-      rig.words({}), {}, 100,
-      "dbname=there_is_no_such_database\n" + rig.database.conninfo() + "\n" + "pg_mine\n\n" + "nobody\n\n" +
-          "Shop <shop@app.example>\n" + "relay.example\n" + rig.relay.url() + "\n" + "app.example\n" +
-          "https://app.example/{action}?token={token}\n" + "me@\n" + "me@mail.example\n" + "y\n");
+  const auto run = run_in_terminal(rig.words({}), {}, 100,
+                                   "dbname=there_is_no_such_database\n" + rig.database.conninfo() + "\n" +
+                                       "pg_mine\n\n" + "nobody\n\n" + "Shop <shop@app.example>\n" +
+                                       "relay.example\n" + "smtp://127.0.0.1:1\n" + rig.relay.url() + "\n" +
+                                       "app.example\n" + "https://app.example/{action}?token={token}\n" +
+                                       "me@\n" + "me@mail.example\n" + "y\n");
   INFO(run.output);
   REQUIRE(run.status == 0);
   CHECK(count_of(run.output, "database, as a libpq URI") == 2);
   CHECK(count_of(run.output, "schema that mailroom lives in [mailroom]: ") == 2);
   CHECK(count_of(run.output, "sender of the mails: ") == 3);
-  CHECK(count_of(run.output, "relay that takes them") == 2);
+  CHECK(count_of(run.output, "relay that takes them") == 3);
+  CHECK(has(run.output, "127.0.0.1:1 cannot be reached"));
   CHECK(count_of(run.output, "link of mails that have one") == 2);
   CHECK(count_of(run.output, "who gets a mail for trial") == 2);
   CHECK(has(run.output, "an answer is needed"));
@@ -84,15 +86,21 @@ TEST_CASE("a declined init has changed nothing") {
   CHECK_FALSE(value<bool>(*rig.database.connect(), "SELECT to_regnamespace('mailroom') IS NOT NULL"));
 }
 
-TEST_CASE("the password of a relay is not shown, and is in a file of its own") {
+TEST_CASE("the password of a relay is tried, not shown, and is in a file of its own") {
   InitRig rig;
+  const TestCertificate certificate;
+  const TestRelay relay(
+      {.certificate = &certificate, .offers_starttls = true, .user = "app", .password = "top'secret"});
   const auto run = run_in_terminal(rig.words({"--database-url", rig.database.conninfo(), "--from",
-                                              "a@b.example", "--relay", "smtp://app@localhost"}),
-                                   {}, 100, "\ntop'secret\n\n\ny\n");
+                                              "a@b.example", "--relay", relay.url("app")}),
+                                   {{"MAILROOM_SEND_CA_FILE", certificate.certificate()}}, 100,
+                                   "\nanother\ntop'secret\n\n\ny\n");
   INFO(run.output);
   REQUIRE(run.status == 0);
   CHECK(rig.mode_of("relay-password") == 0600);
   CHECK(read_file(rig.path("relay-password")) == "top'secret\n");
+  CHECK(count_of(run.output, "password of that user") == 2);
+  CHECK(has(run.output, "does not let the user in"));
   CHECK_FALSE(has(read_file(rig.path("mailroom.yaml")), "secret"));
 }
 
@@ -120,6 +128,11 @@ TEST_CASE("what is missing without a terminal, or wrong, ends init before it cha
   CHECK(has(missing.errors, "--from is not given, and there is no terminal to ask on"));
   const auto wrong = run_to_end(rig.unattended({"--link", "app.example"}), {});
   CHECK(wrong.status == 2);
+  const auto deaf = run_to_end(rig.words({"--yes", "--database-url", rig.database.conninfo(), "--from",
+                                          "a@b.example", "--relay", "smtp://127.0.0.1:1"}),
+                               {});
+  CHECK(deaf.status == 1);
+  CHECK(has(deaf.errors, "127.0.0.1:1 cannot be reached"));
   const auto nowhere =
       run_to_end(rig.words({"--yes", "--database-url", "dbname=there_is_no_such_database"}), {});
   CHECK(nowhere.status == 4);

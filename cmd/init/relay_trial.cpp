@@ -41,7 +41,8 @@ class MemoryFile {
 std::string without_users(const std::string& relay) {
   std::string text;
   for (const auto& each : parse_relay_urls(relay))
-    text += fmt::format("{}{}://{}", text.empty() ? "" : ",", each.implicit_tls ? "smtps" : "smtp", each.address());
+    text += fmt::format("{}{}://{}", text.empty() ? "" : ",", each.implicit_tls ? "smtps" : "smtp",
+                        each.address());
   return text;
 }
 

@@ -254,7 +254,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   }
   text += line("collectors",
                queue.on_standby ? "not visible on a standby" : std::to_string(queue.collectors.size()));
-  if (const auto keys = pids_by_key(queue); !keys.empty()) text += line("signing key", keys_text(keys));
+  if (const auto keys = consumers_by_key(queue); !keys.empty()) text += line("signing key", keys_text(keys));
   text += line("schema", schema_text(report));
   const auto findings = render_findings(report.findings, style);
   return text +

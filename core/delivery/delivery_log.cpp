@@ -73,6 +73,21 @@ void DeliveryLog::available(const DeliveryWords& words, const std::string& sink,
   outages_.erase(found);
 }
 
+void DeliveryLog::waits(const DeliveryWords& words, const std::string& sink, TimePoint since, TimePoint now) {
+  constexpr std::chrono::seconds usual{30};
+  if (now - since < usual || (wait_ && now - wait_->said_at < reminder)) return;
+  log_.warn(fmt::format("the {} does not answer, and its {} wait for that", words.side, words.messages),
+            {{words.side, sink}, {"for", age_of(since, now)}});
+  wait_ = Wait{wait_ ? wait_->since : since, now, sink};
+}
+
+void DeliveryLog::waits_no_longer(const DeliveryWords& words, TimePoint now) {
+  if (!wait_) return;
+  log_.info(fmt::format("the wait for the {} is over", words.side),
+            {{words.side, wait_->sink}, {"after", age_of(wait_->since, now)}});
+  wait_.reset();
+}
+
 bool DeliveryLog::is_news(const std::string& reason, TimePoint now) {
   const auto known = refusals_.find(reason);
   if (known != refusals_.end() && now - known->second < silence) return false;

@@ -33,6 +33,11 @@ class DeliveryLog {
                    bool others_work, TimePoint now);
   /// `sink` has taken something, or has said something of a mail.
   void available(const DeliveryWords& words, const std::string& sink, TimePoint now);
+  /// `sink` has not answered any of the oldest messages since `since`. Says so after half a minute, and then
+  /// as often as of an outage.
+  void waits(const DeliveryWords& words, const std::string& sink, TimePoint since, TimePoint now);
+  /// Those messages have their answers, or are given up.
+  void waits_no_longer(const DeliveryWords& words, TimePoint now);
   /// What a message came to. A line at debug for each; for the first with its reason one that is seen.
   void outcome(const DeliveryWords& words, const TokenOutcome& outcome, TimePoint now);
 
@@ -43,11 +48,18 @@ class DeliveryLog {
     TimePoint said_at{};
   };
 
+  struct Wait {
+    TimePoint since{};
+    TimePoint said_at{};
+    std::string sink;
+  };
+
   bool is_news(const std::string& reason, TimePoint now);
 
   Log& log_;
   std::map<std::string, Outage> outages_{};      ///< by sink
   std::map<std::string, TimePoint> refusals_{};  ///< when each reason to refuse a mail was logged
+  std::optional<Wait> wait_{};                   ///< that was logged
   TimePoint minute_{};                           ///< in which
   int lines_ = 0;                                ///< so many lines about mails were written
 };

@@ -22,13 +22,25 @@ Seconds pause_after(int attempts, double jitter) {
   return Seconds(pause * (1 + jitter_share * jitter));
 }
 
-/// The wait until a relay's own time, or until the last moment at which the mail is still worth sending: a
-/// minute before its link ends it counts as expired, and the outcome takes a moment to be recorded.
-Seconds named_pause(Seconds pause, Seconds named, const DeliveryHistory& history, WallTime now) {
-  constexpr std::chrono::seconds before_end{75};
-  if (named <= pause || history.expires_at == 0 || now == WallTime{}) return std::max(pause, named);
-  const Seconds left = std::chrono::seconds(history.expires_at) - before_end - now.time_since_epoch();
-  return left > pause ? std::min(named, left) : named;
+/// How long before its end a mail is still worth sending: a minute before, or a quarter of its life, it
+/// counts as expired, and the outcome takes a moment to be recorded.
+Seconds useless_from(const DeliveryHistory& history) {
+  constexpr Seconds usual{60};
+  constexpr double recorded = 1.25;
+  const Seconds life = std::chrono::seconds(history.expires_at - history.created_at);
+  return recorded * (history.created_at == 0 ? usual : std::min(usual, life / 4));
+}
+
+/// The wait until the relay's own time, or else our own; or until the last moment at which the mail is still
+/// worth sending, if that comes before.
+Seconds fitting_pause(Seconds pause, Seconds named, const DeliveryHistory& history, WallTime now) {
+  constexpr Seconds least{5};
+  const auto wanted = std::max(pause, named);
+  if (history.expires_at == 0 || now == WallTime{}) return wanted;
+  const Seconds left =
+      std::chrono::seconds(history.expires_at) - useless_from(history) - now.time_since_epoch();
+  if (wanted <= left) return wanted;
+  return left > (named > pause ? pause : least) ? left : wanted;
 }
 
 int may_have_been_mailed(const DeliveryHistory& history) {
@@ -63,6 +75,7 @@ DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* 
           .unknowns = row.unknowns,
           .take_overs = lease.attempt - 1,
           .newer = row.newer,
+          .created_at = row.created_at,
           .expires_at = row.expires_at,
           .counted_as = std::string(row.counted_as),
           .mailed = row.mailed};
@@ -138,7 +151,7 @@ TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& an
     case Verdict::deferred:
       outcome.state = Outcome::deferred;
       // Those that waited for their turn together must not come back together.
-      outcome.wait = named_pause(
+      outcome.wait = fitting_pause(
           answer.waits_for_turn ? named + spread * (1 + jitter) : pause_after(history.attempts, jitter),
           named, history, answer.ended);
       break;

@@ -27,7 +27,8 @@ struct DeliveryHistory {
   int unknowns = 0;                     ///< earlier attempts that it may have accepted, in other batches
   int take_overs = 0;                   ///< earlier leases of this batch: each may have mailed it
   std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
-  std::int64_t expires_at = 0;          ///< seconds since 1970; 0: not known
+  std::int64_t created_at = 0;          ///< seconds since 1970; 0: not known
+  std::int64_t expires_at = 0;          ///< the same
   std::string counted_as{};             ///< its address, for that limit
   int mailed = 0;  ///< mails to its address within the period of DeliveryPolicy::per_recipient
 };

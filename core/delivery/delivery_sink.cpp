@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <poll.h>
 #include <utility>
@@ -142,6 +143,7 @@ void DeliverySink::submit(OpenBatch& batch, Composed composed) {
 BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
   close_message();
   wait_for_answers(when_slow);
+  delivery_log_.waits_no_longer(options_.words, steady_now());
   leave_behind();
   auto& batch = batches_.front();
   for (const auto& outcome : batch.outcomes)
@@ -164,8 +166,17 @@ void DeliverySink::wait_for_answers(const std::function<void()>& when_slow) {
     const auto& batch = batches_.front();
     if (!is_slow && now - started >= slow && when_slow) when_slow();
     is_slow = is_slow || now - started >= slow;
+    if (batch.concluded < batch.messages.size())
+      delivery_log_.waits(options_.words, awaited_in(batch), batch.ended, now);
     return batch.concluded == batch.messages.size() || may_leave_behind(started, now);
   });
+}
+
+/// Where the first message without an answer has gone.
+std::string DeliverySink::awaited_in(const OpenBatch& batch) const {
+  const auto open = std::ranges::find(batch.messages, false, &OpenMessage::is_concluded);
+  const auto& names = lanes_[open->composed.lane]->names();
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 void DeliverySink::poll_answers(const std::function<bool(TimePoint now)>& is_done) {

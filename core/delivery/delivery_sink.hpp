@@ -118,6 +118,7 @@ class DeliverySink final : public Sink {
   void wait_for_answers(const std::function<void()>& when_slow);
   /// Polls until `is_done`; a stop that is requested ends it after Options::grace.
   void poll_answers(const std::function<bool(TimePoint now)>& is_done);
+  std::string awaited_in(const OpenBatch& batch) const;
   void take_answers();
   void record(Dispatched dispatched);
   Receipt late_receipt(const LateMessage& message, const Dispatched& dispatched);

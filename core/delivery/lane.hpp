@@ -35,6 +35,8 @@ class Lane {
   Dispatcher& dispatcher() { return dispatcher_; }
   const Dispatcher& dispatcher() const { return dispatcher_; }
 
+  /// Of its endpoints.
+  const std::vector<std::string>& names() const { return shared_.names(); }
   /// The answer to a further message while it cannot leave soon: its endpoints are unavailable, at their
   /// rate, or busy with slow messages. nullopt: it can.
   std::optional<Answer> turn_away(TimePoint now);

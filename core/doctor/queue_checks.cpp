@@ -85,35 +85,35 @@ WHERE q.paused_at IS NOT NULL ORDER BY 1)")) {
   }
 }
 
-bool has_messages(Connection& connection) {
-  return connection.run("SELECT EXISTS (SELECT FROM mailroom_messages)")[0][0].as<bool>();
-}
-
-/// Tokens of an action that no queue takes are never emitted. Whoever asks for no message needs no queue for
-/// them.
+/// Tokens of an action that no queue takes are never emitted.
 void warn_of_idle_actions(Connection& connection, Findings& findings) {
   const auto catalogue = read_queues(connection);
-  for (const auto& untaken : untaken_actions(catalogue.queues, catalogue.actions)) {
-    if (untaken == "message" && !has_messages(connection)) continue;
-    const auto action = short_action_name(untaken);
-    auto fix = Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}", action));
-    if (const auto* queue = catalogue.find_queue(action)) {
-      std::vector<std::string> taken{action};
+  const auto untaken = connection.transact(read_untaken_actions);
+  for (const auto& action : untaken) {
+    auto found = judge_untaken(action);
+    if (const auto* queue = catalogue.find_queue(action.name)) {
+      std::vector<std::string> taken{std::string(action.name)};
       for (const auto& other : queue->properties.actions)
         taken.push_back(short_action_name(other));
       std::sort(taken.begin(), taken.end());
-      fix = Fix(FixKind::take_actions,
-                fmt::format("mailroom queue set {} --action {}", action, fmt::join(taken, ",")));
+      found.fix = Fix(FixKind::take_actions,
+                      fmt::format("mailroom queue set {} --action {}", action.name, fmt::join(taken, ",")));
+      found.hint.clear();
     }
-    findings.push_back(warning(fmt::format("no queue takes {} tokens: they are not emitted", action), {fix}));
+    findings.push_back(finding_of(found));
   }
 }
 
 /// True for the findings of status that no other check reports. What the relays of this configuration say is
 /// for the check `relay`.
 bool is_of_this_check(const QueueFinding& finding, const Settings& settings) {
-  constexpr std::array<std::string_view, 6> others{"sequence_behind", "replication_role",   "trigger_silent",
-                                                   "paused",          "notifications_held", "dead"};
+  constexpr std::array<std::string_view, 7> others{"sequence_behind",
+                                                   "replication_role",
+                                                   "trigger_silent",
+                                                   "untaken",
+                                                   "paused",
+                                                   "notifications_held",
+                                                   "dead"};
   if (finding.code == "sink_unavailable" && !settings.send.relay.empty()) return false;
   return std::find(others.begin(), others.end(), finding.code) == others.end();
 }

@@ -16,6 +16,8 @@ class CollectorRules {
   CollectorRules(const QueueStatus& status, const HealthLimits& limits) : status_(status), limits_(limits) {}
 
   std::vector<QueueFinding> findings() {
+    // Consumers refuse to serve a copy, which another rule reports.
+    if (!status_.home_problem.empty() && status_.collectors.empty()) return {};
     judge_absence();
     judge_batches();
     judge_silence();
@@ -34,7 +36,7 @@ class CollectorRules {
   bool is_paused() const { return status_.rules.pause.has_value(); }
 
   void judge_absence() {
-    if (!status_.collectors.empty()) return;
+    if (!status_.collectors.empty() || (is_schedule_overdue() && status_.pending.total() == 0)) return;
     const std::string none =
         status_.elsewhere.empty() ? "no collector is connected" : "no connected collector serves this queue";
     if (is_paused() && status_.pending.total() > 0) {
@@ -99,10 +101,18 @@ class CollectorRules {
     }
   }
 
+  /// A consumer that is connected may take a while to release them. A restart takes some seconds.
+  bool is_schedule_overdue() const {
+    constexpr std::chrono::seconds restart{10};
+    const bool has_consumer = !status_.collectors.empty() || !status_.elsewhere.empty();
+    return status_.scheduled.overdue(status_.now) >
+           (has_consumer ? limits_.collector_silence + schedule_interval : Milliseconds(restart));
+  }
+
   /// Any consumer makes tokens of scheduled messages, whatever queues it serves.
   void judge_schedule() {
+    if (!is_schedule_overdue()) return;
     const auto overdue = status_.scheduled.overdue(status_.now);
-    if (overdue <= limits_.collector_silence + schedule_interval) return;
     const auto what =
         fmt::format("the first of {} has been overdue for {}, and ",
                     counted(status_.scheduled.messages, "scheduled message"), age_text(overdue));
@@ -139,23 +149,46 @@ class CollectorRules {
   /// Another collector can take the batch over once the session ends. Without another collector, ending the
   /// session would not help; the resumed process can still acknowledge its line.
   void fail_open_batch(const OpenBatch& batch) {
-    const auto what = fmt::format(
-        "{} has been leased to {} for {}: that process is stopped, or the reader of its output is. ",
-        batch_text(batch), batch.claimed_by, age_text(batch.age));
-    const auto process = collector_process(batch.claimed_by);
-    if (!any_at_work() && process) {
-      fail("batch_open", what + continuing(*process), continue_process(*process, status_.host));
-    } else {
+    const auto leased = fmt::format("{} has been leased to {} for {}", batch_text(batch), batch.claimed_by,
+                                    age_text(batch.age));
+    const bool is_sender = batch.claimed_by.starts_with("mailroom send");
+    if (batch.process == ProcessSight::runs) {
       fail("batch_open",
-           fmt::format("{}Ending its session, backend pid {}, frees the batch for another collector", what,
-                       batch.collector),
+           fmt::format("{}, and that process runs: it waits for {}", leased,
+                       is_sender ? "the answer of a relay" : "the reader of its output"),
+           {},
+           is_sender
+               ? "its log names the relay, which has two minutes to answer the end of a mail. Restarting the "
+                 "sender gives up what is in flight, and tries it again: the relay may have it already"
+               : "look at the reader of its output, or at what takes its batches");
+      return;
+    }
+    const auto process = collector_process(batch.claimed_by);
+    const auto cause = batch.process == ProcessSight::stopped ? std::string(": that process is stopped")
+                       : is_sender ? std::string(": that process is stopped, or waits for a relay")
+                                   : std::string(": that process is stopped, or the reader of its output is");
+    if (any_at_work() || !process) {
+      fail("batch_open",
+           fmt::format("{}{}. Ending its session, backend pid {}, frees the batch for another collector",
+                       leased, cause, batch.collector),
            end_session(batch.collector));
+    } else if (batch.process == ProcessSight::stopped) {
+      fail("batch_open", fmt::format("{}{}. {}", leased, cause, continuing(*process)),
+           continue_process(*process, status_.host));
+    } else {
+      fail("batch_open", leased + cause, {}, may_continue(*process));
     }
   }
 
   static std::string continuing(const CollectorProcess& process) {
     return fmt::format("SIGCONT resumes {}. If that does not help, restart it and its reader",
                        process_text(process));
+  }
+
+  /// For a process that cannot be seen from here.
+  std::string may_continue(const CollectorProcess& process) const {
+    return fmt::format("if it is stopped, this resumes it: {}. Otherwise its log says what it waits for",
+                       continue_process(process, status_.host));
   }
 
   bool holds_late_batch(int pid) const {
@@ -183,7 +216,7 @@ class CollectorRules {
       if (holds_late_batch(session.pid) || !is_silent(session) || waits_for_queue_lock(session) ||
           waits_for_standby(session))
         continue;
-      found_.push_back(silence_of(session, holds_up ? Severity::failure : Severity::warning));
+      found_.push_back(silence_of(collector, holds_up ? Severity::failure : Severity::warning));
     }
   }
 
@@ -192,7 +225,8 @@ class CollectorRules {
     return status_.lock && status_.lock->longest_wait && session.wait == "Lock/advisory";
   }
 
-  QueueFinding silence_of(const ServerSession& session, Severity severity) const {
+  QueueFinding silence_of(const AttachedCollector& collector, Severity severity) const {
+    const auto& session = collector.session;
     const auto age = age_text(*session.silent_for);
     if (session.state == "active") {
       return {
@@ -205,11 +239,20 @@ class CollectorRules {
               "to see what blocks it: SELECT * FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids({}));",
               session.pid)};
     }
+    QueueFinding finding{severity, "collector_silent",
+                         fmt::format("{} has not polled for {}", session_text(session), age)};
     const auto process = collector_process(session.application);
-    return {severity, "collector_silent",
-            fmt::format("{} has not polled for {}: is its process stopped? {}", session_text(session), age,
-                        process ? continuing(*process) : "Restart it"),
-            process ? continue_process(*process, status_.host) : Fix()};
+    if (collector.process == ProcessSight::runs) {
+      finding.text += ", though its process runs";
+      finding.hint = "its log says what it waits for; a restart ends that";
+    } else if (collector.process == ProcessSight::stopped) {
+      finding.text += fmt::format(": its process is stopped. {}", continuing(*process));
+      finding.fix = continue_process(*process, status_.host);
+    } else {
+      finding.text += ": is its process stopped?";
+      finding.hint = process ? may_continue(*process) : "restart it";
+    }
+    return finding;
   }
 
   const QueueStatus& status_;
@@ -223,31 +266,71 @@ std::vector<QueueFinding> judge_collectors(const QueueStatus& status, const Heal
   return CollectorRules(status, limits).findings();
 }
 
-std::map<std::string, std::string> pids_by_key(const QueueStatus& status) {
+namespace {
+
+constexpr const char* const same_key_text =
+    "give all the same key: SIGHUP makes a consumer read its key file again; one with a key in its environment must be "
+    "restarted";
+
+/// As --consumer takes it: `send@web1:77`.
+std::string consumer_name(const ServerSession& session) {
+  const auto process = collector_process(session.application);
+  if (!process) return fmt::format("pid {}", session.pid);
+  const std::string_view command = session.application.starts_with("mailroom send") ? "send" : "collect";
+  return fmt::format("{}@{}:{}", command, process->host, process->pid);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> consumers_by_key(const QueueStatus& status) {
   std::map<std::string, std::string> keys;
   for (const auto& collector : status.collectors) {
     if (collector.key.empty()) continue;
-    auto& pids = keys[collector.key];
-    pids += fmt::format("{}pid {}", pids.empty() ? "" : " and ", collector.session.pid);
+    auto& names = keys[collector.key];
+    names += (names.empty() ? "" : " and ") + consumer_name(collector.session);
   }
   return keys;
 }
 
-std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimits& limits) {
+/// Tokens that were signed with a key that is neither configured here nor a connected consumer's.
+std::vector<QueueFinding> judge_recent_keys(const QueueStatus& status, const HealthLimits& limits) {
   std::vector<QueueFinding> found;
-  const auto by_key = pids_by_key(status);
+  const auto by_key = consumers_by_key(status);
+  if (by_key.empty()) return found;
+  for (const auto& key : status.recent_keys) {
+    const bool is_known = std::ranges::find(limits.keys, key.fingerprint) != limits.keys.end();
+    if (by_key.contains(key.fingerprint) || is_known) continue;
+    found.push_back(
+        {limits.keys.empty() ? Severity::warning : Severity::failure,
+         "signed_with_other_key",
+         fmt::format("{} within the last hour, the last {} ago, {} signed with the key {}, which {}",
+                     counted(key.tokens, "token"), age_text(key.last), key.tokens == 1 ? "was" : "were",
+                     key.fingerprint,
+                     limits.keys.empty()
+                         ? "no connected consumer signs with now"
+                         : "is not configured here: a verifier with this configuration rejects them"),
+         {},
+         "after a change of the key, signing.previous_key_files keeps the old one valid; if that key was a mistake, mailroom "
+         "audit --since 2h -o csv names who got such links, and mailroom resend mails them anew"});
+  }
+  return found;
+}
+
+std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimits& limits) {
+  auto found = judge_recent_keys(status, limits);
+  const auto by_key = consumers_by_key(status);
   std::string who;
   for (const auto& [key, pids] : by_key)
     who += fmt::format("{}{} by {}", who.empty() ? "" : ", ", key, pids);
   if (by_key.size() > 1) {
-    found.push_back(
-        {Severity::warning,
-         "different_keys",
-         "the collectors sign with different keys: " + who +
-             ". A verifier with only one of these keys rejects tokens signed with the others",
-         {},
-         "give all the same key: SIGHUP makes a collector reload its own. mailroom resend --consumer "
-         "send@HOST:PID --since 1h mails again what one of them has signed"});
+    found.push_back({Severity::failure,
+                     "different_keys",
+                     "the collectors sign with different keys: " + who +
+                         ". A verifier with only one of these keys rejects tokens signed with the others",
+                     {},
+                     std::string(same_key_text) + ". mailroom resend --consumer " +
+                         by_key.begin()->second.substr(0, by_key.begin()->second.find(' ')) +
+                         " --since 1h mails again what that one has signed"});
   }
   for (const auto& [key, pids] : by_key) {
     if (limits.keys.empty() || key == limits.keys.front()) continue;
@@ -259,7 +342,7 @@ std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimi
                                  is_previous ? "it has not reloaded its key"
                                              : "a verifier with this key rejects its tokens"),
                      {},
-                     "give both the same key; SIGHUP makes a collector reload its own"});
+                     same_key_text});
   }
   return found;
 }

@@ -12,8 +12,9 @@ namespace {
 // The index on last_at is a BRIN index, which only bitmap scans use.
 constexpr const char* states_sql = R"(
 SELECT state, count(*), count(*) FILTER (WHERE accepted_at IS NULL),
-  (extract(epoch FROM clock_timestamp() - max(last_at) FILTER (WHERE accepted_at IS NULL)) * 1000)::bigint
-FROM mailroom_deliveries
+  (extract(epoch FROM clock_timestamp() - max(last_at) FILTER (WHERE accepted_at IS NULL)) * 1000)::bigint,
+  (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint - t.created_at * 1000 FROM tokens t WHERE t.id = min(d.token))
+FROM mailroom_deliveries d
 WHERE queue = $1 AND last_at > clock_timestamp() - interval '1 hour'
 GROUP BY state ORDER BY count(*) DESC, state)";
 
@@ -84,7 +85,8 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
     const auto outcome = find_outcome(row[0].c_str()).value_or(Outcome::unknown);
     status.last_hour.emplace_back(outcome, row[1].as<std::int64_t>());
     if (outcome == Outcome::expired && !row[3].is_null())
-      status.expired.add(row[2].as<std::int64_t>(), duration_of(row[3]));
+      status.expired.add(row[2].as<std::int64_t>(), duration_of(row[3]),
+                         row[4].is_null() ? std::nullopt : std::optional(duration_of(row[4])));
   }
   const auto refused = Connection::execute(transaction, refused_sql, queue)[0];
   Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");

@@ -54,20 +54,31 @@ std::int64_t expiring_at(const Pace& pace, const PendingTokens& pending) {
   return static_cast<std::int64_t>(std::floor(expiring));
 }
 
+/// Selects all tokens whose age is at most `oldest`: `2h`, `22d`.
+std::string since_text(Milliseconds oldest) {
+  constexpr std::chrono::hours least{2};
+  constexpr std::chrono::hours most{48};
+  const auto hours = std::max(std::chrono::ceil<std::chrono::hours>(oldest + std::chrono::minutes(5)), least);
+  if (hours <= most) return fmt::format("{}h", hours.count());
+  return fmt::format("{}d", std::chrono::ceil<std::chrono::days>(hours).count());
+}
+
 std::optional<QueueFinding> judge_expired(const QueueStatus& status) {
   // Afterwards it is news, and no alarm.
   constexpr std::chrono::minutes recent{10};
   const auto& expired = status.expired;
   if (expired.tokens == 0 || !expired.last) return std::nullopt;
-  const auto cause = cause_of_delay(status);
+  const auto cause = cause_of_delay(status, *expired.last);
   return QueueFinding{
       *expired.last < recent ? Severity::failure : Severity::warning,
       "expired_unsent",
       fmt::format("{} expired unsent within the last hour, the last {} ago: {}",
                   counted(expired.tokens, "token"), age_text(*expired.last),
-                  cause.empty() ? "they had waited for longer than they live" : cause),
+                  cause.empty() ? "they were not accepted in time" : cause),
       {},
-      "mailroom resend --outcome expired --since 2h --extend 15m --dry-run shows who would be mailed"};
+      fmt::format(
+          "mailroom resend --outcome expired --since {} --extend 15m --dry-run shows who would be mailed",
+          since_text(expired.oldest.value_or(Milliseconds{0})))};
 }
 
 std::optional<QueueFinding> judge_forecast(const QueueStatus& status) {
@@ -96,13 +107,15 @@ std::optional<QueueFinding> judge_forecast(const QueueStatus& status) {
 
 }  // namespace
 
-std::string cause_of_delay(const QueueStatus& status) {
+std::string cause_of_delay(const QueueStatus& status, Milliseconds lasts) {
   const auto& deliveries = status.deliveries;
-  if (status.rules.pause) return "the queue is paused";
-  if (!status.on_standby && status.collectors.empty())
+  if (status.rules.pause && status.rules.pause->lasts >= lasts) return "the queue is paused";
+  const bool was_served = lasts > Milliseconds{0} && status.last_claim && status.last_claim->age <= lasts;
+  if (!status.on_standby && status.collectors.empty() && !was_served)
     return status.elsewhere.empty() ? "no collector is connected"
                                     : "no connected collector serves this queue";
-  if (!deliveries.sinks.empty()) return deliveries.sinks.front().name + " is unavailable";
+  if (!deliveries.sinks.empty() && deliveries.sinks.front().lasts >= lasts)
+    return deliveries.sinks.front().name + " is unavailable";
   if (deliveries.refused.deferred >= 3)
     return "the other side accepts none, and says " + deliveries.refused.last;
   if (status.rules.wait_for(1) > Milliseconds{0}) return "its rate allows no more";

@@ -22,7 +22,8 @@ constexpr std::int64_t life_step = 30;  ///< seconds
 constexpr const char* above_cursor_sql = R"(
 SELECT count(*), count(*) FILTER (WHERE is_waiting), min(created_at) FILTER (WHERE is_waiting), max(id),
   CASE WHEN is_waiting THEN (expires_at - $3::bigint) / 30 END AS life,
-  count(*) FILTER (WHERE is_expired), max(expires_at) FILTER (WHERE is_expired)
+  count(*) FILTER (WHERE is_expired), max(expires_at) FILTER (WHERE is_expired),
+  min(created_at) FILTER (WHERE is_expired)
 FROM (
   SELECT s.id, s.created_at, s.expires_at, s.state = 'due' AND mailroom_takes(q.actions, s.action) AS is_waiting,
     s.state = 'expired' AND s.expires_at > $3::bigint - 3600 AND mailroom_takes(q.actions, s.action) AS is_expired
@@ -40,7 +41,8 @@ GROUP BY life)";
 constexpr const char* samples_sql = R"(
 SELECT s.n, count(*) FILTER (WHERE d.is_due), min(t.created_at) FILTER (WHERE d.is_due),
   CASE WHEN d.is_due THEN (t.expires_at - $3::bigint) / 30 END AS life,
-  count(*) FILTER (WHERE NOT d.is_due), max(t.expires_at) FILTER (WHERE NOT d.is_due)
+  count(*) FILTER (WHERE NOT d.is_due), max(t.expires_at) FILTER (WHERE NOT d.is_due),
+  min(t.created_at) FILTER (WHERE NOT d.is_due)
 FROM (SELECT mailroom_queue_actions($4) AS actions) q, unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS s (first, last, n),
   LATERAL (
     SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens
@@ -95,13 +97,14 @@ void note_oldest(PendingTokens& count, const Field& field) {
 /// Notes the life of tokens that wait, and those that have expired; each stands for `weight`.
 template <typename Field>
 void note_validity(PendingTokens& count, Moment now, double weight, const Field& life, double waiting,
-                   const Field& expired, const Field& last) {
+                   const Field& expired, const Field& last, const Field& oldest) {
   if (!life.is_null())
     count.waiting_by_life[(life.template as<std::int64_t>() + 1) * life_step] += waiting * weight;
   const auto ended = optional_moment_in<std::chrono::seconds>(last);
   if (!ended) return;
   count.expired.add(std::llround(expired.template as<double>() * weight),
-                    std::chrono::floor<Milliseconds>(now - *ended));
+                    std::chrono::floor<Milliseconds>(now - *ended),
+                    std::chrono::ceil<Milliseconds>(now - *optional_moment_in<std::chrono::seconds>(oldest)));
 }
 
 template <typename Member>
@@ -124,7 +127,7 @@ void add_samples(pqxx::transaction_base& transaction, const std::string& queue, 
     const auto weight = samples.at(n).weight;
     estimate += row[1].as<double>() * weight;
     note_oldest(count, row[2]);
-    note_validity(count, position.now, weight, row[3], row[1].as<double>(), row[4], row[5]);
+    note_validity(count, position.now, weight, row[3], row[1].as<double>(), row[4], row[5], row[6]);
   }
   count.waiting += std::llround(estimate);
 }
@@ -139,7 +142,7 @@ void count_above_cursor(pqxx::transaction_base& transaction, const std::string& 
     count.waiting += row[1].as<std::int64_t>();
     note_oldest(count, row[2]);
     read_to = std::max(read_to, row[3].as<std::int64_t>());
-    note_validity(count, position.now, 1, row[4], row[1].as<double>(), row[5], row[6]);
+    note_validity(count, position.now, 1, row[4], row[1].as<double>(), row[5], row[6], row[7]);
   }
   if (examined <= exact_limit) return;
   if (read_to == position.newest) return;
@@ -169,8 +172,9 @@ void count_behind_cursor(pqxx::transaction_base& transaction, const std::string&
 
 }  // namespace
 
-void ExpiredTokens::add(std::int64_t more, Milliseconds ago) {
+void ExpiredTokens::add(std::int64_t more, Milliseconds ago, std::optional<Milliseconds> created) {
   if (more == 0) return;
+  if (created) oldest = std::max(oldest.value_or(*created), *created);
   tokens += more;
   last = std::max(std::min(last.value_or(ago), ago), Milliseconds{0});
 }

@@ -20,9 +20,12 @@ struct ExpiredTokens {
   std::int64_t tokens = 0;
   std::optional<Milliseconds> last{};  ///< how long ago the last of them expired, or was found to have
 
-  void add(std::int64_t more, Milliseconds ago);
+  std::optional<Milliseconds> oldest{};  ///< how long ago the oldest of them was created, about
+
+  /// `created`: how long ago the oldest of them was created, if that is known.
+  void add(std::int64_t more, Milliseconds ago, std::optional<Milliseconds> created = std::nullopt);
   void add(const ExpiredTokens& others) {
-    if (others.last) add(others.tokens, *others.last);
+    if (others.last) add(others.tokens, *others.last, others.oldest);
   }
 };
 

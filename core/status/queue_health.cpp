@@ -41,6 +41,8 @@ class Judge {
       for (auto& finding : judge_gaps(status_, limits_))
         found_.push_back(std::move(finding));
     }
+    for (const auto& action : status_.untaken)
+      if (action.tokens > 0) found_.push_back(judge_untaken(action));
     for (auto& finding : judge_expiry(status_))
       found_.push_back(std::move(finding));
     judge_thresholds();

@@ -52,8 +52,8 @@ Severity worst(const std::vector<QueueFinding>& findings);
 /// `ok`, `warning` or `failure`.
 const char* severity_name(Severity severity);
 
-/// Maps each key's fingerprint to the collectors that sign with it: `pid 4567 and pid 4568`.
-std::map<std::string, std::string> pids_by_key(const QueueStatus& status);
+/// Maps each key's fingerprint to the collectors that sign with it: `send@web1:77 and send@web2:78`.
+std::map<std::string, std::string> consumers_by_key(const QueueStatus& status);
 
 /// Returns a failure if the token sequence, whose last id is `drawn`, is behind the cursor of a queue.
 std::optional<QueueFinding> judge_cursor(const std::string& queue, std::int64_t cursor, std::int64_t drawn);
@@ -100,11 +100,15 @@ std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimi
 
 /// Returns a warning if the collectors sign with different keys, and the problem of those that sign with
 /// another key than tokens are verified with: a failure, or a warning for a previous key.
+/// Tokens that wait since their queue was dropped are a failure. An action that no queue ever took may be
+/// another program's.
+QueueFinding judge_untaken(const UntakenAction& action);
+
 std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimits& limits);
 
-/// What keeps the queue's mails from people now, in one clause: `the queue is paused`, `its rate allows no
-/// more`. Empty if nothing that is known does.
-std::string cause_of_delay(const QueueStatus& status);
+/// What has kept the queue's mails from people for `lasts` at least, in one clause: `the queue is paused`,
+/// `its rate allows no more`. Empty if nothing that is known does.
+std::string cause_of_delay(const QueueStatus& status, Milliseconds lasts = Milliseconds{0});
 
 /// How many tokens of those above the cursor will expire before their turn, at least, at the rate that the
 /// queue keeps or, once tokens wait for a minute, has kept in the last minute; nullopt if no rate is known.

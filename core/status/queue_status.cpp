@@ -50,32 +50,43 @@ FROM (
 // rows.
 constexpr const char* recent_sql = R"(
 WITH recent AS MATERIALIZED (
-  SELECT id, claimed_by, claimed_at, emitted_at, dead_at, emitted, skipped_expired, cursor FROM mailroom_batches
+  SELECT id, claimed_by, claimed_at, emitted_at, dead_at, emitted, skipped_expired, cursor, resent, key FROM mailroom_batches
   WHERE job_type = $1
   ORDER BY id DESC
   LIMIT 5000),
 passed AS (
-  SELECT coalesce(emitted_at, claimed_at) AS at, skipped_expired, cursor,
+  SELECT id, coalesce(emitted_at, claimed_at) AS at, skipped_expired, cursor,
     max(cursor) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS highest
   FROM recent),
-clock AS (SELECT to_timestamp($2::bigint / 1000.0) AS now)
+clock AS (SELECT to_timestamp($2::bigint / 1000.0) AS now),
+-- Where the cursor has been before, an operator has moved it back: those tokens were judged then.
+expired AS (
+  SELECT sum(skipped_expired) AS tokens, max(at) AS last, min(id) AS first, min(coalesce(highest, 0)) AS above
+  FROM passed, clock
+  WHERE skipped_expired > 0 AND cursor > coalesce(highest, -1) AND at > clock.now - interval '1 hour')
 SELECT 'known', 0,
   CASE WHEN count(*) < 5000 THEN 300000
        ELSE least(300000, greatest(1, extract(epoch FROM min(clock.now) - min(claimed_at)) * 1000))::bigint END,
   coalesce(max(cursor), 0), ''
 FROM recent, clock
 UNION ALL
--- Where the cursor has been before, an operator has moved it back: those tokens were judged then.
-SELECT 'expired', sum(skipped_expired)::bigint, (extract(epoch FROM max(clock.now) - max(at)) * 1000)::bigint, 0, ''
-FROM passed, clock
-WHERE skipped_expired > 0 AND cursor > coalesce(highest, -1) AND at > clock.now - interval '1 hour'
-HAVING count(*) > 0
+-- An operator has had as many sent again.
+SELECT 'expired', (e.tokens - r.tokens)::bigint, (extract(epoch FROM clock.now - e.last) * 1000)::bigint,
+  coalesce($2::bigint - (SELECT t.created_at * 1000 FROM tokens t WHERE t.id > e.above ORDER BY t.id LIMIT 1), 0), ''
+FROM expired e, clock, LATERAL (
+  SELECT coalesce(sum(upper(g) - lower(g)), 0) AS tokens FROM recent s, unnest(s.resent) g WHERE s.id > e.first) r
+WHERE e.tokens > r.tokens
 UNION ALL
 SELECT 'emitted', greatest(0, floor(date_part('epoch', clock.now - emitted_at) / 10))::bigint AS bucket,
   sum(emitted)::bigint, 0, ''
 FROM recent, clock
 WHERE emitted_at > clock.now - interval '300 seconds' AND emitted > 0
 GROUP BY bucket
+UNION ALL
+SELECT 'key', sum(emitted)::bigint, (extract(epoch FROM clock.now - max(emitted_at)) * 1000)::bigint, 0, key
+FROM recent, clock
+WHERE emitted_at > clock.now - interval '1 hour' AND emitted > 0 AND key IS NOT NULL
+GROUP BY key, clock.now
 UNION ALL
 SELECT 'dead-lettered', r.id, (extract(epoch FROM clock.now - r.dead_at) * 1000)::bigint, 0, r.claimed_by
 FROM recent r, clock
@@ -127,6 +138,7 @@ void read_open_batches(pqxx::transaction_base& transaction, std::int64_t open_fr
     batch.session_lives = std::any_of(
         status.collectors.begin(), status.collectors.end(),
         [&](const AttachedCollector& collector) { return collector.session.pid == batch.collector; });
+    batch.process = see_process(batch.claimed_by, status.host);
     status.open_batches.push_back(std::move(batch));
   }
 }
@@ -166,10 +178,12 @@ std::int64_t read_recent(pqxx::transaction_base& transaction, QueueStatus& statu
       status.emissions.known = Milliseconds{value};
       highest = row[3].as<std::int64_t>();
     } else if (kind == "expired") {
-      status.expired.add(number, Milliseconds{value});
+      status.expired.add(number, Milliseconds{value}, Milliseconds{row[3].as<std::int64_t>()});
     } else if (kind == "emitted") {
       status.emissions.tokens.at(
           std::min(static_cast<std::size_t>(number), RecentEmissions::bucket_count - 1)) += value;
+    } else if (kind == "key") {
+      status.recent_keys.push_back({row[4].c_str(), number, Milliseconds{std::max<std::int64_t>(value, 0)}});
     } else if (kind == "last claim") {
       status.last_claim =
           LastClaim{.claimed_by = row[4].c_str(), .age = Milliseconds{std::max<std::int64_t>(value, 0)}};
@@ -240,6 +254,8 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   auto connected = find_collectors(transaction, queue);
   status.collectors = std::move(connected.here);
   status.elsewhere = std::move(connected.elsewhere);
+  for (auto& collector : status.collectors)
+    collector.process = see_process(collector.session.application, status.host);
   status.lock = find_queue_lock(transaction, queue);
   status.longest_commit = find_longest_commit(transaction);
   status.foreign_locks = find_foreign_locks(transaction);
@@ -253,6 +269,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   add_deferred(status.deliveries.deferred, status.pending);
   status.expired.add(status.deliveries.expired);
   read_schedule(transaction, status);
+  status.untaken = read_untaken_actions(transaction);
   if (status.cursor >= highest_cursor) status.expired.add(status.pending.expired);
   const bool is_unused =
       status.cursor == 0 && Connection::execute(transaction, "SELECT FROM tokens LIMIT 1").empty();

@@ -12,10 +12,12 @@
 #include "queue/preconditions.hpp"
 #include "status/delivery_status.hpp"
 #include "status/pending_tokens.hpp"
+#include "status/process_sight.hpp"
 #include "status/queue_rules.hpp"
 #include "status/scheduled_messages.hpp"
 #include "status/trigger_status.hpp"
 #include "status/unsettled.hpp"
+#include "status/untaken_actions.hpp"
 
 namespace mailroom {
 
@@ -47,6 +49,7 @@ struct AttachedCollector {
   ServerSession session;
   std::optional<std::string> queue;  ///< nullopt with several queues, if a foreign lock hides which it serves
   std::string key{};                 ///< fingerprint of the signing key; empty if unknown
+  ProcessSight process = ProcessSight::unknown;
 };
 
 /// A batch that is leased and neither acknowledged nor dead-lettered.
@@ -58,6 +61,7 @@ struct OpenBatch {
   std::string claimed_by;
   Milliseconds age{};
   bool session_lives = false;
+  ProcessSight process = ProcessSight::unknown;
 };
 
 /// An open transaction for which a gap may wait.
@@ -88,6 +92,13 @@ struct NotificationQueue {
 struct LastClaim {
   std::string claimed_by;  ///< `mailroom collect USER@HOST:PID`
   Milliseconds age{};
+};
+
+/// A key that tokens of the last hour were signed with.
+struct RecentKey {
+  std::string fingerprint;
+  std::int64_t tokens = 0;
+  Milliseconds last{};  ///< how long ago
 };
 
 /// The tokens acknowledged in the last five minutes.
@@ -136,10 +147,12 @@ struct QueueStatus {
   std::int64_t replay_ids = 0;
   std::vector<GapHolder> gap_holders;  ///< those that write tokens first, then by age
   RecentEmissions emissions;
+  std::vector<RecentKey> recent_keys;  ///< of the newest 5,000 batches
   /// Before they were emitted or accepted, and not because an operator went back.
   ExpiredTokens expired;
   DeliveryStatus deliveries;
-  std::optional<OtherQueue> other;  ///< if this schema never had a token
+  std::vector<UntakenAction> untaken;  ///< of the database
+  std::optional<OtherQueue> other;     ///< if this schema never had a token
 
   /// How long the oldest pending token has waited; nullopt if none waits.
   std::optional<Milliseconds> lag() const;

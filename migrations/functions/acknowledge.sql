@@ -1,7 +1,7 @@
 -- What a collector says of a batch: the acknowledgement, and the outcome of each token.
 
--- The records that outcomes make at p_now, of p_ids. A deferred token that would be tried again later than a minute
--- before it expires is expired. It has no SET clause, so that queries inline it.
+-- The records that outcomes make at p_now, of p_ids. A deferred token that would be tried again later than a minute before
+-- it expires, or a quarter of its life, is expired. It has no SET clause, so that queries inline it.
 CREATE OR REPLACE FUNCTION mailroom_outcome_records(p_ids int8multirange, p_outcomes jsonb, p_now timestamptz)
 RETURNS TABLE (token bigint, state text, attempts integer, unknowns integer, not_before timestamptz, accepted_at timestamptz,
                answered_at timestamptz, sink text, address text, code integer, reply text, counted_as text)
@@ -19,10 +19,10 @@ LANGUAGE sql STABLE AS $$
     LATERAL generate_series(o.first, o.last) g (id),
     LATERAL (SELECT CASE
         WHEN o.state <> 'deferred' THEN o.state
-        WHEN extract(epoch FROM p_now) + o.wait > e.expires_at - 60 THEN 'expired'
+        WHEN extract(epoch FROM p_now) + o.wait > e.expires_at - least(60, (e.expires_at - e.created_at) / 4.0) THEN 'expired'
         WHEN e.expires_at IS NULL THEN 'cancelled'
         ELSE o.state
-    END FROM (SELECT (SELECT t.expires_at FROM tokens t WHERE t.id = g.id) AS expires_at) e) s (state),
+    END FROM (SELECT) one LEFT JOIN tokens e ON e.id = g.id) s (state),
     LATERAL (SELECT s.state = 'cancelled' AND o.state = 'deferred') x (is_deleted)
     WHERE g.id <@ p_ids
 $$;

@@ -116,7 +116,9 @@ TEST_CASE("a replay of unknown mails mails them again, whatever when_unknown say
 TEST_CASE("a replay of expired mails includes tokens that expired before a sender took them", "[outcome]") {
   ReplayRig rig(6);
   // 1 is deferred until its link is about to expire, 2 is mailed, 3 to 5 expire before they are claimed.
-  rig.connection->run("UPDATE tokens SET expires_at = created_at + CASE id WHEN 1 THEN 62 ELSE 900 END");
+  rig.connection->run(
+      "UPDATE tokens SET created_at = created_at - left_off, expires_at = created_at - left_off + 900 "
+      "FROM (SELECT id AS of, CASE id WHEN 1 THEN 838 ELSE 0 END AS left_off FROM tokens) l WHERE id = l.of");
   rig.connection->run("UPDATE tokens SET expires_at = created_at - 1 WHERE id BETWEEN 3 AND 5");
   rig.connection->run("UPDATE tokens SET consumed_at = created_at WHERE id = 5");
   rig.send(TestRelay({.play = [](const RelayMoment& moment) {

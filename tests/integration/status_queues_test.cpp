@@ -2,7 +2,9 @@
 
 #include "status/queue_health.hpp"
 #include "status/queue_status.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
+#include "support/finished_run.hpp"
 #include "support/several_queues.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_queue.hpp"
@@ -130,6 +132,37 @@ TEST_CASE("an abandoned batch that waits for its budget is no failure") {
   CHECK(status.rules.wait_for(1) > std::chrono::minutes(50));
   connection->run("UPDATE mailroom_budgets SET taken_until = '-infinity'");
   CHECK(codes(read_queue_status(*connection, "mailroom")) == Codes{"failure batch_left"});
+}
+
+TEST_CASE("tokens of a queue that was dropped are a failure, whose fix mails those since then") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("SELECT mailroom_set_queue('mailroom', $1::jsonb, 'token_insert')", activations_only);
+  make_queue(*connection, "recovery", recoveries_only);
+  insert_accounts(*connection, 2);
+  connection->run("UPDATE accounts SET status = 'active'");
+  const auto ask = [&](int account) {
+    connection->run("INSERT INTO tokens (account, action) VALUES ($1, 'password_recovery')", account);
+  };
+  ask(1);
+  connection->run("UPDATE tokens SET created_at = created_at - 60");
+  drop_queue(*connection, "recovery");
+  CHECK(read_queue_status(*connection, "mailroom").untaken.front().tokens == 0);
+  ask(2);
+  const auto findings = judge_queue(read_queue_status(*connection, "mailroom"), {});
+  const auto untaken = std::ranges::find(findings, "untaken", &QueueFinding::code);
+  REQUIRE(untaken != findings.end());
+  CHECK(untaken->severity == Severity::failure);
+  CHECK(untaken->text ==
+        "no queue takes recovery tokens: 1 waits and is not emitted, since their queue was dropped");
+  const std::string program = "mailroom";
+  REQUIRE(untaken->fix.starts_with(program));
+  const auto typed = mailroom_binary + untaken->fix.substr(program.size()) + " --yes";
+  const auto run = run_to_end({"/bin/sh", "-c", typed}, {{"MAILROOM_DATABASE_URL", database.conninfo()}});
+  INFO(run.output << run.errors);
+  CHECK(run.status == 0);
+  CHECK(read_queue_status(*connection, "mailroom").untaken.empty());
+  CHECK(read_queue_status(*connection, "recovery").pending.waiting == 1);
 }
 
 TEST_CASE("all queues are shown by priority and name, unless collect.queue names some") {

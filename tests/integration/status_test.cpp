@@ -111,6 +111,25 @@ TEST_CASE("status of a queue with tokens and no collector") {
   CHECK(queue.finding("no_collector").severity == Severity::failure);
 }
 
+TEST_CASE("tokens that expired unsent are no news once they were sent again") {
+  Queue queue;
+  auto& connection = *queue.connection;
+  insert_accounts(connection, 3);
+  connection.run("UPDATE tokens SET created_at = created_at - 259200, expires_at = created_at - 258300");
+  CHECK(drain(*attach(queue.database)).empty());
+  auto expired = queue.status().expired;
+  CHECK(expired.tokens == 3);
+  CHECK(expired.oldest > std::chrono::hours(71));
+  CHECK(queue.finding("expired_unsent").hint.find("--since 4d ") != std::string::npos);
+  // As mailroom resend --outcome expired --extend 15m does, for one of them, and for the others.
+  connection.run("UPDATE tokens SET expires_at = extract(epoch FROM now())::bigint + 900");
+  connection.run("SELECT mailroom_replay('mailroom', ARRAY[2], '{}')");
+  CHECK(queue.status().expired.tokens == 2);
+  connection.run("SELECT mailroom_replay('mailroom', ARRAY[1, 3], '{}')");
+  CHECK(queue.status().expired.tokens == 0);
+  CHECK_FALSE(queue.has("expired_unsent"));
+}
+
 TEST_CASE("a sink that nobody tries any more is not shown") {
   Queue queue;
   queue.connection->run(

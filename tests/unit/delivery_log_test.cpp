@@ -47,6 +47,26 @@ struct Trial {
 
 }  // namespace
 
+TEST_CASE("a relay that does not answer is named after half a minute, and so is the end of the wait") {
+  Trial trial;
+  const auto began = trial.now;
+  const auto waits = [&](Milliseconds lasts) {
+    trial.deliveries.waits(mail_words, "a:25", began, began + lasts);
+    return trial.lines();
+  };
+  CHECK(waits(29s).empty());
+  CHECK(waits(30s) ==
+        Lines{"warn msg=\"the relay does not answer, and its mails wait for that\" relay=a:25 for=30s"});
+  CHECK(waits(10min).empty());
+  CHECK(waits(11min).size() == 1);
+  const auto ends = [&] {
+    trial.deliveries.waits_no_longer(mail_words, began + 12min);
+    return trial.lines();
+  };
+  CHECK(ends() == Lines{"info msg=\"the wait for the relay is over\" relay=a:25 after=12m"});
+  CHECK(ends().empty());
+}
+
 TEST_CASE("an outage is logged with its first reason and each other one, and so is its end") {
   Trial trial;
   CHECK(trial.works().empty());

@@ -159,4 +159,22 @@ TEST_CASE("a time beyond the life of the link leaves one more attempt shortly be
   CHECK(wait_of(900) == Approx(15));
 }
 
+TEST_CASE("a mail of a short life is tried once more before a quarter of it is left") {
+  constexpr std::int64_t now = 1'800'000'000;
+  auto delivery = answer(Verdict::deferred);
+  delivery.ended = WallTime(std::chrono::seconds(now));
+  const auto wait_of = [&](int attempts, std::int64_t left, std::int64_t life) {
+    return outcome_of_attempt(
+               {.attempts = attempts, .created_at = now + left - life, .expires_at = now + left}, delivery,
+               {}, 0)
+        .wait.count();
+  };
+  // Of two minutes: the pause of a minute would be too long, and the last 37.5 s are of no use.
+  CHECK(wait_of(2, 77, 120) == Approx(39.5));
+  CHECK(wait_of(2, 40, 120) == Approx(60));
+  // Of fifteen minutes: a minute and a quarter.
+  CHECK(wait_of(4, 300, 900) == Approx(225));
+  CHECK(wait_of(4, 320, 900) == Approx(240));
+}
+
 }  // namespace mailroom::test::delivery_policy_test

@@ -47,9 +47,8 @@ TEST_CASE("tokens that expired unsent are a failure for ten minutes, and news fo
   CHECK(problems_of(status).empty());
   status.expired.add(3, 9min);
   CHECK(problems_of(status) == "failure expired_unsent; ");
-  CHECK(
-      judge_expiry(status).front().text ==
-      "3 tokens expired unsent within the last hour, the last 9m ago: they had waited for longer than they live");
+  CHECK(judge_expiry(status).front().text ==
+        "3 tokens expired unsent within the last hour, the last 9m ago: they were not accepted in time");
   status.expired = {};
   status.expired.add(3, 10min);
   CHECK(problems_of(status) == "warning expired_unsent; ");
@@ -58,11 +57,44 @@ TEST_CASE("tokens that expired unsent are a failure for ten minutes, and news fo
   CHECK(problems_of(status) == "failure expired_unsent; ");
   status.collectors.clear();
   CHECK(judge_expiry(status).front().text.ends_with(": no collector is connected"));
-  status.deliveries.sinks.emplace_back().name = "relay:25";
+  auto& relay = status.deliveries.sinks.emplace_back();
+  relay.name = "relay:25";
+  relay.lasts = 2min;
   status.collectors.emplace_back();
   CHECK(judge_expiry(status).front().text.ends_with(": relay:25 is unavailable"));
-  status.rules.pause = PauseStatus{};
+  status.rules.pause.emplace().lasts = 2min;
   CHECK(judge_expiry(status).front().text.ends_with(": the queue is paused"));
+}
+
+TEST_CASE("what began after the last token had expired is not its cause") {
+  auto status = waiting({});
+  status.expired.add(3, 2min);
+  const auto nothing_known = [&] {
+    return judge_expiry(status).front().text.ends_with(": they were not accepted in time");
+  };
+  status.rules.pause.emplace().lasts = 1min;
+  CHECK(nothing_known());
+  status.rules.pause.reset();
+  auto& relay = status.deliveries.sinks.emplace_back();
+  relay.lasts = 1min;
+  CHECK(nothing_known());
+  status.deliveries.sinks.clear();
+  status.collectors.clear();
+  status.last_claim = LastClaim{.claimed_by = "mailroom send@web1:77", .age = 1min};
+  CHECK(nothing_known());
+  status.last_claim->age = 3min;
+  CHECK_FALSE(nothing_known());
+}
+
+TEST_CASE("the hint selects the oldest token that expired unsent") {
+  for (const auto& [created, since] : std::vector<std::pair<Milliseconds, std::string>>{
+           {0s, "2h"}, {1h, "2h"}, {2h, "3h"}, {47h, "48h"}, {48h, "3d"}, {21 * 24h, "22d"}}) {
+    auto status = waiting({});
+    status.expired.add(1, 1min, 30s);
+    status.expired.add(1, 2min, created);
+    INFO(since);
+    CHECK(judge_expiry(status).front().hint.find("--since " + since + " ") != std::string::npos);
+  }
 }
 
 TEST_CASE("the forecast compares those that must go within some time with what the rate allows in it") {

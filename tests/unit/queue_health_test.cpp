@@ -116,7 +116,33 @@ TEST_CASE("scheduled messages that no consumer makes tokens of are a failure") {
   CHECK(finding.fix.kind() == FixKind::grant);
 
   status.collectors.clear();
-  CHECK(judged(status) == Found{"failure schedule_overdue", "warning no_collector"});
+  CHECK(judged(status) == Found{"failure schedule_overdue"});
+  // Without a consumer nothing is awaited but its restart.
+  status.scheduled.next_at = status.now - 11s;
+  CHECK(judged(status) == Found{"failure schedule_overdue"});
+  status.scheduled.next_at = status.now - 9s;
+  CHECK(judged(status) == Found{"warning no_collector"});
+  status.scheduled.next_at = status.now - 5min;
+  status.pending.waiting = 2;
+  CHECK(judged(status) == Found{"failure no_collector", "failure schedule_overdue"});
+  // A copy mails nobody, whoever would serve it.
+  status.home_problem = "its tables were restored from a dump of another database";
+  CHECK(judged(status) == Found{"failure copy"});
+}
+
+TEST_CASE("tokens that no queue takes are a failure once their queue was dropped") {
+  auto status = healthy();
+  status.untaken = {{.name = "recovery", .tokens = 0}};
+  CHECK(judged(status).empty());
+  status.untaken.front().tokens = 8;
+  CHECK(judged(status) == Found{"warning untaken"});
+  CHECK(only(status).fix == "mailroom queue create recovery --action recovery --from start");
+  status.untaken.front().dropped_at = Moment(std::chrono::seconds(1'795'744'800));
+  const auto finding = only(status);
+  CHECK(finding.severity == Severity::failure);
+  CHECK(finding.text ==
+        "no queue takes recovery tokens: 8 wait and are not emitted, since their queue was dropped");
+  CHECK(finding.fix == "mailroom queue create recovery --action recovery --from 2026-11-27T02:00:00Z");
 }
 
 TEST_CASE("a missing collector is a failure once tokens wait") {
@@ -165,14 +191,26 @@ TEST_CASE("a batch is late after 30 seconds") {
   CHECK(finding.severity == Severity::failure);
   CHECK(contains(finding.text, "mailroom collect@web1:77"));
   // Terminating its session would not help without another collector.
-  CHECK(finding.fix == "ssh web1 kill -CONT 77");
+  CHECK(finding.fix.empty());
+  CHECK(
+      finding.hint ==
+      "if it is stopped, this resumes it: ssh web1 kill -CONT 77. Otherwise its log says what it waits for");
   status.host = "web1";
+  status.open_batches[0].process = ProcessSight::stopped;
   CHECK(only(status).fix == "kill -CONT 77");
+  CHECK(contains(only(status).text, ": that process is stopped. SIGCONT resumes process 77 on web1"));
   status.collectors.push_back({.session = session(12, "mailroom collect@web2:88"), .queue = "mailroom"});
   CHECK(only(status).fix == "SELECT pg_terminate_backend(11);");
   status.collectors.back().session.silent_for = 32s;
   CHECK(judged(status) == Found{"failure batch_open", "warning collector_silent"});
   CHECK(judge_queue(status, {}).front().fix == "kill -CONT 77");
+  // Ending the session of a process that waits for a relay would mail what the relay has once more.
+  status.open_batches[0].process = ProcessSight::runs;
+  status.open_batches[0].claimed_by = "mailroom send@web1:77";
+  CHECK(judge_queue(status, {}).front().fix.empty());
+  CHECK(contains(judge_queue(status, {}).front().text,
+                 "that process runs: it waits for the answer of a relay"));
+  status.open_batches[0].process = ProcessSight::unknown;
   // A session without a collector's name can only be terminated.
   status.open_batches[0].claimed_by = "psql";
   CHECK(judge_queue(status, {}).front().fix == "SELECT pg_terminate_backend(11);");
@@ -195,8 +233,14 @@ TEST_CASE("a silent collector is a failure if no other works and tokens wait") {
   status.collectors[0].session.silent_for = 31s;
   CHECK(judged(status).empty());
   status.collectors[0].session.silent_for = 32s;
+  CHECK(only(status).fix.empty());
+  CHECK(contains(only(status).hint, "ssh web1 kill -CONT 77"));
+  status.collectors[0].process = ProcessSight::stopped;
   CHECK(only(status).fix == "ssh web1 kill -CONT 77");
   CHECK(contains(only(status).text, "SIGCONT resumes process 77 on web1"));
+  status.collectors[0].process = ProcessSight::runs;
+  CHECK(only(status).fix.empty());
+  CHECK(contains(only(status).text, "has not polled for 32s, though its process runs"));
   CHECK(judged(status) == Found{"failure collector_silent"});
   status.collectors.push_back({.session = session(12), .queue = "mailroom"});
   CHECK(judged(status) == Found{"warning collector_silent"});
@@ -220,10 +264,29 @@ TEST_CASE("collectors that sign with different keys are a warning that names the
   status.collectors[2].key = "bbbbbbbbbbbbbbbb";
   const auto findings = judge_queue(status, {});
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].severity == Severity::warning);
+  CHECK(findings[0].severity == Severity::failure);
   CHECK(findings[0].code == "different_keys");
-  CHECK(findings[0].text.find("aaaaaaaaaaaaaaaa by pid 11 and pid 12, bbbbbbbbbbbbbbbb by pid 13") !=
+  CHECK(findings[0].text.find(
+            "aaaaaaaaaaaaaaaa by collect@web1:77 and collect@web1:77, bbbbbbbbbbbbbbbb by collect@web1:77") !=
         std::string::npos);
+}
+
+TEST_CASE("tokens that were signed with a key that nobody has now are known for an hour") {
+  auto status = healthy();
+  status.collectors[0].key = "aaaaaaaaaaaaaaaa";
+  status.recent_keys = {{"aaaaaaaaaaaaaaaa", 5, 1min}, {"bbbbbbbbbbbbbbbb", 30, 2min}};
+  auto finding = only(status);
+  CHECK(finding.severity == Severity::warning);
+  CHECK(finding.code == "signed_with_other_key");
+  CHECK(
+      contains(finding.text,
+               "30 tokens within the last hour, the last 2m ago, were signed with the key bbbbbbbbbbbbbbbb"));
+  HealthLimits limits;
+  limits.keys = {"aaaaaaaaaaaaaaaa"};
+  CHECK(judged(status, limits) == Found{"failure signed_with_other_key"});
+  // A verifier takes it still.
+  limits.keys = {"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb"};
+  CHECK(judged(status, limits).empty());
 }
 
 TEST_CASE("a collector that signs with another key than tokens are verified with is a failure") {
@@ -236,7 +299,7 @@ TEST_CASE("a collector that signs with another key than tokens are verified with
   CHECK(judged(status, limits) == Found{"failure other_key"});
   CHECK(
       only(status, limits).text ==
-      "pid 11 signs with the key aaaaaaaaaaaaaaaa, and not with bbbbbbbbbbbbbbbb, the key configured here: a "
+      "collect@web1:77 signs with the key aaaaaaaaaaaaaaaa, and not with bbbbbbbbbbbbbbbb, the key configured here: a "
       "verifier with this key rejects its tokens");
   // It has not reloaded yet, and its tokens are verified all the same.
   limits.keys = {"bbbbbbbbbbbbbbbb", "aaaaaaaaaaaaaaaa"};

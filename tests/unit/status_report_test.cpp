@@ -172,7 +172,7 @@ TEST_CASE("an outage has a headline, and a line or an object of its own") {
   CHECK(object.at("findings").at(0).at("code") == "unreachable");
 }
 
-TEST_CASE("the keys of collectors are shown, with their pids if they differ") {
+TEST_CASE("the keys of collectors are shown, with their names if they differ") {
   auto report = crowded();
   auto& collectors = report.queue.collectors;
   const auto shown = [&] {
@@ -183,14 +183,15 @@ TEST_CASE("the keys of collectors are shown, with their pids if they differ") {
   };
   CHECK(shown().empty());
   collectors.resize(2);
-  collectors[1].session.pid = 7;
+  collectors[0].session.application = "mailroom send root@web1:77";
+  collectors[1].session.application = "mailroom collect@web2:78";
   for (auto& collector : collectors)
     collector.key = "aaaaaaaaaaaaaaaa";
   CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa");
   CHECK(nlohmann::json::parse(render_json(StatusOverview{{report}})).at("collectors").at(1).at("key") ==
         "aaaaaaaaaaaaaaaa");
   collectors[1].key = "bbbbbbbbbbbbbbbb";
-  CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa (pid 4194304), bbbbbbbbbbbbbbbb (pid 7)");
+  CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa (send@web1:77), bbbbbbbbbbbbbbbb (collect@web2:78)");
 }
 
 TEST_CASE("the rate is known for the period whose records were read") {

@@ -1,0 +1,71 @@
+// Finds them, and makes the queue that takes what waits.
+
+#include "status/untaken_actions.hpp"
+
+#include <fmt/format.h>
+
+#include "actions/action.hpp"
+#include "base/text.hpp"
+#include "db/values.hpp"
+#include "status/queue_health.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr const char* untaken_sql = R"(
+WITH untaken AS (
+  SELECT a.action, a.number, a.action::token_action AS label FROM mailroom_actions a
+  WHERE a.retired_at IS NULL AND NOT EXISTS (
+    SELECT FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type
+    WHERE mailroom_takes(q.actions, a.action::token_action))),
+dropped AS (
+  SELECT u.*, (SELECT max(q.dropped_at) FROM mailroom_queues q
+               WHERE q.dropped_at IS NOT NULL AND mailroom_takes(q.actions, u.label)) AS at
+  FROM untaken u WHERE u.action <> 'message' OR EXISTS (SELECT FROM mailroom_messages))
+SELECT d.action, t.tokens, floor(extract(epoch FROM d.at))::bigint
+FROM dropped d, LATERAL (
+  SELECT count(*) AS tokens
+  FROM (SELECT * FROM tokens WHERE id > (SELECT max(id) FROM tokens) - 10000 ORDER BY id) t LEFT JOIN accounts a ON a.id = t.account
+  WHERE t.action = d.label AND t.created_at >= coalesce(floor(extract(epoch FROM d.at)), 0)
+    AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, extract(epoch FROM clock_timestamp())::bigint) = 'due') t
+ORDER BY d.number)";
+
+}  // namespace
+
+std::vector<UntakenAction> read_untaken_actions(pqxx::transaction_base& transaction) {
+  std::vector<UntakenAction> actions;
+  for (const auto& row : Connection::execute(transaction, untaken_sql)) {
+    UntakenAction action{.name = short_action_name(row[0].c_str()),
+                         .tokens = row[1].as<std::int64_t>(),
+                         .dropped_at = optional_moment_in<std::chrono::seconds>(row[2])};
+    action.has_namesake =
+        !Connection::execute(transaction, "SELECT FROM jobs WHERE job_type = $1", action.name).empty();
+    actions.push_back(std::move(action));
+  }
+  return actions;
+}
+
+QueueFinding judge_untaken(const UntakenAction& action) {
+  const auto& name = action.name;
+  QueueFinding finding{Severity::warning, "untaken",
+                       fmt::format("no queue takes {} tokens: they are not emitted", name)};
+  if (action.tokens > 0) {
+    const bool is_dropped = action.dropped_at.has_value();
+    if (is_dropped) finding.severity = Severity::failure;
+    finding.text = fmt::format("no queue takes {} tokens: {}{}", name,
+                               action.tokens == 1 ? std::string("1 waits and is not emitted")
+                                                  : with_thousands(action.tokens) + " wait and are not emitted",
+                               is_dropped ? ", since their queue was dropped" : "");
+  }
+  if (action.has_namesake) {
+    finding.hint = "mailroom queue set --help says how a queue takes further actions";
+    return finding;
+  }
+  const auto from = action.tokens == 0     ? std::string()
+                    : !action.dropped_at ? std::string(" --from start")
+                                         : " --from " + moment_text(*action.dropped_at);
+  finding.fix = Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}{1}", name, from));
+  return finding;
+}
+
+}  // namespace mailroom

@@ -61,7 +61,7 @@ void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
       .offers(message_state_words())
       .in_group(message_selectors_group);
   add_selector_list(syntax, "--recipient ADDRESS", typed.recipients,
-                    "to this address, also as cc or bcc; repeatable", std::nullopt);
+                    "to this address, or that of a mailbox, also as cc or bcc; repeatable", std::nullopt);
   add_selector_list(syntax, "--reference TEXT", typed.references, "with this reference; repeatable",
                     std::nullopt);
   add_selector_list(syntax, "--action ACTION,...", typed.actions, "of these actions");
@@ -89,7 +89,7 @@ void add_cancel_options(CommandSyntax& syntax, MessageOptions& options) {
 }
 
 void add_forget_options(CommandSyntax& syntax, MessageOptions& options) {
-  syntax.texts("ADDRESS", options.names, "an address, such as ada@example.org");
+  syntax.texts("ADDRESS", options.names, "an address, such as ada@example.org, or a mailbox with it");
   syntax.texts("--reference TEXT", options.selectors.typed.references,
                "forget the messages with this reference");
   syntax.text("--reason TEXT", options.reason, "record TEXT as the reason, without the address");
@@ -183,9 +183,11 @@ const Command message_command{
     "cancel shows how many messages have not left, and asks, or requires --yes. A mail that a consumer is just sending may "
     "still leave. Links of what is cancelled no longer work. The actor and the reason are recorded. A role that may not update "
     "mailroom_messages cancels what it, or a role that it is a member of, has asked for.\n\n"
-    "forget removes an address from every row that mailroom has written: it cancels what waits, and removes the address, the "
-    "content that nobody else is to get, the reference, the key, and the words of relays. What remains says that something was "
-    "delivered, and not to whom. It shows the plan, and asks, or requires --yes. The role must own the tables. What is left "
-    "in dead rows, in the write-ahead log and in backups, docs/messages.md says."};
+    "forget removes an address from every row that mailroom has written: it cancels what waits for the person, and removes the "
+    "address, the content that nobody else is to get, the reference, the key, and the words of relays. Messages to others lose "
+    "it too, as a sender, a reply-to or a header, with their content if that names it, once they can be sent no more; one that "
+    "can still be sent keeps it, and the exit status is 8. What remains says that something was delivered, and not to whom; "
+    "who did an operation stays. It shows the plan, and asks, or requires --yes. The role must own the tables. What is left in "
+    "dead rows, in the write-ahead log and in backups, docs/messages.md says."};
 
 }  // namespace mailroom

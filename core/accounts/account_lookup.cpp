@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "mail/address.hpp"
 
 namespace mailroom {
 namespace {
@@ -23,9 +24,9 @@ struct AccountName {
 AccountName parse_name(const std::string& name) {
   const auto rest = name.substr(name.find(':') + 1);
   if (name.starts_with("id:")) return {.id = parse_id(rest), .email = "", .login = ""};
-  if (name.starts_with("email:")) return {.id = std::nullopt, .email = rest, .login = ""};
+  if (name.starts_with("email:")) return {.id = std::nullopt, .email = address_of_mailbox(rest), .login = ""};
   if (name.starts_with("login:")) return {.id = std::nullopt, .email = "", .login = rest};
-  return {.id = parse_id(name), .email = name, .login = name};
+  return {.id = parse_id(name), .email = address_of_mailbox(name), .login = name};
 }
 
 /// A token is not sent to the server in place of a name, wherever it was read from: the server may log it.

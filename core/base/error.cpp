@@ -33,7 +33,7 @@ constexpr std::array<ExitStatus, 12> statuses{{
      "a genuine token that is expired, consumed, of an account in the wrong state, or not in this database; "
      "a name that is not found; status or doctor found a failure; reconcile found a token that was "
      "missed or is unexplained; send --once, or collect --once with a sink, tried tokens and each was rejected; "
-     "message forget while a mail to that address was leaving",
+     "message forget while a mail to that address was leaving, or one that names it can still be sent to others",
      "the message or the finding says what fixes it"},
     {"9", "a malformed or forged token", ""},
     {"10", "the output was closed or cannot be written",

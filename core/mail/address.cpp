@@ -222,6 +222,20 @@ std::variant<Mailbox, Refusal> parse_mailbox(std::string_view text) {
   return Mailbox{.name = unquoted(name), .address = std::get<Address>(std::move(address))};
 }
 
+std::string address_of_mailbox(std::string_view text) {
+  text = without_blanks(text);
+  const auto open = text.rfind('<');
+  if (text.empty() || text.back() != '>' || open == std::string_view::npos) return std::string(text);
+  return std::string(without_blanks(text.substr(open + 1, text.size() - open - 2)));
+}
+
+std::string international_text(const Address& address) {
+  char* converted = nullptr;
+  const int status = idn2_to_unicode_8z8z(address.domain.c_str(), &converted, 0);
+  const std::unique_ptr<char, void (*)(char*)> owner(converted, [](char* text) { idn2_free(text); });
+  return status == IDN2_OK ? address.local + "@" + converted : address.text();
+}
+
 bool needs_smtputf8(const Address& address) {
   return !is_ascii(address.local) || !is_ascii(address.domain);
 }

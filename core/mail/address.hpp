@@ -43,6 +43,13 @@ constexpr std::string_view several_mailboxes = "it names more than one mailbox";
 /// Reads `Name <local@domain>`, `"Name" <local@domain>`, `<local@domain>` or `local@domain`. Refuses several.
 std::variant<Mailbox, Refusal> parse_mailbox(std::string_view text);
 
+/// The address in what may be a mailbox, as it was typed: `BOB@x.example` of `Bob <BOB@x.example>`. Other
+/// text stays as it is, without blanks around it.
+std::string address_of_mailbox(std::string_view text);
+
+/// The address with an international domain as people read it, in Unicode.
+std::string international_text(const Address& address);
+
 /// True if only a relay that offers SMTPUTF8 (RFC 6531) can take the address.
 bool needs_smtputf8(const Address& address);
 

@@ -3,25 +3,45 @@
 
 #include "messages/forgetting.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <variant>
 
 #include "base/text.hpp"
 #include "db/values.hpp"
 #include "mail/address.hpp"
+#include "mail/link_template.hpp"
 
 namespace mailroom {
 namespace {
 
-/// In lower case, each also with its domain in ASCII.
+/// As JSON has it within a text: with escaped quotes.
+std::string json_escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : text)
+    escaped += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return escaped;
+}
+
+/// In lower case: each as it was typed, as it is mailed and with a domain that people read, and both as links
+/// and JSON have them.
 std::string addresses_of(const ForgetRequest& request) {
   std::vector<std::string> all;
+  const auto add = [&](const std::string& address) {
+    if (std::ranges::find(all, address) == all.end()) all.push_back(address);
+  };
   for (const auto& typed : request.addresses) {
-    all.push_back(lower_case(typed));
-    const auto parsed = parse_address(typed);
-    if (const auto* address = std::get_if<Address>(&parsed)) {
-      const auto mailed = lower_case(address->text());
-      if (mailed != all.back()) all.push_back(mailed);
+    const auto address = address_of_mailbox(typed);
+    const auto parsed = parse_address(address);
+    std::vector<std::string> forms{lower_case(address)};
+    if (const auto* mailed = std::get_if<Address>(&parsed))
+      forms.insert(forms.end(), {lower_case(mailed->text()), lower_case(international_text(*mailed))});
+    for (const auto& form : forms) {
+      const auto at = form.rfind('@');
+      add(form);
+      add(lower_case(percent_encoded(form)));
+      add(form.substr(0, at) + "%40" + form.substr(at + 1));
+      add(json_escaped(form));
     }
   }
   return array_text(all);
@@ -31,10 +51,7 @@ std::optional<std::string> reference_of(const ForgetRequest& request) {
   return request.reference.empty() ? std::nullopt : std::optional(request.reference);
 }
 
-}  // namespace
-
-ForgetPlan plan_forgetting(Connection& connection, const ForgetRequest& request) {
-  const auto row = connection.run(R"(
+constexpr const char* plan_sql = R"(
 WITH found AS MATERIALIZED (SELECT * FROM mailroom_messages_of($1::text[], $2)),
 marked AS MATERIALIZED (
   SELECT f.*, EXISTS (SELECT FROM mailroom_schedule s WHERE s.message = f.id) OR EXISTS (
@@ -42,18 +59,34 @@ marked AS MATERIALIZED (
     WHERE t.message = f.id AND (f.is_whole OR t.recipient = ANY (f.places))
       AND mailroom_is_live(t.consumed_at, t.expires_at, extract(epoch FROM clock_timestamp())::bigint)
       AND NOT EXISTS (SELECT FROM mailroom_deliveries d WHERE d.token = t.id AND d.accepted_at IS NOT NULL)) AS waits
-  FROM found f)
+  FROM found f),
+named AS MATERIALIZED (
+  SELECT n.has_ended, n.id IN (SELECT f.id FROM found f) AS is_counted FROM mailroom_messages_naming($1::text[]) n)
 SELECT count(*), count(*) FILTER (WHERE NOT is_whole), count(*) FILTER (WHERE waits),
   (SELECT count(*) FROM mailroom_deliveries d
-   WHERE lower(d.address) = ANY ($1::text[]) OR d.token IN (
-     SELECT t.id FROM marked k JOIN tokens t ON t.message = k.id WHERE k.is_whole OR t.recipient = ANY (k.places))),
-  (SELECT count(*) FROM accounts a WHERE lower(a.email) = ANY ($1::text[]))
-FROM marked)",
-                                  addresses_of(request), reference_of(request))[0];
+   WHERE lower(d.address) = ANY ($1::text[]) OR mailroom_mentions(concat_ws(E'\n', d.reply, d.earlier_attempts), $1::text[])
+     OR d.token IN (
+       SELECT t.id FROM marked k JOIN tokens t ON t.message = k.id WHERE k.is_whole OR t.recipient = ANY (k.places))),
+  (SELECT count(*) FROM accounts a WHERE lower(a.email) = ANY ($1::text[])),
+  (SELECT count(*) FROM named n WHERE n.has_ended AND NOT n.is_counted), (SELECT count(*) FROM named n WHERE NOT n.has_ended),
+  (SELECT count(*) FROM (
+     SELECT concat_ws(E'\n', reason, details) FROM mailroom_operations UNION ALL SELECT reason FROM mailroom_sinks
+     UNION ALL SELECT pause_reason FROM mailroom_queues UNION ALL SELECT reason FROM mailroom_schema_history
+     UNION ALL SELECT concat_ws(E'\n', address, reply) FROM mailroom_outcomes) o (text)
+   WHERE mailroom_mentions(o.text, $1::text[]))
+FROM marked)";
+
+}  // namespace
+
+ForgetPlan plan_forgetting(Connection& connection, const ForgetRequest& request) {
+  const auto row = connection.run(plan_sql, addresses_of(request), reference_of(request))[0];
   return {.messages = row[0].as<std::int64_t>(),
           .shared = row[1].as<std::int64_t>(),
           .waiting = row[2].as<std::int64_t>(),
+          .named = row[5].as<std::int64_t>(),
+          .kept = row[6].as<std::int64_t>(),
           .deliveries = row[3].as<std::int64_t>(),
+          .others = row[7].as<std::int64_t>(),
           .accounts = row[4].as<std::int64_t>()};
 }
 
@@ -67,12 +100,15 @@ Forgotten forget(Connection& connection, const ForgetRequest& request, const Ope
         "SELECT set_config('mailroom.reason', coalesce(mailroom_without_addresses($1, $2::text[]), ''), true)",
         author.reason, addresses);
     const auto row = Connection::execute(
-        transaction, "SELECT messages, cancelled, sending, deliveries FROM mailroom_forget($1::text[], $2)",
+        transaction,
+        "SELECT messages, cancelled, sending, named, kept, deliveries FROM mailroom_forget($1::text[], $2)",
         addresses, reference_of(request))[0];
     forgotten = {.messages = row[0].as<std::int64_t>(),
                  .cancelled = row[1].as<std::int64_t>(),
                  .sending = row[2].as<std::int64_t>(),
-                 .deliveries = row[3].as<std::int64_t>()};
+                 .named = row[3].as<std::int64_t>(),
+                 .kept = row[4].as<std::int64_t>(),
+                 .deliveries = row[5].as<std::int64_t>()};
   });
   return forgotten;
 }

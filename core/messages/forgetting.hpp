@@ -12,7 +12,7 @@ namespace mailroom {
 
 /// Who is forgotten: addresses, or what an application's row is about.
 struct ForgetRequest {
-  std::vector<std::string> addresses;  ///< as typed
+  std::vector<std::string> addresses;  ///< or mailboxes, as typed
   std::string reference;               ///< empty for none
 };
 
@@ -21,10 +21,13 @@ struct ForgetPlan {
   std::int64_t messages = 0;
   std::int64_t shared = 0;      ///< of these, which others get too
   std::int64_t waiting = 0;     ///< of these, with mails that have not left
+  std::int64_t named = 0;       ///< messages to others that have ended, and name one of the addresses
+  std::int64_t kept = 0;        ///< the same of messages that can still be sent to others, and keep it
   std::int64_t deliveries = 0;  ///< records, also of mails to accounts
+  std::int64_t others = 0;      ///< operations and other rows that name one
   std::int64_t accounts = 0;    ///< with one of the addresses
 
-  bool empty() const { return messages == 0 && deliveries == 0; }
+  bool empty() const { return messages + named + deliveries + others == 0; }
 };
 
 /// Changes nothing.
@@ -34,7 +37,9 @@ struct Forgotten {
   std::int64_t messages = 0;
   std::int64_t cancelled = 0;  ///< messages
   std::int64_t sending =
-      0;  ///< messages that are leaving now: the record of them will have the address again
+      0;                   ///< messages that are leaving now: the record of them will have the address again
+  std::int64_t named = 0;  ///< messages to others that named an address
+  std::int64_t kept = 0;   ///< messages that can still be sent to others, and name one until then
   std::int64_t deliveries = 0;  ///< records
 };
 

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "db/values.hpp"
+#include "mail/address.hpp"
 
 namespace mailroom {
 namespace {
@@ -52,7 +53,8 @@ LIMIT $2)";
 std::string selectors_json(const MessageSelection& selection) {
   auto object = nlohmann::json::object();
   if (!selection.states.empty()) object["states"] = selection.states;
-  if (!selection.recipients.empty()) object["recipients"] = selection.recipients;
+  for (const auto& recipient : selection.recipients)
+    object["recipients"].push_back(address_of_mailbox(recipient));
   if (!selection.references.empty()) object["references"] = selection.references;
   if (!selection.actions.empty()) object["actions"] = selection.actions;
   if (selection.since) object["since"] = in_seconds(*selection.since);
@@ -171,9 +173,9 @@ std::vector<std::int64_t> find_messages(Connection& connection, const std::strin
   for (const auto& row : connection.run(
            R"(
 SELECT id FROM mailroom_messages
-WHERE lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)) = lower($1) OR reference = $1
+WHERE lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)) = lower($1) OR reference = $3
 ORDER BY id DESC LIMIT $2)",
-           name, limit))
+           address_of_mailbox(name), limit, name))
     ids.push_back(row[0].as<std::int64_t>());
   if (!ids.empty() || name.find('@') == std::string::npos) return ids;
   for (const auto& message : list_messages(connection, {.recipients = {name}}, limit))

@@ -73,8 +73,9 @@ struct MessageRecord {
 
 /// Messages that match each of the selectors that are given, and of each at least one value.
 struct MessageSelection {
-  std::vector<std::string> states{};      ///< of at least one recipient
-  std::vector<std::string> recipients{};  ///< addresses, in any case; to, cc or bcc, or the account's
+  std::vector<std::string> states{};  ///< of at least one recipient
+  std::vector<std::string>
+      recipients{};  ///< addresses or mailboxes, in any case; to, cc or bcc, or the account's
   std::vector<std::string> references{};
   std::vector<std::string> actions{};
   std::optional<Moment> since{};  ///< of the creation

@@ -23,12 +23,7 @@ BEGIN
         WHERE l.is_old
           AND (coalesce(m.subject, m.text, m.html) IS NOT NULL OR num_nonnulls(m.data, m.headers) > 0
                OR EXISTS (SELECT FROM mailroom_attachments f WHERE f.message = l.id))
-          AND NOT EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = l.send_after AND s.message = l.id)
-          AND NOT EXISTS (
-              SELECT FROM tokens t
-              WHERE t.message = l.id
-                AND (t.id > (SELECT last FROM bounds) OR (SELECT held FROM bounds) @> t.id
-                     OR NOT (mailroom_token_is_old(t.consumed_at, t.expires_at, p_before) OR mailroom_is_settled(t, p_before))))
+          AND mailroom_has_ended(l.id, l.send_after, '{}', (SELECT last FROM bounds), (SELECT held FROM bounds), p_before)
         LIMIT p_limit)
     SELECT coalesce(array_agg(o.id), '{}'), CASE WHEN count(*) = p_limit THEN max(o.id) ELSE (
         SELECT CASE WHEN count(*) < p_rows OR NOT bool_and(l.is_new) THEN max(l.id) END FROM looked l) END
@@ -46,6 +41,19 @@ BEGIN
         WHERE m.id = ANY (v_old);
         removed := cardinality(v_old);
     END IF;
+END
+$$;
+
+-- True if a message makes no mail any more, for recipients apart from those at p_without: it ended before p_before. p_last and
+-- p_held are those of mailroom_prune_bounds().
+CREATE OR REPLACE FUNCTION mailroom_has_ended(p_message bigint, p_send_after timestamptz, p_without smallint[], p_last bigint,
+    p_held int8multirange, p_before bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN NOT EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = p_send_after AND s.message = p_message) AND NOT EXISTS (
+        SELECT FROM tokens t
+        WHERE t.message = p_message AND (t.recipient = ANY (p_without)) IS NOT TRUE
+          AND (p_held @> t.id OR NOT (mailroom_token_is_old(t.consumed_at, t.expires_at, p_before)
+                                      OR (t.id <= p_last AND mailroom_is_settled(t, p_before)))));
 END
 $$;
 
@@ -69,6 +77,21 @@ BEGIN
 END
 $$;
 
+-- True if p_text has one of p_addresses, which are in lower case, and not in a longer address.
+CREATE OR REPLACE FUNCTION mailroom_mentions(p_text text, p_addresses text[]) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    v_lower text := lower(p_text);
+    v_address text;
+BEGIN
+    FOREACH v_address IN ARRAY p_addresses LOOP
+        IF strpos(v_lower, v_address) > 0 AND mailroom_without_addresses(p_text, p_addresses) <> p_text THEN
+            RETURN true;
+        END IF;
+    END LOOP;
+    RETURN false;
+END
+$$;
+
 -- Returns the messages with one of p_addresses, which are in lower case, or with p_reference: the places of the recipients
 -- that are meant, over to, cc and bcc, and whether these are all.
 CREATE OR REPLACE FUNCTION mailroom_messages_of(p_addresses text[], p_reference text)
@@ -82,24 +105,57 @@ RETURNS TABLE (id bigint, places smallint[], is_whole boolean) LANGUAGE sql STAB
     WHERE m.reference = p_reference OR f.places <> '{}' OR (m.recipients IS NULL AND lower(a.email) = ANY (p_addresses))
 $$;
 
+-- True if an attachment names one of p_addresses: in its name, or in what it says if that is text.
+CREATE OR REPLACE FUNCTION mailroom_attachments_mention(p_message bigint, p_addresses text[]) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM mailroom_attachments f
+        WHERE f.message = p_message
+          AND mailroom_mentions(concat_ws(E'\n', f.name, f.content_type, f.content_id, CASE
+                  WHEN f.content_type ~* '^text/|json|xml|^message/' THEN encode(f.content, 'escape') END), p_addresses));
+END
+$$;
+
+-- Returns the messages that name one of p_addresses and have recipients who are not forgotten: whether their content names it,
+-- and whether they have ended but for the recipients who are. Of a message to one of p_addresses and to others,
+-- mailroom_erase_message() changes what the first list of columns does not have.
+CREATE OR REPLACE FUNCTION mailroom_messages_naming(p_addresses text[])
+RETURNS TABLE (id bigint, is_in_content boolean, has_ended boolean) LANGUAGE sql AS $$
+    WITH bounds AS MATERIALIZED (SELECT * FROM mailroom_prune_bounds(NULL)),
+    found AS MATERIALIZED (SELECT * FROM mailroom_messages_of(p_addresses, NULL)),
+    looked AS MATERIALIZED (
+        SELECT m.id, f.places,
+               mailroom_mentions(concat_ws(E'\n', m.sender, m.reply_to, m.profile, m.locale), p_addresses)
+                   OR (f.id IS NULL AND mailroom_mentions(concat_ws(E'\n', m.headers, m.reference, m.idempotency_key), p_addresses)) AS is_beside,
+               (f.id IS NULL AND mailroom_mentions(concat_ws(E'\n', m.subject, m.text, m.html, m.data), p_addresses))
+                   OR mailroom_attachments_mention(m.id, p_addresses) AS is_in_content
+        FROM mailroom_messages m LEFT JOIN found f ON f.id = m.id WHERE f.is_whole IS NOT TRUE)
+    SELECT l.id, l.is_in_content, mailroom_has_ended(
+        l.id, m.send_after, coalesce(l.places, '{}'), (SELECT b.last FROM bounds b), (SELECT b.held FROM bounds b),
+        floor(extract(epoch FROM clock_timestamp()))::bigint + 1)
+    FROM looked l JOIN mailroom_messages m ON m.id = l.id WHERE l.is_beside OR l.is_in_content
+$$;
+
 -- Removes addresses, or the messages of a reference, for good: cancels what waits, and removes the addresses, the content that
 -- nobody else is to get, and the words of relays. What remains says that something was delivered, not to whom. Counts what it
--- has done; sending: mails that are leaving now, whose addresses the record of them will have again.
+-- has done; sending: mails that are leaving now, whose addresses the record of them will have again; named and kept: those of
+-- mailroom_unname_messages().
 CREATE OR REPLACE FUNCTION mailroom_forget(p_addresses text[], p_reference text, OUT messages bigint, OUT cancelled bigint,
-    OUT sending bigint, OUT deliveries bigint)
+    OUT sending bigint, OUT named bigint, OUT kept bigint, OUT deliveries bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_all text[] := p_addresses;
+    v_messages bigint[] := '{}';
     v_tokens bigint[] := '{}';
     v_result text;
     r record;
 BEGIN
-    messages := 0; cancelled := 0; sending := 0;
+    cancelled := 0; sending := 0;
     FOR r IN
         SELECT f.places, f.is_whole, m.* FROM mailroom_messages_of(p_addresses, p_reference) f JOIN mailroom_messages m ON m.id = f.id
         ORDER BY m.id FOR UPDATE OF m
     LOOP
-        messages := messages + 1;
+        v_messages := v_messages || r.id;
         v_result := NULL;
         IF EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = r.send_after AND s.message = r.id) OR EXISTS (
             SELECT FROM tokens t
@@ -115,27 +171,104 @@ BEGIN
             WHERE b.mailbox <> '' AND b.place = ANY (r.places));
         PERFORM mailroom_erase_message(r.id, r.places, r.is_whole, p_addresses, v_result = 'cancelled' AND r.is_whole);
     END LOOP;
-    UPDATE mailroom_deliveries d
-    SET address = NULL, counted_as = NULL, reply = CASE WHEN d.reply IS NOT NULL THEN '(forgotten)' END,
-        earlier_attempts = (
-            SELECT jsonb_agg((x.e - 'address') || CASE WHEN x.e->>'reply' IS NULL THEN '{}' ELSE '{"reply": "(forgotten)"}' END::jsonb
-                             ORDER BY x.o)
-            FROM jsonb_array_elements(d.earlier_attempts) WITH ORDINALITY x (e, o))
-    WHERE d.token = ANY (v_tokens) OR lower(d.address) = ANY (p_addresses)
-       OR EXISTS (SELECT FROM unnest(p_addresses) a WHERE strpos(lower(concat(d.reply, d.earlier_attempts)), a) > 0);
-    GET DIAGNOSTICS deliveries = ROW_COUNT;
-    UPDATE mailroom_operations o
-    SET reason = mailroom_without_addresses(o.reason, v_all), details = mailroom_without_addresses(o.details::text, v_all)::jsonb
-    WHERE mailroom_without_addresses(concat(o.reason, o.details), v_all) <> concat(o.reason, o.details);
-    UPDATE mailroom_sinks s SET reason = mailroom_without_addresses(s.reason, v_all)
-    WHERE mailroom_without_addresses(s.reason, v_all) <> s.reason;
+    messages := cardinality(v_messages);
+    SELECT u.named, u.kept INTO named, kept FROM mailroom_unname_messages(p_addresses, v_messages) u;
+    deliveries := mailroom_forget_deliveries(v_tokens, p_addresses);
+    PERFORM mailroom_unname_records(v_all);
     PERFORM mailroom_record_operation('forget', NULL, jsonb_build_object(
-        'messages', messages, 'cancelled', cancelled, 'deliveries', deliveries));
+        'messages', messages, 'cancelled', cancelled, 'named', named, 'kept', kept, 'deliveries', deliveries));
+END
+$$;
+
+-- Removes p_addresses from the messages to others that have ended: named counts those that are not in p_counted. What such a
+-- message says goes if it names an address, as it goes by retention. kept counts those that can still be sent, and keep it.
+CREATE OR REPLACE FUNCTION mailroom_unname_messages(p_addresses text[], p_counted bigint[], OUT named bigint, OUT kept bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_now bigint := floor(extract(epoch FROM clock_timestamp()));
+    r record;
+BEGIN
+    named := 0; kept := 0;
+    FOR r IN
+        SELECT n.* FROM mailroom_messages_naming(p_addresses) n JOIN mailroom_messages m ON m.id = n.id ORDER BY n.id FOR UPDATE OF m
+    LOOP
+        named := named + (r.has_ended AND r.id <> ALL (p_counted))::integer;
+        kept := kept + (NOT r.has_ended)::integer;
+        CONTINUE WHEN NOT r.has_ended;
+        UPDATE mailroom_messages m SET
+            sender = CASE WHEN NOT mailroom_mentions(m.sender, p_addresses) THEN m.sender END,
+            reply_to = CASE WHEN NOT mailroom_mentions(m.reply_to, p_addresses) THEN m.reply_to END,
+            headers = CASE WHEN NOT mailroom_mentions(m.headers::text, p_addresses) THEN m.headers END,
+            profile = CASE WHEN NOT mailroom_mentions(m.profile, p_addresses) THEN m.profile END,
+            locale = CASE WHEN NOT mailroom_mentions(m.locale, p_addresses) THEN m.locale END,
+            reference = mailroom_without_addresses(m.reference, p_addresses),
+            fingerprint = CASE WHEN NOT mailroom_mentions(m.idempotency_key, p_addresses) THEN m.fingerprint END,
+            idempotency_key = CASE WHEN NOT mailroom_mentions(m.idempotency_key, p_addresses) THEN m.idempotency_key END,
+            erased_at = clock_timestamp()
+        WHERE m.id = r.id;
+        IF r.is_in_content THEN
+            UPDATE tokens t SET expires_at = v_now WHERE t.message = r.id AND t.consumed_at IS NULL AND t.expires_at > v_now;
+            DELETE FROM mailroom_attachments f WHERE f.message = r.id;
+            UPDATE mailroom_messages m SET subject = NULL, text = NULL, html = NULL, data = NULL, headers = NULL WHERE m.id = r.id;
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- Removes address and words of the deliveries of p_tokens and of those to p_addresses, and of others the words that name one.
+-- Returns how many these are. An outcome that the application is yet to be told of stays, without an address.
+CREATE OR REPLACE FUNCTION mailroom_forget_deliveries(p_tokens bigint[], p_addresses text[]) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    v_count bigint;
+BEGIN
+    UPDATE mailroom_deliveries d
+    SET address = CASE WHEN NOT n.is_own THEN d.address END, counted_as = CASE WHEN NOT n.is_own THEN d.counted_as END,
+        reply = CASE WHEN n.is_own OR mailroom_mentions(d.reply, p_addresses) THEN left(d.reply, 0) || '(forgotten)' ELSE d.reply END,
+        earlier_attempts = mailroom_forgotten_attempts(d.earlier_attempts, n.is_own, p_addresses)
+    FROM mailroom_deliveries e, LATERAL (
+        SELECT coalesce(e.token = ANY (p_tokens) OR lower(e.address) = ANY (p_addresses) OR lower(e.counted_as) = ANY (p_addresses),
+                        false) AS is_own) n
+    WHERE d.queue = e.queue AND d.token = e.token
+      AND (n.is_own OR mailroom_mentions(concat_ws(E'\n', e.reply, e.earlier_attempts), p_addresses));
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    UPDATE mailroom_outcomes o SET address = NULL, reply = left(o.reply, 0) || '(forgotten)'
+    WHERE o.token = ANY (p_tokens) OR lower(o.address) = ANY (p_addresses);
+    UPDATE mailroom_outcomes o SET reply = '(forgotten)' WHERE mailroom_mentions(o.reply, p_addresses);
+    RETURN v_count;
+END
+$$;
+
+-- Returns the earlier attempts of a delivery without the addresses and words that are forgotten: all with p_is_own, or else those
+-- of p_addresses.
+CREATE OR REPLACE FUNCTION mailroom_forgotten_attempts(p_attempts jsonb, p_is_own boolean, p_addresses text[]) RETURNS jsonb
+LANGUAGE sql IMMUTABLE AS $$
+    SELECT jsonb_agg(CASE
+        WHEN NOT (n.is_own OR mailroom_mentions(x.e->>'reply', p_addresses)) THEN x.e
+        ELSE (CASE WHEN n.is_own THEN x.e - 'address' ELSE x.e END)
+             || CASE WHEN x.e->>'reply' IS NULL THEN '{}' ELSE '{"reply": "(forgotten)"}' END::jsonb END ORDER BY x.o)
+    FROM jsonb_array_elements(p_attempts) WITH ORDINALITY x (e, o),
+    LATERAL (SELECT p_is_own OR coalesce(lower(x.e->>'address') = ANY (p_addresses), false) AS is_own) n
+$$;
+
+-- Replaces p_addresses in what operators and sinks have said. Who did an operation stays.
+CREATE OR REPLACE FUNCTION mailroom_unname_records(p_addresses text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE mailroom_operations o
+    SET reason = mailroom_without_addresses(o.reason, p_addresses),
+        details = mailroom_without_addresses(o.details::text, p_addresses)::jsonb
+    WHERE mailroom_mentions(concat_ws(E'\n', o.reason, o.details), p_addresses);
+    UPDATE mailroom_sinks s SET reason = mailroom_without_addresses(s.reason, p_addresses)
+    WHERE mailroom_mentions(s.reason, p_addresses);
+    UPDATE mailroom_queues q SET pause_reason = mailroom_without_addresses(q.pause_reason, p_addresses)
+    WHERE mailroom_mentions(q.pause_reason, p_addresses);
+    UPDATE mailroom_schema_history h SET reason = mailroom_without_addresses(h.reason, p_addresses)
+    WHERE mailroom_mentions(h.reason, p_addresses);
 END
 $$;
 
 -- Empties the places p_places among the recipients of a message, so that its others keep theirs, and removes p_addresses from
--- its other columns; with p_is_whole all of its addresses, its content, and what it is about.
+-- its content and key; with p_is_whole all of its addresses, its content, and what it is about. A key is not changed into
+-- another one, which two messages could have.
 CREATE OR REPLACE FUNCTION mailroom_erase_message(p_message bigint, p_places smallint[], p_is_whole boolean, p_addresses text[],
     p_is_cancelled boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -162,7 +295,8 @@ BEGIN
             data = mailroom_without_addresses(m.data::text, p_addresses)::jsonb,
             subject = mailroom_without_addresses(m.subject, p_addresses), text = mailroom_without_addresses(m.text, p_addresses),
             html = mailroom_without_addresses(m.html, p_addresses), reference = mailroom_without_addresses(m.reference, p_addresses),
-            idempotency_key = mailroom_without_addresses(m.idempotency_key, p_addresses), fingerprint = NULL
+            idempotency_key = CASE WHEN NOT mailroom_mentions(m.idempotency_key, p_addresses) THEN m.idempotency_key END,
+            fingerprint = NULL
         WHERE m.id = p_message;
     END IF;
 END

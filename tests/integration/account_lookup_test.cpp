@@ -51,6 +51,17 @@ TEST_CASE("a token is refused in place of a name, before the server sees it") {
   CHECK(hint_for(*connection, {"login:" + token}) == "found");
 }
 
+TEST_CASE("a mailbox names the account with its address") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert(*connection, "ada@mail.example", "ada");
+  for (const auto* name :
+       {"Ada Lovelace <ada@mail.example>", "<ada@mail.example>", "email:Ada <ada@mail.example>"}) {
+    CAPTURE(name);
+    CHECK(hint_for(*connection, {name}) == "found");
+  }
+}
+
 TEST_CASE("a name that differs only in case is suggested as it is spelled in the table") {
   TestDatabase database;
   const auto connection = database.connect();

@@ -151,12 +151,153 @@ TEST_CASE("a longer address with a forgotten one in it stays") {
   CHECK(rig.message(2) == "ada@mail.example, From ada@mail.example.org - t f");
 }
 
+TEST_CASE("an address is removed from mails to others that have ended, wherever they name it") {
+  ForgetRig rig;
+  rig.connection->run("SELECT mailroom_want_outcomes(true)");
+  const auto send = [&](const std::string& recipient, const std::string& arguments) {
+    rig.connection->run(
+        fmt::format("SELECT mailroom_send(ARRAY['{}@mail.example'], {})", recipient, arguments));
+  };
+  const std::string content = "subject => 'Hello', text => 'a'";
+  send("bob", content + ", reply_to => 'Ada Lovelace <Ada@mail.example>'");
+  send("bob", content + ", sender => 'Ada Lovelace <ADA@mail.example>'");
+  send("bob",
+       content + R"(, headers => '{"List-Unsubscribe": "<https://x.example/u?e=Ada%40mail.example>"}')");
+  send("bob",
+       content + ", reference => 'user:Ada@mail.example', idempotency_key => 'welcome Ada@mail.example'");
+  send("bob", content + ", reference => 'user:2', idempotency_key => 'welcome ada@mail.example'");
+  send("bob", "subject => 'From \"Ada Lovelace\" <ada@mail.example>', text => 'a'");
+  send("bob", "subject => 'Hello', text => 'Ask ADA@MAIL.EXAMPLE.'");
+  send("bob", "subject => 'Hello', html => '<a href=mailto:ada@mail.example>Ada Lovelace</a>'");
+  send("bob", content + R"(, attachments => '[{"name": "ada@mail.example.txt", "content": "YQ=="}]')");
+  send("bob", content + R"(, attachments => '[{"name": "a.txt", "content_type": "text/plain", "content": ")" +
+                  std::string("QXNrIEFkYUBtYWlsLmV4YW1wbGUu") + R"("}]')");
+  send(
+      "bob",
+      R"(template => 'activation', data => '{"to": {"ada@mail.example": "Ada Lovelace <ada@mail.example>"}}')");
+  send("bob", content + ", bcc => ARRAY['Ada Lovelace <ada@mail.example>'], reply_to => 'ada@mail.example'");
+  send("bob", content + ", profile => 'ada@mail.example'");
+  send("nada", "subject => 'To nada@mail.example', text => 'a'");
+  rig.send();
+  rig.connection->run(
+      "UPDATE mailroom_messages SET cancelled_at = now() WHERE id IN (11, 13); "
+      "UPDATE tokens SET consumed_at = 1 WHERE message IN (11, 13); "
+      "INSERT INTO mailroom_queues (name, paused_at, pause_reason) VALUES ('q', now(), 'ada@mail.example asked') "
+      "ON CONFLICT (name) DO UPDATE SET pause_reason = 'ada@mail.example asked'; "
+      "UPDATE mailroom_deliveries SET reply = '250 not for ADA@mail.example' WHERE token = 1");
+  REQUIRE(has(rig.dump(), "lovelace"));
+
+  const auto plan = plan_forgetting(*rig.connection, {.addresses = {"ada@mail.example"}, .reference = {}});
+  CHECK(plan.messages == 1);
+  CHECK(plan.named == 12);
+  CHECK(plan.kept == 0);
+  const auto done = rig.forget({"ada@mail.example"});
+  CHECK(done.named == 12);
+  CHECK(done.kept == 0);
+  auto dump = rig.dump();
+  for (auto longer = dump.find("nada@mail"); longer != std::string::npos; longer = dump.find("nada@mail"))
+    dump.replace(longer, 4, "-");
+  CHECK_FALSE(has(dump, "ada@mail.example"));
+  CHECK_FALSE(has(dump, "ada%40mail.example"));
+  CHECK_FALSE(has(dump, "lovelace"));
+  CHECK(rig.message(1) == "bob@mail.example Hello - t f");
+  CHECK(rig.message(4) == "bob@mail.example Hello user:(forgotten) t f");
+  CHECK(rig.message(6) == "bob@mail.example - - t f");
+  CHECK(rig.message(12) == "bob@mail.example Hello - t f");
+  CHECK(rig.message(14) == "nada@mail.example To nada@mail.example - f f");
+  // Who got the others stays on record.
+  CHECK(value<int>(*rig.connection,
+                   "SELECT count(*) FROM mailroom_deliveries WHERE address = 'bob@mail.example'") >= 10);
+  // No rewind asks for a content that is gone.
+  CHECK(value<int>(*rig.connection,
+                   "SELECT count(*) FROM tokens t JOIN mailroom_messages m ON m.id = t.message "
+                   "WHERE m.subject IS NULL AND t.consumed_at IS NULL "
+                   "AND t.expires_at > extract(epoch FROM clock_timestamp())") == 0);
+  CHECK(plan_forgetting(*rig.connection, {.addresses = {"ada@mail.example"}, .reference = {}}).empty());
+}
+
+TEST_CASE("a mail to others that can still be sent keeps the address, and says so") {
+  ForgetRig rig;
+  rig.connection->run(
+      "SELECT mailroom_send(ARRAY['bob@mail.example'], subject => 'Hello', text => 'a', reply_to => 'ada@mail.example'), "
+      "mailroom_send(ARRAY['bob@mail.example'], subject => 'Ask ada@mail.example', text => 'a', send_after => now() + "
+      "interval '1 hour'), "
+      "mailroom_send(ARRAY['full@mail.example'], subject => 'Hello', text => 'a', reply_to => 'ada@mail.example'), "
+      "mailroom_send(ARRAY['cy@mail.example'], subject => 'Hello', text => 'a', bcc => ARRAY['ada@mail.example'], "
+      "reply_to => 'ada@mail.example')");
+  const ForgetRequest request{.addresses = {"ada@mail.example"}, .reference = {}};
+  const auto plan = plan_forgetting(*rig.connection, request);
+  CHECK(plan.messages == 1);
+  CHECK(plan.named == 0);
+  CHECK(plan.kept == 4);
+  const auto done = rig.forget({"ada@mail.example"});
+  CHECK(done.cancelled == 1);
+  CHECK(done.kept == 4);
+  CHECK(rig.message(2) == "bob@mail.example Ask ada@mail.example - f f");
+  TestRelay relay({.play = [](const RelayMoment& moment) {
+    const bool refuses = moment.step == RelayStep::end && moment.recipient.find("full") != std::string::npos;
+    return refuses ? RelayAnswer::reply("452 full") : RelayAnswer{};
+  }});
+  CHECK(TestSender(rig.database.conninfo(), relay.url(), {"--once"}).wait() == 0);
+  REQUIRE(relay.taken().size() == 2);
+  for (const auto& mail : relay.taken())
+    CHECK(has(mail.message, "Reply-To: ada@mail.example"));
+  // The first and the last have left; one is scheduled, and one is deferred.
+  const auto again = rig.forget({"ada@mail.example"});
+  CHECK(again.named == 2);
+  CHECK(again.kept == 2);
+  rig.due_now();
+  rig.connection->run(
+      "UPDATE mailroom_messages SET send_after = now() WHERE id = 2; UPDATE mailroom_schedule SET send_after = now()");
+  TestRelay willing;
+  CHECK(TestSender(rig.database.conninfo(), willing.url(), {"--once"}).wait() == 0);
+  CHECK(willing.taken().size() == 2);
+  CHECK(rig.forget({"ada@mail.example"}).kept == 0);
+  CHECK_FALSE(has(rig.dump(), "ada@mail.example"));
+}
+
+TEST_CASE("an outcome that the application is yet to be told of has a forgotten address no more") {
+  ForgetRig rig;
+  rig.connection->run("SELECT mailroom_want_outcomes(true)");
+  rig.connection->run("SELECT mailroom_send(ARRAY['ada@mail.example'], subject => 'Hello', text => 'a')");
+  rig.send();
+  REQUIRE(value<std::string>(*rig.connection, "SELECT address FROM mailroom_outcomes") == "ada@mail.example");
+  rig.forget({"Ada Lovelace <ada@mail.example>"});
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_outcomes WHERE address IS NULL") == 1);
+  CHECK_FALSE(has(rig.dump(), "ada@mail.example"));
+}
+
+TEST_CASE("keys that differ in the case of a forgotten address are both forgotten") {
+  ForgetRig rig;
+  rig.connection->run(
+      "SELECT mailroom_send(ARRAY['bob@mail.example', 'ada@mail.example'], subject => 'Hello', text => 'a', idempotency_key => "
+      "'ada@mail.example'), mailroom_send(ARRAY['bob@mail.example', 'ada@mail.example'], subject => 'Hello', text => 'a', "
+      "idempotency_key => 'Ada@mail.example')");
+  CHECK(rig.forget({"ada@mail.example"}).messages == 2);
+  CHECK_FALSE(has(rig.dump(), "ada@mail.example"));
+}
+
+TEST_CASE("a delivery to somebody else whose answer names a forgotten address keeps its own") {
+  ForgetRig rig;
+  rig.connection->run("SELECT mailroom_send(ARRAY['nada@mail.example'], subject => 'Hello', text => 'a')");
+  rig.send();
+  rig.connection->run("UPDATE mailroom_deliveries SET reply = '250 copy to ada@mail.example'");
+  CHECK(rig.forget({"ada@mail.example"}).deliveries == 1);
+  CHECK(value<std::string>(*rig.connection, "SELECT address || ' ' || reply FROM mailroom_deliveries") ==
+        "nada@mail.example (forgotten)");
+  rig.connection->run("UPDATE mailroom_deliveries SET reply = '250 <nada@mail.example>'");
+  CHECK(rig.forget({"ada@mail.example"}).deliveries == 0);
+}
+
 TEST_CASE("an address is found in the form in which it is mailed") {
   ForgetRig rig;
   rig.connection->run("SELECT mailroom_send(ARRAY['ada@bücher.example'], subject => 'Hello', text => 'a')");
   rig.send();
   CHECK(rig.forget({"Ada@Bücher.example"}).deliveries == 1);
   CHECK_FALSE(has(rig.dump(), "xn--bcher"));
+  rig.connection->run("SELECT mailroom_send(ARRAY['ada@bücher.example'], subject => 'Hello', text => 'a')");
+  CHECK(rig.forget({"Ada@xn--bcher-kva.example"}).messages == 1);
+  CHECK_FALSE(has(rig.dump(), "bücher"));
 }
 
 }  // namespace mailroom::test::forget_test

@@ -27,6 +27,7 @@ struct AuditOptions {
   std::string token;
   SelectionOptions selectors;
   AuditRequest request;
+  std::optional<std::int64_t> limit;
   bool stages = false;
 
   /// True for the list of people. One account or one batch alone is the subject of a history.
@@ -89,16 +90,22 @@ std::int64_t account_id(Connection& connection, const std::string& name) {
 /// reference.
 History read_named_history(Connection& connection, const std::string& name, const AuditRequest& request) {
   const auto text = name.substr(name.starts_with("email:") ? 6 : 0);
-  const auto messages =
-      parse_id(name) ? std::vector<std::int64_t>() : find_messages(connection, text, most_messages);
+  auto messages =
+      parse_id(name) ? std::vector<std::int64_t>() : find_messages(connection, text, most_messages + 1);
+  const bool has_older = static_cast<std::int64_t>(messages.size()) > most_messages;
+  if (has_older) messages.pop_back();
+  const auto marked = [&](History history) {
+    history.has_older_messages = has_older;
+    return history;
+  };
   try {
-    return read_account_history(connection, account_id(connection, name), messages, request);
+    return marked(read_account_history(connection, account_id(connection, name), messages, request));
   } catch (const Error& error) {
     if (error.code() != ExitCode::unusable || parse_id(name)) throw;
     if (messages.empty())
       throw Error(error.code(), error.what() + std::string(", and no message has this address or reference"),
                   error.hint());
-    return read_message_history(connection, messages, request);
+    return marked(read_message_history(connection, messages, request));
   }
 }
 
@@ -157,7 +164,8 @@ void list_people(const AuditOptions& options, Connection& connection, AuditForma
   print_people(context, connection, request, read_selection(connection, options.selectors),
                format == AuditFormat::csv    ? PeopleFormat::csv
                : format == AuditFormat::json ? PeopleFormat::json
-                                             : PeopleFormat::text);
+                                             : PeopleFormat::text,
+               options.limit);
 }
 
 ExitCode run_audit(const AuditOptions& options, Context& context) {
@@ -177,6 +185,7 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   auto request = options.request;
   request.since = options.selectors.since;
   request.until = options.selectors.until;
+  request.limit = options.limit.value_or(request.limit);
   const auto connection = context.connect_to_schema("audit");
   const auto waits = context.watch_waits(*connection, "audit");
   request.queues = shown_queues(*connection, context.settings());
@@ -186,7 +195,12 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   } else if (!subject) {
     write(context, read_overview(*connection, request), format, request.limit);
   } else {
-    write(context, read_history(*connection, *subject, request), format, request.limit);
+    const auto history = read_history(*connection, *subject, request);
+    write(context, history, format, request.limit);
+    if (history.has_older_messages)
+      context.log().warn(
+          "older messages are omitted; mailroom message list shows them, by --recipient or --reference",
+          {{"limit", most_messages}});
   }
   return ExitCode::done;
 }
@@ -201,8 +215,8 @@ Run add_audit(CommandSyntax& syntax) {
   syntax.choice("-o,--output FORMAT", options->format, formats, "text, json or csv",
                 "print text, json or, for a list of people, csv");
   syntax.text("--token TOKEN", options->token, "show this token, by id or as it was mailed");
-  syntax.number<std::int64_t>("--limit N", options->request.limit, {1, 1'000'000},
-                              "show only the newest N entries [1000]");
+  syntax.number<std::int64_t>("--limit N", options->limit, {1, 1'000'000},
+                              "show only the newest N entries [1000; of a list of people, all]");
   auto batches = syntax.flag("--batches", options->request.batches, "without NAME, show each batch as well");
   syntax.flag("--stages", options->stages, "show how long tokens took from stage to stage, and the slowest")
       .excludes(batches);

@@ -50,13 +50,13 @@ void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
                            const std::string& since_default) {
   auto& typed = selectors.typed;
   syntax
-      .value(
-          "--state STATE,...",
-          "of which a recipient has one of these states, as docs/outcomes.md has them, or scheduled or replaced",
-          [&typed](const std::string& text) {
-            for (const auto& part : split_list(text))
-              typed.states.push_back(parse_message_state(part));
-          })
+      .value("--state STATE,...",
+             fmt::format("of which a recipient has one of these states, which docs/outcomes.md explains: {}",
+                         fmt::join(message_state_words(), ", ")),
+             [&typed](const std::string& text) {
+               for (const auto& part : split_list(text))
+                 typed.states.push_back(parse_message_state(part));
+             })
       .repeated()
       .offers(message_state_words())
       .in_group(message_selectors_group);
@@ -73,7 +73,8 @@ void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
 }
 
 void add_list_options(CommandSyntax& syntax, MessageOptions& options) {
-  syntax.number<std::int64_t>("--limit N", options.limit, {1, 100'000}, "show only the newest N [100]");
+  syntax.number<std::int64_t>("--limit N", options.limit, {1, 100'000},
+                              "show only the newest N, and say if there are more [100]");
   add_message_selectors(syntax, options.selectors, " [24h, without --recipient and --reference]");
 }
 
@@ -97,10 +98,12 @@ void add_forget_options(CommandSyntax& syntax, MessageOptions& options) {
 }
 
 void add_recipients(CommandSyntax& syntax, NewMessage& message) {
-  syntax.texts("--to MAILBOX", message.recipients,
-               "to this mailbox: ada@example.org or 'Ada <ada@example.org>'; repeatable");
-  syntax.texts("--cc MAILBOX", message.cc, "the same for Cc");
-  syntax.texts("--bcc MAILBOX", message.bcc, "the same for Bcc");
+  syntax.texts(
+      "--to MAILBOX", message.recipients,
+      "to this mailbox: ada@example.org or 'Ada <ada@example.org>'; repeatable. All recipients see the "
+      "mailboxes of --to and --cc");
+  syntax.texts("--cc MAILBOX", message.cc, "the same, in the header Cc");
+  syntax.texts("--bcc MAILBOX", message.bcc, "the same, and nobody sees it");
   syntax.value(
       "--account ID", "to the address of this account, instead of --to", [&message](const std::string& text) {
         const auto id = parse_number<std::int64_t>(text);
@@ -138,7 +141,8 @@ void add_send_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.text("--expires-at TIME", options.send.expires_at,
               "give up at TIME, likewise; never: do not give up [by the action]");
   syntax.text("--key KEY", message.key, "send one message for KEY, however often this is run");
-  syntax.flag("--replace", message.replace, "replace the message with this key that has not left yet");
+  syntax.flag("--replace", message.replace,
+              "send all the same, instead of the message with this key: cancel that if it has not left");
   syntax.text("--reference TEXT", message.reference, "what the mail is about, such as order:17");
 }
 
@@ -175,11 +179,13 @@ const Command message_command{
     "A message is a mail that an application asked for with mailroom_send() or an INSERT into mailroom_messages. Each of its "
     "recipients gets a mail of his own, with a state of its own: scheduled before its time, then a word of docs/outcomes.md, or "
     "cancelled or replaced.\n\n"
-    "list shows the newest messages that match all selectors. show says what a message asks for, and, for each recipient and "
+    "list shows the newest messages that match all selectors, and says on stderr if --limit leaves older ones out. show says what a message asks for, and, for each recipient and "
     "queue, the state, the attempts and the last answer; it shows the data of a template, but not the text of a mail.\n\n"
     "send calls mailroom_send(), which refuses what cannot be a mail; the message leaves with the next batch of a sender. "
     "Without --to it needs an action of accounts and --account. With --key a second call sends nothing, and says which "
-    "message has the key.\n\n"
+    "message has the key. With --replace the new one takes its place: what has not left is cancelled, and the output says if it had "
+    "left. Each recipient gets a mail of his own with the same headers, so all see whom --to and --cc name. Mails to people who must "
+    "not know of each other are a call for each, or --bcc.\n\n"
     "cancel shows how many messages have not left, and asks, or requires --yes. A mail that a consumer is just sending may "
     "still leave. Links of what is cancelled no longer work. The actor and the reason are recorded. A role that may not update "
     "mailroom_messages cancels what it, or a role that it is a member of, has asked for.\n\n"

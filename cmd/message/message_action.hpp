@@ -50,6 +50,9 @@ ExitCode message_send(const MessageOptions& options, Context& context);
 ExitCode message_cancel(const MessageOptions& options, Context& context);
 ExitCode message_forget(const MessageOptions& options, Context& context);
 
+/// parse_message_id(). The error for an address or a reference names the option that `command` has for it.
+std::int64_t parse_named_id(const std::string& name, const std::string& command);
+
 /// Reads the times by the server's clock. Without a time, a recipient or a reference, it begins a day ago.
 MessageSelection read_selectors(Connection& connection, const MessageSelectors& selectors);
 

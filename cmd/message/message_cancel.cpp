@@ -28,7 +28,7 @@ void check_cancel_options(const MessageOptions& options) {
 std::vector<MessageSummary> read_named(Connection& connection, const MessageOptions& options) {
   std::vector<MessageSummary> messages;
   for (const auto& name : options.names)
-    messages.push_back(read_message(connection, parse_message_id(name)).summary);
+    messages.push_back(read_message(connection, parse_named_id(name, "mailroom message cancel")).summary);
   return messages;
 }
 
@@ -50,9 +50,9 @@ bool may_be_cancelled(const MessageSummary& message) {
   });
 }
 
-std::string render_cancel_plan(const std::vector<MessageSummary>& open, std::size_t closed,
+std::string render_cancel_plan(const std::vector<MessageSummary>& open, std::size_t closed, Moment now,
                                std::size_t width) {
-  auto text = open.empty() ? std::string() : render_message_list(open, width) + "\n";
+  auto text = open.empty() ? std::string() : render_message_list(open, now, width) + "\n";
   text += open.empty() ? std::string("No message would be cancelled.\n")
                        : fmt::format("{} would be cancelled, for good.\n",
                                      counted(static_cast<std::int64_t>(open.size()), "message"));
@@ -106,7 +106,7 @@ ExitCode message_cancel(const MessageOptions& options, Context& context) {
                                     : read_named(*connection, options);
   const auto closed = std::erase_if(open, [](const auto& message) { return !may_be_cancelled(message); });
   const bool json = context.global().output == OutputFormat::json;
-  if (!json) context.say(render_cancel_plan(open, closed, context.out().width()));
+  if (!json) context.say(render_cancel_plan(open, closed, connection->server_time(), context.out().width()));
   if (options.dry_run || open.empty()) {
     context.print(json              ? cancel_json(open, closed, std::nullopt)
                   : options.dry_run ? "dry run: nothing was changed\n"

@@ -1,9 +1,11 @@
 // list and show.
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "audit/timeline.hpp"
 #include "base/json_text.hpp"
+#include "base/text.hpp"
 #include "cmd/message/message_action.hpp"
 #include "cmd/message/message_report.hpp"
 
@@ -20,25 +22,41 @@ MessageSelection read_selectors(Connection& connection, const MessageSelectors& 
   return selection;
 }
 
+std::int64_t parse_named_id(const std::string& name, const std::string& command) {
+  try {
+    return parse_message_id(name);
+  } catch (const Error& error) {
+    if (name.find_first_of("@:") == std::string::npos) throw;
+    const auto* option = name.find('@') != std::string::npos ? "recipient" : "reference";
+    throw Error(ExitCode::usage, error.what(),
+                fmt::format("{} --{} {} chooses by {}", command, option, shell_word(name), option));
+  }
+}
+
 ExitCode message_list(const MessageOptions& options, Context& context) {
   parse_period(options.selectors.since, options.selectors.until, {});
   const auto connection = context.connect_to_schema("message");
   const auto waits = context.watch_waits(*connection, "message");
-  const auto messages =
-      list_messages(*connection, read_selectors(*connection, options.selectors), options.limit);
+  auto messages =
+      list_messages(*connection, read_selectors(*connection, options.selectors), options.limit + 1);
+  const bool has_more = static_cast<std::int64_t>(messages.size()) > options.limit;
+  if (has_more) messages.pop_back();
   if (context.global().output == OutputFormat::json) {
     for (const auto& message : messages)
       context.print(json_text(summary_json(message)) + "\n");
   } else {
-    context.print(render_message_list(messages, context.out().width()));
+    context.print(render_message_list(messages, connection->server_time(), context.out().width()));
   }
+  if (has_more)
+    context.log().warn("older messages match too: --limit shows more, and --until or another selector others",
+                       {{"limit", options.limit}});
   return ExitCode::done;
 }
 
 ExitCode message_show(const MessageOptions& options, Context& context) {
   std::vector<std::int64_t> ids;
   for (const auto& name : options.names)
-    ids.push_back(parse_message_id(name));
+    ids.push_back(parse_named_id(name, "mailroom message list"));
   const auto connection = context.connect_to_schema("message");
   for (const auto id : ids) {
     const auto message = read_message(*connection, id);

@@ -86,7 +86,7 @@ void add_time_lines(const MessageRecord& message, TextTable& table) {
   };
   table.add({"created", fmt::format("{} by {}", moment_text(message.summary.created_at),
                                     shown_text(message.summary.enqueued_by))});
-  add("send after", message.send_after);
+  add("send after", message.summary.send_after);
   add("expires", message.expires_at);
   add("replaced", message.replaced_at);
   add("cancelled", message.cancelled_at);
@@ -148,6 +148,16 @@ OrderedJson message_file_json(const MessageFile& file) {
           {"size", file.size}};
 }
 
+/// `in 2h`, short enough for a column; show and JSON have the time.
+std::string due_text(const MessageSummary& message, Moment now) {
+  if (!message.has_state("scheduled") || !message.send_after) return "-";
+  const auto minutes = std::chrono::round<std::chrono::minutes>(*message.send_after - now).count();
+  if (minutes <= 0) return "now";
+  if (minutes < 120) return fmt::format("in {}min", minutes);
+  const auto hours = (minutes + 30) / 60;
+  return hours < 48 ? fmt::format("in {}h", hours) : fmt::format("in {}d", (hours + 12) / 24);
+}
+
 }  // namespace
 
 std::string states_text(const MessageSummary& message) {
@@ -164,19 +174,26 @@ std::string content_and_recipient(const MessageSummary& message) {
   return fmt::format("{} to {}", content == "-" ? "" : ", " + content, recipients_text(message));
 }
 
-std::string render_message_list(const std::vector<MessageSummary>& messages, std::size_t width) {
+std::string render_message_list(const std::vector<MessageSummary>& messages, Moment now, std::size_t width) {
   if (messages.empty()) return "no message matches\n";
   constexpr auto left = TextTable::Align::left;
-  TextTable table({{"id", TextTable::Align::right},
-                   {"created", left, true},
-                   {"content"},
-                   {"recipient"},
-                   {"state", left, true},
-                   {"reference"}});
+  const bool names_due =
+      std::ranges::any_of(messages, [](const auto& message) { return message.has_state("scheduled"); });
+  std::vector<TextTable::Column> columns{{"id", TextTable::Align::right},
+                                         {"created", left, true},
+                                         {"content"},
+                                         {"recipient"},
+                                         {"state", left, true},
+                                         {"reference"}};
+  if (names_due) columns.insert(columns.end() - 1, {"due", left, true});
+  TextTable table(std::move(columns));
   for (const auto& message : messages) {
-    table.add({std::to_string(message.id), moment_text(message.created_at), content_text(message),
-               recipients_text(message), states_text(message),
-               message.reference.empty() ? "-" : shown_text(message.reference)});
+    std::vector<std::string> cells{
+        std::to_string(message.id), moment_text(message.created_at),
+        content_text(message),      recipients_text(message),
+        states_text(message),       message.reference.empty() ? "-" : shown_text(message.reference)};
+    if (names_due) cells.insert(cells.end() - 1, due_text(message, now));
+    table.add(std::move(cells));
   }
   return table.render(width);
 }
@@ -191,9 +208,9 @@ std::string render_message(const MessageRecord& message, std::size_t width) {
   add("action", shown_text(summary.action));
   add("state", states_text(summary));
   if (summary.account) add("account", std::to_string(*summary.account));
-  add("to", mailboxes_text(message.to));
-  add("cc", mailboxes_text(message.cc));
-  add("bcc", mailboxes_text(message.bcc));
+  add("to", mailboxes_text(summary.to));
+  add("cc", mailboxes_text(summary.cc));
+  add("bcc", mailboxes_text(summary.bcc));
   add("from", shown_text(message.sender));
   add("reply to", shown_text(message.reply_to));
   add("headers", shown_text(message.headers));
@@ -214,19 +231,20 @@ nlohmann::ordered_json summary_json(const MessageSummary& message) {
           {"template", message_text_json(message.template_name)},
           {"recipient", message_text_json(message.recipient)},
           {"recipients", message.recipients},
+          {"to", message.to},
+          {"cc", message.cc},
+          {"bcc", message.bcc},
           {"account", optional_json<OrderedJson>(message.account)},
           {"subject", message_text_json(message.subject)},
           {"reference", message_text_json(message.reference)},
           {"created_at", moment_json<OrderedJson>(message.created_at)},
+          {"send_after", message_time_json(message.send_after)},
           {"enqueued_by", message_text_json(message.enqueued_by)},
           {"states", std::move(states)}};
 }
 
 nlohmann::ordered_json message_json(const MessageRecord& message) {
   auto object = summary_json(message.summary);
-  object["to"] = message.to;
-  object["cc"] = message.cc;
-  object["bcc"] = message.bcc;
   object["sender"] = message_text_json(message.sender);
   object["reply_to"] = message_text_json(message.reply_to);
   object["headers"] = parsed_or_null(message.headers);
@@ -237,7 +255,6 @@ nlohmann::ordered_json message_json(const MessageRecord& message) {
   object["attachments"] = array_json<OrderedJson>(message.files, message_file_json);
   object["profile"] = message_text_json(message.profile);
   object["idempotency_key"] = message_text_json(message.key);
-  object["send_after"] = message_time_json(message.send_after);
   object["expires_at"] = message_time_json(message.expires_at);
   object["replaced_at"] = message_time_json(message.replaced_at);
   object["cancelled_at"] = message_time_json(message.cancelled_at);

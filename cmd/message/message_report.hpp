@@ -15,7 +15,8 @@ std::string states_text(const MessageSummary& message);
 /// `, 'Hello' to ada@example.org +2`: the template, or else the subject, and the first recipient.
 std::string content_and_recipient(const MessageSummary& message);
 
-std::string render_message_list(const std::vector<MessageSummary>& messages, std::size_t width);
+/// `now` is the server's clock.
+std::string render_message_list(const std::vector<MessageSummary>& messages, Moment now, std::size_t width);
 std::string render_message(const MessageRecord& message, std::size_t width);
 
 nlohmann::ordered_json summary_json(const MessageSummary& message);

@@ -85,11 +85,65 @@ void set_times(NewMessage& message, const MessageSendOptions& options, Moment no
       options.expires_at == "never" ? year_10000 : read_time("--expires-at", options.expires_at, now);
 }
 
+/// What became of the message that had the key before.
+std::string replaced_text(const SentMessage& sent) {
+  if (!sent.replaced) return "";
+  const auto id = *sent.replaced;
+  if (sent.had_left)
+    return fmt::format("message {} with this key had left before, so its recipients get another mail\n", id);
+  if (sent.is_leaving)
+    return fmt::format("message {} with this key is being sent just now: its mail may still leave\n", id);
+  return fmt::format("message {} with this key is cancelled: it had not left\n", id);
+}
+
 std::string sent_text(const SentMessage& sent, const NewMessage& message, Moment now) {
   if (!sent.is_new) return fmt::format("message {} has this key already; nothing is sent\n", sent.id);
   if (message.send_after && *message.send_after > now)
     return fmt::format("message {}, to be sent {}\n", sent.id, moment_from(*message.send_after, now));
   return fmt::format("message {}; mailroom message show {} says what becomes of it\n", sent.id, sent.id);
+}
+
+/// The hints of mailroom_send(), which name its arguments, in the words of this command.
+std::string hint_for_options(const std::string& hint) {
+  static const std::vector<std::pair<std::string, std::string>> hints{
+      {R"(use another key, or options => '{"replace": true}')", "use another --key, or --replace"},
+      {"recipients is an array of mailboxes: ARRAY['ada@example.org']",
+       "give --to ada@example.org, or --action and --account"},
+      {"leave recipients, cc and bcc null", "give --account without --to, --cc and --bcc"},
+      {"set template, or subject with text or html",
+       "give --template, or --subject with --text or --html-file"},
+      {"set template and data, or subject with text or html",
+       "give --template with --data, or --subject with --text or --html-file"},
+      {"set template and data", "give --template and --data"},
+      {"set subject with text or html", "give --subject with --text or --html-file"},
+      {"set text or html", "give --text, --text-file or --html-file"},
+      {"account is the id of a row of accounts", "--account is the id of a row of accounts"},
+      {"expires_at may be infinity", "--expires-at is after --send-after, or never"},
+      {"sender, reply_to, recipients, cc, bcc, subject and attachments are columns of their own",
+       "--from, --reply-to, --to, --cc, --bcc, --subject and --attach set what mailroom writes"},
+      {"the owner of the tables creates it with mailroom_create_action()",
+       "mailroom action list shows the actions, and mailroom action create makes one"}};
+  for (const auto& [words, typed] : hints)
+    if (hint == words) return typed;
+  return hint;
+}
+
+SentMessage send_as_typed(Connection& connection, const NewMessage& message) {
+  try {
+    return send_message(connection, message);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::usage) throw;
+    throw Error(error.code(), error.what(), hint_for_options(error.hint()));
+  }
+}
+
+nlohmann::ordered_json sent_json(const SentMessage& sent) {
+  nlohmann::ordered_json object{{"message", sent.id}, {"new", sent.is_new}};
+  if (!sent.replaced) return object;
+  object["replaced"] = *sent.replaced;
+  object["replaced_had_left"] = sent.had_left;
+  object["replaced_is_leaving"] = sent.is_leaving;
+  return object;
 }
 
 }  // namespace
@@ -101,12 +155,11 @@ ExitCode message_send(const MessageOptions& options, Context& context) {
   const auto waits = context.watch_waits(*connection, "message");
   const auto now = connection->server_time();
   set_times(message, options.send, now);
-  const auto sent = send_message(*connection, message);
+  const auto sent = send_as_typed(*connection, message);
   if (context.global().output == OutputFormat::json) {
-    const nlohmann::ordered_json object{{"message", sent.id}, {"new", sent.is_new}};
-    context.print(json_text(object) + "\n");
+    context.print(json_text(sent_json(sent)) + "\n");
   } else {
-    context.print(sent_text(sent, message, now));
+    context.print(sent_text(sent, message, now) + replaced_text(sent));
   }
   return ExitCode::done;
 }

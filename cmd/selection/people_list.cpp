@@ -2,6 +2,7 @@
 
 #include "cmd/selection/people_list.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -114,15 +115,53 @@ std::string csv_lines(const std::vector<TokenOfPerson>& people) {
   return lines;
 }
 
+/// The newest of all that are added, in the order in which they came.
+class NewestPeople {
+ public:
+  explicit NewestPeople(std::int64_t limit) : limit_(static_cast<std::size_t>(limit)) {}
+
+  void add(const std::vector<TokenOfPerson>& people) {
+    kept_.insert(kept_.end(), people.begin(), people.end());
+    if (kept_.size() > 2 * limit_ + people.size()) cut();
+  }
+  const std::vector<TokenOfPerson>& people() {
+    if (kept_.size() > limit_) cut();
+    return kept_;
+  }
+  std::int64_t omitted() const { return omitted_; }
+
+ private:
+  void cut() {
+    auto tokens = kept_;
+    const auto last = tokens.begin() + static_cast<std::ptrdiff_t>(limit_);
+    std::ranges::nth_element(tokens, last, [](const auto& a, const auto& b) { return a.token > b.token; });
+    // Of a token in several queues those that were found first.
+    const auto oldest = std::ranges::min_element(tokens.begin(), last, {}, &TokenOfPerson::token)->token;
+    auto room = limit_ - static_cast<std::size_t>(std::ranges::count_if(
+                             kept_, [&](const auto& each) { return each.token > oldest; }));
+    omitted_ += static_cast<std::int64_t>(kept_.size() - limit_);
+    std::erase_if(kept_, [&](const auto& each) {
+      if (each.token != oldest || room == 0) return each.token <= oldest;
+      --room;
+      return false;
+    });
+  }
+
+  std::size_t limit_;
+  std::int64_t omitted_ = 0;
+  std::vector<TokenOfPerson> kept_;
+};
+
 }  // namespace
 
 Reconciliation print_people(Context& context, Connection& connection, ReconcileRequest request,
-                            const Selection& selection, PeopleFormat format) {
+                            const Selection& selection, PeopleFormat format,
+                            std::optional<std::int64_t> newest) {
   const bool names_queue = request.queues.size() > 1;
   bool is_first = true;
   if (format == PeopleFormat::csv) context.print(csv_heading);
   request.listed = &selection;
-  request.on_people = [&](const std::vector<TokenOfPerson>& people) {
+  const OnPeople print = [&](const std::vector<TokenOfPerson>& people) {
     const auto text = format == PeopleFormat::json  ? json_lines(people)
                       : format == PeopleFormat::csv ? csv_lines(people)
                                                     : table_of(people, names_queue, is_first,
@@ -130,7 +169,14 @@ Reconciliation print_people(Context& context, Connection& connection, ReconcileR
     is_first = false;
     context.print(text);
   };
+  std::optional<NewestPeople> kept;
+  if (newest) kept.emplace(*newest);
+  request.on_people =
+      kept ? OnPeople([&](const std::vector<TokenOfPerson>& people) { kept->add(people); }) : print;
   auto result = reconcile(connection, request);
+  if (kept && !kept->people().empty()) print(kept->people());
+  if (kept && kept->omitted() > 0)
+    context.log().warn("older tokens are omitted", {{"omitted", kept->omitted()}, {"limit", *newest}});
   if (is_first && format == PeopleFormat::text) {
     context.print(request.since.empty() ? "no token of the last 24 hours matches; --since begins earlier\n"
                                         : "no token matches\n");

@@ -32,6 +32,7 @@ struct History {
   std::optional<AccountRecord> account{};  ///< nullopt if it was deleted
   std::optional<BatchRecord> batch{};
   std::vector<MessageSummary> messages{};  ///< newest first; of an account, those to its address
+  bool has_older_messages = false;         ///< to the same address or of the same reference
   std::vector<TokenReport> tokens{};       ///< at most the newest 20, newest first
   std::vector<NextStep> next{};            ///< of the newest of them
   std::int64_t tokens_total = 0;

@@ -2,6 +2,7 @@
 
 #include "messages/message_record.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -25,7 +26,8 @@ std::string summary_sql(bool with_content) {
   return fmt::format(R"(
 SELECT m.id, m.action, CASE WHEN {} THEN coalesce(m.template, c.template) END,
   coalesce(m.recipients[1], a.email), greatest(coalesce(cardinality(m.recipients || m.cc || m.bcc), 0), 1),
-  m.account, {}, m.reference, {}, s.states, m.enqueued_by
+  m.account, {}, m.reference, {}, s.states, m.enqueued_by,
+  to_jsonb(coalesce(m.recipients, ARRAY[a.email]::text[])), to_jsonb(m.cc), to_jsonb(m.bcc), {}
 FROM mailroom_messages m
   LEFT JOIN mailroom_actions c ON c.action = m.action
   LEFT JOIN accounts a ON a.id = m.account,
@@ -33,7 +35,8 @@ FROM mailroom_messages m
     SELECT jsonb_object_agg(e.state, e.count) AS states, array_agg(e.state) AS names
     FROM (SELECT replace(state, ' ', '_') AS state, count(DISTINCT recipient) AS count
           FROM mailroom_message_status(m.id) GROUP BY 1) e) s)",
-                     has_none, with_content ? "m.subject" : "NULL", microseconds_sql("m.created_at"));
+                     has_none, with_content ? "m.subject" : "NULL", microseconds_sql("m.created_at"),
+                     microseconds_sql("m.send_after"));
 }
 
 // $1: the selectors as JSON, without a key for one that is not given.
@@ -62,6 +65,16 @@ std::string selectors_json(const MessageSelection& selection) {
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+/// The texts of a JSON array; none for a null, nor for those in it.
+template <typename Field>
+std::vector<std::string> texts_of(const Field& field) {
+  std::vector<std::string> texts;
+  if (field.is_null()) return texts;
+  for (const auto& text : nlohmann::json::parse(field.c_str()))
+    if (text.is_string()) texts.push_back(text.template get<std::string>());
+  return texts;
+}
+
 template <typename Row>
 MessageSummary read_summary(const Row& row) {
   MessageSummary message{.id = row[0].template as<std::int64_t>(),
@@ -69,10 +82,14 @@ MessageSummary read_summary(const Row& row) {
                          .template_name = row[2].c_str(),
                          .recipient = row[3].c_str(),
                          .recipients = row[4].template as<std::int64_t>(),
+                         .to = texts_of(row[11]),
+                         .cc = texts_of(row[12]),
+                         .bcc = texts_of(row[13]),
                          .account = optional_of<std::int64_t>(row[5]),
                          .subject = row[6].c_str(),
                          .reference = row[7].c_str(),
                          .created_at = moment_in<std::chrono::microseconds>(row[8]),
+                         .send_after = optional_moment_in<std::chrono::microseconds>(row[14]),
                          .enqueued_by = row[10].c_str()};
   if (row[9].is_null()) return message;
   const auto states = nlohmann::json::parse(row[9].c_str());
@@ -81,42 +98,30 @@ MessageSummary read_summary(const Row& row) {
   return message;
 }
 
-/// The texts of a JSON array; none for a null.
-template <typename Field>
-std::vector<std::string> texts_of(const Field& field) {
-  if (field.is_null()) return {};
-  return nlohmann::json::parse(field.c_str()).template get<std::vector<std::string>>();
-}
-
 /// Sets what a summary has not.
 void read_request(pqxx::transaction_base& transaction, MessageRecord& message) {
   const auto moment = [](const char* column) { return microseconds_sql(column); };
-  const auto row =
-      Connection::execute(transaction,
-                          fmt::format(R"(
-SELECT to_jsonb(recipients), to_jsonb(cc), to_jsonb(bcc), sender, reply_to, headers, locale, data, octet_length(text),
-  octet_length(html), profile, idempotency_key, {}, {}, {}, {}, {}
+  const auto row = Connection::execute(
+      transaction,
+      fmt::format(R"(
+SELECT sender, reply_to, headers, locale, data, octet_length(text),
+  octet_length(html), profile, idempotency_key, {}, {}, {}, {}
 FROM mailroom_messages WHERE id = $1)",
-                                      moment("send_after"), moment("expires_at"), moment("replaced_at"),
-                                      moment("cancelled_at"), moment("erased_at")),
-                          message.summary.id)[0];
-  message.to = texts_of(row[0]);
-  message.cc = texts_of(row[1]);
-  message.bcc = texts_of(row[2]);
-  message.sender = row[3].c_str();
-  message.reply_to = row[4].c_str();
-  message.headers = row[5].c_str();
-  message.locale = row[6].c_str();
-  message.data = row[7].c_str();
-  message.text = optional_of<std::int64_t>(row[8]);
-  message.html = optional_of<std::int64_t>(row[9]);
-  message.profile = row[10].c_str();
-  message.key = row[11].c_str();
-  message.send_after = optional_moment_in<std::chrono::microseconds>(row[12]);
-  message.expires_at = optional_moment_in<std::chrono::microseconds>(row[13]);
-  message.replaced_at = optional_moment_in<std::chrono::microseconds>(row[14]);
-  message.cancelled_at = optional_moment_in<std::chrono::microseconds>(row[15]);
-  message.erased_at = optional_moment_in<std::chrono::microseconds>(row[16]);
+                  moment("expires_at"), moment("replaced_at"), moment("cancelled_at"), moment("erased_at")),
+      message.summary.id)[0];
+  message.sender = row[0].c_str();
+  message.reply_to = row[1].c_str();
+  message.headers = row[2].c_str();
+  message.locale = row[3].c_str();
+  message.data = row[4].c_str();
+  message.text = optional_of<std::int64_t>(row[5]);
+  message.html = optional_of<std::int64_t>(row[6]);
+  message.profile = row[7].c_str();
+  message.key = row[8].c_str();
+  message.expires_at = optional_moment_in<std::chrono::microseconds>(row[9]);
+  message.replaced_at = optional_moment_in<std::chrono::microseconds>(row[10]);
+  message.cancelled_at = optional_moment_in<std::chrono::microseconds>(row[11]);
+  message.erased_at = optional_moment_in<std::chrono::microseconds>(row[12]);
 }
 
 std::vector<MessageFile> read_files(pqxx::transaction_base& transaction, std::int64_t message) {
@@ -155,6 +160,10 @@ std::vector<MessageDelivery> read_deliveries(pqxx::transaction_base& transaction
 }
 
 }  // namespace
+
+bool MessageSummary::has_state(std::string_view state) const {
+  return std::ranges::any_of(states, [&](const auto& each) { return each.first == state; });
+}
 
 std::vector<MessageSummary> list_messages(Connection& connection, const MessageSelection& selection,
                                           std::int64_t limit) {

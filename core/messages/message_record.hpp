@@ -39,20 +39,24 @@ struct MessageSummary {
   std::string template_name{};  ///< of the message, or else of its action; empty for content of its own
   std::string recipient{};      ///< the first, or the address of its account; empty if that was deleted
   std::int64_t recipients = 0;
+  std::vector<std::string> to{};  ///< or the address of its account
+  std::vector<std::string> cc{};
+  std::vector<std::string> bcc{};
   std::optional<std::int64_t> account{};
   std::string subject{};  ///< empty with a template, and for a role that may not read content
   std::string reference{};
   Moment created_at{};
+  std::optional<Moment> send_after{};
   std::string enqueued_by{};
   std::vector<std::pair<std::string, std::int64_t>> states{};  ///< how many recipients have which
+
+  /// True if some recipient has this state.
+  bool has_state(std::string_view state) const;
 };
 
 /// A row of mailroom_messages, and all that became of it. Texts are empty where the column is null.
 struct MessageRecord {
   MessageSummary summary{};
-  std::vector<std::string> to{};
-  std::vector<std::string> cc{};
-  std::vector<std::string> bcc{};
   std::string sender{};
   std::string reply_to{};
   std::string headers{};  ///< a JSON object
@@ -62,7 +66,6 @@ struct MessageRecord {
   std::optional<std::int64_t> html{};  ///< likewise
   std::string profile{};
   std::string key{};
-  std::optional<Moment> send_after{};
   std::optional<Moment> expires_at{};
   std::optional<Moment> replaced_at{};
   std::optional<Moment> cancelled_at{};

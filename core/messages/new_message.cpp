@@ -52,6 +52,20 @@ bool is_refusal(const DatabaseError& error) {
   return state == "22" || state == "23" || state == "P0";
 }
 
+/// The message that `sent` replaced in this transaction, and whether its mail has left.
+void read_replaced(pqxx::transaction_base& transaction, const std::string& key, SentMessage& sent) {
+  const auto rows = Connection::execute(transaction, R"(
+SELECT m.id, coalesce(bool_or(s.state IN ('accepted', 'emitted', 'unknown')), false), coalesce(bool_or(s.state = 'leased'), false)
+FROM (SELECT id FROM mailroom_messages WHERE idempotency_key = $1 AND replaced_at >= now() AND id <> $2 ORDER BY id DESC LIMIT 1) m
+  LEFT JOIN LATERAL mailroom_message_status(m.id) s ON true
+GROUP BY m.id)",
+                                        key, sent.id);
+  if (rows.empty()) return;
+  sent.replaced = rows[0][0].as<std::int64_t>();
+  sent.had_left = rows[0][1].as<bool>();
+  sent.is_leaving = rows[0][2].as<bool>();
+}
+
 }  // namespace
 
 SentMessage send_message(Connection& connection, const NewMessage& message) {
@@ -69,7 +83,9 @@ SentMessage send_message(Connection& connection, const NewMessage& message) {
       // Otherwise an earlier transaction has used the key.
       const auto rows = Connection::execute(
           transaction, "SELECT created_at = now() FROM mailroom_messages WHERE id = $1", id);
-      return SentMessage{.id = id, .is_new = rows.empty() || rows[0][0].as<bool>()};
+      SentMessage sent{.id = id, .is_new = rows.empty() || rows[0][0].as<bool>()};
+      if (message.replace && sent.is_new) read_replaced(transaction, message.key.value_or(""), sent);
+      return sent;
     });
   } catch (const DatabaseError& error) {
     if (!is_refusal(error)) throw;

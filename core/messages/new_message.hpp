@@ -47,7 +47,10 @@ struct NewMessage {
 /// The message that mailroom_send() returned.
 struct SentMessage {
   std::int64_t id = 0;
-  bool is_new = true;  ///< false: a message with this key exists already
+  bool is_new = true;                      ///< false: a message with this key exists already
+  std::optional<std::int64_t> replaced{};  ///< the message with this key whose place it took
+  bool had_left = false;                   ///< the replaced one, to some recipient: he gets both
+  bool is_leaving = false;                 ///< a consumer holds the replaced one, and may still send it
 };
 
 /// Throws Error(usage) with the server's words for what cannot be a mail.

@@ -30,6 +30,18 @@ std::string hosts_text(const std::vector<std::string>& hosts) {
   return hosts.empty() ? "any host" : fmt::format("{}", fmt::join(hosts, ", "));
 }
 
+/// How what waits is dropped first, where there is something.
+std::string empty_before_text(const WaitingHere& waiting) {
+  std::string text;
+  if (waiting.tokens > 0)
+    text += "  mailroom rewind-cursor --to-end                moves past the tokens that wait\n";
+  if (waiting.deferred > 0)
+    text += "  mailroom revoke --outcome deferred             ends those that wait for another attempt\n";
+  if (waiting.scheduled > 0)
+    text += "  mailroom message cancel --state scheduled      cancels what is scheduled\n";
+  return text.empty() ? text : "To send none of them from here, run before this, in this database:\n" + text;
+}
+
 std::string render_plan(const Home& home, const std::vector<std::string>& hosts, const WaitingHere& waiting) {
   std::string text;
   if (home.problem.empty()) {
@@ -44,7 +56,8 @@ std::string render_plan(const Home& home, const std::vector<std::string>& hosts,
   text += fmt::format(
       "What waits in it is sent as soon as one runs: {}, {} for another attempt, and {} scheduled.\n",
       about(waiting.tokens, "token"), about(waiting.deferred, "token"), about(waiting.scheduled, "message"));
-  return text + "If the database that it was copied from still sends, people get these mails twice.\n";
+  text += "If the database that it was copied from still sends, people get these mails twice.\n";
+  return text + empty_before_text(waiting);
 }
 
 std::string plan_json(const Home& home, const std::vector<std::string>& hosts, const WaitingHere& waiting,
@@ -106,7 +119,7 @@ const Command adopt_command{
     "consumer refuses to start, with exit status 3, and one that runs while a dump is restored beneath it stops. So a copy for "
     "tests mails nobody.\n\n"
     "After a move to another server by dump and restore, adopt makes the new database the one that mails are sent from. It "
-    "says what waits there, asks, or requires --yes, and records who did it. A failover, a promotion, pg_upgrade, and a new "
+    "says what waits there, and which commands drop it first if the old database sends it, asks, or requires --yes, and records who did it. A failover, a promotion, pg_upgrade, and a new "
     "name of the host, the database or the schema need no adopt.\n\n"
     "A physical copy (pg_basebackup, a snapshot of a disk) looks like the original. With --host only consumers on the hosts "
     "that are named, by what hostname(1) says, may serve the database: name them before you make such copies. docs/copies.md "

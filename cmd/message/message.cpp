@@ -75,7 +75,8 @@ void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
 void add_list_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.number<std::int64_t>("--limit N", options.limit, {1, 100'000},
                               "show only the newest N, and say if there are more [100]");
-  add_message_selectors(syntax, options.selectors, " [24h, without --recipient and --reference]");
+  add_message_selectors(syntax, options.selectors,
+                        " [24h, without --recipient, --reference and --state scheduled]");
 }
 
 void add_show_options(CommandSyntax& syntax, MessageOptions& options) {

@@ -53,7 +53,8 @@ ExitCode message_forget(const MessageOptions& options, Context& context);
 /// parse_message_id(). The error for an address or a reference names the option that `command` has for it.
 std::int64_t parse_named_id(const std::string& name, const std::string& command);
 
-/// Reads the times by the server's clock. Without a time, a recipient or a reference, it begins a day ago.
-MessageSelection read_selectors(Connection& connection, const MessageSelectors& selectors);
+/// Reads the times by the server's clock. With `limits_age` it begins a day ago without a time, a recipient
+/// or a reference, unless it is about what is scheduled, however old.
+MessageSelection read_selectors(Connection& connection, const MessageSelectors& selectors, bool limits_age);
 
 }  // namespace mailroom

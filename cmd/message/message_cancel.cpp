@@ -33,7 +33,7 @@ std::vector<MessageSummary> read_named(Connection& connection, const MessageOpti
 }
 
 std::vector<MessageSummary> read_selected(Connection& connection, const MessageSelectors& selectors) {
-  auto messages = list_messages(connection, read_selectors(connection, selectors), most_at_once + 1);
+  auto messages = list_messages(connection, read_selectors(connection, selectors, false), most_at_once + 1);
   if (static_cast<std::int64_t>(messages.size()) > most_at_once) {
     throw Error(ExitCode::declined, fmt::format("more than {} match", counted(most_at_once, "message")),
                 "more selectors narrow it");

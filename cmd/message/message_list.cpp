@@ -11,13 +11,15 @@
 
 namespace mailroom {
 
-MessageSelection read_selectors(Connection& connection, const MessageSelectors& selectors) {
+MessageSelection read_selectors(Connection& connection, const MessageSelectors& selectors, bool limits_age) {
   auto selection = selectors.typed;
   const auto now = connection.server_time();
   const auto period = parse_period(selectors.since, selectors.until, now);
   if (!selectors.since.empty()) selection.since = period.since;
   if (!selectors.until.empty()) selection.until = period.until;
-  if (selectors.since.empty() && selection.recipients.empty() && selection.references.empty())
+  const bool is_of_schedule = selection.states == std::vector<std::string>{"scheduled"};
+  if (limits_age && selectors.since.empty() && selection.recipients.empty() && selection.references.empty() &&
+      !is_of_schedule)
     selection.since = now - std::chrono::days(1);
   return selection;
 }
@@ -38,7 +40,7 @@ ExitCode message_list(const MessageOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("message");
   const auto waits = context.watch_waits(*connection, "message");
   auto messages =
-      list_messages(*connection, read_selectors(*connection, options.selectors), options.limit + 1);
+      list_messages(*connection, read_selectors(*connection, options.selectors, true), options.limit + 1);
   const bool has_more = static_cast<std::int64_t>(messages.size()) > options.limit;
   if (has_more) messages.pop_back();
   if (context.global().output == OutputFormat::json) {

@@ -49,6 +49,8 @@ WHERE (NOT $1::jsonb ? 'references' OR m.reference = ANY (ARRAY(SELECT jsonb_arr
     SELECT FROM unnest(coalesce(m.recipients || m.cc || m.bcc, ARRAY[a.email])) r (mailbox)
     WHERE lower(mailroom_address(r.mailbox))
       = ANY (ARRAY(SELECT lower(jsonb_array_elements_text($1::jsonb->'recipients'))))))
+  AND ($1::jsonb->'states' IS DISTINCT FROM '["scheduled"]'
+    OR EXISTS (SELECT FROM mailroom_schedule w WHERE w.send_after = m.send_after AND w.message = m.id))
   AND (NOT $1::jsonb ? 'states' OR s.names && ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'states')))
 ORDER BY m.id DESC
 LIMIT $2)";

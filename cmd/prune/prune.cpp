@@ -7,6 +7,7 @@
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
+#include "cmd/status/status_sizes.hpp"
 #include "cmd/terminal/context.hpp"
 #include "cmd/terminal/progress_bar.hpp"
 #include "cmd/terminal/text_table.hpp"
@@ -83,8 +84,18 @@ std::string render_counts(const PruneSummary& summary) {
                      moment_of(summary), table.render(80, 2));
 }
 
-std::string render_text(const PruneSummary& summary) {
-  auto text = render_counts(summary);
+/// What was removed takes as much of the disk as before; small amounts are not worth a word.
+std::string freed_text(std::int64_t freed) {
+  constexpr std::int64_t much = 1024 * 1024;
+  if (freed < much) return "";
+  return fmt::format(
+      "the files stay as large: new rows fill about {} once a vacuum has passed; VACUUM FULL gives it back to the disk, and "
+      "locks the table meanwhile\n",
+      size_text(freed));
+}
+
+std::string render_text(const PruneSummary& summary, std::int64_t freed) {
+  auto text = render_counts(summary) + freed_text(freed);
   if (summary.skipped > 0) {
     text += fmt::format("left for the next run: {} that other sessions were changing\n",
                         counted(summary.skipped, "row"));
@@ -121,11 +132,14 @@ ExitCode run_prune(const PruneOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("prune");
   const auto waits = context.watch_waits(*connection, "prune");
   context.require_own_session(*connection, "prune");
+  const auto sizes =
+      connection->transact([](pqxx::work& transaction) { return read_table_sizes(transaction); });
   const auto summary = prune(options, context, *connection);
+  const auto freed = summary.dry_run ? 0 : prunable_bytes(sizes, summary);
   if (context.global().output == OutputFormat::json) {
     context.print(render_json(summary));
   } else {
-    context.say(render_text(summary));
+    context.say(render_text(summary, freed));
   }
   return ExitCode::done;
 }
@@ -160,6 +174,9 @@ const Command prune_command{
     "that were cancelled or replaced before they had any, and the records of batches and deliveries that no token "
     "needs any more. It works in steps of --step rows, each a short transaction that takes "
     "row locks only and never waits for one. It records what it removed; --dry-run counts exactly what "
-    "would be removed."};
+    "would be removed.\n\n"
+    "Removed rows leave space in the files of the tables, which new rows fill; the files do not get smaller. After the removal "
+    "of much, VACUUM FULL TABLE gives the space back to the disk, and locks the table meanwhile; mailroom status --sizes "
+    "shows what the tables take."};
 
 }  // namespace mailroom

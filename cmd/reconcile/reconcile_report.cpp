@@ -28,14 +28,21 @@ std::string counts_table(const QueueReconciliation& queue) {
   return table.render(widest_report, 2);
 }
 
-std::string render_queue(const QueueReconciliation& queue) {
+/// Tokens that were emitted and are gone, and how.
+std::string deleted_text(std::int64_t deleted, const std::optional<Moment>& pruned_at) {
+  if (deleted == 0) return "";
+  const bool one = deleted == 1;
+  return fmt::format(
+      "  {} that {} emitted {} no longer in the database: deleted{}, with {} or alone\n",
+      counted(deleted, "token"), one ? "was" : "were", one ? "is" : "are",
+      pruned_at ? fmt::format(" by mailroom prune, which last ran {},", moment_text(*pruned_at)) : "",
+      one ? "its account" : "their accounts");
+}
+
+std::string render_queue(const QueueReconciliation& queue, const std::optional<Moment>& pruned_at) {
   auto text = fmt::format("\nqueue {}: {}\n", shown_text(queue.queue), counted(queue.tokens, "token"));
   if (queue.tokens > 0) text += counts_table(queue);
-  if (queue.deleted > 0)
-    text +=
-        fmt::format("  {} that {} emitted {} no longer in the database: deleted, with {} or alone\n",
-                    counted(queue.deleted, "token"), queue.deleted == 1 ? "was" : "were",
-                    queue.deleted == 1 ? "is" : "are", queue.deleted == 1 ? "its account" : "their accounts");
+  text += deleted_text(queue.deleted, pruned_at);
   for (const auto& holder : queue.gap_holders)
     text += fmt::format("  a gap waits for {}\n", shown_text(holder));
   for (const auto& faulty : queue.faulty)
@@ -132,7 +139,7 @@ std::string render_text(const ReconcileReport& report) {
   auto text = fmt::format("tokens created from {} to {}\n", moment_text(result.period.since),
                           moment_text(result.period.until));
   for (const auto& queue : result.queues)
-    text += render_queue(queue);
+    text += render_queue(queue, result.pruned_at);
   text += scheduled_text(result.scheduled, result.now);
   if (report.output != nullptr) text += render_output(*report.output);
   return text + "\n" + verdict(report);
@@ -143,6 +150,7 @@ std::string render_json(const ReconcileReport& report) {
   const Json object{
       {"now", moment_json<Json>(result.now)},
       {"since", moment_json<Json>(result.period.since)},
+      {"pruned_at", result.pruned_at ? moment_json<Json>(*result.pruned_at) : Json(nullptr)},
       {"until", moment_json<Json>(result.period.until)},
       {"missed", result.tokens_with(Outcome::missed)},
       {"unexplained", result.tokens_with(Outcome::unexplained)},

@@ -64,6 +64,10 @@ nlohmann::ordered_json table_json(const TableSize& table, const PruneSummary& pr
 
 }  // namespace
 
+std::int64_t prunable_bytes(const std::vector<TableSize>& sizes, const PruneSummary& prunable) {
+  return sums_of(sizes, prunable).prunable;
+}
+
 std::string size_text(std::int64_t bytes) {
   constexpr std::array units{"B", "kB", "MB", "GB", "TB"};
   auto size = static_cast<double>(bytes);

@@ -281,7 +281,8 @@ const std::vector<Entry> entries{
     Entry{"audit.retention", "MAILROOM_AUDIT_RETENTION", "30d",
           "how long prune keeps expired and consumed tokens and batch records, from 1h to 36500d",
           into(&AuditSettings::retention, parse_interval, 1h, 24h * 36'500)}
-        .option("prune", "--older-than DURATION", "remove what ended longer ago (else audit.retention)"),
+        .option("prune", "--older-than DURATION",
+                "remove what ended longer ago, from 1h on (else audit.retention)"),
     Entry{"messages.retention", "MAILROOM_MESSAGES_RETENTION", "7d",
           "how long prune keeps the content of messages that have ended, from 1h to 36500d",
           into(&MessagesSettings::retention, parse_interval, 1h, 24h * 36'500)},

@@ -87,6 +87,17 @@ FROM (SELECT range_agg(r) AS ids FROM mailroom_batches b, unnest(mailroom_batch_
   return row[0].as<std::int64_t>();
 }
 
+/// When prune last removed tokens, since the period began.
+std::optional<Moment> last_prune(pqxx::transaction_base& transaction, TokenCounter::Scope scope) {
+  const auto row = Connection::execute(
+      transaction,
+      fmt::format("SELECT {} FROM mailroom_operations "
+                  "WHERE kind = 'prune' AND at >= to_timestamp($1::bigint) AND details->>'tokens' <> '0'",
+                  microseconds_sql("max(at)")),
+      scope.since)[0];
+  return optional_moment_in<std::chrono::microseconds>(row[0]);
+}
+
 QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const std::string& queue,
                                     const PeriodTokens& tokens, TokenCounter::Scope scope,
                                     const ReconcileRequest& request) {
@@ -135,6 +146,7 @@ Reconciliation reconcile(Connection& connection, const ReconcileRequest& request
     for (const auto& queue : request.queues)
       result.queues.push_back(reconcile_queue(transaction, queue, tokens, scope, request));
     result.scheduled = read_scheduled_messages(transaction);
+    result.pruned_at = last_prune(transaction, scope);
     return result;
   });
 }

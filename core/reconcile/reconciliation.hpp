@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,7 +49,8 @@ struct Reconciliation {
   Moment now{};  ///< the server's clock, in whole seconds
   Period period{};
   std::vector<QueueReconciliation> queues{};
-  ScheduledMessages scheduled{};  ///< which have no token yet, whenever they were asked for
+  std::optional<Moment> pruned_at{};  ///< when prune last removed tokens, if that was in the period or later
+  ScheduledMessages scheduled{};      ///< which have no token yet, whenever they were asked for
 
   std::int64_t tokens_with(Outcome outcome) const;
 };

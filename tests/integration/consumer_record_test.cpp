@@ -191,6 +191,10 @@ TEST_CASE("reconcile counts the tokens that were emitted and no longer exist") {
               "3 tokens that were emitted are no longer in the database: deleted, with their accounts or "
               "alone\n") == 1);
   CHECK(count(text, "every token is explained") == 1);
+  rig.connection->run(
+      "INSERT INTO mailroom_operations (kind, actor, details) VALUES ('prune', 'ann', '{\"tokens\": 3}')");
+  CHECK(count(shown(rig.database, {"reconcile"}),
+              "no longer in the database: deleted by mailroom prune, which last ran ") == 1);
 }
 
 }  // namespace mailroom::test::consumer_record_test

@@ -3,11 +3,29 @@
 
 #include <thread>
 
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
+#include "support/finished_run.hpp"
 #include "support/prune_rig.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::test::prune_run_test {
+
+TEST_CASE("a pruning that removed much says that the files stay as large") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto pruned = [&](int accounts, const std::string& name) {
+    insert_accounts(*connection, accounts, name);
+    connection->run(
+        "UPDATE tokens SET created_at = 1, expires_at = 2; UPDATE jobs SET last_seq = (SELECT max(id) FROM tokens)");
+    const auto run =
+        run_to_end({mailroom_binary, "prune", "--yes"}, {{"MAILROOM_DATABASE_URL", database.conninfo()}});
+    CHECK(run.status == 0);
+    return run.output;
+  };
+  CHECK(pruned(10, "few").find("VACUUM FULL") == std::string::npos);
+  CHECK(pruned(20'000, "many").find("VACUUM FULL gives it back to the disk") != std::string::npos);
+}
 
 TEST_CASE("a batch is removed when it is closed, old, without tokens, and not the newest of its queue") {
   TestDatabase database;

@@ -147,7 +147,9 @@ const Command resend_command{
     "those that wait to be sent anyway. Of several tokens of an account and action only the newest is sent; token:N sends an "
     "older one all the same. More than --max are refused.\n\n"
     "A mail that is sent again on purpose is a new mail: it has a Message-ID and a Date of its own, and says how long its link works "
-    "from then on. A retry of mailroom itself, after a deferral or a lost connection, repeats the same mail. The cursor stays, and consumers "
+    "from then on. Its text is made anew, of the templates that the sender read when it started or at its last SIGHUP: after a "
+    "change of a template file, first systemctl reload 'mailroom-send@*', or kill -HUP PID without systemd. A message with content of "
+    "its own keeps it. A retry of mailroom itself, after a deferral or a lost connection, repeats the same mail. The cursor stays, and consumers "
     "may keep running. The actor and the reason are recorded; mailroom audit shows them."};
 
 }  // namespace mailroom

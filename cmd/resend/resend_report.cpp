@@ -139,6 +139,9 @@ std::string render_resend_plan(const std::vector<ResendPlan>& plans, std::chrono
           : sent == 0            ? std::string("No token would be sent.\n")
                       : fmt::format("{} would be sent, {} with a Message-ID and a Date of its own.\n",
                                     counted(sent, "token"), sent == 1 ? "in a mail" : "each in a mail");
+  if (sent > 0)
+    text +=
+        "Their text: templates as the sender read them at its start or its last SIGHUP; a message's own content is unchanged.\n";
   text += sent_before_text(before_of(plans), sent);
   const auto revived = revived_by(plans);
   if (revived > 0)

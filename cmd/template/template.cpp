@@ -51,6 +51,9 @@ ExitCode run_template_check(const ExampleMail& mail, Context& context) {
   context.print(sources_text(templates, context.out().width()));
   for (const auto& warning : templates.warnings())
     context.say("warning: " + warning + "\n");
+  context.say(
+      "A running sender keeps the templates of its start until SIGHUP: systemctl reload 'mailroom-send@*', or kill -HUP PID "
+      "without systemd.\n");
   return ExitCode::done;
 }
 
@@ -115,7 +118,8 @@ const Command template_command{
     add_template,
     "Shows what mails consist of, without sending any. The templates are Mustache files in the directory of "
     "send.templates: NAME.subject, NAME.txt and NAME.html, and NAME.de.txt for readers of one locale. A "
-    "built-in template replaces a missing file of activation and recovery, except that one with a .txt but no "
+    "sender reads them when it starts and at SIGHUP (systemctl reload 'mailroom-send@*', or kill -HUP PID without systemd), so a "
+    "changed file counts from then on. A built-in template replaces a missing file of activation and recovery, except that one with a .txt but no "
     ".html of its own is mailed as text only.\n\n"
     "check reads the settings of mails and every template. It lists where each comes from and what is "
     "probably wrong. A template that does not parse, names a variable that activation and recovery do not have "

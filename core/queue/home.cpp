@@ -25,7 +25,9 @@ SELECT
   (SELECT count(*) FROM (
     SELECT FROM tokens t WHERE t.id > (SELECT min(cursor) FROM mailroom_queue_states())
       AND mailroom_is_live(t.consumed_at, t.expires_at, extract(epoch FROM clock_timestamp())::bigint) LIMIT $1) w),
-  (SELECT count(*) FROM (SELECT FROM mailroom_deliveries WHERE not_before IS NOT NULL LIMIT $1) d),
+  (SELECT count(*) FROM (
+    SELECT FROM mailroom_deliveries d JOIN tokens t ON t.id = d.token WHERE d.not_before IS NOT NULL
+      AND mailroom_is_live(t.consumed_at, t.expires_at, extract(epoch FROM clock_timestamp())::bigint) LIMIT $1) d),
   (SELECT count(*) FROM (SELECT FROM mailroom_schedule LIMIT $1) s))",
                                   WaitingHere::most_counted)[0];
   return {.tokens = row[0].as<std::int64_t>(),

@@ -52,19 +52,21 @@ QueueFinding judge_untaken(const UntakenAction& action) {
   if (action.tokens > 0) {
     const bool is_dropped = action.dropped_at.has_value();
     if (is_dropped) finding.severity = Severity::failure;
-    finding.text = fmt::format("no queue takes {} tokens: {}{}", name,
-                               action.tokens == 1 ? std::string("1 waits and is not emitted")
-                                                  : with_thousands(action.tokens) + " wait and are not emitted",
-                               is_dropped ? ", since their queue was dropped" : "");
+    finding.text =
+        fmt::format("no queue takes {} tokens: {}{}", name,
+                    action.tokens == 1 ? std::string("1 waits and is not emitted")
+                                       : with_thousands(action.tokens) + " wait and are not emitted",
+                    is_dropped ? ", since their queue was dropped" : "");
   }
   if (action.has_namesake) {
     finding.hint = "mailroom queue set --help says how a queue takes further actions";
     return finding;
   }
-  const auto from = action.tokens == 0     ? std::string()
+  const auto from = action.tokens == 0   ? std::string()
                     : !action.dropped_at ? std::string(" --from start")
                                          : " --from " + moment_text(*action.dropped_at);
-  finding.fix = Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}{1}", name, from));
+  finding.fix =
+      Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}{1}", name, from));
   return finding;
 }
 

@@ -12,8 +12,8 @@
 namespace mailroom {
 
 struct UntakenAction {
-  std::string name;            ///< as people type it: `recovery`
-  std::int64_t tokens = 0;     ///< that are due, among the newest 10,000; since `dropped_at`, if that is known
+  std::string name;         ///< as people type it: `recovery`
+  std::int64_t tokens = 0;  ///< that are due, among the newest 10,000; since `dropped_at`, if that is known
   std::optional<Moment> dropped_at{};  ///< when the last queue was dropped that took it
   bool has_namesake = false;           ///< a queue of this name takes other actions
 };

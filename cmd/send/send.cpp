@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "carriers/smtp/configured_relays.hpp"
+#include "carriers/smtp/relay.hpp"
 #include "cmd/collect/consumer_run.hpp"
 #include "cmd/command.hpp"
 #include "cmd/send/send_setup.hpp"
@@ -20,12 +20,11 @@ struct SendOptions {
 };
 
 DeliverySink::Options sink_options(const Settings& settings) {
-  const auto relay = read_relays(settings).options;
-  return {
-      .dispatch = {.in_flight = settings.send.connections, .probe_time = relay.timeout + relay.end_timeout},
-      .messages = settings.send.batch_limit,
-      .policy = delivery_policy(settings),
-      .words = {.side = "relay", .item = "mail", .messages = "mails"}};
+  return {.dispatch = {.in_flight = settings.send.connections,
+                       .probe_time = settings.send.timeout + RelayOptions{}.end_timeout},
+          .messages = settings.send.batch_limit,
+          .policy = delivery_policy(settings),
+          .words = {.side = "relay", .item = "mail", .messages = "mails"}};
 }
 
 ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <tuple>
 
+#include "carriers/carriers.hpp"
 #include "carriers/smtp/configured_relays.hpp"
 #include "mail/configured_mail.hpp"
 
@@ -24,11 +25,11 @@ bool leaves_likewise(const SendSettings& one, const SendSettings& other) {
 }
 
 /// As check_send_settings(), for the settings of one profile.
-void check_profile(const Settings& settings) {
+void check_profile(const Settings& settings, Log& log) {
   parse_configured_mail(settings);
   if (!settings.send.hello_name.empty()) check_hello_name(settings.send.hello_name);
   if (settings.send.relay.empty()) return;
-  read_relays(settings);
+  mail_carrier().make({settings, log});
   configured_writer(settings);
 }
 
@@ -55,9 +56,9 @@ void tell_of_redirection(const Settings& settings, Log& log) {
 }
 
 void check_send_settings(const Settings& settings, Log& log) {
-  check_profile(settings);
+  check_profile(settings, log);
   for (const auto& profile : settings.profiles)
-    check_profile(with_profile(settings, profile.name));
+    check_profile(with_profile(settings, profile.name), log);
   if (settings.send.relay.empty()) return;
   tell_of_missing_link(settings, log);
   tell_of_redirection(settings, log);

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "carriers/exec/carrier.hpp"
+#include "carriers/relay_series.hpp"
 #include "carriers/smtp/carrier.hpp"
 #ifdef MAILROOM_NATS
 #include "carriers/nats/carrier.hpp"
@@ -103,7 +104,8 @@ std::span<const CarrierKind> carrier_kinds() {
 }
 
 const CarrierKind& mail_carrier() {
-  return *std::ranges::find(kinds, Carries::mails, &CarrierKind::carries);
+  static const CarrierKind relays{"relays", {}, Carries::mails, "", make_relays, check_relay_list};
+  return relays;
 }
 
 bool hands_over(const Settings& settings) {

@@ -58,7 +58,7 @@ std::span<const CarrierKind> carrier_kinds();
 /// True if sink.to or sink.exec says where batches are handed over; otherwise they are written to stdout.
 bool hands_over(const Settings& settings);
 
-/// The kind that carries mails.
+/// What carries mails: the relays of send.relay, each by its own kind. It is not in carrier_kinds().
 const CarrierKind& mail_carrier();
 
 /// The kind that sink.to or sink.exec asks for. Throws Error(configuration) for a URL of an unknown scheme,

@@ -18,7 +18,7 @@
 #include "carriers/amqp/carrier.hpp"
 #endif
 #ifdef MAILROOM_HTTP
-#include "carriers/http/carrier.hpp"
+#include "carriers/http/webhook.hpp"
 #endif
 
 namespace mailroom {

@@ -1,4 +1,5 @@
-// Each carrier gets a copy of the settings with its own part of the list. epoll makes one descriptor of theirs.
+// Each carrier gets a copy of the settings with its own part of the list. epoll makes one descriptor of
+// theirs.
 
 #include "carriers/relay_series.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "carriers/http/carrier.hpp"
+#include "carriers/http/webhook.hpp"
 #include "handed_over.hpp"
 #include "support/catch.hpp"
 #include "support/refusing_port.hpp"
@@ -31,7 +31,9 @@ struct HttpRig {
   std::vector<std::string> bodies;
 
   explicit HttpRig(const Settings& settings, const std::vector<std::string>& secrets = {})
-      : carrier(parse_http_endpoint(settings), WebhookSigner(secrets), settings.sink.in_flight) {
+      : carrier(parse_http_endpoint(settings),
+                std::make_unique<WebhookProtocol>(WebhookSigner(secrets), settings.sink.event_source),
+                settings.sink.in_flight) {
     bodies.reserve(1000);
   }
   void submit(int lines) {

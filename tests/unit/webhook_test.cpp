@@ -1,8 +1,9 @@
 // What posting to a server decides by values alone: URLs, addresses, signatures, answers.
 
+#include "carriers/http/webhook.hpp"
+
 #include "base/error.hpp"
 #include "carriers/http/answer.hpp"
-#include "carriers/http/post.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -22,7 +23,7 @@ Answer judged(int status, HttpEnd end = HttpEnd::answered) {
   HttpResponse response;
   response.status = status;
   response.body = "why";
-  return judge_response(response, end, "cut", 0);
+  return judge_response({.end = end, .response = response, .failure = "cut"}, 0);
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ std::string reply_of(const HttpResponse& response) {
     case 2:
       return {};
     case 3:
-      if (response.location.empty()) return "the server redirects, and names no address";
-      return fmt::format("the server redirects to {}, which is not followed", response.location);
+      if (response.header("location").empty()) return "the server redirects, and names no address";
+      return fmt::format("the server redirects to {}, which is not followed", response.header("location"));
     default:
       return response.body;
   }
@@ -78,8 +78,8 @@ std::vector<TokenVerdict> parse_token_outcomes(std::string_view body) {
   return verdicts;
 }
 
-Answer judge_response(const HttpResponse& response, HttpEnd end, const std::string& failure,
-                      std::time_t now) {
+Answer judge_response(const HttpOutcome& outcome, std::time_t now) {
+  const auto& [end, response, failure] = outcome;
   Answer answer;
   answer.code = response.status;
   if (end == HttpEnd::unsent) {
@@ -96,10 +96,10 @@ Answer judge_response(const HttpResponse& response, HttpEnd end, const std::stri
   }
   answer.verdict = verdict_of(response.status);
   answer.reply = reply_of(response);
-  answer.wait = parse_retry_after(response.retry_after, now);
+  answer.wait = parse_retry_after(response.header("retry-after"), now);
   answer.throttled = response.status == 429 || (response.status == 503 && answer.wait);
   answer.waits_for_turn = answer.throttled;
-  if (is_success && response.is_json) answer.tokens = parse_token_outcomes(response.body);
+  if (is_success && response.is_json()) answer.tokens = parse_token_outcomes(response.body);
   return answer;
 }
 

@@ -6,29 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "carriers/http/exchange.hpp"
 #include "delivery/carrier.hpp"
 
 namespace mailroom {
 
-/// What a server has answered to one request, as far as it was read.
-struct HttpResponse {
-  int status = 0;           ///< 0 for none
-  std::string retry_after;  ///< the header, or empty
-  std::string location;     ///< the header, or empty
-  bool is_json = false;     ///< its Content-Type says so
-  std::string body;         ///< its begin, if it is longer than is read
-};
-
-/// How a request ended.
-enum class HttpEnd {
-  answered,  ///< with a whole answer, or with more than is read of one
-  unsent,    ///< no connection, or none to be trusted
-  cut_off,   ///< after the request had been sent, before the end of the answer
-};
-
-/// The verdict, code, reply, wait and tokens of the answer; the carrier adds the rest. `failure`: why there
-/// is no whole answer. `now`: seconds since 1970, for a Retry-After with a date.
-Answer judge_response(const HttpResponse& response, HttpEnd end, const std::string& failure, std::time_t now);
+/// The verdict, code, reply, wait and tokens of the answer to a webhook; the carrier adds the rest. `now`:
+/// seconds since 1970, for a Retry-After with a date.
+Answer judge_response(const HttpOutcome& outcome, std::time_t now);
 
 /// The time that Retry-After names: seconds, or a date (RFC 9110, section 10.2.3). At most a day.
 std::optional<Milliseconds> parse_retry_after(std::string_view text, std::time_t now);

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <unistd.h>
+#include <utility>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "base/threads.hpp"
 
 namespace mailroom {
@@ -21,10 +20,12 @@ std::int64_t unix_time() {
 
 }  // namespace
 
-HttpCarrier::HttpCarrier(HttpEndpoint endpoint, WebhookSigner signer, int connections)
-    : endpoint_(std::move(endpoint)), signer_(std::move(signer)) {
+HttpCarrier::HttpCarrier(HttpEndpoint endpoint, std::unique_ptr<HttpProtocol> protocol, int connections)
+    : endpoint_(std::move(endpoint)),
+      connections_(static_cast<std::size_t>(connections)),
+      protocol_(std::move(protocol)) {
   // Initialises libcurl, and shows here what a request would be refused for.
-  idle_.push_back(std::make_unique<HttpPost>(endpoint_));
+  idle_.push_back(std::make_unique<HttpExchange>(endpoint_));
   multi_.reset(curl_multi_init());
   if (!multi_) throw Error(ExitCode::failed, "cannot initialise libcurl");
   curl_multi_setopt(multi_.get(), CURLMOPT_MAX_HOST_CONNECTIONS, static_cast<long>(connections));
@@ -40,8 +41,8 @@ HttpCarrier::~HttpCarrier() {
   }
   curl_multi_wakeup(multi_.get());
   thread_.join();
-  for (const auto& post : busy_)
-    curl_multi_remove_handle(multi_.get(), post->handle());
+  for (const auto& flight : busy_)
+    curl_multi_remove_handle(multi_.get(), flight.exchange->handle());
 }
 
 void HttpCarrier::submit(Message message) {
@@ -74,36 +75,50 @@ void HttpCarrier::cancel() {
 
 void HttpCarrier::work() {
   for (;;) {
-    std::deque<Message> messages;
     bool is_cancelled = false;
     {
       const std::lock_guard lock(mutex_);
       if (has_ended_) return;
-      messages.swap(submitted_);
+      std::ranges::move(std::exchange(submitted_, {}), std::back_inserter(waiting_));
       is_cancelled = is_cancelled_;
     }
-    for (auto& message : messages)
-      begin(std::move(message));
     if (is_cancelled) give_up_all();
+    begin_waiting();
     int running = 0;
     curl_multi_perform(multi_.get(), &running);
     collect_results();
+    // What has ended leaves its connection to the next.
+    if (!waiting_.empty() && busy_.size() < connections_) continue;
     curl_multi_poll(multi_.get(), nullptr, 0, longest_poll, nullptr);
+  }
+}
+
+void HttpCarrier::begin_waiting() {
+  while (!waiting_.empty() && busy_.size() < connections_) {
+    auto message = std::move(waiting_.front());
+    waiting_.pop_front();
+    begin(std::move(message));
   }
 }
 
 void HttpCarrier::begin(Message message) {
   const auto id = message.id;
+  const auto began = steady_now();
   try {
-    if (idle_.empty()) idle_.push_back(std::make_unique<HttpPost>(endpoint_));
-    auto& post = *idle_.back();
-    post.prepare(std::move(message), signer_, unix_time());
-    curl_multi_add_handle(multi_.get(), post.handle());
-    busy_.push_back(std::move(idle_.back()));
+    if (idle_.empty()) idle_.push_back(std::make_unique<HttpExchange>(endpoint_));
+    idle_.back()->prepare(protocol_->request(message, unix_time()));
+    curl_multi_add_handle(multi_.get(), idle_.back()->handle());
+    busy_.push_back({.exchange = std::move(idle_.back()), .message = std::move(message), .began = began});
     idle_.pop_back();
   } catch (const std::exception& error) {
-    // Out of memory, before anything was sent.
-    answer({.id = id, .verdict = Verdict::unavailable, .sink = endpoint_.name, .reply = error.what()});
+    // No credentials, or out of memory: nothing was sent.
+    answer({.id = id,
+            .verdict = Verdict::unavailable,
+            .sink = endpoint_.name,
+            .reply = error.what(),
+            .took = steady_now() - began,
+            .ended = wall_now()});
+    give_back_untried();
   }
 }
 
@@ -113,21 +128,39 @@ void HttpCarrier::collect_results() {
     if (message->msg != CURLMSG_DONE) continue;
     const auto result = message->data.result;
     auto* const handle = message->easy_handle;
-    const auto post = std::ranges::find_if(busy_, [&](const auto& each) { return each->handle() == handle; });
+    const auto flight =
+        std::ranges::find_if(busy_, [&](const auto& each) { return each.exchange->handle() == handle; });
     curl_multi_remove_handle(multi_.get(), handle);
-    answer((*post)->finish(result, unix_time()));
-    idle_.push_back(std::move(*post));
-    busy_.erase(post);
+    end(*flight, flight->exchange->finish(result));
+    busy_.erase(flight);
   }
 }
 
+void HttpCarrier::end(Flight& flight, const HttpOutcome& outcome) {
+  auto answered = protocol_->judge(flight.message, outcome, unix_time());
+  answered.id = flight.message.id;
+  answered.sink = endpoint_.name;
+  answered.took = steady_now() - flight.began;
+  answered.ended = wall_now();
+  const bool is_unavailable = answered.verdict == Verdict::unavailable;
+  answer(std::move(answered));
+  if (is_unavailable) give_back_untried();
+  idle_.push_back(std::move(flight.exchange));
+}
+
 void HttpCarrier::give_up_all() {
-  for (auto& post : busy_) {
-    curl_multi_remove_handle(multi_.get(), post->handle());
-    answer(post->give_up("stopped before the server answered"));
-    idle_.push_back(std::move(post));
+  give_back_untried();
+  for (auto& flight : busy_) {
+    curl_multi_remove_handle(multi_.get(), flight.exchange->handle());
+    end(flight, flight.exchange->give_up("stopped before the server answered"));
   }
   busy_.clear();
+}
+
+/// What waits for an endpoint that is unavailable would fail too, and there may be another way.
+void HttpCarrier::give_back_untried() {
+  for (const auto& message : std::exchange(waiting_, {}))
+    answer({.id = message.id, .was_tried = false});
 }
 
 void HttpCarrier::answer(Answer answer) {
@@ -136,35 +169,6 @@ void HttpCarrier::answer(Answer answer) {
   --unanswered_;
   ready_.signal();
   if (unanswered_ == 0) cancelled_.notify_all();
-}
-
-std::unique_ptr<Carrier> make_http_carrier(const CarrierSetup& setup) {
-  const auto& settings = setup.settings;
-  return std::make_unique<HttpCarrier>(
-      parse_http_endpoint(settings),
-      WebhookSigner(settings.sink.signing_secret_files, settings.signing.allow_readable_key),
-      settings.sink.in_flight);
-}
-
-std::vector<SinkFinding> check_http(const Settings& settings) {
-  using Level = SinkFinding::Level;
-  const auto endpoint = parse_http_endpoint(settings);
-  const WebhookSigner signer(settings.sink.signing_secret_files, settings.signing.allow_readable_key);
-  std::vector<SinkFinding> findings;
-  if (!signer.signs()) {
-    findings.push_back({Level::warning, "requests are not signed, so the server cannot tell who sends them",
-                        "name a file with a secret in sink.signing_secret_files, made with: echo "
-                        "whsec_$(openssl rand -base64 32)"});
-  }
-  const auto failure = HttpPost(endpoint).connect();
-  if (failure.empty()) {
-    findings.push_back({Level::fine, endpoint.name + " takes connections"});
-  } else {
-    findings.push_back(
-        {Level::failure, fmt::format("{} cannot be used: {}", endpoint.name, printable(failure)),
-         "start the server, check the host, port and certificate of sink.to, or set sink.ca_file"});
-  }
-  return findings;
 }
 
 std::string http_library() {

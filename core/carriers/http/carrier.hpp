@@ -1,4 +1,4 @@
-// What carries lines to a web server as webhooks.
+// What carries messages over HTTP, a request each: the connections, whatever is said over them.
 #pragma once
 
 #include <condition_variable>
@@ -11,16 +11,30 @@
 #include <vector>
 
 #include "base/threads.hpp"
-#include "carriers/carriers.hpp"
-#include "carriers/http/post.hpp"
+#include "carriers/http/exchange.hpp"
+#include "delivery/carrier.hpp"
 
 namespace mailroom {
 
-/// Posts each line to a server; docs/webhooks.md says how, and what its answers mean. A thread of its own
-/// drives the connections.
+/// What is said over HTTP: how a message is asked for, and what an answer means. All functions are for the
+/// thread of the carrier. `now`: seconds since 1970.
+class HttpProtocol {
+ public:
+  virtual ~HttpProtocol() = default;
+
+  /// The request that hands the message over; its answer is awaited before the message's body ends. Throws
+  /// Error if it cannot be made: then the endpoint is unavailable.
+  virtual HttpRequest request(const Message& message, std::int64_t now) = 0;
+  /// The verdict, code, reply, wait and tokens; the carrier adds the rest.
+  virtual Answer judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) = 0;
+};
+
+/// Hands each message over in a request of its own, several at the same time over connections that are kept.
+/// A thread of its own drives them.
 class HttpCarrier final : public Carrier {
  public:
-  HttpCarrier(HttpEndpoint endpoint, WebhookSigner signer, int connections);
+  /// Has at most `connections`. Throws Error(failed).
+  HttpCarrier(HttpEndpoint endpoint, std::unique_ptr<HttpProtocol> protocol, int connections);
   ~HttpCarrier() override;
   HttpCarrier(const HttpCarrier&) = delete;
   HttpCarrier& operator=(const HttpCarrier&) = delete;
@@ -36,19 +50,30 @@ class HttpCarrier final : public Carrier {
   struct FreeMulti {
     void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
   };
-  using Posts = std::vector<std::unique_ptr<HttpPost>>;
+  /// A message on its way.
+  struct Flight {
+    std::unique_ptr<HttpExchange> exchange;
+    Message message;
+    TimePoint began{};
+  };
 
   void work();
+  void begin_waiting();
   void begin(Message message);
   void collect_results();
+  void end(Flight& flight, const HttpOutcome& outcome);
   void give_up_all();
+  void give_back_untried();
   void answer(Answer answer);
 
   const HttpEndpoint endpoint_;
-  WebhookSigner signer_;  ///< of the thread
+  const std::size_t connections_;
   EventFd ready_;
-  Posts idle_;  ///< of the thread, as is busy_
-  Posts busy_;
+  // These five are the thread's; what follows them needs the mutex.
+  std::unique_ptr<HttpProtocol> protocol_;
+  std::vector<std::unique_ptr<HttpExchange>> idle_;
+  std::vector<Flight> busy_;
+  std::deque<Message> waiting_;  ///< for a connection
   std::unique_ptr<CURLM, FreeMulti> multi_;
   mutable std::mutex mutex_;
   std::condition_variable cancelled_;
@@ -60,8 +85,7 @@ class HttpCarrier final : public Carrier {
   std::thread thread_;
 };
 
-std::unique_ptr<Carrier> make_http_carrier(const CarrierSetup& setup);
-std::vector<SinkFinding> check_http(const Settings& settings);
+/// `libcurl 7.88.1`
 std::string http_library();
 
 }  // namespace mailroom

@@ -7,16 +7,10 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "carriers/http/post.hpp"
+#include "carriers/http/exchange.hpp"
 
 namespace mailroom {
 namespace {
-
-constexpr auto url_form = "write it as https://app.example/tokens";
-
-[[noreturn]] void refuse_endpoint(std::string_view problem, const char* hint = url_form) {
-  throw Error(ExitCode::configuration, fmt::format("the URL of sink.to {}", problem), hint);
-}
 
 struct FreeUrl {
   void operator()(CURLU* url) const { curl_url_cleanup(url); }
@@ -38,27 +32,25 @@ bool is_this_host(const std::string& host) {
 
 }  // namespace
 
-HttpEndpoint parse_http_endpoint(const Settings& settings) {
-  const std::unique_ptr<CURLU, FreeUrl> url(curl_url());
-  if (!is_printable(settings.sink.to) || !url ||
-      curl_url_set(url.get(), CURLUPART_URL, settings.sink.to.c_str(), 0) != CURLUE_OK) {
-    refuse_endpoint("is malformed");
+HttpEndpoint parse_http_url(const std::string& url, std::string_view setting, const char* user_hint) {
+  const auto refuse = [&](const std::string& problem, const std::string& hint) {
+    throw Error(ExitCode::configuration, fmt::format("the URL of {} {}", setting, problem), hint);
+  };
+  const std::unique_ptr<CURLU, FreeUrl> parts(curl_url());
+  if (!is_printable(url) || !parts || curl_url_set(parts.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
+    refuse("is malformed", "write it as https://app.example/tokens");
   }
-  if (!part_of(url.get(), CURLUPART_USER).empty() || !part_of(url.get(), CURLUPART_PASSWORD).empty()) {
-    refuse_endpoint("has a user or a password", "requests are signed instead: see sink.signing_secret_files");
-  }
-  if (!part_of(url.get(), CURLUPART_FRAGMENT).empty())
-    refuse_endpoint("has a fragment", "remove it from the #");
-  const auto host = part_of(url.get(), CURLUPART_HOST);
-  if (part_of(url.get(), CURLUPART_SCHEME) == "http" && !is_this_host(host)) {
-    refuse_endpoint("is http:// to another host", "use https://: tokens must not be readable on the network");
-  }
-  return {.url = settings.sink.to,
-          .name = fmt::format("{}:{}", host, part_of(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT)),
-          .ca_file = settings.sink.ca_file,
-          .user_agent = "mailroom/" MAILROOM_VERSION,
-          .event_source = settings.sink.event_source,
-          .timeout = settings.sink.timeout};
+  if (!part_of(parts.get(), CURLUPART_USER).empty() || !part_of(parts.get(), CURLUPART_PASSWORD).empty())
+    refuse("has a user or a password", user_hint);
+  if (!part_of(parts.get(), CURLUPART_FRAGMENT).empty()) refuse("has a fragment", "remove it from the #");
+  const auto host = part_of(parts.get(), CURLUPART_HOST);
+  if (part_of(parts.get(), CURLUPART_SCHEME) == "http" && !is_this_host(host))
+    refuse("is http:// to another host", "use https://: tokens must not be readable on the network");
+  HttpEndpoint endpoint;
+  endpoint.url = url;
+  endpoint.name = fmt::format("{}:{}", host, part_of(parts.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT));
+  endpoint.user_agent = "mailroom/" MAILROOM_VERSION;
+  return endpoint;
 }
 
 }  // namespace mailroom

@@ -1,0 +1,183 @@
+// Keeps libcurl from sending a request twice, from redirects and from proxies.
+
+#include "carriers/http/exchange.hpp"
+
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t longest_header = 65'536;
+constexpr std::size_t longest_body = 65'536;
+
+/// Initialises libcurl before its first use.
+CURL* new_easy_handle() {
+  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+  CURL* const handle = initialised == CURLE_OK ? curl_easy_init() : nullptr;
+  if (handle == nullptr) throw Error(ExitCode::failed, "cannot initialise libcurl");
+  return handle;
+}
+
+}  // namespace
+
+std::string_view HttpResponse::header(std::string_view name) const {
+  const auto found = headers.find(name);
+  return found == headers.end() ? std::string_view() : found->second;
+}
+
+bool HttpResponse::is_json() const {
+  return lower_case(header("content-type")).starts_with("application/json");
+}
+
+HttpExchange::HttpExchange(const HttpEndpoint& endpoint) : endpoint_(endpoint), curl_(new_easy_handle()) {
+  set_connection();
+  set_callbacks();
+}
+
+template <typename T>
+void HttpExchange::set(CURLoption option, T value) {
+  const auto result = curl_easy_setopt(curl_.get(), option, value);
+  if (result == CURLE_OK) return;
+  throw Error(ExitCode::failed, fmt::format("libcurl refuses option {}: {}", static_cast<int>(option),
+                                            curl_easy_strerror(result)));
+}
+
+void HttpExchange::set_connection() {
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_URL, endpoint_.url.c_str());
+  set(CURLOPT_FOLLOWLOCATION, 0L);
+  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  // A proxy would resolve the name after our check of the address.
+  set(CURLOPT_PROXY, "");
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_QUICK_EXIT, 1L);
+  set(CURLOPT_TIMEOUT_MS, static_cast<long>(endpoint_.timeout.count()));
+  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(endpoint_.timeout.count()));
+  set(CURLOPT_USERAGENT, endpoint_.user_agent.c_str());
+  set(CURLOPT_SSL_VERIFYPEER, 1L);
+  set(CURLOPT_SSL_VERIFYHOST, 2L);
+  set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  if (endpoint_.ca_file.empty()) return;
+  set(CURLOPT_CAINFO, endpoint_.ca_file.c_str());
+  set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+}
+
+void HttpExchange::set_callbacks() {
+  set(CURLOPT_PRIVATE, static_cast<void*>(this));
+  set(CURLOPT_ERRORBUFFER, error_.data());
+  set(CURLOPT_OPENSOCKETFUNCTION, &HttpExchange::on_open);
+  set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(this));
+  set(CURLOPT_PREREQFUNCTION, &HttpExchange::on_request);
+  set(CURLOPT_PREREQDATA, static_cast<void*>(this));
+  set(CURLOPT_HEADERFUNCTION, &HttpExchange::on_header);
+  set(CURLOPT_HEADERDATA, static_cast<void*>(this));
+  set(CURLOPT_WRITEFUNCTION, &HttpExchange::on_body);
+  set(CURLOPT_WRITEDATA, static_cast<void*>(this));
+}
+
+void HttpExchange::add_header(const std::string& line) {
+  auto* const list = curl_slist_append(headers_.get(), line.c_str());
+  if (list == nullptr) throw Error(ExitCode::failed, "out of memory for a header");
+  [[maybe_unused]] auto* const same = headers_.release();
+  headers_.reset(list);
+}
+
+void HttpExchange::prepare(HttpRequest request) {
+  request_ = std::move(request);
+  response_ = {};
+  error_.front() = '\0';
+  header_size_ = 0;
+  was_sent_ = false;
+  is_too_long_ = false;
+  has_header_ = false;
+  headers_.reset();
+  add_header("Expect:");
+  for (const auto& line : request_.headers)
+    add_header(line);
+  set(CURLOPT_HTTPHEADER, headers_.get());
+  set(CURLOPT_URL, request_.url.empty() ? endpoint_.url.c_str() : request_.url.c_str());
+  if (request_.method == "GET") {
+    set(CURLOPT_HTTPGET, 1L);
+    set(CURLOPT_CUSTOMREQUEST, static_cast<const char*>(nullptr));
+    return;
+  }
+  const auto bytes = request_.bytes();
+  set(CURLOPT_POST, 1L);
+  set(CURLOPT_CUSTOMREQUEST, request_.method == "POST" ? nullptr : request_.method.c_str());
+  set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(bytes.size()));
+  set(CURLOPT_POSTFIELDS, bytes.data());
+}
+
+std::string HttpExchange::failure_of(CURLcode result) const {
+  if (result == CURLE_OK) return "the connection was closed within the header of the answer";
+  if (result == CURLE_ABORTED_BY_CALLBACK) return "the connection was closed before the answer";
+  return error_.front() == '\0' ? curl_easy_strerror(result) : error_.data();
+}
+
+HttpOutcome HttpExchange::finish(CURLcode result) const {
+  // For libcurl a header may also end with the connection.
+  const bool is_whole = (result == CURLE_OK && has_header_) || is_too_long_;
+  const auto end = is_whole ? HttpEnd::answered : was_sent_ ? HttpEnd::cut_off : HttpEnd::unsent;
+  return {.end = end, .response = response_, .failure = is_whole ? "" : failure_of(result)};
+}
+
+HttpOutcome HttpExchange::give_up(const std::string& why) const {
+  return {.end = was_sent_ ? HttpEnd::cut_off : HttpEnd::unsent, .response = {}, .failure = why};
+}
+
+HttpOutcome HttpExchange::perform(HttpRequest request) {
+  prepare(std::move(request));
+  return finish(curl_easy_perform(curl_.get()));
+}
+
+std::string HttpExchange::connect() {
+  set(CURLOPT_CONNECT_ONLY, 1L);
+  const auto result = curl_easy_perform(curl_.get());
+  return result == CURLE_OK ? std::string() : failure_of(result);
+}
+
+/// Children of this process must not inherit the connection.
+curl_socket_t HttpExchange::on_open(void* /*self*/, curlsocktype /*purpose*/, curl_sockaddr* address) {
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/// libcurl would send a request again if a kept connection ends without an answer: the server may have taken
+/// it.
+int HttpExchange::on_request(void* self, char* /*ip*/, char* /*local_ip*/, int /*port*/, int /*local_port*/) {
+  const bool is_repetition = std::exchange(static_cast<HttpExchange*>(self)->was_sent_, true);
+  return is_repetition ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+}
+
+std::size_t HttpExchange::on_header(char* text, std::size_t size, std::size_t count, void* self) {
+  auto& exchange = *static_cast<HttpExchange*>(self);
+  const std::string_view line(text, size * count);
+  exchange.header_size_ += line.size();
+  if (exchange.header_size_ > longest_header) return 0;
+  auto& response = exchange.response_;
+  if (line.starts_with("HTTP/")) {
+    long status = 0;
+    curl_easy_getinfo(exchange.handle(), CURLINFO_RESPONSE_CODE, &status);
+    response = {};
+    response.status = status >= 200 ? static_cast<int>(status) : 0;
+  }
+  exchange.has_header_ = response.status != 0 && trimmed(line).empty();
+  if (const auto colon = line.find(':'); colon != std::string_view::npos)
+    response.headers[lower_case(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
+  return line.size();
+}
+
+std::size_t HttpExchange::on_body(char* bytes, std::size_t size, std::size_t count, void* self) {
+  auto& exchange = *static_cast<HttpExchange*>(self);
+  auto& body = exchange.response_.body;
+  body.append(bytes, std::min(size * count, longest_body - body.size()));
+  exchange.is_too_long_ = body.size() == longest_body;
+  return exchange.is_too_long_ ? 0 : size * count;
+}
+
+}  // namespace mailroom

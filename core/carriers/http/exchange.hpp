@@ -1,0 +1,121 @@
+// One HTTP request and its answer, sent once and by nobody's proxy: what every carrier over HTTP stands on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <curl/curl.h>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace mailroom {
+
+/// Where requests go, and how.
+struct HttpEndpoint {
+  std::string url;
+  std::string name;     ///< host:port
+  std::string ca_file;  ///< of the only trusted certificates; empty: those of the system
+  std::string user_agent;
+  Milliseconds timeout{};  ///< of a request, from its connection to the end of the answer
+};
+
+/// An endpoint of this program at `url`, which `setting` has. Throws Error(configuration) for a URL that is
+/// malformed, has a user or a fragment, or is http:// to another host than this one; `user_hint` says what to
+/// do instead of naming a user.
+HttpEndpoint parse_http_url(const std::string& url, std::string_view setting, const char* user_hint);
+
+/// What is asked of an endpoint.
+struct HttpRequest {
+  std::string method = "POST";
+  std::string url{};                   ///< empty: that of the endpoint
+  std::vector<std::string> headers{};  ///< each `Name: value`
+  std::string body{};
+  std::string_view
+      shared_body{};  ///< in place of `body`, if it is not empty; lives until the answer is there
+
+  std::string_view bytes() const { return shared_body.empty() ? std::string_view(body) : shared_body; }
+};
+
+/// What a server has answered to one request, as far as it was read.
+struct HttpResponse {
+  int status = 0;                                             ///< 0 for none
+  std::map<std::string, std::string, std::less<>> headers{};  ///< by their names in lower case
+  std::string body{};                                         ///< its begin, if it is longer than is read
+
+  /// The value of a header, `name` in lower case; empty without it.
+  std::string_view header(std::string_view name) const;
+  /// True if its Content-Type says that the body is JSON.
+  bool is_json() const;
+};
+
+/// How a request ended.
+enum class HttpEnd {
+  answered,  ///< with a whole answer, or with more than is read of one
+  unsent,    ///< no connection, or none to be trusted
+  cut_off,   ///< after the request had been sent, before the end of the answer
+};
+
+/// What became of a request.
+struct HttpOutcome {
+  HttpEnd end = HttpEnd::unsent;
+  HttpResponse response{};
+  std::string failure{};  ///< why there is no whole answer; empty if there is
+};
+
+/// One request at a time to an endpoint. Reads at most 64 KiB of the header and of the body of an answer.
+class HttpExchange {
+ public:
+  /// Throws Error(failed). `endpoint` must outlive this.
+  explicit HttpExchange(const HttpEndpoint& endpoint);
+  HttpExchange(const HttpExchange&) = delete;
+  HttpExchange& operator=(const HttpExchange&) = delete;
+
+  /// Prepares the request for handle().
+  void prepare(HttpRequest request);
+  CURL* handle() const { return curl_.get(); }
+  /// What has become of the request, which ended with `result`.
+  HttpOutcome finish(CURLcode result) const;
+  /// What becomes of the request, which is given up.
+  HttpOutcome give_up(const std::string& why) const;
+  /// Sends the request and waits for its answer.
+  HttpOutcome perform(HttpRequest request);
+  /// Only connects, with all checks. Why it fails, or empty.
+  std::string connect();
+
+ private:
+  template <typename T>
+  void set(CURLoption option, T value);
+  void set_connection();
+  void set_callbacks();
+  void add_header(const std::string& line);
+  std::string failure_of(CURLcode result) const;
+
+  static curl_socket_t on_open(void* self, curlsocktype purpose, curl_sockaddr* address);
+  static int on_request(void* self, char* ip, char* local_ip, int port, int local_port);
+  static std::size_t on_header(char* line, std::size_t size, std::size_t count, void* self);
+  static std::size_t on_body(char* bytes, std::size_t size, std::size_t count, void* self);
+
+  struct FreeHandle {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  };
+  struct FreeList {
+    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  };
+
+  const HttpEndpoint& endpoint_;
+  std::unique_ptr<curl_slist, FreeList> headers_;
+  std::array<char, CURL_ERROR_SIZE> error_{};
+  std::unique_ptr<CURL, FreeHandle> curl_;
+  HttpRequest request_;
+  HttpResponse response_;
+  std::size_t header_size_ = 0;
+  bool was_sent_ = false;     ///< the request, or a part of it
+  bool is_too_long_ = false;  ///< the body, so that it is not read to its end
+  bool has_header_ = false;   ///< the whole of it
+};
+
+}  // namespace mailroom

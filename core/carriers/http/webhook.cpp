@@ -1,0 +1,116 @@
+// The headers of a webhook request, and what doctor sees of its server.
+
+#include "carriers/http/webhook.hpp"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/secret_file.hpp"
+#include "base/text.hpp"
+#include "carriers/cloud_event.hpp"
+#include "carriers/http/answer.hpp"
+#include "crypto/base64.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::string_view prefix = "whsec_";
+constexpr std::size_t shortest_secret = 24;
+constexpr std::size_t longest_secret = 64;
+constexpr auto content = "it must have one line, made with: echo whsec_$(openssl rand -base64 32)";
+
+}  // namespace
+
+HttpEndpoint parse_http_endpoint(const Settings& settings) {
+  auto endpoint = parse_http_url(settings.sink.to, "sink.to",
+                                 "requests are signed instead: see sink.signing_secret_files");
+  endpoint.ca_file = settings.sink.ca_file;
+  endpoint.timeout = settings.sink.timeout;
+  return endpoint;
+}
+
+HttpRequest WebhookProtocol::request(const Message& message, std::int64_t now) {
+  HttpRequest request;
+  request.shared_body = message.body;
+  auto& headers = request.headers;
+  headers = {"Content-Type: application/json", "Accept: application/json",
+             "webhook-id: " + message.message_id, fmt::format("webhook-timestamp: {}", now)};
+  if (signer_.signs())
+    headers.push_back("webhook-signature: " + signer_.signature(message.message_id, now, message.body));
+  headers.push_back(fmt::format("mailroom-attempt: {}", message.attempt));
+  for (const auto& [name, value] : cloud_event_attributes(message, event_source_))
+    headers.push_back(fmt::format("ce-{}: {}", name, cloud_event_header_value(value)));
+  return request;
+}
+
+Answer WebhookProtocol::judge(const Message& /*message*/, const HttpOutcome& outcome, std::int64_t now) {
+  return judge_response(outcome, now);
+}
+
+WebhookSigner::WebhookSigner(const std::vector<std::string>& files, bool allow_readable) {
+  for (const auto& path : files) {
+    const SecretFile file(path, {"signing secret", "sink.signing_secret_files", "", content}, allow_readable);
+    add(file.text(), path);
+  }
+}
+
+WebhookSigner::WebhookSigner(const std::vector<std::string>& secrets) {
+  for (const auto& secret : secrets)
+    add(secret, fmt::format("number {}", secrets_.size() + 1));
+}
+
+void WebhookSigner::add(std::string_view secret, const std::string& source) {
+  const bool has_prefix = secret.starts_with(prefix);
+  const auto bytes = decoded_base64(has_prefix ? secret.substr(prefix.size()) : secret);
+  if (!has_prefix || !bytes || bytes->size() < shortest_secret || bytes->size() > longest_secret) {
+    throw Error(ExitCode::configuration,
+                fmt::format("the signing secret {} is not whsec_ and the base64 of {} to {} bytes", source,
+                            shortest_secret, longest_secret),
+                content);
+  }
+  secrets_.emplace_back(std::span(*bytes));
+}
+
+std::string WebhookSigner::signature(std::string_view id, std::int64_t timestamp, std::string_view body) {
+  std::string header;
+  const auto time = std::to_string(timestamp);
+  for (auto& secret : secrets_) {
+    header += header.empty() ? "v1," : " v1,";
+    header += base64(secret.digest({id, ".", time, ".", body}));
+  }
+  return header;
+}
+
+std::unique_ptr<Carrier> make_http_carrier(const CarrierSetup& setup) {
+  const auto& settings = setup.settings;
+  return std::make_unique<HttpCarrier>(
+      parse_http_endpoint(settings),
+      std::make_unique<WebhookProtocol>(
+          WebhookSigner(settings.sink.signing_secret_files, settings.signing.allow_readable_key),
+          settings.sink.event_source),
+      settings.sink.in_flight);
+}
+
+std::vector<SinkFinding> check_http(const Settings& settings) {
+  using Level = SinkFinding::Level;
+  const auto endpoint = parse_http_endpoint(settings);
+  const WebhookSigner signer(settings.sink.signing_secret_files, settings.signing.allow_readable_key);
+  std::vector<SinkFinding> findings;
+  if (!signer.signs()) {
+    findings.push_back({Level::warning, "requests are not signed, so the server cannot tell who sends them",
+                        "name a file with a secret in sink.signing_secret_files, made with: echo "
+                        "whsec_$(openssl rand -base64 32)"});
+  }
+  const auto failure = HttpExchange(endpoint).connect();
+  if (failure.empty()) {
+    findings.push_back({Level::fine, endpoint.name + " takes connections"});
+  } else {
+    findings.push_back(
+        {Level::failure, fmt::format("{} cannot be used: {}", endpoint.name, printable(failure)),
+         "start the server, check the host, port and certificate of sink.to, or set sink.ca_file"});
+  }
+  return findings;
+}
+
+}  // namespace mailroom

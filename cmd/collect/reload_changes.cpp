@@ -55,6 +55,7 @@ void add_templates(const std::string& directory, Files& files) {
 void add_files_of(const SendSettings& send, FileContents& contents) {
   add_secret(send.password_file, contents["password"]);
   add_secret(send.token_file, contents["access token"]);
+  add_secret(send.ses_credentials_file, contents["credentials"]);
   add_plain(send.ca_file, contents["certificates"]);
   add_templates(send.templates, contents["templates"]);
 }

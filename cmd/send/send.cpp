@@ -1,4 +1,4 @@
-// mailroom send: mails due tokens through SMTP relays, and records what became of each mail.
+// mailroom send: mails due tokens through SMTP relays or a provider, and records what became of each mail.
 
 #include <fmt/format.h>
 
@@ -93,14 +93,14 @@ Run add_send(CommandSyntax& syntax) {
 }  // namespace
 
 const Command send_command{
-    "send", "mail due tokens through an SMTP relay, and record what became of each mail",
+    "send", "mail due tokens through an SMTP relay or Amazon SES, and record what became of each mail",
     "Examples:\n"
     "  mailroom send                                      mail tokens until stopped\n"
     "  mailroom send --dry-run                            show what would be mailed\n"
     "  mailroom send --to me@app.example --account user1  mail one for trial\n",
     add_send,
     "Claims due tokens like collect, writes the mail of each, with a signed link if its action has one, and delivers "
-    "it by SMTP. The relay's answer decides: an accepted token is done, a deferred one is tried again after 15 s, 30 s, 1, "
+    "it by SMTP, or over HTTPS to Amazon SES. The relay's answer decides: an accepted token is done, a deferred one is tried again after 15 s, 30 s, 1, "
     "2 and then every 4 minutes while its link works, a rejected one is a dead letter. A refusal of the sender, the login "
     "or EHLO, or of one mail after another, is no mail's fault: the relay is unavailable then. Each outcome is recorded in "
     "mailroom_deliveries with the relay's words, in the transaction that claims the next batch.\n\n"

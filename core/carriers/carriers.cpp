@@ -19,6 +19,7 @@
 #endif
 #ifdef MAILROOM_HTTP
 #include "carriers/http/webhook.hpp"
+#include "carriers/ses/carrier.hpp"
 #endif
 
 namespace mailroom {
@@ -29,8 +30,10 @@ const std::vector<CarrierKind> kinds{
     {"smtp", {"smtp", "smtps"}, Carries::mails, "", make_smtp_carrier, check_smtp, smtp_library},
 #ifdef MAILROOM_HTTP
     {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP", make_http_carrier, check_http, http_library},
+    {"ses", {"ses"}, Carries::mails, "MAILROOM_HTTP", make_ses_carrier, check_ses, http_library},
 #else
     {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP"},
+    {"ses", {"ses"}, Carries::mails, "MAILROOM_HTTP"},
 #endif
 #ifdef MAILROOM_NATS
     {"nats", {"nats", "tls"}, Carries::lines, "MAILROOM_NATS", make_nats_carrier, check_nats, nats_library},

@@ -52,7 +52,7 @@ std::vector<RelayGroup> relay_groups(std::string_view relays) {
   std::vector<RelayGroup> groups;
   for (const auto part : split(relays, ',')) {
     const auto kind = kind_of_relay(trimmed(part));
-    if (!groups.empty() && groups.back().kind == kind) {
+    if (kind == usual_kind && !groups.empty() && groups.back().kind == kind) {
       groups.back().relays += fmt::format(",{}", part);
     } else {
       groups.push_back({.kind = kind, .relays = std::string(part)});

@@ -1,4 +1,5 @@
-// The relays of send.relay where they are of several kinds: a carrier for each stretch of one kind.
+// The relays of send.relay where they are of several kinds: a carrier for each provider, and for neighbours
+// that speak SMTP.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,7 @@
 
 namespace mailroom {
 
-/// Neighbours in a list of relays that are of one kind.
+/// A part of a list of relays that one carrier takes.
 struct RelayGroup {
   std::string_view kind;  ///< the name of the CarrierKind
   std::string relays;     ///< their URLs, separated by commas
@@ -19,8 +20,9 @@ struct RelayGroup {
   bool operator==(const RelayGroup&) const = default;
 };
 
-/// Splits the text of send.relay where the kind changes. What begins with no scheme of a kind that carries
-/// mails belongs to `smtp`, which refuses it. A list of one kind stays as it is written. Pure.
+/// Splits the text of send.relay before and after each relay that is not of SMTP. What begins with no scheme
+/// of a kind that carries mails belongs to `smtp`, which refuses it. A list of SMTP relays stays as it is
+/// written. Pure.
 std::vector<RelayGroup> relay_groups(std::string_view relays);
 
 /// Several carriers as one: their endpoints one after the other. The Dispatcher gives a message to the first

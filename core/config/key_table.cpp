@@ -108,9 +108,10 @@ const std::vector<Entry> entries{
         "queue.max_wait", "MAILROOM_QUEUE_MAX_WAIT", "30s",
         "how long a consumer of several queues may leave one without a turn for those of higher priority, from 0 to 1d",
         into(&QueueSettings::max_wait, parse_interval, 0ms, 24h)},
-    Entry{"send.relay", "MAILROOM_SEND_RELAY", "",
-          "SMTP relay, smtp:// or smtps://; several are separated by commas and tried in order",
-          as_written(&SendSettings::relay)}
+    Entry{
+        "send.relay", "MAILROOM_SEND_RELAY", "",
+        "what takes the mails: smtp://, smtps:// or ses://; several are separated by commas and tried in order",
+        as_written(&SendSettings::relay)}
         .like("smtp://user@relay.example:587")
         .hides(Secrecy::url)
         .option("init send", "--relay URL", "send through this relay, or several separated by commas")
@@ -130,6 +131,20 @@ const std::vector<Entry> entries{
     Entry{"send.ca_file", "MAILROOM_SEND_CA_FILE", "",
           "file with the certificates that a relay's certificate is checked against, if not the system's",
           into(&SendSettings::ca_file, parse_path)}
+        .in_profiles(),
+    Entry{
+        "send.ses_credentials_file", "MAILROOM_SEND_SES_CREDENTIALS_FILE", "",
+        "file with the AWS credentials for ses://; without it those of the role of this container or instance",
+        into(&SendSettings::ses_credentials_file, parse_path)}
+        .in_profiles(),
+    Entry{"send.ses_configuration_set", "MAILROOM_SEND_SES_CONFIGURATION_SET", "",
+          "configuration set of Amazon SES that mails are sent with",
+          as_written(&SendSettings::ses_configuration_set)}
+        .in_profiles(),
+    Entry{"send.ses_endpoint", "MAILROOM_SEND_SES_ENDPOINT", "",
+          "URL of the endpoint of Amazon SES, if not that of the region, such as one of a VPC",
+          as_written(&SendSettings::ses_endpoint)}
+        .hides(Secrecy::url)
         .in_profiles(),
     Entry{"send.hello_name", "MAILROOM_SEND_HELLO_NAME", "", "name in EHLO, if not that of this host",
           as_written(&SendSettings::hello_name)}

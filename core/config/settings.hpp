@@ -118,6 +118,9 @@ struct SendSettings {
   std::string token_file;     ///< of OAuth 2, for the user of the relay
   std::string token_command;  ///< for the shell
   std::string ca_file;
+  std::string ses_credentials_file;   ///< of AWS; empty: those of this host's role
+  std::string ses_configuration_set;  ///< empty: none
+  std::string ses_endpoint;           ///< a URL, not parsed; empty: that of the region
   std::string hello_name;
   bool plaintext_relay_for_tests = false;
   std::string from;                  ///< `Name <local@domain>`, not parsed

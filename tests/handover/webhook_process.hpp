@@ -13,12 +13,13 @@
 
 namespace mailroom::test {
 
-/// A running webhook_server.py.
-class WebhookProcess {
+/// A running server of this directory that writes its port into a file.
+class ServerProcess {
  public:
   /// Returns when it listens.
-  explicit WebhookProcess(const std::string& mode, const std::vector<std::string>& options = {})
-      : command_{source_directory + "/tests/handover/webhook_server.py", directory_.path(), mode} {
+  explicit ServerProcess(const std::string& script, const std::string& mode,
+                         const std::vector<std::string>& options = {})
+      : command_{source_directory + "/tests/handover/" + script, directory_.path(), mode} {
     command_.insert(command_.end(), options.begin(), options.end());
     start();
   }
@@ -38,7 +39,7 @@ class WebhookProcess {
     auto text = read_file(directory_.path() / "port");
     return text.substr(0, text.find('\n'));
   }
-  std::string url() const { return "http://127.0.0.1:" + port() + "/tokens"; }
+  std::string url(const std::string& path = "/tokens") const { return "http://127.0.0.1:" + port() + path; }
   std::string taken() const { return directory_.path() / "taken"; }
   std::string errors() const { return read_file(directory_.path() / "stderr"); }
 
@@ -52,6 +53,13 @@ class WebhookProcess {
   TemporaryDirectory directory_;
   std::vector<std::string> command_;
   std::unique_ptr<Subprocess> process_;
+};
+
+/// A running webhook_server.py.
+class WebhookProcess : public ServerProcess {
+ public:
+  explicit WebhookProcess(const std::string& mode, const std::vector<std::string>& options = {})
+      : ServerProcess("webhook_server.py", mode, options) {}
 };
 
 }  // namespace mailroom::test

@@ -1,0 +1,188 @@
+// The names of errors decide, and for three of them the words: SES has one name for several reasons.
+
+#include "carriers/ses/answer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <time.h>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "carriers/http/answer.hpp"
+
+namespace mailroom {
+namespace {
+
+using Names = std::initializer_list<std::string_view>;
+
+/// SES gives no time until the quota of a day is free again: it counts the last 24 hours.
+constexpr std::chrono::minutes quota_wait{10};
+
+bool is_one_of(const std::string& name, Names names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool holds(const std::string& text, std::string_view part) {
+  return lower_case(text).find(part) != std::string::npos;
+}
+
+/// The first of `keys` that has a text.
+std::string text_of(const nlohmann::json& object, std::initializer_list<const char*> keys) {
+  if (!object.is_object()) return {};
+  for (const auto* key : keys) {
+    const auto found = object.find(key);
+    if (found != object.end() && found->is_string()) return found->get<std::string>();
+  }
+  return {};
+}
+
+/// `MessageRejected` of `com.amazonaws.ses#MessageRejected:http://internal.example/`.
+std::string bare_name(std::string_view name) {
+  name = name.substr(0, name.find(':'));
+  const auto hash = name.rfind('#');
+  return std::string(trimmed(hash == std::string_view::npos ? name : name.substr(hash + 1)));
+}
+
+bool is_throttle(const SesError& error, int status) {
+  return status == 429 || is_one_of(error.name, {"TooManyRequestsException", "ThrottlingException",
+                                                 "Throttling", "RequestLimitExceeded", "SlowDown"});
+}
+
+/// What is about the account, its settings or who asks, and not about this mail.
+bool is_about_account(const SesError& error, int status) {
+  return is_one_of(error.name, {"LimitExceededException", "AccountSuspendedException", "SendingPausedException",
+                                "MailFromDomainNotVerifiedException", "NotFoundException"}) ||
+         is_about_login(error, status) || status == 404 || status / 100 == 3;
+}
+
+/// In the sandbox SES takes mails only for verified recipients, which says nothing of the others.
+bool is_unverified(const SesError& error) {
+  return error.name == "MessageRejected" && holds(error.message, "not verified");
+}
+
+Answer judge_limit(const SesError& error, const HttpOutcome& outcome, std::int64_t now) {
+  Answer answer;
+  answer.wait = parse_retry_after(outcome.response.header("retry-after"), now);
+  if (holds(error.message, "daily message quota")) {
+    answer.verdict = Verdict::unavailable;
+    if (!answer.wait) answer.wait = quota_wait;
+    return answer;
+  }
+  answer.verdict = Verdict::deferred;
+  answer.throttled = answer.waits_for_turn = true;
+  return answer;
+}
+
+Answer judge_server_fault(const HttpOutcome& outcome, std::int64_t now) {
+  Answer answer;
+  // Without words it may come from a gateway that has lost the answer.
+  answer.verdict = trimmed(outcome.response.body).empty() ? Verdict::unknown : Verdict::deferred;
+  answer.wait = parse_retry_after(outcome.response.header("retry-after"), now);
+  if (outcome.response.status == 503 && answer.wait) answer.throttled = answer.waits_for_turn = true;
+  return answer;
+}
+
+Answer judge_error(const SesError& error, const HttpOutcome& outcome, std::string_view recipient,
+                   std::int64_t now) {
+  const auto status = outcome.response.status;
+  if (is_throttle(error, status)) return judge_limit(error, outcome, now);
+  if (status / 100 == 5) return judge_server_fault(outcome, now);
+  Answer answer;
+  answer.verdict = Verdict::rejected;
+  if (is_about_account(error, status)) {
+    answer.verdict = Verdict::unavailable;
+  } else if (is_unverified(error)) {
+    const bool is_recipient = holds(error.message, lower_case(recipient));
+    answer.verdict = is_recipient ? Verdict::deferred : Verdict::unavailable;
+  } else if (status == 408) {
+    answer.verdict = Verdict::deferred;
+  }
+  return answer;
+}
+
+std::string reply_of(const SesError& error, const HttpOutcome& outcome, std::int64_t now) {
+  const auto status = outcome.response.status;
+  if (status / 100 == 3)
+    return fmt::format("the server redirects to {}, which is not followed", outcome.response.header("location"));
+  return error.text(status) + (is_about_login(error, status) ? clock_words(outcome.response, now) : "");
+}
+
+}  // namespace
+
+std::string SesError::text(int status) const {
+  if (name.empty() && message.empty()) return fmt::format("status {}, without words", status);
+  if (name.empty() || message.empty()) return name + message;
+  return fmt::format("{}: {}", name, message);
+}
+
+SesError parse_ses_error(const HttpResponse& response) {
+  const auto body = nlohmann::json::parse(response.body, nullptr, false);
+  SesError error;
+  error.name = bare_name(response.header("x-amzn-errortype"));
+  if (error.name.empty()) error.name = bare_name(text_of(body, {"__type", "code", "Code", "type"}));
+  error.message = text_of(body, {"message", "Message"});
+  if (error.name.empty() && error.message.empty()) error.message = trimmed(response.body);
+  return error;
+}
+
+bool is_about_login(const SesError& error, int status) {
+  return status == 401 || status == 403 || status == 407 ||
+         is_one_of(error.name,
+                   {"AccessDeniedException", "ExpiredTokenException", "ExpiredToken", "IncompleteSignature",
+                    "IncompleteSignatureException", "InvalidClientTokenId", "InvalidSignatureException",
+                    "MissingAuthenticationToken", "MissingAuthenticationTokenException", "NotAuthorized",
+                    "OptInRequired", "RequestExpired", "SignatureDoesNotMatch", "UnrecognizedClientException"});
+}
+
+std::optional<std::chrono::seconds> clock_lead(const HttpResponse& response, std::int64_t now) {
+  const std::string date(response.header("date"));
+  std::tm parts{};
+  const char* const end = strptime(date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return std::chrono::seconds(now - timegm(&parts));
+}
+
+std::string clock_words(const HttpResponse& response, std::int64_t now) {
+  const auto lead = clock_lead(response, now);
+  if (!lead || std::chrono::abs(*lead) < std::chrono::minutes(1)) return {};
+  return fmt::format("; the clock of this host is {} {} the server's", format_duration(std::chrono::abs(*lead)),
+                     lead->count() > 0 ? "ahead of" : "behind");
+}
+
+Answer judge_ses(const HttpOutcome& outcome, std::string_view recipient, std::int64_t now) {
+  const auto& response = outcome.response;
+  Answer answer;
+  if (outcome.end == HttpEnd::unsent) {
+    answer.verdict = Verdict::unavailable;
+    answer.reply = outcome.failure;
+    return answer;
+  }
+  const bool is_success = response.status / 100 == 2;
+  answer.code = response.status;
+  answer.verdict = Verdict::unknown;
+  if (response.status == 0 || (outcome.end == HttpEnd::cut_off && is_success)) {
+    answer.reply = outcome.failure;
+    return answer;
+  }
+  if (is_success) {
+    answer.reply = text_of(nlohmann::json::parse(response.body, nullptr, false), {"MessageId"});
+    if (!answer.reply.empty()) answer.verdict = Verdict::accepted;
+    if (answer.reply.empty()) answer.reply = "the answer has no MessageId";
+    return answer;
+  }
+  if (outcome.end == HttpEnd::cut_off) {
+    // It was not taken, and the reason was lost.
+    answer.verdict = Verdict::deferred;
+    answer.reply = outcome.failure;
+    return answer;
+  }
+  const auto error = parse_ses_error(response);
+  answer = judge_error(error, outcome, recipient, now);
+  answer.code = response.status;
+  answer.reply = reply_of(error, outcome, now);
+  return answer;
+}
+
+}  // namespace mailroom

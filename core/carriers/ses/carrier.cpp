@@ -1,0 +1,116 @@
+// Makes the request of a mail: JSON around the base64 of its bytes, and a signature over all of it.
+
+#include "carriers/ses/carrier.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "base/error.hpp"
+#include "base/json_text.hpp"
+#include "carriers/ses/answer.hpp"
+#include "carriers/ses/signature.hpp"
+#include "crypto/base64.hpp"
+
+namespace mailroom {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr auto mail_path = "/v2/email/outbound-emails";
+constexpr auto json_type = "application/json";
+constexpr std::size_t longest_tag = 256;
+
+/// A tag of SES has ASCII letters and digits, and `_`, `-`, `.` and `@`.
+std::string tag_value(std::string_view text) {
+  std::string value(text.substr(0, longest_tag));
+  std::ranges::replace_if(
+      value,
+      [](char c) {
+        const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        return !is_letter && c != '_' && c != '-' && c != '.' && c != '@';
+      },
+      '_');
+  return value;
+}
+
+OrderedJson tags_of(const Message& message) {
+  auto tags = OrderedJson::array();
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) tags.push_back({{"Name", name}, {"Value", value}});
+  };
+  add("queue", tag_value(message.queue));
+  if (!message.tokens.empty()) add("token", std::to_string(message.tokens.front()));
+  return tags;
+}
+
+std::span<const std::uint8_t> bytes_of(std::string_view text) {
+  return {static_cast<const std::uint8_t*>(static_cast<const void*>(text.data())), text.size()};
+}
+
+AwsScope scope_of(const SesEndpoint& endpoint) {
+  return {.region = endpoint.region, .service = "ses"};
+}
+
+}  // namespace
+
+std::string ses_body(const Message& message, const std::string& configuration_set) {
+  OrderedJson rest{{"Destination", {{"ToAddresses", OrderedJson::array({message.envelope.to})}}}};
+  if (!configuration_set.empty()) rest["ConfigurationSetName"] = configuration_set;
+  if (auto tags = tags_of(message); !tags.empty()) rest["EmailTags"] = std::move(tags);
+  // The bytes need no escapes, and are long.
+  std::string body = R"({"Content":{"Raw":{"Data":")";
+  body += base64(bytes_of(message.body));
+  body += R"("}},)";
+  body += std::string_view(json_text(rest)).substr(1);
+  return body;
+}
+
+HttpRequest ses_query(const SesEndpoint& endpoint, const std::string& path, const AwsCredentials& credentials,
+                      std::int64_t now) {
+  return {.method = "GET",
+          .url = endpoint.http.url + path,
+          .headers = signed_headers({.method = "GET", .host = endpoint.host, .path = path}, credentials,
+                                    scope_of(endpoint), now)};
+}
+
+HttpRequest SesProtocol::request(const Message& message, std::int64_t now) {
+  const auto& endpoint = options_.endpoint;
+  if (!message.envelope.utf8_sender.empty()) {
+    throw Error(ExitCode::configuration, fmt::format("SES takes no mails from {}, which has other letters than ASCII before the @",
+                                                     message.envelope.utf8_sender),
+                "set send.from, and send.reply_to if there is one, to an address in ASCII");
+  }
+  HttpRequest request{.url = endpoint.http.url + mail_path};
+  request.body = ses_body(message, options_.configuration_set);
+  request.headers = signed_headers({.method = "POST",
+                                    .host = endpoint.host,
+                                    .path = mail_path,
+                                    .content_type = json_type,
+                                    .body = request.body},
+                                   credentials_.get(wall_now()), scope_of(endpoint), now);
+  return request;
+}
+
+Answer SesProtocol::judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) {
+  auto answer = judge_ses(outcome, message.envelope.to, now);
+  if (outcome.end == HttpEnd::answered && answer.verdict == Verdict::unavailable &&
+      is_about_login(parse_ses_error(outcome.response), outcome.response.status)) {
+    credentials_.forget();
+  }
+  return answer;
+}
+
+std::unique_ptr<Carrier> make_ses_carrier(const CarrierSetup& setup) {
+  const auto& settings = setup.settings;
+  auto endpoint = parse_ses_endpoint(settings);
+  auto http = endpoint.http;
+  auto protocol =
+      std::make_unique<SesProtocol>(SesProtocol::Options{.endpoint = std::move(endpoint),
+                                                         .configuration_set = settings.send.ses_configuration_set,
+                                                         .fetch = credential_source(settings)});
+  return std::make_unique<HttpCarrier>(std::move(http), std::move(protocol), settings.send.connections);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,48 @@
+// What carries mails to Amazon SES.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "carriers/carriers.hpp"
+#include "carriers/http/carrier.hpp"
+#include "carriers/ses/credentials.hpp"
+#include "carriers/ses/endpoint.hpp"
+
+namespace mailroom {
+
+/// Posts each mail as it is (Content.Raw), for its one recipient, signed; docs/providers.md says what the
+/// answers mean.
+class SesProtocol final : public HttpProtocol {
+ public:
+  struct Options {
+    SesEndpoint endpoint;
+    std::string configuration_set{};  ///< empty for none
+    CredentialKeeper::Fetch fetch;
+  };
+
+  explicit SesProtocol(Options options) : options_(std::move(options)), credentials_(options_.fetch) {}
+
+  HttpRequest request(const Message& message, std::int64_t now) override;
+  Answer judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) override;
+
+ private:
+  Options options_;
+  CredentialKeeper credentials_;
+};
+
+/// The JSON that asks SES for a mail.
+std::string ses_body(const Message& message, const std::string& configuration_set);
+
+/// A GET of `path`, which has percent signs where it needs them.
+HttpRequest ses_query(const SesEndpoint& endpoint, const std::string& path, const AwsCredentials& credentials,
+                      std::int64_t now);
+
+/// Throws Error(configuration) as parse_ses_endpoint() and credential_source().
+std::unique_ptr<Carrier> make_ses_carrier(const CarrierSetup& setup);
+
+/// Asks the account whether it may send, and whether it knows the sender. Sends nothing.
+std::vector<SinkFinding> check_ses(const Settings& settings);
+
+}  // namespace mailroom

@@ -1,0 +1,122 @@
+// What doctor sees of Amazon SES: credentials, clock, account and sender, by requests that send nothing.
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "carriers/ses/account.hpp"
+#include "carriers/ses/answer.hpp"
+#include "carriers/ses/carrier.hpp"
+#include "mail/configured_mail.hpp"
+
+namespace mailroom {
+namespace {
+
+using Level = SinkFinding::Level;
+
+std::string hint_for_login(const SesError& error, const HttpResponse& response, std::int64_t now) {
+  const auto lead = clock_lead(response, now);
+  if (lead && std::chrono::abs(*lead) >= std::chrono::minutes(5))
+    return "set the clock of this host, for example with systemd-timesyncd: a signature holds for five minutes";
+  if (error.name.starts_with("ExpiredToken"))
+    return "the session of the role has ended: write new credentials, or let the role of the host give them";
+  if (error.name == "AccessDeniedException")
+    return "give the user or the role the policy of docs/providers.md";
+  return "check send.ses_credentials_file, and that its user has not been deleted: docs/providers.md says how to make a key";
+}
+
+/// Asks questions of an account, and turns what goes wrong into findings.
+class SesInspection {
+ public:
+  SesInspection(const Settings& settings, SesEndpoint endpoint)
+      : settings_(settings), endpoint_(std::move(endpoint)), exchange_(endpoint_.http) {}
+
+  std::vector<SinkFinding> run() {
+    if (!take_credentials()) return findings_;
+    const auto account = ask("/v2/email/account");
+    if (account.end != HttpEnd::answered) {
+      note(Level::failure, fmt::format("{} cannot be reached: {}", endpoint_.http.name, printable(account.failure)),
+           "check the region in send.relay and the network of this host; send.ca_file replaces the system's certificates");
+      return findings_;
+    }
+    if (!judge_account(account)) return findings_;
+    judge_sender();
+    return findings_;
+  }
+
+ private:
+  void note(Level level, std::string reason, std::string hint = {}) {
+    findings_.push_back({.level = level,
+                         .reason = std::move(reason),
+                         .hint = std::move(hint),
+                         .fix = {},
+                         .endpoint = endpoint_.http.name});
+  }
+
+  bool take_credentials() try {
+    credentials_ = credential_source(settings_)();
+    return true;
+  } catch (const Error& error) {
+    note(Level::failure, error.what(), error.hint());
+    return false;
+  }
+
+  HttpOutcome ask(const std::string& path) {
+    return exchange_.perform(ses_query(endpoint_, path, credentials_, in_seconds(wall_now())));
+  }
+
+  /// False if nothing more can be asked.
+  bool judge_account(const HttpOutcome& outcome) {
+    const auto& response = outcome.response;
+    if (response.status / 100 == 2) {
+      note(Level::fine, fmt::format("{} takes the credentials {}", endpoint_.http.name, credentials_.key_id));
+      for (const auto& finding : judge_ses_account(response.body))
+        note(finding.level, finding.reason, finding.hint);
+      return true;
+    }
+    const auto now = in_seconds(wall_now());
+    const auto error = parse_ses_error(response);
+    const auto words = printable(error.text(response.status) + clock_words(response, now));
+    if (error.name == "AccessDeniedException") {
+      note(Level::warning, fmt::format("{} knows the credentials, which may not ask for the account: {}", endpoint_.http.name, words),
+           "add ses:GetAccount to the policy, as docs/providers.md has it, so that doctor sees sandbox and quota");
+      return true;
+    }
+    note(Level::failure, fmt::format("{} refuses the credentials {}: {}", endpoint_.http.name, credentials_.key_id, words),
+         hint_for_login(error, response, now));
+    return false;
+  }
+
+  void judge_sender() {
+    const auto mail = parse_configured_mail(settings_);
+    if (!mail.from) return;
+    const auto address = mail.from->address.text();
+    for (const auto& identity : {address, address.substr(address.rfind('@') + 1)}) {
+      const auto outcome = ask("/v2/email/identities/" + percent_encoded(identity, false));
+      const auto status = outcome.response.status;
+      if (status / 100 == 2 && is_verified_identity(outcome.response.body))
+        return note(Level::fine, fmt::format("{} is a verified identity", identity));
+      const bool is_answer = outcome.end == HttpEnd::answered && (status / 100 == 2 || status == 404);
+      if (!is_answer) {
+        return note(Level::warning, fmt::format("whether {} is a verified identity cannot be asked", identity),
+                    "add ses:GetEmailIdentity to the policy, as docs/providers.md has it");
+      }
+    }
+    note(Level::failure, fmt::format("neither {} nor its domain is a verified identity", address),
+         fmt::format("verify one of them at SES in {}, or set send.from to an address of a domain that is", endpoint_.region));
+  }
+
+  const Settings& settings_;
+  const SesEndpoint endpoint_;
+  HttpExchange exchange_;
+  AwsCredentials credentials_;
+  std::vector<SinkFinding> findings_;
+};
+
+}  // namespace
+
+std::vector<SinkFinding> check_ses(const Settings& settings) {
+  return SesInspection(settings, parse_ses_endpoint(settings)).run();
+}
+
+}  // namespace mailroom

@@ -1,0 +1,65 @@
+// Lets a region be no more than a name of AWS's form: it becomes part of a host's name.
+
+#include "carriers/ses/endpoint.hpp"
+
+#include <fmt/format.h>
+#include <regex>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "config/server_url.hpp"
+
+namespace mailroom {
+namespace {
+
+const UrlForm ses_form{.subject = "the relay",
+                       .schemes = {{"ses", 443}},
+                       .password_key = "send.ses_credentials_file",
+                       .hint = "write it as ses://eu-west-1, with the region of your identities",
+                       .has_path = false};
+
+[[noreturn]] void refuse_relay(const std::string& relay, std::string_view problem) {
+  throw Error(ExitCode::configuration, fmt::format("the relay '{}' {}", without_url_passwords(relay), problem),
+              ses_form.hint);
+}
+
+std::string region_of(const std::string& relay) {
+  static const std::regex form("[a-z]{2,3}(-[a-z]+)+-[1-9][0-9]?");
+  const auto url = parse_server_url(trimmed(relay), ses_form);
+  const auto& server = url.servers.front();
+  if (!url.user.empty()) refuse_relay(relay, "names a user: its credentials are in a file, or those of a role");
+  if (server.port != 443) refuse_relay(relay, "has a port: send.ses_endpoint names another endpoint");
+  if (!std::regex_match(server.host, form)) refuse_relay(relay, "names no region of AWS");
+  return server.host;
+}
+
+std::string url_of_region(const std::string& region) {
+  const auto* const domain = region.starts_with("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
+  return fmt::format("https://email.{}.{}", region, domain);
+}
+
+}  // namespace
+
+SesEndpoint parse_ses_endpoint(const Settings& settings) {
+  const auto& send = settings.send;
+  SesEndpoint endpoint;
+  endpoint.region = region_of(send.relay);
+  const auto url = send.ses_endpoint.empty() ? url_of_region(endpoint.region) : send.ses_endpoint;
+  const auto key = setting_of(settings, "send.ses_endpoint").name();
+  endpoint.http = parse_http_url(url, key, "requests are signed instead: see send.ses_credentials_file");
+  const auto start = url.find("://");
+  if (start == std::string::npos)
+    throw Error(ExitCode::configuration, fmt::format("{} does not begin with https://", key),
+                "write it as https://vpce-….email.eu-west-1.vpce.amazonaws.com");
+  endpoint.host = url.substr(start + 3);
+  if (endpoint.host.ends_with('/')) endpoint.host.pop_back();
+  if (endpoint.host.find_first_of("/?") != std::string::npos)
+    throw Error(ExitCode::configuration, fmt::format("{} has a path", key), "write it without what follows the host");
+  endpoint.http.url = url.substr(0, start + 3) + endpoint.host;
+  if (!send.relay_profile.empty()) endpoint.http.name += fmt::format(" ({})", send.relay_profile);
+  endpoint.http.ca_file = send.ca_file;
+  endpoint.http.timeout = send.timeout;
+  return endpoint;
+}
+
+}  // namespace mailroom

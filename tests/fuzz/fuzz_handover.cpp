@@ -1,9 +1,12 @@
-// What other sides answer: lines of a program, and Retry-After and JSON of an HTTP server. And the command of
-// a program.
+// What other sides answer: lines of a program, Retry-After and JSON of an HTTP server, errors and credentials
+// of AWS. And the command of a program.
 
 #include "carriers/exec/answer.hpp"
 #include "carriers/exec/carrier.hpp"
 #include "carriers/http/answer.hpp"
+#include "carriers/ses/account.hpp"
+#include "carriers/ses/answer.hpp"
+#include "carriers/ses/credentials.hpp"
 #include "fuzz/fuzz.hpp"
 
 using namespace mailroom;
@@ -46,6 +49,36 @@ void read_command(std::string_view command) {
   require(command_words(quoted) == words, "quoted words are the same words");
 }
 
+void read_provider(std::string_view text) {
+  for (const int status : {0, 200, 301, 400, 403, 429, 503}) {
+    HttpOutcome outcome;
+    outcome.end = HttpEnd::answered;
+    outcome.response.status = status;
+    outcome.response.body = text;
+    outcome.response.headers["date"] = text;
+    outcome.response.headers["x-amzn-errortype"] = text.substr(0, text.find('\n'));
+    const auto answer = judge_ses(outcome, "ada@example.org", 0);
+    require(answer.verdict != Verdict::accepted || status == 200, "only a 200 accepts");
+    require(answer.throttled == answer.waits_for_turn, "a mail that came too fast waits for its turn");
+    require(!answer.throttled || answer.verdict == Verdict::deferred,
+            "a mail that came too fast comes again");
+  }
+  judge_ses_account(text);
+  is_verified_identity(text);
+}
+
+void read_credentials(std::string_view text) {
+  for (const auto parse : {parse_credentials_file, parse_role_credentials}) {
+    try {
+      const auto credentials = parse(text, "x");
+      for (const char c : credentials.key_id + credentials.secret + credentials.session_token)
+        require(c > ' ' && c < 0x7f, "credentials can stand in a header");
+    } catch (const Error& error) {
+      require(error.what() == std::string("x has no AWS credentials"), "an error shows nothing of the text");
+    }
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -54,5 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_json(text);
   read_wait(text);
   read_command(text);
+  read_provider(text);
+  read_credentials(text);
   return 0;
 }

@@ -1,5 +1,5 @@
-// The server that mails are posted to in place of Amazon SES, without a database: what each of its answers makes of
-// a mail, and where credentials come from.
+// The server that mails are posted to in place of Amazon SES, without a database: what each of its answers
+// makes of a mail, and where credentials come from.
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -79,7 +79,9 @@ std::string said(const std::vector<SinkFinding>& findings) {
 
 class ChangedVariable {
  public:
-  ChangedVariable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  ChangedVariable(const char* name, const std::string& value) : name_(name) {
+    setenv(name, value.c_str(), 1);
+  }
   ~ChangedVariable() { unsetenv(name_); }
   ChangedVariable(const ChangedVariable&) = delete;
   ChangedVariable& operator=(const ChangedVariable&) = delete;
@@ -148,7 +150,8 @@ TEST_CASE("a mail is not posted again where a kept connection ends without an an
 
 TEST_CASE("an error of SES decides by its name, whatever its status") {
   CHECK(SesRig(error_server({"400", "MessageRejected", "spam"})).answer().verdict == Verdict::rejected);
-  const auto throttled = SesRig(error_server({"429", "TooManyRequestsException", "slow down", "Retry-After=2"})).answer();
+  const auto throttled =
+      SesRig(error_server({"429", "TooManyRequestsException", "slow down", "Retry-After=2"})).answer();
   CHECK(throttled.verdict == Verdict::deferred);
   CHECK(throttled.throttled);
   CHECK(throttled.wait == Milliseconds(2000));
@@ -175,7 +178,8 @@ TEST_CASE("a mail goes to the SMTP relay behind SES while SES takes none, and on
   CHECK(relay.taken().size() == 10);
   CHECK(mails_of(server).size() <= 4);
   const ServerProcess working("ses_server.py", "ok");
-  CHECK(SesRig::answer_of(*SesRig(working, "," + relay.url()).carrier(), 1).sink == "127.0.0.1:" + working.port());
+  CHECK(SesRig::answer_of(*SesRig(working, "," + relay.url()).carrier(), 1).sink ==
+        "127.0.0.1:" + working.port());
 }
 
 TEST_CASE("the role of an instance or a container signs where no file does, and its session is sent") {
@@ -193,14 +197,16 @@ TEST_CASE("the role of an instance or a container signs where no file does, and 
   }
   for (const auto& mail : mails_of(server)) {
     CHECK(mail["headers"]["x-amz-security-token"] == "session");
-    CHECK(mail["headers"]["authorization"].get<std::string>().find("x-amz-security-token") != std::string::npos);
+    CHECK(mail["headers"]["authorization"].get<std::string>().find("x-amz-security-token") !=
+          std::string::npos);
   }
   CHECK(mails_of(server).size() == 2);
 }
 
 TEST_CASE("without credentials no mail leaves, and the record says why and shows none") {
   const RefusingPort closed;
-  const ChangedVariable metadata("AWS_EC2_METADATA_SERVICE_ENDPOINT", fmt::format("http://127.0.0.1:{}", closed.port()));
+  const ChangedVariable metadata("AWS_EC2_METADATA_SERVICE_ENDPOINT",
+                                 fmt::format("http://127.0.0.1:{}", closed.port()));
   const ServerProcess server("ses_server.py", "ok");
   SesRig rig(server);
   const auto path = rig.settings.send.ses_credentials_file;
@@ -210,7 +216,8 @@ TEST_CASE("without credentials no mail leaves, and the record says why and shows
   CHECK(answer.reply.starts_with("no AWS credentials from the role of this instance: "));
   CHECK(mails_of(server).empty());
   const ChangedVariable elsewhere("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://evil.example/");
-  CHECK_THROWS_WITH(rig.carrier(), "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https:// nor a service of this host");
+  CHECK_THROWS_WITH(rig.carrier(),
+                    "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https:// nor a service of this host");
   rig.settings.send.ses_credentials_file = rig.directory.write("readable", "aws_access_key_id=A\n", 0644);
   CHECK_THROWS_WITH(rig.carrier(), Catch::Matchers::Contains("everyone can read the credentials file"));
 }
@@ -218,17 +225,20 @@ TEST_CASE("without credentials no mail leaves, and the record says why and shows
 TEST_CASE("a sender that SES cannot take keeps mails waiting") {
   const ServerProcess server("ses_server.py", "ok");
   const auto carrier = SesRig(server).carrier();
-  carrier->submit({.id = 1, .envelope = {.from = "jö@app.example", .to = "a@b.example", .utf8_sender = "jö@app.example"}});
+  carrier->submit(
+      {.id = 1,
+       .envelope = {.from = "jö@app.example", .to = "a@b.example", .utf8_sender = "jö@app.example"}});
   CHECK(all_answers(*carrier).at(0).verdict == Verdict::unavailable);
   CHECK(mails_of(server).empty());
 }
 
 TEST_CASE("doctor asks the account and the sender, and says what is wrong") {
   const TemporaryDirectory directory;
-  const auto facts = directory.write(
-      "facts", R"({"account": {"ProductionAccessEnabled": false, "SendingEnabled": true,
+  const auto facts =
+      directory.write("facts", R"({"account": {"ProductionAccessEnabled": false, "SendingEnabled": true,
                    "SendQuota": {"Max24HourSend": 200, "MaxSendRate": 1, "SentLast24Hours": 3}},
-                   "identities": {"app.example": {"VerifiedForSendingStatus": true}}})", 0600);
+                   "identities": {"app.example": {"VerifiedForSendingStatus": true}}})",
+                      0600);
   const ServerProcess server("ses_server.py", "account", {facts});
   SesRig rig(server);
   rig.settings.send.from = "App <no-reply@app.example>";
@@ -239,15 +249,21 @@ TEST_CASE("doctor asks the account and the sender, and says what is wrong") {
   CHECK(fine.find("app.example is a verified identity") != std::string::npos);
   CHECK(fine.find("geheim") == std::string::npos);
   rig.settings.send.from = "no-reply@other.example";
-  CHECK(said(rig.findings()).find("neither no-reply@other.example nor its domain is a verified identity") != std::string::npos);
+  CHECK(said(rig.findings()).find("neither no-reply@other.example nor its domain is a verified identity") !=
+        std::string::npos);
   CHECK(mails_of(server).empty());
 }
 
 TEST_CASE("doctor tells an ended role, a wrong clock and a wrong key apart") {
-  const auto of = [](const std::vector<std::string>& options) { return said(SesRig(error_server(options)).findings()); };
-  CHECK(of({"403", "ExpiredTokenException", "expired"}).find("the session of the role has ended") != std::string::npos);
-  CHECK(of({"403", "UnrecognizedClientException", "invalid"}).find("check send.ses_credentials_file") != std::string::npos);
-  CHECK(of({"403", "AccessDeniedException", "no"}).find("add ses:GetAccount to the policy") != std::string::npos);
+  const auto of = [](const std::vector<std::string>& options) {
+    return said(SesRig(error_server(options)).findings());
+  };
+  CHECK(of({"403", "ExpiredTokenException", "expired"}).find("the session of the role has ended") !=
+        std::string::npos);
+  CHECK(of({"403", "UnrecognizedClientException", "invalid"}).find("check send.ses_credentials_file") !=
+        std::string::npos);
+  CHECK(of({"403", "AccessDeniedException", "no"}).find("add ses:GetAccount to the policy") !=
+        std::string::npos);
   const RefusingPort closed;
   SesRig rig(fmt::format("http://127.0.0.1:{}", closed.port()));
   CHECK(said(rig.findings()).find("cannot be reached") != std::string::npos);

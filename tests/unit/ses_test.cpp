@@ -1,4 +1,5 @@
-// What mailing by Amazon SES decides by values alone: endpoints, signatures, credentials, answers, the account.
+// What mailing by Amazon SES decides by values alone: endpoints, signatures, credentials, answers, the
+// account.
 
 #include <atomic>
 #include <fmt/format.h>
@@ -67,8 +68,9 @@ TEST_CASE("a region names the endpoint of SES, unless the settings do") {
 }
 
 TEST_CASE("what is no region is refused, and shows no password") {
-  for (const auto* relay : {"ses://eu-west", "ses://ireland", "ses://eu-west-1.evil.example", "ses://eu_west-1",
-                            "ses://eu-west-1:444", "ses://key@eu-west-1", "ses://eu-west-1/path", "ses://"}) {
+  for (const auto* relay :
+       {"ses://eu-west", "ses://ireland", "ses://eu-west-1.evil.example", "ses://eu_west-1",
+        "ses://eu-west-1:444", "ses://key@eu-west-1", "ses://eu-west-1/path", "ses://"}) {
     INFO(relay);
     CHECK_THROWS_AS(endpoint_of(relay), Error);
   }
@@ -95,8 +97,8 @@ TEST_CASE("a request is signed as AWS's own example is") {
   // get-vanilla of the test suite of Signature Version 4.
   const AwsCredentials credentials{.key_id = "AKIDEXAMPLE",
                                    .secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"};
-  const auto lines = signed_headers({.method = "GET", .host = "example.amazonaws.com", .path = "/"}, credentials,
-                                    {.region = "us-east-1", .service = "service"}, 1440938160);
+  const auto lines = signed_headers({.method = "GET", .host = "example.amazonaws.com", .path = "/"},
+                                    credentials, {.region = "us-east-1", .service = "service"}, 1440938160);
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] == "host: example.amazonaws.com");
   CHECK(lines[1] == "x-amz-date: 20150830T123600Z");
@@ -134,8 +136,10 @@ TEST_CASE("credentials are read from both forms of a file") {
   CHECK(shared.key_id == "RIGHT");
   CHECK(shared.secret == "right");
   CHECK(shared.session_token.empty());
-  for (const auto* wrong : {"", "geheim", "aws_access_key_id=A\n", "[other]\naws_access_key_id=A\naws_secret_access_key=B",
-                            "aws_access_key_id=A B\naws_secret_access_key=geheim", "aws_access_key_id=A\naws_secret_access_key=\x01"}) {
+  for (const auto* wrong :
+       {"", "geheim", "aws_access_key_id=A\n", "[other]\naws_access_key_id=A\naws_secret_access_key=B",
+        "aws_access_key_id=A B\naws_secret_access_key=geheim",
+        "aws_access_key_id=A\naws_secret_access_key=\x01"}) {
     INFO(wrong);
     CHECK_THROWS_WITH(parse_credentials_file(wrong, "the credentials file f"),
                       "the credentials file f has no AWS credentials");
@@ -144,7 +148,8 @@ TEST_CASE("credentials are read from both forms of a file") {
 
 TEST_CASE("credentials of a role have an end") {
   const auto role = parse_role_credentials(
-      R"({"Code":"Success","AccessKeyId":"ASIA","SecretAccessKey":"s","Token":"t","Expiration":"2026-11-25T12:00:00Z"})", "x");
+      R"({"Code":"Success","AccessKeyId":"ASIA","SecretAccessKey":"s","Token":"t","Expiration":"2026-11-25T12:00:00Z"})",
+      "x");
   CHECK(role.key_id == "ASIA");
   CHECK(role.session_token == "t");
   REQUIRE(role.ends);
@@ -165,7 +170,8 @@ TEST_CASE("credentials are kept until shortly before their end, and then renewed
   CHECK(fetches == 1);
   // The mail that finds them nearly at their end still goes out with them.
   CHECK(keeper.get(start + 3600s - 299s).key_id == "1");
-  while (keeper.get(start + 3600s - 299s).key_id == "1") std::this_thread::yield();
+  while (keeper.get(start + 3600s - 299s).key_id == "1")
+    std::this_thread::yield();
   CHECK(keeper.get(start + 3600s).key_id == "2");
   CHECK(keeper.get(start + 10'000s).key_id == "3");
   keeper.forget();
@@ -188,9 +194,14 @@ TEST_CASE("a file of credentials is read again after a minute, and an error is n
 TEST_CASE("each answer of SES has its outcome") {
   const std::string rejected = "MessageRejected";
   const std::vector<Row> rows{
-      {400, "MessageRejected:http://internal.example/", "Address is on the suppression list", Verdict::rejected},
-      {400, rejected, "Email address is not verified. The following identities failed the check: no-reply@app.example", Verdict::unavailable},
-      {400, rejected, "Email address is not verified. The following identities failed the check: Ada@Example.org", Verdict::deferred},
+      {400, "MessageRejected:http://internal.example/", "Address is on the suppression list",
+       Verdict::rejected},
+      {400, rejected,
+       "Email address is not verified. The following identities failed the check: no-reply@app.example",
+       Verdict::unavailable},
+      {400, rejected,
+       "Email address is not verified. The following identities failed the check: Ada@Example.org",
+       Verdict::deferred},
       {400, "BadRequestException", "Invalid MIME", Verdict::rejected},
       {400, "com.amazonaws.ses#BadRequestException", "Invalid MIME", Verdict::rejected},
       {413, "", "too large", Verdict::rejected},
@@ -235,8 +246,10 @@ TEST_CASE("an answer that says too little is unknown, and a lost one never count
   auto gateway = answered(504, "", "");
   gateway.response.body = "";
   CHECK(judge_ses(gateway, "a@b.example", noon).verdict == Verdict::unknown);
-  for (const auto& [status, verdict] : std::vector<std::pair<int, Verdict>>{
-           {0, Verdict::unknown}, {200, Verdict::unknown}, {400, Verdict::deferred}, {503, Verdict::deferred}}) {
+  for (const auto& [status, verdict] : std::vector<std::pair<int, Verdict>>{{0, Verdict::unknown},
+                                                                            {200, Verdict::unknown},
+                                                                            {400, Verdict::deferred},
+                                                                            {503, Verdict::deferred}}) {
     auto lost = answered(status, "", "");
     lost.end = HttpEnd::cut_off;
     lost.failure = "closed";
@@ -254,8 +267,8 @@ TEST_CASE("a wait that SES names is heeded, and that of a day's quota is ten min
   auto down = answered(503, "ServiceUnavailable", "later");
   down.response.headers["retry-after"] = "3";
   CHECK(judge_ses(down, "a@b.example", noon).throttled);
-  CHECK(judge_ses(answered(400, "ThrottlingException", "Daily message quota exceeded."), "a@b.example", noon).wait ==
-        Milliseconds(600'000));
+  CHECK(judge_ses(answered(400, "ThrottlingException", "Daily message quota exceeded."), "a@b.example", noon)
+            .wait == Milliseconds(600'000));
 }
 
 TEST_CASE("a clock that is wrong is said by how much") {
@@ -282,15 +295,18 @@ TEST_CASE("what the account says of itself becomes findings") {
     return all;
   };
   const auto account = [](const char* more, double sent) {
-    return fmt::format(R"({{{}"SendQuota":{{"Max24HourSend":200.0,"MaxSendRate":1.0,"SentLast24Hours":{}}}}})", more, sent);
+    return fmt::format(
+        R"({{{}"SendQuota":{{"Max24HourSend":200.0,"MaxSendRate":1.0,"SentLast24Hours":{}}}}})", more, sent);
   };
   CHECK(levels(account("", 0)) == std::vector{Level::fine});
   CHECK(levels(account("", 170)) == std::vector{Level::warning});
   CHECK(levels(account("", 200)) == std::vector{Level::failure});
-  CHECK(levels(account(R"("ProductionAccessEnabled":false,)", 0)) == std::vector{Level::warning, Level::fine});
+  CHECK(levels(account(R"("ProductionAccessEnabled":false,)", 0)) ==
+        std::vector{Level::warning, Level::fine});
   CHECK(levels(account(R"("SendingEnabled":false,)", 0)) == std::vector{Level::failure, Level::fine});
   CHECK(levels(account(R"("EnforcementStatus":"SHUTDOWN",)", 0)) == std::vector{Level::failure, Level::fine});
-  CHECK(levels(account(R"("EnforcementStatus":"PROBATION",)", 0)) == std::vector{Level::warning, Level::fine});
+  CHECK(levels(account(R"("EnforcementStatus":"PROBATION",)", 0)) ==
+        std::vector{Level::warning, Level::fine});
   CHECK(levels("{}").empty());
   CHECK(levels("<html>") == std::vector{Level::failure});
   CHECK(is_verified_identity(R"({"VerifiedForSendingStatus":true})"));

@@ -20,9 +20,11 @@ std::int64_t unix_time() {
 
 }  // namespace
 
-HttpCarrier::HttpCarrier(HttpEndpoint endpoint, std::unique_ptr<HttpProtocol> protocol, int connections)
+HttpCarrier::HttpCarrier(HttpEndpoint endpoint, std::unique_ptr<HttpProtocol> protocol, int connections,
+                         int ahead)
     : endpoint_(std::move(endpoint)),
       connections_(static_cast<std::size_t>(connections)),
+      ahead_(ahead),
       protocol_(std::move(protocol)) {
   // Initialises libcurl, and shows here what a request would be refused for.
   idle_.push_back(std::make_unique<HttpExchange>(endpoint_));
@@ -163,11 +165,13 @@ void HttpCarrier::give_back_untried() {
     answer({.id = message.id, .was_tried = false});
 }
 
+/// Tells whoever takes answers when it has to know at once, or may submit several messages.
 void HttpCarrier::answer(Answer answer) {
   const std::lock_guard lock(mutex_);
+  const bool is_accepted = answer.verdict == Verdict::accepted && answer.was_tried;
   answers_.push_back(std::move(answer));
   --unanswered_;
-  ready_.signal();
+  if (!is_accepted || waiting_.size() + submitted_.size() <= connections_) ready_.signal();
   if (unanswered_ == 0) cancelled_.notify_all();
 }
 

@@ -33,8 +33,8 @@ class HttpProtocol {
 /// A thread of its own drives them.
 class HttpCarrier final : public Carrier {
  public:
-  /// Has at most `connections`. Throws Error(failed).
-  HttpCarrier(HttpEndpoint endpoint, std::unique_ptr<HttpProtocol> protocol, int connections);
+  /// Has at most `connections`, and keeps `ahead` messages beyond those in flight. Throws Error(failed).
+  HttpCarrier(HttpEndpoint endpoint, std::unique_ptr<HttpProtocol> protocol, int connections, int ahead = 0);
   ~HttpCarrier() override;
   HttpCarrier(const HttpCarrier&) = delete;
   HttpCarrier& operator=(const HttpCarrier&) = delete;
@@ -44,6 +44,7 @@ class HttpCarrier final : public Carrier {
   std::vector<Answer> take() override;
   std::size_t unfinished() const override;
   void cancel() override;
+  int ahead() const override { return ahead_; }
   std::vector<std::string> endpoints() const override { return {endpoint_.name}; }
 
  private:
@@ -68,6 +69,7 @@ class HttpCarrier final : public Carrier {
 
   const HttpEndpoint endpoint_;
   const std::size_t connections_;
+  const int ahead_;
   EventFd ready_;
   // These five are the thread's; what follows them needs the mutex.
   std::unique_ptr<HttpProtocol> protocol_;

@@ -120,14 +120,16 @@ std::string HttpExchange::failure_of(CURLcode result) const {
   return error_.front() == '\0' ? curl_easy_strerror(result) : error_.data();
 }
 
-HttpOutcome HttpExchange::finish(CURLcode result) const {
+HttpOutcome HttpExchange::finish(CURLcode result) {
+  request_ = {};
   // For libcurl a header may also end with the connection.
   const bool is_whole = (result == CURLE_OK && has_header_) || is_too_long_;
   const auto end = is_whole ? HttpEnd::answered : was_sent_ ? HttpEnd::cut_off : HttpEnd::unsent;
-  return {.end = end, .response = response_, .failure = is_whole ? "" : failure_of(result)};
+  return {.end = end, .response = std::move(response_), .failure = is_whole ? "" : failure_of(result)};
 }
 
-HttpOutcome HttpExchange::give_up(const std::string& why) const {
+HttpOutcome HttpExchange::give_up(const std::string& why) {
+  request_ = {};
   return {.end = was_sent_ ? HttpEnd::cut_off : HttpEnd::unsent, .response = {}, .failure = why};
 }
 

@@ -77,10 +77,10 @@ class HttpExchange {
   /// Prepares the request for handle().
   void prepare(HttpRequest request);
   CURL* handle() const { return curl_.get(); }
-  /// What has become of the request, which ended with `result`.
-  HttpOutcome finish(CURLcode result) const;
-  /// What becomes of the request, which is given up.
-  HttpOutcome give_up(const std::string& why) const;
+  /// What has become of the request, which ended with `result`. Its body is freed.
+  HttpOutcome finish(CURLcode result);
+  /// What becomes of the request, which is given up. Its body is freed.
+  HttpOutcome give_up(const std::string& why);
   /// Sends the request and waits for its answer.
   HttpOutcome perform(HttpRequest request);
   /// Only connects, with all checks. Why it fails, or empty.

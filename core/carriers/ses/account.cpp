@@ -27,8 +27,9 @@ double number_at(const nlohmann::json& object, const char* key) {
 std::vector<SinkFinding> judge_quota(const nlohmann::json& quota) {
   const auto most = number_at(quota, "Max24HourSend");
   const auto sent = number_at(quota, "SentLast24Hours");
-  const auto text = fmt::format("the account has sent {:.0f} mails of {:.0f} in the last 24 hours, at most {:g} a second",
-                                sent, most, number_at(quota, "MaxSendRate"));
+  const auto text =
+      fmt::format("the account has sent {:.0f} mails of {:.0f} in the last 24 hours, at most {:g} a second",
+                  sent, most, number_at(quota, "MaxSendRate"));
   if (most > 0 && sent >= most)
     return {{Level::failure, text, "wait, or ask AWS for a higher quota: mails wait in the queue"}};
   if (most > 0 && sent >= 0.8 * most)
@@ -40,7 +41,8 @@ std::vector<SinkFinding> judge_quota(const nlohmann::json& quota) {
 
 std::vector<SinkFinding> judge_ses_account(std::string_view body) {
   const auto account = nlohmann::json::parse(body, nullptr, false);
-  if (!account.is_object()) return {{Level::failure, "the answer to GET /v2/email/account is no JSON", "check send.ses_endpoint"}};
+  if (!account.is_object())
+    return {{Level::failure, "the answer to GET /v2/email/account is no JSON", "check send.ses_endpoint"}};
   std::vector<SinkFinding> findings;
   const auto status = account.value("EnforcementStatus", nlohmann::json());
   if (!flag_at(account, "SendingEnabled", true) || status == "SHUTDOWN") {

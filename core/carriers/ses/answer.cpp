@@ -52,8 +52,9 @@ bool is_throttle(const SesError& error, int status) {
 
 /// What is about the account, its settings or who asks, and not about this mail.
 bool is_about_account(const SesError& error, int status) {
-  return is_one_of(error.name, {"LimitExceededException", "AccountSuspendedException", "SendingPausedException",
-                                "MailFromDomainNotVerifiedException", "NotFoundException"}) ||
+  return is_one_of(error.name,
+                   {"LimitExceededException", "AccountSuspendedException", "SendingPausedException",
+                    "MailFromDomainNotVerifiedException", "NotFoundException"}) ||
          is_about_login(error, status) || status == 404 || status / 100 == 3;
 }
 
@@ -105,7 +106,8 @@ Answer judge_error(const SesError& error, const HttpOutcome& outcome, std::strin
 std::string reply_of(const SesError& error, const HttpOutcome& outcome, std::int64_t now) {
   const auto status = outcome.response.status;
   if (status / 100 == 3)
-    return fmt::format("the server redirects to {}, which is not followed", outcome.response.header("location"));
+    return fmt::format("the server redirects to {}, which is not followed",
+                       outcome.response.header("location"));
   return error.text(status) + (is_about_login(error, status) ? clock_words(outcome.response, now) : "");
 }
 
@@ -129,11 +131,11 @@ SesError parse_ses_error(const HttpResponse& response) {
 
 bool is_about_login(const SesError& error, int status) {
   return status == 401 || status == 403 || status == 407 ||
-         is_one_of(error.name,
-                   {"AccessDeniedException", "ExpiredTokenException", "ExpiredToken", "IncompleteSignature",
-                    "IncompleteSignatureException", "InvalidClientTokenId", "InvalidSignatureException",
-                    "MissingAuthenticationToken", "MissingAuthenticationTokenException", "NotAuthorized",
-                    "OptInRequired", "RequestExpired", "SignatureDoesNotMatch", "UnrecognizedClientException"});
+         is_one_of(error.name, {"AccessDeniedException", "ExpiredTokenException", "ExpiredToken",
+                                "IncompleteSignature", "IncompleteSignatureException", "InvalidClientTokenId",
+                                "InvalidSignatureException", "MissingAuthenticationToken",
+                                "MissingAuthenticationTokenException", "NotAuthorized", "OptInRequired",
+                                "RequestExpired", "SignatureDoesNotMatch", "UnrecognizedClientException"});
 }
 
 std::optional<std::chrono::seconds> clock_lead(const HttpResponse& response, std::int64_t now) {
@@ -147,8 +149,8 @@ std::optional<std::chrono::seconds> clock_lead(const HttpResponse& response, std
 std::string clock_words(const HttpResponse& response, std::int64_t now) {
   const auto lead = clock_lead(response, now);
   if (!lead || std::chrono::abs(*lead) < std::chrono::minutes(1)) return {};
-  return fmt::format("; the clock of this host is {} {} the server's", format_duration(std::chrono::abs(*lead)),
-                     lead->count() > 0 ? "ahead of" : "behind");
+  return fmt::format("; the clock of this host is {} {} the server's",
+                     format_duration(std::chrono::abs(*lead)), lead->count() > 0 ? "ahead of" : "behind");
 }
 
 Answer judge_ses(const HttpOutcome& outcome, std::string_view recipient, std::int64_t now) {

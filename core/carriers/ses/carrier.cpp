@@ -78,8 +78,9 @@ HttpRequest ses_query(const SesEndpoint& endpoint, const std::string& path, cons
 HttpRequest SesProtocol::request(const Message& message, std::int64_t now) {
   const auto& endpoint = options_.endpoint;
   if (!message.envelope.utf8_sender.empty()) {
-    throw Error(ExitCode::configuration, fmt::format("SES takes no mails from {}, which has other letters than ASCII before the @",
-                                                     message.envelope.utf8_sender),
+    throw Error(ExitCode::configuration,
+                fmt::format("SES takes no mails from {}, which has other letters than ASCII before the @",
+                            message.envelope.utf8_sender),
                 "set send.from, and send.reply_to if there is one, to an address in ASCII");
   }
   HttpRequest request{.url = endpoint.http.url + mail_path};
@@ -106,11 +107,12 @@ std::unique_ptr<Carrier> make_ses_carrier(const CarrierSetup& setup) {
   const auto& settings = setup.settings;
   auto endpoint = parse_ses_endpoint(settings);
   auto http = endpoint.http;
-  auto protocol =
-      std::make_unique<SesProtocol>(SesProtocol::Options{.endpoint = std::move(endpoint),
-                                                         .configuration_set = settings.send.ses_configuration_set,
-                                                         .fetch = credential_source(settings)});
-  return std::make_unique<HttpCarrier>(std::move(http), std::move(protocol), settings.send.connections);
+  auto protocol = std::make_unique<SesProtocol>(
+      SesProtocol::Options{.endpoint = std::move(endpoint),
+                           .configuration_set = settings.send.ses_configuration_set,
+                           .fetch = credential_source(settings)});
+  const int connections = settings.send.connections;
+  return std::make_unique<HttpCarrier>(std::move(http), std::move(protocol), connections, 2 * connections);
 }
 
 }  // namespace mailroom

@@ -35,8 +35,10 @@ class SesInspection {
     if (!take_credentials()) return findings_;
     const auto account = ask("/v2/email/account");
     if (account.end != HttpEnd::answered) {
-      note(Level::failure, fmt::format("{} cannot be reached: {}", endpoint_.http.name, printable(account.failure)),
-           "check the region in send.relay and the network of this host; send.ca_file replaces the system's certificates");
+      note(
+          Level::failure,
+          fmt::format("{} cannot be reached: {}", endpoint_.http.name, printable(account.failure)),
+          "check the region in send.relay and the network of this host; send.ca_file replaces the system's certificates");
       return findings_;
     }
     if (!judge_account(account)) return findings_;
@@ -78,11 +80,15 @@ class SesInspection {
     const auto error = parse_ses_error(response);
     const auto words = printable(error.text(response.status) + clock_words(response, now));
     if (error.name == "AccessDeniedException") {
-      note(Level::warning, fmt::format("{} knows the credentials, which may not ask for the account: {}", endpoint_.http.name, words),
-           "add ses:GetAccount to the policy, as docs/providers.md has it, so that doctor sees sandbox and quota");
+      note(
+          Level::warning,
+          fmt::format("{} knows the credentials, which may not ask for the account: {}", endpoint_.http.name,
+                      words),
+          "add ses:GetAccount to the policy, as docs/providers.md has it, so that doctor sees sandbox and quota");
       return true;
     }
-    note(Level::failure, fmt::format("{} refuses the credentials {}: {}", endpoint_.http.name, credentials_.key_id, words),
+    note(Level::failure,
+         fmt::format("{} refuses the credentials {}: {}", endpoint_.http.name, credentials_.key_id, words),
          hint_for_login(error, response, now));
     return false;
   }
@@ -98,12 +104,14 @@ class SesInspection {
         return note(Level::fine, fmt::format("{} is a verified identity", identity));
       const bool is_answer = outcome.end == HttpEnd::answered && (status / 100 == 2 || status == 404);
       if (!is_answer) {
-        return note(Level::warning, fmt::format("whether {} is a verified identity cannot be asked", identity),
+        return note(Level::warning,
+                    fmt::format("whether {} is a verified identity cannot be asked", identity),
                     "add ses:GetEmailIdentity to the policy, as docs/providers.md has it");
       }
     }
     note(Level::failure, fmt::format("neither {} nor its domain is a verified identity", address),
-         fmt::format("verify one of them at SES in {}, or set send.from to an address of a domain that is", endpoint_.region));
+         fmt::format("verify one of them at SES in {}, or set send.from to an address of a domain that is",
+                     endpoint_.region));
   }
 
   const Settings& settings_;

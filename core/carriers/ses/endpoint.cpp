@@ -19,15 +19,16 @@ const UrlForm ses_form{.subject = "the relay",
                        .has_path = false};
 
 [[noreturn]] void refuse_relay(const std::string& relay, std::string_view problem) {
-  throw Error(ExitCode::configuration, fmt::format("the relay '{}' {}", without_url_passwords(relay), problem),
-              ses_form.hint);
+  throw Error(ExitCode::configuration,
+              fmt::format("the relay '{}' {}", without_url_passwords(relay), problem), ses_form.hint);
 }
 
 std::string region_of(const std::string& relay) {
   static const std::regex form("[a-z]{2,3}(-[a-z]+)+-[1-9][0-9]?");
   const auto url = parse_server_url(trimmed(relay), ses_form);
   const auto& server = url.servers.front();
-  if (!url.user.empty()) refuse_relay(relay, "names a user: its credentials are in a file, or those of a role");
+  if (!url.user.empty())
+    refuse_relay(relay, "names a user: its credentials are in a file, or those of a role");
   if (server.port != 443) refuse_relay(relay, "has a port: send.ses_endpoint names another endpoint");
   if (!std::regex_match(server.host, form)) refuse_relay(relay, "names no region of AWS");
   return server.host;
@@ -54,7 +55,8 @@ SesEndpoint parse_ses_endpoint(const Settings& settings) {
   endpoint.host = url.substr(start + 3);
   if (endpoint.host.ends_with('/')) endpoint.host.pop_back();
   if (endpoint.host.find_first_of("/?") != std::string::npos)
-    throw Error(ExitCode::configuration, fmt::format("{} has a path", key), "write it without what follows the host");
+    throw Error(ExitCode::configuration, fmt::format("{} has a path", key),
+                "write it without what follows the host");
   endpoint.http.url = url.substr(0, start + 3) + endpoint.host;
   if (!send.relay_profile.empty()) endpoint.http.name += fmt::format(" ({})", send.relay_profile);
   endpoint.http.ca_file = send.ca_file;

@@ -22,7 +22,7 @@ constexpr auto role_hint =
 constexpr auto container_host = "http://169.254.170.2";
 constexpr auto instance_host = "http://169.254.169.254";
 /// Where http:// may go: this host, and the addresses of the services of ECS and EKS.
-constexpr std::array<std::string_view, 6> plain_hosts{"127.0.0.1",      "localhost",    "[::1]",
+constexpr std::array<std::string_view, 6> plain_hosts{"127.0.0.1",     "localhost",      "[::1]",
                                                       "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
 
 std::string environment_text(const char* name) {

@@ -1,4 +1,5 @@
-// The role of this container or instance, whose credentials a service of AWS gives out on the host's own network.
+// The role of this container or instance, whose credentials a service of AWS gives out on the host's own
+// network.
 #pragma once
 
 #include <string>

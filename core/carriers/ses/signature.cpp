@@ -45,8 +45,8 @@ Digest signing_key(const std::string& secret, std::string_view day, const AwsSco
   const auto first = "AWS4" + secret;
   const std::vector<std::uint8_t> bytes(first.begin(), first.end());
   auto key = hmac_of(bytes, day);
-  for (const std::string_view part : {std::string_view(scope.region), std::string_view(scope.service),
-                                      std::string_view("aws4_request")})
+  for (const std::string_view part :
+       {std::string_view(scope.region), std::string_view(scope.service), std::string_view("aws4_request")})
     key = hmac_of(key, part);
   return key;
 }
@@ -79,9 +79,8 @@ std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCred
     names += (names.empty() ? "" : ";") + name;
   }
   // The path is encoded once more than it is sent.
-  const auto text =
-      fmt::format("{}\n{}\n\n{}\n{}\n{}", request.method, percent_encoded(request.path, true), canonical,
-                  names, hex_of(sha256({request.body})));
+  const auto text = fmt::format("{}\n{}\n\n{}\n{}\n{}", request.method, percent_encoded(request.path, true),
+                                canonical, names, hex_of(sha256({request.body})));
   const auto place = fmt::format("{}/{}/{}/aws4_request", day, scope.region, scope.service);
   const auto to_sign = fmt::format("{}\n{}\n{}\n{}", algorithm, stamp, place, hex_of(sha256({text})));
   const auto signature = hex_of(hmac_of(signing_key(credentials.secret, day, scope), to_sign));

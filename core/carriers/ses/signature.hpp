@@ -23,8 +23,8 @@ struct AwsCredentials {
 /// What is signed of a request without a query.
 struct AwsRequest {
   std::string method;
-  std::string host;  ///< as the header Host has it
-  std::string path;  ///< as it is sent, with percent signs
+  std::string host;            ///< as the header Host has it
+  std::string path;            ///< as it is sent, with percent signs
   std::string content_type{};  ///< empty without a body
   std::string_view body{};
 };
@@ -41,7 +41,8 @@ struct AwsScope {
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials,
                                         const AwsScope& scope, std::int64_t now);
 
-/// `text` with percent signs for all but letters, digits, `-`, `.`, `_` and `~`; slashes stay if `keeps_slashes`.
+/// `text` with percent signs for all but letters, digits, `-`, `.`, `_` and `~`; slashes stay if
+/// `keeps_slashes`.
 std::string percent_encoded(std::string_view text, bool keeps_slashes);
 
 }  // namespace mailroom

@@ -1,6 +1,7 @@
 // mailroom audit: the history of an account, a token, a batch or messages, or all that happened in a period.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 
 #include "accounts/account_lookup.hpp"
@@ -10,6 +11,7 @@
 #include "cmd/command.hpp"
 #include "cmd/selection/people_list.hpp"
 #include "cmd/selection/selection_options.hpp"
+#include "mail/address.hpp"
 #include "status/queue_status.hpp"
 
 namespace mailroom {
@@ -86,10 +88,45 @@ std::int64_t account_id(Connection& connection, const std::string& name) {
   }
 }
 
+/// By the record of mails: an account may have had the address before. Throws `refusal` if there is none.
+History read_former_history(Connection& connection, const AuditRequest& request, const Error& refusal) {
+  const auto& address = request.address;
+  const bool is_spelled_otherwise = address.empty() || !accounts_in_other_case(connection, address).empty();
+  const auto found = is_spelled_otherwise ? MailedTo{} : find_mailed_to(connection, address);
+  if (found.accounts.size() > 1) {
+    throw Error(ExitCode::usage,
+                fmt::format("mails of {} accounts went to '{}': {}", found.accounts.size(),
+                            shown_text(address), fmt::join(found.accounts, ", ")),
+                fmt::format("choose one with id:{}", found.accounts.front()));
+  }
+  if (found.accounts.empty() && found.messages.empty()) {
+    throw Error(refusal.code(),
+                refusal.what() + std::string(", and no message has this address or reference"),
+                found.is_complete ? refusal.hint()
+                                  : "the record of mails is too long to be searched; give an id or a login");
+  }
+  auto history = found.accounts.empty()
+                     ? read_message_history(connection, found.messages, request)
+                     : read_account_history(connection, found.accounts.front(), found.messages, request);
+  history.former_address = address;
+  return history;
+}
+
+/// Names the accounts whose address differs from that of messages only in the case of letters.
+void add_accounts_in_other_case(Connection& connection, const std::string& address, History& history) {
+  if (address.empty()) return;
+  for (const auto& account : accounts_in_other_case(connection, address)) {
+    history.next.push_back({.text = fmt::format("account {} has this address as {}; to see its tokens",
+                                                account.id, account.email),
+                            .command = fmt::format("mailroom audit id:{}", account.id)});
+  }
+}
+
 /// NAME is an account, and may be the address of messages too; without an account it is an address or a
 /// reference.
-History read_named_history(Connection& connection, const std::string& name, const AuditRequest& request) {
-  const auto text = name.substr(name.starts_with("email:") ? 6 : 0);
+History read_named_history(Connection& connection, const std::string& name, AuditRequest request) {
+  const auto text = address_of_mailbox(name.substr(name.starts_with("email:") ? 6 : 0));
+  if (text.find('@') != std::string::npos) request.address = text;
   auto messages =
       parse_id(name) ? std::vector<std::int64_t>() : find_messages(connection, text, most_messages + 1);
   const bool has_older = static_cast<std::int64_t>(messages.size()) > most_messages;
@@ -102,10 +139,10 @@ History read_named_history(Connection& connection, const std::string& name, cons
     return marked(read_account_history(connection, account_id(connection, name), messages, request));
   } catch (const Error& error) {
     if (error.code() != ExitCode::unusable || parse_id(name)) throw;
-    if (messages.empty())
-      throw Error(error.code(), error.what() + std::string(", and no message has this address or reference"),
-                  error.hint());
-    return marked(read_message_history(connection, messages, request));
+    if (messages.empty()) return read_former_history(connection, request, error);
+    auto history = marked(read_message_history(connection, messages, request));
+    add_accounts_in_other_case(connection, request.address, history);
+    return history;
   }
 }
 
@@ -242,8 +279,10 @@ const Command audit_command{
     "by which collector and how often, what the relay, program or server answered to each delivery, when it expired or was consumed, "
     "and, if it was not emitted, why. "
     "NAME is the id, email or login of an account, token:N, batch:N, or a token as it was mailed. It may also be message:N, or the "
-    "address or the reference of messages: then each is shown with what became of it for every recipient.\n\n"
-    "It ends with the next step: the command that mails again, resumes the queue or lifts the suspension.\n\n"
+    "address or the reference of messages: then each is shown with what became of it for every recipient, first for the address that "
+    "was asked for. A mailbox such as 'Ada <ada@example.org>' is its address. An address that an account had before is found by the "
+    "record of mails, while that has not been pruned.\n\n"
+    "It ends with the next step for whom was asked about: the command that mails again, resumes the queue or lifts the suspension.\n\n"
     "Without NAME it shows the events since --since: totals of emitted tokens, and every rewind, suspension, "
     "pruning and migration, with its actor and reason.\n\n"
     "--stages shows how long tokens took until they were committed, claimed, signed, and written or accepted by the other side: "

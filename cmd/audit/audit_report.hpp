@@ -12,6 +12,8 @@ namespace mailroom {
 
 /// The status of a token, as a sentence without a full stop.
 std::string status_text(const TokenReport& report, Moment now);
+/// The address that the token was mailed to; without a mail on record, that of its recipient or its account.
+std::string token_address(const TokenReport& report);
 /// What became of a delivery, as a part of a sentence: `accepted once, 2026-11-22T20:59:55Z by
 /// relay.example:25: 250 2.0.0 Ok: queued as 4Z1`.
 std::string token_delivery_text(const TokenDelivery& status, Moment now);

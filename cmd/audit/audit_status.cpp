@@ -183,6 +183,14 @@ std::string what_became_of(const TokenReport& report, Moment now) {
   return text + (text.empty() ? "" : "; ") + outcome_sentence(report) + next_text(report.status);
 }
 
+/// ` to ada@example.org`: of a message its recipient; of an account where its mail went, if that is not its
+/// address now.
+std::string recipient_text(const TokenReport& report) {
+  const auto& own = report.token.account.email;
+  const auto address = token_address(report);
+  return address.empty() || (!report.token.message && address == own) ? "" : " to " + shown_text(address);
+}
+
 std::string state_text(const TokenFacts& token, Moment now) {
   if (!token.exists) return "no longer in the database";
   if (token.consumed_at && *token.consumed_at > now)
@@ -241,12 +249,18 @@ std::string token_delivery_text(const TokenDelivery& status, Moment now) {
                      again_text(status, now), prefixed(": ", answer_text(status.decisive)));
 }
 
+std::string token_address(const TokenReport& report) {
+  for (const auto& delivery : report.deliveries)
+    if (!delivery.decisive.address.empty()) return delivery.decisive.address;
+  return report.token.account.email;
+}
+
 std::string status_text(const TokenReport& report, Moment now) {
   const auto& token = report.token;
   const auto action = token.action.empty() ? "" : fmt::format(" ({})", shown_text(token.action));
   const auto other = token.id_was_anothers ? "; another token had its id before" : "";
-  return fmt::format("token {}{}: {}; {}{}", token.id, action, what_became_of(report, now),
-                     state_text(token, now), other);
+  return fmt::format("token {}{}{}: {}; {}{}", token.id, action, recipient_text(report),
+                     what_became_of(report, now), state_text(token, now), other);
 }
 
 std::string batch_text(const BatchRecord& batch) {

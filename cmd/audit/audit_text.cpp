@@ -187,6 +187,37 @@ std::string account_text(const History& history) {
                      shown_text(account->email), shown_text(account->status));
 }
 
+/// `accepted`, `scheduled for 2026-11-21T09:30:15Z`
+std::string message_state(const MessageSummary& summary) {
+  if (summary.is_only("no_token")) return "it has no token, since its trigger did not fire";
+  const auto text = states_text(summary);
+  return summary.is_only("scheduled") && summary.send_after
+             ? fmt::format("{} for {}", text, moment_text(*summary.send_after))
+             : text;
+}
+
+/// Says why an account is shown that has another address.
+std::string former_address_text(const History& history) {
+  if (history.former_address.empty()) return "";
+  const auto whose =
+      history.is_of_account ? fmt::format("account {}", history.account_id) : std::string("these messages");
+  return fmt::format("no account has the address {} now; mails of {} went to it",
+                     shown_text(history.former_address), whose);
+}
+
+/// Of an account to which nothing can be mailed.
+std::string no_token_text(const History& history) {
+  if (!history.is_of_account || !history.account || history.tokens_total > 0) return "";
+  return history.account->status == "provisioned"
+             ? fmt::format(
+                   "account {} has no token, so nobody mails it: the trigger after_account_insert, which makes "
+                   "it, did not fire, or the token was deleted",
+                   history.account_id)
+             : fmt::format(
+                   "account {} has no token now: a row of tokens, which the application inserts, makes one",
+                   history.account_id);
+}
+
 /// `message 17, receipt to ada@example.org (order:17), asked for 2026-11-21T09:30:15Z by shop: accepted`
 std::string message_lines(const History& history, Width width) {
   std::string text;
@@ -194,7 +225,7 @@ std::string message_lines(const History& history, Width width) {
     text += paragraph(
         fmt::format("message {}{}{}, asked for {} by {}: {}", summary.id, content_and_recipient(summary),
                     summary.reference.empty() ? "" : " (" + summary.reference + ")",
-                    moment_text(summary.created_at), summary.enqueued_by, states_text(summary)),
+                    moment_text(summary.created_at), summary.enqueued_by, message_state(summary)),
         width);
   }
   return text;
@@ -206,7 +237,7 @@ std::string token_lines(const History& history, Width width) {
   for (const auto& report : history.tokens)
     text += paragraph(status_text(report, history.now), width);
   const auto more = history.tokens_total - static_cast<std::int64_t>(history.tokens.size());
-  if (more > 0) text += fmt::format("and {} older tokens\n", with_thousands(more));
+  if (more > 0) text += fmt::format("and {} more tokens\n", with_thousands(more));
   return text;
 }
 
@@ -238,7 +269,10 @@ std::string render_text(const History& history, Width width) {
   std::string text;
   if (history.batch) text += paragraph(batch_text(*history.batch), width);
   // If a token was requested, its line precedes that of its account.
-  if (history.is_of_account) text += paragraph(account_text(history), width);
+  for (const auto& sentence :
+       {former_address_text(history), history.is_of_account ? account_text(history) : std::string(),
+        no_token_text(history)})
+    if (!sentence.empty()) text += paragraph(sentence, width);
   text += message_lines(history, width);
   text += token_lines(history, width);
   if (!history.is_of_account && history.account_id != 0) text += paragraph(account_text(history), width);

@@ -131,7 +131,8 @@ const Command reconcile_command{
     "skipped as expired. The list is printed as it is found, nearly in the order of\n"
     "tokens.\n"
     "\n"
-    "Exit code 8 if a token was missed or is unexplained. It reads one snapshot,\n"
+    "Exit code 8 if a token was missed or is unexplained, or if a message has no\n"
+    "token since its trigger did not fire. It reads one snapshot,\n"
     "takes no lock that anything waits for, and works on a standby.\n",
     add_reconcile,
     "Finds exactly one outcome for every committed token of a period in each queue: emitted once, or several times and "

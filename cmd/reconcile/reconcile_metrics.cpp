@@ -32,6 +32,11 @@ std::string render_metrics(const ReconcileReport& report) {
                   "Tokens in the output of consumers that are not genuine, or that do not exist.", {},
                   static_cast<double>(report.output->defective));
   }
+  if (report.result.lost.is_known) {
+    metrics.gauge("mailroom_reconcile_messages_without_token",
+                  "Messages of the period that are never sent, since their trigger did not fire.", {},
+                  static_cast<double>(report.result.lost.total()));
+  }
   metrics.gauge("mailroom_reconcile_since_timestamp_seconds", "When the period began, in seconds since 1970.",
                 {}, in_unix_seconds(report.result.period.since));
   metrics.gauge("mailroom_reconcile_timestamp_seconds",

@@ -69,6 +69,27 @@ std::string scheduled_text(const ScheduledMessages& scheduled, Moment now) {
                      *scheduled.next_at > now ? "at" : "due since", moment_text(*scheduled.next_at));
 }
 
+/// `without a token: 2 messages, which are never sent: messages 7, 5`
+std::string lost_text(const LostMessages& lost) {
+  std::string text;
+  if (lost.messages > 0) {
+    text += fmt::format("\nwithout a token: {}; mailroom doctor prints how to send what is of the last day\n",
+                        messages_text(lost.newest, lost.messages));
+  }
+  if (lost.unfit > 0) {
+    text += fmt::format("\nwithout a token, and to be refused: {}\n",
+                        messages_text(lost.newest_unfit, lost.unfit));
+  }
+  return text;
+}
+
+Json lost_json(const LostMessages& lost) {
+  if (!lost.is_known) return nullptr;
+  auto ids = lost.newest;
+  ids.insert(ids.end(), lost.newest_unfit.begin(), lost.newest_unfit.end());
+  return {{"messages", lost.total()}, {"newest", ids}};
+}
+
 Json scheduled_json(const ScheduledMessages& scheduled) {
   if (!scheduled.is_known) return nullptr;
   return {{"messages", scheduled.messages},
@@ -83,6 +104,8 @@ std::string verdict(const ReconcileReport& report) {
     const auto tokens = report.result.tokens_with(outcome);
     if (tokens > 0) text += fmt::format("{}: {}\n", outcome_name(outcome), counted(tokens, "token"));
   }
+  if (report.result.lost.total() > 0)
+    text += fmt::format("never sent, without a token: {}\n", counted(report.result.lost.total(), "message"));
   if (report.output != nullptr && report.output->defective > 0)
     text += fmt::format("not genuine, or unknown: {}\n", counted(report.output->defective, "token"));
   return text;
@@ -131,7 +154,7 @@ Json queue_json(const QueueReconciliation& queue) {
 
 bool is_explained(const ReconcileReport& report) {
   return report.result.tokens_with(Outcome::missed) + report.result.tokens_with(Outcome::unexplained) == 0 &&
-         (report.output == nullptr || report.output->defective == 0);
+         report.result.lost.total() == 0 && (report.output == nullptr || report.output->defective == 0);
 }
 
 std::string render_text(const ReconcileReport& report) {
@@ -140,7 +163,7 @@ std::string render_text(const ReconcileReport& report) {
                           moment_text(result.period.until));
   for (const auto& queue : result.queues)
     text += render_queue(queue, result.pruned_at);
-  text += scheduled_text(result.scheduled, result.now);
+  text += scheduled_text(result.scheduled, result.now) + lost_text(result.lost);
   if (report.output != nullptr) text += render_output(*report.output);
   return text + "\n" + verdict(report);
 }
@@ -155,6 +178,7 @@ std::string render_json(const ReconcileReport& report) {
       {"missed", result.tokens_with(Outcome::missed)},
       {"unexplained", result.tokens_with(Outcome::unexplained)},
       {"scheduled", scheduled_json(result.scheduled)},
+      {"without_token", lost_json(result.lost)},
       {"output", output_json(report.output)},
       {"queues", array_json<Json>(result.queues, [](const auto& queue) { return queue_json(queue); })}};
   return json_text(object) + "\n";

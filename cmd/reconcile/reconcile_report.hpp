@@ -12,7 +12,8 @@ struct ReconcileReport {
   const ConsumerOutput* output = nullptr;  ///< that it was compared with; null for none
 };
 
-/// False if a token is missed or unexplained, or one in the output of consumers is not genuine.
+/// False if a token is missed or unexplained, a message has none, or one in the output of consumers is not
+/// genuine.
 bool is_explained(const ReconcileReport& report);
 
 std::string render_text(const ReconcileReport& report);

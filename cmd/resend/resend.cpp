@@ -99,11 +99,12 @@ ExitCode run_resend(const ResendOptions& options, Context& context) {
   refuse_doubling(resend.plans);
   const bool json = context.global().output == OutputFormat::json;
   const auto extension = std::chrono::floor<std::chrono::seconds>(*options.extend);
-  if (!json) context.say(render_resend_plan(resend.plans, extension));
+  const auto mailed = mailed_tokens(*connection, sent_tokens(resend.plans));
+  if (!json) context.say(render_resend_plan(resend.plans, extension, mailed));
   const bool is_idle = changes_nothing(resend.plans);
   if (is_idle) refuse_nothing(options, resend.plans);
   if (is_idle || options.dry_run) {
-    context.print(json              ? resend_json(resend.plans, std::nullopt)
+    context.print(json              ? resend_json(resend.plans, std::nullopt, mailed)
                   : options.dry_run ? "dry run: nothing was changed\n"
                                     : "nothing to do\n");
     return ExitCode::done;
@@ -114,7 +115,7 @@ ExitCode run_resend(const ResendOptions& options, Context& context) {
   const auto sent =
       carry_out_resend(*connection, resend.requests, options.max,
                        operator_author(*connection, options.reason), context.settings().collect.channel);
-  context.print(json ? resend_json(resend.plans, sent)
+  context.print(json ? resend_json(resend.plans, sent, mailed)
                      : fmt::format("done: {} to be sent\n", counted(sent, "token")));
   return ExitCode::done;
 }
@@ -140,8 +141,9 @@ const Command resend_command{
     "  mailroom resend --since 2h --until 110m --extend 15m --reason 'wrong link'\n",
     add_resend,
     "Sends tokens again that a queue has passed, whatever became of them. NAME is an account by id, email or login, batch:N, "
-    "token:N, or a token as it was mailed; selectors choose by action, outcome, code, consumer and time. It first shows the plan: how "
-    "many tokens would be sent, and how many of their recipients have a mail already, as far as the records tell. "
+    "token:N, message:N, or a token as it was mailed; without such an account it may be the address or the reference of a message, of "
+    "several only with --since or --until. Selectors choose by action, outcome, code, consumer and time. It first shows the plan: how "
+    "many tokens would be sent, to whom if they are 10 at most, and how many of their recipients have a mail already, as far as the records tell. "
     "Then it asks, or requires --yes.\n\n"
     "Tokens that are consumed, revoked or of an account in the wrong status are not sent, nor are expired ones without --extend, nor "
     "those that wait to be sent anyway. Of several tokens of an account and action only the newest is sent; token:N sends an "

@@ -130,10 +130,19 @@ std::string sent_before_text(const SentBefore& before, std::int64_t sent) {
   return sent == 1 ? "It was not accepted before.\n" : "None of them was accepted before.\n";
 }
 
-std::string render_resend_plan(const std::vector<ResendPlan>& plans, std::chrono::seconds extension) {
+std::vector<std::int64_t> sent_tokens(const std::vector<ResendPlan>& plans) {
+  std::vector<std::int64_t> tokens;
+  for (const auto& plan : plans)
+    tokens.insert(tokens.end(), plan.sent.begin(), plan.sent.end());
+  return tokens;
+}
+
+std::string render_resend_plan(const std::vector<ResendPlan>& plans, std::chrono::seconds extension,
+                               const std::vector<MailedToken>& mailed) {
   std::string text;
   for (const auto& plan : plans)
     if (taken_by(plan) > 0 || plans.size() == 1) text += render_queue(plan);
+  text += render_mailed(mailed, 80);
   const auto sent = sent_by(plans);
   text += matched_by(plans) == 0 ? std::string("No token matches.\n")
           : sent == 0            ? std::string("No token would be sent.\n")
@@ -172,7 +181,8 @@ std::optional<Error> resend_refusal(const std::vector<ResendPlan>& plans) {
                help_for(plans));
 }
 
-std::string resend_json(const std::vector<ResendPlan>& plans, std::optional<std::int64_t> sent) {
+std::string resend_json(const std::vector<ResendPlan>& plans, std::optional<std::int64_t> sent,
+                        const std::vector<MailedToken>& mailed) {
   const auto plan_json = [](const ResendPlan& plan) -> Json {
     Json tokens;
     for (const auto choice : all_choices) {
@@ -188,8 +198,10 @@ std::string resend_json(const std::vector<ResendPlan>& plans, std::optional<std:
               {"emitted", plan.before.emitted}}},
             {"revived", plan.revived}};
   };
-  Json object{
-      {"queues", array_json<Json>(plans, plan_json)}, {"carried_out", sent.has_value()}, {"sent", nullptr}};
+  Json object{{"queues", array_json<Json>(plans, plan_json)},
+              {"recipients", mailed_json(mailed)},
+              {"carried_out", sent.has_value()},
+              {"sent", nullptr}};
   if (sent) object["sent"] = *sent;
   return json_text(object) + "\n";
 }

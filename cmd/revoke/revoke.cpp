@@ -68,13 +68,13 @@ std::string revoked_text(const RevocationPlan& plan) {
   return plan.accounts == 0 ? tokens : fmt::format("{} of {}", tokens, counted(plan.accounts, "account"));
 }
 
-std::string render_plan(const RevocationPlan& plan) {
-  std::string text;
+std::string render_plan(const RevocationPlan& plan, const std::vector<MailedToken>& mailed) {
+  auto text = render_mailed(mailed, 80);
   if (plan.live == 0) {
-    text = "No token would end.\n";
+    text += "No token would end.\n";
   } else {
-    text = fmt::format("{} would end now, for good: {} refused from then on.\n", revoked_text(plan),
-                       plan.live == 1 ? "its link and its code are" : "their links and codes are");
+    text += fmt::format("{} would end now, for good: {} refused from then on.\n", revoked_text(plan),
+                        plan.live == 1 ? "its link and its code are" : "their links and codes are");
   }
   if (plan.waiting > 0)
     text += plural(plan.waiting, "of them waits, and is never mailed.\n",
@@ -89,13 +89,15 @@ std::string render_plan(const RevocationPlan& plan) {
   return text;
 }
 
-std::string revocation_json(const RevocationPlan& plan, std::optional<std::int64_t> revoked) {
+std::string revocation_json(const RevocationPlan& plan, std::optional<std::int64_t> revoked,
+                            const std::vector<MailedToken>& mailed) {
   nlohmann::ordered_json object{{"tokens", plan.live},
                                 {"accounts", plan.accounts},
                                 {"waiting", plan.waiting},
                                 {"leased", plan.leased},
                                 {"consumed", plan.consumed},
                                 {"expired", plan.expired},
+                                {"recipients", mailed_json(mailed)},
                                 {"carried_out", revoked.has_value()},
                                 {"revoked", nullptr}};
   if (revoked) object["revoked"] = *revoked;
@@ -119,9 +121,10 @@ ExitCode run_revoke(const RevokeOptions& options, Context& context) {
   const auto plan = plan_revocation(*connection, request);
   refuse_nothing(options, plan);
   const bool json = context.global().output == OutputFormat::json;
-  if (!json) context.say(render_plan(plan));
+  const auto mailed = mailed_tokens(*connection, plan.newest);
+  if (!json) context.say(render_plan(plan, mailed));
   if (options.dry_run || plan.live == 0) {
-    context.print(json              ? revocation_json(plan, std::nullopt)
+    context.print(json              ? revocation_json(plan, std::nullopt, mailed)
                   : options.dry_run ? "dry run: nothing was changed\n"
                                     : "nothing to do\n");
     return ExitCode::done;
@@ -129,7 +132,7 @@ ExitCode run_revoke(const RevokeOptions& options, Context& context) {
   confirm(context, fmt::format("end {} now?", revoked_text(plan)));
   const auto revoked =
       carry_out_revocation(*connection, request, operator_author(*connection, options.reason));
-  context.print(json ? revocation_json(plan, revoked)
+  context.print(json ? revocation_json(plan, revoked, mailed)
                      : fmt::format("done: {} ended\n", counted(revoked, "token")));
   return ExitCode::done;
 }
@@ -157,8 +160,9 @@ const Command revoke_command{
     "Ends tokens that are neither consumed nor expired: they expire now. Whoever redeems one by the statements of "
     "docs/redeeming.md is refused at once, and mailroom verify says that it has expired. One that waits is skipped as expired, and "
     "never mailed; a mail that is just being sent may still leave, with a link that no longer works. NAME is an account by "
-    "id, email or login, batch:N, token:N, or a token as it was mailed; selectors choose by action, outcome, code, "
-    "consumer and time. It first shows the plan, then asks, or requires --yes.\n\n"
+    "id, email or login, batch:N, token:N, message:N, or a token as it was mailed; without such an account it may be the address or the "
+    "reference of a message, of several only with --since or --until. Selectors choose by action, outcome, code, consumer and time. It "
+    "first shows the plan, with the addresses if the tokens are 10 at most, then asks, or requires --yes.\n\n"
     "It cannot be undone: no --extend revives a revoked token. Have the application request new ones. Accounts keep their "
     "status: mailroom suspend stops an account itself. The actor and the reason are recorded; mailroom audit shows them."};
 

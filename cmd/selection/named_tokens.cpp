@@ -2,7 +2,11 @@
 
 #include "cmd/selection/named_tokens.hpp"
 
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -10,7 +14,12 @@
 #include "accounts/named_subject.hpp"
 #include "base/error.hpp"
 #include "base/id_range.hpp"
+#include "base/json_text.hpp"
+#include "base/text.hpp"
 #include "cmd/command.hpp"
+#include "cmd/terminal/text_table.hpp"
+#include "events/event.hpp"
+#include "mail/address.hpp"
 #include "messages/message_record.hpp"
 
 namespace mailroom {
@@ -66,6 +75,15 @@ std::vector<NamedSubject> subjects_of(const NamedTokensOptions& options) {
   return subjects;
 }
 
+/// Why a message has no token, and what to do.
+std::string hint_without_token(Connection& connection, std::int64_t message) {
+  const auto summary = connection.alone(
+      [&](pqxx::transaction_base& transaction) { return read_summary_within(transaction, message); });
+  if (summary.is_only("no_token"))
+    return "its trigger did not fire: mailroom doctor finds such messages of the last day, and prints how to send them";
+  return "mailroom message show says whether it is scheduled, cancelled or gone";
+}
+
 /// Those of all recipients. Throws Error(unusable) for a message without tokens.
 std::vector<IdRange> tokens_of(Connection& connection, const std::vector<std::int64_t>& messages) {
   std::vector<IdRange> ranges;
@@ -74,12 +92,58 @@ std::vector<IdRange> tokens_of(Connection& connection, const std::vector<std::in
         [&](pqxx::transaction_base& transaction) { return tokens_of_messages(transaction, {message}); });
     if (tokens.empty()) {
       throw Error(ExitCode::unusable, "message " + std::to_string(message) + " has no token",
-                  "mailroom message show says whether it is scheduled, cancelled or gone");
+                  hint_without_token(connection, message));
     }
     for (const auto token : tokens)
       ranges.push_back({.first = token, .end = token + 1});
   }
   return ranges;
+}
+
+/// More messages to one address are refused, with or without a time.
+constexpr std::int64_t most_named_messages = 1000;
+
+/// Several messages are mailed at once only if a time narrows them: the newest may be meant.
+void refuse_many(const std::string& name, const std::vector<std::int64_t>& messages,
+                 const Selection& selection) {
+  const auto count = static_cast<std::int64_t>(messages.size());
+  if (count == 1 || (count < most_named_messages && (selection.since || selection.until))) return;
+  constexpr std::size_t shown = 5;
+  const std::vector<std::int64_t> newest(
+      messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(std::min(messages.size(), shown)));
+  throw Error(
+      ExitCode::usage,
+      fmt::format("'{}' names {}{} messages: {}{}", shown_text(name),
+                  count == most_named_messages ? "more than " : "", count, fmt::join(newest, ", "),
+                  newest.size() < messages.size() ? ", …" : ""),
+      fmt::format("name one as message:{}, one of its recipients as token:N, or narrow them with --since",
+                  messages.front()));
+}
+
+/// What `name` selects: an account, or else the tokens of messages to this address or with this reference.
+void add_account_or_messages(Connection& connection, const std::string& name, const Selection& selection,
+                             std::vector<AccountRecord>& accounts, std::vector<IdRange>& tokens) {
+  try {
+    for (auto& account : find_accounts(connection, {name}))
+      accounts.push_back(std::move(account));
+  } catch (const Error& error) {
+    const auto text = address_of_mailbox(name.starts_with("email:") ? name.substr(6) : name);
+    const bool is_account = parse_id(name) || name.starts_with("id:") || name.starts_with("login:");
+    const auto messages = error.code() != ExitCode::unusable || is_account
+                              ? std::vector<std::int64_t>()
+                              : find_messages(connection, text, most_named_messages);
+    if (messages.empty()) throw;
+    refuse_many(name, messages, selection);
+    const auto found = connection.alone([&](pqxx::transaction_base& transaction) {
+      return tokens_of_messages_to(transaction, messages, text);
+    });
+    if (found.empty()) {
+      throw Error(ExitCode::unusable, fmt::format("message {} has no token", messages.front()),
+                  hint_without_token(connection, messages.front()));
+    }
+    for (const auto token : found)
+      tokens.push_back({.first = token, .end = token + 1});
+  }
 }
 
 }  // namespace
@@ -88,7 +152,7 @@ void add_named_tokens(CommandSyntax& syntax, NamedTokensOptions& options, const 
   syntax.texts_or_tokens(
       "NAME", options.names,
       verb +
-          " the tokens of this account (id, email or login), or of batch:N, or message:N, or token:N, or token:N-M");
+          " the tokens of this account (id, email or login), or of batch:N, or message:N, or token:N, or token:N-M, or of the message to this address or with this reference");
   add_selectors(syntax, options.selectors);
 }
 
@@ -97,10 +161,38 @@ void check_named_tokens(const NamedTokensOptions& options) {
   check_selection(options.selectors);
 }
 
+std::vector<MailedToken> mailed_tokens(Connection& connection, std::vector<std::int64_t> tokens) {
+  std::ranges::sort(tokens);
+  const auto repeated = std::ranges::unique(tokens);
+  tokens.erase(repeated.begin(), repeated.end());
+  if (tokens.empty() || tokens.size() > most_listed_tokens) return {};
+  std::vector<MailedToken> mailed;
+  for (const auto& token : connection.alone(
+           [&](pqxx::transaction_base& transaction) { return find_tokens(transaction, tokens); }))
+    mailed.push_back({.id = token.id, .action = token.action, .address = token.account.email});
+  std::ranges::sort(mailed, {}, &MailedToken::id);
+  return mailed;
+}
+
+std::string render_mailed(const std::vector<MailedToken>& tokens, std::size_t width) {
+  if (tokens.empty()) return "";
+  TextTable table({{"token", TextTable::Align::right}, {"action"}, {"address"}});
+  for (const auto& token : tokens)
+    table.add({std::to_string(token.id), shown_text(token.action), shown_text(token.address)});
+  return table.render(width) + "\n";
+}
+
+nlohmann::ordered_json mailed_json(const std::vector<MailedToken>& tokens) {
+  return array_json<nlohmann::ordered_json>(tokens, [](const auto& token) {
+    return nlohmann::ordered_json{{"token", token.id}, {"action", token.action}, {"address", token.address}};
+  });
+}
+
 NamedTokens read_named_tokens(Connection& connection, const NamedTokensOptions& options) {
   NamedTokens named{.selection = read_selection(connection, options.selectors)};
   auto& selection = named.selection;
-  std::vector<std::string> accounts;
+  std::vector<AccountRecord> accounts;
+  std::vector<IdRange> of_messages;
   std::vector<std::int64_t> messages;
   std::vector<IdRange> tokens;
   for (const auto& name : options.names)
@@ -113,12 +205,15 @@ NamedTokens read_named_tokens(Connection& connection, const NamedTokensOptions& 
     }
     if (subject.kind == NamedSubject::Kind::message) messages.push_back(subject.id);
     if (subject.kind == NamedSubject::Kind::batch) selection.batches.push_back(subject.id);
-    if (subject.kind == NamedSubject::Kind::account) accounts.push_back(subject.name);
+    if (subject.kind == NamedSubject::Kind::account)
+      add_account_or_messages(connection, subject.name, selection, accounts, of_messages);
   }
-  for (const auto& account : find_accounts(connection, accounts))
+  if (!accounts.empty() && !of_messages.empty()) refuse_several_kinds();
+  for (const auto& account : accounts)
     selection.accounts.push_back(account.id);
   named.by_token = named.by_token && !tokens.empty();
   if (!messages.empty()) selection.tokens = tokens_of(connection, messages);
+  if (!of_messages.empty()) selection.tokens = std::move(of_messages);
   if (!tokens.empty()) selection.tokens = std::move(tokens);
   return named;
 }

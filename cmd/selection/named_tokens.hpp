@@ -1,6 +1,7 @@
 // What resend and revoke take: names as audit does, or selectors, or both.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,23 @@ void add_named_tokens(CommandSyntax& syntax, NamedTokensOptions& options, const 
 
 /// Throws Error(usage) for names and times that mean nothing. Call it before the command connects.
 void check_named_tokens(const NamedTokensOptions& options);
+
+/// Whom tokens mail, as the plan of resend and revoke shows it.
+struct MailedToken {
+  std::int64_t id = 0;
+  std::string action{};
+  std::string address{};
+};
+
+/// More are not listed.
+constexpr std::size_t most_listed_tokens = 10;
+
+/// Those of `tokens`, by id; none if there are more than `most_listed_tokens`.
+std::vector<MailedToken> mailed_tokens(Connection& connection, std::vector<std::int64_t> tokens);
+/// A table of them.
+std::string render_mailed(const std::vector<MailedToken>& tokens, std::size_t width);
+/// An array of them.
+nlohmann::ordered_json mailed_json(const std::vector<MailedToken>& tokens);
 
 /// Looks names up. Throws Error(unusable) for one that is not found. resolve_outcomes() finds the tokens of
 /// its outcomes.

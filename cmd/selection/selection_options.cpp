@@ -3,10 +3,15 @@
 
 #include "cmd/selection/selection_options.hpp"
 
+#include <fmt/format.h>
+
 #include "accounts/account_lookup.hpp"
 #include "actions/action.hpp"
 #include "audit/timeline.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
+#include "mail/address.hpp"
+#include "messages/message_record.hpp"
 
 namespace mailroom {
 namespace {
@@ -29,6 +34,25 @@ std::function<void(const std::string&)> list_of(const Read& read) {
       read(part);
     }
   };
+}
+
+/// An address of a message is no account, and the hint says where it can be named.
+std::vector<AccountRecord> find_selected_accounts(Connection& connection,
+                                                  const std::vector<std::string>& names) {
+  try {
+    return find_accounts(connection, names);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::unusable) throw;
+    for (const auto& name : names) {
+      const auto address = address_of_mailbox(name);
+      if (address.find('@') == std::string::npos || find_messages(connection, address, 1).empty()) continue;
+      throw Error(
+          error.code(), error.what(),
+          fmt::format("messages went to {}, which audit, resend and revoke take as NAME: mailroom audit {}",
+                      shown_text(address), shell_word(address)));
+    }
+    throw;
+  }
 }
 
 }  // namespace
@@ -77,7 +101,7 @@ Selection read_selection(Connection& connection, const SelectionOptions& options
     for (const auto& text : options.actions)
       selection.actions.push_back(known.require(text, "--action has", ExitCode::usage).name);
   }
-  for (const auto& account : find_accounts(connection, options.accounts))
+  for (const auto& account : find_selected_accounts(connection, options.accounts))
     selection.accounts.push_back(account.id);
   if (options.since.empty() && options.until.empty()) return selection;
   const auto period = parse_period(options.since, options.until, connection.server_time());

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
+#include <utility>
 
 #include "base/text.hpp"
 #include "mail/address.hpp"
@@ -36,6 +37,17 @@ void refuse_token(const std::string& name) {
               "a name looks like a token or the secret of one, which no account is looked up by", token_hint);
 }
 
+std::vector<AccountRecord> read_accounts(const pqxx::result& rows) {
+  std::vector<AccountRecord> accounts;
+  for (const auto& row : rows) {
+    accounts.push_back({.id = row[0].as<std::int64_t>(),
+                        .email = row[1].c_str(),
+                        .login = row[2].c_str(),
+                        .status = row[3].c_str()});
+  }
+  return accounts;
+}
+
 std::vector<AccountRecord> find_candidates(Connection& connection, const std::string& name) {
   const auto parsed = parse_name(name);
   const auto rows = connection.run(R"(
@@ -43,14 +55,7 @@ SELECT id, email, login, status FROM accounts
 WHERE id = $1::bigint OR email = nullif($2, '') OR login = nullif($3, '')
 ORDER BY id)",
                                    parsed.id.value_or(-1), parsed.email, parsed.login);
-  std::vector<AccountRecord> found;
-  for (const auto& row : rows) {
-    found.push_back({.id = row[0].as<std::int64_t>(),
-                     .email = row[1].c_str(),
-                     .login = row[2].c_str(),
-                     .status = row[3].c_str()});
-  }
-  return found;
+  return read_accounts(rows);
 }
 
 /// True if `name` contains a character that has another case.
@@ -78,25 +83,46 @@ std::vector<std::string> names_where(pqxx::transaction_base& transaction, const 
   return names;
 }
 
+/// What `body` returns of a transaction whose statements may take `limit`, or nothing if one takes longer.
+template <typename Body>
+auto within(Connection& connection, const char* limit, const Body& body)
+    -> std::optional<decltype(body(std::declval<pqxx::work&>()))> {
+  try {
+    return connection.transact([&](pqxx::work& transaction) {
+      Connection::execute(transaction, fmt::format("SET LOCAL statement_timeout = '{}'", limit));
+      return body(transaction);
+    });
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::query_cancelled) throw;
+    return std::nullopt;
+  }
+}
+
+/// SQL for the usual spellings of a parameter: lower case, capitals, and a capital at each word or only at
+/// the first.
+std::string usual_spellings(std::string_view parameter) {
+  return fmt::format(
+      "(ARRAY[lower({0}), upper({0}), initcap({0}), upper(left({0}, 1)) || lower(substr({0}, 2))])",
+      parameter);
+}
+
 /// Names that differ from `name` only in case: first the usual spellings, by index, then any other, by
 /// reading the accounts for at most half a second.
 std::vector<std::string> names_in_other_capitals(Connection& connection, const std::string& name) {
   if (!has_capitals(name)) return {};
   auto names = connection.alone([&](pqxx::transaction_base& transaction) {
-    return names_where(transaction, name,
-                       "email = ANY (ARRAY[lower($1), upper($1), initcap($1)]) "
-                       "OR login = ANY (ARRAY[lower($2), upper($2), initcap($2)])");
+    return names_where(
+        transaction, name,
+        fmt::format("email = ANY {} OR login = ANY {}", usual_spellings("$1"), usual_spellings("$2")));
   });
-  if (!names.empty()) return names;
-  try {
-    return connection.transact([&](pqxx::work& transaction) {
-      Connection::execute(transaction, "SET LOCAL statement_timeout = '500ms'");
-      return names_where(transaction, name, "lower(email) = lower($1) OR lower(login) = lower($2) LIMIT 3");
-    });
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::query_cancelled) throw;
-    return {};
-  }
+  // Of an address each account is named: whoever has it in other letters may be somebody else.
+  if (!names.empty() && name.find('@') == std::string::npos) return names;
+  return within(connection, "500ms",
+                [&](pqxx::work& transaction) {
+                  return names_where(transaction, name,
+                                     "lower(email) = lower($1) OR lower(login) = lower($2) LIMIT 3");
+                })
+      .value_or(std::move(names));
 }
 
 /// Suggests existing names for the first three missing ones; each may cost a read of the whole table.
@@ -137,6 +163,35 @@ std::optional<std::int64_t> parse_id(std::string_view text) {
   const auto [rest, failure] = std::from_chars(text.data(), end, id);
   if (failure != std::errc() || rest != end || id < 0) return std::nullopt;
   return id;
+}
+
+std::vector<AccountRecord> accounts_in_other_case(Connection& connection, const std::string& address) {
+  constexpr const char* columns = "SELECT id, email, login, status FROM accounts WHERE email <> $1 AND ";
+  const auto by_index = connection.run(
+      columns + fmt::format("email = ANY {} ORDER BY id LIMIT 10", usual_spellings("$1")), address);
+  const auto by_scan = within(connection, "500ms", [&](pqxx::work& transaction) {
+    return Connection::execute(
+        transaction, columns + std::string("lower(email) = lower($1) ORDER BY id LIMIT 10"), address);
+  });
+  return read_accounts(by_scan.value_or(by_index));
+}
+
+MailedTo find_mailed_to(Connection& connection, const std::string& address) {
+  const auto rows = within(connection, "5s", [&](pqxx::work& transaction) {
+    return Connection::execute(transaction, R"(
+SELECT DISTINCT t.account, CASE WHEN t.account IS NULL THEN t.message END
+FROM mailroom_deliveries d JOIN tokens t ON t.id = d.token AND floor(extract(epoch FROM d.last_at)) >= t.created_at
+WHERE lower(d.address) = lower($1) OR EXISTS (
+  SELECT FROM jsonb_array_elements(d.earlier_attempts) e WHERE lower(e->>'address') = lower($1))
+ORDER BY 2 DESC, 1 LIMIT 20)",
+                               address);
+  });
+  MailedTo found{.is_complete = rows.has_value()};
+  for (const auto& row : rows.value_or(pqxx::result())) {
+    if (!row[0].is_null()) found.accounts.push_back(row[0].as<std::int64_t>());
+    if (!row[1].is_null()) found.messages.push_back(row[1].as<std::int64_t>());
+  }
+  return found;
 }
 
 std::vector<AccountRecord> find_accounts(Connection& connection, const std::vector<std::string>& names) {

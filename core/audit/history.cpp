@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "audit/token_facts.hpp"
+#include "base/text.hpp"
 #include "db/values.hpp"
 
 namespace mailroom {
@@ -94,9 +96,37 @@ void add_skip(Timeline& timeline, const TokenReport& report) {
                                         .reason_certain = status.reason_certain}});
 }
 
+/// True if the token is of the account or the address that was asked for.
+bool is_asked_for(const TokenFacts& token, const History& history, const std::string& address) {
+  if (history.is_of_account && token.account.id == history.account_id) return true;
+  const auto is_it = [&](const std::string& other) { return lower_case(other) == lower_case(address); };
+  return !address.empty() &&
+         (is_it(token.account.email) || std::ranges::any_of(token.deliveries, [&](const auto& delivery) {
+            return is_it(delivery.last().address);
+          }));
+}
+
+/// The next steps for whoever was asked for. A message that was asked for itself is mailed to all of its
+/// recipients.
+std::vector<NextStep> steps_of(pqxx::transaction_base& transaction, const History& history,
+                               const std::string& address) {
+  const auto& first = history.tokens.front();
+  if (history.messages.empty() || is_asked_for(first.token, history, address))
+    return read_next_steps(transaction, {first}, 1);
+  std::vector<TokenReport> of_message;
+  std::ranges::copy_if(history.tokens, std::back_inserter(of_message),
+                       [&](const auto& report) { return report.token.message == first.token.message; });
+  const auto message = std::ranges::find_if(
+      history.messages, [&](const auto& summary) { return summary.id == first.token.message; });
+  return read_next_steps(transaction, of_message,
+                         message == history.messages.end() ? 1 : message->recipients);
+}
+
 void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
                         std::vector<TokenFacts> tokens, const std::vector<Operation>& operations,
                         const std::vector<BatchRecord>& batches) {
+  std::ranges::stable_partition(
+      tokens, [&](const auto& token) { return is_asked_for(token, history, request.address); });
   tokens.resize(std::min(tokens.size(), max_reports));
   for (auto& token : tokens) {
     token.operations = operations;
@@ -116,7 +146,7 @@ void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest&
       add_skip(history.timeline, of_queue);
     history.tokens.push_back(std::move(report));
   }
-  history.next = read_next_steps(transaction, history.tokens.front());
+  history.next = steps_of(transaction, history, request.address);
 }
 
 /// True if the batch skipped all of its tokens of `tokens`, and their deliveries say why.
@@ -216,6 +246,17 @@ void add_messages(pqxx::transaction_base& transaction, History& history,
   std::ranges::sort(tokens, std::ranges::greater(), &TokenFacts::id);
 }
 
+/// Where a trigger has made no token, doctor finds all of the kind.
+void add_steps_without_token(History& history) {
+  const bool is_account =
+      history.account && history.account->status == "provisioned" && history.is_of_account;
+  const bool is_message =
+      std::ranges::any_of(history.messages, [](const auto& message) { return message.is_only("no_token"); });
+  if (history.tokens_total == 0 && (is_account || is_message))
+    history.next.push_back({.text = "to find all of the last day without a token, and to make their tokens",
+                            .command = "mailroom doctor"});
+}
+
 /// Calls `fill(transaction, history)`, then arranges the timeline.
 template <typename Fill>
 History read(Connection& connection, const AuditRequest& request, const std::vector<std::string>& queues,
@@ -223,6 +264,7 @@ History read(Connection& connection, const AuditRequest& request, const std::vec
   return in_one_snapshot(connection, queues, [&](pqxx::transaction_base& transaction, Moment now) {
     History history{.now = now};
     fill(transaction, history);
+    add_steps_without_token(history);
     history.timeline.arrange(parse_period(request.since, request.until, now), request.limit);
     return history;
   });

@@ -22,6 +22,7 @@ struct AuditRequest {
   std::string until{};                ///< likewise
   std::int64_t limit = 1000;          ///< entries, and tokens of an account
   bool batches = false;               ///< in an overview, add an entry for each batch
+  std::string address{};              ///< that was asked for; empty if none was
 };
 
 /// The history of one account, token or batch, or of messages.
@@ -33,8 +34,10 @@ struct History {
   std::optional<BatchRecord> batch{};
   std::vector<MessageSummary> messages{};  ///< newest first; of an account, those to its address
   bool has_older_messages = false;         ///< to the same address or of the same reference
-  std::vector<TokenReport> tokens{};       ///< at most the newest 20, newest first
-  std::vector<NextStep> next{};            ///< of the newest of them
+  std::string former_address{};            ///< that was asked for and is nobody's now, but mails went to it
+  /// At most 20: those of the account or the address that was asked for, then others; newest first.
+  std::vector<TokenReport> tokens{};
+  std::vector<NextStep> next{};  ///< of the first of them, or of all recipients of its message
   std::int64_t tokens_total = 0;
   Timeline timeline{};
 };

@@ -25,8 +25,8 @@ bool may_be_sent(Outcome outcome) {
 
 class StepFinder {
  public:
-  StepFinder(const TokenFacts& token, const Holds& holds, bool names_queue)
-      : token_(token), holds_(holds), names_queue_(names_queue) {}
+  StepFinder(const TokenFacts& token, const Holds& holds, bool names_queue, std::int64_t recipients)
+      : token_(token), holds_(holds), names_queue_(names_queue), recipients_(recipients) {}
 
   void visit(const TokenReport& report) {
     for (const auto& delivery : report.deliveries) {
@@ -62,13 +62,17 @@ class StepFinder {
       case Outcome::not_taken:
         return add("to see which queue takes which action", "mailroom queue list");
       default:
+        if (recipients_ > 1)
+          return add(fmt::format("to mail all {} recipients again (token:N mails one of them)", recipients_),
+                     resend_command(queue));
         return add(may_be_sent(outcome) ? "to mail it again" : "to mail it", resend_command(queue));
     }
   }
 
   std::string resend_command(const std::string& queue) const {
-    return fmt::format("mailroom resend token:{}{}{}", token_.id,
-                       token_.state == "expired" ? " --extend 15m" : "",
+    const auto name = recipients_ > 1 ? fmt::format("message:{}", token_.message.value_or(0))
+                                      : fmt::format("token:{}", token_.id);
+    return fmt::format("mailroom resend {}{}{}", name, token_.state == "expired" ? " --extend 15m" : "",
                        names_queue_ ? " --queue " + shell_word(queue) : "");
   }
 
@@ -95,6 +99,7 @@ class StepFinder {
   const TokenFacts& token_;
   const Holds& holds_;
   bool names_queue_;
+  std::int64_t recipients_;
   std::vector<NextStep> steps_{};
 };
 
@@ -110,26 +115,39 @@ std::set<std::string> queues_of(const TokenReport& report) {
 
 }  // namespace
 
-std::vector<NextStep> next_steps(const TokenReport& report, const Holds& holds) {
+std::vector<NextStep> next_steps(const TokenReport& report, const Holds& holds, std::int64_t recipients) {
   const auto& token = report.token;
   // Nothing revives a revoked token.
   if (!token.exists || token.consumed_at || revocation_of(token) != nullptr) return {};
-  StepFinder finder(token, holds, report.by_queue.size() > 1);
+  StepFinder finder(token, holds, report.by_queue.size() > 1, recipients);
   for (const auto& of_queue : report.by_queue)
     finder.visit(of_queue);
   if (report.by_queue.empty()) finder.visit(report);
   return finder.steps();
 }
 
-std::vector<NextStep> read_next_steps(pqxx::transaction_base& transaction, const TokenReport& report) {
+std::vector<NextStep> read_next_steps(pqxx::transaction_base& transaction,
+                                      const std::vector<TokenReport>& reports, std::int64_t recipients) {
+  std::set<std::string> queues;
+  bool is_over = true;
+  for (const auto& report : reports) {
+    if (!report.token.exists || report.token.consumed_at) continue;
+    is_over = false;
+    queues.merge(queues_of(report));
+  }
+  if (is_over) return {};
   Holds holds;
-  if (!report.token.exists || report.token.consumed_at) return {};
-  for (const auto& queue : queues_of(report)) {
+  for (const auto& queue : queues) {
     if (auto pause = read_queue_rules(transaction, queue).pause)
       holds.paused.push_back({.queue = queue, .pause = std::move(*pause)});
   }
   holds.sinks = read_unavailable_sinks(transaction);
-  return next_steps(report, holds);
+  std::vector<NextStep> steps;
+  for (const auto& report : reports) {
+    for (auto& step : next_steps(report, holds, recipients))
+      if (std::ranges::find(steps, step) == steps.end()) steps.push_back(std::move(step));
+  }
+  return steps;
 }
 
 }  // namespace mailroom

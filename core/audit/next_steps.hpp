@@ -30,10 +30,12 @@ struct Holds {
 };
 
 /// Pure. None for a token that was consumed or is no longer in the database, and for one that is about to be
-/// sent.
-std::vector<NextStep> next_steps(const TokenReport& report, const Holds& holds);
+/// sent. `recipients` > 1: it stands for those of a message, which are mailed together.
+std::vector<NextStep> next_steps(const TokenReport& report, const Holds& holds, std::int64_t recipients = 1);
 
-/// Reads what holds back the queues that take the token, if it waits, within the caller's transaction.
-std::vector<NextStep> read_next_steps(pqxx::transaction_base& transaction, const TokenReport& report);
+/// Reads what holds back the queues that take the tokens, if they wait, within the caller's transaction.
+/// Several are those of one message, which has `recipients`.
+std::vector<NextStep> read_next_steps(pqxx::transaction_base& transaction,
+                                      const std::vector<TokenReport>& reports, std::int64_t recipients);
 
 }  // namespace mailroom

@@ -94,7 +94,7 @@ void check_trigger(Connection& connection) {
   const auto state = trigger_state(connection, table, trigger);
   if (state == TriggerState::missing) {
     throw Error(ExitCode::schema, "the trigger before_token_insert on tokens is missing",
-                "without it the queue can lose tokens that commit late; migration 3_token_ids creates it");
+                "without it no token can be inserted; mailroom doctor prints the statement that creates it");
   }
   if (state == TriggerState::disabled) {
     throw Error(ExitCode::schema, "the trigger before_token_insert on tokens is disabled",

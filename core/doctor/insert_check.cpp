@@ -1,6 +1,7 @@
 // Does what an application does: inserts an account, which must get its activation token, and takes both
 // back.
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "actions/action.hpp"
@@ -9,6 +10,8 @@
 #include "db/errors.hpp"
 #include "db/search_path.hpp"
 #include "doctor/subject.hpp"
+#include "status/lost_messages.hpp"
+#include "status/trigger_status.hpp"
 
 namespace mailroom {
 namespace {
@@ -53,6 +56,14 @@ WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relname IN ('accounts
   AND NOT has_function_privilege(c.relowner, p.oid, 'EXECUTE')
 ORDER BY 1)";
 
+/// True if the trigger that gives a token its id does not fire.
+bool lacks_ids(Connection& connection) {
+  const auto status =
+      connection.alone([](pqxx::transaction_base& transaction) { return read_trigger_status(transaction); });
+  return std::ranges::any_of(status.silent,
+                             [](const auto& trigger) { return trigger.name == "before_token_insert"; });
+}
+
 Finding refused(Connection& connection, const std::string& role, const DatabaseError& error) {
   const auto who = role.empty() ? "the role of this session" : shown_text(role);
   if (error.sqlstate() == sqlstate::insufficient_privilege) {
@@ -63,6 +74,10 @@ Finding refused(Connection& connection, const std::string& role, const DatabaseE
                                             : "as the owner of the functions";
     return failure(fmt::format("an account inserted as {} is refused: {}", who, error.what()),
                    fixes(FixKind::grant, grants), hint);
+  }
+  if (lacks_ids(connection)) {
+    return failure(fmt::format("no account can be inserted: {}", error.what()), {},
+                   "the check triggers says what is wrong with before_token_insert, and how to mend it");
   }
   // Of the application's own: a column that must have a value, a constraint, or a trigger.
   const bool is_of_application = error.sqlstate().starts_with("23") || error.sqlstate() == "P0001";
@@ -89,6 +104,29 @@ WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86
                 "@.tokens t WHERE t.account = a.id);",
             quoted_schema(connection))}},
       "in a new session, once whatever kept the triggers from firing is over; each of them is mailed then"));
+}
+
+/// Messages of the last day whose trigger did not fire.
+void judge_recent_messages(Connection& connection, Findings& findings) {
+  const auto now = connection.server_time();
+  const auto lost = connection.alone([&](pqxx::transaction_base& transaction) {
+    return read_lost_messages(transaction, now - std::chrono::days(1), now + std::chrono::seconds(1));
+  });
+  if (lost.messages > 0) {
+    findings.push_back(warning(
+        fmt::format("{} of the last day {} no token, so nobody mails {}: {}",
+                    counted(lost.messages, "message"), lost.messages == 1 ? "has" : "have",
+                    lost.messages == 1 ? "it" : "them", messages_text(lost.newest, lost.messages)),
+        issue_lost_messages(lost, quoted_schema(connection)),
+        "once after_message_insert fires again; the consumers mail them then. mailroom message show N shows one, and "
+        "mailroom message cancel message:N ends it instead"));
+  }
+  if (lost.unfit == 0) return;
+  findings.push_back(warning(
+      fmt::format("{} of the last day {} no token, and would have been refused: {}",
+                  counted(lost.unfit, "message"), lost.unfit == 1 ? "has" : "have",
+                  messages_text(lost.newest_unfit, lost.unfit)),
+      {}, "their action or their account takes no such message; mailroom message cancel message:N ends one"));
 }
 
 /// What keeps the application's role from inserting accounts before it tries: $2 the role.
@@ -170,6 +208,7 @@ Findings check_insert(Subject& subject) {
   Findings findings;
   judge_insert(subject, findings);
   judge_recent(*subject.connection, findings);
+  judge_recent_messages(*subject.connection, findings);
   return findings;
 }
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "db/errors.hpp"
 #include "db/values.hpp"
 #include "mail/address.hpp"
 
@@ -48,7 +50,7 @@ WHERE (NOT $1::jsonb ? 'references' OR m.reference = ANY (ARRAY(SELECT jsonb_arr
   AND (NOT $1::jsonb ? 'recipients' OR EXISTS (
     SELECT FROM unnest(coalesce(m.recipients || m.cc || m.bcc, ARRAY[a.email])) r (mailbox)
     WHERE lower(mailroom_address(r.mailbox))
-      = ANY (ARRAY(SELECT lower(jsonb_array_elements_text($1::jsonb->'recipients'))))))
+      = ANY (ARRAY(SELECT lower(mailroom_address(jsonb_array_elements_text($1::jsonb->'recipients')))))))
   AND ($1::jsonb->'states' IS DISTINCT FROM '["scheduled"]'
     OR EXISTS (SELECT FROM mailroom_schedule w WHERE w.send_after = m.send_after AND w.message = m.id))
   AND (NOT $1::jsonb ? 'states' OR s.names && ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'states')))
@@ -179,6 +181,34 @@ std::vector<MessageSummary> list_messages(Connection& connection, const MessageS
   });
 }
 
+namespace {
+
+/// Those that name an address as one of several recipients, newest first; none if reading them takes too
+/// long.
+std::vector<std::int64_t> messages_of_several(Connection& connection, const std::string& address,
+                                              std::int64_t limit) {
+  try {
+    return connection.transact([&](pqxx::work& transaction) {
+      Connection::execute(transaction, "SET LOCAL statement_timeout = '500ms'");
+      std::vector<std::int64_t> ids;
+      for (const auto& row : Connection::execute(transaction, R"(
+SELECT m.id FROM mailroom_messages m
+WHERE cardinality(m.recipients || m.cc || m.bcc) > 1 AND EXISTS (
+  SELECT FROM unnest(m.recipients || m.cc || m.bcc) r (mailbox)
+  WHERE lower(mailroom_address(r.mailbox)) = lower(mailroom_address($1)))
+ORDER BY m.id DESC LIMIT $2)",
+                                                 address, limit))
+        ids.push_back(row[0].as<std::int64_t>());
+      return ids;
+    });
+  } catch (const DatabaseError& error) {
+    if (error.sqlstate() != sqlstate::query_cancelled) throw;
+    return {};
+  }
+}
+
+}  // namespace
+
 std::vector<std::int64_t> find_messages(Connection& connection, const std::string& name, std::int64_t limit) {
   std::vector<std::int64_t> ids;
   for (const auto& row : connection.run(
@@ -188,7 +218,14 @@ WHERE lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)) = lower($
 ORDER BY id DESC LIMIT $2)",
            address_of_mailbox(name), limit, name))
     ids.push_back(row[0].as<std::int64_t>());
-  if (!ids.empty() || name.find('@') == std::string::npos) return ids;
+  if (name.find('@') == std::string::npos) return ids;
+  const auto of_several = messages_of_several(connection, name, limit);
+  ids.insert(ids.end(), of_several.begin(), of_several.end());
+  std::ranges::sort(ids, std::ranges::greater());
+  const auto repeated = std::ranges::unique(ids);
+  ids.erase(repeated.begin(), repeated.end());
+  ids.resize(std::min(ids.size(), static_cast<std::size_t>(limit)));
+  if (!ids.empty()) return ids;
   for (const auto& message : list_messages(connection, {.recipients = {name}}, limit))
     ids.push_back(message.id);
   return ids;
@@ -219,6 +256,20 @@ std::vector<std::int64_t> tokens_of_messages(pqxx::transaction_base& transaction
   for (const auto& row : Connection::execute(
            transaction, "SELECT id FROM tokens WHERE message = ANY ($1::bigint[]) ORDER BY id DESC",
            array_text(messages)))
+    tokens.push_back(row[0].as<std::int64_t>());
+  return tokens;
+}
+
+std::vector<std::int64_t> tokens_of_messages_to(pqxx::transaction_base& transaction,
+                                                const std::vector<std::int64_t>& messages,
+                                                const std::string& name) {
+  std::vector<std::int64_t> tokens;
+  for (const auto& row : Connection::execute(transaction, R"(
+SELECT t.id FROM tokens t JOIN mailroom_messages m ON m.id = t.message
+WHERE t.message = ANY ($1::bigint[]) AND (m.reference = $2 OR t.recipient IS NULL
+  OR lower(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient])) = lower(mailroom_address($2)))
+ORDER BY t.id DESC)",
+                                             array_text(messages), name))
     tokens.push_back(row[0].as<std::int64_t>());
   return tokens;
 }

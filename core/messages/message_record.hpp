@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,8 @@ struct MessageSummary {
 
   /// True if some recipient has this state.
   bool has_state(std::string_view state) const;
+  /// True if each recipient has this state.
+  bool is_only(std::string_view state) const { return states.size() == 1 && states.front().first == state; }
 };
 
 /// A row of mailroom_messages, and all that became of it. Texts are empty where the column is null.
@@ -94,7 +97,8 @@ std::vector<MessageSummary> list_messages(Connection& connection, const MessageS
                                           std::int64_t limit);
 
 /// Returns the ids of the newest `limit` messages to the address `name` or with the reference `name`, newest
-/// first: by index, those to it as the first recipient; if there are none, also those that name it later.
+/// first: by index, those to it as the first recipient; those that name it later if they are found within
+/// half a second, or if there are no others.
 std::vector<std::int64_t> find_messages(Connection& connection, const std::string& name, std::int64_t limit);
 
 /// Throws Error(unusable) if there is no such message.
@@ -105,6 +109,10 @@ MessageSummary read_summary_within(pqxx::transaction_base& transaction, std::int
 /// Returns the ids of the tokens of these messages.
 std::vector<std::int64_t> tokens_of_messages(pqxx::transaction_base& transaction,
                                              const std::vector<std::int64_t>& messages);
+/// Returns those to the address `name`, and all of messages with the reference `name`.
+std::vector<std::int64_t> tokens_of_messages_to(pqxx::transaction_base& transaction,
+                                                const std::vector<std::int64_t>& messages,
+                                                const std::string& name);
 
 /// Reads `17` or `message:17`. Throws Error(usage) for anything else.
 std::int64_t parse_message_id(std::string_view text);

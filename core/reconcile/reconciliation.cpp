@@ -147,6 +147,8 @@ Reconciliation reconcile(Connection& connection, const ReconcileRequest& request
       result.queues.push_back(reconcile_queue(transaction, queue, tokens, scope, request));
     result.scheduled = read_scheduled_messages(transaction);
     result.pruned_at = last_prune(transaction, scope);
+    result.lost =
+        read_lost_messages(transaction, std::max(result.period.since, Moment()), result.period.until);
     return result;
   });
 }

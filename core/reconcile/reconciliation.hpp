@@ -10,6 +10,7 @@
 #include "base/id_range.hpp"
 #include "reconcile/judgement.hpp"
 #include "reconcile/people.hpp"
+#include "status/lost_messages.hpp"
 #include "status/scheduled_messages.hpp"
 
 namespace mailroom {
@@ -51,6 +52,7 @@ struct Reconciliation {
   std::vector<QueueReconciliation> queues{};
   std::optional<Moment> pruned_at{};  ///< when prune last removed tokens, if that was in the period or later
   ScheduledMessages scheduled{};      ///< which have no token yet, whenever they were asked for
+  LostMessages lost{};                ///< of the period, which will never have one
 
   std::int64_t tokens_with(Outcome outcome) const;
 };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/text.hpp"
 #include "db/values.hpp"
 #include "replay/chosen_tokens.hpp"
 
@@ -52,7 +53,7 @@ held AS MATERIALIZED (
               WHERE b.job_type = j.job_type AND b.emitted_at IS NULL AND b.dead_at IS NULL), '{}') AS leased
   FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s),
 judged AS MATERIALIZED (
-  SELECT t.account, t.consumed_at IS NOT NULL AS consumed,
+  SELECT t.id, t.account, t.consumed_at IS NOT NULL AS consumed,
     t.consumed_at IS NULL AND t.expires_at <= clock.now AS expired,
     mailroom_is_live(t.consumed_at, t.expires_at, clock.now) AS live,
     EXISTS (SELECT FROM held h WHERE mailroom_takes(h.actions, t.action)
@@ -61,7 +62,8 @@ judged AS MATERIALIZED (
   FROM clock, chosen c JOIN tokens t ON t.id = c.id)
 SELECT count(*) FILTER (WHERE live), count(DISTINCT account) FILTER (WHERE live),
   count(*) FILTER (WHERE live AND waiting AND NOT leased), count(*) FILTER (WHERE live AND leased),
-  count(*) FILTER (WHERE consumed), count(*) FILTER (WHERE expired)
+  count(*) FILTER (WHERE consumed), count(*) FILTER (WHERE expired),
+  array_to_string(ARRAY(SELECT id FROM judged WHERE live ORDER BY id DESC LIMIT 11), ' ')
 FROM judged)";
 
 constexpr const char* end_sql = R"(,
@@ -81,12 +83,16 @@ RevocationPlan plan_revocation(Connection& connection, const RevocationRequest& 
   const auto row =
       connection.alone([&](auto& transaction) { return run(transaction, request, plan_sql); })[0];
   const auto number = [&](int column) { return row[column].template as<std::int64_t>(); };
+  std::vector<std::int64_t> newest;
+  for (const auto part : split(row[6].c_str(), ' '))
+    if (const auto id = parse_number<std::int64_t>(part)) newest.push_back(*id);
   return {.live = number(0),
           .accounts = number(1),
           .waiting = number(2),
           .leased = number(3),
           .consumed = number(4),
-          .expired = number(5)};
+          .expired = number(5),
+          .newest = std::move(newest)};
 }
 
 std::int64_t carry_out_revocation(Connection& connection, const RevocationRequest& request,

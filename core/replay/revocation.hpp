@@ -22,12 +22,13 @@ struct RevocationRequest {
 
 /// What a revocation would do at this moment.
 struct RevocationPlan {
-  std::int64_t live = 0;      ///< would end
-  std::int64_t accounts = 0;  ///< of these
-  std::int64_t waiting = 0;   ///< of `live`: no batch has them yet, and none will
-  std::int64_t leased = 0;    ///< of `live`: in a batch, so their mails may still leave
-  std::int64_t consumed = 0;  ///< were used before
-  std::int64_t expired = 0;   ///< have ended before
+  std::int64_t live = 0;               ///< would end
+  std::int64_t accounts = 0;           ///< of these
+  std::int64_t waiting = 0;            ///< of `live`: no batch has them yet, and none will
+  std::int64_t leased = 0;             ///< of `live`: in a batch, so their mails may still leave
+  std::int64_t consumed = 0;           ///< were used before
+  std::int64_t expired = 0;            ///< have ended before
+  std::vector<std::int64_t> newest{};  ///< of `live`, at most 11, newest first
 };
 
 RevocationPlan plan_revocation(Connection& connection, const RevocationRequest& request);

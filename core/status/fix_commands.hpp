@@ -25,7 +25,7 @@ enum class FixKind {
   order_ids,      ///< have a sequence give out ids one by one
   make_trigger,   ///< that is missing, or does not fire
   fire_triggers,  ///< where session_replication_role keeps them from it
-  issue_tokens,   ///< of accounts that have none
+  issue_tokens,   ///< of accounts and messages that have none
   make_object,    ///< an index or a constraint that is missing or invalid
   pin_search_path,
   migrate,

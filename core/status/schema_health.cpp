@@ -56,8 +56,8 @@ std::vector<QueueFinding> judge_triggers(const TriggerStatus& status, const std:
         {Severity::failure,
          "replication_role",
          fmt::format(
-             "session_replication_role is replica for {}: no trigger fires, and accounts that are inserted "
-             "get no token",
+             "session_replication_role is replica for {}: no trigger fires, and accounts and messages that are "
+             "inserted get no token",
              shown_text(setting.where)),
          {FixKind::fire_triggers, setting.fix}});
   }

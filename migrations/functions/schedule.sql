@@ -82,3 +82,42 @@ BEGIN
                        false);
 END
 $$;
+
+-- Returns the messages of a period that nobody will ever send: they have neither a token nor a place in the schedule, and were
+-- not cancelled, replaced or erased. The trigger after_message_insert did not fire for them. is_later: it is for a time to come.
+-- is_fit is false for one that the trigger would have refused, since it could bring a signed link to somebody else:
+-- mailroom_make_tokens() checks nothing. Ids roughly follow created_at, so the search begins at an id: a transaction that was open
+-- for more than an hour may hide a message.
+CREATE OR REPLACE FUNCTION mailroom_lost_messages(p_since timestamptz, p_until timestamptz)
+RETURNS TABLE (message bigint, is_later boolean, is_fit boolean) LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_low bigint;
+    v_high bigint;
+    v_id bigint;
+    v_is_before boolean;
+BEGIN
+    SELECT min(m.id), max(m.id) + 1 INTO v_low, v_high FROM mailroom_messages m;
+    WHILE v_low < v_high LOOP
+        SELECT m.id, m.created_at < p_since - interval '1 hour' INTO v_id, v_is_before FROM mailroom_messages m
+        WHERE m.id >= (v_low + v_high) / 2 ORDER BY m.id LIMIT 1;
+        IF v_is_before THEN
+            v_low := v_id + 1;
+        ELSE
+            v_high := (v_low + v_high) / 2;
+        END IF;
+    END LOOP;
+    RETURN QUERY
+        SELECT m.id, coalesce(m.send_after > now(), false),
+               EXISTS (SELECT FROM mailroom_actions a WHERE a.action = m.action AND a.number > 2 AND a.retired_at IS NULL
+                       AND (a.account_status IS NULL OR m.account IS NOT NULL)
+                       AND (coalesce(m.recipients, m.cc, m.bcc) IS NULL OR a.account_status IS NULL AND (a.path IS NULL OR m.account IS NULL))
+                       AND (a.producer IS NULL OR EXISTS (
+                           SELECT FROM pg_roles r WHERE r.rolname = m.enqueued_by AND pg_has_role(r.oid, a.producer, 'MEMBER'))))
+        FROM mailroom_messages m
+        WHERE m.id >= v_low AND m.created_at >= p_since AND m.created_at < p_until
+          AND m.replaced_at IS NULL AND m.cancelled_at IS NULL AND m.erased_at IS NULL
+          AND NOT EXISTS (SELECT FROM tokens t WHERE t.message = m.id)
+          AND NOT EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = m.send_after AND s.message = m.id)
+        ORDER BY m.id;
+END
+$$;

@@ -228,7 +228,7 @@ END
 $$;
 
 -- Returns what became of a message, a row for each recipient and queue; none for a message of another role. state: a word of
--- docs/outcomes.md, or 'scheduled', 'cancelled' or 'replaced'. queue is null where no queue takes it yet.
+-- docs/outcomes.md, or 'scheduled', 'cancelled', 'replaced' or 'no_token'. queue is null where no queue takes it yet.
 CREATE OR REPLACE FUNCTION mailroom_message_status(id bigint, OUT recipient text, OUT state text, OUT queue text, OUT token bigint,
     OUT attempts integer, OUT at timestamptz, OUT code integer, OUT reply text)
 RETURNS SETOF record LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
@@ -254,7 +254,7 @@ BEGIN
                     WHEN v_message.replaced_at IS NOT NULL THEN 'replaced'
                     WHEN v_message.cancelled_at IS NOT NULL OR d.state = 'cancelled' THEN 'cancelled'
                     WHEN v_is_scheduled THEN 'scheduled'
-                    WHEN t.id IS NULL THEN 'not_recorded'
+                    WHEN t.id IS NULL THEN CASE WHEN v_message.erased_at IS NULL THEN 'no_token' ELSE 'not_recorded' END
                     WHEN t.consumed_at IS NOT NULL THEN 'skipped'
                     WHEN t.expires_at <= extract(epoch FROM clock_timestamp()) THEN 'expired'
                     WHEN d.state IS NOT NULL THEN d.state
@@ -264,7 +264,10 @@ BEGIN
                CASE WHEN d.state IS NOT NULL THEN d.last_at WHEN j.at IS NOT NULL THEN j.at
                     ELSE coalesce(v_message.replaced_at, v_message.cancelled_at,
                                   CASE WHEN v_is_scheduled THEN v_message.send_after END, to_timestamp(t.created_at), v_message.created_at) END,
-               d.code, d.reply
+               d.code,
+               CASE WHEN t.id IS NOT NULL THEN d.reply
+                    WHEN v_is_scheduled OR coalesce(v_message.replaced_at, v_message.cancelled_at, v_message.erased_at) IS NOT NULL THEN NULL
+                    ELSE 'no trigger fired' END
         FROM (SELECT coalesce(p.place, 1) AS place FROM unnest(mailroom_places(v_mailboxes)) p (place)) r
         LEFT JOIN tokens t ON t.message = v_message.id AND coalesce(t.recipient, 1) = r.place
         LEFT JOIN LATERAL (

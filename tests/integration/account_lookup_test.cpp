@@ -79,6 +79,28 @@ TEST_CASE("a name that differs only in case is suggested as it is spelled in the
         "did you mean: ada, McDonald; names are case-sensitive");
 }
 
+TEST_CASE("of an address in other letters each account is named, however they are spelled") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  for (const auto* login : {"eve", "Eve", "eVe"})
+    insert(*connection, login + std::string("@mail.example"), login);
+  CHECK(hint_for(*connection, {"EVE@mail.example"}) ==
+        "did you mean: eve@mail.example, Eve@mail.example, eVe@mail.example; names are case-sensitive");
+  CHECK(accounts_in_other_case(*connection, "EVE@mail.example").size() == 3);
+  CHECK(accounts_in_other_case(*connection, "eve@mail.example").size() == 2);
+  CHECK(accounts_in_other_case(*connection, "adam@mail.example").empty());
+}
+
+TEST_CASE("a pasted mailbox is its address, and a login that looks like one stays") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert(*connection, "bob@mail.example", "bob");
+  insert(*connection, "cid@mail.example", "<cid@mail.example>");
+  CHECK(hint_for(*connection, {"Bob <bob@mail.example>"}) == "found");
+  CHECK(hint_for(*connection, {"email:Bob <bob@mail.example>"}) == "found");
+  CHECK(hint_for(*connection, {"login:<cid@mail.example>"}) == "found");
+}
+
 TEST_CASE("a name that differs in more than case gets no suggestion") {
   TestDatabase database;
   const auto connection = database.connect();

@@ -106,6 +106,61 @@ TEST_CASE("sessions in which no trigger fires are found, and accounts without a 
   CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 3);
 }
 
+TEST_CASE("messages without a token are found, and those that would have been refused get none by the fix") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  DoctorRig rig(database);
+  const TestRole producer(database, "producer");
+  insert_accounts(*connection, 1);
+  connection->run("SELECT mailroom_create_action('magic_link', path => '/magic', template => 'magic')");
+  connection->run("GRANT INSERT ON mailroom_messages TO " + producer.name());
+  connection->run("ALTER TABLE mailroom_messages DISABLE TRIGGER after_message_insert");
+  connection->run("SET ROLE " + producer.name());
+  connection->run(
+      "INSERT INTO mailroom_messages (recipients, subject, text) VALUES ('{ann@x.example}', 'a', 'a')");
+  connection->run(
+      "INSERT INTO mailroom_messages (recipients, subject, text, send_after) VALUES ('{ann@x.example}', 'a', 'a', '2099-01-01')");
+  INFO("a signed link of an account to somebody else's address");
+  connection->run(
+      "INSERT INTO mailroom_messages (action, account, recipients) VALUES ('magic_link', 1, '{eve@x.example}')");
+  connection->run("INSERT INTO mailroom_messages (action, account) VALUES ('activation', 1)");
+  connection->run("RESET ROLE");
+  connection->run("ALTER TABLE mailroom_messages ENABLE TRIGGER after_message_insert");
+  connection->run(
+      "SELECT mailroom_send(ARRAY['ann@x.example'], subject => 'a', text => 'a', send_after => '2099-01-01')");
+  CHECK(summary(rig.examine("insert")) ==
+        "ok: an account inserted as postgres gets its activation token; rolled back; "
+        "warning: 2 messages of the last day have no token, so nobody mails them: messages 2, 1; "
+        "warning: 2 messages of the last day have no token, and would have been refused: messages 4, 3");
+  CHECK(run_fixes(*connection, rig.examine("insert")));
+  CHECK(value<std::string>(*connection,
+                           "SELECT string_agg(message::text, ' ') FROM tokens WHERE message IS NOT NULL") ==
+        "1");
+  CHECK(value<std::string>(*connection,
+                           "SELECT string_agg(message::text, ' ' ORDER BY message) FROM mailroom_schedule") ==
+        "2 5");
+  CHECK(summary(rig.examine("insert")) ==
+        "ok: an account inserted as postgres gets its activation token; rolled back; "
+        "warning: 2 messages of the last day have no token, and would have been refused: messages 4, 3");
+  connection->run("UPDATE mailroom_messages SET cancelled_at = now() WHERE id = 3");
+  connection->run("UPDATE mailroom_messages SET created_at = now() - interval '25 hours' WHERE id = 4");
+  CHECK(all_fine(rig.examine("insert")));
+}
+
+TEST_CASE("an insert that fails for want of an id is a failure, not a refusal of the application's own") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  DoctorRig rig(database);
+  connection->run("ALTER TABLE tokens DISABLE TRIGGER before_token_insert");
+  const auto findings = rig.examine("insert");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].reason.starts_with("no account can be inserted: null value in column \"id\""));
+  CHECK(
+      rig.examine("triggers").front().reason ==
+      "before_token_insert on tokens is disabled: a token gets no id, so every sign-up and every message fails");
+}
+
 TEST_CASE("a refusal that is the application's own is no failure") {
   const TestDatabase database;
   const auto connection = database.connect();

@@ -216,6 +216,11 @@ std::map<FixKind, Situation> situations() {
          stage.run("ALTER TABLE accounts DISABLE TRIGGER after_account_insert");
          insert_accounts(*stage.database.connect(), 2);
          stage.run("ALTER TABLE accounts ENABLE TRIGGER after_account_insert");
+         stage.run("ALTER TABLE mailroom_messages DISABLE TRIGGER after_message_insert");
+         stage.run(
+             "SELECT mailroom_send(ARRAY['ann@x.example', 'bob@x.example'], subject => 'Hello', text => 'Hello', "
+             "send_after => t) FROM unnest('{null, 2099-01-01}'::timestamptz[]) t");
+         stage.run("ALTER TABLE mailroom_messages ENABLE TRIGGER after_message_insert");
        }}},
       {make_object, after("DROP INDEX tokens_account_idx")},
       {pin_search_path, after("ALTER FUNCTION mailroom_batches_of RESET search_path")},

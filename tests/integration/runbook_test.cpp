@@ -93,6 +93,13 @@ std::map<std::string, std::function<void(Trouble&)>> situations() {
        [](Trouble& trouble) { unavailable(trouble, "connection refused"); }},
       {"The relay refuses us, or one mail after another",
        [](Trouble& trouble) { unavailable(trouble, "535 5.7.8 authentication failed"); }},
+      {"Messages are never sent, and no trace is left",
+       [](Trouble& trouble) {
+         trouble.connection->run(
+             "ALTER TABLE mailroom_messages DISABLE TRIGGER after_message_insert; "
+             "SELECT mailroom_send(ARRAY['ada@x.example'], subject => 'a', text => 'a'); "
+             "ALTER TABLE mailroom_messages ENABLE TRIGGER after_message_insert");
+       }},
       {"New accounts get no token",
        [](Trouble& trouble) {
          trouble.connection->run("ALTER TABLE accounts DISABLE TRIGGER after_account_insert");

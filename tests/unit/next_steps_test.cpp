@@ -52,6 +52,16 @@ TEST_CASE("a token that nobody will send any more is sent again by resend") {
     CHECK(commands(delivered(outcome)) == "mailroom resend token:51\n");
 }
 
+TEST_CASE("a message is sent again to all of its recipients, or to one of them by his token") {
+  auto one = report(Outcome::emitted, "expired");
+  one.token.message = 5;
+  const auto steps = next_steps(one, {}, 3);
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].command == "mailroom resend message:5 --extend 15m");
+  CHECK(steps[0].text == "to mail all 3 recipients again (token:N mails one of them)");
+  CHECK(next_steps(one, {}, 1)[0].command == "mailroom resend token:51 --extend 15m");
+}
+
 TEST_CASE("a token that waits is held back by its queue or its relay, or by nothing") {
   for (const auto outcome : {Outcome::waiting, Outcome::in_gap, Outcome::in_replay}) {
     CHECK(commands(report(outcome)).empty());

@@ -1,0 +1,35 @@
+// The messages whose trigger did not fire: they have no token, and nobody will ever send them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "db/connection.hpp"
+#include "status/fix_commands.hpp"
+
+namespace mailroom {
+
+struct LostMessages {
+  bool is_known = true;       ///< false: the role may not read messages, as roles of before there were any
+  std::int64_t messages = 0;  ///< that could be sent
+  std::int64_t later = 0;     ///< of these, for a time to come
+  std::int64_t unfit = 0;     ///< that the trigger would have refused
+  std::vector<std::int64_t> newest{};        ///< the ids of at most 10 of `messages`, newest first
+  std::vector<std::int64_t> newest_unfit{};  ///< likewise, of `unfit`
+
+  std::int64_t total() const { return messages + unfit; }
+};
+
+/// Those that were asked for from `since` to before `until`, within the caller's transaction.
+LostMessages read_lost_messages(pqxx::transaction_base& transaction, Moment since, Moment until);
+
+/// Makes the tokens of those of the last day that could be sent, and puts the later ones into the schedule;
+/// `schema` is quoted.
+std::vector<Fix> issue_lost_messages(const LostMessages& lost, const std::string& schema);
+
+/// `message 7`, or `messages 9, 8, 7 and 12 others`: those that `ids` are the newest of.
+std::string messages_text(const std::vector<std::int64_t>& ids, std::int64_t total);
+
+}  // namespace mailroom

@@ -25,7 +25,8 @@ dropped AS (
 SELECT d.action, t.tokens, floor(extract(epoch FROM d.at))::bigint
 FROM dropped d, LATERAL (
   SELECT count(*) AS tokens
-  FROM (SELECT * FROM tokens WHERE id > (SELECT max(id) FROM tokens) - 10000 ORDER BY id) t LEFT JOIN accounts a ON a.id = t.account
+  FROM (SELECT action, account, created_at, consumed_at, expires_at FROM tokens
+        WHERE id > (SELECT max(id) FROM tokens) - 10000 ORDER BY id) t LEFT JOIN accounts a ON a.id = t.account
   WHERE t.action = d.label AND t.created_at >= coalesce(floor(extract(epoch FROM d.at)), 0)
     AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, extract(epoch FROM clock_timestamp())::bigint) = 'due') t
 ORDER BY d.number)";

@@ -113,7 +113,7 @@ class World {
     std::smatch match;
     if (std::regex_match(example, match, coded)) values["TOKEN"] = recovery_token(match[1]);
     std::string command;
-    auto rest = example;
+    auto rest = std::regex_replace(example, std::regex("smtp://localhost"), relay_.url());
     for (; std::regex_search(rest, match, placeholder); rest = match.suffix()) {
       INFO("the placeholder " << match.str()
                               << " of an example has no value: give it one in with_values() of " << __FILE__);

@@ -163,8 +163,7 @@ void check_named_tokens(const NamedTokensOptions& options) {
 
 std::vector<MailedToken> mailed_tokens(Connection& connection, std::vector<std::int64_t> tokens) {
   std::ranges::sort(tokens);
-  const auto repeated = std::ranges::unique(tokens);
-  tokens.erase(repeated.begin(), repeated.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   if (tokens.empty() || tokens.size() > most_listed_tokens) return {};
   std::vector<MailedToken> mailed;
   for (const auto& token : connection.alone(

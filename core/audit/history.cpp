@@ -125,8 +125,8 @@ std::vector<NextStep> steps_of(pqxx::transaction_base& transaction, const Histor
 void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
                         std::vector<TokenFacts> tokens, const std::vector<Operation>& operations,
                         const std::vector<BatchRecord>& batches) {
-  std::ranges::stable_partition(
-      tokens, [&](const auto& token) { return is_asked_for(token, history, request.address); });
+  std::stable_partition(tokens.begin(), tokens.end(),
+                        [&](const auto& token) { return is_asked_for(token, history, request.address); });
   tokens.resize(std::min(tokens.size(), max_reports));
   for (auto& token : tokens) {
     token.operations = operations;

@@ -222,8 +222,7 @@ ORDER BY id DESC LIMIT $2)",
   const auto of_several = messages_of_several(connection, name, limit);
   ids.insert(ids.end(), of_several.begin(), of_several.end());
   std::ranges::sort(ids, std::ranges::greater());
-  const auto repeated = std::ranges::unique(ids);
-  ids.erase(repeated.begin(), repeated.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   ids.resize(std::min(ids.size(), static_cast<std::size_t>(limit)));
   if (!ids.empty()) return ids;
   for (const auto& message : list_messages(connection, {.recipients = {name}}, limit))

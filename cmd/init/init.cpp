@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/text.hpp"
-#include "carriers/smtp/relay.hpp"
 #include "cmd/command.hpp"
 #include "cmd/init/installation.hpp"
 #include "cmd/init/questions.hpp"
@@ -31,6 +30,12 @@ struct InitOptions {
 std::string given(const Settings& settings, std::string_view key) {
   const auto& value = setting_of(settings, key);
   return value.origin.kind == OriginKind::default_value ? "" : value.text;
+}
+
+/// The path of a file that was given. One that is written into the configuration counts from its directory.
+std::string given_file(const Settings& settings, std::string_view key) {
+  const auto path = given(settings, key);
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
 /// Throws Error(usage) with the reason of a parser.
@@ -131,26 +136,28 @@ Question database_question(const Installation& installation, Context& context) {
       .check = [&](const std::string& value) { try_database(value, installation.with_systemd, context); }};
 }
 
-bool has_user(const std::string& relay) {
-  const auto relays = parse_relay_urls(relay);
-  return std::ranges::any_of(relays, [](const auto& each) { return !each.user.empty(); });
-}
-
 void ask_for_relay(Installation& made, const Settings& settings, Context& context) {
-  made.password_file = given(settings, "send.password_file");
+  made.password_file = given_file(settings, "send.password_file");
   const auto can_be_tried = [&](const std::string& relay) {
-    return !has_user(relay) || !made.password_file.empty();
+    return !names_user(relay) || !made.password_file.empty();
   };
+  for (const auto* key :
+       {"ca_file", "hello_name", "ses_credentials_file", "ses_configuration_set", "ses_endpoint"}) {
+    const auto name = std::string("send.") + key;
+    auto value = name.ends_with("_file") ? given_file(settings, name) : given(settings, name);
+    if (!value.empty()) made.relay_settings.emplace_back(key, std::move(value));
+  }
   const RelayLogin login{.from = made.from, .password_file = made.password_file};
-  made.relay = answer_to({.text = "relay that takes them, as smtp://user@relay.example:587",
-                          .option = "--relay",
-                          .fallback = {},
-                          .check =
-                              [&](const std::string& value) {
-                                if (can_be_tried(value)) return try_relay(value, login);
-                                try_relay(value);
-                              }},
-                         given(settings, "send.relay"), context);
+  made.relay =
+      answer_to({.text = "relay that takes them, as smtp://user@relay.example:587 or ses://eu-west-1",
+                 .option = "--relay",
+                 .fallback = {},
+                 .check =
+                     [&](const std::string& value) {
+                       if (can_be_tried(value)) return try_relay(value, login);
+                       try_relay(value);
+                     }},
+                given(settings, "send.relay"), context);
   if (can_be_tried(made.relay)) return;
   made.password = answer_to(
       {.text = "password of that user",
@@ -279,7 +286,7 @@ const Command init_command{
     "mailroom.yaml and the signing key, creates the schema, checks the configuration, and sends a mail for trial. As root, "
     "mailroom init --systemd does this for the services of the package, and starts the one that mails. Each answer is tried "
     "at once, and asked for again if it cannot be used. What is given as an option, or by a variable such as "
-    "MAILROOM_DATABASE_URL, is not asked for; with --yes nothing is.\n\n"
+    "MAILROOM_DATABASE_URL, is not asked for; with --yes nothing is. So ca_file, hello_name, and what ses:// needs.\n\n"
     "It changes nothing that is there: a configuration that names a database or a relay, and a key, stay as they are. A "
     "file with a key or a password can be read by its owner alone, with --systemd also by the user of the services.\n\n"
     "The database must exist; with --systemd the role and the database mailroom of a PostgreSQL on this host are made "

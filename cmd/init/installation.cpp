@@ -75,6 +75,8 @@ std::string configuration_of(const Installation& installation, bool has_key) {
   if (installation.password) text += fmt::format("  password_file: {}\n", installation.password_path());
   if (!installation.password_file.empty())
     text += fmt::format("  password_file: {}\n", yaml_text(installation.password_file));
+  for (const auto& [key, value] : installation.relay_settings)
+    text += fmt::format("  {}: {}\n", key, yaml_text(value));
   text += fmt::format("  from: {}\n", yaml_text(installation.from));
   if (!installation.link.empty()) text += fmt::format("  link: {}\n", yaml_text(installation.link));
   return text;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mailroom {
@@ -17,8 +18,10 @@ struct Installation {
   std::string relay{};
   std::optional<std::string> password{};  ///< of the relay's user; nullopt: none is asked for
   std::string password_file{};            ///< that exists already; empty: none
-  std::string link{};                     ///< empty: none
-  std::string trial{};                    ///< who gets a mail for trial; empty: nobody
+  /// What else was given for the relay, by its key in `send`: `ca_file`, `ses_credentials_file`.
+  std::vector<std::pair<std::string, std::string>> relay_settings{};
+  std::string link{};   ///< empty: none
+  std::string trial{};  ///< who gets a mail for trial; empty: nobody
 
   std::string file() const { return directory + "/mailroom.yaml"; }
   /// Of the key, as the file names it.

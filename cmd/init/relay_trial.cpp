@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string_view>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
 #include "base/error.hpp"
-#include "carriers/smtp/carrier.hpp"
+#include "carriers/carriers.hpp"
+#include "carriers/relay_series.hpp"
 #include "carriers/smtp/relay.hpp"
 #include "config/settings.hpp"
 
@@ -38,17 +41,24 @@ class MemoryFile {
   int fd_;
 };
 
+constexpr std::string_view smtp = "smtp";
+
 std::string without_users(const std::string& relay) {
-  std::string text;
-  for (const auto& each : parse_relay_urls(relay))
-    text += fmt::format("{}{}://{}", text.empty() ? "" : ",", each.implicit_tls ? "smtps" : "smtp",
-                        each.address());
-  return text;
+  std::vector<std::string> urls;
+  for (const auto& group : relay_groups(relay)) {
+    if (group.kind != smtp) {
+      urls.push_back(group.relays);
+      continue;
+    }
+    for (const auto& each : parse_relay_urls(group.relays))
+      urls.push_back(fmt::format("{}://{}", each.implicit_tls ? "smtps" : "smtp", each.address()));
+  }
+  return fmt::format("{}", fmt::join(urls, ","));
 }
 
 void check(const std::vector<Overrides::Flag>& settings) {
-  const auto findings =
-      check_smtp(load_settings({.file = {}, .flags = settings}, process_environment(), FileUse::ignored));
+  const auto findings = mail_carrier().check(
+      load_settings({.file = {}, .flags = settings}, process_environment(), FileUse::ignored));
   const auto failed = std::ranges::find(findings, SinkFinding::Level::failure, &SinkFinding::level);
   if (failed != findings.end()) throw Error(ExitCode::failed, failed->reason, failed->hint);
 }
@@ -58,6 +68,13 @@ Overrides::Flag setting(const std::string& key, const std::string& text) {
 }
 
 }  // namespace
+
+bool names_user(const std::string& relay) {
+  return std::ranges::any_of(relay_groups(relay), [](const RelayGroup& group) {
+    return group.kind == smtp && std::ranges::any_of(parse_relay_urls(group.relays),
+                                                     [](const RelayUrl& each) { return !each.user.empty(); });
+  });
+}
 
 void try_relay(const std::string& relay) {
   check({setting("send.relay", without_users(relay)), setting("send.from", "")});

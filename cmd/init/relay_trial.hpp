@@ -5,6 +5,10 @@
 
 namespace mailroom {
 
+/// True if a relay of SMTP names a user, who has a password. Throws Error(configuration) for a relay that is
+/// malformed.
+bool names_user(const std::string& relay);
+
 /// Connects to each relay of `relay`, as no user and for no sender. Throws Error for one that cannot be used.
 void try_relay(const std::string& relay);
 

@@ -36,7 +36,8 @@ std::string subject_text(const ForgetRequest& request) {
   return shown_text(fmt::format("{}", fmt::join(request.addresses, ", ")));
 }
 
-/// Messages to others that name the address: those that lose it, and those that keep it for now.
+/// Messages to others that name the address: those that lose it, and those that keep it until they have
+/// ended.
 std::string named_text(const ForgetPlan& plan, const ForgetRequest& request) {
   std::string text;
   if (plan.named > 0)

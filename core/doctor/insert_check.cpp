@@ -77,7 +77,7 @@ Finding refused(Connection& connection, const std::string& role, const DatabaseE
   }
   if (lacks_ids(connection)) {
     return failure(fmt::format("no account can be inserted: {}", error.what()), {},
-                   "the check triggers says what is wrong with before_token_insert, and how to mend it");
+                   "the check triggers says what is wrong with before_token_insert, and how to repair it");
   }
   // Of the application's own: a column that must have a value, a constraint, or a trigger.
   const bool is_of_application = error.sqlstate().starts_with("23") || error.sqlstate() == "P0001";

@@ -323,14 +323,15 @@ std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimi
   for (const auto& [key, pids] : by_key)
     who += fmt::format("{}{} by {}", who.empty() ? "" : ", ", key, pids);
   if (by_key.size() > 1) {
-    found.push_back({Severity::failure,
-                     "different_keys",
-                     "the collectors sign with different keys: " + who +
-                         ". A verifier with only one of these keys rejects tokens signed with the others",
-                     {},
-                     std::string(same_key_text) + ". mailroom resend --consumer " +
-                         by_key.begin()->second.substr(0, by_key.begin()->second.find(' ')) +
-                         " --since 1h mails again what that one has signed"});
+    found.push_back(
+        {Severity::failure,
+         "different_keys",
+         "the collectors sign with different keys: " + who +
+             ". A verifier with only one of these keys rejects tokens signed with the others",
+         {},
+         std::string(same_key_text) +
+             ". mailroom resend --consumer NAME --since 1h, with the name of the one whose key is wrong, mails "
+             "again what it has signed"});
   }
   for (const auto& [key, pids] : by_key) {
     if (limits.keys.empty() || key == limits.keys.front()) continue;

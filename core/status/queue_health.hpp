@@ -98,13 +98,14 @@ std::vector<QueueFinding> judge_collectors(const QueueStatus& status, const Heal
 /// Returns warnings of the transactions that gaps wait for.
 std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimits& limits);
 
-/// Returns a warning if the collectors sign with different keys, and the problem of those that sign with
-/// another key than tokens are verified with: a failure, or a warning for a previous key.
+/// Returns a failure if the collectors sign with different keys, and the problem of those that sign with
+/// another key than tokens are verified with: a failure, or a warning for a previous key. Likewise for tokens
+/// of the last hour.
+std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimits& limits);
+
 /// Tokens that wait since their queue was dropped are a failure. An action that no queue ever took may be
 /// another program's.
 QueueFinding judge_untaken(const UntakenAction& action);
-
-std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimits& limits);
 
 /// What has kept the queue's mails from people for `lasts` at least, in one clause: `the queue is paused`,
 /// `its rate allows no more`. Empty if nothing that is known does.

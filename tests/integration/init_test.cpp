@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "config/settings.hpp"
+#include "handover/webhook_process.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"
@@ -100,8 +101,40 @@ TEST_CASE("the password of a relay is tried, not shown, and is in a file of its 
   CHECK(rig.mode_of("relay-password") == 0600);
   CHECK(read_file(rig.path("relay-password")) == "top'secret\n");
   CHECK(count_of(run.output, "password of that user") == 2);
+  CHECK(load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {}).send.ca_file ==
+        certificate.certificate());
   CHECK(has(run.output, "does not let the user in"));
   CHECK_FALSE(has(read_file(rig.path("mailroom.yaml")), "secret"));
+}
+
+TEST_CASE("init takes any relay, tries it, and writes what was given for it") {
+  InitRig rig;
+  const TemporaryDirectory of_ses;
+  const auto credentials =
+      of_ses.write("credentials", "[default]\naws_access_key_id = A\naws_secret_access_key = b\n", 0600);
+  const auto facts =
+      of_ses.write("facts", R"({"account": {"SendingEnabled": true, "ProductionAccessEnabled": true},
+                   "identities": {"app.example": {"VerifiedForSendingStatus": true}}})");
+  const ServerProcess ses("ses_server.py", "account", {facts});
+  const std::map<std::string, std::string> given{
+      {"MAILROOM_SEND_SES_ENDPOINT", ses.url("")},
+      {"MAILROOM_SEND_SES_CREDENTIALS_FILE", std::filesystem::relative(credentials)}};
+  const auto words = [&](const std::string& from) {
+    return rig.words({"--yes", "--database-url", rig.database.conninfo(), "--from", from, "--relay",
+                      "ses://eu-west-1", "--to", "me@mail.example"});
+  };
+  const auto refused = run_to_end(words("shop@other.example"), given);
+  CHECK(refused.status == 1);
+  CHECK(has(refused.errors, "neither shop@other.example nor its domain is a verified identity"));
+  CHECK(std::filesystem::is_empty(rig.directory.path()));
+  const auto run = run_to_end(words("shop@app.example"), given);
+  INFO(run.output << run.errors);
+  REQUIRE(run.status == 0);
+  CHECK(has(read_file(ses.taken()), "me@mail.example"));
+  const auto settings = load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {});
+  CHECK(settings.send.relay == "ses://eu-west-1");
+  CHECK(settings.send.ses_endpoint == ses.url(""));
+  CHECK(settings.send.ses_credentials_file == credentials);
 }
 
 TEST_CASE("init runs unattended, and once: it changes no configuration that is there, and no key") {

@@ -13,13 +13,6 @@
 namespace mailroom {
 namespace {
 
-bool may_read_operations(pqxx::transaction_base& transaction) {
-  return Connection::execute(transaction,
-                             "SELECT has_table_privilege('mailroom_operations', 'SELECT') "
-                             "AND NOT row_security_active('mailroom_operations')")[0][0]
-      .as<bool>();
-}
-
 /// $1: batches. Operations are read in a statement of its own, since the right to read them is checked once
 /// for a statement.
 constexpr auto left_sql = R"(
@@ -46,6 +39,13 @@ WHERE o.kind = 'went back' AND o.at > clock_timestamp() - interval '1 day'
 ORDER BY o.at DESC LIMIT 1)";
 
 }  // namespace
+
+bool may_read_operations(pqxx::transaction_base& transaction) {
+  return Connection::execute(transaction,
+                             "SELECT has_table_privilege('mailroom_operations', 'SELECT') "
+                             "AND NOT row_security_active('mailroom_operations')")[0][0]
+      .as<bool>();
+}
 
 void keep_unsettled(pqxx::transaction_base& transaction, std::vector<DeadBatch>& dead) {
   if (dead.empty()) return;

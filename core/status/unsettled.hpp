@@ -31,6 +31,10 @@ struct WentBack {
   Milliseconds age{};
 };
 
+/// False for a role that may not read operations, or from whom row security hides some. Within the caller's
+/// transaction.
+bool may_read_operations(pqxx::transaction_base& transaction);
+
 /// The last such find, for a day, or until an operator has moved a cursor or had tokens emitted again.
 /// Nullopt for a role that may not read operations, or from whom row security hides some.
 std::optional<WentBack> read_went_back(pqxx::transaction_base& transaction);

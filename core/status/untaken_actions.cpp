@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "db/values.hpp"
 #include "status/queue_health.hpp"
+#include "status/unsettled.hpp"
 
 namespace mailroom {
 namespace {
@@ -22,7 +23,7 @@ dropped AS (
   SELECT u.*, (SELECT max(q.dropped_at) FROM mailroom_queues q
                WHERE q.dropped_at IS NOT NULL AND mailroom_takes(q.actions, u.label)) AS at
   FROM untaken u WHERE u.action <> 'message' OR EXISTS (SELECT FROM mailroom_messages))
-SELECT d.action, t.tokens, floor(extract(epoch FROM d.at))::bigint
+SELECT d.action, t.tokens, (extract(epoch FROM d.at) * 1000000)::bigint
 FROM dropped d, LATERAL (
   SELECT count(*) AS tokens
   FROM (SELECT action, account, created_at, consumed_at, expires_at FROM tokens
@@ -31,6 +32,16 @@ FROM dropped d, LATERAL (
     AND mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, extract(epoch FROM clock_timestamp())::bigint) = 'due') t
 ORDER BY d.number)";
 
+/// True if no queue can have taken the action since `dropped_at`: a queue that did takes it still, unless its
+/// actions were changed.
+bool is_since(pqxx::transaction_base& transaction, Moment dropped_at) {
+  constexpr const char* changed_sql =
+      "SELECT FROM mailroom_operations WHERE kind = 'set queue' "
+      "AND (extract(epoch FROM at) * 1000000)::bigint > $1::bigint LIMIT 1";
+  const auto since = std::chrono::floor<std::chrono::microseconds>(dropped_at.time_since_epoch()).count();
+  return may_read_operations(transaction) && Connection::execute(transaction, changed_sql, since).empty();
+}
+
 }  // namespace
 
 std::vector<UntakenAction> read_untaken_actions(pqxx::transaction_base& transaction) {
@@ -38,7 +49,8 @@ std::vector<UntakenAction> read_untaken_actions(pqxx::transaction_base& transact
   for (const auto& row : Connection::execute(transaction, untaken_sql)) {
     UntakenAction action{.name = short_action_name(row[0].c_str()),
                          .tokens = row[1].as<std::int64_t>(),
-                         .dropped_at = optional_moment_in<std::chrono::seconds>(row[2])};
+                         .dropped_at = optional_moment_in<std::chrono::microseconds>(row[2])};
+    if (action.dropped_at && !is_since(transaction, *action.dropped_at)) action.dropped_at.reset();
     action.has_namesake =
         !Connection::execute(transaction, "SELECT FROM jobs WHERE job_type = $1", action.name).empty();
     actions.push_back(std::move(action));
@@ -50,22 +62,20 @@ QueueFinding judge_untaken(const UntakenAction& action) {
   const auto& name = action.name;
   QueueFinding finding{Severity::warning, "untaken",
                        fmt::format("no queue takes {} tokens: they are not emitted", name)};
-  if (action.tokens > 0) {
-    const bool is_dropped = action.dropped_at.has_value();
-    if (is_dropped) finding.severity = Severity::failure;
+  const bool waits = action.dropped_at && action.tokens > 0;
+  if (waits) {
+    finding.severity = Severity::failure;
     finding.text =
-        fmt::format("no queue takes {} tokens: {}{}", name,
+        fmt::format("no queue takes {} tokens: {}, since their queue was dropped", name,
                     action.tokens == 1 ? std::string("1 waits and is not emitted")
-                                       : with_thousands(action.tokens) + " wait and are not emitted",
-                    is_dropped ? ", since their queue was dropped" : "");
+                                       : with_thousands(action.tokens) + " wait and are not emitted");
   }
   if (action.has_namesake) {
     finding.hint = "mailroom queue set --help says how a queue takes further actions";
     return finding;
   }
-  const auto from = action.tokens == 0   ? std::string()
-                    : !action.dropped_at ? std::string(" --from start")
-                                         : " --from " + moment_text(*action.dropped_at);
+  // Otherwise another queue may have mailed those that are there.
+  const auto from = waits ? " --from " + moment_text(*action.dropped_at) : std::string();
   finding.fix =
       Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}{1}", name, from));
   return finding;

@@ -12,10 +12,13 @@
 namespace mailroom {
 
 struct UntakenAction {
-  std::string name;         ///< as people type it: `recovery`
-  std::int64_t tokens = 0;  ///< that are due, among the newest 10,000; since `dropped_at`, if that is known
-  std::optional<Moment> dropped_at{};  ///< when the last queue was dropped that took it
-  bool has_namesake = false;           ///< a queue of this name takes other actions
+  std::string name;  ///< as people type it: `recovery`
+  /// That are due, among the newest 10,000; since `dropped_at`, if that is known. Otherwise a queue may have
+  /// taken them.
+  std::int64_t tokens = 0;
+  std::optional<Moment>
+      dropped_at{};           ///< when the last queue was dropped that took it; nullopt if that is not known
+  bool has_namesake = false;  ///< a queue of this name takes other actions
 };
 
 /// Within the caller's transaction. Without the action of messages while nobody asks for any.

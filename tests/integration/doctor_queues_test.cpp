@@ -75,11 +75,10 @@ TEST_CASE("the doctor warns of tokens that no queue takes") {
   const auto findings = rig.examine("queue");
   CHECK(summary(findings) ==
         "warning: no queue takes recovery tokens: they are not emitted; "
-        "warning: no queue takes message tokens: 1 waits and is not emitted");
+        "warning: no queue takes message tokens: they are not emitted");
   REQUIRE(findings.size() == 2);
   CHECK(findings[0].fix == std::vector<std::string>{"mailroom queue create recovery --action recovery"});
-  CHECK(findings[1].fix ==
-        std::vector<std::string>{"mailroom queue create message --action message --from start"});
+  CHECK(findings[1].fix == std::vector<std::string>{"mailroom queue create message --action message"});
   make_queue(*connection, "recovery", recoveries_only);
   make_queue(*connection, "message", R"({"actions": ["activation"]})");
   const auto other = rig.examine("queue");

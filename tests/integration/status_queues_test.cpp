@@ -163,6 +163,15 @@ TEST_CASE("tokens of a queue that was dropped are a failure, whose fix mails tho
   CHECK(run.status == 0);
   CHECK(read_queue_status(*connection, "mailroom").untaken.empty());
   CHECK(read_queue_status(*connection, "recovery").pending.waiting == 1);
+  // Whoever takes the action and gives it up may have mailed what is there.
+  drop_queue(*connection, "recovery");
+  connection->run("SELECT mailroom_set_queue('mailroom', '{\"actions\": null}', 'token_insert')");
+  ask(1);
+  CHECK(drain(*attach(database)).size() == 3);
+  connection->run("SELECT mailroom_set_queue('mailroom', $1::jsonb, 'token_insert')", activations_only);
+  const auto given_up = judge_untaken(read_queue_status(*connection, "mailroom").untaken.at(0));
+  CHECK(given_up.severity == Severity::warning);
+  CHECK(given_up.fix == "mailroom queue create recovery --action recovery");
 }
 
 TEST_CASE("all queues are shown by priority and name, unless collect.queue names some") {

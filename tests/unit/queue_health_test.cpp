@@ -136,7 +136,7 @@ TEST_CASE("tokens that no queue takes are a failure once their queue was dropped
   CHECK(judged(status).empty());
   status.untaken.front().tokens = 8;
   CHECK(judged(status) == Found{"warning untaken"});
-  CHECK(only(status).fix == "mailroom queue create recovery --action recovery --from start");
+  CHECK(only(status).fix == "mailroom queue create recovery --action recovery");
   status.untaken.front().dropped_at = Moment(std::chrono::seconds(1'795'744'800));
   const auto finding = only(status);
   CHECK(finding.severity == Severity::failure);

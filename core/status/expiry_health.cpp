@@ -28,12 +28,12 @@ std::optional<Pace> configured_pace(const QueueRules& rules) {
   return lowest;
 }
 
-/// Consumers that have had work for a minute show how fast they are.
+/// Consumers that have had work for some time show how fast they are.
 std::optional<Pace> measured_pace(const QueueStatus& status) {
-  if (!status.lag() || *status.lag() < std::chrono::minutes(1)) return std::nullopt;
-  const auto rate = status.emissions.last_minute();
-  if (!rate || *rate == 0) return std::nullopt;
-  return Pace{*rate, 0, fmt::format("the {:.1f}/s of the last minute", *rate)};
+  const auto rate = status.emissions.last_rate(status.lag().value_or(Milliseconds{0}));
+  if (!rate) return std::nullopt;
+  return Pace{rate->per_second, 0,
+              fmt::format("the {:.1f}/s of the last {}", rate->per_second, age_text(rate->over))};
 }
 
 std::optional<Pace> pace_of(const QueueStatus& status) {

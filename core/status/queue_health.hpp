@@ -112,7 +112,8 @@ QueueFinding judge_untaken(const UntakenAction& action);
 std::string cause_of_delay(const QueueStatus& status, Milliseconds lasts = Milliseconds{0});
 
 /// How many tokens of those above the cursor will expire before their turn, at least, at the rate that the
-/// queue keeps or, once tokens wait for a minute, has kept in the last minute; nullopt if no rate is known.
+/// queue keeps or, once tokens wait for 20 s, has kept since, at most in the last minute; nullopt if no rate
+/// is known.
 std::optional<std::int64_t> forecast_expiring(const QueueStatus& status);
 
 /// Returns the problems of tokens that expired unsent, and of those that will.

@@ -227,12 +227,18 @@ double RecentEmissions::per_second() const {
   return known.count() > 0 ? static_cast<double>(total()) * 1000 / static_cast<double>(known.count()) : 0;
 }
 
-std::optional<double> RecentEmissions::last_minute() const {
-  constexpr std::ptrdiff_t buckets = std::chrono::seconds(60) / bucket;
-  if (known < bucket * (buckets + 1)) return std::nullopt;
+std::optional<RecentEmissions::Rate> RecentEmissions::last_rate(Milliseconds busy) const {
+  constexpr std::ptrdiff_t most = std::chrono::seconds(60) / bucket;
   // The newest is not complete.
-  const auto sum = std::accumulate(tokens.begin() + 1, tokens.begin() + 1 + buckets, std::int64_t{0});
-  return static_cast<double>(sum) / 60;
+  const auto first = tokens.begin() + 1;
+  auto last = first + std::clamp<std::ptrdiff_t>(std::min(busy, known) / bucket - 1, 0, most);
+  while (last != first && *(last - 1) == 0)
+    --last;
+  if (last == first) return std::nullopt;
+  const auto over = bucket * (last - first);
+  return Rate{
+      static_cast<double>(std::accumulate(first, last, std::int64_t{0})) / static_cast<double>(over.count()),
+      over};
 }
 
 std::optional<Milliseconds> QueueStatus::lag() const {

@@ -111,8 +111,13 @@ struct RecentEmissions {
 
   std::int64_t total() const;
   double per_second() const;
-  /// In the last whole minute; nullopt if the records do not go back that far.
-  std::optional<double> last_minute() const;
+  /// The tokens per second of the last complete buckets, at most a minute of them and not longer than `busy`,
+  /// since the first of them that has any. Nullopt if there is no complete bucket, or all are empty.
+  struct Rate {
+    double per_second = 0;
+    std::chrono::seconds over{};
+  };
+  std::optional<Rate> last_rate(Milliseconds busy) const;
 };
 
 struct QueueStatus {

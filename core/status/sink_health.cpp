@@ -1,5 +1,6 @@
 // The rules about relays and other sinks, and about what they say of deliveries.
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 
@@ -20,6 +21,15 @@ bool is_permanent_refusal(const std::string& reason) {
   return reason.size() > 3 && reason[0] == '5' && is_digit(1) && is_digit(2) && reason[3] == ' ';
 }
 
+/// A relay that refuses everything has usually rejected a few mails before that was clear.
+std::string refusal_hint(const DeliveryStatus& deliveries) {
+  const auto rejected = std::ranges::find(deliveries.last_hour, Outcome::rejected,
+                                          [](const auto& entry) { return entry.first; });
+  if (rejected == deliveries.last_hour.end()) return {};
+  return "; what was rejected before: mailroom resend --outcome rejected --since 2h --dry-run shows who would "
+         "be mailed, once it takes mails again";
+}
+
 /// Mails that wait, or that this queue had lately, find no way while nothing else accepts any.
 QueueFinding unavailable(const UnavailableSink& sink, const DeliveryStatus& deliveries, bool has_tokens) {
   const bool is_needed = has_tokens || !deliveries.last_hour.empty();
@@ -27,12 +37,13 @@ QueueFinding unavailable(const UnavailableSink& sink, const DeliveryStatus& deli
   // Others may be of other profiles.
   const bool is_of_profile = sink.name.ends_with(')') && deliveries.deferred.tokens > 0;
   const bool holds_up = is_needed && (!others_accept || is_of_profile) && sink.lasts >= restart;
-  return {holds_up || is_permanent_refusal(sink.reason) ? Severity::failure : Severity::warning,
+  const bool is_permanent = is_permanent_refusal(sink.reason);
+  return {holds_up || is_permanent ? Severity::failure : Severity::warning,
           "sink_unavailable",
           fmt::format("{} has been unavailable for {}, after {}. Tokens wait in the queue: {}", sink.name,
                       age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
           {},
-          "mailroom doctor tries it, and says more"};
+          "mailroom doctor tries it, and says more" + (is_permanent ? refusal_hint(deliveries) : "")};
 }
 
 /// A few wrong addresses come one after the other; many, for some time, are no chance: a wrong sender, a

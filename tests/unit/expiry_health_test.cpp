@@ -121,16 +121,18 @@ TEST_CASE("the forecast compares those that must go within some time with what t
   }
 }
 
-TEST_CASE("a measured rate counts once tokens have waited for a minute, and if it is lower than the own") {
-  auto status = waiting({{900, 1000}}, 59s);
+TEST_CASE("a measured rate counts once tokens have waited for 20 s, and if it is lower than the own") {
+  auto status = waiting({{900, 1000}}, 19s);
   set_emissions(status, 5);
   CHECK_FALSE(forecast_expiring(status));
-  status.pending.oldest_created_at = noon - 60s;
+  status.pending.oldest_created_at = noon - 20s;
   CHECK(forecast_expiring(status) == 550);
   CHECK(
       judge_expiry(status).front().text ==
-      "at least 550 of 1,000 tokens that wait will expire before they are mailed: the 0.5/s of the last minute "
+      "at least 550 of 1,000 tokens that wait will expire before they are mailed: the 0.5/s of the last 10s "
       "would take 33m20s, and the longest of them lives for 15m");
+  status.pending.oldest_created_at = noon - 80s;
+  CHECK(judge_expiry(status).front().text.find("the 0.5/s of the last 1m would") != std::string::npos);
   set_rate(status, 60);
   CHECK(forecast_expiring(status) == 550);
   set_rate(status, 6);
@@ -141,11 +143,24 @@ TEST_CASE("a measured rate counts once tokens have waited for a minute, and if i
   status.rules.budgets.clear();
   set_emissions(status, 0);
   CHECK_FALSE(forecast_expiring(status));
-  status.emissions.known = 69s;
+  set_emissions(status, 5);
+  status.emissions.known = 19s;
   set_rate(status, 6);
   CHECK(forecast_expiring(status) == 910);
   status.collectors.clear();
   CHECK_FALSE(forecast_expiring(status));
+}
+
+TEST_CASE("a consumer that has only begun is measured since then, and one that stopped since it did") {
+  auto status = waiting({{120, 1000}}, 10min);
+  set_emissions(status, 0);
+  status.emissions.tokens[0] = 7;
+  CHECK_FALSE(forecast_expiring(status));
+  status.emissions.tokens[1] = 40;
+  CHECK(forecast_expiring(status) == 520);
+  status.emissions.tokens[1] = 0;
+  status.emissions.tokens[2] = 40;
+  CHECK(forecast_expiring(status) == 760);
 }
 
 }  // namespace mailroom::test::expiry_health_test

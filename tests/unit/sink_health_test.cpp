@@ -89,4 +89,17 @@ TEST_CASE("a relay that is down is a failure where mails were, and a warning whe
   CHECK(problems_of(deliveries) == "warning sink_unavailable; ");
 }
 
+TEST_CASE("what a relay rejected before it was clear that it refuses everything is named") {
+  using namespace std::chrono_literals;
+  DeliveryStatus deliveries;
+  deliveries.sinks = {
+      {.name = "relay:25", .failures = 3, .lasts = 5min, .probe_in = {}, .reason = "554 5.7.1 suspended"}};
+  const auto hint = [&] { return judge_sinks(deliveries, true).front().hint; };
+  CHECK(hint() == "mailroom doctor tries it, and says more");
+  deliveries.last_hour = {{Outcome::rejected, 2}};
+  CHECK(hint().find("mailroom resend --outcome rejected --since 2h --dry-run") != std::string::npos);
+  deliveries.sinks.front().reason = "421 busy";
+  CHECK(hint() == "mailroom doctor tries it, and says more");
+}
+
 }  // namespace mailroom::test::sink_health_test

@@ -21,6 +21,8 @@ pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 # Each for one kind of sink of collect; core/carriers has the options.
 pkg_check_modules(LIBNATS IMPORTED_TARGET libnats)
 pkg_check_modules(LIBRABBITMQ IMPORTED_TARGET librabbitmq)
+# Reads mails back for a provider that takes no MIME.
+pkg_check_modules(GMIME IMPORTED_TARGET GLOBAL gmime-3.0)
 
 # What systemd offers to its services.
 pkg_check_modules(LIBSYSTEMD IMPORTED_TARGET libsystemd)

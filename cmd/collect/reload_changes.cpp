@@ -56,6 +56,7 @@ void add_files_of(const SendSettings& send, FileContents& contents) {
   add_secret(send.password_file, contents["password"]);
   add_secret(send.token_file, contents["access token"]);
   add_secret(send.ses_credentials_file, contents["credentials"]);
+  add_secret(send.resend_key_file, contents["API key"]);
   add_plain(send.ca_file, contents["certificates"]);
   add_templates(send.templates, contents["templates"]);
 }

@@ -141,23 +141,23 @@ void ask_for_relay(Installation& made, const Settings& settings, Context& contex
   const auto can_be_tried = [&](const std::string& relay) {
     return !names_user(relay) || !made.password_file.empty();
   };
-  for (const auto* key :
-       {"ca_file", "hello_name", "ses_credentials_file", "ses_configuration_set", "ses_endpoint"}) {
+  for (const auto* key : {"ca_file", "hello_name", "ses_credentials_file", "ses_configuration_set",
+                          "ses_endpoint", "resend_key_file", "resend_endpoint"}) {
     const auto name = std::string("send.") + key;
     auto value = name.ends_with("_file") ? given_file(settings, name) : given(settings, name);
     if (!value.empty()) made.relay_settings.emplace_back(key, std::move(value));
   }
   const RelayLogin login{.from = made.from, .password_file = made.password_file};
-  made.relay =
-      answer_to({.text = "relay that takes them, as smtp://user@relay.example:587 or ses://eu-west-1",
-                 .option = "--relay",
-                 .fallback = {},
-                 .check =
-                     [&](const std::string& value) {
-                       if (can_be_tried(value)) return try_relay(value, login);
-                       try_relay(value);
-                     }},
-                given(settings, "send.relay"), context);
+  made.relay = answer_to(
+      {.text = "relay that takes them, as smtp://user@relay.example:587, ses://eu-west-1 or resend://",
+       .option = "--relay",
+       .fallback = {},
+       .check =
+           [&](const std::string& value) {
+             if (can_be_tried(value)) return try_relay(value, login);
+             try_relay(value);
+           }},
+      given(settings, "send.relay"), context);
   if (can_be_tried(made.relay)) return;
   made.password = answer_to(
       {.text = "password of that user",
@@ -286,7 +286,7 @@ const Command init_command{
     "mailroom.yaml and the signing key, creates the schema, checks the configuration, and sends a mail for trial. As root, "
     "mailroom init --systemd does this for the services of the package, and starts the one that mails. Each answer is tried "
     "at once, and asked for again if it cannot be used. What is given as an option, or by a variable such as "
-    "MAILROOM_DATABASE_URL, is not asked for; with --yes nothing is. So ca_file, hello_name, and what ses:// needs.\n\n"
+    "MAILROOM_DATABASE_URL, is not asked for; with --yes nothing is. So ca_file, hello_name, and what ses:// and resend:// need.\n\n"
     "It changes nothing that is there: a configuration that names a database or a relay, and a key, stay as they are. A "
     "file with a key or a password can be read by its owner alone, with --systemd also by the user of the services.\n\n"
     "The database must exist; with --systemd the role and the database mailroom of a PostgreSQL on this host are made "

@@ -1,8 +1,10 @@
 // mailroom send: mails due tokens through SMTP relays or a provider, and records what became of each mail.
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "carriers/carriers.hpp"
 #include "carriers/smtp/relay.hpp"
 #include "cmd/collect/consumer_run.hpp"
 #include "cmd/command.hpp"
@@ -19,10 +21,19 @@ struct SendOptions {
   bool dry_run = false;
 };
 
-DeliverySink::Options sink_options(const Settings& settings) {
+/// send.batch_limit; or by itself two requests, if a provider takes many mails in one.
+int batch_limit(const Settings& settings, const std::vector<Settings>& lanes) {
+  const bool is_given = setting_of(settings, "send.batch_limit").origin.kind != OriginKind::default_value;
+  int together = 1;
+  for (const auto& lane : lanes)
+    together = std::max(together, mail_traits(lane).together);
+  return is_given || together == 1 ? settings.send.batch_limit : 2 * together;
+}
+
+DeliverySink::Options sink_options(const Settings& settings, int batch_limit) {
   return {.dispatch = {.in_flight = settings.send.connections,
                        .probe_time = settings.send.timeout + RelayOptions{}.end_timeout},
-          .messages = settings.send.batch_limit,
+          .messages = batch_limit,
           .policy = delivery_policy(settings),
           .words = {.side = "relay", .item = "mail", .messages = "mails"}};
 }
@@ -46,11 +57,11 @@ ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, L
     };
     return std::make_unique<MailComposer>(profiles, std::make_unique<AttachmentReader>(connect, &watcher));
   };
+  const int most = batch_limit(settings, mails.lanes);
   setup.collector.make_sink =
-      sink_maker({mail_carrier(), std::move(mails.lanes), compose, sink_options(settings)}, parts, log);
-  setup.collector.turns.batcher = {.batch_timeout = Milliseconds(0),
-                                   .poll_interval = settings.collect.poll_interval,
-                                   .line_limit = settings.send.batch_limit};
+      sink_maker({mail_carrier(), std::move(mails.lanes), compose, sink_options(settings, most)}, parts, log);
+  setup.collector.turns.batcher = {
+      .batch_timeout = Milliseconds(0), .poll_interval = settings.collect.poll_interval, .line_limit = most};
   // A relay is slower than notifications are.
   setup.collector.notify_always = true;
   return setup;
@@ -93,14 +104,15 @@ Run add_send(CommandSyntax& syntax) {
 }  // namespace
 
 const Command send_command{
-    "send", "mail due tokens through an SMTP relay or Amazon SES, and record what became of each mail",
+    "send",
+    "mail due tokens through an SMTP relay, Amazon SES or Resend, and record what became of each mail",
     "Examples:\n"
     "  mailroom send                                      mail tokens until stopped\n"
     "  mailroom send --dry-run                            show what would be mailed\n"
     "  mailroom send --to me@app.example --account user1  mail one for trial\n",
     add_send,
     "Claims due tokens like collect, writes the mail of each, with a signed link if its action has one, and delivers "
-    "it by SMTP, or over HTTPS to Amazon SES. The relay's answer decides: an accepted token is done, a deferred one is tried again after 15 s, 30 s, 1, "
+    "it by SMTP, or over HTTPS to Amazon SES or Resend. The relay's answer decides: an accepted token is done, a deferred one is tried again after 15 s, 30 s, 1, "
     "2 and then every 4 minutes while its link works, a rejected one is a dead letter. A refusal of the sender, the login "
     "or EHLO, or of one mail after another, is no mail's fault: the relay is unavailable then. Each outcome is recorded in "
     "mailroom_deliveries with the relay's words, in the transaction that claims the next batch.\n\n"
@@ -108,7 +120,7 @@ const Command send_command{
     "later are deferred until it is set, and all others go out.\n\n"
     "Where the connection ends after a mail and before its answer, nobody knows whether the relay has it. "
     "send.when_unknown says what follows: resend sends it once more, with the same Message-ID; hold does not. A crash "
-    "sends at most send.batch_limit mails twice.\n\n"
+    "sends at most send.batch_limit mails twice. Resend recognises a request that it has: mailed once.\n\n"
     "A message may name a profile of the configuration, with a sender, a link, templates, relays and a rate of its own. "
     "Where relays of one profile are down or slow, the mails of the others go on. A message of a profile that is not "
     "configured is deferred until it is.\n\n"

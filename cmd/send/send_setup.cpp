@@ -19,8 +19,9 @@ namespace {
 bool leaves_likewise(const SendSettings& one, const SendSettings& other) {
   const auto way = [](const SendSettings& send) {
     return std::tie(send.relay, send.password_file, send.token_file, send.token_command, send.ca_file,
-                    send.ses_credentials_file, send.ses_configuration_set, send.ses_endpoint, send.hello_name,
-                    send.throttled_by, send.rate);
+                    send.ses_credentials_file, send.ses_configuration_set, send.ses_endpoint,
+                    send.resend_key_file, send.resend_endpoint, send.hello_name, send.throttled_by,
+                    send.rate);
   };
   return way(one) == way(other);
 }

@@ -21,6 +21,9 @@
 #include "carriers/http/webhook.hpp"
 #include "carriers/ses/carrier.hpp"
 #endif
+#ifdef MAILROOM_RESEND
+#include "carriers/resend/carrier.hpp"
+#endif
 
 namespace mailroom {
 namespace {
@@ -34,6 +37,18 @@ const std::vector<CarrierKind> kinds{
 #else
     {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP"},
     {"ses", {"ses"}, Carries::mails, "MAILROOM_HTTP"},
+#endif
+#ifdef MAILROOM_RESEND
+    {"resend",
+     {"resend"},
+     Carries::mails,
+     "MAILROOM_RESEND",
+     make_resend_carrier,
+     check_resend,
+     http_library,
+     {.together = resend_batch, .recognises = true}},
+#else
+    {"resend", {"resend"}, Carries::mails, "MAILROOM_RESEND"},
 #endif
 #ifdef MAILROOM_NATS
     {"nats", {"nats", "tls"}, Carries::lines, "MAILROOM_NATS", make_nats_carrier, check_nats, nats_library},
@@ -109,6 +124,14 @@ std::span<const CarrierKind> carrier_kinds() {
 const CarrierKind& mail_carrier() {
   static const CarrierKind relays{"relays", {}, Carries::mails, "", make_relays, check_relay_list};
   return relays;
+}
+
+MailTraits mail_traits(const Settings& settings) {
+  const auto groups = relay_groups(settings.send.relay);
+  if (groups.size() != 1) return {};
+  auto traits = std::ranges::find(kinds, groups.front().kind, &CarrierKind::name)->traits;
+  if (settings.send.rate) traits.together = 1;
+  return traits;
 }
 
 bool hands_over(const Settings& settings) {

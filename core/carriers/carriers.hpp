@@ -38,6 +38,12 @@ struct SinkFinding {
   std::string endpoint{};  ///< which one, if the carrier has several
 };
 
+/// What a kind does with mails beside taking each by itself.
+struct MailTraits {
+  int together = 1;         ///< how many it takes in one message
+  bool recognises = false;  ///< a message that it has, so that it takes it once, however often it is sent
+};
+
 /// A way out of the database.
 struct CarrierKind {
   std::string_view name;                  ///< `http`
@@ -50,6 +56,7 @@ struct CarrierKind {
   /// Connects, and hands nothing over. Throws Error(configuration).
   std::vector<SinkFinding> (*check)(const Settings& settings) = nullptr;
   std::string (*library)() = nullptr;  ///< its library and version: `libcurl 7.88.1`; null for none
+  MailTraits traits{};
 };
 
 /// Every kind, also those that are not built.
@@ -60,6 +67,10 @@ bool hands_over(const Settings& settings);
 
 /// What carries mails: the relays of send.relay, each by its own kind. It is not in carrier_kinds().
 const CarrierKind& mail_carrier();
+
+/// The traits of send.relay: those of its kind, if all its relays are of one carrier. Mails leave one by one
+/// where they have a rate.
+MailTraits mail_traits(const Settings& settings);
 
 /// The kind that sink.to or sink.exec asks for. Throws Error(configuration) for a URL of an unknown scheme,
 /// and for a kind that is not built.

@@ -58,6 +58,7 @@ Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, D
     if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
     attachments = std::get<std::vector<Attachment>>(std::move(read));
   }
+  const bool has_files = !attachments.empty();
   auto written = writer.write(queue_, row, token, std::move(attachments));
   if (auto* refusal = std::get_if<Refusal>(&written)) return std::move(*refusal);
   auto& mail = std::get<WrittenMail>(written);
@@ -70,6 +71,7 @@ Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, D
   composed.message.tokens = {row.id};
   composed.message.created_at = row.created_at;
   composed.message.envelope = std::move(mail.envelope);
+  composed.message.has_files = has_files;
   composed.tokens.push_back({.history = std::move(history),
                              .text = std::string(token),
                              .address = composed.message.envelope.to,

@@ -110,7 +110,7 @@ const std::vector<Entry> entries{
         into(&QueueSettings::max_wait, parse_interval, 0ms, 24h)},
     Entry{
         "send.relay", "MAILROOM_SEND_RELAY", "",
-        "what takes the mails: smtp://, smtps:// or ses://; several are separated by commas and tried in order",
+        "what takes the mails: smtp://, smtps://, ses:// or resend://; several are separated by commas and tried in order",
         as_written(&SendSettings::relay)}
         .like("smtp://user@relay.example:587")
         .hides(Secrecy::url)
@@ -144,6 +144,14 @@ const std::vector<Entry> entries{
     Entry{"send.ses_endpoint", "MAILROOM_SEND_SES_ENDPOINT", "",
           "URL of the endpoint of Amazon SES, if not that of the region, such as one of a VPC",
           as_written(&SendSettings::ses_endpoint)}
+        .hides(Secrecy::url)
+        .in_profiles(),
+    Entry{"send.resend_key_file", "MAILROOM_SEND_RESEND_KEY_FILE", "", "file with the API key for resend://",
+          into(&SendSettings::resend_key_file, parse_path)}
+        .in_profiles(),
+    Entry{"send.resend_endpoint", "MAILROOM_SEND_RESEND_ENDPOINT", "",
+          "URL of the API of Resend, if not https://api.resend.com, such as one for tests",
+          as_written(&SendSettings::resend_endpoint)}
         .hides(Secrecy::url)
         .in_profiles(),
     Entry{"send.hello_name", "MAILROOM_SEND_HELLO_NAME", "", "name in EHLO, if not that of this host",

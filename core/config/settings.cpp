@@ -142,10 +142,10 @@ void drop_overridden(SettingValues& values, std::string_view first, std::string_
 
 constexpr std::string_view relay_key = "send.relay";
 /// What is sent to one relay, and to no other.
-constexpr std::array<std::string_view, 7> login_keys{
+constexpr std::array<std::string_view, 9> login_keys{
     "send.password_file", "send.token_file",           "send.token_command",
     "send.ca_file",       "send.ses_credentials_file", "send.ses_configuration_set",
-    "send.ses_endpoint"};
+    "send.ses_endpoint",  "send.resend_key_file",      "send.resend_endpoint"};
 
 /// True for a relay, and for what says how to talk to it.
 bool is_about_relay(const SettingValue& value) {
@@ -175,6 +175,8 @@ void forget_login(Profile& profile, SendSettings& send) {
   send.ses_credentials_file.clear();
   send.ses_configuration_set.clear();
   send.ses_endpoint.clear();
+  send.resend_key_file.clear();
+  send.resend_endpoint.clear();
   for (const auto key : login_keys) {
     if (has_value(profile, key)) continue;
     profile.values.push_back(default_of(*find_key(key)));

@@ -121,6 +121,8 @@ struct SendSettings {
   std::string ses_credentials_file;   ///< of AWS; empty: those of this host's role
   std::string ses_configuration_set;  ///< empty: none
   std::string ses_endpoint;           ///< a URL, not parsed; empty: that of the region
+  std::string resend_key_file;        ///< with the API key of Resend
+  std::string resend_endpoint;        ///< a URL, not parsed; empty: Resend's own
   std::string hello_name;
   bool plaintext_relay_for_tests = false;
   std::string from;                  ///< `Name <local@domain>`, not parsed

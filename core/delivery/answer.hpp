@@ -26,7 +26,8 @@ const char* verdict_name(Verdict verdict);
 struct TokenVerdict {
   std::int64_t token = 0;
   Verdict verdict = Verdict::accepted;
-  std::string reason;
+  std::string reason{};
+  std::optional<int> code{};  ///< if not that of the message; 0 for none
 };
 
 struct Answer {

@@ -1,5 +1,5 @@
-// What leaves the queue, a line of tokens or the mail of one, and the interface to whatever takes it: a
-// program, an HTTP server, NATS, RabbitMQ or SMTP relays.
+// What leaves the queue, a line of tokens, the mail of one or several mails, and the interface to whatever
+// takes it: a program, an HTTP server, NATS, RabbitMQ or SMTP relays.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,13 @@ struct Envelope {
   std::string utf8_sender{};  ///< an address of the configuration that needs SMTPUTF8 for each mail; or empty
 };
 
+/// One of several mails that a message has.
+struct PackedMail {
+  std::int64_t token = 0;
+  Envelope envelope{};
+  std::size_t size = 0;  ///< of its bytes
+};
+
 /// One message of a batch, as a carrier takes it.
 struct Message {
   std::int64_t id = 0;       ///< comes back with the answer
@@ -38,6 +45,9 @@ struct Message {
   /// answer has been taken.
   std::string_view body{};
   Envelope envelope{};
+  bool has_files = false;  ///< a mail with attachments
+  /// Of several mails: what differs, while `body` has one after the other. Empty for a line and for one mail.
+  std::vector<PackedMail> mails{};
 };
 
 /// Hands messages over to another program or server, several at the same time, and learns what became of

@@ -47,6 +47,11 @@ int may_have_been_mailed(const DeliveryHistory& history) {
   return history.unknowns + history.take_overs;
 }
 
+/// Earlier attempts that an attempt now could repeat.
+int may_be_repeated(const DeliveryHistory& history, const DeliveryPolicy& policy) {
+  return history.unknowns + (policy.is_recognised ? 0 : history.take_overs);
+}
+
 int allowed_unknowns(const DeliveryPolicy& policy) {
   return policy.when_unknown == WhenUnknown::resend ? policy.resends : 0;
 }
@@ -103,7 +108,7 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
                            fmt::format("the address has had {} mails, and send.per_recipient is {}",
                                        history.mailed, format_rate(*policy.per_recipient)));
   }
-  if (may_have_been_mailed(history) > allowed_unknowns(policy)) {
+  if (may_be_repeated(history, policy) > allowed_unknowns(policy)) {
     return TokenOutcome{.token = history.token,
                         .action = history.action,
                         .state = Outcome::unknown,
@@ -158,7 +163,7 @@ TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& an
     case Verdict::unknown:
       ++outcome.unknowns;
       outcome.state =
-          may_have_been_mailed(history) < allowed_unknowns(policy) ? Outcome::deferred : Outcome::unknown;
+          may_be_repeated(history, policy) < allowed_unknowns(policy) ? Outcome::deferred : Outcome::unknown;
       outcome.wait = pause_after(history.attempts, jitter);
       break;
     case Verdict::unavailable:

@@ -15,6 +15,7 @@ struct DeliveryPolicy {
   bool supersede = true;                ///< mail only the newest of several recovery tokens of an account
   std::optional<Rate> per_recipient{};  ///< how many mails of a queue an address may get
   int resends = 1;                      ///< with WhenUnknown::resend: how often a token is delivered again
+  bool is_recognised = false;           ///< the other side recognises what a batch that was cut off has sent
 };
 
 /// What is known of a token before an attempt.

@@ -21,6 +21,9 @@ constexpr Milliseconds claim_lead{1000};
 constexpr Milliseconds patience{1000};         ///< with the messages of other lanes
 constexpr Milliseconds answer_margin{30'000};  ///< beyond the time that an attempt may take
 constexpr Milliseconds end_margin{75'000};     ///< a token that would be tried again later has expired
+/// How long a message that the other side recognises is sent again while its answer is lost.
+constexpr Milliseconds recognised_for{600'000};
+constexpr std::size_t longest_pack = 4U << 20U;  ///< bytes
 
 /// Until when the last of the tokens of a message is of use, a day at most, if that is known.
 TimePoint end_of(const std::vector<ComposedToken>& tokens) {
@@ -48,9 +51,12 @@ DeliverySink::DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> 
   for (auto& way : ways) {
     auto dispatch = options_.dispatch;
     dispatch.rate = way.rate;
+    if (way.recognises) dispatch.resend_for = recognised_for;
     lanes_.push_back(std::make_unique<Lane>(std::move(way.carrier), dispatch));
+    packs_.push_back({.together = way.together, .recognises = way.recognises});
     ++options_.dispatch.seed;
   }
+  options_.policy.is_recognised = std::ranges::all_of(packs_, &Pack::recognises);
 }
 
 int DeliverySink::room() const {
@@ -59,10 +65,13 @@ int DeliverySink::room() const {
   int tokens = 0;
   // What a lane has turned away must not keep others from being busy.
   for (const auto& batch : batches_)
-    tokens += has_several_lanes() ? batch.tokens - static_cast<int>(batch.concluded) : batch.tokens;
+    tokens += has_several_lanes() ? batch.tokens - batch.settled : batch.tokens;
   // Two batches have half each. A batch that was taken over may be larger.
-  const int limit =
-      has_several_lanes() ? options_.messages : lanes_.front()->dispatcher().room(options_.messages);
+  const int together = packs_.front().together;
+  const int packs = (options_.messages + together - 1) / together;
+  const int limit = has_several_lanes()
+                        ? options_.messages
+                        : std::min(options_.messages, lanes_.front()->dispatcher().room(packs) * together);
   const int most = most_open() > 1 && batches_.empty() ? (limit + 1) / 2 : limit;
   return std::max(most * options_.message_limit - tokens, 0);
 }
@@ -96,7 +105,41 @@ void DeliverySink::add(const TokenRow& row, std::string_view token) {
     return;
   }
   if (options_.policy.per_recipient) ++batch.mails_by_recipient[std::string(row.counted_as)];
-  if (auto* composed = std::get_if<Composed>(&added)) submit(batch, std::move(*composed));
+  if (auto* composed = std::get_if<Composed>(&added)) pack(batch, std::move(*composed));
+}
+
+void DeliverySink::pack(OpenBatch& batch, Composed composed) {
+  auto& pack = packs_[composed.lane];
+  if (pack.recognises) {
+    for (auto& token : composed.tokens)
+      token.history.take_overs = 0;
+  }
+  if (pack.together == 1 || composed.message.has_files) return submit(batch, std::move(composed));
+  if (pack.begun && pack.begun->bytes.size() + composed.bytes.size() > longest_pack) close_pack(batch, pack);
+  const PackedMail mail{.token = composed.message.tokens.front(),
+                        .envelope = composed.message.envelope,
+                        .size = composed.bytes.size()};
+  if (!pack.begun) {
+    pack.begun = std::move(composed);
+  } else {
+    auto& begun = *pack.begun;
+    begun.bytes += composed.bytes;
+    begun.message.tokens.push_back(mail.token);
+    begun.message.created_at = std::max(begun.message.created_at, composed.message.created_at);
+    begun.tokens.push_back(std::move(composed.tokens.front()));
+    begun.message.envelope = {};
+    if (begun.message.action != composed.message.action) begun.message.action = "mixed";
+  }
+  auto& mails = pack.begun->message.mails;
+  mails.push_back(mail);
+  if (static_cast<int>(mails.size()) == pack.together) close_pack(batch, pack);
+}
+
+void DeliverySink::close_pack(OpenBatch& batch, Pack& pack) {
+  if (!pack.begun) return;
+  auto composed = *std::exchange(pack.begun, std::nullopt);
+  if (composed.message.mails.size() == 1) composed.message.mails.clear();
+  submit(batch, std::move(composed));
 }
 
 int DeliverySink::open_mails_to(std::string_view recipient) const {
@@ -114,10 +157,12 @@ void DeliverySink::skip(const TokenRow& row, const char* defect) {
   batch.outcomes.push_back(*outcome_without_attempt(history_of(row, batch.lease, defect), options_.policy));
 }
 
-/// The message that was begun is the last one of the newest batch.
+/// The messages that were begun are the last ones of the newest batch.
 void DeliverySink::close_message() {
   if (batches_.empty()) return;
   if (auto composed = composer_->finish()) submit(batches_.back(), std::move(*composed));
+  for (auto& pack : packs_)
+    close_pack(batches_.back(), pack);
 }
 
 void DeliverySink::submit(OpenBatch& batch, Composed composed) {
@@ -255,6 +300,7 @@ void DeliverySink::conclude(OpenBatch& batch, OpenMessage& message, const Dispat
                     std::back_inserter(batch.outcomes));
   message.is_concluded = true;
   ++batch.concluded;
+  batch.settled += static_cast<int>(message.composed.tokens.size());
   batch.ended = std::max(batch.ended, dispatched.at);
 }
 
@@ -263,9 +309,14 @@ std::vector<TokenOutcome> DeliverySink::outcomes_of(const Lease& lease, const Co
   std::uniform_real_distribution<double> jitter(-1, 1);
   std::vector<TokenOutcome> outcomes;
   for (const auto& token : message.tokens) {
-    const auto own = answer_to(dispatched.answer, token);
+    auto own = answer_to(dispatched.answer, token);
     observe(own, lease, token);
-    outcomes.push_back(outcome_of(own, token, dispatched.may_be_taken, options_.policy, jitter(random_)));
+    const bool is_recognised = packs_[message.lane].recognises;
+    const bool was_lost = dispatched.may_be_taken || lease.attempt > 1;
+    if (is_recognised && was_lost && own.verdict == Verdict::accepted)
+      own.reply += " (sent again with the same key, as an answer was lost)";
+    outcomes.push_back(
+        outcome_of(own, token, dispatched.may_be_taken && !is_recognised, options_.policy, jitter(random_)));
   }
   const auto& answer = dispatched.answer;
   if (answer.shows_life()) delivery_log_.available(options_.words, answer.sink, dispatched.at);

@@ -52,6 +52,9 @@ class ClaimPace {
 /// With several lanes, none delays the messages of another: what cannot leave soon goes back to the queue,
 /// and what has left and is not answered while all others are done is recorded as deferred for as long as its
 /// attempt may take, and maybe accepted. Its answer is reported when it comes.
+///
+/// Where a carrier takes several mails together, those of a batch are packed in the order in which they come.
+/// A batch that is taken over makes the same messages again, so that the other side can recognise them.
 class DeliverySink final : public Sink {
  public:
   struct Options {
@@ -67,6 +70,8 @@ class DeliverySink final : public Sink {
   struct Way {
     std::unique_ptr<Carrier> carrier;
     std::optional<Rate> rate{};  ///< at which its messages leave at most
+    int together = 1;            ///< how many mails its carrier takes in a message
+    bool recognises = false;     ///< whether the other side takes a message once, however often it is sent
   };
 
   /// `ways`: those that Composed::lane counts, at least one. `stop_fd` becomes readable when a stop is
@@ -98,6 +103,7 @@ class DeliverySink final : public Sink {
     std::int64_t first_message = 0;  ///< its id; the others follow
     std::deque<OpenMessage> messages{};
     std::size_t concluded = 0;  ///< how many of them have their final answer
+    int settled = 0;            ///< the tokens of these
     int tokens = 0;             ///< also those without a message
     int carried = 0;            ///< tokens of messages
     std::vector<TokenOutcome> outcomes{};
@@ -112,6 +118,15 @@ class DeliverySink final : public Sink {
     Composed composed;
   };
 
+  /// The mails that leave together by a lane.
+  struct Pack {
+    int together = 1;
+    bool recognises = false;
+    std::optional<Composed> begun{};
+  };
+
+  void pack(OpenBatch& batch, Composed composed);
+  void close_pack(OpenBatch& batch, Pack& pack);
   void submit(OpenBatch& batch, Composed composed);
   void close_message();
   /// Waits until every message of the oldest batch is concluded, or is_done() otherwise says so.
@@ -142,6 +157,7 @@ class DeliverySink final : public Sink {
   Options options_;
   Spool spool_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Pack> packs_;  ///< of each
   int stop_fd_;
   Log& log_;
   DeliveryLog& delivery_log_;

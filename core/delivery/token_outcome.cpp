@@ -30,6 +30,7 @@ Answer answer_to(const Answer& answer, const ComposedToken& token) {
   if (named == answer.tokens.end()) return own;
   own.verdict = named->verdict;
   if (!named->reason.empty()) own.reply = named->reason;
+  if (named->code) own.code = *named->code;
   return own;
 }
 

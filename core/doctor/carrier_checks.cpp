@@ -52,6 +52,11 @@ Findings check_relays_of(const Settings& settings, const std::vector<Unavailable
                                            settings.signing.allow_readable_key))
       findings.push_back(std::move(finding));
   }
+  if (!settings.send.resend_key_file.empty()) {
+    for (auto& finding :
+         judge_permissions("key", settings.send.resend_key_file, settings.signing.allow_readable_key))
+      findings.push_back(std::move(finding));
+  }
   if (any_failure(findings)) return findings;
   for (const auto& found : mail_carrier().check(settings)) {
     findings.push_back(finding_of(found));

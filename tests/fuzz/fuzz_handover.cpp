@@ -1,9 +1,10 @@
 // What other sides answer: lines of a program, Retry-After and JSON of an HTTP server, errors and credentials
-// of AWS. And the command of a program.
+// of AWS, errors of Resend. And the command of a program.
 
 #include "carriers/exec/answer.hpp"
 #include "carriers/exec/carrier.hpp"
 #include "carriers/http/answer.hpp"
+#include "carriers/resend/answer.hpp"
 #include "carriers/ses/account.hpp"
 #include "carriers/ses/answer.hpp"
 #include "carriers/ses/credentials.hpp"
@@ -57,11 +58,14 @@ void read_provider(std::string_view text) {
     outcome.response.body = text;
     outcome.response.headers["date"] = text;
     outcome.response.headers["x-amzn-errortype"] = text.substr(0, text.find('\n'));
-    const auto answer = judge_ses(outcome, "ada@example.org", 0);
-    require(answer.verdict != Verdict::accepted || status == 200, "only a 200 accepts");
-    require(answer.throttled == answer.waits_for_turn, "a mail that came too fast waits for its turn");
-    require(!answer.throttled || answer.verdict == Verdict::deferred,
-            "a mail that came too fast comes again");
+    for (const auto& answer : {judge_ses(outcome, "ada@example.org", 0), judge_resend(outcome, {1}, 0),
+                               judge_resend(outcome, {1, 2}, 0)}) {
+      require(answer.verdict != Verdict::accepted || status == 200, "only a 200 accepts");
+      require(answer.throttled == answer.waits_for_turn, "a mail that came too fast waits for its turn");
+      require(!answer.throttled || answer.verdict == Verdict::deferred,
+              "a mail that came too fast comes again");
+      require(answer.tokens.empty() || answer.tokens.size() == 2, "of several mails all or none are named");
+    }
   }
   judge_ses_account(text);
   is_verified_identity(text);

@@ -115,6 +115,8 @@ struct SinkRig {
     ways[1].carrier = std::make_unique<PlayedCarrier>(odd);
     make_sink(std::move(composer), std::move(ways), options);
   }
+  /// With mails of which `together` leave in a message, to another side that recognises one that it has.
+  static std::unique_ptr<SinkRig> packing(int together, const PlayedCarrier::Play& play);
   void make_sink(std::unique_ptr<Composer> composer, std::vector<DeliverySink::Way> ways,
                  DeliverySink::Options options) {
     options.policy.supersede = false;
@@ -142,6 +144,22 @@ struct SinkRig {
   }
 };
 
+/// A mail for each token; those of every tenth have a file.
+class SmallMails final : public Composer {
+ public:
+  int begin(const Lease& /*lease*/, int /*limit*/) override { return 1; }
+  Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override {
+    Composed composed;
+    composed.bytes = fmt::format("mail {}\r\n", row.id);
+    composed.message.tokens = {row.id};
+    composed.message.envelope.to = fmt::format("u{}@mail.example", row.id);
+    composed.message.has_files = row.id % 10 == 0;
+    composed.tokens.push_back({.history = std::move(history), .text = std::string(token)});
+    return composed;
+  }
+  std::optional<Composed> finish() override { return std::nullopt; }
+};
+
 /// Gives each second token to a lane of its own.
 class AlternatingComposer final : public Composer {
  public:
@@ -156,6 +174,20 @@ class AlternatingComposer final : public Composer {
  private:
   LineComposer lines_;
 };
+
+std::unique_ptr<SinkRig> SinkRig::packing(int together, const PlayedCarrier::Play& play) {
+  auto rig = std::make_unique<SinkRig>(play);
+  std::vector<DeliverySink::Way> ways(1);
+  ways[0].carrier = std::make_unique<PlayedCarrier>([at = rig.get(), play](const Message& message) {
+    at->submitted.push_back(message);
+    at->bodies.emplace_back(message.body);
+    return play(message);
+  });
+  ways[0].together = together;
+  ways[0].recognises = true;
+  rig->make_sink(std::make_unique<SmallMails>(), std::move(ways), {.messages = 200});
+  return rig;
+}
 
 int count_of(const BatchOutcome& outcome, Outcome state) {
   return static_cast<int>(std::ranges::count(*outcome.outcomes, state, &TokenOutcome::state));
@@ -180,6 +212,53 @@ TEST_CASE("lines of a batch have ids of their own, which the attempt does not ch
   CHECK(rig.submitted[2].tokens == std::vector<std::int64_t>{5});
   CHECK(rig.bodies[2].starts_with(R"({"batch":7,"queue":"mailroom","tokens":[{"id":5,)"));
   CHECK(rig.bodies[2].ends_with("]}"));
+}
+
+TEST_CASE("mails leave together, in the order of their tokens, and those with files by themselves") {
+  const auto rig = SinkRig::packing(4, [](const Message&) { return verdict(Verdict::accepted); });
+  CHECK(rig->hand_over(13).emitted == 13);
+  REQUIRE(rig->submitted.size() == 4);
+  std::vector<std::vector<std::int64_t>> packs;
+  for (const auto& message : rig->submitted)
+    packs.push_back(message.tokens);
+  CHECK(packs == std::vector<std::vector<std::int64_t>>{{1, 2, 3, 4}, {5, 6, 7, 8}, {10}, {9, 11, 12, 13}});
+  CHECK(rig->submitted[0].mails.size() == 4);
+  CHECK(rig->submitted[0].mails[2].envelope.to == "u3@mail.example");
+  CHECK(rig->submitted[2].mails.empty());
+  CHECK(rig->bodies[0] == "mail 1\r\nmail 2\r\nmail 3\r\nmail 4\r\n");
+}
+
+TEST_CASE("a batch that is taken over packs the same mails, and what was taken before is taken once") {
+  const auto rig = SinkRig::packing(4, [](const Message&) { return verdict(Verdict::accepted, "id"); });
+  rig->hand_over(9, {7, 1, "mailroom"});
+  const auto first = std::exchange(rig->bodies, {});
+  const auto outcome = rig->hand_over(9, {7, 2, "mailroom"});
+  CHECK(rig->bodies == first);
+  CHECK(outcome.emitted == 9);
+  for (const auto& token : *outcome.outcomes) {
+    CHECK(token.unknowns == 0);
+    CHECK(token.reply == "id (sent again with the same key, as an answer was lost)");
+  }
+}
+
+TEST_CASE("each mail of a message has the verdict that the answer names for it") {
+  const auto rig = SinkRig::packing(3, [](const Message& message) {
+    auto answer = verdict(Verdict::accepted);
+    answer.tokens = {{1, Verdict::accepted, "id-1"}, {2, Verdict::rejected, "no", 422}};
+    CHECK(message.tokens.size() == 3);
+    return answer;
+  });
+  const auto outcome = rig->hand_over(3);
+  REQUIRE(outcome.outcomes->size() == 3);
+  CHECK(outcome.outcomes->at(0).reply == "id-1");
+  CHECK(outcome.outcomes->at(1).state == Outcome::rejected);
+  CHECK(outcome.outcomes->at(1).code == 422);
+  CHECK(outcome.outcomes->at(2).state == Outcome::accepted);
+}
+
+TEST_CASE("a claim has room for as many mails as the messages that may be open have") {
+  const auto rig = SinkRig::packing(100, [](const Message&) { return verdict(Verdict::accepted); });
+  CHECK(rig->sink->room() == 100);
 }
 
 TEST_CASE("a token of another batch or with another text has another message id") {

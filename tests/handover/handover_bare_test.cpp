@@ -38,7 +38,9 @@ TEST_CASE("a sink that is not built is listed, and says so by name with the opti
   std::string names;
   for (const auto& kind : carrier_kinds())
     names += std::string(kind.name) + (kind.make == nullptr ? " not built, " : " built, ");
-  CHECK(names == "exec built, smtp built, http not built, ses not built, nats not built, amqp not built, ");
+  CHECK(
+      names ==
+      "exec built, smtp built, http not built, ses not built, resend not built, nats not built, amqp not built, ");
 }
 
 TEST_CASE("a program takes lines without any library") {

@@ -67,7 +67,7 @@ std::vector<nlohmann::json> mails_of(const ServerProcess& server) {
 }
 
 ServerProcess error_server(std::vector<std::string> options) {
-  return ServerProcess("ses_server.py", "error", options);
+  return ServerProcess("provider_server.py", "error", options);
 }
 
 std::string said(const std::vector<SinkFinding>& findings) {
@@ -93,16 +93,16 @@ class ChangedVariable {
 }  // namespace
 
 TEST_CASE("SES keeps the promises of every carrier") {
-  const ServerProcess server("ses_server.py", "ok");
+  const ServerProcess server("provider_server.py", "ok");
   check_carrier(*SesRig(server).carrier(), Verdict::accepted);
   const RefusingPort closed;
   check_carrier(*SesRig(fmt::format("http://127.0.0.1:{}", closed.port())).carrier(), Verdict::unavailable);
-  const ServerProcess silent("ses_server.py", "silent");
+  const ServerProcess silent("provider_server.py", "silent");
   check_cancel(*SesRig(silent).carrier());
 }
 
 TEST_CASE("a mail arrives at SES as it is, signed, with its tags, and its id is kept") {
-  const ServerProcess server("ses_server.py", "ok");
+  const ServerProcess server("provider_server.py", "ok");
   SesRig rig(server);
   rig.settings.send.ses_configuration_set = "mailroom";
   const auto answer = rig.answer();
@@ -122,7 +122,7 @@ TEST_CASE("a mail arrives at SES as it is, signed, with its tags, and its id is 
 }
 
 TEST_CASE("an answer that is lost after any byte leaves the mail unknown, and is not asked for again") {
-  const ServerProcess server("ses_server.py", "cut");
+  const ServerProcess server("provider_server.py", "cut");
   SesRig rig(server);
   rig.settings.send.connections = 1;
   const auto carrier = rig.carrier();
@@ -139,7 +139,7 @@ TEST_CASE("an answer that is lost after any byte leaves the mail unknown, and is
 }
 
 TEST_CASE("a mail is not posted again where a kept connection ends without an answer") {
-  const ServerProcess server("ses_server.py", "cut-kept");
+  const ServerProcess server("provider_server.py", "cut-kept");
   SesRig rig(server);
   const auto carrier = rig.carrier();
   CHECK(SesRig::answer_of(*carrier, 1).verdict == Verdict::accepted);
@@ -177,13 +177,13 @@ TEST_CASE("a mail goes to the SMTP relay behind SES while SES takes none, and on
   }
   CHECK(relay.taken().size() == 10);
   CHECK(mails_of(server).size() <= 4);
-  const ServerProcess working("ses_server.py", "ok");
+  const ServerProcess working("provider_server.py", "ok");
   CHECK(SesRig::answer_of(*SesRig(working, "," + relay.url()).carrier(), 1).sink ==
         "127.0.0.1:" + working.port());
 }
 
 TEST_CASE("the role of an instance or a container signs where no file does, and its session is sent") {
-  const ServerProcess server("ses_server.py", "ok");
+  const ServerProcess server("provider_server.py", "ok");
   SesRig rig(server);
   rig.settings.send.ses_credentials_file.clear();
   {
@@ -207,7 +207,7 @@ TEST_CASE("without credentials no mail leaves, and the record says why and shows
   const RefusingPort closed;
   const ChangedVariable metadata("AWS_EC2_METADATA_SERVICE_ENDPOINT",
                                  fmt::format("http://127.0.0.1:{}", closed.port()));
-  const ServerProcess server("ses_server.py", "ok");
+  const ServerProcess server("provider_server.py", "ok");
   SesRig rig(server);
   const auto path = rig.settings.send.ses_credentials_file;
   rig.settings.send.ses_credentials_file.clear();
@@ -223,7 +223,7 @@ TEST_CASE("without credentials no mail leaves, and the record says why and shows
 }
 
 TEST_CASE("a sender that SES cannot take keeps mails waiting") {
-  const ServerProcess server("ses_server.py", "ok");
+  const ServerProcess server("provider_server.py", "ok");
   const auto carrier = SesRig(server).carrier();
   carrier->submit(
       {.id = 1,
@@ -239,7 +239,7 @@ TEST_CASE("doctor asks the account and the sender, and says what is wrong") {
                    "SendQuota": {"Max24HourSend": 200, "MaxSendRate": 1, "SentLast24Hours": 3}},
                    "identities": {"app.example": {"VerifiedForSendingStatus": true}}})",
                       0600);
-  const ServerProcess server("ses_server.py", "account", {facts});
+  const ServerProcess server("provider_server.py", "account", {facts});
   SesRig rig(server);
   rig.settings.send.from = "App <no-reply@app.example>";
   const auto fine = said(rig.findings());

@@ -115,7 +115,7 @@ TEST_CASE("init takes any relay, tries it, and writes what was given for it") {
   const auto facts =
       of_ses.write("facts", R"({"account": {"SendingEnabled": true, "ProductionAccessEnabled": true},
                    "identities": {"app.example": {"VerifiedForSendingStatus": true}}})");
-  const ServerProcess ses("ses_server.py", "account", {facts});
+  const ServerProcess ses("provider_server.py", "account", {facts});
   const std::map<std::string, std::string> given{
       {"MAILROOM_SEND_SES_ENDPOINT", ses.url("")},
       {"MAILROOM_SEND_SES_CREDENTIALS_FILE", std::filesystem::relative(credentials)}};

@@ -30,8 +30,7 @@ std::string reply_of(const HttpResponse& response) {
     case 2:
       return {};
     case 3:
-      if (response.header("location").empty()) return "the server redirects, and names no address";
-      return fmt::format("the server redirects to {}, which is not followed", response.header("location"));
+      return redirection_words(response);
     default:
       return response.body;
   }
@@ -45,6 +44,11 @@ std::optional<Verdict> named_verdict(const Json& outcome) {
 }
 
 }  // namespace
+
+std::string redirection_words(const HttpResponse& response) {
+  if (response.header("location").empty()) return "the server redirects, and names no address";
+  return fmt::format("the server redirects to {}, which is not followed", response.header("location"));
+}
 
 std::optional<Milliseconds> parse_retry_after(std::string_view text, std::time_t now) {
   const auto value = trimmed(text);

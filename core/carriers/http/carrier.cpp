@@ -12,7 +12,7 @@
 namespace mailroom {
 namespace {
 
-constexpr int longest_poll = 1000;  ///< milliseconds; every change wakes the thread
+constexpr int longest_poll = 1000;  ///< milliseconds
 
 std::int64_t unix_time() {
   return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
@@ -90,13 +90,20 @@ void HttpCarrier::work() {
     curl_multi_perform(multi_.get(), &running);
     collect_results();
     // What has ended leaves its connection to the next.
-    if (!waiting_.empty() && busy_.size() < connections_) continue;
-    curl_multi_poll(multi_.get(), nullptr, 0, longest_poll, nullptr);
+    const int wait = patience();
+    if (wait > 0) curl_multi_poll(multi_.get(), nullptr, 0, wait, nullptr);
   }
 }
 
+/// In milliseconds, until a message that waits may leave; every other change wakes the thread.
+int HttpCarrier::patience() const {
+  if (waiting_.empty() || busy_.size() >= connections_) return longest_poll;
+  const auto left = std::chrono::ceil<Milliseconds>(protocol_->next_request() - steady_now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, longest_poll));
+}
+
 void HttpCarrier::begin_waiting() {
-  while (!waiting_.empty() && busy_.size() < connections_) {
+  while (!waiting_.empty() && busy_.size() < connections_ && protocol_->next_request() <= steady_now()) {
     auto message = std::move(waiting_.front());
     waiting_.pop_front();
     begin(std::move(message));
@@ -104,7 +111,6 @@ void HttpCarrier::begin_waiting() {
 }
 
 void HttpCarrier::begin(Message message) {
-  const auto id = message.id;
   const auto began = steady_now();
   try {
     if (idle_.empty()) idle_.push_back(std::make_unique<HttpExchange>(endpoint_));
@@ -114,12 +120,12 @@ void HttpCarrier::begin(Message message) {
     idle_.pop_back();
   } catch (const std::exception& error) {
     // No credentials, or out of memory: nothing was sent.
-    answer({.id = id,
-            .verdict = Verdict::unavailable,
-            .sink = endpoint_.name,
-            .reply = error.what(),
-            .took = steady_now() - began,
-            .ended = wall_now()});
+    settle(message, {.id = message.id,
+                     .verdict = Verdict::unavailable,
+                     .sink = endpoint_.name,
+                     .reply = error.what(),
+                     .took = steady_now() - began,
+                     .ended = wall_now()});
     give_back_untried();
   }
 }
@@ -145,9 +151,49 @@ void HttpCarrier::end(Flight& flight, const HttpOutcome& outcome) {
   answered.took = steady_now() - flight.began;
   answered.ended = wall_now();
   const bool is_unavailable = answered.verdict == Verdict::unavailable;
-  answer(std::move(answered));
+  if (flight.message.mails.size() > 1 && protocol_->is_about_one(answered)) {
+    part(flight.message, std::move(answered));
+  } else {
+    settle(flight.message, std::move(answered));
+  }
   if (is_unavailable) give_back_untried();
   idle_.push_back(std::move(flight.exchange));
+}
+
+/// The mails of a refused message leave next, one by one.
+void HttpCarrier::part(const Message& message, Answer answer) {
+  std::size_t at = 0;
+  std::vector<Message> mails;
+  for (const auto& mail : message.mails) {
+    auto& own = mails.emplace_back(message);
+    own.mails.clear();
+    own.tokens = {mail.token};
+    own.envelope = mail.envelope;
+    own.body = message.body.substr(at, mail.size);
+    at += mail.size;
+  }
+  answer.refusal.clear();
+  parted_[message.id] = {.answer = std::move(answer), .left = mails.size()};
+  waiting_.insert(waiting_.begin(), mails.begin(), mails.end());
+}
+
+/// Answers a message, or notes the answer to one of its mails.
+void HttpCarrier::settle(const Message& message, Answer answer) {
+  const auto found = parted_.find(message.id);
+  if (found == parted_.end()) return this->answer(std::move(answer));
+  auto& whole = found->second.answer;
+  whole.tokens.push_back({message.tokens.front(), answer.verdict, answer.reply, answer.code});
+  whole.throttled = whole.throttled || answer.throttled;
+  whole.took += answer.took;
+  whole.ended = std::max(whole.ended, answer.ended);
+  if (answer.verdict == Verdict::accepted || whole.verdict != Verdict::accepted) {
+    whole.verdict = answer.verdict;
+    whole.code = answer.code;
+  }
+  if (--found->second.left > 0) return;
+  auto done = std::move(found->second.answer);
+  parted_.erase(found);
+  this->answer(std::move(done));
 }
 
 void HttpCarrier::give_up_all() {
@@ -162,7 +208,7 @@ void HttpCarrier::give_up_all() {
 /// What waits for an endpoint that is unavailable would fail too, and there may be another way.
 void HttpCarrier::give_back_untried() {
   for (const auto& message : std::exchange(waiting_, {}))
-    answer({.id = message.id, .was_tried = false});
+    settle(message, {.id = message.id, .was_tried = false});
 }
 
 /// Tells whoever takes answers when it has to know at once, or may submit several messages.

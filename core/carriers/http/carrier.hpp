@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <curl/curl.h>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,10 +28,16 @@ class HttpProtocol {
   virtual HttpRequest request(const Message& message, std::int64_t now) = 0;
   /// The verdict, code, reply, wait and tokens; the carrier adds the rest.
   virtual Answer judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) = 0;
+  /// When the server takes the next request at the earliest; a time in the past means now.
+  virtual TimePoint next_request() const { return {}; }
+  /// True if this answer to a message of several mails may be about one of them, and none was taken: each is
+  /// handed over by itself then.
+  virtual bool is_about_one(const Answer& /*answer*/) const { return false; }
 };
 
 /// Hands each message over in a request of its own, several at the same time over connections that are kept.
-/// A thread of its own drives them.
+/// A message of several mails of which the server refuses one goes mail by mail. A thread of its own drives
+/// them.
 class HttpCarrier final : public Carrier {
  public:
   /// Has at most `connections`, and keeps `ahead` messages beyond those in flight. Throws Error(failed).
@@ -51,6 +58,11 @@ class HttpCarrier final : public Carrier {
   struct FreeMulti {
     void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
   };
+  /// A message of several mails that go by themselves.
+  struct Parted {
+    Answer answer;  ///< with the mails that are done
+    std::size_t left = 0;
+  };
   /// A message on its way.
   struct Flight {
     std::unique_ptr<HttpExchange> exchange;
@@ -63,6 +75,9 @@ class HttpCarrier final : public Carrier {
   void begin(Message message);
   void collect_results();
   void end(Flight& flight, const HttpOutcome& outcome);
+  void part(const Message& message, Answer answer);
+  void settle(const Message& message, Answer answer);
+  int patience() const;
   void give_up_all();
   void give_back_untried();
   void answer(Answer answer);
@@ -71,11 +86,12 @@ class HttpCarrier final : public Carrier {
   const std::size_t connections_;
   const int ahead_;
   EventFd ready_;
-  // These five are the thread's; what follows them needs the mutex.
+  // These six are the thread's; what follows them needs the mutex.
   std::unique_ptr<HttpProtocol> protocol_;
   std::vector<std::unique_ptr<HttpExchange>> idle_;
   std::vector<Flight> busy_;
-  std::deque<Message> waiting_;  ///< for a connection
+  std::deque<Message> waiting_;            ///< for a connection
+  std::map<std::int64_t, Parted> parted_;  ///< by the id of the message, which its mails have too
   std::unique_ptr<CURLM, FreeMulti> multi_;
   mutable std::mutex mutex_;
   std::condition_variable cancelled_;

@@ -53,4 +53,18 @@ HttpEndpoint parse_http_url(const std::string& url, std::string_view setting, co
   return endpoint;
 }
 
+HttpEndpoint parse_http_server(const std::string& url, std::string_view setting, const char* user_hint,
+                               std::string_view form) {
+  const auto refuse = [&](const char* problem) {
+    throw Error(ExitCode::configuration, fmt::format("{} {}", setting, problem),
+                fmt::format("write it as {}", form));
+  };
+  if (url.find("://") == std::string::npos) refuse("does not begin with https://");
+  auto endpoint = parse_http_url(url, setting, user_hint);
+  if (endpoint.url.ends_with('/')) endpoint.url.pop_back();
+  if (endpoint.url.find_first_of("/?", endpoint.url.find("://") + 3) != std::string::npos)
+    refuse("has a path");
+  return endpoint;
+}
+
 }  // namespace mailroom

@@ -52,7 +52,10 @@ void HttpExchange::set_connection() {
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_URL, endpoint_.url.c_str());
   set(CURLOPT_FOLLOWLOCATION, 0L);
-  set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  set(CURLOPT_HTTP_VERSION,
+      static_cast<long>(endpoint_.offers_http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+  // Requests wait for a connection that shows whether they can share it.
+  if (endpoint_.offers_http2) set(CURLOPT_PIPEWAIT, 1L);
   // A proxy would resolve the name after our check of the address.
   set(CURLOPT_PROXY, "");
   set(CURLOPT_NOSIGNAL, 1L);

@@ -20,13 +20,19 @@ struct HttpEndpoint {
   std::string name;     ///< host:port
   std::string ca_file;  ///< of the only trusted certificates; empty: those of the system
   std::string user_agent;
-  Milliseconds timeout{};  ///< of a request, from its connection to the end of the answer
+  Milliseconds timeout{};     ///< of a request, from its connection to the end of the answer
+  bool offers_http2 = false;  ///< over TLS, where the server takes it too
 };
 
 /// An endpoint of this program at `url`, which `setting` has. Throws Error(configuration) for a URL that is
 /// malformed, has a user or a fragment, or is http:// to another host than this one; `user_hint` says what to
 /// do instead of naming a user.
 HttpEndpoint parse_http_url(const std::string& url, std::string_view setting, const char* user_hint);
+
+/// As parse_http_url(), for the URL of a server: without a path, and in the result without a slash at its
+/// end. `form`: how to write it.
+HttpEndpoint parse_http_server(const std::string& url, std::string_view setting, const char* user_hint,
+                               std::string_view form);
 
 /// What is asked of an endpoint.
 struct HttpRequest {

@@ -105,9 +105,7 @@ Answer judge_error(const SesError& error, const HttpOutcome& outcome, std::strin
 
 std::string reply_of(const SesError& error, const HttpOutcome& outcome, std::int64_t now) {
   const auto status = outcome.response.status;
-  if (status / 100 == 3)
-    return fmt::format("the server redirects to {}, which is not followed",
-                       outcome.response.header("location"));
+  if (status / 100 == 3) return redirection_words(outcome.response);
   return error.text(status) + (is_about_login(error, status) ? clock_words(outcome.response, now) : "");
 }
 

@@ -47,17 +47,10 @@ SesEndpoint parse_ses_endpoint(const Settings& settings) {
   endpoint.region = region_of(send.relay);
   const auto url = send.ses_endpoint.empty() ? url_of_region(endpoint.region) : send.ses_endpoint;
   const auto key = setting_of(settings, "send.ses_endpoint").name();
-  endpoint.http = parse_http_url(url, key, "requests are signed instead: see send.ses_credentials_file");
-  const auto start = url.find("://");
-  if (start == std::string::npos)
-    throw Error(ExitCode::configuration, fmt::format("{} does not begin with https://", key),
-                "write it as https://vpce-….email.eu-west-1.vpce.amazonaws.com");
-  endpoint.host = url.substr(start + 3);
-  if (endpoint.host.ends_with('/')) endpoint.host.pop_back();
-  if (endpoint.host.find_first_of("/?") != std::string::npos)
-    throw Error(ExitCode::configuration, fmt::format("{} has a path", key),
-                "write it without what follows the host");
-  endpoint.http.url = url.substr(0, start + 3) + endpoint.host;
+  endpoint.http = parse_http_server(url, key, "requests are signed instead: see send.ses_credentials_file",
+                                    "https://vpce-….email.eu-west-1.vpce.amazonaws.com");
+  endpoint.host = endpoint.http.url.substr(endpoint.http.url.find("://") + 3);
+  endpoint.http.offers_http2 = true;
   if (!send.relay_profile.empty()) endpoint.http.name += fmt::format(" ({})", send.relay_profile);
   endpoint.http.ca_file = send.ca_file;
   endpoint.http.timeout = send.timeout;

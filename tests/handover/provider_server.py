@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""ses_server.py DIRECTORY MODE [OPTION]…: a server that mails are sent to as to Amazon SES, which also gives out the credentials of a
-role. Writes its port into DIRECTORY/port, and a line of JSON with headers and body into DIRECTORY/taken for each mail, before it
+"""provider_server.py DIRECTORY MODE [OPTION]…: a server that mails are sent to as to Amazon SES, which also gives out the credentials of a
+role, or as to Resend. Writes its port into DIRECTORY/port, and a line of JSON with headers and body into DIRECTORY/taken for each mail, before it
 answers. MODE says what it answers:
 
-ok                       200, with a MessageId
+ok                       200, with an id of each mail
+partly                   200 to several mails, but the second of them is refused
+limited                  200, and that the limit of requests is used up for a second
+whole                    refuses several mails at once, and then each second one
 error STATUS NAME TEXT   this error, with the further OPTIONs as headers `Name=Value`
 cut                      to the first request no byte of a 200, to the next one byte, and so on; the whole answer at last
 cut-kept                 closes a connection that has carried a request before, without an answer
 silent                   nothing
 account FILE             as the JSON in FILE says: the bodies of `account` and of the addresses and domains in `identities`
+domains FILE             the JSON in FILE to whoever asks for the domains
 """
 import base64
 import json
@@ -23,7 +27,7 @@ DIRECTORY, MODE, OPTIONS = sys.argv[1], sys.argv[2], sys.argv[3:]
 log = os.open(f'{DIRECTORY}/taken', os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 lock = threading.Lock()
 served = 0
-WHOLE = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 24\r\n\r\n{"MessageId":"id-whole"}'
+WHOLE = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n{"MessageId":"id-whole","id":"id-whole"}'
 CREDENTIALS = {'AccessKeyId': 'ASIAROLE', 'SecretAccessKey': 'geheim', 'Token': 'session', 'Code': 'Success',
                'Expiration': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 3600))}
 
@@ -31,6 +35,7 @@ CREDENTIALS = {'AccessKeyId': 'ASIAROLE', 'SecretAccessKey': 'geheim', 'Token': 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
     requests_here = 0
+    count = 0  # of mails in a request for several
 
     def log_message(self, *_):
         pass
@@ -55,6 +60,9 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, CREDENTIALS if self.path == metadata + 'mailer' else 'mailer\n')
         if self.path == '/container':
             return self.answer(200, CREDENTIALS) if self.headers['Authorization'] == 'pod' else self.answer(403, '')
+        if MODE == 'domains':
+            with open(OPTIONS[0], encoding='utf-8') as file:
+                return self.answer(200, json.load(file))
         if MODE != 'account':
             return self.answer_mode(0)
         with open(OPTIONS[0], encoding='utf-8') as file:
@@ -72,9 +80,13 @@ class Handler(BaseHTTPRequestHandler):
         with lock:
             number = served
             served += 1
-        mail = base64.b64decode(body['Content']['Raw']['Data']).decode()
-        taken = {'headers': {name.lower(): value for name, value in self.headers.items()}, 'path': self.path, 'mail': mail,
-                 'body': {key: value for key, value in body.items() if key != 'Content'}}
+        self.count = len(body) if isinstance(body, list) else 0
+        taken = {'headers': {name.lower(): value for name, value in self.headers.items()}, 'path': self.path, 'at': time.monotonic()}
+        if self.path.startswith('/emails'):
+            taken['body'] = body
+        else:
+            taken['mail'] = base64.b64decode(body['Content']['Raw']['Data']).decode()
+            taken['body'] = {key: value for key, value in body.items() if key != 'Content'}
         os.write(log, (json.dumps(taken) + '\n').encode())
         self.answer_mode(number)
 
@@ -83,7 +95,7 @@ class Handler(BaseHTTPRequestHandler):
         if MODE == 'error':
             status, name, text = OPTIONS[:3]
             headers = dict(option.split('=', 1) for option in OPTIONS[3:])
-            return self.answer(int(status), {'message': text}, **{'x-amzn-ErrorType': name + ':http://internal.example/'}, **headers)
+            return self.answer(int(status), {'message': text, 'name': name, 'statusCode': int(status)}, **{'x-amzn-ErrorType': name + ':http://internal.example/'}, **headers)
         if MODE == 'silent':
             threading.Event().wait()
         if MODE == 'cut' and number < len(WHOLE):
@@ -93,7 +105,18 @@ class Handler(BaseHTTPRequestHandler):
         if MODE == 'cut-kept' and self.requests_here > 1:
             self.close_connection = True
             return None
-        return self.answer(200, {'MessageId': f'id-{number}'})
+        if MODE == 'whole' and (self.count > 0 or number % 2 == 0):
+            return self.answer(422, {'statusCode': 422, 'name': 'validation_error', 'message': 'Invalid `to` field'})
+        limit = {'ratelimit-limit': '2', 'ratelimit-remaining': '0', 'ratelimit-reset': '1'} if MODE == 'limited' else {}
+        return self.answer(200, self.success(number), **limit)
+
+    def success(self, number):
+        if self.count == 0:
+            return {'MessageId': f'id-{number}', 'id': f'id-{number}'}
+        ids = [{'id': f'id-{number}-{mail}'} for mail in range(self.count)]
+        if MODE != 'partly':
+            return {'data': ids}
+        return {'data': ids[:1] + ids[2:], 'errors': [{'index': 1, 'message': 'Invalid `to` field'}]}
 
 
 class Server(ThreadingHTTPServer):

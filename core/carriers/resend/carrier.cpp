@@ -1,0 +1,96 @@
+// Makes the request of a message: the JSON of its mails, and a key that is the same for the same mails.
+
+#include "carriers/resend/carrier.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <fmt/format.h>
+#include <utility>
+
+#include "base/text.hpp"
+#include "carriers/resend/answer.hpp"
+#include "carriers/resend/endpoint.hpp"
+#include "carriers/resend/mail_reader.hpp"
+#include "crypto/digest.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::size_t longest_tag = 256;
+
+/// A tag of Resend's has ASCII letters and digits, `_` and `-`.
+std::string tag_value(std::string_view text) {
+  std::string value(text.substr(0, longest_tag));
+  std::ranges::replace_if(
+      value,
+      [](char c) {
+        const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        return !is_letter && c != '_' && c != '-';
+      },
+      '_');
+  return value;
+}
+
+std::string tags_of(const std::string& queue, std::int64_t token) {
+  return fmt::format(R"([{{"name":"queue","value":"{}"}},{{"name":"token","value":"{}"}}])", tag_value(queue),
+                     token);
+}
+
+/// What Resend recognises a request by: the Message-ID of its first mail, for people, and a digest of the
+/// Message-IDs and contents of all. A mail that is sent again on purpose has another Message-ID.
+std::string key_of(const std::string& message_ids, const std::string& body) {
+  constexpr std::size_t longest_id = 180;  // of 256
+  const auto digest = sha256({message_ids, body});
+  std::string key = message_ids.substr(0, std::min(message_ids.find('\n'), longest_id));
+  std::ranges::replace_if(
+      key, [](unsigned char c) { return std::isgraph(c) == 0; }, '_');
+  key += '/';
+  for (std::size_t i = 0; i < 16; ++i)
+    key += fmt::format("{:02x}", digest[i]);
+  return key;
+}
+
+}  // namespace
+
+HttpRequest ResendProtocol::request(const Message& message, std::int64_t /*now*/) {
+  const bool is_batch = !message.mails.empty();
+  std::string ids;
+  HttpRequest request{.url = endpoint_.url + (is_batch ? "/emails/batch" : "/emails")};
+  const auto add = [&](std::string_view bytes, const Envelope& envelope, std::int64_t token) {
+    auto mail = read_resend_mail(bytes, envelope, tags_of(message.queue, token));
+    if (request.body.size() > 1) request.body += ',';
+    request.body += mail.json;
+    ids += mail.message_id + '\n';
+  };
+  if (is_batch) request.body = "[";
+  std::size_t at = 0;
+  for (const auto& mail : message.mails) {
+    add(message.body.substr(at, mail.size), mail.envelope, mail.token);
+    at += mail.size;
+  }
+  if (is_batch) {
+    request.body += ']';
+  } else {
+    add(message.body, message.envelope, message.tokens.empty() ? 0 : message.tokens.front());
+  }
+  request.headers = {"Content-Type: application/json", "Authorization: Bearer " + read_resend_key(settings_),
+                     "Idempotency-Key: " + key_of(ids, request.body)};
+  // One mail that it refuses must not stop the others.
+  if (is_batch) request.headers.emplace_back("x-batch-validation: permissive");
+  return request;
+}
+
+Answer ResendProtocol::judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) {
+  if (const auto rest = rest_of_limit(outcome.response)) next_request_ = steady_now() + *rest;
+  return judge_resend(outcome, message.tokens, now);
+}
+
+std::unique_ptr<Carrier> make_resend_carrier(const CarrierSetup& setup) {
+  auto endpoint = parse_resend_endpoint(setup.settings);
+  read_resend_key(setup.settings);
+  auto protocol = std::make_unique<ResendProtocol>(endpoint, setup.settings);
+  const int connections = setup.settings.send.connections;
+  return std::make_unique<HttpCarrier>(std::move(endpoint), std::move(protocol), connections, connections);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,41 @@
+// What carries mails to Resend.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "carriers/carriers.hpp"
+#include "carriers/http/carrier.hpp"
+
+namespace mailroom {
+
+/// How many mails Resend takes in one request.
+constexpr int resend_batch = 100;
+
+/// Posts a mail, or several in one request, each for its one recipient; docs/providers.md says what the
+/// answers mean. A request has a key made of its mails, by which Resend recognises it for 24 hours.
+class ResendProtocol final : public HttpProtocol {
+ public:
+  /// `settings` are copied.
+  ResendProtocol(HttpEndpoint endpoint, const Settings& settings)
+      : endpoint_(std::move(endpoint)), settings_(settings) {}
+
+  HttpRequest request(const Message& message, std::int64_t now) override;
+  Answer judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) override;
+  TimePoint next_request() const override { return next_request_; }
+  bool is_about_one(const Answer& answer) const override { return answer.verdict == Verdict::rejected; }
+
+ private:
+  const HttpEndpoint endpoint_;
+  const Settings settings_;
+  TimePoint next_request_{};
+};
+
+/// Throws Error(configuration) as parse_resend_endpoint() and read_resend_key().
+std::unique_ptr<Carrier> make_resend_carrier(const CarrierSetup& setup);
+
+/// Asks whether the key holds and the sender's domain is verified. Sends nothing.
+std::vector<SinkFinding> check_resend(const Settings& settings);
+
+}  // namespace mailroom

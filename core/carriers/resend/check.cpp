@@ -1,0 +1,82 @@
+// What doctor sees of Resend: the key and the sender's domain, by a request that sends nothing.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "carriers/resend/answer.hpp"
+#include "carriers/resend/carrier.hpp"
+#include "carriers/resend/endpoint.hpp"
+#include "mail/configured_mail.hpp"
+
+namespace mailroom {
+namespace {
+
+using Json = nlohmann::json;
+using Level = SinkFinding::Level;
+
+/// The status of the domain that mails of `host` leave from: it, or one that it is a part of. Empty without
+/// one.
+std::string status_of_domain(const std::string& body, const std::string& host) {
+  const auto answer = Json::parse(body, nullptr, false);
+  const auto domains = answer.is_object() ? answer.value("data", Json()) : Json();
+  if (!domains.is_array()) return {};
+  for (const auto& domain : domains) {
+    const auto name = domain.is_object() ? domain.value("name", Json()) : Json();
+    const auto status = domain.is_object() ? domain.value("status", Json()) : Json();
+    if (name.is_string() && status.is_string() && lower_case(name.get<std::string>()) == lower_case(host))
+      return status.get<std::string>();
+  }
+  return {};
+}
+
+SinkFinding judge_domain(const std::string& body, const std::string& host) {
+  const auto status = status_of_domain(body, host);
+  if (status == "verified") return {Level::fine, fmt::format("{} is a verified domain", host)};
+  if (status.empty())
+    return {
+        Level::failure, fmt::format("Resend does not have the domain {}", host),
+        "add it at Resend and set its DNS records, or set send.from to an address of a domain that is verified"};
+  return {Level::failure,
+          fmt::format("the domain {} is not verified: its status is {}", host, printable(status)),
+          "set the DNS records that Resend shows for it, and let Resend verify them"};
+}
+
+}  // namespace
+
+std::vector<SinkFinding> check_resend(const Settings& settings) {
+  const auto endpoint = parse_resend_endpoint(settings);
+  const auto key = read_resend_key(settings);
+  std::vector<SinkFinding> findings;
+  const auto note = [&](SinkFinding finding) {
+    finding.endpoint = endpoint.name;
+    findings.push_back(std::move(finding));
+    return findings;
+  };
+  HttpExchange exchange(endpoint);
+  const auto outcome = exchange.perform(
+      {.method = "GET", .url = endpoint.url + "/domains", .headers = {"Authorization: Bearer " + key}});
+  const auto& response = outcome.response;
+  if (outcome.end != HttpEnd::answered)
+    return note({Level::failure,
+                 fmt::format("{} cannot be reached: {}", endpoint.name, printable(outcome.failure)),
+                 "check the network of this host; send.ca_file replaces the system's certificates"});
+  const auto error = parse_resend_error(response);
+  if (response.status / 100 != 2 && may_only_send(error))
+    return note(
+        {Level::fine, fmt::format("{} takes the key, which may only send mails: whether the domain of "
+                                  "send.from is verified cannot be asked",
+                                  endpoint.name)});
+  if (response.status / 100 != 2)
+    return note({Level::failure,
+                 fmt::format("{} refuses the key: {}", endpoint.name, printable(error.text(response.status))),
+                 "check send.resend_key_file: the key may be deleted, or of another team"});
+  note({Level::fine, fmt::format("{} takes the key", endpoint.name)});
+  const auto mail = parse_configured_mail(settings);
+  if (!mail.from) return findings;
+  return note(judge_domain(response.body, mail.from->address.domain));
+}
+
+}  // namespace mailroom

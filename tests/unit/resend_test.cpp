@@ -1,0 +1,226 @@
+// What mailing by Resend decides by values alone: endpoints, the fields of a mail, answers, limits.
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "carriers/resend/answer.hpp"
+#include "carriers/resend/endpoint.hpp"
+#include "carriers/resend/mail_reader.hpp"
+#include "config/key_table.hpp"
+#include "mail/message.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_directory.hpp"
+
+namespace mailroom::test::resend_test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+HttpOutcome answered(int status, const std::string& body) {
+  HttpOutcome outcome{.end = HttpEnd::answered};
+  outcome.response.status = status;
+  outcome.response.body = body;
+  return outcome;
+}
+
+HttpOutcome refused(int status, const std::string& name, const std::string& message) {
+  return answered(status,
+                  fmt::format(R"({{"statusCode":{},"name":"{}","message":"{}"}})", status, name, message));
+}
+
+std::string verdict_of(const HttpOutcome& outcome, std::size_t mails = 1) {
+  std::vector<std::int64_t> tokens;
+  for (std::size_t i = 0; i < mails; ++i)
+    tokens.push_back(static_cast<std::int64_t>(10 + i));
+  const auto answer = judge_resend(outcome, tokens, 0);
+  std::string text = verdict_name(answer.verdict);
+  if (answer.throttled) text += ", throttled";
+  if (answer.wait) text += fmt::format(", wait {}s", answer.wait->count() / 1000);
+  return text;
+}
+
+Mailbox mailbox(const std::string& text) {
+  const auto parsed = parse_mailbox(text);
+  if (const auto* refusal = std::get_if<Refusal>(&parsed)) FAIL(text + ": " + refusal->reason);
+  return std::get<Mailbox>(parsed);
+}
+
+}  // namespace
+
+TEST_CASE("each answer of Resend has the outcome of the table") {
+  struct Row {
+    int status;
+    const char* name;
+    const char* message;
+    const char* verdict;
+  };
+  for (const auto& row : std::vector<Row>{
+           {400, "validation_error", "We found an error", "rejected"},
+           {400, "validation_error", "API key is invalid", "unavailable"},
+           {400, "invalid_idempotency_key", "1-256", "rejected"},
+           {401, "missing_api_key", "Missing", "unavailable"},
+           {401, "restricted_api_key", "only send", "unavailable"},
+           {403, "invalid_api_key", "API key is invalid", "unavailable"},
+           {403, "validation_error", "You can only send testing emails to your own email address",
+            "unavailable"},
+           {404, "not_found", "", "unavailable"},
+           {405, "method_not_allowed", "", "unavailable"},
+           {408, "", "timeout", "deferred"},
+           {409, "concurrent_idempotent_requests", "in progress", "unknown, wait 1s"},
+           {409, "invalid_idempotent_request", "different", "unknown, wait 1s"},
+           {422, "invalid_attachment", "", "rejected"},
+           {422, "invalid_from_address", "", "unavailable"},
+           {422, "missing_required_field", "", "rejected"},
+           {429, "rate_limit_exceeded", "Too many requests", "deferred, throttled"},
+           {429, "daily_quota_exceeded", "quota", "unavailable, wait 600s"},
+           {429, "monthly_quota_exceeded", "quota", "unavailable, wait 600s"},
+           {451, "security_error", "", "rejected"},
+           {500, "application_error", "An unexpected error", "deferred"},
+           {500, "internal_server_error", "", "deferred"},
+           {302, "", "moved", "unavailable"},
+       }) {
+    CAPTURE(row.status, row.name, row.message);
+    CHECK(verdict_of(refused(row.status, row.name, row.message)) == row.verdict);
+    // A refusal of several that may be about one is not yet about any.
+    CHECK(verdict_of(refused(row.status, row.name, row.message), 3) == row.verdict);
+  }
+  CHECK(verdict_of(answered(502, "<html>Bad gateway</html>")) == "unknown");
+  CHECK(verdict_of(answered(200, R"({"id":"49a3"})")) == "accepted");
+  CHECK(verdict_of(answered(200, R"({"object":"email"})")) == "unknown");
+  CHECK(verdict_of(answered(200, "")) == "unknown");
+  CHECK(verdict_of({.end = HttpEnd::unsent, .failure = "refused"}) == "unavailable");
+  CHECK(verdict_of({.end = HttpEnd::cut_off, .failure = "closed"}) == "unknown");
+  auto cut = answered(422, "{\"na");
+  cut.end = HttpEnd::cut_off;
+  CHECK(verdict_of(cut) == "deferred");
+  cut.response.status = 200;
+  CHECK(verdict_of(cut) == "unknown");
+}
+
+TEST_CASE("an answer to several mails names each, or says nothing of any") {
+  const auto of = [](const char* body) {
+    const auto answer = judge_resend(answered(200, body), {7, 8, 9}, 0);
+    std::string text;
+    for (const auto& token : answer.tokens)
+      text += fmt::format("{} {} {}; ", token.token, verdict_name(token.verdict), token.reason);
+    return text.empty() ? std::string(verdict_name(answer.verdict)) : text;
+  };
+  CHECK(of(R"({"data":[{"id":"a"},{"id":"b"},{"id":"c"}]})") == "7 accepted a; 8 accepted b; 9 accepted c; ");
+  CHECK(of(R"({"data":[{"id":"a"},{"id":"c"}],"errors":[{"index":1,"message":"no"}]})") ==
+        "7 accepted a; 8 rejected no; 9 accepted c; ");
+  CHECK(of(R"({"data":[],"errors":[{"index":2},{"index":0,"message":"x"},{"index":1,"message":"y"}]})") ==
+        "7 rejected x; 8 rejected y; 9 rejected refused without words; ");
+  for (const auto* body :
+       {R"({"data":[{"id":"a"},{"id":"b"}]})", R"({"data":[{"id":"a"},{"id":"b"}],"errors":[{"index":3}]})",
+        R"({"data":[{"id":"a"},{"id":"b"},{"id":"c"}],"errors":[{"index":1}]})", R"({"data":{}})", "[]", "{",
+        ""})
+    CHECK(of(body) == "unknown");
+}
+
+TEST_CASE("the next request waits as long as the limit of Resend says, and ten seconds at most") {
+  const auto rest = [](std::map<std::string, std::string, std::less<>> headers, int status = 200) {
+    HttpResponse response;
+    response.status = status;
+    response.headers = std::move(headers);
+    const auto wait = rest_of_limit(response);
+    return wait ? wait->count() : -1;
+  };
+  CHECK(rest({}) == -1);
+  CHECK(rest({{"ratelimit-remaining", "1"}, {"ratelimit-reset", "1"}}) == -1);
+  CHECK(rest({{"ratelimit-remaining", "0"}, {"ratelimit-reset", "1"}}) == 1000);
+  CHECK(rest({{"ratelimit-remaining", "0"}}) == -1);
+  CHECK(rest({{"ratelimit-remaining", "0"}, {"ratelimit-reset", "3600"}}) == 10'000);
+  CHECK(rest({{"retry-after", "3"}}, 429) == 3000);
+  CHECK(rest({{"retry-after", "3"}}) == -1);
+}
+
+TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
+  const auto from = mailbox("\"Exämple, Inc.\" <no-reply@app.example>");
+  const MessageBuilder builder(from, std::nullopt, {{"X-Campaign", "spring"}});
+  MailContent content{.date = Moment(1'800'000'000s), .queue = "mailroom", .key = "k", .token = 5};
+  content.to = {mailbox("Ada Lovelace <ada@mail.example>"), mailbox("bob@mail.example")};
+  content.cc = {mailbox("Zoë <zoe@mail.example>")};
+  content.reply_to = mailbox("Hilfe <help@app.example>");
+  content.subject =
+      "Grüße, ein langer Betreff, der nicht in eine Zeile passt, und noch ein Wort mehr als das";
+  content.text = "zahlen\n.7\nFrom here = ä\n";
+  content.html = "<p>ä = \"x\"</p><img src=\"cid:logo\">\n";
+  content.attachments = {
+      {.name = "Rechnung Ä.pdf", .content_type = "application/pdf", .content_id = {}, .bytes = "%PDF"},
+      {.name = {}, .content_type = "image/png", .content_id = "logo", .bytes = "png"},
+      {.name = "n.txt", .content_type = "text/plain", .content_id = {}, .bytes = "note"}};
+  const auto built = builder.build(content);
+  if (const auto* refusal = std::get_if<Refusal>(&built)) FAIL(refusal->reason);
+  const auto& bytes = std::get<std::string>(built);
+  const auto mail =
+      read_resend_mail(bytes, {.from = "no-reply@app.example", .to = "zoe@mail.example"}, "[1]");
+  CHECK(mail.message_id == "mailroom.k.5.mailroom@app.example");
+  const auto json = nlohmann::json::parse(mail.json);
+  CHECK(json["from"] == "\"Exämple, Inc.\" <no-reply@app.example>");
+  CHECK(json["to"] == nlohmann::json::array({"Zoë <zoe@mail.example>"}));
+  CHECK_FALSE(json.contains("cc"));
+  CHECK(json["reply_to"] == nlohmann::json::array({"Hilfe <help@app.example>"}));
+  CHECK(json["subject"] == content.subject);
+  CHECK(json["text"] == *content.text);
+  CHECK(json["html"] == *content.html);
+  CHECK(json["tags"] == nlohmann::json::array({1}));
+  CHECK(json["headers"] == nlohmann::json::parse(R"({"Auto-Submitted": "auto-generated",
+    "X-Auto-Response-Suppress": "All", "X-Campaign": "spring"})"));
+  REQUIRE(json["attachments"].size() == 3);
+  std::map<std::string, nlohmann::json> files;
+  for (const auto& file : json["attachments"])
+    files[file["filename"].get<std::string>()] = file;
+  CHECK(files["Rechnung Ä.pdf"]["content"] == "JVBERg==");
+  CHECK(files["Rechnung Ä.pdf"]["content_type"] == "application/pdf");
+  CHECK(files["logo"]["content_id"] == "logo");
+  CHECK(files["n.txt"]["content"] == "bm90ZQ==");
+  const auto again =
+      read_resend_mail(bytes, {.from = "no-reply@app.example", .to = "zoe@mail.example"}, "[1]");
+  CHECK(again.json == mail.json);
+  CHECK(nlohmann::json::parse(
+            read_resend_mail(bytes, {.from = {}, .to = "other@mail.example"}, {}).json)["to"] ==
+        nlohmann::json::array({"other@mail.example"}));
+  CHECK_THROWS_AS(read_resend_mail("", {}, {}), Error);
+}
+
+TEST_CASE("resend:// names nothing else, and its key is read from a file of its own") {
+  TemporaryDirectory directory;
+  auto settings = load_settings({}, {}, FileUse::ignored);
+  const auto name_of = [&](const std::string& relay, const std::string& endpoint = {}) -> std::string {
+    settings.send.relay = relay;
+    settings.send.resend_endpoint = endpoint;
+    try {
+      const auto parsed = parse_resend_endpoint(settings);
+      return parsed.url + " " + parsed.name;
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  CHECK(name_of("resend://") == "https://api.resend.com api.resend.com:443");
+  CHECK(name_of(" RESEND:// ") == "https://api.resend.com api.resend.com:443");
+  CHECK(name_of("resend://api.resend.com") == "a relay of Resend has more than resend:// in its URL");
+  CHECK(name_of("resend://re_geheim@").find("geheim") == std::string::npos);
+  CHECK(name_of("resend://", "http://127.0.0.1:4000/") == "http://127.0.0.1:4000 127.0.0.1:4000");
+  CHECK(name_of("resend://", "http://mail.example").find("is http:// to another host") != std::string::npos);
+  CHECK(name_of("resend://", "https://mail.example/v1") == "send.resend_endpoint has a path");
+  CHECK(name_of("resend://", "mail.example") == "send.resend_endpoint does not begin with https://");
+  const auto key_of = [&](const std::string& text, unsigned mode = 0600) -> std::string {
+    settings.send.resend_key_file = directory.write("key", text, mode);
+    for (auto& value : settings.values) {
+      if (value.key == "send.resend_key_file") value.text = settings.send.resend_key_file;
+    }
+    try {
+      return read_resend_key(settings);
+    } catch (const Error& error) {
+      return "refused: " + std::string(error.what());
+    }
+  };
+  CHECK(key_of("re_abc\n") == "re_abc");
+  CHECK(key_of("hunter2\n").find("refused: send.resend_key_file has no API key of Resend") == 0);
+  CHECK(key_of("hunter2\n").find("hunter2") == std::string::npos);
+  CHECK(key_of("re_abc\n", 0644).find("refused") == 0);
+}
+
+}  // namespace mailroom::test::resend_test

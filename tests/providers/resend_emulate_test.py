@@ -6,8 +6,6 @@ it took. Needs a PostgreSQL in PGHOST and PGUSER, and the modules that scripts/i
 import collections
 import json
 import os
-import random
-import signal
 import socket
 import subprocess
 import sys
@@ -22,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, '..', 'support'))
+from killed_senders import kill_senders  # noqa: E402
 from own_database import OwnDatabase, run  # noqa: E402
 
 MAILROOM = sys.argv[1]
@@ -199,16 +198,9 @@ class ResendEmulateTest(unittest.TestCase):
         self.assertEqual(len(self.mails()), 2)
 
     def test_senders_that_are_killed_mail_nobody_twice(self):
-        dice = random.Random(20261127)
         kills, most = 100, 25
         self.gate.loses = lambda number: number % 3 == 0
-        for kill in range(kills):
-            self.insert(kill * most + 1, (kill + 1) * most)
-            sender = subprocess.Popen([MAILROOM, 'send'], stderr=subprocess.DEVNULL)
-            time.sleep(dice.uniform(0.02, 0.25))
-            sender.send_signal(signal.SIGKILL)
-            sender.wait()
-        self.send()
+        kill_senders(MAILROOM, kills, lambda kill: self.insert(kill * most + 1, (kill + 1) * most))
         self.assert_each_once(kills * most)
 
 

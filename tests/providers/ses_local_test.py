@@ -3,6 +3,7 @@
 in PGHOST and PGUSER, and the modules that scripts/install-packages --tests installs.
 """
 
+import collections
 import json
 import os
 import socket
@@ -16,6 +17,7 @@ import urllib.request
 
 sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
+from killed_senders import kill_senders  # noqa: E402
 from own_database import OwnDatabase, run  # noqa: E402
 
 MAILROOM = sys.argv[1]
@@ -92,8 +94,35 @@ class SesLocalTest(unittest.TestCase):
             self.assertIn(f'<p>ä {number}</p>', mail['body']['html'])
             self.assertIn('no-reply@app.example', mail['from'])
         replies = self.database.psql("SELECT sink, reply FROM mailroom_deliveries WHERE state = 'accepted'").splitlines()
-        self.assertEqual(sorted(replies), sorted(f'127.0.0.1:{self.port}\t{mail["messageId"]}' for mail in mails))
+        self.assertEqual({f'127.0.0.1:{self.port}\t{mail["messageId"]}' for mail in mails} - set(replies), set())
         self.assertNotIn(SECRET, log)
+
+    def unknown(self):
+        return int(self.database.psql("SELECT count(*) FROM mailroom_deliveries WHERE state = 'unknown'"))
+
+    def copies_after_kills(self, kills, most, **settings):
+        """How many mails each recipient got from senders that were killed."""
+        os.environ.update(settings)
+        self.addCleanup(lambda: [os.environ.pop(name) for name in settings])
+        kill_senders(MAILROOM, kills, lambda kill: self.database.psql(f"""
+            SELECT mailroom_send(ARRAY['k' || n || '@mail.example'], subject => 'x', text => 'y')
+            FROM generate_series({kill * most + 1}, {(kill + 1) * most}) AS n"""))
+        return collections.Counter(mail['destination']['to'][0] for mail in self.store())
+
+    def test_a_sender_that_is_killed_mails_a_batch_twice_at_most(self):
+        copies = self.copies_after_kills(50, 25)
+        self.assertEqual(len(copies), 50 * 25)
+        twice = [count for count in copies.values() if count > 1]
+        self.assertLessEqual(sum(twice) - len(twice), 50 * 10)
+        self.assertGreater(len(twice), 0, 'no kill met a mail: the test shows nothing')
+
+    def test_with_hold_a_sender_that_is_killed_mails_nobody_twice(self):
+        before = self.unknown()
+        copies = self.copies_after_kills(50, 25, MAILROOM_SEND_WHEN_UNKNOWN='hold')
+        self.assertEqual({name: count for name, count in copies.items() if count > 1}, {})
+        held = self.unknown() - before
+        self.assertGreaterEqual(len(copies) + held, 50 * 25)
+        self.assertGreater(held, 0, 'no kill met a mail: the test shows nothing')
 
     def test_doctor_sees_account_and_sandbox_and_sends_nothing(self):
         found = subprocess.run([MAILROOM, 'doctor'], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout

@@ -1,0 +1,90 @@
+// What came back after a relay took a mail, and what it says of each recipient.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mailroom {
+
+/// What happened to a mail at one recipient after the relay took it.
+enum class BounceKind : std::uint8_t {
+  hard,          ///< the address does not exist, or never takes mail
+  soft,          ///< it did not arrive, and another mail may
+  undetermined,  ///< it did not arrive, and nothing says whether another mail may
+  complaint,     ///< the recipient called it spam
+  auto_reply,    ///< a program answered for the recipient
+  delivered      ///< it arrived, or was passed on
+};
+
+/// Why. The first four are the only ones that make a bounce hard.
+enum class BounceReason : std::uint8_t {
+  user_unknown,     ///< no such mailbox
+  host_unknown,     ///< no such domain, or none that takes mail
+  has_moved,        ///< the mailbox is elsewhere, for good
+  not_accept,       ///< the domain says that it takes no mail
+  mailbox_full,     ///< or the disk of the server
+  message_too_big,  ///< this mail is larger than the server takes
+  suspended,        ///< the mailbox is locked, disabled or inactive
+  filtered,         ///< refused for this recipient, by a rule that is not known
+  blocked,          ///< refused because of the host that sends
+  spam,             ///< taken for spam
+  virus,            ///< taken for harmful
+  policy,           ///< refused by a rule of the server
+  authentication,   ///< SPF, DKIM or DMARC failed
+  sender_rejected,  ///< refused because of the sender's address
+  relaying_denied,  ///< the server asked is not that of the domain, or wants a login
+  content,          ///< a header or part is malformed or not wanted
+  rate_limited,     ///< too much at a time
+  expired,          ///< given up after a while, or still tried
+  network,          ///< the server was not reached
+  system,           ///< the server failed
+  feedback,         ///< a feedback report
+  vacation,         ///< an automatic reply
+  delivered,        ///< a positive notification
+  undetermined      ///< nothing said why
+};
+
+/// What a notification says of one recipient.
+struct BounceRecipient {
+  /// The address that the mail was sent to, with the domain in lower case; empty if the report hides it. It
+  /// is Original-Recipient if there is one, since Final-Recipient may be where that address led to.
+  std::string address;
+  BounceKind kind = BounceKind::undetermined;
+  BounceReason reason = BounceReason::undetermined;
+  std::string status;      ///< enhanced status as `5.1.1` (RFC 3463), or empty
+  int code = 0;            ///< reply code of SMTP; 0 for none
+  std::string diagnostic;  ///< words of the remote server: one line of UTF-8, at most max_diagnostic bytes
+  std::string remote_mta;  ///< the server that said it, or empty
+};
+
+struct Bounce {
+  /// At most max_recipients. None: it is a bounce, and what it is about could not be read.
+  std::vector<BounceRecipient> recipients;
+  std::string envelope_id;      ///< ENVID of our envelope (RFC 3461), decoded; empty for none
+  std::string message_id;       ///< Message-ID of the mail it is about, without <>; empty for none
+  std::vector<std::string> to;  ///< addresses that the report was sent to, of the envelope first
+  bool is_standard = false;     ///< had a part message/delivery-status or message/feedback-report
+};
+
+namespace bounce_limits {
+constexpr std::size_t max_diagnostic = 500;
+constexpr std::size_t max_recipients = 1000;
+/// What is behind it is not read: the mail that is sent back stands last.
+constexpr std::size_t max_bytes = std::size_t{1} << 20;
+}  // namespace bounce_limits
+
+/// `user_unknown`
+const char* bounce_reason_name(BounceReason reason);
+
+/// `hard`
+const char* bounce_kind_name(BounceKind kind);
+
+/// Reads a mail that came back: delivery status notifications (RFC 3464, RFC 6533), feedback reports (RFC
+/// 5965), automatic replies (RFC 3834), and recognises bounces in no standard form. nullopt if it is none of
+/// these. Never throws for what a mail may hold; takes time in proportion to its size.
+std::optional<Bounce> read_bounce(std::string_view bytes);
+
+}  // namespace mailroom

@@ -1,0 +1,207 @@
+// Reads blocks of fields; the first is about the mail, the others about a recipient each, and some servers
+// mix them.
+
+#include "bounce/delivery_status.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "bounce/evidence.hpp"
+#include "bounce/judgement.hpp"
+#include "bounce/status_code.hpp"
+
+namespace mailroom {
+namespace {
+
+/// The fields of one recipient, as they stand in the report.
+struct RecipientFields {
+  std::string original;
+  std::string final;
+  std::string action;
+  std::string status;
+  std::string diagnostic;
+  std::string remote_mta;
+};
+
+/// What stands before `;` if that is one word: `smtp` of `smtp; 550 no`.
+std::string_view without_type(std::string_view value) {
+  const auto end = value.find(';');
+  if (end == std::string_view::npos) return trimmed(value);
+  const auto type = trimmed(value.substr(0, end));
+  const bool is_type = !type.empty() && type.find_first_of(" \t@<>:") == std::string_view::npos;
+  return trimmed(is_type ? value.substr(end + 1) : value);
+}
+
+std::string* field_of(RecipientFields& recipient, std::string_view name) {
+  if (name == "original-recipient") return &recipient.original;
+  if (name == "final-recipient") return &recipient.final;
+  if (name == "action") return &recipient.action;
+  if (name == "status") return &recipient.status;
+  if (name == "diagnostic-code") return &recipient.diagnostic;
+  if (name == "remote-mta") return &recipient.remote_mta;
+  return nullptr;
+}
+
+bool is_about_recipient(const RecipientFields& recipient) {
+  return !recipient.original.empty() || !recipient.final.empty() || !recipient.action.empty() ||
+         !recipient.status.empty();
+}
+
+/// Some leave out the empty line between recipients: then a second field of the same address begins the next,
+/// or an original address behind all that one recipient has.
+bool begins_next(const RecipientFields& current, const std::string* field) {
+  if (field == &current.final) return !current.final.empty();
+  if (field != &current.original) return false;
+  return !current.original.empty() ||
+         (!current.final.empty() && !current.action.empty() && !current.status.empty());
+}
+
+void add_recipients(const HeaderFields& block, std::vector<RecipientFields>& recipients) {
+  RecipientFields current;
+  const auto finish = [&] {
+    if (is_about_recipient(current) && recipients.size() < bounce_limits::max_recipients)
+      recipients.push_back(std::move(current));
+    current = {};
+  };
+  for (const auto& [name, value] : block.all()) {
+    auto* field = field_of(current, name);
+    if (field == nullptr) continue;
+    if (begins_next(current, field)) {
+      finish();
+      field = field_of(current, name);
+    }
+    if (field->empty()) *field = value;
+  }
+  finish();
+}
+
+/// One line, cut between two characters.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const bool is_space = static_cast<unsigned char>(c) <= 0x20 || c == 0x7f;
+    if (!is_space) line += c;
+    if (is_space && !line.empty() && line.back() != ' ') line += ' ';
+  }
+  if (line.size() > bounce_limits::max_diagnostic) {
+    auto end = bounce_limits::max_diagnostic;
+    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80)
+      --end;
+    line.resize(end);
+  }
+  return std::string(trimmed(line));
+}
+
+/// `5.0.0` and the like say less than a status among the words.
+std::string best_status(std::string_view field, std::string_view diagnostic) {
+  auto status = find_status(field);
+  if (!status.empty() && !status.ends_with(".0.0")) return status;
+  auto other = find_status(diagnostic);
+  return other.empty() ? status : other;
+}
+
+BounceRecipient judged(const RecipientFields& fields, const std::string& text, bool is_only_one) {
+  BounceRecipient recipient;
+  recipient.address = report_address(fields.original);
+  if (recipient.address.empty()) recipient.address = report_address(fields.final);
+  recipient.diagnostic = one_line(without_type(fields.diagnostic));
+  recipient.remote_mta = one_line(without_type(fields.remote_mta));
+  const auto action = lower_case(trimmed(std::string_view(fields.action).substr(0, fields.action.find(' '))));
+  auto about = text_about(text, recipient.address, is_only_one);
+  if (about.empty()) about = text_about(text, report_address(fields.final), is_only_one);
+  const auto& words = recipient.diagnostic.empty() ? about : recipient.diagnostic;
+  recipient.status = best_status(fields.status, words);
+  recipient.code = find_reply_code(words);
+  const auto judgement = judge_bounce({.action = action,
+                                       .status = recipient.status,
+                                       .code = recipient.code,
+                                       .diagnostic = recipient.diagnostic,
+                                       .text = about,
+                                       .is_after_data = is_after_data(about)});
+  recipient.kind = judgement.kind;
+  recipient.reason = judgement.reason;
+  return recipient;
+}
+
+/// The beginning of the text for people: further down stands the mail that is sent back.
+std::string people_text(const MailParts& mail) {
+  constexpr std::size_t longest = 8192;
+  return mail.text.substr(0, longest);
+}
+
+void read_reports(const std::vector<std::string>& parts, const std::string& text, Bounce& bounce) {
+  std::vector<RecipientFields> recipients;
+  for (const auto& part : parts) {
+    for (const auto& block : read_field_blocks(part, bounce_limits::max_recipients + 1)) {
+      if (bounce.envelope_id.empty()) bounce.envelope_id = decode_xtext(block.first("original-envelope-id"));
+      add_recipients(block, recipients);
+    }
+  }
+  for (const auto& fields : recipients)
+    bounce.recipients.push_back(judged(fields, text, recipients.size() == 1));
+}
+
+bool is_report_field(std::string_view line) {
+  const auto name = lower_case(line.substr(0, std::min(line.find(':'), line.size())));
+  return name == "final-recipient" || name == "original-recipient";
+}
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::string report_address(std::string_view field) {
+  constexpr std::size_t longest = 320;
+  auto text = without_type(field);
+  if (text.starts_with('<')) text = text.substr(1, text.find('>', 1) - 1);
+  text = trimmed(text);
+  if (text.empty() || text.size() > longest || text.front() == '|' || text.front() == '/' ||
+      text.find_first_of(" \t\r\n<>\"") != std::string_view::npos)
+    return {};
+  std::string address(text);
+  const auto at = address.rfind('@');
+  if (at != std::string::npos) address.replace(at, std::string::npos, lower_case(address.substr(at)));
+  return address;
+}
+
+std::string decode_xtext(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const int high = text[i] == '+' && i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
+    const int low = high >= 0 ? hex_value(text[i + 2]) : -1;
+    decoded += low >= 0 ? static_cast<char>(high * 16 + low) : text[i];
+    if (low >= 0) i += 2;
+  }
+  return decoded;
+}
+
+void read_delivery_status(const MailParts& mail, Bounce& bounce) {
+  read_reports(mail.deliveries, people_text(mail), bounce);
+}
+
+void read_delivery_status_in_text(const MailParts& mail, Bounce& bounce) {
+  std::string report;
+  std::string paragraph;
+  bool is_report = false;
+  const std::string_view text = mail.text;
+  for (std::size_t from = 0; from <= text.size();) {
+    const auto end = std::min(text.find('\n', from), text.size());
+    const auto line = text.substr(from, end - from);
+    if (trimmed(line).empty() || end == text.size()) {
+      if (is_report) report.append(paragraph).append("\n");
+      paragraph.clear();
+      is_report = false;
+    } else {
+      paragraph.append(line).append("\n");
+      is_report = is_report || is_report_field(line);
+    }
+    from = end + 1;
+  }
+  if (!report.empty()) read_reports({report}, people_text(mail), bounce);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,25 @@
+// The part message/delivery-status (RFC 3464).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "bounce/bounce.hpp"
+#include "bounce/mail_parts.hpp"
+
+namespace mailroom {
+
+/// The address of a field as `rfc822; <Ada@Example.org>`, with the domain in lower case; empty if it is none,
+/// but a pipe or a file.
+std::string report_address(std::string_view field);
+
+/// The text that `+XX` of xtext (RFC 3461) stands for.
+std::string decode_xtext(std::string_view text);
+
+/// Adds the recipients of all such parts of `mail`, and the envelope's id.
+void read_delivery_status(const MailParts& mail, Bounce& bounce);
+
+/// The same for a report whose fields stand within the text, since something on the way lost its parts.
+void read_delivery_status_in_text(const MailParts& mail, Bounce& bounce);
+
+}  // namespace mailroom

@@ -1,0 +1,68 @@
+// The order in which evidence counts, and what makes a bounce hard.
+
+#include "bounce/judgement.hpp"
+
+#include <string>
+
+#include "bounce/reason_rules.hpp"
+#include "bounce/status_code.hpp"
+
+namespace mailroom {
+namespace {
+
+bool is_positive(const BounceEvidence& evidence) {
+  const auto action = evidence.action;
+  if (action.empty()) return evidence.status.starts_with("2");
+  return action == "delivered" || action == "relayed" || action == "expanded" || action == "deliverable";
+}
+
+/// A reply code says more than the class of a status: a queue that gives up reports 4.4.7 after a 550.
+bool is_temporary(const BounceEvidence& evidence) {
+  if (evidence.action == "delayed") return true;
+  if (evidence.code >= 400) return evidence.code < 500;
+  return evidence.status.starts_with("4");
+}
+
+bool is_hard(BounceReason reason) {
+  return reason == BounceReason::user_unknown || reason == BounceReason::host_unknown ||
+         reason == BounceReason::has_moved || reason == BounceReason::not_accept;
+}
+
+BounceReason reason_of(const BounceEvidence& evidence) {
+  const auto undetermined = BounceReason::undetermined;
+  const auto words = std::string(evidence.status) + " " + comparable_words(evidence.diagnostic);
+  if (const auto reason = reason_of_words(words); reason != undetermined) return reason;
+  const auto text = comparable_words(evidence.text);
+  const auto by_status = reason_of_status(evidence.status);
+  // Without words of the server, those for people say more than a general status.
+  if (evidence.diagnostic.empty() || by_status == undetermined) {
+    if (const auto reason = reason_of_words(text); reason != undetermined) return reason;
+  }
+  const bool is_vague = by_status == BounceReason::policy || by_status == BounceReason::system;
+  if (by_status != undetermined && !is_vague) return by_status;
+  if (const auto reason = reason_of_vague_words(words); reason != undetermined) return reason;
+  if (is_vague) return by_status;
+  if (const auto reason = reason_of_code(evidence.code); reason != undetermined) return reason;
+  return evidence.action == "delayed" ? BounceReason::expired : undetermined;
+}
+
+/// Words of an unknown user that something else contradicts: the server had taken the recipient, or its
+/// status is about the state of a mailbox that there is (RFC 3463, X.2.X).
+bool is_contradicted(BounceReason reason, const BounceEvidence& evidence) {
+  return reason == BounceReason::user_unknown &&
+         (evidence.is_after_data || evidence.status.substr(0, evidence.status.rfind('.')) == "5.2");
+}
+
+}  // namespace
+
+BounceJudgement judge_bounce(const BounceEvidence& evidence) {
+  if (is_positive(evidence)) return {BounceReason::delivered, BounceKind::delivered};
+  auto reason = reason_of(evidence);
+  if (is_contradicted(reason, evidence)) reason = BounceReason::filtered;
+  if (is_temporary(evidence)) return {reason, BounceKind::soft};
+  if (is_hard(reason)) return {reason, BounceKind::hard};
+  const bool is_known = reason != BounceReason::undetermined;
+  return {reason, is_known ? BounceKind::soft : BounceKind::undetermined};
+}
+
+}  // namespace mailroom

@@ -1,0 +1,210 @@
+// GMime parses mails, and each block of a report; both are bounded before it sees them.
+
+#include "bounce/mail_parts.hpp"
+
+#include <algorithm>
+#include <gmime/gmime.h>
+#include <memory>
+
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "bounce/bounce.hpp"
+
+namespace mailroom {
+namespace {
+
+struct Release {
+  void operator()(void* object) const { g_object_unref(object); }
+};
+struct Free {
+  void operator()(void* memory) const { g_free(memory); }
+};
+template <typename T>
+using Owned = std::unique_ptr<T, Release>;
+using OwnedText = std::unique_ptr<char, Free>;
+
+/// GMime reads groups in lists of addresses by recursion: a field of 400 KB may take 8 MB of stack.
+constexpr std::size_t max_field = 16384;
+constexpr std::size_t max_text = 65536;
+constexpr int max_depth = 16;
+constexpr int max_parts = 200;
+constexpr int max_fields = 2000;
+
+std::string text_or_empty(const char* text) {
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+/// The beginning of `bytes` that has no field, folded or not, longer than max_field. The same holds for
+/// indented text, which costs at most the end of a mail.
+std::string_view bounded(std::string_view bytes) {
+  bytes = bytes.substr(0, bounce_limits::max_bytes);
+  std::size_t field = 0;
+  for (std::size_t line = 0; line < bytes.size();) {
+    const auto end = std::min(bytes.find('\n', line), bytes.size() - 1) + 1;
+    if (bytes[line] != ' ' && bytes[line] != '\t') field = line;
+    if (end - field > max_field) return bytes.substr(0, field);
+    line = end;
+  }
+  return bytes;
+}
+
+/// Without the line that separates mails in a mailbox, and empty lines at the top.
+std::string_view without_envelope_line(std::string_view bytes) {
+  bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
+  if (bytes.starts_with("From ")) bytes.remove_prefix(std::min(bytes.find('\n'), bytes.size() - 1) + 1);
+  return bytes;
+}
+
+Owned<GMimeParser> parser_of(std::string_view bytes) {
+  static const bool initialised = (g_mime_init(), true);
+  static_cast<void>(initialised);
+  const Owned<GMimeStream> stream(g_mime_stream_mem_new_with_buffer(bytes.data(), bytes.size()));
+  return Owned<GMimeParser>(g_mime_parser_new_with_stream(stream.get()));
+}
+
+HeaderFields fields_of(GMimeObject* object) {
+  HeaderFields fields;
+  auto* const list = g_mime_object_get_header_list(object);
+  const int count = std::min(g_mime_header_list_get_count(list), max_fields);
+  for (int i = 0; i < count; ++i) {
+    auto* const header = g_mime_header_list_get_header_at(list, i);
+    const auto* const raw = g_mime_header_get_raw_value(header);
+    if (raw == nullptr) continue;
+    const OwnedText unfolded(g_mime_utils_header_unfold(raw));
+    const OwnedText decoded(g_mime_utils_header_decode_text(nullptr, unfolded.get()));
+    fields.add(lower_case(text_or_empty(g_mime_header_get_name(header))),
+               sound_utf8(trimmed(text_or_empty(decoded.get()))));
+  }
+  return fields;
+}
+
+std::string content_of(GMimePart* part) {
+  auto* const content = g_mime_part_get_content(part);
+  if (content == nullptr) return {};
+  const Owned<GMimeStream> stream(g_mime_stream_mem_new());
+  g_mime_data_wrapper_write_to_stream(content, stream.get());
+  const auto* const bytes = g_mime_stream_mem_get_byte_array(GMIME_STREAM_MEM(stream.get()));
+  return {static_cast<const char*>(static_cast<const void*>(bytes->data)), bytes->len};
+}
+
+std::string type_of(GMimeObject* object) {
+  const OwnedText type(g_mime_content_type_get_mime_type(g_mime_object_get_content_type(object)));
+  return lower_case(text_or_empty(type.get()));
+}
+
+/// Of a text/plain, the beginning in UTF-8.
+std::string words_of(GMimeObject* object) {
+  std::string text;
+  if (GMIME_IS_TEXT_PART(object)) {
+    const OwnedText decoded(g_mime_text_part_get_text(GMIME_TEXT_PART(object)));
+    text = text_or_empty(decoded.get());
+  }
+  if (text.empty()) text = content_of(GMIME_PART(object));
+  return sound_utf8(std::string_view(text).substr(0, max_text));
+}
+
+/// Fills in MailParts, part by part.
+class Collector {
+ public:
+  explicit Collector(MailParts& parts) : parts_(parts) {}
+
+  void add(GMimeObject* object, int depth = 0) {
+    if (object == nullptr || depth > max_depth || ++seen_ > max_parts) return;
+    if (GMIME_IS_MULTIPART(object)) {
+      const int count = g_mime_multipart_get_count(GMIME_MULTIPART(object));
+      for (int i = 0; i < std::min(count, max_parts); ++i)
+        add(g_mime_multipart_get_part(GMIME_MULTIPART(object), i), depth + 1);
+    } else if (GMIME_IS_MESSAGE_PART(object)) {
+      auto* const message = g_mime_message_part_get_message(GMIME_MESSAGE_PART(object));
+      if (message != nullptr) set_original(fields_of(GMIME_OBJECT(message)));
+    } else if (GMIME_IS_PART(object)) {
+      add_leaf(object);
+    }
+  }
+
+ private:
+  void add_leaf(GMimeObject* object) {
+    const auto type = type_of(object);
+    auto* const part = GMIME_PART(object);
+    if (type == "message/delivery-status" || type == "message/global-delivery-status") {
+      parts_.deliveries.push_back(content_of(part));
+    } else if (type == "message/feedback-report") {
+      parts_.feedback.push_back(content_of(part));
+    } else if (type == "text/rfc822-headers" || type == "text/rfc822" || type == "message/global-headers" ||
+               type == "message/rfc822" || type == "message/global") {
+      auto blocks = read_field_blocks(content_of(part), 1);
+      if (!blocks.empty()) set_original(std::move(blocks.front()));
+    } else if (type == "text/plain" && parts_.text.empty()) {
+      parts_.text = words_of(object);
+    }
+  }
+
+  void set_original(HeaderFields fields) {
+    if (parts_.has_original) return;
+    parts_.has_original = true;
+    parts_.original = std::move(fields);
+  }
+
+  MailParts& parts_;
+  int seen_ = 0;
+};
+
+}  // namespace
+
+void HeaderFields::add(std::string name, std::string value) {
+  fields_.emplace_back(std::move(name), std::move(value));
+}
+
+const std::string& HeaderFields::first(std::string_view name) const {
+  static const std::string none;
+  for (const auto& [key, value] : fields_)
+    if (key == name) return value;
+  return none;
+}
+
+bool HeaderFields::has(std::string_view name) const {
+  return std::any_of(fields_.begin(), fields_.end(), [&](const auto& field) { return field.first == name; });
+}
+
+MailParts read_mail_parts(std::string_view bytes) {
+  MailParts parts;
+  const auto parser = parser_of(bounded(without_envelope_line(bytes)));
+  const Owned<GMimeMessage> message(g_mime_parser_construct_message(parser.get(), nullptr));
+  if (!message) return parts;
+  parts.headers = fields_of(GMIME_OBJECT(message.get()));
+  auto* const body = g_mime_message_get_mime_part(message.get());
+  if (body == nullptr) return parts;
+  parts.content_type = type_of(body);
+  parts.report_type = lower_case(
+      text_or_empty(g_mime_content_type_get_parameter(g_mime_object_get_content_type(body), "report-type")));
+  Collector(parts).add(body);
+  return parts;
+}
+
+std::vector<HeaderFields> read_field_blocks(std::string_view text, std::size_t limit) {
+  std::vector<HeaderFields> blocks;
+  std::string block;
+  const auto finish = [&] {
+    if (block.empty()) return;
+    block += '\n';
+    const auto parser = parser_of(block);
+    const Owned<GMimeObject> object(g_mime_parser_construct_part(parser.get(), nullptr));
+    if (object) blocks.push_back(fields_of(object.get()));
+    if (!blocks.empty() && blocks.back().is_empty()) blocks.pop_back();
+    block.clear();
+  };
+  for (std::size_t from = 0; from < text.size() && blocks.size() < limit;) {
+    const auto end = std::min(text.find('\n', from), text.size());
+    const auto line = text.substr(from, end - from);
+    if (trimmed(line).empty()) {
+      finish();
+    } else {
+      block.append(line.substr(0, line.find_last_not_of('\r') + 1)).append("\n");
+    }
+    from = end + 1;
+  }
+  if (blocks.size() < limit) finish();
+  return blocks;
+}
+
+}  // namespace mailroom

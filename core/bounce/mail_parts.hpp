@@ -1,0 +1,42 @@
+// The parts of a mail that a bounce may have, read by GMime.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mailroom {
+
+/// The header fields of a mail, or of a block in a report: names in lower case, values unfolded and in UTF-8.
+class HeaderFields {
+ public:
+  void add(std::string name, std::string value);
+  /// The first field of that name; empty if there is none.
+  const std::string& first(std::string_view name) const;
+  bool has(std::string_view name) const;
+  const std::vector<std::pair<std::string, std::string>>& all() const { return fields_; }
+  bool is_empty() const { return fields_.empty(); }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> fields_;
+};
+
+struct MailParts {
+  HeaderFields headers;
+  std::string content_type;  ///< of the mail itself, as `multipart/report`
+  std::string report_type;   ///< parameter of the content type (RFC 6522), in lower case; or empty
+  std::string text;          ///< the first part for people, in UTF-8, and no more than its beginning
+  std::vector<std::string> deliveries;  ///< message/delivery-status
+  std::vector<std::string> feedback;    ///< message/feedback-report
+  bool has_original = false;            ///< had the mail that it is about, or the headers of it
+  HeaderFields original;                ///< the headers of that
+};
+
+/// Reads the parts outside of mails within the mail.
+MailParts read_mail_parts(std::string_view bytes);
+
+/// The blocks of header fields in `text`, with empty lines between them: at most `limit`.
+std::vector<HeaderFields> read_field_blocks(std::string_view text, std::size_t limit);
+
+}  // namespace mailroom

@@ -1,0 +1,22 @@
+// Which words of servers say which reason.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "bounce/bounce.hpp"
+
+namespace mailroom {
+
+/// `text` as the rules compare it: in lower case, with one space between words, without addresses, codes of
+/// SMTP and phrases that say nothing. Addresses are left out since their names may be words of the rules.
+std::string comparable_words(std::string_view text);
+
+/// What words of one meaning say; undetermined if there are none. `words` are such of comparable_words();
+/// they may follow a status, as in `5.4.1 recipient address rejected`.
+BounceReason reason_of_words(std::string_view words);
+
+/// The same for words that many servers use for several reasons: a status says more than they do.
+BounceReason reason_of_vague_words(std::string_view words);
+
+}  // namespace mailroom

@@ -112,21 +112,17 @@ BounceRecipient judged(const RecipientFields& fields, const std::string& text, b
   const auto& words = recipient.diagnostic.empty() ? about : recipient.diagnostic;
   recipient.status = best_status(fields.status, words);
   recipient.code = find_reply_code(words);
-  const auto judgement = judge_bounce({.action = action,
-                                       .status = recipient.status,
-                                       .code = recipient.code,
-                                       .diagnostic = recipient.diagnostic,
-                                       .text = about,
-                                       .is_after_data = is_after_data(about)});
+  const auto judgement =
+      judge_bounce({.action = action,
+                    .status = recipient.status,
+                    .code = recipient.code,
+                    .diagnostic = recipient.diagnostic,
+                    .text = about,
+                    .is_after_data = is_after_data(about) || is_after_data(lower_case(words))});
   recipient.kind = judgement.kind;
   recipient.reason = judgement.reason;
+  if (recipient.diagnostic.empty()) recipient.diagnostic = one_line(reply_line(about));
   return recipient;
-}
-
-/// The beginning of the text for people: further down stands the mail that is sent back.
-std::string people_text(const MailParts& mail) {
-  constexpr std::size_t longest = 8192;
-  return mail.text.substr(0, longest);
 }
 
 void read_reports(const std::vector<std::string>& parts, const std::string& text, Bounce& bounce) {
@@ -168,6 +164,17 @@ std::string report_address(std::string_view field) {
   return address;
 }
 
+void add_addresses(std::string_view value, std::size_t limit, std::vector<std::string>& addresses) {
+  constexpr std::string_view separators = ", \t<>;\"";
+  for (std::size_t from = 0; from < value.size() && addresses.size() < limit;) {
+    const auto end = std::min(value.find_first_of(separators, from), value.size());
+    auto address = report_address(value.substr(from, end - from));
+    const bool is_new = std::find(addresses.begin(), addresses.end(), address) == addresses.end();
+    if (is_new && address.find('@') != std::string::npos) addresses.push_back(std::move(address));
+    from = end + 1;
+  }
+}
+
 std::string decode_xtext(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -180,7 +187,7 @@ std::string decode_xtext(std::string_view text) {
 }
 
 void read_delivery_status(const MailParts& mail, Bounce& bounce) {
-  read_reports(mail.deliveries, people_text(mail), bounce);
+  read_reports(mail.deliveries, people_text(mail.text), bounce);
 }
 
 void read_delivery_status_in_text(const MailParts& mail, Bounce& bounce) {
@@ -201,7 +208,18 @@ void read_delivery_status_in_text(const MailParts& mail, Bounce& bounce) {
     }
     from = end + 1;
   }
-  if (!report.empty()) read_reports({report}, people_text(mail), bounce);
+  if (!report.empty()) read_reports({report}, people_text(mail.text), bounce);
+}
+
+void read_failed_recipients(const MailParts& mail, Bounce& bounce) {
+  std::vector<std::string> addresses;
+  add_addresses(mail.headers.first("x-failed-recipients"), bounce_limits::max_recipients, addresses);
+  const auto text = people_text(mail.text);
+  for (const auto& address : addresses) {
+    RecipientFields fields;
+    fields.final = address;
+    bounce.recipients.push_back(judged(fields, text, addresses.size() == 1));
+  }
 }
 
 }  // namespace mailroom

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bounce/bounce.hpp"
 #include "bounce/mail_parts.hpp"
@@ -13,6 +14,10 @@ namespace mailroom {
 /// but a pipe or a file.
 std::string report_address(std::string_view field);
 
+/// Adds the addresses of a field as `"Lovelace, Ada" <ada@example.org>, bob@example.org` that are not there
+/// yet: at most `limit` in all.
+void add_addresses(std::string_view value, std::size_t limit, std::vector<std::string>& addresses);
+
 /// The text that `+XX` of xtext (RFC 3461) stands for.
 std::string decode_xtext(std::string_view text);
 
@@ -21,5 +26,9 @@ void read_delivery_status(const MailParts& mail, Bounce& bounce);
 
 /// The same for a report whose fields stand within the text, since something on the way lost its parts.
 void read_delivery_status_in_text(const MailParts& mail, Bounce& bounce);
+
+/// Adds the recipients that the field X-Failed-Recipients names: Exim and Google set it where they send no
+/// report, and their text has the reasons.
+void read_failed_recipients(const MailParts& mail, Bounce& bounce);
 
 }  // namespace mailroom

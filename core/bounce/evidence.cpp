@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "bounce/status_code.hpp"
 
 namespace mailroom {
 namespace {
@@ -13,33 +14,58 @@ bool holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+/// Calls `visit` with each line, without its end.
+template <typename Visit>
+void each_line(std::string_view text, Visit visit) {
+  for (std::size_t from = 0; from < text.size();) {
+    const auto end = std::min(text.find('\n', from), text.size());
+    visit(text.substr(from, end - from));
+    from = end + 1;
+  }
+}
+
 }  // namespace
 
-std::string text_about(std::string_view text, std::string_view address, bool is_only_one) {
-  if (is_only_one) return std::string(text);
+std::string people_text(std::string_view text) {
+  constexpr std::size_t longest = 8192;
+  text = text.substr(0, longest);
+  // Transcripts have dashes in front of words.
+  const auto copy = text.find("\n------ This is a copy");
+  const auto original = text.find("\n----- Original message -----");
+  return lower_case(text.substr(0, std::min(copy, original)));
+}
+
+std::string text_about(const std::string& text, std::string_view address, bool is_only_one) {
+  if (is_only_one) return text;
   std::string about;
   if (address.empty()) return about;
   const auto wanted = lower_case(address);
-  std::string paragraph;
-  const auto finish = [&] {
-    if (holds(lower_case(paragraph), wanted)) about += paragraph;
-    paragraph.clear();
+  std::size_t begin = 0;
+  const auto finish = [&](std::size_t end) {
+    const auto paragraph = std::string_view(text).substr(begin, end - begin);
+    if (holds(paragraph, wanted)) about.append(paragraph).append("\n");
+    begin = end;
   };
-  for (std::size_t from = 0; from < text.size();) {
-    const auto end = std::min(text.find('\n', from), text.size());
-    const auto line = text.substr(from, end - from);
-    if (trimmed(line).empty()) finish();
-    paragraph.append(line).append("\n");
-    from = end + 1;
-  }
-  finish();
+  each_line(text, [&](std::string_view line) {
+    if (trimmed(line).empty()) finish(static_cast<std::size_t>(line.data() - text.data()));
+  });
+  finish(text.size());
   return about;
+}
+
+std::string_view reply_line(std::string_view text) {
+  std::string_view found;
+  each_line(text, [&](std::string_view line) {
+    if (found.empty() && find_reply_code(line) != 0) found = trimmed(line);
+  });
+  return found;
 }
 
 // A transcript of sendmail does not tell: it may show the answers to RCPT behind DATA, since it sends both at
 // once.
-bool is_after_data(std::string_view text) {
-  const auto words = lower_case(text);
+// IronPort has two sentences for refusals: this one where it was not the recipient that was refused.
+bool is_after_data(std::string_view words) {
+  if (holds(words, "other mail system problem")) return true;
   const bool is_data = holds(words, "in reply to end of data") || holds(words, "in reply to data") ||
                        holds(words, "after end of data");
   return is_data && !holds(words, "in reply to rcpt") && !holds(words, "after rcpt");

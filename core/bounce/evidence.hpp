@@ -6,12 +6,19 @@
 
 namespace mailroom {
 
-/// The paragraphs of `text` that name `address`, and the lines right behind them; all of the text if it is
-/// about one recipient only.
-std::string text_about(std::string_view text, std::string_view address, bool is_only_one);
+/// The text of `text` that is for people: its beginning, without the mail that some send back below a line of
+/// dashes; in lower case.
+std::string people_text(std::string_view text);
 
-/// True if the text says that the server refused the content, after it had taken the recipient: then its
-/// words of an unknown user are those of a filter.
-bool is_after_data(std::string_view text);
+/// The paragraphs of `text`, which people_text() made, that name `address`; all of it if it is about one
+/// recipient only.
+std::string text_about(const std::string& text, std::string_view address, bool is_only_one);
+
+/// The first line of `text` that has a reply code; empty if there is none.
+std::string_view reply_line(std::string_view text);
+
+/// True if words in lower case say that the server refused the content, after it had taken the recipient:
+/// then its words of an unknown user are those of a filter.
+bool is_after_data(std::string_view words);
 
 }  // namespace mailroom

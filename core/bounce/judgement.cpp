@@ -31,9 +31,11 @@ bool is_hard(BounceReason reason) {
 BounceReason reason_of(const BounceEvidence& evidence) {
   const auto undetermined = BounceReason::undetermined;
   const auto words = std::string(evidence.status) + " " + comparable_words(evidence.diagnostic);
+  const auto by_status = reason_of_status(evidence.status);
+  // Further words, as those of a quota, count less than a status and words that agree.
+  if (is_hard(by_status) && words_say(by_status, words)) return by_status;
   if (const auto reason = reason_of_words(words); reason != undetermined) return reason;
   const auto text = comparable_words(evidence.text);
-  const auto by_status = reason_of_status(evidence.status);
   // Without words of the server, those for people say more than a general status.
   if (evidence.diagnostic.empty() || by_status == undetermined) {
     if (const auto reason = reason_of_words(text); reason != undetermined) return reason;

@@ -3,6 +3,7 @@
 #include "bounce/mail_parts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <gmime/gmime.h>
 #include <memory>
 
@@ -62,18 +63,45 @@ Owned<GMimeParser> parser_of(std::string_view bytes) {
   return Owned<GMimeParser>(g_mime_parser_new_with_stream(stream.get()));
 }
 
-HeaderFields fields_of(GMimeObject* object) {
+/// Those of a mail that a bounce is told by: most fields are traces and signatures, and cost time.
+constexpr std::array<std::string_view, 19> wanted_fields{"from",
+                                                         "to",
+                                                         "subject",
+                                                         "return-path",
+                                                         "message-id",
+                                                         "in-reply-to",
+                                                         "delivered-to",
+                                                         "x-original-to",
+                                                         "envelope-to",
+                                                         "x-envelope-to",
+                                                         "x-delivered-to",
+                                                         "auto-submitted",
+                                                         "precedence",
+                                                         "x-autoreply",
+                                                         "x-autorespond",
+                                                         "x-autoresponder",
+                                                         "x-apple-action",
+                                                         "x-failed-recipients",
+                                                         "x-hmxmroriginalrecipient"};
+
+enum class Fields { wanted, all };
+
+bool is_wanted(const std::string& name) {
+  return std::find(wanted_fields.begin(), wanted_fields.end(), name) != wanted_fields.end();
+}
+
+HeaderFields fields_of(GMimeObject* object, Fields which) {
   HeaderFields fields;
   auto* const list = g_mime_object_get_header_list(object);
   const int count = std::min(g_mime_header_list_get_count(list), max_fields);
   for (int i = 0; i < count; ++i) {
     auto* const header = g_mime_header_list_get_header_at(list, i);
     const auto* const raw = g_mime_header_get_raw_value(header);
-    if (raw == nullptr) continue;
+    auto name = lower_case(text_or_empty(g_mime_header_get_name(header)));
+    if (raw == nullptr || (which == Fields::wanted && !is_wanted(name))) continue;
     const OwnedText unfolded(g_mime_utils_header_unfold(raw));
     const OwnedText decoded(g_mime_utils_header_decode_text(nullptr, unfolded.get()));
-    fields.add(lower_case(text_or_empty(g_mime_header_get_name(header))),
-               sound_utf8(trimmed(text_or_empty(decoded.get()))));
+    fields.add(std::move(name), sound_utf8(trimmed(text_or_empty(decoded.get()))));
   }
   return fields;
 }
@@ -116,7 +144,7 @@ class Collector {
         add(g_mime_multipart_get_part(GMIME_MULTIPART(object), i), depth + 1);
     } else if (GMIME_IS_MESSAGE_PART(object)) {
       auto* const message = g_mime_message_part_get_message(GMIME_MESSAGE_PART(object));
-      if (message != nullptr) set_original(fields_of(GMIME_OBJECT(message)));
+      if (message != nullptr) set_original(fields_of(GMIME_OBJECT(message), Fields::wanted));
     } else if (GMIME_IS_PART(object)) {
       add_leaf(object);
     }
@@ -171,7 +199,7 @@ MailParts read_mail_parts(std::string_view bytes) {
   const auto parser = parser_of(bounded(without_envelope_line(bytes)));
   const Owned<GMimeMessage> message(g_mime_parser_construct_message(parser.get(), nullptr));
   if (!message) return parts;
-  parts.headers = fields_of(GMIME_OBJECT(message.get()));
+  parts.headers = fields_of(GMIME_OBJECT(message.get()), Fields::wanted);
   auto* const body = g_mime_message_get_mime_part(message.get());
   if (body == nullptr) return parts;
   parts.content_type = type_of(body);
@@ -189,7 +217,7 @@ std::vector<HeaderFields> read_field_blocks(std::string_view text, std::size_t l
     block += '\n';
     const auto parser = parser_of(block);
     const Owned<GMimeObject> object(g_mime_parser_construct_part(parser.get(), nullptr));
-    if (object) blocks.push_back(fields_of(object.get()));
+    if (object) blocks.push_back(fields_of(object.get(), Fields::all));
     if (!blocks.empty() && blocks.back().is_empty()) blocks.pop_back();
     block.clear();
   };

@@ -8,7 +8,8 @@
 
 namespace mailroom {
 
-/// The header fields of a mail, or of a block in a report: names in lower case, values unfolded and in UTF-8.
+/// The header fields of a mail that tell bounces, or all of a block in a report: names in lower case, values
+/// unfolded and in UTF-8.
 class HeaderFields {
  public:
   void add(std::string name, std::string value);

@@ -24,30 +24,12 @@ std::string first_id(const std::string& value) {
   return end - start <= longest ? value.substr(start + 1, end - start - 1) : std::string();
 }
 
-/// The addresses of a field as `"Lovelace, Ada" <ada@example.org>, bob@example.org`.
-void add_addresses(const std::string& value, std::vector<std::string>& addresses) {
-  std::string word;
-  const auto finish = [&] {
-    auto address = report_address(word);
-    word.clear();
-    if (address.find('@') == std::string::npos || addresses.size() >= max_candidates) return;
-    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end())
-      addresses.push_back(std::move(address));
-  };
-  for (const char c : value) {
-    const bool separates = c == ',' || c == ' ' || c == '\t' || c == '<' || c == '>' || c == ';' || c == '"';
-    if (separates) finish();
-    if (!separates) word += c;
-  }
-  finish();
-}
-
 std::vector<std::string> recipients_of(const HeaderFields& headers) {
   std::vector<std::string> addresses;
   for (const auto* const wanted :
        {"delivered-to", "x-original-to", "envelope-to", "x-envelope-to", "x-delivered-to", "to"}) {
     for (const auto& [name, value] : headers.all())
-      if (name == wanted) add_addresses(value, addresses);
+      if (name == wanted) add_addresses(value, max_candidates, addresses);
   }
   return addresses;
 }
@@ -57,13 +39,13 @@ std::vector<std::string> recipients_of(const HeaderFields& headers) {
 void fill_in_address(const MailParts& mail, Bounce& bounce) {
   if (bounce.recipients.size() != 1 || !bounce.recipients.front().address.empty()) return;
   std::vector<std::string> failed;
-  add_addresses(mail.headers.first("x-failed-recipients"), failed);
+  add_addresses(mail.headers.first("x-failed-recipients"), 2, failed);
   if (failed.size() == 1) bounce.recipients.front().address = failed.front();
 }
 
 void read_auto_reply(const MailParts& mail, Bounce& bounce) {
   std::vector<std::string> from;
-  add_addresses(mail.headers.first("from"), from);
+  add_addresses(mail.headers.first("from"), 1, from);
   BounceRecipient recipient;
   if (!from.empty()) recipient.address = from.front();
   recipient.kind = BounceKind::auto_reply;
@@ -81,6 +63,7 @@ bool read_report(const MailParts& mail, Bounce& bounce) {
     fill_in_address(mail, bounce);
   } else if (is_bounce_by_headers(mail)) {
     read_delivery_status_in_text(mail, bounce);
+    if (bounce.recipients.empty()) read_failed_recipients(mail, bounce);
   } else if (is_auto_reply(mail)) {
     read_auto_reply(mail, bounce);
   } else {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/text.hpp"
 
@@ -33,7 +34,7 @@ constexpr Rules specific_rules[] = {
      "envelope expired|expired in queue|has been in the queue|been in queue|queue too long|"
      "in the queue too long|delivery timed out|message timed out|delivery expired|"
      "unable to deliver this message after|could not be delivered for|could not be delivered within|"
-     "not been delivered for|too old|will keep trying|will continue to try|still being retried|"
+     "not been delivered for|too old|will keep trying|will continue|not yet been delivered|still being retried|"
      "delivery temporarily suspended|message is delayed|has been delayed"},
     {BounceReason::authentication,
      "spf|sender policy framework|dmarc|dkim|unauthenticated|not authenticated|authentication check|"
@@ -203,16 +204,20 @@ bool fits(std::string_view words, std::string_view pattern) {
   return false;
 }
 
+bool fits_any(const Rules& rules, std::string_view words) {
+  for (std::size_t from = 0; from < rules.patterns.size();) {
+    const auto end = std::min(rules.patterns.find('|', from), rules.patterns.size());
+    if (fits(words, rules.patterns.substr(from, end - from))) return true;
+    from = end + 1;
+  }
+  return false;
+}
+
 template <std::size_t size>
 BounceReason first_reason(const Rules (&table)[size], std::string_view words) {
   if (words.empty()) return BounceReason::undetermined;
-  for (const auto& rules : table) {
-    for (std::size_t from = 0; from < rules.patterns.size();) {
-      const auto end = std::min(rules.patterns.find('|', from), rules.patterns.size());
-      if (fits(words, rules.patterns.substr(from, end - from))) return rules.reason;
-      from = end + 1;
-    }
-  }
+  for (const auto& rules : table)
+    if (fits_any(rules, words)) return rules.reason;
   return BounceReason::undetermined;
 }
 
@@ -250,6 +255,11 @@ std::string comparable_words(std::string_view text) {
 
 BounceReason reason_of_words(std::string_view words) {
   return first_reason(specific_rules, words);
+}
+
+bool words_say(BounceReason reason, std::string_view words) {
+  return std::any_of(std::begin(specific_rules), std::end(specific_rules),
+                     [&](const Rules& rules) { return rules.reason == reason && fits_any(rules, words); });
 }
 
 BounceReason reason_of_vague_words(std::string_view words) {

@@ -16,7 +16,11 @@ std::string comparable_words(std::string_view text);
 /// they may follow a status, as in `5.4.1 recipient address rejected`.
 BounceReason reason_of_words(std::string_view words);
 
-/// The same for words that many servers use for several reasons: a status says more than they do.
+/// True if there are words that say `reason`, whatever else there is.
+bool words_say(BounceReason reason, std::string_view words);
+
+/// The same as reason_of_words() for words that many servers use for several reasons: a status says more than
+/// they do.
 BounceReason reason_of_vague_words(std::string_view words);
 
 }  // namespace mailroom

@@ -2,7 +2,7 @@
 
 #include "bounce/bounce.hpp"
 
-#include <chrono>
+#include <ctime>
 #include <fmt/format.h>
 
 #include "base/printable.hpp"
@@ -153,6 +153,23 @@ TEST_CASE("a report whose parts got lost on the way is read from the text") {
   CHECK(!bounce->is_standard);
 }
 
+TEST_CASE("recipients in the headers have their reasons in the text") {
+  const std::string headers =
+      "From: Mail Delivery System <Mailer-Daemon@relay.example>\r\n"
+      "To: bounce+17@shop.example\r\nSubject: Mail delivery failed\r\n";
+  const std::string text =
+      "\r\nA message that you sent could not be delivered:\r\n\r\n"
+      "  ada@mail.example\r\n    host mx.mail.example: 550 5.1.1 User unknown\r\n\r\n"
+      "  bob@mail.example\r\n    host mx.mail.example: 552 5.2.2 Over quota\r\n\r\n"
+      "------ This is a copy of the message ------\r\n\r\nada@mail.example: full\r\n";
+  const auto bounce =
+      read_bounce("X-Failed-Recipients: ada@mail.example,\r\n bob@mail.example\r\n" + headers + text);
+  CHECK(recipients_of(bounce) ==
+        "hard user_unknown 5.1.1 550 ada@mail.example\nsoft mailbox_full 5.2.2 552 bob@mail.example");
+  CHECK(!bounce->is_standard);
+  CHECK(bounce->recipients.front().diagnostic == "host mx.mail.example: 550 5.1.1 user unknown");
+}
+
 TEST_CASE("a pipe is no address, and the one that was sent to may stand in the headers") {
   const auto fields =
       "Final-Recipient: rfc822;|/usr/bin/filter ada@mail.example\r\nAction: failed\r\nStatus: 5.3.0\r\n";
@@ -225,6 +242,8 @@ TEST_CASE("words, status and code have the reason of the table") {
             "hard user_unknown"},
            {"450 4.1.1 User unknown in local table", "4.1.1", "soft user_unknown"},
            {"550 5.2.1 User unknown", "5.2.1", "soft filtered"},
+           {"550 5.1.1 User unknown; mail for former users with full mailboxes is banned", "5.1.1",
+            "hard user_unknown"},
            {"550 unknown-user@spam.example was refused", "", "soft policy"},
            {"5.1.0 - Unknown address error 550-'Access denied'", "5.1.0", "soft policy"},
            {"Host or domain name not found. Name service error for name=b.example type=A: Host not found",
@@ -334,10 +353,10 @@ TEST_CASE("hostile mails are read in time, and without a deep stack") {
       report_headers + "\r\n" + repeated("Final-Recipient: rfc822; a@b.example\n\n", 20000),
       report_of("Final-Recipient: rfc822; a@b.example\r\nStatus: 5.1.1").substr(0, 600)};
   for (const auto& mail : mails) {
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = std::clock();
     INFO(mail.substr(0, 60));
     CHECK_NOTHROW(read_bounce(mail));
-    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+    CHECK(std::clock() - begin < 10 * CLOCKS_PER_SEC);
   }
 }
 

@@ -14,6 +14,13 @@ bool holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+/// An empty line, or one as `<ada@mail.example>: no such user`.
+bool begins_paragraph(std::string_view line) {
+  line = trimmed(line);
+  const auto first = line.substr(0, line.find_first_of(" \t"));
+  return line.empty() || (first.ends_with(':') && holds(first, "@"));
+}
+
 /// Calls `visit` with each line, without its end.
 template <typename Visit>
 void each_line(std::string_view text, Visit visit) {
@@ -47,7 +54,7 @@ std::string text_about(const std::string& text, std::string_view address, bool i
     begin = end;
   };
   each_line(text, [&](std::string_view line) {
-    if (trimmed(line).empty()) finish(static_cast<std::size_t>(line.data() - text.data()));
+    if (begins_paragraph(line)) finish(static_cast<std::size_t>(line.data() - text.data()));
   });
   finish(text.size());
   return about;

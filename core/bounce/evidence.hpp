@@ -10,8 +10,8 @@ namespace mailroom {
 /// dashes; in lower case.
 std::string people_text(std::string_view text);
 
-/// The paragraphs of `text`, which people_text() made, that name `address`; all of it if it is about one
-/// recipient only.
+/// The paragraphs of `text`, which people_text() made, that name `address`, which may begin a line; all of it
+/// if it is about one recipient only.
 std::string text_about(const std::string& text, std::string_view address, bool is_only_one);
 
 /// The first line of `text` that has a reply code; empty if there is none.

@@ -33,7 +33,7 @@ BounceReason reason_of(const BounceEvidence& evidence) {
   const auto words = std::string(evidence.status) + " " + comparable_words(evidence.diagnostic);
   const auto by_status = reason_of_status(evidence.status);
   // Further words, as those of a quota, count less than a status and words that agree.
-  if (is_hard(by_status) && words_say(by_status, words)) return by_status;
+  if (by_status == BounceReason::user_unknown && words_say(by_status, words)) return by_status;
   if (const auto reason = reason_of_words(words); reason != undetermined) return reason;
   const auto text = comparable_words(evidence.text);
   // Without words of the server, those for people say more than a general status.
@@ -48,19 +48,27 @@ BounceReason reason_of(const BounceEvidence& evidence) {
   return evidence.action == "delayed" ? BounceReason::expired : undetermined;
 }
 
-/// Words of an unknown user that something else contradicts: the server had taken the recipient, or its
-/// status is about the state of a mailbox that there is (RFC 3463, X.2.X).
-bool is_contradicted(BounceReason reason, const BounceEvidence& evidence) {
-  return reason == BounceReason::user_unknown &&
-         (evidence.is_after_data || evidence.status.substr(0, evidence.status.rfind('.')) == "5.2");
+/// A status about the state of a mailbox that there is (RFC 3463, X.2.X). 5.2.1, not accepting messages, is
+/// what some servers say of a user that they do not have any more.
+bool is_mailbox_status(std::string_view status) {
+  return status.starts_with("5.2.") && status != "5.2.1";
+}
+
+/// `reason`, unless it says that there is no such address and something else contradicts it.
+BounceReason confirmed(BounceReason reason, const BounceEvidence& evidence) {
+  if (reason != BounceReason::user_unknown && reason != BounceReason::host_unknown) return reason;
+  // What does not exist is the sender's.
+  if (reason_of_status(evidence.status) == BounceReason::sender_rejected)
+    return BounceReason::sender_rejected;
+  const bool is_contradicted = evidence.is_after_data || is_mailbox_status(evidence.status);
+  return is_contradicted ? BounceReason::filtered : reason;
 }
 
 }  // namespace
 
 BounceJudgement judge_bounce(const BounceEvidence& evidence) {
   if (is_positive(evidence)) return {BounceReason::delivered, BounceKind::delivered};
-  auto reason = reason_of(evidence);
-  if (is_contradicted(reason, evidence)) reason = BounceReason::filtered;
+  const auto reason = confirmed(reason_of(evidence), evidence);
   if (is_temporary(evidence)) return {reason, BounceKind::soft};
   if (is_hard(reason)) return {reason, BounceKind::hard};
   const bool is_known = reason != BounceReason::undetermined;

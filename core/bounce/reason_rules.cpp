@@ -21,7 +21,7 @@ struct Rules {
 constexpr Rules specific_rules[] = {
     {BounceReason::network,
      "host not found, try again|temporary failure in name resolution|name server*tim|servfail|"
-     "host name lookup failure|temporary lookup failure|no route to host|network is unreachable|"
+     "host name lookup failure|name server reply|temporary lookup failure|no route to host|network is unreachable|"
      "network unreachable|network error|connection refused|connection timed out|connection timeout|"
      "connection reset|connection closed|connection dropped|connection was|connection lost|"
      "lost connection|conversation with*timed out|operation timed out|server did not respond|"
@@ -141,7 +141,7 @@ constexpr Rules specific_rules[] = {
      "usuario desconocido|usuario*no existe|dirección*no existe|destinatario*no existe|"
      "destinatario sconosciuto|utente sconosciuto|destinatário*não existe|usuário*não existe|"
      "usuário desconhecido|ет такого пользователя|ользователь*не найден|щик*не существует|"
-     "щик*не найден|用户不存在|收件人不存在|存在しません|存在しない|宛先不明"},
+     "щик*не найден|用户不存在|收件人不存在|non répertorié|no se encuentra en|nicht gefunden|non trovato|não encontrado|見つかりません|存在しません|存在しない|宛先不明"},
 };
 
 constexpr Rules vague_rules[] = {

@@ -128,7 +128,7 @@ TEST_CASE("the text for people counts where the report has no words") {
       "Reporting-MTA: dns; relay.example\r\n\r\n"
       "Final-Recipient: rfc822;a@mail.example\r\nAction: failed\r\nStatus: 5.0.0\r\n\r\n"
       "Final-Recipient: rfc822;b@mail.example\r\nAction: failed\r\nStatus: 5.0.0\r\n";
-  CHECK(read(report("Not delivered:\r\n\r\na@mail.example: 550 5.1.1 No such user\r\n\r\n"
+  CHECK(read(report("Not delivered:\r\n\r\na@mail.example: 550 5.1.1 No such user\r\n"
                     "b@mail.example: 552 5.2.2 Over quota\r\n",
                     fields, our_mail)) ==
         "hard user_unknown 5.1.1 550 a@mail.example\nsoft mailbox_full 5.2.2 552 b@mail.example");
@@ -241,7 +241,8 @@ TEST_CASE("words, status and code have the reason of the table") {
            {"550 5.4.1 [a@b.example]: Recipient address rejected: Access denied", "5.4.1",
             "hard user_unknown"},
            {"450 4.1.1 User unknown in local table", "4.1.1", "soft user_unknown"},
-           {"550 5.2.1 User unknown", "5.2.1", "soft filtered"},
+           {"550 5.2.1 User unknown", "5.2.1", "hard user_unknown"},
+           {"550 5.2.0 User unknown", "5.2.0", "soft filtered"},
            {"550 5.1.1 User unknown; mail for former users with full mailboxes is banned", "5.1.1",
             "hard user_unknown"},
            {"550 unknown-user@spam.example was refused", "", "soft policy"},
@@ -249,6 +250,9 @@ TEST_CASE("words, status and code have the reason of the table") {
            {"Host or domain name not found. Name service error for name=b.example type=A: Host not found",
             "5.4.4", "hard host_unknown"},
            {"Name service error for name=b.example type=MX: Host not found, try again", "4.4.3",
+            "soft network"},
+           {"550 5.1.7 That domain does not exist", "5.1.7", "soft sender_rejected"},
+           {"Host or domain name not found: type=MX: Malformed or unexpected name server reply", "5.4.4",
             "soft network"},
            {"553 5.1.8 Domain of sender address a@b.example does not exist", "5.1.8", "soft sender_rejected"},
            {"550 Domain b.example does not accept mail (nullMX)", "", "hard not_accept"},

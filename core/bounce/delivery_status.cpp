@@ -222,4 +222,21 @@ void read_failed_recipients(const MailParts& mail, Bounce& bounce) {
   }
 }
 
+std::string original_recipient(const MailParts& mail) {
+  for (const auto* const name : {"x-hmxmroriginalrecipient", "x-original-to", "to"}) {
+    const auto& value = mail.original.first(name);
+    if (value.empty() || value.find(',') != std::string::npos) continue;
+    const auto bracket = value.find('<');
+    auto address = report_address(bracket == std::string::npos ? value : value.substr(bracket));
+    if (address.find('@') != std::string::npos) return address;
+  }
+  return {};
+}
+
+void read_original_recipient(const MailParts& mail, Bounce& bounce) {
+  RecipientFields fields;
+  fields.final = original_recipient(mail);
+  if (!fields.final.empty()) bounce.recipients.push_back(judged(fields, people_text(mail.text), true));
+}
+
 }  // namespace mailroom

@@ -31,4 +31,10 @@ void read_delivery_status_in_text(const MailParts& mail, Bounce& bounce);
 /// report, and their text has the reasons.
 void read_failed_recipients(const MailParts& mail, Bounce& bounce);
 
+/// The recipient that the headers of the mail that came back name; empty if they name none, or several.
+std::string original_recipient(const MailParts& mail);
+
+/// Adds that recipient, judged by the text: some reports have no block for it.
+void read_original_recipient(const MailParts& mail, Bounce& bounce);
+
 }  // namespace mailroom

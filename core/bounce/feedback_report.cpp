@@ -9,18 +9,6 @@
 namespace mailroom {
 namespace {
 
-/// The recipient that the headers of our mail name, if it is one.
-std::string original_recipient(const MailParts& mail) {
-  for (const auto* const name : {"x-hmxmroriginalrecipient", "x-original-to", "to"}) {
-    const auto& value = mail.original.first(name);
-    if (value.empty() || value.find(',') != std::string::npos) continue;
-    const auto bracket = value.find('<');
-    auto address = report_address(bracket == std::string::npos ? value : value.substr(bracket));
-    if (address.find('@') != std::string::npos) return address;
-  }
-  return {};
-}
-
 void add_recipient(std::string address, BounceKind kind, Bounce& bounce) {
   if (bounce.recipients.size() >= bounce_limits::max_recipients) return;
   BounceRecipient recipient;

@@ -144,13 +144,27 @@ class Collector {
         add(g_mime_multipart_get_part(GMIME_MULTIPART(object), i), depth + 1);
     } else if (GMIME_IS_MESSAGE_PART(object)) {
       auto* const message = g_mime_message_part_get_message(GMIME_MESSAGE_PART(object));
-      if (message != nullptr) set_original(fields_of(GMIME_OBJECT(message), Fields::wanted));
+      if (message != nullptr) add_message(message, depth);
     } else if (GMIME_IS_PART(object)) {
       add_leaf(object);
     }
   }
 
  private:
+  void add_message(GMimeMessage* message, int depth) {
+    auto headers = fields_of(GMIME_OBJECT(message), Fields::wanted);
+    auto* const body = g_mime_message_get_mime_part(message);
+    const bool is_notification = body != nullptr && type_of(body) == "multipart/report";
+    if (is_notification && parts_.deliveries.empty() && parts_.wrapped.empty()) {
+      MailParts inner;
+      inner.headers = headers;
+      inner.content_type = type_of(body);
+      Collector(inner).add(body, depth + 1);
+      parts_.wrapped.push_back(std::move(inner));
+    }
+    set_original(std::move(headers));
+  }
+
   void add_leaf(GMimeObject* object) {
     const auto type = type_of(object);
     auto* const part = GMIME_PART(object);

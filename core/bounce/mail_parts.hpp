@@ -32,6 +32,7 @@ struct MailParts {
   std::vector<std::string> feedback;    ///< message/feedback-report
   bool has_original = false;            ///< had the mail that it is about, or the headers of it
   HeaderFields original;                ///< the headers of that
+  std::vector<MailParts> wrapped;       ///< a notification within this mail: at most one
 };
 
 /// Reads the parts outside of mails within the mail.

@@ -58,12 +58,12 @@ bool read_report(const MailParts& mail, Bounce& bounce) {
   bounce.is_standard = !mail.deliveries.empty() || !mail.feedback.empty();
   if (!mail.feedback.empty() || is_bare_complaint(mail)) {
     read_feedback(mail, bounce);
-  } else if (!mail.deliveries.empty()) {
+  } else if (bounce.is_standard || is_bounce_by_headers(mail)) {
     read_delivery_status(mail, bounce);
-    fill_in_address(mail, bounce);
-  } else if (is_bounce_by_headers(mail)) {
-    read_delivery_status_in_text(mail, bounce);
+    if (bounce.recipients.empty()) read_delivery_status_in_text(mail, bounce);
     if (bounce.recipients.empty()) read_failed_recipients(mail, bounce);
+    if (bounce.recipients.empty() && bounce.is_standard) read_original_recipient(mail, bounce);
+    fill_in_address(mail, bounce);
   } else if (is_auto_reply(mail)) {
     read_auto_reply(mail, bounce);
   } else {
@@ -75,12 +75,17 @@ bool read_report(const MailParts& mail, Bounce& bounce) {
 }  // namespace
 
 std::optional<Bounce> read_bounce(std::string_view bytes) {
-  const auto mail = read_mail_parts(bytes);
+  auto mail = read_mail_parts(bytes);
   Bounce bounce;
+  bounce.to = recipients_of(mail.headers);
+  // Gateways wrap notifications; what a person forwards is no bounce.
+  if (mail.deliveries.empty() && !mail.wrapped.empty() && is_bounce_by_headers(mail)) {
+    auto inner = std::move(mail.wrapped.front());
+    mail = std::move(inner);
+  }
   if (!read_report(mail, bounce)) return std::nullopt;
   bounce.message_id = first_id(mail.original.first("message-id"));
   if (bounce.message_id.empty()) bounce.message_id = first_id(mail.headers.first("in-reply-to"));
-  bounce.to = recipients_of(mail.headers);
   return bounce;
 }
 

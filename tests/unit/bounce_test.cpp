@@ -170,6 +170,22 @@ TEST_CASE("recipients in the headers have their reasons in the text") {
   CHECK(bounce->recipients.front().diagnostic == "host mx.mail.example: 550 5.1.1 user unknown");
 }
 
+TEST_CASE("a report without a block for the recipient is about the one that the mail has") {
+  CHECK(read(report("The error was: 550 5.1.1 No such user", "Reporting-MTA: dns; relay.example\r\n",
+                    our_mail)) == "hard user_unknown 5.1.1 550 ada@mail.example");
+}
+
+TEST_CASE("a notification that a gateway wraps is read") {
+  const auto bounce =
+      read_bounce(report_headers +
+                  "Content-Type: multipart/mixed; boundary=w\r\n\r\n--w\r\n\r\nScanned.\r\n"
+                  "--w\r\nContent-Type: message/rfc822\r\n\r\n" +
+                  report_of("Final-Recipient: rfc822;a@mail.example\r\nAction: failed\r\nStatus: 5.1.1\r\n") +
+                  "\r\n--w--\r\n");
+  CHECK(recipients_of(bounce) == "hard user_unknown 5.1.1 0 a@mail.example");
+  CHECK(bounce->message_id == "signup-42@shop.example");
+}
+
 TEST_CASE("a pipe is no address, and the one that was sent to may stand in the headers") {
   const auto fields =
       "Final-Recipient: rfc822;|/usr/bin/filter ada@mail.example\r\nAction: failed\r\nStatus: 5.3.0\r\n";

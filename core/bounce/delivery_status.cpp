@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "bounce/evidence.hpp"
 #include "bounce/judgement.hpp"
@@ -142,6 +143,10 @@ bool is_report_field(std::string_view line) {
   return name == "final-recipient" || name == "original-recipient";
 }
 
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
@@ -183,7 +188,8 @@ std::string decode_xtext(std::string_view text) {
     decoded += low >= 0 ? static_cast<char>(high * 16 + low) : text[i];
     if (low >= 0) i += 2;
   }
-  return decoded;
+  const bool is_line = std::none_of(decoded.begin(), decoded.end(), [](char c) { return is_control(c); });
+  return is_line && is_utf8(decoded) ? decoded : std::string(text);
 }
 
 void read_delivery_status(const MailParts& mail, Bounce& bounce) {

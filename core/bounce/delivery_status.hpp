@@ -18,7 +18,7 @@ std::string report_address(std::string_view field);
 /// yet: at most `limit` in all.
 void add_addresses(std::string_view value, std::size_t limit, std::vector<std::string>& addresses);
 
-/// The text that `+XX` of xtext (RFC 3461) stands for.
+/// The text that `+XX` of xtext (RFC 3461) stands for; the text itself if that is no line of UTF-8.
 std::string decode_xtext(std::string_view text);
 
 /// Adds the recipients of all such parts of `mail`, and the envelope's id.

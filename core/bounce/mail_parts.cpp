@@ -63,6 +63,13 @@ Owned<GMimeParser> parser_of(std::string_view bytes) {
   return Owned<GMimeParser>(g_mime_parser_new_with_stream(stream.get()));
 }
 
+/// One line of UTF-8: hostile fields have control characters.
+std::string sound_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return sound_utf8(trimmed(text));
+}
+
 /// Those of a mail that a bounce is told by: most fields are traces and signatures, and cost time.
 constexpr std::array<std::string_view, 19> wanted_fields{"from",
                                                          "to",
@@ -101,7 +108,7 @@ HeaderFields fields_of(GMimeObject* object, Fields which) {
     if (raw == nullptr || (which == Fields::wanted && !is_wanted(name))) continue;
     const OwnedText unfolded(g_mime_utils_header_unfold(raw));
     const OwnedText decoded(g_mime_utils_header_decode_text(nullptr, unfolded.get()));
-    fields.add(std::move(name), sound_utf8(trimmed(text_or_empty(decoded.get()))));
+    fields.add(std::move(name), sound_line(text_or_empty(decoded.get())));
   }
   return fields;
 }

@@ -326,6 +326,8 @@ TEST_CASE("an address of a report has no type, brackets or capitals in the domai
   CHECK(report_address("<").empty());
   CHECK(report_address("rfc822; " + std::string(400, 'a') + "@mail.example").empty());
   CHECK(decode_xtext("a+2B+3d+2") == "a++3d+2");
+  CHECK(decode_xtext("a+0A") == "a+0A");
+  CHECK(decode_xtext("a+FF") == "a+FF");
 }
 
 TEST_CASE("recipients, words and ids are bounded") {

@@ -46,11 +46,14 @@ std::string text_about(const std::string& text, std::string_view address, bool i
   if (is_only_one) return text;
   std::string about;
   if (address.empty()) return about;
+  // For each of a thousand recipients.
+  constexpr std::size_t longest = 1000;
   const auto wanted = lower_case(address);
   std::size_t begin = 0;
   const auto finish = [&](std::size_t end) {
     const auto paragraph = std::string_view(text).substr(begin, end - begin);
-    if (holds(paragraph, wanted)) about.append(paragraph).append("\n");
+    if (about.size() < longest && holds(paragraph, wanted))
+      about.append(paragraph.substr(0, longest)).append("\n");
     begin = end;
   };
   each_line(text, [&](std::string_view line) {

@@ -71,6 +71,25 @@ bool holds_any(const std::string& text, const std::array<std::string_view, size>
                      [&](std::string_view part) { return text.find(part) != std::string::npos; });
 }
 
+template <std::size_t size>
+bool begins_with_any(const std::string& text, const std::array<std::string_view, size>& starts) {
+  return std::any_of(starts.begin(), starts.end(),
+                     [&](std::string_view start) { return text.starts_with(start); });
+}
+
+/// No person begins a subject so, and a reply to one begins with `Re:`.
+constexpr std::array<std::string_view, 11> clear_subjects{"mail delivery failed",
+                                                          "delivery failure",
+                                                          "permanent delivery failure",
+                                                          "delivery status notification",
+                                                          "mail could not be delivered",
+                                                          "returned mail:",
+                                                          "returned mail -",
+                                                          "undeliverable:",
+                                                          "undeliverable mail",
+                                                          "undelivered mail",
+                                                          "failure notice"};
+
 /// `mailer-daemon` of any form, `postmaster`, and an empty envelope sender.
 bool is_daemon(const std::string& from) {
   return from.find("mailer-daemon") != std::string::npos || from.find("mailer daemon") != std::string::npos ||
@@ -87,6 +106,7 @@ bool is_bounce_by_headers(const MailParts& mail) {
   const auto from = lower_case(headers.first("from"));
   if (is_daemon(from)) return true;
   const auto subject = lower_case(headers.first("subject"));
+  if (begins_with_any(subject, clear_subjects)) return true;
   const auto path = lower_case(headers.first("return-path"));
   const bool is_null_path = headers.has("return-path") && (path.empty() || path == "<>");
   const bool is_postmaster = from.find("postmaster") != std::string::npos ||
@@ -106,9 +126,7 @@ bool is_auto_reply(const MailParts& mail) {
   const auto precedence = lower_case(headers.first("precedence"));
   if (precedence == "auto_reply" || precedence == "auto-reply") return true;
   if (lower_case(headers.first("x-apple-action")) == "vacation") return true;
-  const auto subject = lower_case(headers.first("subject"));
-  return std::any_of(reply_subjects.begin(), reply_subjects.end(),
-                     [&](std::string_view start) { return subject.starts_with(start); });
+  return begins_with_any(lower_case(headers.first("subject")), reply_subjects);
 }
 
 }  // namespace mailroom

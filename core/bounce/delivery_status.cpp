@@ -122,7 +122,7 @@ BounceRecipient judged(const RecipientFields& fields, const std::string& text, b
                     .is_after_data = is_after_data(about) || is_after_data(lower_case(words))});
   recipient.kind = judgement.kind;
   recipient.reason = judgement.reason;
-  if (recipient.diagnostic.empty()) recipient.diagnostic = one_line(reply_line(about));
+  if (recipient.diagnostic.empty()) recipient.diagnostic = one_line(reply_words(about));
   return recipient;
 }
 

@@ -35,11 +35,12 @@ void each_line(std::string_view text, Visit visit) {
 
 std::string people_text(std::string_view text) {
   constexpr std::size_t longest = 8192;
-  text = text.substr(0, longest);
-  // Transcripts have dashes in front of words.
-  const auto copy = text.find("\n------ This is a copy");
-  const auto original = text.find("\n----- Original message -----");
-  return lower_case(text.substr(0, std::min(copy, original)));
+  const auto words = lower_case(text.substr(0, longest));
+  auto end = words.size();
+  for (const auto* const line :
+       {"- this is a copy of", "\n----- original message", "\nreturn-path:", "\nreceived: from"})
+    end = std::min(end, words.find(line));
+  return words.substr(0, end);
 }
 
 std::string text_about(const std::string& text, std::string_view address, bool is_only_one) {
@@ -63,12 +64,18 @@ std::string text_about(const std::string& text, std::string_view address, bool i
   return about;
 }
 
-std::string_view reply_line(std::string_view text) {
-  std::string_view found;
+std::string_view reply_words(std::string_view text) {
+  auto begin = std::string_view::npos;
+  auto end = text.size();
   each_line(text, [&](std::string_view line) {
-    if (found.empty() && find_reply_code(line) != 0) found = trimmed(line);
+    const auto at = static_cast<std::size_t>(line.data() - text.data());
+    if (begin == std::string_view::npos && find_reply_code(line) != 0) {
+      begin = at;
+    } else if (begin != std::string_view::npos && end == text.size() && begins_paragraph(line)) {
+      end = at;
+    }
   });
-  return found;
+  return begin == std::string_view::npos ? std::string_view() : trimmed(text.substr(begin, end - begin));
 }
 
 // A transcript of sendmail does not tell: it may show the answers to RCPT behind DATA, since it sends both at

@@ -6,16 +6,16 @@
 
 namespace mailroom {
 
-/// The text of `text` that is for people: its beginning, without the mail that some send back below a line of
-/// dashes; in lower case.
+/// The text of `text` that is for people: its beginning, without the mail that some send back below; in lower
+/// case.
 std::string people_text(std::string_view text);
 
 /// The paragraphs of `text`, which people_text() made, that name `address`, which may begin a line; all of it
 /// if it is about one recipient only.
 std::string text_about(const std::string& text, std::string_view address, bool is_only_one);
 
-/// The first line of `text` that has a reply code; empty if there is none.
-std::string_view reply_line(std::string_view text);
+/// The first line of `text` that has a reply code, and the rest of its paragraph; empty if there is none.
+std::string_view reply_words(std::string_view text);
 
 /// True if words in lower case say that the server refused the content, after it had taken the recipient:
 /// then its words of an unknown user are those of a filter.

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "bounce/evidence.hpp"
 #include "bounce/reason_rules.hpp"
 #include "bounce/status_code.hpp"
 
@@ -30,19 +31,22 @@ bool is_hard(BounceReason reason) {
 
 BounceReason reason_of(const BounceEvidence& evidence) {
   const auto undetermined = BounceReason::undetermined;
-  const auto words = std::string(evidence.status) + " " + comparable_words(evidence.diagnostic);
+  const bool is_said = !evidence.diagnostic.empty();
+  const auto words =
+      std::string(evidence.status) + " " + comparable_words(is_said ? evidence.diagnostic : evidence.text);
   const auto by_status = reason_of_status(evidence.status);
   // Further words, as those of a quota, count less than a status and words that agree.
   if (by_status == BounceReason::user_unknown && words_say(by_status, words)) return by_status;
   if (const auto reason = reason_of_words(words); reason != undetermined) return reason;
-  const auto text = comparable_words(evidence.text);
-  // Without words of the server, those for people say more than a general status.
-  if (evidence.diagnostic.empty() || by_status == undetermined) {
-    if (const auto reason = reason_of_words(text); reason != undetermined) return reason;
+  // Texts for people quote more than the reason: they count where nothing better is there.
+  if (is_said && by_status == undetermined) {
+    const auto reason = reason_of_words(comparable_words(evidence.text));
+    if (reason != undetermined) return reason;
   }
   const bool is_vague = by_status == BounceReason::policy || by_status == BounceReason::system;
   if (by_status != undetermined && !is_vague) return by_status;
-  if (const auto reason = reason_of_vague_words(words); reason != undetermined) return reason;
+  const auto reply = is_said ? words : comparable_words(reply_words(evidence.text));
+  if (const auto reason = reason_of_vague_words(reply); reason != undetermined) return reason;
   if (is_vague) return by_status;
   if (const auto reason = reason_of_code(evidence.code); reason != undetermined) return reason;
   return evidence.action == "delayed" ? BounceReason::expired : undetermined;

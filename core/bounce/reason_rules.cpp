@@ -27,7 +27,7 @@ constexpr Rules specific_rules[] = {
      "lost connection|conversation with*timed out|operation timed out|server did not respond|"
      "timed out while|cannot connect|could not connect|unable to connect|failed to connect|"
      "couldn't connect|wasn't able to establish an smtp connection|connect to*timed out|too many hops|"
-     "hop count|mail loop|loops back|looping|maximum allowed times|tls handshake|tls is required|"
+     "hop count|mail loop|forwarding loop|loop detected|loop broken|loops back|looping|maximum allowed times|tls handshake|tls is required|"
      "starttls|tls negotiation"},
     {BounceReason::expired,
      "retry timeout exceeded|retry time not reached|delivery time expired|message expired|"

@@ -92,9 +92,9 @@ int find_reply_code(std::string_view text) {
     if (!is_class(text[i]) || text[i + 1] > '5' || digits_at(text, i) != 3) continue;
     const char before = i == 0 ? ' ' : text[i - 1];
     const char behind = i + 3 == text.size() ? ' ' : text[i + 3];
-    const bool stands_alone = before == ' ' || before == ';' || before == '<' || before == '(' ||
-                              before == '\'' || before == '"' || before == ':';
-    if (stands_alone && (behind == ' ' || behind == '-'))
+    constexpr std::string_view starts = " \t\r\n;<('\":";
+    constexpr std::string_view ends = " \t\r\n-";
+    if (starts.find(before) != std::string_view::npos && ends.find(behind) != std::string_view::npos)
       return (text[i] - '0') * 100 + (text[i + 1] - '0') * 10 + (text[i + 2] - '0');
   }
   return 0;

@@ -234,6 +234,8 @@ TEST_CASE("a bounce in no standard form is recognised, and one that somebody for
   CHECK(bounce->recipients.empty());
   CHECK(!bounce->is_standard);
   CHECK(bounce->to == std::vector<std::string>{"bounce+17@shop.example"});
+  CHECK(read("From: gateway@mail.example\r\nSubject: Mail delivery failed: returned\r\n\r\nNo").empty());
+  CHECK(read("From: ada@mail.example\r\nSubject: Re: Mail delivery failed\r\n\r\nNo") == "no bounce");
   CHECK(read("From: ada@mail.example\r\nSubject: Fwd: what is this?\r\n"
              "Content-Type: multipart/mixed; boundary=f\r\n\r\n--f\r\nContent-Type: message/rfc822\r\n\r\n" +
              report_of("Final-Recipient: rfc822;a@mail.example\r\nAction: failed\r\n") + "\r\n--f--\r\n") ==
@@ -274,6 +276,7 @@ TEST_CASE("words, status and code have the reason of the table") {
            {"550 Domain b.example does not accept mail (nullMX)", "", "hard not_accept"},
            {"550 We do not like you: your server does not accept mail from dynamic IP", "", "soft blocked"},
            {"551 User has moved; please try b@c.example", "", "hard has_moved"},
+           {"554 aliasing/forwarding loop broken", "5.4.6", "soft network"},
            {"552 5.2.2 Mailbox full", "5.2.2", "soft mailbox_full"},
            {"554 5.7.1 Service unavailable; Client host [192.0.2.1] blocked using zen.spamhaus.org", "5.7.1",
             "soft blocked"},
@@ -312,6 +315,7 @@ TEST_CASE("codes are found where they stand alone") {
   CHECK(find_reply_code("host mx[192.0.2.1] said: 550 no") == 550);
   CHECK(find_reply_code("port 5500, 192.0.550.1, 5501") == 0);
   CHECK(find_reply_code("421-wait") == 421);
+  CHECK(find_reply_code("it said:\n550\tno") == 550);
   CHECK(find_reply_code("55") == 0);
 }
 

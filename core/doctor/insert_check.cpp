@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "actions/action.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/errors.hpp"
-#include "db/search_path.hpp"
 #include "doctor/subject.hpp"
 #include "status/lost_messages.hpp"
 #include "status/trigger_status.hpp"
@@ -85,48 +83,19 @@ Finding refused(Connection& connection, const std::string& role, const DatabaseE
   return not_checked(fmt::format("an account with nothing but email and login is refused: {}", error.what()));
 }
 
-/// Accounts of the last day that got no token, as when no trigger fired. Looks at the newest 10,000.
+/// Accounts and messages whose trigger did not fire.
 void judge_recent(Connection& connection, Findings& findings) {
-  const auto count = connection
-                         .run(R"(
-SELECT count(*) FROM (SELECT * FROM accounts ORDER BY id DESC LIMIT 10000) a
-WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400
-  AND NOT EXISTS (SELECT FROM tokens t WHERE t.account = a.id))")[0][0]
-                         .as<std::int64_t>();
-  if (count == 0) return;
-  findings.push_back(warning(
-      fmt::format("{} of the last day {} no token, so nobody mails them", counted(count, "account"),
-                  count == 1 ? "has" : "have"),
-      {{FixKind::issue_tokens,
-        in_schema(
-            "INSERT INTO @.tokens (account, action) SELECT a.id, '" + Actions::of_sign_up().name +
-                "' FROM @.accounts a WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM "
-                "@.tokens t WHERE t.account = a.id);",
-            quoted_schema(connection))}},
-      "in a new session, once whatever kept the triggers from firing is over; each of them is mailed then"));
-}
-
-/// Messages of the last day whose trigger did not fire.
-void judge_recent_messages(Connection& connection, Findings& findings) {
+  const auto home = quoted_schema(connection);
   const auto now = connection.server_time();
+  const auto accounts = connection.alone(
+      [](pqxx::transaction_base& transaction) { return count_accounts_without_token(transaction); });
+  if (const auto found = judge_accounts_without_token(accounts, home))
+    findings.push_back(finding_of(*found));
   const auto lost = connection.alone([&](pqxx::transaction_base& transaction) {
     return read_lost_messages(transaction, now - std::chrono::days(1), now + std::chrono::seconds(1));
   });
-  if (lost.messages > 0) {
-    findings.push_back(warning(
-        fmt::format("{} of the last day {} no token, so nobody mails {}: {}",
-                    counted(lost.messages, "message"), lost.messages == 1 ? "has" : "have",
-                    lost.messages == 1 ? "it" : "them", messages_text(lost.newest, lost.messages)),
-        issue_lost_messages(lost, quoted_schema(connection)),
-        "once after_message_insert fires again; the consumers mail them then. mailroom message show N shows one, and "
-        "mailroom message cancel message:N ends it instead"));
-  }
-  if (lost.unfit == 0) return;
-  findings.push_back(warning(
-      fmt::format("{} of the last day {} no token, and would have been refused: {}",
-                  counted(lost.unfit, "message"), lost.unfit == 1 ? "has" : "have",
-                  messages_text(lost.newest_unfit, lost.unfit)),
-      {}, "their action or their account takes no such message; mailroom message cancel message:N ends one"));
+  for (const auto& found : judge_lost_messages(lost, home))
+    findings.push_back(finding_of(found));
 }
 
 /// What keeps the application's role from inserting accounts before it tries: $2 the role.
@@ -202,13 +171,16 @@ void judge_insert(Subject& subject, Findings& findings) {
 }  // namespace
 
 Findings check_insert(Subject& subject) {
-  if (subject.in_recovery) return {not_checked("a standby takes no account")};
-  // An insert that is rolled back moves a sequence nevertheless.
-  if (!subject.gives_good_ids) return {not_checked("a sequence has to be repaired first")};
   Findings findings;
-  judge_insert(subject, findings);
+  if (subject.in_recovery) {
+    findings.push_back(not_checked("a standby takes no account"));
+  } else if (!subject.gives_good_ids) {
+    // An insert that is rolled back moves a sequence nevertheless.
+    findings.push_back(not_checked("a sequence has to be repaired first"));
+  } else {
+    judge_insert(subject, findings);
+  }
   judge_recent(*subject.connection, findings);
-  judge_recent_messages(*subject.connection, findings);
   return findings;
 }
 

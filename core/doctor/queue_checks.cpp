@@ -107,13 +107,16 @@ void warn_of_idle_actions(Connection& connection, Findings& findings) {
 /// True for the findings of status that no other check reports. What the relays of this configuration say is
 /// for the check `relay`.
 bool is_of_this_check(const QueueFinding& finding, const Settings& settings) {
-  constexpr std::array<std::string_view, 7> others{"sequence_behind",
-                                                   "replication_role",
-                                                   "trigger_silent",
-                                                   "untaken",
-                                                   "paused",
-                                                   "notifications_held",
-                                                   "dead"};
+  constexpr std::array<std::string_view, 10> others{"sequence_behind",
+                                                    "replication_role",
+                                                    "trigger_silent",
+                                                    "messages_without_token",
+                                                    "messages_unfit",
+                                                    "accounts_without_token",
+                                                    "untaken",
+                                                    "paused",
+                                                    "notifications_held",
+                                                    "dead"};
   if (finding.code == "sink_unavailable" && !settings.send.relay.empty()) return false;
   return std::find(others.begin(), others.end(), finding.code) == others.end();
 }

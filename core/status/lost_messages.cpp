@@ -1,13 +1,15 @@
-// mailroom_lost_messages() finds them; the tokens are made by the function that the trigger calls.
+// mailroom_lost_messages() finds messages; their tokens are made by the function that the trigger calls.
 
 #include "status/lost_messages.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "actions/action.hpp"
 #include "base/text.hpp"
 #include "db/search_path.hpp"
 #include "db/values.hpp"
+#include "status/queue_health.hpp"
 
 namespace mailroom {
 namespace {
@@ -16,6 +18,21 @@ constexpr const char* lost_sql = R"(
 SELECT is_fit, count(*), count(*) FILTER (WHERE is_later),
   array_to_string((array_agg(message ORDER BY message DESC))[1:10], ' ')
 FROM mailroom_lost_messages(to_timestamp($1::bigint), to_timestamp(least($2::bigint, 253402300799))) GROUP BY is_fit)";
+
+/// The bounds of the period in which messages were lost lately, in seconds; no row if none was.
+constexpr const char* newest_sql = R"(
+SELECT floor(extract(epoch FROM min(m.created_at)))::bigint, ceil(extract(epoch FROM max(m.created_at)))::bigint + 1
+FROM mailroom_messages m
+WHERE m.id > (SELECT max(id) FROM mailroom_messages) - 10000 AND m.created_at > now() - interval '1 day'
+  AND m.replaced_at IS NULL AND m.cancelled_at IS NULL AND m.erased_at IS NULL
+  AND NOT EXISTS (SELECT FROM tokens t WHERE t.message = m.id)
+  AND NOT EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = m.send_after AND s.message = m.id)
+HAVING count(*) > 0)";
+
+constexpr const char* accounts_sql = R"(
+SELECT count(*) FROM accounts a
+WHERE a.id > (SELECT max(id) FROM accounts) - 10000 AND a.status = 'provisioned'
+  AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM tokens t WHERE t.account = a.id))";
 
 std::vector<std::int64_t> ids_in(const std::string& text) {
   std::vector<std::int64_t> ids;
@@ -40,6 +57,26 @@ SELECT has_any_column_privilege('mailroom_messages', 'SELECT') AND has_table_pri
   return lost;
 }
 
+LostMessages read_newest_lost_messages(pqxx::transaction_base& transaction) {
+  const auto allowed = Connection::execute(transaction, R"(
+SELECT has_any_column_privilege('mailroom_messages', 'SELECT') AND has_table_privilege('mailroom_schedule', 'SELECT')
+  AND NOT row_security_active('mailroom_messages') AND NOT row_security_active('mailroom_schedule')
+  AND has_function_privilege('mailroom_lost_messages(timestamptz, timestamptz)', 'EXECUTE'))");
+  if (!allowed[0][0].as<bool>()) return {.is_known = false};
+  const auto rows = Connection::execute(transaction, newest_sql);
+  if (rows.empty()) return {};
+  return read_lost_messages(transaction, moment_in<std::chrono::seconds>(rows[0][0]),
+                            moment_in<std::chrono::seconds>(rows[0][1]));
+}
+
+std::int64_t count_accounts_without_token(pqxx::transaction_base& transaction) {
+  const auto allowed = Connection::execute(
+      transaction,
+      "SELECT has_table_privilege('accounts', 'SELECT') AND NOT row_security_active('accounts')");
+  return allowed[0][0].as<bool>() ? Connection::execute(transaction, accounts_sql)[0][0].as<std::int64_t>()
+                                  : 0;
+}
+
 std::vector<Fix> issue_lost_messages(const LostMessages& lost, const std::string& schema) {
   constexpr const char* of_last_day =
       "FROM @.mailroom_lost_messages(now() - interval '1 day', now()) WHERE is_fit";
@@ -57,6 +94,52 @@ std::vector<Fix> issue_lost_messages(const LostMessages& lost, const std::string
     add(fmt::format("SELECT @.mailroom_make_tokens(ARRAY(SELECT message {} AND NOT is_later));",
                     of_last_day));
   return all;
+}
+
+Fix issue_account_tokens(const std::string& schema) {
+  return {FixKind::issue_tokens,
+          in_schema(
+              "INSERT INTO @.tokens (account, action) SELECT a.id, '" + Actions::of_sign_up().name +
+                  "' FROM @.accounts a WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM "
+                  "now()) - 86400 AND NOT EXISTS (SELECT FROM @.tokens t WHERE t.account = a.id);",
+              schema)};
+}
+
+std::vector<QueueFinding> judge_lost_messages(const LostMessages& lost, const std::string& schema) {
+  std::vector<QueueFinding> found;
+  if (lost.messages > 0) {
+    std::vector<std::string> statements;
+    for (const auto& fix : issue_lost_messages(lost, schema))
+      statements.push_back(fix);
+    found.push_back(
+        {Severity::failure, "messages_without_token",
+         fmt::format("{} of the last day {} no token, so nobody mails {}: {}",
+                     counted(lost.messages, "message"), lost.messages == 1 ? "has" : "have",
+                     lost.messages == 1 ? "it" : "them", messages_text(lost.newest, lost.messages)),
+         Fix(FixKind::issue_tokens, fmt::format("{}", fmt::join(statements, "\n"))),
+         "run the fix in a new session, once after_message_insert fires again; the consumers mail the messages then. "
+         "mailroom message show N shows one, and mailroom message cancel message:N ends it instead"});
+  }
+  if (lost.unfit == 0) return found;
+  found.push_back(
+      {Severity::warning,
+       "messages_unfit",
+       fmt::format("{} of the last day {} no token, and would have been refused: {}",
+                   counted(lost.unfit, "message"), lost.unfit == 1 ? "has" : "have",
+                   messages_text(lost.newest_unfit, lost.unfit)),
+       {},
+       "the action or the account takes no such message; mailroom message cancel message:N ends one"});
+  return found;
+}
+
+std::optional<QueueFinding> judge_accounts_without_token(std::int64_t accounts, const std::string& schema) {
+  if (accounts == 0) return std::nullopt;
+  return QueueFinding{
+      Severity::warning, "accounts_without_token",
+      fmt::format("{} of the last day {} no token, so nobody mails {}", counted(accounts, "account"),
+                  accounts == 1 ? "has" : "have", accounts == 1 ? "it" : "them"),
+      issue_account_tokens(schema),
+      "run the fix in a new session, once after_account_insert fires again; the consumers mail the accounts then"};
 }
 
 std::string messages_text(const std::vector<std::int64_t>& ids, std::int64_t total) {

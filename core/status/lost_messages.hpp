@@ -1,4 +1,4 @@
-// The messages whose trigger did not fire: they have no token, and nobody will ever send them.
+// The messages and accounts whose trigger did not fire: they have no token, and nobody will ever mail them.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,20 @@ struct LostMessages {
 /// Those that were asked for from `since` to before `until`, within the caller's transaction.
 LostMessages read_lost_messages(pqxx::transaction_base& transaction, Moment since, Moment until);
 
+/// Those of the last day, of the newest 10,000 messages: it costs the same however many there are. Not known
+/// where row security hides messages.
+LostMessages read_newest_lost_messages(pqxx::transaction_base& transaction);
+
+/// The accounts of the last day that wait for their activation and have no token, of the newest 10,000; 0 if
+/// the role may not read accounts.
+std::int64_t count_accounts_without_token(pqxx::transaction_base& transaction);
+
 /// Makes the tokens of those of the last day that could be sent, and puts the later ones into the schedule;
 /// `schema` is quoted.
 std::vector<Fix> issue_lost_messages(const LostMessages& lost, const std::string& schema);
+
+/// The statement that makes the tokens of all accounts of the last day that have none.
+Fix issue_account_tokens(const std::string& schema);
 
 /// `message 7`, or `messages 9, 8, 7 and 12 others`: those that `ids` are the newest of.
 std::string messages_text(const std::vector<std::int64_t>& ids, std::int64_t total);

@@ -65,6 +65,13 @@ QueueFinding judge_sequence(const TableSequence& sequence);
 /// Returns the problems of triggers that do not fire; `schema` is quoted.
 std::vector<QueueFinding> judge_triggers(const TriggerStatus& status, const std::string& schema);
 
+/// Messages that nobody will ever mail are a failure, or a warning if the trigger would have refused them;
+/// `schema` is quoted.
+std::vector<QueueFinding> judge_lost_messages(const LostMessages& lost, const std::string& schema);
+
+/// Returns a warning if any account has no token: an import may want none.
+std::optional<QueueFinding> judge_accounts_without_token(std::int64_t accounts, const std::string& schema);
+
 /// Returns the problem of a queue of notifications that fills up: a failure from half of it on.
 std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue);
 

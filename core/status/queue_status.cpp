@@ -256,6 +256,8 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   read_surroundings(transaction, status);
   read_sequences_behind(transaction, status);
   status.triggers = read_trigger_status(transaction);
+  status.lost = read_newest_lost_messages(transaction);
+  status.accounts_without_token = count_accounts_without_token(transaction);
   status.rules = read_queue_rules(transaction, queue);
   auto connected = find_collectors(transaction, queue);
   status.collectors = std::move(connected.here);

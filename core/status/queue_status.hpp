@@ -11,6 +11,7 @@
 #include "db/connection.hpp"
 #include "queue/preconditions.hpp"
 #include "status/delivery_status.hpp"
+#include "status/lost_messages.hpp"
 #include "status/pending_tokens.hpp"
 #include "status/process_sight.hpp"
 #include "status/queue_rules.hpp"
@@ -133,6 +134,8 @@ struct QueueStatus {
   std::int64_t newest = 0;                      ///< the highest id that was drawn
   std::vector<TableSequence> sequences_behind;  ///< their tables
   TriggerStatus triggers;
+  LostMessages lost{};                      ///< of the last day, of the newest 10,000
+  std::int64_t accounts_without_token = 0;  ///< likewise
   PendingTokens pending;
   ScheduledMessages scheduled;
   std::string

@@ -130,7 +130,7 @@ TEST_CASE("messages without a token are found, and those that would have been re
       "SELECT mailroom_send(ARRAY['ann@x.example'], subject => 'a', text => 'a', send_after => '2099-01-01')");
   CHECK(summary(rig.examine("insert")) ==
         "ok: an account inserted as postgres gets its activation token; rolled back; "
-        "warning: 2 messages of the last day have no token, so nobody mails them: messages 2, 1; "
+        "failure: 2 messages of the last day have no token, so nobody mails them: messages 2, 1; "
         "warning: 2 messages of the last day have no token, and would have been refused: messages 4, 3");
   CHECK(run_fixes(*connection, rig.examine("insert")));
   CHECK(value<std::string>(*connection,

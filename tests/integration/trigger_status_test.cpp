@@ -76,4 +76,56 @@ TEST_CASE("a trigger that fires always is as good as one that is enabled") {
   CHECK(found(*connection).empty());
 }
 
+TEST_CASE("status fails for messages that a trigger missed, and warns of accounts") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  const OperatorRig rig(database);
+  const auto lost = [&] {
+    std::string text;
+    for (const auto& finding : judge_queue(read_queue_status(*connection, "mailroom"), {}))
+      if (finding.code != "no_collector")
+        text += fmt::format("{} {}: {}\n", severity_name(finding.severity), finding.code, finding.text);
+    return text;
+  };
+  for (const std::string how : {"DISABLE", "ENABLE"}) {
+    connection->run("ALTER TABLE accounts " + how + " TRIGGER after_account_insert");
+    connection->run("ALTER TABLE mailroom_messages " + how + " TRIGGER after_message_insert");
+    insert_accounts(*connection, 1, how);
+    connection->run("SELECT mailroom_send(ARRAY['ann@x.example'], subject => 'a', text => 'a')");
+    connection->run("INSERT INTO mailroom_messages (action) VALUES ('activation')");
+  }
+  connection->run("SELECT mailroom_cancel(4)");
+  CHECK(
+      lost() ==
+      "failure messages_without_token: 1 message of the last day has no token, so nobody mails it: message 1\n"
+      "warning messages_unfit: 1 message of the last day has no token, and would have been refused: message 2\n"
+      "warning accounts_without_token: 1 account of the last day has no token, so nobody mails it\n");
+  connection->run("SELECT mailroom_cancel(2)");
+  const auto before = rig.mailroom({"status"});
+  CHECK(before.status == 8);
+  for (const auto& fix : fixes_in(before.output))
+    CHECK(rig.type(fix).status == 0);
+  CHECK(lost().empty());
+  CHECK(value<int>(*connection, "SELECT count(*) FROM tokens WHERE account IS NOT NULL") == 2);
+}
+
+TEST_CASE("status looks for lost messages among the newest, whatever the role may read") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole reader(database, "reader");
+  connection->run("ALTER TABLE mailroom_messages DISABLE TRIGGER after_message_insert");
+  connection->run("SELECT mailroom_send(ARRAY['ann@x.example'], subject => 'a', text => 'a')");
+  CHECK(connection->transact(read_newest_lost_messages).messages == 1);
+  connection->run(fmt::format("GRANT pg_read_all_data TO {}", reader.name()));
+  CHECK(Connection(reader.conninfo(), "test").transact(read_newest_lost_messages).messages == 1);
+  connection->run(
+      "INSERT INTO mailroom_messages (recipients, subject, text, cancelled_at) "
+      "SELECT '{ann@x.example}', 'a', 'a', now() FROM generate_series(1, 10000)");
+  CHECK(connection->transact(read_newest_lost_messages).messages == 0);
+  connection->run(fmt::format("REVOKE pg_read_all_data FROM {}", reader.name()));
+  Connection stranger(reader.conninfo(), "test");
+  CHECK_FALSE(stranger.transact(read_newest_lost_messages).is_known);
+  CHECK(stranger.transact(count_accounts_without_token) == 0);
+}
+
 }  // namespace mailroom::test::trigger_status_test

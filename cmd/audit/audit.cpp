@@ -36,7 +36,8 @@ struct AuditOptions {
   bool lists_people() const {
     const auto& typed = selectors.typed;
     return !typed.outcomes.empty() || !typed.codes.empty() || !selectors.actions.empty() ||
-           !typed.consumers.empty() || typed.batches.size() + selectors.accounts.size() > 1;
+           !typed.consumers.empty() || !typed.keys.empty() ||
+           typed.batches.size() + selectors.accounts.size() > 1;
   }
 };
 
@@ -217,7 +218,7 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   }
   if (format == AuditFormat::csv)
     throw Error(ExitCode::usage, "-o csv needs a list of people",
-                "give --outcome, --code, --action or --consumer");
+                "give --outcome, --code, --action, --consumer or --key");
   const auto subject = subject_of(options);
   auto request = options.request;
   request.since = options.selectors.since;
@@ -270,8 +271,8 @@ const Command audit_command{
     "  mailroom audit token:1               show one token; batch:1 shows a batch\n"
     "  mailroom audit --outcome rejected,expired -o csv\n"
     "\n"
-    "With --outcome, --code, --action, --consumer or several accounts or batches it\n"
-    "lists the people whose tokens match, as mailroom reconcile --list does: account,\n"
+    "With --outcome, --code, --action, --consumer, --key or several accounts or\n"
+    "batches it lists the people whose tokens match, as mailroom reconcile --list does: account,\n"
     "login, address, token, outcome, time and reason. One --account or --batch alone\n"
     "shows its history, as NAME does. --stages shows where the time of tokens went.\n",
     add_audit,

@@ -142,7 +142,7 @@ const Command resend_command{
     add_resend,
     "Sends tokens again that a queue has passed, whatever became of them. NAME is an account by id, email or login, batch:N, "
     "token:N, message:N, or a token as it was mailed; without such an account it may be the address or the reference of a message, of "
-    "several only with --since or --until. Selectors choose by action, outcome, code, consumer and time. It first shows the plan: how "
+    "several only with --since or --until. Selectors choose by action, outcome, code, consumer, key and time. It first shows the plan: how "
     "many tokens would be sent, to whom if they are 10 at most, and how many of their recipients have a mail already, as far as the records tell. "
     "Then it asks, or requires --yes.\n\n"
     "Tokens that are consumed, revoked or of an account in the wrong status are not sent, nor are expired ones without --extend, nor "

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/json_text.hpp"
 #include "base/text.hpp"
@@ -17,15 +18,13 @@ namespace {
 
 struct RevokeOptions {
   NamedTokensOptions tokens;
-  std::vector<std::string> keys;
   bool all = false;
   std::string reason;
   bool dry_run = false;
 };
 
 void check_options(const RevokeOptions& options) {
-  const bool names_some = !options.tokens.empty() || !options.keys.empty();
-  if (names_some == options.all) {
+  if (options.tokens.empty() != options.all) {
     throw Error(
         ExitCode::usage, options.all ? "--all takes no NAME and no selector" : "no token is named",
         options.all
@@ -36,12 +35,14 @@ void check_options(const RevokeOptions& options) {
 }
 
 RevocationRequest request_of(Connection& connection, const RevokeOptions& options, const Settings& settings) {
-  const auto asked = read_named_tokens(connection, options.tokens).selection;
+  auto asked = read_named_tokens(connection, options.tokens).selection;
+  // The link of any mail must end, not only that of the newest.
+  const auto keys = std::exchange(asked.keys, {});
   RevocationRequest request{.selection = asked,
                             .asked = asked,
                             .queues = shown_queues(connection, settings),
                             .only_taken = names_queues(settings),
-                            .keys = options.keys};
+                            .keys = keys};
   if (asked.outcomes.empty()) return request;
   std::vector<std::int64_t> tokens;
   for (const auto& queue : request.queues) {
@@ -106,7 +107,7 @@ std::string revocation_json(const RevocationPlan& plan, std::optional<std::int64
 
 /// Throws if a name or a key has no token; that selectors find none, or that all have ended, is no mistake.
 void refuse_nothing(const RevokeOptions& options, const RevocationPlan& plan) {
-  if (options.tokens.names.empty() && options.keys.empty()) return;
+  if (options.tokens.names.empty() && options.tokens.selectors.typed.keys.empty()) return;
   if (plan.live + plan.consumed + plan.expired > 0) return;
   throw Error(
       ExitCode::unusable, "no token matches",
@@ -140,8 +141,6 @@ ExitCode run_revoke(const RevokeOptions& options, Context& context) {
 Run add_revoke(CommandSyntax& syntax) {
   auto options = std::make_shared<RevokeOptions>();
   add_named_tokens(syntax, options->tokens, "end");
-  syntax.texts("--key FINGERPRINT", options->keys,
-               "end tokens that were signed with this key, as mailroom status shows it; repeatable");
   syntax.flag("--all", options->all, "end every token");
   syntax.text("--reason TEXT", options->reason, "record TEXT as the reason");
   syntax.flag("--dry-run", options->dry_run, "show the plan and stop");
@@ -161,8 +160,8 @@ const Command revoke_command{
     "docs/redeeming.md is refused at once, and mailroom verify says that it has expired. One that waits is skipped as expired, and "
     "never mailed; a mail that is just being sent may still leave, with a link that no longer works. NAME is an account by "
     "id, email or login, batch:N, token:N, message:N, or a token as it was mailed; without such an account it may be the address or the "
-    "reference of a message, of several only with --since or --until. Selectors choose by action, outcome, code, consumer and time. It "
-    "first shows the plan, with the addresses if the tokens are 10 at most, then asks, or requires --yes.\n\n"
+    "reference of a message, of several only with --since or --until. Selectors choose by action, outcome, code, consumer, key and time; "
+    "--key ends what any mail of the token was signed with, not only its newest. It first shows the plan, with the addresses if the tokens are 10 at most, then asks, or requires --yes.\n\n"
     "It cannot be undone: no --extend revives a revoked token. Have the application request new ones. Accounts keep their "
     "status: mailroom suspend stops an account itself. The actor and the reason are recorded; mailroom audit shows them."};
 

@@ -81,6 +81,8 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
         constexpr std::string_view program = "mailroom ";
         typed.consumers.push_back(part.starts_with(program) ? part.substr(program.size()) : part);
       });
+  add("--key FINGERPRINT,...", "signed with these keys, as mailroom status shows them, in the newest mail",
+      [&typed](const std::string& part) { typed.keys.push_back(parse_key_fingerprint("--key", part)); });
   syntax
       .text("--since TIME", options.since,
             "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" +

@@ -24,7 +24,7 @@ struct SelectionOptions {
   }
 };
 
-/// Adds --action, --account, --outcome, --code, --batch, --consumer, --since and --until to a command.
+/// Adds --action, --account, --outcome, --code, --batch, --consumer, --key, --since and --until to a command.
 /// `since_default` is shown as that of --since, if it is not empty. --queue is the setting queue.name.
 void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::string& since_default = "");
 

@@ -89,8 +89,7 @@ void judge_recent(Connection& connection, Findings& findings) {
   const auto now = connection.server_time();
   const auto accounts = connection.alone(
       [](pqxx::transaction_base& transaction) { return count_accounts_without_token(transaction); });
-  if (const auto found = judge_accounts_without_token(accounts, home))
-    findings.push_back(finding_of(*found));
+  if (const auto found = judge_accounts_without_token(accounts, home)) findings.push_back(finding_of(*found));
   const auto lost = connection.alone([&](pqxx::transaction_base& transaction) {
     return read_lost_messages(transaction, now - std::chrono::days(1), now + std::chrono::seconds(1));
   });

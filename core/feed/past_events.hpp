@@ -23,13 +23,13 @@ struct EventFilter {
   std::vector<std::int64_t> accounts;  ///< by id
   std::vector<std::string> states;     ///< of state_text()
   std::int64_t from_token = 0;         ///< the smallest token id
-  /// Its codes, batches and consumers: with them, or with outcomes that `states` names, only batches and
-  /// deliveries match.
+  /// Its codes, batches, consumers and keys: with them, or with outcomes that `states` names, only batches
+  /// and deliveries match.
   Selection selection{};
 
   bool is_of_outcomes() const {
     return !selection.outcomes.empty() || !selection.codes.empty() || !selection.batches.empty() ||
-           !selection.consumers.empty();
+           !selection.consumers.empty() || !selection.keys.empty();
   }
 
   /// True if a batch matches by the tokens that it holds.

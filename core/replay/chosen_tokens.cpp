@@ -32,6 +32,7 @@ nlohmann::json selection_details(const Selection& selection) {
                                                        : fmt::format("{}-{}", code.first, code.last));
   if (!selection.batches.empty()) details["batches"] = selection.batches;
   if (!selection.consumers.empty()) details["consumers"] = selection.consumers;
+  if (!selection.keys.empty()) details["keys"] = selection.keys;
   if (selection.since) details["since"] = moment_text(*selection.since);
   if (selection.until) details["until"] = moment_text(*selection.until);
   return details;

@@ -3,6 +3,7 @@
 #include "selection/selection.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -27,9 +28,25 @@ std::string list_sql(std::string_view parameter, std::string_view key, std::stri
 
 }  // namespace
 
+std::string signed_last_sql(std::string_view queue, std::string_view keys) {
+  // The sets of ids are read once for all tokens. What was accepted before is in earlier_attempts, in order.
+  return fmt::format(R"(
+  AND coalesce((
+    SELECT n.key = ANY {1} FROM mailroom_deliveries d JOIN mailroom_batches n ON n.id = CASE
+      WHEN d.state = 'accepted' THEN d.batch
+      ELSE (SELECT (e.attempt->>'batch')::bigint FROM jsonb_array_elements(d.earlier_attempts) WITH ORDINALITY e (attempt, place)
+            WHERE e.attempt->>'state' = 'accepted' ORDER BY e.place DESC LIMIT 1) END
+    WHERE d.queue = {0} AND d.token = t.id AND d.accepted_at IS NOT NULL),
+    NOT t.id <@ (SELECT coalesce(range_agg(g), '{{}}')
+      FROM mailroom_batches n, unnest(mailroom_batch_ids(n.ids, n.ids_mask)) g
+      WHERE n.job_type = {0} AND n.emitted > 0 AND n.key <> ALL {1}
+        AND n.id > (SELECT max(m.id) FROM mailroom_batches m WHERE m.job_type = {0} AND m.key = ANY {1}))))",
+                     queue, keys);
+}
+
 bool Selection::empty() const {
   return actions.empty() && accounts.empty() && outcomes.empty() && codes.empty() && batches.empty() &&
-         consumers.empty() && !since && !until && !tokens;
+         consumers.empty() && keys.empty() && !since && !until && !tokens;
 }
 
 bool Selection::wants(Outcome outcome, bool is_expired) const {
@@ -49,6 +66,7 @@ std::string Selection::parameter() const {
   if (!codes.empty()) object["codes"] = codes_text(codes);
   if (!batches.empty()) object["batches"] = batches;
   if (!consumers.empty()) object["consumers"] = consumers;
+  if (!keys.empty()) object["keys"] = keys;
   if (since) object["since"] = in_seconds(*since);
   if (until) object["until"] = in_seconds(*until);
   if (tokens) object["tokens"] = multirange_of(*tokens);
@@ -72,7 +90,7 @@ std::string Selection::condition(std::string_view parameter, std::string_view qu
     AND floor(extract(epoch FROM e.last_at)) >= t.created_at AND e.code <@ ({0}::jsonb->>'codes')::int4multirange))",
                        parameter, queue);
   }
-  if (batches.empty() && consumers.empty()) return sql;
+  if (batches.empty() && consumers.empty() && keys.empty()) return sql;
   const auto recent =
       since
           ? fmt::format(" AND b.claimed_at >= to_timestamp(({}::jsonb->>'since')::bigint - 3600)", parameter)
@@ -84,12 +102,13 @@ std::string Selection::condition(std::string_view parameter, std::string_view qu
     FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask) + b.skipped_ids) g
     WHERE b.job_type = {}{}{})",
                      queue, recent, batch_condition(parameter)) +
-         ")";
+         ")" + (keys.empty() ? "" : signed_last_sql(queue, list_sql(parameter, "keys", "text")));
 }
 
 std::string Selection::batch_condition(std::string_view parameter) const {
   std::string sql;
   if (!batches.empty()) sql += fmt::format(" AND b.id = ANY {}", list_sql(parameter, "batches", "bigint"));
+  if (!keys.empty()) sql += fmt::format(" AND b.key = ANY {}", list_sql(parameter, "keys", "text"));
   if (consumers.empty()) return sql;
   // A name, with or without its user, or its beginning up to one of its parts: send, send@host, send@host:77.
   return sql + fmt::format(R"(
@@ -127,6 +146,17 @@ CodeRange parse_code(const std::string& option, const std::string& text) {
   if (text.size() == 3 && code && *code >= 100) return {.first = *code, .last = *code};
   throw Error(ExitCode::usage, fmt::format("{} has '{}', which is no code", option, text),
               "for example 550, or 5xx for every code that begins with 5");
+}
+
+std::string parse_key_fingerprint(const std::string& option, const std::string& text) {
+  constexpr std::size_t digits = 16;
+  std::string key;
+  for (const auto c : text)
+    key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (key.size() == digits && key.find_first_not_of("0123456789abcdef") == std::string::npos) return key;
+  throw Error(ExitCode::usage,
+              fmt::format("{} has '{}', which is not the fingerprint of a key", option, text),
+              "16 hexadecimal digits, as mailroom status and mailroom audit batch:N show them");
 }
 
 std::vector<std::string> split_list(const std::string& text) {

@@ -30,8 +30,11 @@ struct Selection {
   std::vector<CodeRange> codes{};        ///< of the last answer to a delivery
   std::vector<std::int64_t> batches{};
   std::vector<std::string> consumers{};  ///< as claimed_by has them: `send`, `send@host` or `send@host:77`
-  std::optional<Moment> since{};         ///< of the creation of the token
-  std::optional<Moment> until{};         ///< exclusive
+  /// By the fingerprint of the key that signed a token last: in its newest mail that was accepted or, where
+  /// none was, in no batch after the last one of these keys.
+  std::vector<std::string> keys{};
+  std::optional<Moment> since{};                 ///< of the creation of the token
+  std::optional<Moment> until{};                 ///< exclusive
   std::optional<std::vector<IdRange>> tokens{};  ///< named, or found by their outcomes
 
   bool empty() const;
@@ -44,9 +47,13 @@ struct Selection {
   /// `parameter` and `queue` are placeholders or other SQL: `$3`, and the queue whose batches and deliveries
   /// count.
   std::string condition(std::string_view parameter, std::string_view queue) const;
-  /// The condition that a row `b` of mailroom_batches is one of `batches` and of `consumers`, likewise.
+  /// The condition that a row `b` of mailroom_batches is one of `batches`, `consumers` and `keys`, likewise.
   std::string batch_condition(std::string_view parameter) const;
 };
+
+/// The condition that a row `t` of tokens that batches of `keys` hold was signed with one of them last,
+/// beginning with AND. `keys` is SQL for an array of fingerprints in parentheses, `queue` SQL for the queue.
+std::string signed_last_sql(std::string_view queue, std::string_view keys);
 
 // These read one value of a list. Each throws Error(usage) for anything else; `option` names the option.
 
@@ -56,6 +63,8 @@ Outcome parse_outcome(const std::string& option, const std::string& text);
 std::vector<std::string> outcome_words();
 /// `550`, or `5xx` for all that begin with 5.
 CodeRange parse_code(const std::string& option, const std::string& text);
+/// `0eae0c88ac3a5e1a`, as status shows the key of a consumer.
+std::string parse_key_fingerprint(const std::string& option, const std::string& text);
 /// The parts of a list between its commas. A name with a prefix that may hold commas is one part: login:a,b.
 std::vector<std::string> split_list(const std::string& text);
 

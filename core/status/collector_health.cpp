@@ -303,15 +303,18 @@ std::vector<QueueFinding> judge_recent_keys(const QueueStatus& status, const Hea
     found.push_back(
         {limits.keys.empty() ? Severity::warning : Severity::failure,
          "signed_with_other_key",
-         fmt::format("{} within the last hour, the last {} ago, {} signed with the key {}, which {}",
-                     counted(key.tokens, "token"), age_text(key.last), key.tokens == 1 ? "was" : "were",
+         fmt::format("{} of the last hour, the last mailed {} ago, {} signed with the key {}, which {}",
+                     counted(key.tokens, "unused link"), age_text(key.last), key.tokens == 1 ? "is" : "are",
                      key.fingerprint,
                      limits.keys.empty()
                          ? "no connected consumer signs with now"
                          : "is not configured here: a verifier with this configuration rejects them"),
          {},
-         "after a change of the key, signing.previous_key_files keeps the old one valid; if that key was a mistake, mailroom "
-         "audit --since 2h -o csv names who got such links, and mailroom resend mails them anew"});
+         fmt::format(
+             "after a change of the key, signing.previous_key_files keeps the old one valid. If that key was a "
+             "mistake: mailroom audit --key {0} --since 1d names who has such links, and mailroom resend --key {0} "
+             "--since 1d mails them anew",
+             key.fingerprint)});
   }
   return found;
 }

@@ -7,6 +7,7 @@
 
 #include "base/actor.hpp"
 #include "db/values.hpp"
+#include "selection/selection.hpp"
 #include "status/queue_sessions.hpp"
 
 namespace mailroom {
@@ -98,6 +99,26 @@ UNION ALL
  ORDER BY r.id DESC
  LIMIT 1))";
 
+/// $1 queue, $2 key: the tokens of the last hour that somebody has a link of, signed with this key, and no
+/// newer one.
+std::string links_of_key_sql() {
+  return R"(
+WITH recent AS MATERIALIZED (
+  SELECT id, ids, ids_mask, key, emitted, emitted_at FROM mailroom_batches
+  WHERE job_type = $1
+  ORDER BY id DESC
+  LIMIT 5000),
+mine AS MATERIALIZED (
+  SELECT i.id FROM recent b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g, generate_series(lower(g), upper(g) - 1) i (id)
+  WHERE b.key = $2 AND b.emitted > 0 AND b.emitted_at > now() - interval '1 hour'
+  ORDER BY b.id DESC
+  LIMIT 10000)
+SELECT count(*) FROM (SELECT DISTINCT id FROM mine) m JOIN tokens t ON t.id = m.id
+WHERE mailroom_is_live(t.consumed_at, t.expires_at, floor(extract(epoch FROM now()))::bigint)
+  AND NOT EXISTS (SELECT FROM mailroom_deliveries r WHERE r.queue = $1 AND r.token = t.id AND r.accepted_at IS NULL))" +
+         signed_last_sql("$1", "(ARRAY[$2::text])");
+}
+
 /// Begins the transaction.
 QueuePosition read_position(pqxx::transaction_base& transaction, const std::string& queue) {
   Connection::execute(transaction, begin_sql);
@@ -166,6 +187,20 @@ ORDER BY 1 LIMIT 1)",
   if (!rows.empty()) status.may_not_release = rows[0][0].c_str();
 }
 
+/// Counts what people have of the keys that no connected consumer signs with.
+void count_links(pqxx::transaction_base& transaction, QueueStatus& status) {
+  const auto is_of_consumer = [&](const RecentKey& key) {
+    return std::ranges::any_of(status.collectors,
+                               [&](const auto& collector) { return collector.key == key.fingerprint; });
+  };
+  for (auto& key : status.recent_keys) {
+    if (is_of_consumer(key)) continue;
+    key.tokens = Connection::execute(transaction, links_of_key_sql(), status.queue, key.fingerprint)[0][0]
+                     .as<std::int64_t>();
+  }
+  std::erase_if(status.recent_keys, [](const RecentKey& key) { return key.tokens == 0; });
+}
+
 /// Returns the highest cursor that the queue had lately.
 std::int64_t read_recent(pqxx::transaction_base& transaction, QueueStatus& status) {
   std::int64_t highest = 0;
@@ -194,6 +229,7 @@ std::int64_t read_recent(pqxx::transaction_base& transaction, QueueStatus& statu
     }
   }
   keep_unsettled(transaction, status.dead);
+  count_links(transaction, status);
   return highest;
 }
 

@@ -95,11 +95,12 @@ struct LastClaim {
   Milliseconds age{};
 };
 
-/// A key that tokens of the last hour were signed with.
+/// A key that tokens of the last hour were signed with. Of a key that no connected consumer has, only those
+/// count that are neither used nor over, and whose newest mail has it.
 struct RecentKey {
   std::string fingerprint;
-  std::int64_t tokens = 0;
-  Milliseconds last{};  ///< how long ago
+  std::int64_t tokens = 0;  ///< of the newest 10,000
+  Milliseconds last{};      ///< how long ago
 };
 
 /// The tokens acknowledged in the last five minutes.

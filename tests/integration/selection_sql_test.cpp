@@ -61,6 +61,32 @@ TEST_CASE("a selection matches by batch, consumer and code", "[selection]") {
   CHECK(rig.matches({.codes = {{400, 499}, {550, 550}}}) == "3-4");
 }
 
+TEST_CASE("a selection matches by the key of the newest mail that was accepted", "[selection]") {
+  const std::string old_key(16, 'a');
+  const std::string new_key(16, 'b');
+  SelectionRig rig;
+  insert_accounts(*rig.connection, 6);
+  const auto signed_with = [&](const std::string& key) {
+    rig.connection->run("UPDATE mailroom_batches SET key = $1 WHERE key IS NULL", key);
+  };
+  rig.deliver(3, Outcome::accepted);
+  rig.deliver(1, Outcome::rejected);
+  signed_with(old_key);
+  CHECK(rig.matches({.keys = {old_key}}) == "1-4");
+  CHECK(rig.matches({.keys = {new_key}}).empty());
+  rig.connection->run("SELECT mailroom_replay('mailroom', ARRAY[1, 2, 4], '{}')");
+  CHECK(rig.deliver(3, Outcome::accepted) == Ids{1, 2, 4});
+  signed_with(new_key);
+  CHECK(rig.matches({.keys = {old_key}}) == "3");
+  CHECK(rig.matches({.keys = {new_key}}) == "1-2, 4");
+  CHECK(rig.matches({.batches = {1}, .keys = {new_key}}).empty());
+  INFO("an attempt that was not accepted leaves the mail before it the newest");
+  rig.connection->run("SELECT mailroom_replay('mailroom', ARRAY[3], '{}')");
+  CHECK(rig.deliver(1, Outcome::rejected) == Ids{3});
+  signed_with(new_key);
+  CHECK(rig.matches({.keys = {old_key}}) == "3");
+}
+
 TEST_CASE("an answer to an earlier token with the id matches none", "[selection]") {
   SelectionRig rig;
   insert_accounts(*rig.connection, 2);

@@ -64,6 +64,46 @@ TEST_CASE("status shows the key of each collector, and warns while keys differ")
   CHECK(second.stop() == 0);
 }
 
+TEST_CASE("links of a key that nobody has are counted until each has a newer mail, is used or is over") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  insert_accounts(*connection, 5);
+  const auto run = [&](const std::string& key, const std::vector<std::string>& arguments) {
+    std::vector<std::string> command{mailroom_binary};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return run_to_end(command,
+                      {{"MAILROOM_DATABASE_URL", database.conninfo()}, {"MAILROOM_SECRET_KEY", key}});
+  };
+  REQUIRE(run(other_key, {"collect", "--once"}).status == 0);
+  TestCollector collector(database, {});
+  REQUIRE(collector.connected());
+  REQUIRE(eventually([&] { return keys(status(database)).count(fingerprint(test_key)) == 1; }));
+  const auto unused = [&]() -> std::string {
+    for (const auto& finding : status(database).at("findings"))
+      if (finding.at("code") == "signed_with_other_key") {
+        const auto text = finding.at("text").get<std::string>();
+        return text.substr(0, text.find(" of"));
+      }
+    return "none";
+  };
+  CHECK(unused() == "5 unused links");
+  connection->run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = 1");
+  CHECK(run(test_key, {"revoke", "token:2", "--yes"}).status == 0);
+  CHECK(unused() == "3 unused links");
+  const auto old = fingerprint(other_key);
+  const auto listed = run(test_key, {"audit", "--key", old, "--since", "1d", "-o", "csv"});
+  CHECK(listed.status == 0);
+  CHECK(count(listed.output, "\n") == 6);
+  CHECK(run(test_key, {"resend", "token:3", "--yes"}).status == 0);
+  CHECK(eventually([&] { return unused() == "2 unused links"; }));
+  CHECK(run(test_key, {"resend", "--key", old, "--since", "1d", "--yes"}).status == 0);
+  CHECK(eventually([&] { return unused() == "none"; }));
+  CHECK(value<int>(*connection, "SELECT sum(emitted) FROM mailroom_batches") == 8);
+  CHECK(count(run(test_key, {"revoke", "--key", old, "--dry-run"}).output, "\n") > 0);
+  CHECK(run(test_key, {"revoke", "--key", "0eae", "--dry-run"}).status == 2);
+  CHECK(collector.stop() == 0);
+}
+
 TEST_CASE("a session without a key shows none, nor does a session whose key another one has locked") {
   TestDatabase database;
   const auto connection = database.connect();

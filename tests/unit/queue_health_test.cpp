@@ -252,7 +252,7 @@ TEST_CASE("a silent collector is a failure if no other works and tokens wait") {
   CHECK(judged(status) == Found{"failure batch_open"});
 }
 
-TEST_CASE("collectors that sign with different keys are a warning that names them") {
+TEST_CASE("collectors that sign with different keys are a failure that names them") {
   auto status = healthy();
   status.collectors.push_back({.session = session(12), .queue = "mailroom"});
   status.collectors.push_back({.session = session(13), .queue = "mailroom"});
@@ -278,9 +278,11 @@ TEST_CASE("tokens that were signed with a key that nobody has now are known for 
   auto finding = only(status);
   CHECK(finding.severity == Severity::warning);
   CHECK(finding.code == "signed_with_other_key");
-  CHECK(
-      contains(finding.text,
-               "30 tokens within the last hour, the last 2m ago, were signed with the key bbbbbbbbbbbbbbbb"));
+  CHECK(contains(
+      finding.text,
+      "30 unused links of the last hour, the last mailed 2m ago, are signed with the key bbbbbbbbbbbbbbbb"));
+  CHECK(contains(finding.hint, "mailroom audit --key bbbbbbbbbbbbbbbb --since 1d names"));
+  CHECK(contains(finding.hint, "mailroom resend --key bbbbbbbbbbbbbbbb --since 1d mails"));
   HealthLimits limits;
   limits.keys = {"aaaaaaaaaaaaaaaa"};
   CHECK(judged(status, limits) == Found{"failure signed_with_other_key"});

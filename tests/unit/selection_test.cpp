@@ -15,6 +15,7 @@ Selection everything() {
           .codes = {{550, 550}, {400, 499}},
           .batches = {7},
           .consumers = {"send@host"},
+          .keys = {"0eae0c88ac3a5e1a"},
           .since = Moment(std::chrono::seconds(100)),
           .until = Moment(std::chrono::seconds(200)),
           .tokens = std::vector<IdRange>{{1, 3}}};
@@ -37,6 +38,7 @@ TEST_CASE("the values of a selection are one parameter") {
                                                                           {"codes", "{[550,550],[400,499]}"},
                                                                           {"batches", {7}},
                                                                           {"consumers", {"send@host"}},
+                                                                          {"keys", {"0eae0c88ac3a5e1a"}},
                                                                           {"since", 100},
                                                                           {"until", 200},
                                                                           {"tokens", "{[1,3)}"}});
@@ -44,7 +46,7 @@ TEST_CASE("the values of a selection are one parameter") {
 
 TEST_CASE("a clause holds no value, and names the parameter and the queue") {
   const auto sql = everything().condition("$8", "$9");
-  for (const auto* value : {"550", "send@host", "activation", "100"})
+  for (const auto* value : {"550", "send@host", "0eae0c88ac3a5e1a", "activation", "100"})
     CHECK(sql.find(value) == std::string::npos);
   CHECK(sql.find("e.queue = $9") != std::string::npos);
   CHECK(sql.find("b.job_type = $9") != std::string::npos);
@@ -69,6 +71,13 @@ TEST_CASE("outcomes and codes are read as they are written") {
   CHECK(parse_code("--code", "5xx") == CodeRange{500, 599});
   for (const auto* text : {"", "55", "5500", "6xx", "xxx", "-50", "5.1.1"})
     CHECK_THROWS_AS(parse_code("--code", text), Error);
+}
+
+TEST_CASE("the fingerprint of a key is read as it is shown") {
+  CHECK(parse_key_fingerprint("--key", "0eae0c88ac3a5e1a") == "0eae0c88ac3a5e1a");
+  CHECK(parse_key_fingerprint("--key", "0EAE0C88AC3A5E1A") == "0eae0c88ac3a5e1a");
+  for (const auto* text : {"", "0eae", "0eae0c88ac3a5e1a0", "0eae0c88ac3a5e1g"})
+    CHECK_THROWS_AS(parse_key_fingerprint("--key", text), Error);
 }
 
 TEST_CASE("a list is split at its commas, but not a name with a prefix") {

@@ -33,7 +33,7 @@ std::multiset<std::string> keys(const nlohmann::json& status) {
   return all;
 }
 
-bool warns_of_keys(const nlohmann::json& status) {
+bool fails_for_keys(const nlohmann::json& status) {
   const auto& findings = status.at("findings");
   return std::any_of(findings.begin(), findings.end(),
                      [](const nlohmann::json& finding) { return finding.at("code") == "different_keys"; });
@@ -41,7 +41,7 @@ bool warns_of_keys(const nlohmann::json& status) {
 
 }  // namespace
 
-TEST_CASE("status shows the key of each collector, and warns while keys differ") {
+TEST_CASE("status shows the key of each collector, and fails while keys differ") {
   TestDatabase database;
   const TemporaryDirectory directory;
   const auto file = directory.write("key", other_key);
@@ -51,12 +51,12 @@ TEST_CASE("status shows the key of each collector, and warns while keys differ")
   REQUIRE(second.connected());
   const std::multiset<std::string> different{fingerprint(test_key), fingerprint(other_key)};
   CHECK(eventually([&] { return keys(status(database)) == different; }));
-  CHECK(warns_of_keys(status(database)));
+  CHECK(fails_for_keys(status(database)));
   directory.write("key", test_key);
   second.process().signal(SIGHUP);
   const std::multiset<std::string> same{fingerprint(test_key), fingerprint(test_key)};
   CHECK(eventually([&] { return keys(status(database)) == same; }));
-  CHECK_FALSE(warns_of_keys(status(database)));
+  CHECK_FALSE(fails_for_keys(status(database)));
   const auto text =
       run_to_end({mailroom_binary, "status"}, {{"MAILROOM_DATABASE_URL", database.conninfo()}}).output;
   CHECK(count(text, "\nsigning key: " + fingerprint(test_key) + "\n") == 1);

@@ -124,6 +124,7 @@ bool is_of_this_check(const QueueFinding& finding, const Settings& settings) {
 HealthLimits limits_of(const Subject& subject) {
   HealthLimits limits;
   limits.collector_silence = silence_limit(subject.settings->collect.poll_interval);
+  limits.send_connections = subject.settings->send.connections;
   if (subject.fingerprint.empty()) return limits;
   limits.keys = subject.previous_fingerprints;
   limits.keys.insert(limits.keys.begin(), subject.fingerprint);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "status/fix_commands.hpp"
 #include "status/queue_health.hpp"
 
 namespace mailroom {
@@ -81,7 +82,21 @@ std::optional<QueueFinding> judge_expired(const QueueStatus& status) {
           since_text(expired.oldest.value_or(Milliseconds{0})))};
 }
 
-std::optional<QueueFinding> judge_forecast(const QueueStatus& status) {
+/// Where no rate of the queue limits it. Lines of collect are as fast as their reader.
+std::string hint_for_pace(const QueueStatus& status, const HealthLimits& limits) {
+  const auto sender = std::ranges::find_if(status.collectors, [](const auto& collector) {
+    return collector.session.application.starts_with("mailroom send");
+  });
+  if (sender == status.collectors.end()) return "another instance of the service shares the work";
+  const auto process = collector_process(sender->session.application);
+  return fmt::format(
+      "raise send.connections{} if the relay takes more, then systemctl reload 'mailroom-send@*', or kill -HUP {} "
+      "without systemd; send.rate limits a sender too, and another instance shares the work",
+      limits.send_connections ? fmt::format(", {} in the configuration here,", *limits.send_connections) : "",
+      process ? process->pid + " on " + process->host : "PID");
+}
+
+std::optional<QueueFinding> judge_forecast(const QueueStatus& status, const HealthLimits& limits) {
   const auto expiring = forecast_expiring(status);
   if (!expiring || *expiring == 0) return std::nullopt;
   const auto pace = *pace_of(status);
@@ -99,10 +114,14 @@ std::optional<QueueFinding> judge_forecast(const QueueStatus& status) {
           *expiring == 1 ? "it is" : "they are", pace.text, age_text(needed),
           age_text(std::chrono::seconds(by_life.rbegin()->first))),
       {},
-      is_configured
-          ? fmt::format("raise the rate, if the provider takes more: mailroom queue set {} --rate RATE",
-                        shell_word(status.queue))
-          : "another instance of the service shares the work, and send.connections are mails at a time"};
+      fmt::format(
+          "{}. For those that expire: mailroom resend --outcome expired --since {} --extend 15m --dry-run "
+          "shows who would be mailed",
+          is_configured
+              ? fmt::format("raise the rate, if the provider takes more: mailroom queue set {} --rate RATE",
+                            shell_word(status.queue))
+              : hint_for_pace(status, limits),
+          since_text(status.lag().value_or(Milliseconds{0})))};
 }
 
 }  // namespace
@@ -129,10 +148,10 @@ std::optional<std::int64_t> forecast_expiring(const QueueStatus& status) {
   return pace ? std::optional(expiring_at(*pace, status.pending)) : std::nullopt;
 }
 
-std::vector<QueueFinding> judge_expiry(const QueueStatus& status) {
+std::vector<QueueFinding> judge_expiry(const QueueStatus& status, const HealthLimits& limits) {
   std::vector<QueueFinding> found;
   if (auto expired = judge_expired(status)) found.push_back(std::move(*expired));
-  if (auto forecast = judge_forecast(status)) found.push_back(std::move(*forecast));
+  if (auto forecast = judge_forecast(status, limits)) found.push_back(std::move(*forecast));
   return found;
 }
 

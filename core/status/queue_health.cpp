@@ -43,7 +43,7 @@ class Judge {
     }
     for (const auto& action : status_.untaken)
       if (action.tokens > 0) found_.push_back(judge_untaken(action));
-    for (auto& finding : judge_expiry(status_))
+    for (auto& finding : judge_expiry(status_, limits_))
       found_.push_back(std::move(finding));
     judge_thresholds();
     judge_dead();

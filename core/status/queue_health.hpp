@@ -35,6 +35,7 @@ struct HealthLimits {
   /// The fingerprints of the keys that tokens are verified with, the current one first; if empty, collectors
   /// may sign with any.
   std::vector<std::string> keys{};
+  std::optional<int> send_connections{};  ///< as configured here
 };
 
 /// How often a consumer looks at the whole schedule at least.
@@ -124,7 +125,7 @@ std::string cause_of_delay(const QueueStatus& status, Milliseconds lasts = Milli
 std::optional<std::int64_t> forecast_expiring(const QueueStatus& status);
 
 /// Returns the problems of tokens that expired unsent, and of those that will.
-std::vector<QueueFinding> judge_expiry(const QueueStatus& status);
+std::vector<QueueFinding> judge_expiry(const QueueStatus& status, const HealthLimits& limits = {});
 
 /// The rules about sinks: one that is unavailable, a failure if it has been for a minute while the queue has
 /// tokens, and one that has refused every token for some time.

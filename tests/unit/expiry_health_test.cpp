@@ -131,6 +131,19 @@ TEST_CASE("a measured rate counts once tokens have waited for 20 s, and if it is
       judge_expiry(status).front().text ==
       "at least 550 of 1,000 tokens that wait will expire before they are mailed: the 0.5/s of the last 10s "
       "would take 33m20s, and the longest of them lives for 15m");
+  CHECK(
+      judge_expiry(status).front().hint ==
+      "another instance of the service shares the work. For those that expire: mailroom resend --outcome expired --since 2h "
+      "--extend 15m --dry-run shows who would be mailed");
+  status.collectors.front().session.application = "mailroom send@web1:77";
+  CHECK(judge_expiry(status).front().hint.starts_with(
+      "raise send.connections if the relay takes more, then systemctl reload 'mailroom-send@*', or kill -HUP 77 on web1 "
+      "without systemd; "));
+  HealthLimits limits;
+  limits.send_connections = 4;
+  CHECK(judge_expiry(status, limits)
+            .front()
+            .hint.starts_with("raise send.connections, 4 in the configuration here, if "));
   status.pending.oldest_created_at = noon - 80s;
   CHECK(judge_expiry(status).front().text.find("the 0.5/s of the last 1m would") != std::string::npos);
   set_rate(status, 60);

@@ -11,6 +11,7 @@
 #include "cmd/terminal/context.hpp"
 #include "cmd/terminal/progress_bar.hpp"
 #include "cmd/terminal/text_table.hpp"
+#include "db/search_path.hpp"
 #include "process/stop_signal.hpp"
 #include "prune/pruner.hpp"
 
@@ -84,18 +85,8 @@ std::string render_counts(const PruneSummary& summary) {
                      moment_of(summary), table.render(80, 2));
 }
 
-/// What was removed takes as much of the disk as before; small amounts are not worth a word.
-std::string freed_text(std::int64_t freed) {
-  constexpr std::int64_t much = 1024 * 1024;
-  if (freed < much) return "";
-  return fmt::format(
-      "the files stay as large: new rows fill about {} once a vacuum has passed; VACUUM FULL gives it back to the disk, and "
-      "locks the table meanwhile\n",
-      size_text(freed));
-}
-
-std::string render_text(const PruneSummary& summary, std::int64_t freed) {
-  auto text = render_counts(summary) + freed_text(freed);
+std::string render_text(const PruneSummary& summary, const std::string& free_space) {
+  auto text = render_counts(summary) + free_space;
   if (summary.skipped > 0) {
     text += fmt::format("left for the next run: {} that other sessions were changing\n",
                         counted(summary.skipped, "row"));
@@ -132,14 +123,18 @@ ExitCode run_prune(const PruneOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("prune");
   const auto waits = context.watch_waits(*connection, "prune");
   context.require_own_session(*connection, "prune");
-  const auto sizes =
-      connection->transact([](pqxx::work& transaction) { return read_table_sizes(transaction); });
-  const auto summary = prune(options, context, *connection);
-  const auto freed = summary.dry_run ? 0 : prunable_bytes(sizes, summary);
+  Prunable pruned;
+  const auto sizes = connection->transact([&](pqxx::work& transaction) {
+    pruned.old_attachments = count_old_attachments(transaction, prune_ages(context.settings()).contents);
+    return read_table_sizes(transaction);
+  });
+  pruned.summary = prune(options, context, *connection);
+  const auto& summary = pruned.summary;
   if (context.global().output == OutputFormat::json) {
     context.print(render_json(summary));
   } else {
-    context.say(render_text(summary, freed));
+    context.say(render_text(
+        summary, summary.dry_run ? "" : render_free_space(sizes, pruned, quoted_schema(*connection))));
   }
   return ExitCode::done;
 }
@@ -176,7 +171,7 @@ const Command prune_command{
     "row locks only and never waits for one. It records what it removed; --dry-run counts exactly what "
     "would be removed.\n\n"
     "Removed rows leave space in the files of the tables, which new rows fill; the files do not get smaller. After the removal "
-    "of much, VACUUM FULL TABLE gives the space back to the disk, and locks the table meanwhile; mailroom status --sizes "
+    "of much it names these tables, and prints the VACUUM FULL that gives the space back to the disk and locks them meanwhile; mailroom status --sizes "
     "shows what the tables take."};
 
 }  // namespace mailroom

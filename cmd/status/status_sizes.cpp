@@ -11,20 +11,11 @@
 #include "base/text.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "process/stop_signal.hpp"
-#include "schema/schema_objects.hpp"
 
 namespace mailroom {
 namespace {
 
 constexpr int step_of_count = 1000;
-
-/// The rows of `table` that prune would remove.
-std::int64_t prunable_rows(const std::string& table, const PruneSummary& prunable) {
-  if (table == "tokens") return prunable.tokens;
-  if (table == "mailroom_messages") return prunable.messages;
-  if (table == "mailroom_batches") return prunable.batches;
-  return table == "mailroom_deliveries" ? prunable.deliveries : 0;
-}
 
 struct Sums {
   std::int64_t total = 0;
@@ -33,13 +24,13 @@ struct Sums {
   std::int64_t prunable = 0;   ///< bytes
 };
 
-Sums sums_of(const std::vector<TableSize>& sizes, const PruneSummary& prunable) {
+Sums sums_of(const std::vector<TableSize>& sizes, const Prunable& prunable) {
   Sums sums;
   for (const auto& table : sizes) {
     sums.total += table.total();
     sums.last_day += table.bytes_of(table.last_day.value_or(0));
     sums.last_week += table.bytes_of(table.last_week.value_or(0));
-    sums.prunable += table.bytes_of(prunable_rows(table.name, prunable));
+    sums.prunable += table.bytes_of(prunable.rows_of(table.name));
   }
   return sums;
 }
@@ -48,7 +39,22 @@ std::string rows_text(const std::optional<std::int64_t>& rows) {
   return rows ? with_thousands(*rows) : "";
 }
 
-nlohmann::ordered_json table_json(const TableSize& table, const PruneSummary& prunable) {
+std::string estimate(const std::string& text) {
+  return "~" + text;
+}
+
+/// `2,000 tokens, 3 messages, the content of 5 messages and up to 4 attachments, …`
+std::string removed_text(const Prunable& prunable) {
+  const auto& summary = prunable.summary;
+  auto text = counted(summary.tokens, "token") + ", " + counted(summary.messages, "message");
+  if (summary.contents > 0) text += fmt::format(", the content of {}", counted(summary.contents, "message"));
+  if (const auto attachments = prunable.rows_of("mailroom_attachments"); attachments > 0)
+    text += ", up to " + counted(attachments, "attachment");
+  return fmt::format("{}, {} and {}", text, counted(summary.batches, "batch record"),
+                     counted(summary.deliveries, "delivery record"));
+}
+
+nlohmann::ordered_json table_json(const TableSize& table, const Prunable& prunable) {
   const auto rows = [](const std::optional<std::int64_t>& count) {
     return count ? nlohmann::ordered_json(*count) : nlohmann::ordered_json();
   };
@@ -59,13 +65,18 @@ nlohmann::ordered_json table_json(const TableSize& table, const PruneSummary& pr
           {"dead_rows", table.dead_rows},
           {"rows_last_day", rows(table.last_day)},
           {"rows_last_week", rows(table.last_week)},
-          {"prunable_rows", prunable_rows(table.name, prunable)}};
+          {"prunable_rows", prunable.rows_of(table.name)}};
 }
 
 }  // namespace
 
-std::int64_t prunable_bytes(const std::vector<TableSize>& sizes, const PruneSummary& prunable) {
-  return sums_of(sizes, prunable).prunable;
+std::int64_t Prunable::rows_of(const std::string& table) const {
+  if (table == "tokens") return summary.tokens;
+  if (table == "mailroom_messages") return summary.messages + summary.contents;
+  if (table == "mailroom_batches") return summary.batches;
+  if (table == "mailroom_deliveries") return summary.deliveries;
+  const bool has_content = summary.messages + summary.contents > 0 && !summary.keeps_contents;
+  return table == "mailroom_attachments" && has_content ? old_attachments : 0;
 }
 
 std::string size_text(std::int64_t bytes) {
@@ -78,8 +89,7 @@ std::string size_text(std::int64_t bytes) {
                                  : fmt::format("{:.1f} {}", size, units.at(unit));
 }
 
-std::string render_sizes(const std::vector<TableSize>& sizes, const PruneSummary& prunable,
-                         std::size_t width) {
+std::string render_sizes(const std::vector<TableSize>& sizes, const Prunable& prunable, std::size_t width) {
   using Align = TextTable::Align;
   TextTable table({{"table"},
                    {"size", Align::right},
@@ -89,44 +99,69 @@ std::string render_sizes(const std::vector<TableSize>& sizes, const PruneSummary
                    {"last day", Align::right},
                    {"last week", Align::right}});
   for (const auto& each : sizes) {
-    table.add({each.name, size_text(each.bytes), size_text(each.index_bytes), with_thousands(each.rows),
-               with_thousands(each.dead_rows), rows_text(each.last_day), rows_text(each.last_week)});
+    table.add({each.name, size_text(each.bytes), size_text(each.index_bytes),
+               estimate(with_thousands(each.rows)), estimate(with_thousands(each.dead_rows)),
+               rows_text(each.last_day), rows_text(each.last_week)});
   }
   const auto sums = sums_of(sizes, prunable);
   return fmt::format(
-      "{}\ntotal: {}\ngrowth: about {} in the last day, {} in the last week\n"
-      "mailroom prune would remove: {}, {}, {} and {}, about {}, which new rows fill\n",
+      "{}\ntotal: {}\ngrowth: ~{} in the last day, ~{} in the last week\n"
+      "mailroom prune would remove: {}: ~{}, which new rows fill\n"
+      "~ marks an estimate, by the server's statistics and the mean size of a row\n",
       table.render(width), size_text(sums.total), size_text(sums.last_day), size_text(sums.last_week),
-      counted(prunable.tokens, "token"), counted(prunable.messages, "message"),
-      counted(prunable.batches, "batch record"), counted(prunable.deliveries, "delivery record"),
-      size_text(sums.prunable));
+      removed_text(prunable), size_text(sums.prunable));
 }
 
-std::string sizes_json(const std::vector<TableSize>& sizes, const PruneSummary& prunable) {
+std::string render_free_space(const std::vector<TableSize>& sizes, const Prunable& pruned,
+                              const std::string& schema) {
+  constexpr std::int64_t much = 1024 * 1024;
+  std::string tables;
+  std::string names;
+  for (const auto& table : sizes) {
+    const auto bytes = table.bytes_of(pruned.rows_of(table.name));
+    if (bytes < much) continue;
+    const auto* separator = names.empty() ? "" : ", ";
+    tables += fmt::format("{}{} ~{}", separator, table.name, size_text(bytes));
+    names += fmt::format("{}{}.{}", separator, schema, table.name);
+  }
+  if (names.empty()) return "";
+  return fmt::format(
+      "free space in the files, which new rows fill once a vacuum has passed: {}\n"
+      "this gives it back to the disk, and locks each table meanwhile, so that nothing is inserted or mailed:\n"
+      "  VACUUM FULL {};\n",
+      tables, names);
+}
+
+std::string sizes_json(const std::vector<TableSize>& sizes, const Prunable& prunable) {
   auto tables = nlohmann::ordered_json::array();
   for (const auto& each : sizes)
     tables.push_back(table_json(each, prunable));
   const auto sums = sums_of(sizes, prunable);
-  return json_text(nlohmann::ordered_json{{"tables", std::move(tables)},
-                                          {"bytes", sums.total},
-                                          {"bytes_last_day", sums.last_day},
-                                          {"bytes_last_week", sums.last_week},
-                                          {"prunable_bytes", sums.prunable},
-                                          {"prune_before", moment_text(prunable.before)}}) +
+  return json_text(nlohmann::ordered_json{
+             {"tables", std::move(tables)},
+             {"bytes", sums.total},
+             {"bytes_last_day", sums.last_day},
+             {"bytes_last_week", sums.last_week},
+             {"prunable_bytes", sums.prunable},
+             {"estimated", {"rows", "dead_rows", "bytes_last_day", "bytes_last_week", "prunable_bytes"}},
+             {"prune_before", moment_text(prunable.summary.before)}}) +
          "\n";
 }
 
 ExitCode run_sizes(bool json, Context& context) {
   const auto connection = context.connect_to_schema("status");
-  const auto sizes = connection->transact([](pqxx::work& transaction) {
+  const auto ages = prune_ages(context.settings());
+  Prunable prunable;
+  const auto sizes = connection->transact([&](pqxx::work& transaction) {
     auto read = read_table_sizes(transaction);
     count_growth(transaction, read);
+    prunable.old_attachments = count_old_attachments(transaction, ages.contents);
     return read;
   });
   StopSignal stop;
   // Its session ends with this command.
-  Pruner pruner(*connection, prune_ages(context.settings()), step_of_count);
-  const auto prunable = pruner.count([&](const PruneProgress&) { return !stop.requested(); });
+  Pruner pruner(*connection, ages, step_of_count);
+  prunable.summary = pruner.count([&](const PruneProgress&) { return !stop.requested(); });
   context.print(json ? sizes_json(sizes, prunable) : render_sizes(sizes, prunable, context.out().width()));
   return ExitCode::done;
 }

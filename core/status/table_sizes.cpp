@@ -26,7 +26,13 @@ SELECT 'mailroom_batches', count(*) FILTER (WHERE claimed_at >= now() - interval
 FROM mailroom_batches WHERE claimed_at >= now() - interval '7 days'
 UNION ALL
 SELECT 'mailroom_deliveries', count(*) FILTER (WHERE last_at >= now() - interval '1 day'), count(*)
-FROM mailroom_deliveries WHERE last_at >= now() - interval '7 days')";
+FROM mailroom_deliveries WHERE last_at >= now() - interval '7 days'
+UNION ALL
+SELECT 'mailroom_messages', count(*) FILTER (WHERE created_at >= now() - interval '1 day'), count(*)
+FROM mailroom_messages WHERE created_at >= now() - interval '7 days'
+UNION ALL
+SELECT 'mailroom_attachments', count(*) FILTER (WHERE m.created_at >= now() - interval '1 day'), count(*)
+FROM mailroom_messages m JOIN mailroom_attachments f ON f.message = m.id WHERE m.created_at >= now() - interval '7 days')";
 
 }  // namespace
 
@@ -55,6 +61,14 @@ std::optional<std::chrono::seconds> read_oldest_age(pqxx::transaction_base& tran
       "SELECT greatest(floor(extract(epoch FROM clock_timestamp()))::bigint - created_at, 0) FROM tokens ORDER BY id LIMIT 1");
   if (rows.empty()) return std::nullopt;
   return std::chrono::seconds(rows[0][0].as<std::int64_t>());
+}
+
+std::int64_t count_old_attachments(pqxx::transaction_base& transaction, Milliseconds age) {
+  return Connection::execute(transaction, R"(
+SELECT count(*) FROM mailroom_messages m JOIN mailroom_attachments f ON f.message = m.id
+WHERE m.created_at < now() - make_interval(secs => $1::bigint))",
+                             std::chrono::floor<std::chrono::seconds>(age).count())[0][0]
+      .as<std::int64_t>();
 }
 
 void count_growth(pqxx::transaction_base& transaction, std::vector<TableSize>& sizes) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "db/connection.hpp"
 
 namespace mailroom {
@@ -33,7 +34,11 @@ std::vector<TableSize> read_table_sizes(pqxx::transaction_base& transaction);
 /// old.
 std::optional<std::chrono::seconds> read_oldest_age(pqxx::transaction_base& transaction);
 
-/// Counts the rows of the last week that `sizes` says of tokens, batches and deliveries. Reads these rows.
+/// The attachments of messages that were asked for so long ago or earlier. Reads these rows.
+std::int64_t count_old_attachments(pqxx::transaction_base& transaction, Milliseconds age);
+
+/// Counts the rows of the last week of tokens, messages, attachments, batches and deliveries. Reads these
+/// rows.
 void count_growth(pqxx::transaction_base& transaction, std::vector<TableSize>& sizes);
 
 }  // namespace mailroom

@@ -24,7 +24,7 @@ TEST_CASE("a pruning that removed much says that the files stay as large") {
     return run.output;
   };
   CHECK(pruned(10, "few").find("VACUUM FULL") == std::string::npos);
-  CHECK(pruned(20'000, "many").find("VACUUM FULL gives it back to the disk") != std::string::npos);
+  CHECK(pruned(20'000, "many").find("VACUUM FULL public.tokens") != std::string::npos);
 }
 
 TEST_CASE("a batch is removed when it is closed, old, without tokens, and not the newest of its queue") {

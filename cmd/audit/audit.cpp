@@ -258,7 +258,7 @@ Run add_audit(CommandSyntax& syntax) {
   auto batches = syntax.flag("--batches", options->request.batches, "without NAME, show each batch as well");
   syntax.flag("--stages", options->stages, "show how long tokens took from stage to stage, and the slowest")
       .excludes(batches);
-  add_selectors(syntax, options->selectors, "no NAME: 24h");
+  add_selectors(syntax, options->selectors, "no NAME: 24h", "events, or of people tokens created,");
   return [options](Context& context) { return run_audit(*options, context); };
 }
 

@@ -35,7 +35,7 @@ std::string deleted_text(std::int64_t deleted, const std::optional<Moment>& prun
   return fmt::format(
       "  {} that {} emitted {} no longer in the database: deleted{}, with {} or alone\n",
       counted(deleted, "token"), one ? "was" : "were", one ? "is" : "are",
-      pruned_at ? fmt::format(" by mailroom prune, which last ran {},", moment_text(*pruned_at)) : "",
+      pruned_at ? fmt::format(" by mailroom prune, which last ran {}", moment_text(*pruned_at)) : "",
       one ? "its account" : "their accounts");
 }
 

@@ -101,6 +101,7 @@ ExitCode run_resend(const ResendOptions& options, Context& context) {
   const auto extension = std::chrono::floor<std::chrono::seconds>(*options.extend);
   const auto mailed = mailed_tokens(*connection, sent_tokens(resend.plans));
   if (!json) context.say(render_resend_plan(resend.plans, extension, mailed));
+  if (!json && matched_by(resend.plans) == 0) context.say(no_match_hint(options.tokens.selectors));
   const bool is_idle = changes_nothing(resend.plans);
   if (is_idle) refuse_nothing(options, resend.plans);
   if (is_idle || options.dry_run) {

@@ -124,6 +124,8 @@ ExitCode run_revoke(const RevokeOptions& options, Context& context) {
   const bool json = context.global().output == OutputFormat::json;
   const auto mailed = mailed_tokens(*connection, plan.newest);
   if (!json) context.say(render_plan(plan, mailed));
+  if (!json && plan.live + plan.consumed + plan.expired == 0)
+    context.say(no_match_hint(options.tokens.selectors));
   if (options.dry_run || plan.live == 0) {
     context.print(json              ? revocation_json(plan, std::nullopt, mailed)
                   : options.dry_run ? "dry run: nothing was changed\n"

@@ -57,7 +57,8 @@ std::vector<AccountRecord> find_selected_accounts(Connection& connection,
 
 }  // namespace
 
-void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::string& since_default) {
+void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::string& since_default,
+                   const std::string& what) {
   auto& typed = options.typed;
   const auto add = [&](const std::string& spec, const std::string& help, const auto& read) {
     auto option = syntax.value(spec, help, list_of(read));
@@ -85,10 +86,15 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
       [&typed](const std::string& part) { typed.keys.push_back(parse_key_fingerprint("--key", part)); });
   syntax
       .text("--since TIME", options.since,
-            "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" +
+            what + " from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" +
                 (since_default.empty() ? "" : " [" + since_default + "]"))
       .in_group(selectors_group);
-  syntax.text("--until TIME", options.until, "before TIME").in_group(selectors_group);
+  syntax.text("--until TIME", options.until, what + " before TIME").in_group(selectors_group);
+}
+
+std::string no_match_hint(const SelectionOptions& options) {
+  if (options.since.empty() && options.until.empty()) return "";
+  return "--since and --until mean when a token was created, not when it was mailed.\n";
 }
 
 void check_selection(const SelectionOptions& options) {

@@ -25,8 +25,13 @@ struct SelectionOptions {
 };
 
 /// Adds --action, --account, --outcome, --code, --batch, --consumer, --key, --since and --until to a command.
-/// `since_default` is shown as that of --since, if it is not empty. --queue is the setting queue.name.
-void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::string& since_default = "");
+/// `since_default` is shown as that of --since, if it is not empty; `what` is what the times are of. --queue
+/// is the setting queue.name.
+void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::string& since_default = "",
+                   const std::string& what = "tokens created");
+
+/// A line for when no token matches: what the times that were typed mean. Empty if none was.
+std::string no_match_hint(const SelectionOptions& options);
 
 /// Throws Error(usage) for times that no clock can make a period of. Call it before the command connects.
 void check_selection(const SelectionOptions& options);

@@ -189,7 +189,7 @@ Run add_tail(CommandSyntax& syntax) {
   syntax.number<std::int64_t>("--count N", options->count, {1, 1'000'000'000}, "stop after N events");
   syntax.texts("--state STATE,...", options->states, "show only these states", ',').offers(state_text());
   syntax.flag("--mask", options->mask, "show addresses as u***@mail.example");
-  add_selectors(syntax, options->selectors);
+  add_selectors(syntax, options->selectors, "", "events");
   return [options](Context& context) { return run_tail(*options, context); };
 }
 

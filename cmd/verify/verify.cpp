@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "actions/action.hpp"
+#include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/verify/verify_report.hpp"
 
@@ -34,8 +35,10 @@ class TokenJudge {
       : actions_(std::move(known)), verifier_(ring, actions_.signed_paths()), connection_(connection) {}
 
   /// Judges by the keys only.
-  VerifyFinding check(std::string_view text, std::optional<std::string_view> code) {
+  VerifyFinding check(std::string_view pasted, std::optional<std::string_view> code) {
     VerifyFinding finding;
+    const auto text = trimmed(pasted);
+    if (code) code = trimmed(*code);
     const auto token = decode_token(text);
     if (!token) {
       finding.defect = text.size() == token_size
@@ -125,7 +128,6 @@ class LineVerifier {
       finding.defect = fmt::format("a line of more than {} bytes", max_line);
       return finding;
     }
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     const auto comma = line.find(',');
     std::optional<std::string_view> code;
     if (comma != std::string_view::npos) code = line.substr(comma + 1);
@@ -147,7 +149,7 @@ class LineVerifier {
 };
 
 ExitCode run_verify(const VerifyOptions& options, Context& context) {
-  if (options.code && options.code->size() != code_size) {
+  if (options.code && trimmed(*options.code).size() != code_size) {
     throw Error(ExitCode::usage,
                 fmt::format("--code has {} characters, and a code has {}", options.code->size(), code_size),
                 "omit --code to try all codes");

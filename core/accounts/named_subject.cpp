@@ -43,7 +43,7 @@ std::int64_t require_id(std::string_view what, std::string_view text) {
 }  // namespace
 
 NamedSubject parse_token_subject(std::string_view text) {
-  if (may_hold_secret(text)) return signed_token(text);
+  if (may_hold_secret(trimmed(text))) return signed_token(trimmed(text));
   return {.kind = NamedSubject::Kind::token, .id = require_id("token", text)};
 }
 
@@ -59,7 +59,7 @@ NamedSubject parse_subject(std::string_view name) {
   if (name.starts_with(of_message)) {
     return {.kind = NamedSubject::Kind::message, .id = require_id("message", name.substr(of_message.size()))};
   }
-  if (may_hold_secret(name)) return signed_token(name);
+  if (may_hold_secret(trimmed(name))) return signed_token(trimmed(name));
   return {.kind = NamedSubject::Kind::account, .id = 0, .name = std::string(name)};
 }
 

@@ -62,6 +62,11 @@ class StepFinder {
       case Outcome::not_taken:
         return add("to see which queue takes which action", "mailroom queue list");
       default:
+        // A message keeps its addresses; that of an account may be corrected.
+        if (outcome == Outcome::rejected && token_.message && recipients_ <= 1) {
+          return add("to mail it again, to the same address; for another one, ask for a new message",
+                     resend_command(queue));
+        }
         if (recipients_ > 1)
           return add(fmt::format("to mail all {} recipients again (token:N mails one of them)", recipients_),
                      resend_command(queue));

@@ -72,8 +72,8 @@ std::optional<QueueFinding> withheld(const DeferredTokens& deferred) {
       fmt::format("{} {} for the configuration of the senders: {}", counted(deferred.withheld, "token"),
                   deferred.withheld == 1 ? "waits" : "wait", deferred.withheld_for),
       {},
-      "mailroom.yaml.example describes the key; systemctl reload 'mailroom-send@*' makes the senders "
-      "take it, and the tokens go out within a minute"};
+      "mailroom.yaml.example describes the key; systemctl reload 'mailroom-send@*', or kill -HUP PID without systemd, makes "
+      "the senders take it, and the tokens go out within a minute"};
 }
 
 /// A single account is suspended for a reason; many in a row are a mistake of a program.

@@ -62,6 +62,15 @@ TEST_CASE("a message is sent again to all of its recipients, or to one of them b
   CHECK(next_steps(one, {}, 1)[0].command == "mailroom resend token:51 --extend 15m");
 }
 
+TEST_CASE("a message whose address was rejected is mailed to the same address by resend") {
+  auto rejected = delivered(Outcome::rejected);
+  CHECK(next_steps(rejected, {}, 1)[0].text == "to mail it");
+  rejected.token.message = 5;
+  const auto step = next_steps(rejected, {}, 1)[0];
+  CHECK(step.command == "mailroom resend token:51");
+  CHECK(step.text == "to mail it again, to the same address; for another one, ask for a new message");
+}
+
 TEST_CASE("a token that waits is held back by its queue or its relay, or by nothing") {
   for (const auto outcome : {Outcome::waiting, Outcome::in_gap, Outcome::in_replay}) {
     CHECK(commands(report(outcome)).empty());

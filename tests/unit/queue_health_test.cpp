@@ -2,6 +2,7 @@
 
 #include "status/queue_health.hpp"
 
+#include "status/fix_commands.hpp"
 #include "status/pending_tokens.hpp"
 #include "support/catch.hpp"
 
@@ -152,7 +153,7 @@ TEST_CASE("a missing collector is a failure once tokens wait") {
   CHECK(finding.severity == Severity::failure);
   CHECK(finding.text == "5 tokens wait and no collector is connected. Start the collector's service");
   CHECK(finding.fix.empty());
-  CHECK(finding.hint == "systemctl list-unit-files 'mailroom*' lists the services there are");
+  CHECK(finding.hint == find_service(std::nullopt, "web1"));
   status.pending = {};
   CHECK(judged(status) == Found{"warning no_collector"});
 }
@@ -178,7 +179,7 @@ TEST_CASE("the hint for a missing collector looks for the service on the last co
   status.host = "web1";
   status.last_claim = LastClaim{.claimed_by = "mailroom collect@web1:77", .age = 90s};
   CHECK(contains(only(status).text, "The last one was process 77 on web1, 1m30s ago"));
-  CHECK(only(status).hint == "systemctl list-unit-files 'mailroom*' lists the services there are");
+  CHECK(only(status).hint == find_service(std::nullopt, "web1"));
 }
 
 TEST_CASE("a batch is late after 30 seconds") {

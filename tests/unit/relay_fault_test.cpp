@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "carriers/smtp/carrier.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::relay_fault_test {
@@ -79,6 +80,17 @@ TEST_CASE("the code, the step and the words of a refusal say what is wrong") {
     INFO(row.code << " " << row.text);
     CHECK(static_cast<int>(fault_of_refusal(row.step, row.code, row.text)) == static_cast<int>(row.fault));
   }
+}
+
+TEST_CASE("a sender is refused for its address, or since the account is suspended") {
+  const auto hint = [](int code, const std::string& reply) {
+    return hint_of({.fault = RelayFault::sender, .code = code, .reply = reply}, RelayUrl{}, Settings{});
+  };
+  CHECK(hint(554, "5.7.1 Account SUSPENDED")
+            .starts_with("the provider may have suspended the account: ask it"));
+  const auto other = hint(553, "5.7.1 not owned by user");
+  CHECK(other.starts_with("set send.from to an address that the relay lets this host or user send from"));
+  CHECK(other.ends_with("ask the provider whether the account is suspended"));
 }
 
 }  // namespace mailroom::test::relay_fault_test

@@ -1,8 +1,11 @@
 // What doctor sees of relays: connects to each, logs in, names the sender, and says what to do.
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <optional>
 
+#include "base/text.hpp"
 #include "carriers/smtp/carrier.hpp"
 #include "carriers/smtp/configured_relays.hpp"
 #include "carriers/smtp/relay_fault.hpp"
@@ -111,6 +114,22 @@ std::string login_hint(const RelayCheck& check, const RelayUrl& relay, const Set
   return secret_hint(relay, settings);
 }
 
+/// A provider says the same of an address that is not the user's and of an account that it has closed.
+std::string sender_hint(const std::string& reply) {
+  const std::string other =
+      "set send.from to an address that the relay lets this host or user send from, or ask its operator to allow it";
+  const auto words = lower_case(reply);
+  constexpr std::array<std::string_view, 6> of_account{"suspend", "disabled",   "deactivated",
+                                                       "blocked", "terminated", "restricted"};
+  const bool names_account =
+      std::ranges::any_of(of_account, [&](const auto word) { return words.find(word) != std::string::npos; });
+  return names_account
+             ? "the provider may have suspended the account: ask it, and no setting here helps. Otherwise " +
+                   other
+             : other +
+                   "; if it took mails of this sender before, ask the provider whether the account is suspended";
+}
+
 /// The relay answers, and does not take mail from this host or user.
 std::string refusal_hint(const RelayCheck& check, const RelayUrl& relay) {
   switch (check.fault) {
@@ -127,7 +146,7 @@ std::string refusal_hint(const RelayCheck& check, const RelayUrl& relay) {
     case RelayFault::no_smtputf8:
       return "set send.from, and send.reply_to if there is one, to an address in ASCII, or use a relay that offers SMTPUTF8";
     case RelayFault::sender:
-      return "set send.from to an address that the relay lets this host or user send from, or ask its operator to allow it";
+      return sender_hint(check.reply);
     default:
       return "ask the operator of the relay whether this host may send mail through it; send.hello_name sets the name in EHLO";
   }

@@ -46,7 +46,7 @@ bool may_be_cancelled(const MessageSummary& message) {
   return std::ranges::any_of(message.states, [](const auto& state) {
     return state.first == "waiting" || state.first == "scheduled" || state.first == "deferred" ||
            state.first == "leased" || state.first == "in_gap" || state.first == "in_replay" ||
-           state.first == "not_taken";
+           state.first == "not_taken" || state.first == "no_token";
   });
 }
 

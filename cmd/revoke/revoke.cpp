@@ -77,6 +77,9 @@ std::string render_plan(const RevocationPlan& plan, const std::vector<MailedToke
     text += fmt::format("{} would end now, for good: {} refused from then on.\n", revoked_text(plan),
                         plan.live == 1 ? "its link and its code are" : "their links and codes are");
   }
+  if (plan.live > 0)
+    text +=
+        "None of them can be sent again: mailroom resend refuses them, and the application must request new ones.\n";
   if (plan.waiting > 0)
     text += plural(plan.waiting, "of them waits, and is never mailed.\n",
                    "of them wait, and are never mailed.\n");
@@ -156,7 +159,7 @@ const Command revoke_command{
     "Examples:\n"
     "  mailroom revoke user1@mail.example --reason 'mailbox taken over'\n"
     "  mailroom revoke --action recovery --since 1d --dry-run    how many would end\n"
-    "  mailroom revoke --all --reason 'signing key leaked'\n",
+    "  mailroom revoke --all --reason 'links were published'\n",
     add_revoke,
     "Ends tokens that are neither consumed nor expired: they expire now. Whoever redeems one by the statements of "
     "docs/redeeming.md is refused at once, and mailroom verify says that it has expired. One that waits is skipped as expired, and "
@@ -164,7 +167,9 @@ const Command revoke_command{
     "id, email or login, batch:N, token:N, message:N, or a token as it was mailed; without such an account it may be the address or the "
     "reference of a message, of several only with --since or --until. Selectors choose by action, outcome, code, consumer, key and time; "
     "--key ends what any mail of the token was signed with, not only its newest. It first shows the plan, with the addresses if the tokens are 10 at most, then asks, or requires --yes.\n\n"
-    "It cannot be undone: no --extend revives a revoked token. Have the application request new ones. Accounts keep their "
+    "It cannot be undone: no --extend revives a revoked token, and mailroom resend refuses it. Have the application request new ones. "
+    "After a signing key leaked, revoke nothing: write a new key into the file of signing.key_file, and reload the consumers and "
+    "whatever verifies (kill -HUP). No link of the old key verifies then. mailroom resend --since 1d mails new ones.\n\nAccounts keep their "
     "status: mailroom suspend stops an account itself. The actor and the reason are recorded; mailroom audit shows them."};
 
 }  // namespace mailroom

@@ -98,6 +98,13 @@ bool names_what_is_missing(std::string_view state) {
                            sqlstate::undefined_function, sqlstate::undefined_object});
 }
 
+/// True if tables were made anew, as by a restore or a migration, since the session prepared its statements.
+/// A new session is as good as before.
+bool needs_new_session(std::string_view state, std::string_view message) {
+  return state == "0A000" &&
+         message.find("cached plan must not change result type") != std::string_view::npos;
+}
+
 ExitCode exit_code_of(std::string_view state) {
   if (state == sqlstate::unknown_queue || state == sqlstate::not_at_home) return ExitCode::configuration;
   if (state == sqlstate::not_reached) return ExitCode::usage;
@@ -183,7 +190,8 @@ std::string hint_of(std::string_view state, std::string_view report) {
   if (message.empty()) message = labelled(report, "FATAL");
   if (message.empty()) message = first_line(report);
   if (state == sqlstate::untranslatable) message = with_character(message);
-  if (!session_is_open || is_about_the_session(state)) throw_lost({}, message);
+  if (!session_is_open || is_about_the_session(state) || needs_new_session(state, message))
+    throw_lost({}, message);
   // PostgreSQL quotes a value in full, however long, so shorten the text.
   throw DatabaseError(exit_code_of(state), shown_text(message), shown_text(hint_of(state, report)),
                       std::string(state), line_of(report));

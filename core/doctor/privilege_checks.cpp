@@ -32,6 +32,7 @@ FROM (VALUES
     ('mailroom_messages', 'r', '{SELECT}'),
     ('mailroom_attachments', 'r', '{SELECT}'),
     ('mailroom_schedule', 'r', '{SELECT}'),
+    ('mailroom_suppressions', 'r', '{SELECT}'),
     ('tokens_id_seq', 'S', '{SELECT}'),
     ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, privileges)
   JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident($1)::regnamespace,

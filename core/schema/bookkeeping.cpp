@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/printable.hpp"
 #include "crypto/digest.hpp"
 #include "db/values.hpp"
 #include "schema/schema_objects.hpp"
@@ -127,9 +128,13 @@ void require_configured_schema(Connection& connection) {
             .c_str());
   }
   refuse_wrong_schema(connection);
-  throw Error(ExitCode::schema, fmt::format("there is no schema \"{}\" in the database", connection.schema()),
-              "mailroom migrate creates it; if the name is wrong, mailroom config show shows where "
-              "database.schema comes from");
+  const auto database = connection.run("SELECT current_database()")[0][0];
+  throw Error(
+      ExitCode::schema,
+      fmt::format("there is no schema \"{}\" in the database {}", connection.schema(),
+                  shown_text(database.c_str())),
+      "if this is the database, mailroom migrate creates it; mailroom config show shows where database.url and "
+      "database.schema come from");
 }
 
 void create_configured_schema(Connection& connection) {

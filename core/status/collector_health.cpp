@@ -167,14 +167,23 @@ class CollectorRules {
     const auto cause = batch.process == ProcessSight::stopped ? std::string(": that process is stopped")
                        : is_sender ? std::string(": that process is stopped, or waits for a relay")
                                    : std::string(": that process is stopped, or the reader of its output is");
-    if (any_at_work() || !process) {
-      fail("batch_open",
-           fmt::format("{}{}. Ending its session, backend pid {}, frees the batch for another collector",
-                       leased, cause, batch.collector),
-           end_session(batch.collector));
-    } else if (batch.process == ProcessSight::stopped) {
-      fail("batch_open", fmt::format("{}{}. {}", leased, cause, continuing(*process)),
-           continue_process(*process, status_.host));
+    if (batch.process == ProcessSight::stopped && process) {
+      // Whoever takes the batch over mails again what the stopped process has sent.
+      fail(
+          "batch_open", fmt::format("{}{}. {}", leased, cause, continuing(*process)),
+          continue_process(*process, status_.host),
+          fmt::format(
+              "if it cannot go on, end it and its session: {} then another one takes the batch over, and up to {} "
+              "may be emitted twice",
+              static_cast<const std::string&>(end_session(batch.collector)), counted(batch.tokens, "token")));
+    } else if (any_at_work() || !process) {
+      fail(
+          "batch_open",
+          fmt::format(
+              "{}{}. Ending its session, backend pid {}, frees the batch for another collector, and up to {} may "
+              "be emitted twice",
+              leased, cause, batch.collector, counted(batch.tokens, "token")),
+          end_session(batch.collector));
     } else {
       fail("batch_open", leased + cause, {}, may_continue(*process));
     }

@@ -11,10 +11,14 @@ namespace {
 
 // The index on last_at is a BRIN index, which only bitmap scans use.
 constexpr const char* states_sql = R"(
-SELECT state, count(*), count(*) FILTER (WHERE accepted_at IS NULL),
-  (extract(epoch FROM clock_timestamp() - max(last_at) FILTER (WHERE accepted_at IS NULL)) * 1000)::bigint,
+WITH revoked AS MATERIALIZED (
+  SELECT coalesce(range_agg(r.ids), '{}') AS ids
+  FROM mailroom_operations o, unnest(mailroom_operation_ids(o.kind, o.details)) r (ids)
+  WHERE o.kind = 'revoke' AND o.at > clock_timestamp() - interval '1 day')
+SELECT state, count(*), count(*) FILTER (WHERE accepted_at IS NULL AND NOT revoked.ids @> d.token),
+  (extract(epoch FROM clock_timestamp() - max(last_at) FILTER (WHERE accepted_at IS NULL AND NOT revoked.ids @> d.token)) * 1000)::bigint,
   (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint - t.created_at * 1000 FROM tokens t WHERE t.id = min(d.token))
-FROM mailroom_deliveries d
+FROM mailroom_deliveries d, revoked
 WHERE queue = $1 AND last_at > clock_timestamp() - interval '1 hour'
 GROUP BY state ORDER BY count(*) DESC, state)";
 
@@ -30,6 +34,14 @@ SELECT count(*), (extract(epoch FROM clock_timestamp() - GREATEST(min(first_at),
 FROM mailroom_deliveries, success
 WHERE queue = $1 AND state IN ('rejected', 'deferred') AND attempts > 0
   AND last_at > GREATEST(clock_timestamp() - interval '1 hour', success.at))";
+
+// Without a sink no relay was asked: the mail could not be made. Several with the same words have one cause.
+constexpr const char* unmade_sql = R"(
+SELECT count(*), (extract(epoch FROM clock_timestamp() - max(last_at)) * 1000)::bigint, reply
+FROM mailroom_deliveries
+WHERE queue = $1 AND state = 'rejected' AND sink IS NULL AND reply IS NOT NULL
+  AND last_at > clock_timestamp() - interval '1 hour'
+GROUP BY reply HAVING count(*) >= 3 ORDER BY 1 DESC, reply LIMIT 1)";
 
 // Reads the newest batches back to the last one with an emitted token, which usually is the newest.
 constexpr const char* unfit_sql = R"(
@@ -89,6 +101,11 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
                          row[4].is_null() ? std::nullopt : std::optional(duration_of(row[4])));
   }
   const auto refused = Connection::execute(transaction, refused_sql, queue)[0];
+  const auto unmade = Connection::execute(transaction, unmade_sql, queue);
+  if (!unmade.empty())
+    status.unmade = {.tokens = unmade[0][0].as<std::int64_t>(),
+                     .last = duration_of(unmade[0][1]),
+                     .why = unmade[0][2].c_str()};
   Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");
   const auto unfit = Connection::execute(transaction, unfit_sql, queue)[0];
   status.unfit.tokens = unfit[0].as<std::int64_t>();

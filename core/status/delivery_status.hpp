@@ -31,6 +31,13 @@ struct RefusedSince {
   std::string last;           ///< `451 4.3.0 later`
 };
 
+/// Mails that could not be made within an hour, for one reason: a template, or data that it needs.
+struct UnmadeMails {
+  std::int64_t tokens = 0;
+  Milliseconds last{};  ///< how long ago
+  std::string why{};    ///< `receipt.txt:1: neither the data nor mailroom has {{totl}}`
+};
+
 /// What was skipped since the last batch with an emitted token, within an hour, as the account had the wrong
 /// status.
 struct UnfitSince {
@@ -54,6 +61,7 @@ struct DeliveryStatus {
   std::vector<std::pair<Outcome, std::int64_t>> last_hour;
   RefusedSince refused;
   UnfitSince unfit;
+  UnmadeMails unmade;
   std::optional<Milliseconds> last_accepted;  ///< how long ago, if within an hour
   DeferredTokens deferred;
   ExpiredTokens expired;

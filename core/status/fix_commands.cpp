@@ -74,7 +74,7 @@ Fix continue_process(const CollectorProcess& process, const std::string& here) {
 std::string find_service(const std::optional<CollectorProcess>& last, const std::string& here) {
   const std::string command = "systemctl list-unit-files 'mailroom*'";
   return (!last || last->host == here ? command : fmt::format("ssh {} \"{}\"", last->host, command)) +
-         " lists the services there are; without systemd, start mailroom send, or mailroom collect with its reader";
+         " lists the services there are; without systemd, start mailroom send, or collect with its reader";
 }
 
 }  // namespace mailroom

@@ -63,6 +63,21 @@ std::optional<QueueFinding> only_refusals(const RefusedSince& refused) {
       "mailroom tail --state rejected,deferred --since 1h shows what was said of each"};
 }
 
+/// They are lost to their recipients until somebody corrects the template and has them sent again.
+std::optional<QueueFinding> unmade(const UnmadeMails& mails) {
+  if (mails.tokens == 0) return std::nullopt;
+  // Afterwards it is news, as what expired is.
+  constexpr std::chrono::minutes recent{10};
+  return QueueFinding{
+      mails.last < recent ? Severity::failure : Severity::warning,
+      "mails_not_made",
+      fmt::format("{} within the last hour could not be made, the last {} ago, and are rejected: {}",
+                  counted(mails.tokens, "mail"), age_text(mails.last), mails.why),
+      {},
+      "correct the template or the data, and have the senders read it (kill -HUP, systemctl reload); then mailroom resend "
+      "--outcome rejected --since 2h --dry-run shows who would be mailed"};
+}
+
 /// They wait for a person.
 std::optional<QueueFinding> withheld(const DeferredTokens& deferred) {
   if (deferred.withheld == 0) return std::nullopt;
@@ -99,6 +114,7 @@ std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has
   for (const auto& sink : deliveries.sinks)
     found.push_back(unavailable(sink, deliveries, has_tokens));
   if (auto waiting = withheld(deliveries.deferred)) found.push_back(std::move(*waiting));
+  if (auto failed = unmade(deliveries.unmade)) found.push_back(std::move(*failed));
   if (auto refusals = only_refusals(deliveries.refused)) found.push_back(std::move(*refusals));
   if (auto unfit = only_unfit(deliveries.unfit)) found.push_back(std::move(*unfit));
   return found;

@@ -102,4 +102,19 @@ TEST_CASE("what a relay rejected before it was clear that it refuses everything 
   CHECK(hint() == "mailroom doctor tries it, and says more");
 }
 
+TEST_CASE("mails that cannot be made are a failure for ten minutes, and news for an hour") {
+  using namespace std::chrono_literals;
+  DeliveryStatus deliveries;
+  CHECK(problems_of(deliveries).empty());
+  deliveries.unmade = {
+      .tokens = 33, .last = 9min, .why = "receipt.txt:1: neither the data nor mailroom has {{totl}}"};
+  CHECK(problems_of(deliveries) == "failure mails_not_made; ");
+  CHECK(
+      judge_sinks(deliveries, true).front().text ==
+      "33 mails within the last hour could not be made, the last 9m ago, and are rejected: receipt.txt:1: neither the data "
+      "nor mailroom has {{totl}}");
+  deliveries.unmade.last = 10min;
+  CHECK(problems_of(deliveries) == "warning mails_not_made; ");
+}
+
 }  // namespace mailroom::test::sink_health_test

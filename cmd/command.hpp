@@ -53,5 +53,7 @@ extern const Command config_command;
 extern const Command adopt_command;
 extern const Command init_command;
 extern const Command outcomes_command;
+extern const Command bounce_command;
+extern const Command suppression_command;
 
 }  // namespace mailroom

@@ -16,7 +16,7 @@ BEGIN
     -- STABLE and RETURNS TABLE. A SET clause would prevent that; they see the path of the query that calls them.
     FOR r IN
         SELECT p.oid::regprocedure AS name, p.proname, p.proowner, p.proacl, p.prosecdef,
-               p.prosqlbody IS NULL AND NOT (l.lanname = 'sql' AND p.provolatile = 's'
+               p.prosqlbody IS NULL AND NOT (l.lanname = 'sql' AND p.provolatile = 's' AND NOT p.prosecdef
                                              AND 't' = ANY (coalesce(p.proargmodes, '{}'))) AS is_pinned
         FROM unnest(v_functions) f JOIN pg_proc p ON p.oid = to_regprocedure(v_schema || '.' || f)
         JOIN pg_language l ON l.oid = p.prolang

@@ -126,6 +126,12 @@ Json delivery_json(const TokenDelivery& status) {
               {"not_before", time_json(delivery.not_before)},
               {"batch", delivery.batch}};
   add_delivery_outcome(object, delivery.last());
+  object["reports"] = Json::array();
+  for (const auto& report : delivery.reports) {
+    Json line{{"at", time_json(report.at)}};
+    add_delivery_outcome(line, report);
+    object["reports"].push_back(std::move(line));
+  }
   return object;
 }
 

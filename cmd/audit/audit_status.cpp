@@ -122,9 +122,14 @@ std::string prefixed(const char* separator, const std::string& text) {
 
 std::string accepted_text(const TokenDelivery& status) {
   const auto& attempt = status.decisive;
-  return fmt::format("accepted {}, {}{}{}{}", times_text(status.accepted),
-                     status.accepted == 1 ? "" : "last ", moment_text(attempt.at),
-                     prefixed(" by ", shown_text(attempt.sink)), prefixed(": ", answer_text(attempt)));
+  auto text = fmt::format("accepted {}, {}{}{}{}", times_text(status.accepted),
+                          status.accepted == 1 ? "" : "last ", moment_text(attempt.at),
+                          prefixed(" by ", shown_text(attempt.sink)), prefixed(": ", answer_text(attempt)));
+  const auto& reports = status.delivery.reports;
+  if (!reports.empty() && reports.back().at >= attempt.at)
+    text += fmt::format("; then {} {}{}", reports.back().state, moment_text(reports.back().at),
+                        prefixed(": ", answer_text(reports.back())));
+  return text;
 }
 
 bool is_deferred(const DeliveryAttempt& attempt) {

@@ -31,6 +31,7 @@ std::string what_of(const Counts& counts) {
   auto text = counted(counts.tokens, "token");
   if (counts.messages > 0) text += ", " + counted(counts.messages, "message");
   if (counts.contents > 0) text += fmt::format(", the content of {}", counted(counts.contents, "message"));
+  if (counts.bounces > 0) text += ", " + counted(counts.bounces, "bounce record");
   const auto batches = counted(counts.batches, "batch record");
   if (counts.deliveries == 0) return fmt::format("{} and {}", text, batches);
   return fmt::format("{}, {} and {}", text, batches, counted(counts.deliveries, "delivery record"));
@@ -81,6 +82,7 @@ std::string render_counts(const PruneSummary& summary) {
   if (summary.contents > 0) table.add({"contents of messages", with_thousands(summary.contents)});
   table.add({"batch records", with_thousands(summary.batches)});
   if (summary.deliveries > 0) table.add({"delivery records", with_thousands(summary.deliveries)});
+  if (summary.bounces > 0) table.add({"bounce records", with_thousands(summary.bounces)});
   return fmt::format("{} what ended before {}:\n{}", summary.dry_run ? "would remove" : "removed",
                      moment_of(summary), table.render(80, 2));
 }
@@ -111,6 +113,7 @@ std::string render_json(const PruneSummary& summary) {
                                 {"contents", summary.contents},
                                 {"batches", summary.batches},
                                 {"deliveries", summary.deliveries},
+                                {"bounces", summary.bounces},
                                 {"skipped", summary.skipped},
                                 {"held_back", nullptr},
                                 {"stopped", summary.stopped}};

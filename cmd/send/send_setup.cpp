@@ -10,6 +10,7 @@
 #include "carriers/carriers.hpp"
 #include "carriers/smtp/configured_relays.hpp"
 #include "mail/configured_mail.hpp"
+#include "signing/configured_keys.hpp"
 
 namespace mailroom {
 
@@ -24,6 +25,13 @@ bool leaves_likewise(const SendSettings& one, const SendSettings& other) {
                     send.rate);
   };
   return way(one) == way(other);
+}
+
+/// The writer of mails that leave: their bounces come back with an id.
+std::shared_ptr<const MailWriter> sending_writer(const Settings& settings) {
+  const auto& pattern = settings.send.bounce_address;
+  if (pattern.empty()) return configured_writer(settings);
+  return configured_writer(settings, BounceAddress(pattern, load_current_key(settings)));
 }
 
 /// As check_send_settings(), for the settings of one profile.
@@ -69,13 +77,13 @@ void check_send_settings(const Settings& settings, Log& log) {
 ConfiguredMails configured_mails(const Settings& settings) {
   ConfiguredMails mails{.profiles = nullptr, .lanes = {settings}};
   const auto profiles =
-      std::make_shared<MailProfiles>(MailProfiles::Entry{.writer = configured_writer(settings), .lane = 0});
+      std::make_shared<MailProfiles>(MailProfiles::Entry{.writer = sending_writer(settings), .lane = 0});
   for (const auto& profile : settings.profiles) {
     auto own = with_profile(settings, profile.name);
     auto lane = std::ranges::find_if(
         mails.lanes, [&](const Settings& other) { return leaves_likewise(own.send, other.send); });
     const auto place = static_cast<std::size_t>(lane - mails.lanes.begin());
-    profiles->add(profile.name, {.writer = configured_writer(own), .lane = place});
+    profiles->add(profile.name, {.writer = sending_writer(own), .lane = place});
     if (lane == mails.lanes.end()) mails.lanes.push_back(std::move(own));
   }
   mails.profiles = profiles;
@@ -94,12 +102,14 @@ DeliveryPolicy delivery_policy(const Settings& settings) {
           .per_recipient = settings.send.per_recipient};
 }
 
-std::shared_ptr<const MailWriter> configured_writer(const Settings& settings) {
+std::shared_ptr<const MailWriter> configured_writer(const Settings& settings,
+                                                    std::optional<BounceAddress> bounce_address) {
   const auto mail = parse_configured_mail(settings);
   require_keys({"send.from"}, settings);
   return std::make_shared<MailWriter>(*mail.from, MessageBuilder(*mail.from, mail.reply_to, mail.headers),
                                       load_templates(settings.send.templates), mail.link,
-                                      static_cast<std::size_t>(settings.send.max_size), mail.redirection);
+                                      static_cast<std::size_t>(settings.send.max_size), mail.redirection,
+                                      std::move(bounce_address));
 }
 
 }  // namespace mailroom

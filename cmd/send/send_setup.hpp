@@ -32,7 +32,8 @@ void require_send_keys(const Settings& settings);
 
 /// Writes mails as the configuration says. Throws Error(configuration) if send.from is missing, or a template
 /// cannot be used. Without send.link mails that have none can be written.
-std::shared_ptr<const MailWriter> configured_writer(const Settings& settings);
+std::shared_ptr<const MailWriter> configured_writer(
+    const Settings& settings, std::optional<BounceAddress> bounce_address = std::nullopt);
 
 /// How mails are written and leave.
 struct ConfiguredMails {

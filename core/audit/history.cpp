@@ -60,6 +60,8 @@ void add_deliveries(Timeline& timeline, const std::vector<DeliveryRecord>& deliv
   for (const auto& delivery : deliveries) {
     for (const auto& attempt : delivery.attempts)
       timeline.add(attempt);
+    for (const auto& report : delivery.reports)
+      timeline.add(report);
   }
 }
 

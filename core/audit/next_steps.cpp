@@ -33,6 +33,11 @@ class StepFinder {
       const auto& queue = delivery.delivery.queue;
       const bool waits = delivery.outcome == Outcome::deferred || is_place(delivery.outcome) ||
                          (delivery.next && is_place(*delivery.next));
+      constexpr std::string_view suppressed = "the address is suppressed";
+      if (delivery.outcome == Outcome::cancelled && delivery.decisive.reply.starts_with(suppressed)) {
+        add("to let its address get mails again",
+            fmt::format("mailroom suppression remove {}", shell_word(token_.account.email)));
+      }
       visit(delivery.outcome, queue, waits, delivery.delivery.last().sink);
     }
     const auto& status = report.status;

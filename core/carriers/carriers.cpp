@@ -19,10 +19,8 @@
 #endif
 #ifdef MAILROOM_HTTP
 #include "carriers/http/webhook.hpp"
-#include "carriers/ses/carrier.hpp"
-#endif
-#ifdef MAILROOM_RESEND
 #include "carriers/resend/carrier.hpp"
+#include "carriers/ses/carrier.hpp"
 #endif
 
 namespace mailroom {
@@ -34,21 +32,18 @@ const std::vector<CarrierKind> kinds{
 #ifdef MAILROOM_HTTP
     {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP", make_http_carrier, check_http, http_library},
     {"ses", {"ses"}, Carries::mails, "MAILROOM_HTTP", make_ses_carrier, check_ses, http_library},
-#else
-    {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP"},
-    {"ses", {"ses"}, Carries::mails, "MAILROOM_HTTP"},
-#endif
-#ifdef MAILROOM_RESEND
     {"resend",
      {"resend"},
      Carries::mails,
-     "MAILROOM_RESEND",
+     "MAILROOM_HTTP",
      make_resend_carrier,
      check_resend,
      http_library,
      {.together = resend_batch, .recognises = true}},
 #else
-    {"resend", {"resend"}, Carries::mails, "MAILROOM_RESEND"},
+    {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP"},
+    {"ses", {"ses"}, Carries::mails, "MAILROOM_HTTP"},
+    {"resend", {"resend"}, Carries::mails, "MAILROOM_HTTP"},
 #endif
 #ifdef MAILROOM_NATS
     {"nats", {"nats", "tls"}, Carries::lines, "MAILROOM_NATS", make_nats_carrier, check_nats, nats_library},

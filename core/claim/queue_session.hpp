@@ -145,6 +145,7 @@ struct TokenRow {
   int mailed = 0;                       ///< mails to its address within the period that the session counts
   std::string_view counted_as{};  ///< that address, for one comparison; empty if the session counts none
   std::optional<std::int64_t> resent_at{};  ///< when an operator had it emitted again
+  std::string_view suppressed{};            ///< why its address gets no mail; empty if it does
   std::string_view mail_key{};              ///< what tells the id of its mail from others of this token's id
   // Of a token that a message made. `email` is the recipient's address.
   std::optional<std::int64_t> message{};

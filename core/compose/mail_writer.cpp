@@ -72,13 +72,15 @@ std::optional<Refusal> add_message(MailDraft& draft, const MessageContent& messa
 }  // namespace
 
 MailWriter::MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates,
-                       std::optional<LinkTemplate> link, std::size_t max_size, Redirection redirection)
+                       std::optional<LinkTemplate> link, std::size_t max_size, Redirection redirection,
+                       std::optional<BounceAddress> bounce_address)
     : from_(std::move(from)),
       builder_(std::move(builder)),
       templates_(std::move(templates)),
       link_(std::move(link)),
       max_size_(max_size),
-      redirection_(std::move(redirection)) {}
+      redirection_(std::move(redirection)),
+      bounce_address_(std::move(bounce_address)) {}
 
 std::optional<Withheld> MailWriter::withheld(const TokenRow& row) const {
   const auto recipient = parse_address(row.email);
@@ -161,11 +163,16 @@ std::optional<Refusal> MailWriter::render(MailDraft& draft) const {
 
 Envelope MailWriter::envelope_of(const MailContent& content, const Address& to) const {
   const auto& sender = content.sender ? *content.sender : from_;
-  return {
+  Envelope envelope{
       .from = sender.address.text(),
       .to = to.text(),
       .needs_smtputf8 = needs_smtputf8(to) || has_utf8_address(content) || !builder_.utf8_sender().empty(),
       .utf8_sender = builder_.utf8_sender()};
+  if (bounce_address_ && content.token > 0) {
+    envelope.id = bounce_address_->id_of(content.token);
+    envelope.from = bounce_address_->address_with(envelope.id);
+  }
+  return envelope;
 }
 
 }  // namespace mailroom

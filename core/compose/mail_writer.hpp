@@ -13,6 +13,7 @@
 #include "crypto/token.hpp"
 #include "delivery/carrier.hpp"
 #include "delivery/composer.hpp"
+#include "mail/bounce_address.hpp"
 #include "mail/link_template.hpp"
 #include "mail/message.hpp"
 #include "mail/redirection.hpp"
@@ -44,7 +45,8 @@ class MailWriter {
  public:
   /// A mail has at most `max_size` bytes, as the relay gets it. Without `link` no mail has one.
   MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, std::optional<LinkTemplate> link,
-             std::size_t max_size, Redirection redirection = {});
+             std::size_t max_size, Redirection redirection = {},
+             std::optional<BounceAddress> bounce_address = std::nullopt);
 
   /// Why the configuration has no mail for this token, ever or yet; nullopt if it has one. Otherwise it must
   /// not be written.
@@ -75,6 +77,7 @@ class MailWriter {
   std::optional<LinkTemplate> link_;
   std::size_t max_size_;
   Redirection redirection_;
+  std::optional<BounceAddress> bounce_address_;  ///< nullopt: bounces come back to the sender
 };
 
 }  // namespace mailroom

@@ -170,6 +170,10 @@ const std::vector<Entry> entries{
     Entry{"send.reply_to", "MAILROOM_SEND_REPLY_TO", "", "where replies go, if not to the sender",
           as_written(&SendSettings::reply_to)}
         .in_profiles(),
+    Entry{"send.bounce_address", "MAILROOM_SEND_BOUNCE_ADDRESS", "",
+          "where bounces come back to, with {id} for what tells whose mail it was; not set: to the sender",
+          as_written(&SendSettings::bounce_address)}
+        .in_profiles(),
     Entry{
         "send.link", "MAILROOM_SEND_LINK", "",
         "link of mails that have one: a URL with {token}, and with {action} for activation, recovery or your own",

@@ -135,6 +135,7 @@ struct SendSettings {
   int batch_limit = 0;
   Milliseconds timeout{};
   std::optional<Rate> per_recipient;
+  std::string bounce_address;      ///< with {id}, not parsed; empty: that of the sender
   std::string redirect_to;         ///< an address, not parsed
   std::vector<std::string> allow;  ///< addresses, and domains after an @; not parsed
   WhenUnknown when_unknown = WhenUnknown::resend;

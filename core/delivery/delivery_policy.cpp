@@ -83,7 +83,8 @@ DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* 
           .created_at = row.created_at,
           .expires_at = row.expires_at,
           .counted_as = std::string(row.counted_as),
-          .mailed = row.mailed};
+          .mailed = row.mailed,
+          .suppressed = std::string(row.suppressed)};
 }
 
 std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
@@ -99,6 +100,10 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
       break;
   }
   if (history.defect != nullptr) return without_attempt(history, Outcome::rejected, history.defect);
+  if (!history.suppressed.empty()) {
+    return without_attempt(history, Outcome::cancelled,
+                           fmt::format("the address is suppressed: {}", history.suppressed));
+  }
   if (policy.supersede && history.newer) {
     return without_attempt(history, Outcome::cancelled,
                            fmt::format("superseded by token {}", *history.newer));

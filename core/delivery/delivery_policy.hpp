@@ -31,7 +31,8 @@ struct DeliveryHistory {
   std::int64_t created_at = 0;          ///< seconds since 1970; 0: not known
   std::int64_t expires_at = 0;          ///< the same
   std::string counted_as{};             ///< its address, for that limit
-  int mailed = 0;  ///< mails to its address within the period of DeliveryPolicy::per_recipient
+  int mailed = 0;            ///< mails to its address within the period of DeliveryPolicy::per_recipient
+  std::string suppressed{};  ///< why its address gets no mail; empty if it does
 };
 
 DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* defect = nullptr);

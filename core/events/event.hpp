@@ -133,6 +133,10 @@ struct DeliveryRecord {
   std::optional<Moment> not_before{};       ///< when a deferred delivery may be tried again
   std::optional<Moment> accepted_at{};      ///< when it was last accepted, whatever its state is now
 
+  /// What came back after it was accepted, oldest first: with the state `bounced`, `complained`, `delivered`
+  /// or `auto_reply`, the remote server as sink, and why as reply.
+  std::vector<DeliveryAttempt> reports{};
+
   const DeliveryAttempt& last() const { return attempts.back(); }
 };
 

@@ -1,5 +1,6 @@
 // Reads tokens with their accounts, mailroom_operations and mailroom_deliveries.
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -107,6 +108,37 @@ ORDER BY d.token, d.queue, e.n NULLS LAST)",
                                                microseconds_sql("d.not_before"),
                                                microseconds_sql("d.accepted_at"), microseconds_sql("e.at"));
 
+// A bounce of any kind is one here; the reply says which.
+const std::string reports_sql = fmt::format(R"(
+SELECT b.queue, b.token, {}, CASE b.kind WHEN 'complaint' THEN 'complained' WHEN 'delivered' THEN 'delivered'
+    WHEN 'auto_reply' THEN 'auto_reply' ELSE 'bounced' END,
+  b.remote, NULL, concat_ws(': ', concat_ws(', ', nullif(b.kind, 'complaint'), b.reason), concat_ws(' ', b.status, b.reply)), b.address
+FROM unnest($1::int8multirange) u (g),
+  LATERAL (SELECT m.id, m.at, m.queue, m.token, m.address, m.kind, m.reason, m.status, m.reply, m.remote FROM mailroom_bounces m
+           WHERE m.token >= lower(u.g) AND m.token < upper(u.g) ORDER BY m.token LIMIT 2000000000) b
+ORDER BY b.id)",
+                                            microseconds_sql("b.at"));
+
+void add_reports(pqxx::transaction_base& transaction, const std::vector<IdRange>& tokens,
+                 std::vector<DeliveryRecord>& deliveries) {
+  if (deliveries.empty()) return;
+  for (const auto& row : Connection::execute(transaction, reports_sql, multirange_of(tokens))) {
+    const auto token = row[1].as<std::int64_t>();
+    const auto found = std::find_if(deliveries.begin(), deliveries.end(), [&](const auto& delivery) {
+      return delivery.token == token && delivery.queue == row[0].c_str();
+    });
+    if (found == deliveries.end()) continue;
+    found->reports.push_back({.token = {.id = token},
+                              .queue = row[0].c_str(),
+                              .at = moment_in<std::chrono::microseconds>(row[2]),
+                              .state = row[3].c_str(),
+                              .sink = row[4].c_str(),
+                              .address = row[7].c_str(),
+                              .code = 0,
+                              .reply = row[6].c_str()});
+  }
+}
+
 template <typename Row>
 DeliveryRecord read_record(const Row& row) {
   return {.token = row[1].template as<std::int64_t>(),
@@ -206,6 +238,7 @@ std::vector<DeliveryRecord> find_deliveries(pqxx::transaction_base& transaction,
       deliveries.push_back(read_record(row));
     deliveries.back().attempts.push_back(std::move(attempt));
   }
+  add_reports(transaction, tokens, deliveries);
   return deliveries;
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/parse_value.hpp"
+#include "mail/bounce_address.hpp"
 
 namespace mailroom {
 namespace {
@@ -68,6 +69,14 @@ Redirection read_redirection(const Settings& settings) {
                      "write addresses, and @app.example for all addresses of a domain");
   }
   return redirection;
+}
+
+void check_bounce_address(const Settings& settings) {
+  const auto& pattern = settings.send.bounce_address;
+  if (pattern.empty()) return;
+  if (auto refusal = BounceAddress::problem_of(pattern))
+    refuse_setting(settings, "send.bounce_address", *refusal,
+                   "write it as bounce+{id}@app.example: a server must take mails to all such addresses");
 }
 
 constexpr std::size_t longest_name = 64;
@@ -144,6 +153,7 @@ std::string add_header(std::vector<ExtraHeader>& headers, std::string_view name,
 }  // namespace
 
 ConfiguredMail parse_configured_mail(const Settings& settings) {
+  check_bounce_address(settings);
   return {.from = read_mailbox(settings, "send.from", settings.send.from),
           .reply_to = read_mailbox(settings, "send.reply_to", settings.send.reply_to),
           .link = read_link(settings),

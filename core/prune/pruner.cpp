@@ -71,12 +71,15 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
   coalesce((SELECT min(id) FROM mailroom_batches), 1),
   coalesce((SELECT max(id) FROM mailroom_batches), 0),
   coalesce((SELECT min(id) FROM mailroom_messages), 1),
-  coalesce((SELECT max(id) FROM mailroom_messages), 0))")[0];
+  coalesce((SELECT max(id) FROM mailroom_messages), 0),
+  coalesce((SELECT min(id) FROM mailroom_bounces), 1),
+  coalesce((SELECT max(id) FROM mailroom_bounces), 0))")[0];
     const IdSpan tokens{row[0].as<std::int64_t>(), row[1].as<std::int64_t>()};
     const IdSpan batches{row[2].as<std::int64_t>(), row[3].as<std::int64_t>()};
     const IdSpan messages{row[4].as<std::int64_t>(), row[5].as<std::int64_t>()};
+    const IdSpan bounces{row[6].as<std::int64_t>(), row[7].as<std::int64_t>()};
     const auto deliveries = delivery_spans();
-    all_ids_ = tokens.size() + 2 * messages.size() + batches.size();
+    all_ids_ = tokens.size() + 2 * messages.size() + batches.size() + bounces.size();
     for (const auto& [queue, span] : deliveries)
       all_ids_ += span.size();
     summary_.held_back = find_held_back(connection_, summary_.before);
@@ -106,6 +109,9 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
     walk(batches, summary_.batches, [&](std::int64_t after) {
       return connection_.run_prepared("prune_batches", after, batches.last, tokens.last, before, rows_to_read,
                                       step_, dry_run);
+    });
+    walk(bounces, summary_.bounces, [&](std::int64_t after) {
+      return connection_.run_prepared("prune_bounces", after, bounces.last, before, step_, dry_run);
     });
     for (const auto& [queue, span] : deliveries) {
       walk(span, summary_.deliveries, [&, name = queue, last = span.last](std::int64_t after) {
@@ -152,7 +158,8 @@ ORDER BY q.name)")) {
                                  .messages = summary_.messages,
                                  .contents = summary_.contents,
                                  .batches = summary_.batches,
-                                 .deliveries = summary_.deliveries});
+                                 .deliveries = summary_.deliveries,
+                                 .bounces = summary_.bounces});
     summary_.stopped = !goes_on && passed_ids_ < all_ids_;
   }
 
@@ -186,6 +193,8 @@ Pruner::Pruner(Connection& connection, const PruneAges& ages, int step)
   connection_.prepare(
       "prune_batches",
       "SELECT old_rows, removed, reached FROM mailroom_prune_batches($1, $2, $3, $4, $5, $6, $7)");
+  connection_.prepare("prune_bounces",
+                      "SELECT old_rows, removed, reached FROM mailroom_prune_bounces($1, $2, $3, $4, $5)");
   connection_.prepare(
       "prune_deliveries",
       "SELECT old_rows, removed, reached FROM mailroom_prune_deliveries($1, $2, $3, $4, $5, $6, $7, $8)");
@@ -217,12 +226,12 @@ void Pruner::record(const OperationAuthor& author, const PruneSummary& summary) 
     set_author(transaction, author);
     Connection::execute(transaction, R"(
 SELECT mailroom_record_operation('prune', NULL, jsonb_build_object(
-  'tokens', $1::bigint, 'messages', $8::bigint, 'contents', $9::bigint, 'batches', $2::bigint, 'deliveries', $7::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
+  'tokens', $1::bigint, 'messages', $8::bigint, 'contents', $9::bigint, 'batches', $2::bigint, 'deliveries', $7::bigint, 'bounces', $10::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
   'before', to_char(to_timestamp($5::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
   'stopped', $6::boolean)))",
                         summary.tokens, summary.batches, summary.skipped, format_duration(ages_.records),
                         in_seconds(before_), summary.stopped, summary.deliveries, summary.messages,
-                        summary.contents);
+                        summary.contents, summary.bounces);
   });
 }
 

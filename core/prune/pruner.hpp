@@ -22,6 +22,7 @@ struct PruneProgress {
   std::int64_t contents = 0;
   std::int64_t batches = 0;
   std::int64_t deliveries = 0;
+  std::int64_t bounces = 0;
 };
 
 /// What is old: what ended so long ago.
@@ -55,13 +56,14 @@ struct PruneSummary {
   std::int64_t contents = 0;  ///< messages that lose their content alone
   std::int64_t batches = 0;
   std::int64_t deliveries = 0;          ///< records of deliveries
+  std::int64_t bounces = 0;             ///< records of what came back
   std::int64_t skipped = 0;             ///< rows of these tables that other sessions had locked or changed
   bool keeps_contents = false;          ///< this role may not remove attachments
   std::optional<HeldBack> held_back{};  ///< the queue with the lowest cursor, if old tokens follow it soon
   bool stopped = false;
 
   bool empty() const {
-    return tokens == 0 && messages == 0 && contents == 0 && batches == 0 && deliveries == 0;
+    return tokens == 0 && messages == 0 && contents == 0 && batches == 0 && deliveries == 0 && bounces == 0;
   }
 };
 

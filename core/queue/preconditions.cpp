@@ -23,7 +23,7 @@ FROM (
   SELECT n, owner, has_sequence_privilege(c.oid, 'SELECT') AS is_readable, c.relname AS name, c.oid::regclass AS sequence,
     CASE owner WHEN 'mailroom_gaps' THEN format('SELECT %I.mailroom_newest_gap()', current_schema())
       ELSE format('SELECT max(id) FROM %I.%I', current_schema(), owner) END AS newest
-  FROM unnest('{tokens,mailroom_batches,mailroom_gaps,mailroom_operations,mailroom_schema_history,mailroom_messages,mailroom_outcomes,accounts}'::text[])
+  FROM unnest('{tokens,mailroom_batches,mailroom_gaps,mailroom_operations,mailroom_schema_history,mailroom_messages,mailroom_outcomes,mailroom_bounces,accounts}'::text[])
          WITH ORDINALITY t (owner, n),
     LATERAL (SELECT to_regclass(format('%I.%I', current_schema(), owner)) AS oid) o,
     LATERAL (SELECT CASE WHEN has_column_privilege(o.oid::oid, 'id', 'SELECT') AND NOT row_security_active(o.oid::oid)
@@ -132,6 +132,7 @@ std::string TableSequence::consequence() const {
   if (table == "accounts") return "an INSERT without an id of its own fails";
   if (table == "mailroom_messages") return "transactions that ask for a mail fail";
   if (table == "mailroom_outcomes") return "what became of mails is not recorded";
+  if (table == "mailroom_bounces") return "what comes back is not recorded";
   if (table == "mailroom_operations") return "suspensions and operators' commands fail";
   if (table == "mailroom_schema_history") return "the next migration sets it ahead";
   return "claims fail";

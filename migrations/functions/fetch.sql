@@ -74,6 +74,7 @@ $$;
 -- Returns the same with what a sink with outcomes needs to know about each token: its earlier attempts, and, if p_newer,
 -- whether its account has a newer recovery token that may still be emitted (null if not). resent_at: since when
 -- it is a mail of its own, in seconds since 1970, if an operator had it emitted again after its creation; null if not.
+-- suppressed: why the address gets no mail, null if it does; security mail goes to it all the same.
 -- mail_key: 64 bits for the mail's id. They differ from those of any other token, also of the same id, by its random
 -- secret, or by its message, whose copies share a key; from those of its mail before it was emitted again; and from
 -- those of the same token in a copy of the database, by the oids: a copy is another sender, and a mailbox that drops
@@ -85,7 +86,7 @@ RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint,
                resent_at bigint, mail_key text, message bigint, recipient smallint, recipients text[], cc text[], bcc text[],
                sender text, reply_to text, headers jsonb, template text, locale text, data jsonb, subject text, text text,
-               html text, profile text, reference text, attachments integer)
+               html text, profile text, reference text, attachments integer, suppressed text)
 LANGUAGE sql STABLE AS $$
     WITH again AS MATERIALIZED (
         SELECT s.id, floor(extract(epoch FROM s.claimed_at))::bigint AS at, s.resent + '{}' AS ids
@@ -101,13 +102,14 @@ LANGUAGE sql STABLE AS $$
                  AND mailroom_is_live(n.consumed_at, n.expires_at,
                                       (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint))) END,
            r.at,
-           encode(substring(sha256(CASE WHEN b.message IS NULL THEN b.secret
-                    ELSE convert_to(concat_ws(':', m.id, extract(epoch FROM m.created_at)), 'UTF8') END
-               || convert_to(concat_ws(':', (SELECT oid FROM pg_database WHERE datname = current_database()),
-                                       'tokens'::regclass::oid, r.id), 'UTF8')) FROM 1 FOR 8), 'hex'),
+           mailroom_mail_key(b.secret, b.message, m.created_at, (SELECT oid FROM pg_database WHERE datname = current_database()), r.id),
            b.message, b.recipient, m.recipients, m.cc, m.bcc, m.sender, m.reply_to, m.headers,
            CASE WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL THEN coalesce(m.template, m.of_action) END,
-           m.locale, m.data, m.subject, m.text, m.html, m.profile, m.reference, m.attachments
+           m.locale, m.data, m.subject, m.text, m.html, m.profile, m.reference, m.attachments,
+           CASE WHEN (SELECT EXISTS (SELECT FROM mailroom_suppressions)) THEN (
+               SELECT concat_ws(' ', s.kind, s.reason) FROM mailroom_suppressions s
+               WHERE s.address = lower(b.email)
+                 AND NOT (SELECT c.security FROM mailroom_actions c WHERE c.action = b.action::text)) END
     FROM mailroom_batch_tokens(p_batch, p_attempt) b
     JOIN (SELECT job_type FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
     LEFT JOIN LATERAL (

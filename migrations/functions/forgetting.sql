@@ -261,6 +261,7 @@ BEGIN
     WHERE mailroom_mentions(s.reason, p_addresses);
     UPDATE mailroom_queues q SET pause_reason = mailroom_without_addresses(q.pause_reason, p_addresses)
     WHERE mailroom_mentions(q.pause_reason, p_addresses);
+    PERFORM mailroom_forget_bounces(p_addresses);
     UPDATE mailroom_schema_history h SET reason = mailroom_without_addresses(h.reason, p_addresses)
     WHERE mailroom_mentions(h.reason, p_addresses);
 END

@@ -26,6 +26,7 @@ bool contains(const std::string& text, const std::string& part) {
 bool runs_on(const std::string& command) {
   static const std::regex follows("mailroom .*(-f|--follow|--watch)\\b.*");
   static const std::regex ends(".*(--once|--max-batches|--help|--to|--dry-run)\\b.*");
+  if (command.starts_with("mailroom bounce --maildir")) return !contains(command, "--once");
   if (command.starts_with("mailroom outcomes")) return !contains(command, "--off");
   if (command.starts_with("mailroom collect") || command.starts_with("mailroom send"))
     return !std::regex_match(command, ends);
@@ -58,6 +59,10 @@ class World {
     directory_.write("sender.py", read_file(source_directory + "/examples/senders/sender.py"), 0700);
     directory_.write("outcomes.py", read_file(source_directory + "/examples/senders/sender.py"), 0700);
     directory_.write("queues.yaml", "queues:\n  recovery: {actions: [recovery], priority: 10}\n");
+    directory_.write("report.eml", "Subject: hello\n\nno report\n");
+    directory_.write("list.csv", "email\nada@mail.example\n");
+    for (const auto* part : {"new", "cur", "tmp"})
+      std::filesystem::create_directories(directory_.path() / "bounces" / part);
     directory_.write("order.json", R"({"order": 17, "total": "12.00"})");
     directory_.write("templates/receipt.subject", "Your order {{order}}\n");
     directory_.write("templates/receipt.txt", "It costs {{total}}.\n");

@@ -65,7 +65,7 @@ TEST_CASE("a selection matches by the key of the newest mail that was accepted",
   const std::string old_key(16, 'a');
   const std::string new_key(16, 'b');
   SelectionRig rig;
-  insert_accounts(*rig.connection, 6);
+  insert_accounts(*rig.connection, 4);
   const auto signed_with = [&](const std::string& key) {
     rig.connection->run("UPDATE mailroom_batches SET key = $1 WHERE key IS NULL", key);
   };

@@ -79,7 +79,8 @@ TEST_CASE("links of a key that nobody has are counted until each has a newer mai
   REQUIRE(collector.connected());
   REQUIRE(eventually([&] { return keys(status(database)).count(fingerprint(test_key)) == 1; }));
   const auto unused = [&]() -> std::string {
-    for (const auto& finding : status(database).at("findings"))
+    const auto now = status(database);
+    for (const auto& finding : now.at("findings"))
       if (finding.at("code") == "signed_with_other_key") {
         const auto text = finding.at("text").get<std::string>();
         return text.substr(0, text.find(" of"));

@@ -92,9 +92,8 @@ TEST_CASE("status fails for messages that a trigger missed, and warns of account
     connection->run("ALTER TABLE mailroom_messages " + how + " TRIGGER after_message_insert");
     insert_accounts(*connection, 1, how);
     connection->run("SELECT mailroom_send(ARRAY['ann@x.example'], subject => 'a', text => 'a')");
-    connection->run("INSERT INTO mailroom_messages (action) VALUES ('activation')");
+    if (how == "DISABLE") connection->run("INSERT INTO mailroom_messages (action) VALUES ('activation')");
   }
-  connection->run("SELECT mailroom_cancel(4)");
   CHECK(
       lost() ==
       "failure messages_without_token: 1 message of the last day has no token, so nobody mails it: message 1\n"

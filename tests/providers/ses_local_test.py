@@ -110,18 +110,20 @@ class SesLocalTest(unittest.TestCase):
         return collections.Counter(mail['destination']['to'][0] for mail in self.store())
 
     def test_a_sender_that_is_killed_mails_a_batch_twice_at_most(self):
-        copies = self.copies_after_kills(50, 25)
-        self.assertEqual(len(copies), 50 * 25)
+        before = self.unknown()
+        copies = self.copies_after_kills(25, 25)
+        # A batch that was cut off twice is not tried a third time.
+        self.assertGreaterEqual(len(copies) + self.unknown() - before, 25 * 25)
         twice = [count for count in copies.values() if count > 1]
-        self.assertLessEqual(sum(twice) - len(twice), 50 * 10)
+        self.assertLessEqual(sum(twice) - len(twice), 25 * 10)
         self.assertGreater(len(twice), 0, 'no kill met a mail: the test shows nothing')
 
     def test_with_hold_a_sender_that_is_killed_mails_nobody_twice(self):
         before = self.unknown()
-        copies = self.copies_after_kills(50, 25, MAILROOM_SEND_WHEN_UNKNOWN='hold')
+        copies = self.copies_after_kills(25, 25, MAILROOM_SEND_WHEN_UNKNOWN='hold')
         self.assertEqual({name: count for name, count in copies.items() if count > 1}, {})
         held = self.unknown() - before
-        self.assertGreaterEqual(len(copies) + held, 50 * 25)
+        self.assertGreaterEqual(len(copies) + held, 25 * 25)
         self.assertGreater(held, 0, 'no kill met a mail: the test shows nothing')
 
     def test_doctor_sees_account_and_sandbox_and_sends_nothing(self):

@@ -88,6 +88,8 @@ const std::vector<Row> rows{
      [](const Settings& s) { return s.send.from; }},
     {"send.reply_to", "", "f@mail.example", "e@mail.example", "g@mail.example",
      [](const Settings& s) { return s.send.reply_to; }},
+    {"send.bounce_address", "", "f+{id}@a.example", "e+{id}@a.example", "g+{id}@a.example",
+     [](const Settings& s) { return s.send.bounce_address; }},
     {"send.link", "", "https://f/{token}", "https://e/{token}", "https://g/{token}",
      [](const Settings& s) { return s.send.link; }},
     {"send.templates", "", "f", "e", "g", [](const Settings& s) { return s.send.templates; }},

@@ -14,13 +14,13 @@ TEST_CASE("a process is reached on its host") {
   CHECK(continue_process(process, "web2") == "ssh web1 kill -CONT 77");
   CHECK(
       find_service(process, "web1") ==
-      "systemctl list-unit-files 'mailroom*' lists the services there are; without systemd, start mailroom send, or mailroom collect with its reader");
+      "systemctl list-unit-files 'mailroom*' lists the services there are; without systemd, start mailroom send, or collect with its reader");
   CHECK(
       find_service(process, "web2") ==
-      "ssh web1 \"systemctl list-unit-files 'mailroom*'\" lists the services there are; without systemd, start mailroom send, or mailroom collect with its reader");
+      "ssh web1 \"systemctl list-unit-files 'mailroom*'\" lists the services there are; without systemd, start mailroom send, or collect with its reader");
   CHECK(
       find_service(std::nullopt, "web2") ==
-      "systemctl list-unit-files 'mailroom*' lists the services there are; without systemd, start mailroom send, or mailroom collect with its reader");
+      "systemctl list-unit-files 'mailroom*' lists the services there are; without systemd, start mailroom send, or collect with its reader");
 }
 
 TEST_CASE("a collector's process is read from its name") {

@@ -66,6 +66,8 @@ const std::map<std::string, std::string>& frozen() {
       {"21_told_deliveries.up.sql", "d4f3336a0b7f3f4b6fb4f6b2671d39c81c459d8215a98a0ab9172b740e4ade4b"},
       {"22_told_batches.down.sql", "206dfb1db0f8c906b6ae3088345a63325044eeb062b09d2713044159d5f25dc0"},
       {"22_told_batches.up.sql", "1b30a7febe656d9cf822b02626679da56ba52b1c96892e21ab2c6d517ff1a31b"},
+      {"23_bounces.down.sql", "c5f28b424202ec65b6c38c6999a9bdefdf5ffc0b1cea86e8b0ec6dbfebb6bdb3"},
+      {"23_bounces.up.sql", "80448779e000ced5988492e77a01d4c3be8cee5f4a70a8fdbc971862eb564c6b"},
   };
   return checksums;
 }

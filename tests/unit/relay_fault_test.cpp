@@ -84,7 +84,11 @@ TEST_CASE("the code, the step and the words of a refusal say what is wrong") {
 
 TEST_CASE("a sender is refused for its address, or since the account is suspended") {
   const auto hint = [](int code, const std::string& reply) {
-    return hint_of({.fault = RelayFault::sender, .code = code, .reply = reply}, RelayUrl{}, Settings{});
+    RelayCheck check;
+    check.fault = RelayFault::sender;
+    check.code = code;
+    check.reply = reply;
+    return hint_of(check, RelayUrl{}, Settings{});
   };
   CHECK(hint(554, "5.7.1 Account SUSPENDED")
             .starts_with("the provider may have suspended the account: ask it"));

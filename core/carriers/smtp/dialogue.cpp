@@ -49,7 +49,7 @@ void Dialogue::connecting(TimePoint now, bool over_tls) {
   replaces_refusal_ = false;
   authenticated_ = false;
   offers_smtputf8_ = false;
-  offers_pipelining_ = false;
+  offers_pipelining_ = offers_dsn_ = false;
   auth_offer_.reset();
   exchange_.reused = false;
   overdue_at_ = now + limits_.timeout;
@@ -76,7 +76,7 @@ void Dialogue::sent(std::string_view bytes, TimePoint now) {
     return;
   }
   if (*step == SmtpStep::hello) {
-    offers_smtputf8_ = offers_pipelining_ = false;
+    offers_smtputf8_ = offers_pipelining_ = offers_dsn_ = false;
     auth_offer_.reset();
   }
   if (*step == SmtpStep::mail) ++mails_;
@@ -94,6 +94,7 @@ void Dialogue::note_offer(std::string_view offer) {
   }
   if (is_same_keyword(keyword, "SMTPUTF8")) offers_smtputf8_ = true;
   if (is_same_keyword(keyword, "PIPELINING")) offers_pipelining_ = true;
+  if (is_same_keyword(keyword, "DSN")) offers_dsn_ = true;
 }
 
 void Dialogue::received(std::string_view line) {

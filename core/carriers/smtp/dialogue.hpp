@@ -53,6 +53,7 @@ class Dialogue {
   const ReplyReader& reply() const { return reply_; }
   /// True if several commands may be sent at once (RFC 2920).
   bool offers_pipelining() const { return offers_pipelining_; }
+  bool offers_dsn() const { return offers_dsn_; }
   /// The mechanisms after AUTH; nullopt if AUTH is not offered.
   const std::optional<std::string>& auth_offer() const { return auth_offer_; }
   bool is_authenticated() const { return authenticated_; }
@@ -78,6 +79,7 @@ class Dialogue {
   bool authenticated_ = false;
   bool offers_smtputf8_ = false;
   bool offers_pipelining_ = false;
+  bool offers_dsn_ = false;
   std::optional<std::string> auth_offer_{};
 };
 

@@ -53,8 +53,11 @@ bool awaits_command(const SmtpExchange& exchange) {
   }
 }
 
-std::string mail_command(const Envelope& mail) {
-  return fmt::format("MAIL FROM:<{}>{}", mail.from, mail.needs_smtputf8 ? " SMTPUTF8" : "");
+std::string mail_command(const Envelope& mail, bool offers_dsn) {
+  // Of a bounce the header suffices, and the id comes back with it (RFC 3461).
+  const bool has_id = offers_dsn && !mail.id.empty();
+  return fmt::format("MAIL FROM:<{}>{}{}", mail.from, mail.needs_smtputf8 ? " SMTPUTF8" : "",
+                     has_id ? " RET=HDRS ENVID=" + mail.id : "");
 }
 
 }  // namespace
@@ -78,7 +81,7 @@ bool RelayHandle::is_fit_for(const Envelope& mail) {
 
 /// True if the relay waits for the message. The exchange says where it ended otherwise.
 bool RelayHandle::send_envelope(const Envelope& mail) {
-  const std::array<std::string, 3> commands{mail_command(mail) + "\r\n",
+  const std::array<std::string, 3> commands{mail_command(mail, takes_envid()) + "\r\n",
                                             fmt::format("RCPT TO:<{}>\r\n", mail.to), "DATA\r\n"};
   const bool at_once = dialogue_.offers_pipelining();
   std::string unsent = at_once ? commands[0] + commands[1] + commands[2] : "";
@@ -185,7 +188,7 @@ RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
 /// MAIL and RSET, at an address of the relay that takes mail.
 void RelayHandle::say_sender(const Envelope& sample) {
   do {
-    if (!command(mail_command(sample))) return;
+    if (!command(mail_command(sample, takes_envid()))) return;
     if (dialogue_.exchange().code / 100 == 2) command("RSET");
   } while (dialogue_.exchange().step == SmtpStep::mail && dialogue_.exchange().code == 421 &&
            open_elsewhere() && is_fit_for(sample));
@@ -263,6 +266,12 @@ Answer RelayHandle::attempt(const Message& message, bool on_fresh_connection, bo
   auto judgement = judge(exchange);
   const auto text = text_of(exchange, judgement.verdict);
   const auto wish = wish_of(exchange, text, mail);
+  const bool is_syntax = exchange.code == 501 || exchange.code == 504 || exchange.code == 555;
+  if (exchange.step == SmtpStep::mail && is_syntax && !mail.id.empty() && takes_envid()) {
+    // A firewall or an old relay behind what offers DSN. The mail is tried again without.
+    refuses_envid_ = true;
+    judgement = {Verdict::deferred, false, true};
+  }
   const bool is_limit = wish != RelayWish::none && exchange.step >= SmtpStep::mail;
   // A connection that the relay closes may have carried enough mails; another one shows whether it has.
   if (is_limit && !(judgement.again && exchange.code == 421)) judgement = {Verdict::deferred, false, false};

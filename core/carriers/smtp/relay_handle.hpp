@@ -45,6 +45,7 @@ class RelayHandle {
   bool is_fit_for(const Envelope& mail);
   void transact(const Message& mail);
   bool send_envelope(const Envelope& mail);
+  bool takes_envid() const { return dialogue_.offers_dsn() && !refuses_envid_; }
   /// True if the open connection can carry a mail.
   bool is_usable();
   bool reset();
@@ -62,8 +63,9 @@ class RelayHandle {
   std::vector<std::string> secrets_;
   Dialogue dialogue_;
   RelayConnection connection_;
-  bool was_refused_ = false;  ///< the last mail, so that the relay may still know of it
-  bool is_rested_ = false;    ///< the connection was idle for some time before this attempt
+  bool refuses_envid_ = false;  ///< it offers DSN and does not take its parameters
+  bool was_refused_ = false;    ///< the last mail, so that the relay may still know of it
+  bool is_rested_ = false;      ///< the connection was idle for some time before this attempt
   TimePoint last_used_{};
   CURLcode opened_ = CURLE_OK;  ///< what became of opening the connection in this attempt
   std::string login_problem_;   ///< why no login could begin

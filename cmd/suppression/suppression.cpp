@@ -1,0 +1,186 @@
+// mailroom suppression: shows and changes which addresses get no more mails.
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iostream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/text.hpp"
+#include "cmd/command.hpp"
+#include "suppression/suppressions.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::int64_t longest_list = 1000;
+constexpr std::size_t at_once = 1000;
+constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
+
+struct SuppressionOptions {
+  std::vector<std::string> addresses;
+  std::string reason;
+};
+
+std::vector<std::string> forms_of(const std::vector<std::string>& typed) {
+  std::vector<std::string> forms;
+  for (const auto& each : typed)
+    std::ranges::move(suppressed_forms(each), std::back_inserter(forms));
+  return forms;
+}
+
+std::string list_text(const std::vector<Suppression>& list, std::size_t limit) {
+  if (list.empty()) return "no address is suppressed\n";
+  std::string text;
+  for (std::size_t i = 0; i < std::min(list.size(), limit); ++i) {
+    const auto& each = list[i];
+    text += fmt::format("{}  {}  {}, by {}: {}{}\n", shown_text(each.address), each.kind,
+                        date_text(each.added_at).value_or(""), shown_text(each.added_by),
+                        shown_text(each.reason), each.token ? fmt::format(" (token {})", *each.token) : "");
+  }
+  if (list.size() > limit) text += fmt::format("and more: mailroom suppression export writes all\n");
+  return text;
+}
+
+nlohmann::ordered_json json_of(const Suppression& each) {
+  return {{"address", each.address},   {"kind", each.kind},
+          {"reason", each.reason},     {"added_at", moment_json<nlohmann::ordered_json>(each.added_at)},
+          {"added_by", each.added_by}, {"token", optional_json<nlohmann::ordered_json>(each.token)}};
+}
+
+ExitCode list(const SuppressionOptions& options, Connection& connection, Context& context) {
+  const auto found = list_suppressions(connection, forms_of(options.addresses), longest_list + 1);
+  if (context.global().output == OutputFormat::json) {
+    for (const auto& each : found)
+      context.print(json_text(json_of(each)) + "\n");
+  } else {
+    context.print(list_text(found, longest_list));
+  }
+  return ExitCode::done;
+}
+
+/// All as lines that import reads.
+ExitCode export_all(const SuppressionOptions& /*options*/, Connection& connection, Context& context) {
+  for (const auto& each : list_suppressions(connection, {}, all))
+    context.print(json_text(json_of(each)) + "\n");
+  return ExitCode::done;
+}
+
+ExitCode change(const SuppressionOptions& options, bool adds, Connection& connection, Context& context) {
+  const auto forms = forms_of(options.addresses);
+  const auto author = operator_author(connection, options.reason);
+  const auto count =
+      adds ? add_suppressions(connection, forms, author) : remove_suppressions(connection, forms, author);
+  context.print(count > 0
+                    ? fmt::format("done: {} {} mails\n", fmt::join(options.addresses, ", "),
+                                  adds ? "gets no more" : "gets")
+                    : fmt::format("nothing to do: {}\n", adds ? "suppressed before" : "not suppressed"));
+  return ExitCode::done;
+}
+
+ExitCode add(const SuppressionOptions& options, Connection& connection, Context& context) {
+  return change(options, true, connection, context);
+}
+
+ExitCode remove(const SuppressionOptions& options, Connection& connection, Context& context) {
+  return change(options, false, connection, context);
+}
+
+/// The address of a line: an object of JSON with `address`, as export writes, or the address alone, or the
+/// first field of a CSV line.
+std::string address_of_line(const std::string& line) {
+  const auto object = nlohmann::json::parse(line, nullptr, false);
+  if (object.is_object() && object.contains("address") && object["address"].is_string())
+    return object["address"];
+  auto text = std::string(trimmed(line.substr(0, line.find(','))));
+  if (text.size() > 1 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+ExitCode import_lines(const SuppressionOptions& options, Connection& connection, Context& context) {
+  const auto author = operator_author(connection, options.reason);
+  std::int64_t added = 0;
+  std::int64_t lines = 0;
+  std::vector<std::string> forms;
+  const auto flush = [&] {
+    if (!forms.empty()) added += add_suppressions(connection, std::exchange(forms, {}), author);
+  };
+  for (std::string line; std::getline(std::cin, line);) {
+    ++lines;
+    const auto address = address_of_line(line);
+    if (address.empty() || (lines == 1 && address.find('@') == std::string::npos)) continue;
+    try {
+      std::ranges::move(suppressed_forms(address), std::back_inserter(forms));
+    } catch (const Error& error) {
+      throw Error(ExitCode::usage, fmt::format("line {}: {}", lines, error.what()),
+                  "lines before it may have been taken: import again when it is corrected");
+    }
+    if (forms.size() >= at_once) flush();
+  }
+  flush();
+  context.print(fmt::format("done: {} of {} added\n", with_thousands(added), counted(lines, "line")));
+  return ExitCode::done;
+}
+
+/// A command below `suppression`.
+struct SuppressionAction {
+  const char* name;
+  const char* summary;
+  ExitCode (*run)(const SuppressionOptions& options, Connection& connection, Context& context);
+  void (*add)(CommandSyntax& syntax, SuppressionOptions& options);
+};
+
+void add_reason(CommandSyntax& syntax, SuppressionOptions& options) {
+  syntax.text("--reason TEXT", options.reason, "why, for the record");
+}
+
+void add_change(CommandSyntax& syntax, SuppressionOptions& options) {
+  syntax.texts("ADDRESS", options.addresses, "the addresses").repeated().required();
+  add_reason(syntax, options);
+}
+
+constexpr std::array<SuppressionAction, 5> suppression_actions{{
+    {"list", "list suppressed addresses, the newest first", list,
+     [](CommandSyntax& syntax, SuppressionOptions& options) {
+       syntax.texts("ADDRESS", options.addresses, "only these addresses").repeated();
+     }},
+    {"add", "suppress addresses", add, add_change},
+    {"remove", "let addresses get mails again", remove, add_change},
+    {"import", "suppress the addresses in the lines of standard input", import_lines, add_reason},
+    {"export", "write all suppressed addresses as lines of JSON", export_all, nullptr},
+}};
+
+Run add_suppression(CommandSyntax& syntax) {
+  auto options = std::make_shared<SuppressionOptions>();
+  auto chosen = std::make_shared<const SuppressionAction*>(suppression_actions.data());
+  syntax.needs_command();
+  for (const auto& action : suppression_actions) {
+    auto command = syntax.command(action.name, action.summary, [&action, chosen] { *chosen = &action; });
+    if (action.add != nullptr) action.add(command, *options);
+  }
+  return [options, chosen](Context& context) {
+    const auto connection = context.connect_to_schema("suppression", {"mailroom_suppressions"});
+    return (*chosen)->run(*options, *connection, context);
+  };
+}
+
+}  // namespace
+
+const Command suppression_command{
+    "suppression", "show and change which addresses get no more mails",
+    "Examples:\n"
+    "  mailroom suppression list                                    the newest first\n"
+    "  mailroom suppression remove ada@example.org --reason \"she asked\"\n"
+    "  mailroom suppression import < list.csv                       an address a line\n",
+    add_suppression,
+    "An address is suppressed by a hard bounce or a complaint that mailroom bounce reads, or by an operator. A mail to it ends as "
+    "cancelled, before a relay sees it, unless its action is security mail, such as a password recovery. It gets mails again "
+    "when it is removed, or, after a bounce, when a report says that a mail was delivered.\n\n"
+    "import reads lines of standard input: an address, the first field of CSV, or what export writes. Each change is recorded with "
+    "its reason and who made it."};
+
+}  // namespace mailroom

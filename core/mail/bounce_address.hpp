@@ -1,0 +1,40 @@
+// The envelope sender of a mail, to which bounces come back, with an id that only this installation can make.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "crypto/key_ring.hpp"
+#include "mail/address.hpp"
+
+namespace mailroom {
+
+/// The token whose mail has this bounce id: `42-k3x9q2mh7d`, in letters of any case. nullopt unless one of
+/// the keys has made it: the id carries 50 bits of an HMAC-SHA256, so that nobody can suppress an address by
+/// mailing bounces with ids that he guessed.
+std::optional<std::int64_t> token_of_bounce_id(std::string_view id, const KeyRing& keys);
+
+/// Makes the envelope senders of send.bounce_address: `bounce+{id}@app.example`. Threads may share one.
+class BounceAddress {
+ public:
+  /// `pattern`: an address whose part before the @ has {id} once. Returns why it cannot be used.
+  static std::optional<Refusal> problem_of(std::string_view pattern);
+
+  /// `pattern` has no problem_of().
+  BounceAddress(std::string pattern, Key key) : pattern_(std::move(pattern)), key_(std::move(key)) {}
+
+  /// What stands for {id} in the address for the mail of a token.
+  std::string id_of(std::int64_t token) const;
+  std::string address_with(std::string_view id) const;
+
+ private:
+  std::string pattern_;
+  Key key_;
+};
+
+/// The id in `address`, if it is one that `pattern` makes; else empty.
+std::string bounce_id_in(std::string_view address, std::string_view pattern);
+
+}  // namespace mailroom

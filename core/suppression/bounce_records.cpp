@@ -1,0 +1,162 @@
+// Makes one statement of many reports; migrations/functions/bounces.sql finds the mails and does the rest.
+
+#include "suppression/bounce_records.hpp"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "crypto/digest.hpp"
+#include "mail/bounce_address.hpp"
+
+namespace mailroom {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kept_of_report = 16'384;
+constexpr auto unread = "unread";
+
+std::string hex_of(std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += digits[byte >> 4U];
+    text += digits[byte & 15U];
+  }
+  return text;
+}
+
+std::string digest_of(std::string_view bytes) {
+  const auto digest = sha256({bytes});
+  return hex_of({static_cast<const char*>(static_cast<const void*>(digest.data())), digest.size()});
+}
+
+/// The bytes of a queue's name in a Message-ID, where `=2E` stands for a dot.
+std::optional<std::string> decoded_queue(std::string_view text) {
+  std::string queue;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '=') {
+      queue += text[i];
+      continue;
+    }
+    const auto digits = text.substr(i + 1, 2);
+    unsigned value = 0;
+    const auto* const end = digits.data() + digits.size();
+    if (digits.size() != 2 || std::from_chars(digits.data(), end, value, 16).ptr != end || value == 0)
+      return std::nullopt;
+    queue += static_cast<char>(value);
+    i += 2;
+  }
+  return is_utf8(queue) ? std::optional(queue) : std::nullopt;
+}
+
+/// A column has no NUL, and valid UTF-8 only.
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(printable(text));
+}
+
+Json message_ids_of(const Bounce& bounce) {
+  auto ids = Json::array();
+  const auto id = parse_mail_id(bounce.message_id);
+  if (!id) return ids;
+  Json object{{"queue", id->queue}, {"key", id->key}};
+  if (id->token > 0) object["token"] = id->token;
+  if (id->message > 0) object["message"] = id->message;
+  ids.push_back(std::move(object));
+  return ids;
+}
+
+Json row_of(const Report& report, std::size_t place, const BounceRecipient& recipient) {
+  Json row{{"digest", report.digest},
+           {"place", place},
+           {"tokens", report.tokens},
+           {"message_ids", message_ids_of(*report.bounce)},
+           {"address", text_or_null(recipient.address)},
+           {"kind", bounce_kind_name(recipient.kind)},
+           {"reason", bounce_reason_name(recipient.reason)},
+           {"status", text_or_null(recipient.status)},
+           {"reply", text_or_null(recipient.diagnostic)},
+           {"remote", text_or_null(recipient.remote_mta)},
+           {"report", hex_of(report.begin)}};
+  row["code"] = recipient.code == 0 ? Json() : Json(recipient.code);
+  return row;
+}
+
+/// A report without recipients says that something came back, and is kept.
+void add_rows(const Report& report, Json& rows) {
+  const auto& recipients = report.bounce->recipients;
+  for (std::size_t i = 0; i < recipients.size(); ++i)
+    rows.push_back(row_of(report, i + 1, recipients[i]));
+  if (!recipients.empty()) return;
+  auto row = row_of(report, 1, {});
+  row["kind"] = unread;
+  rows.push_back(std::move(row));
+}
+
+}  // namespace
+
+std::optional<MailId> parse_mail_id(std::string_view text) {
+  const auto at = text.rfind('@');
+  if (at == std::string_view::npos) return std::nullopt;
+  const auto parts = split(text.substr(0, at), '.');
+  if (parts.size() != 4 || parts[3] != "mailroom" || parts[2].empty()) return std::nullopt;
+  const auto queue = decoded_queue(parts[0]);
+  const bool is_message = parts[2].front() == 'm';
+  const auto number = parse_number<std::int64_t>(parts[2].substr(is_message ? 1 : 0));
+  if (!queue || !number || *number < 1) return std::nullopt;
+  return MailId{.queue = *queue,
+                .key = std::string(parts[1]),
+                .token = is_message ? 0 : *number,
+                .message = is_message ? *number : 0};
+}
+
+Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys) {
+  Report report{.digest = digest_of(bytes),
+                .begin = std::string(bytes.substr(0, kept_of_report)),
+                .bounce = read_bounce(bytes)};
+  if (!report.bounce) return report;
+  const auto add = [&](const std::string& id) {
+    if (const auto token = token_of_bounce_id(id, keys)) report.tokens.push_back(*token);
+  };
+  add(report.bounce->envelope_id);
+  for (const auto& address : report.bounce->to)
+    add(bounce_id_in(address, pattern));
+  return report;
+}
+
+std::vector<RecordedBounce> record_bounces(Connection& connection, const std::string& source,
+                                           const std::vector<Report>& reports) {
+  auto rows = Json::array();
+  for (const auto& report : reports) {
+    if (report.counts()) add_rows(report, rows);
+  }
+  std::vector<RecordedBounce> recorded;
+  if (rows.empty()) return recorded;
+  std::size_t next = 0;
+  for (const auto& row : connection.run(
+           "SELECT is_new, queue, token, address, suppressed FROM mailroom_record_bounces($1, $2::jsonb)",
+           source, json_text(rows))) {
+    const auto& told = rows[next++];
+    auto& bounce = recorded.emplace_back();
+    bounce.kind = told["kind"];
+    bounce.reason = told["reason"];
+    for (const auto* key : {"status", "reply"}) {
+      if (told[key].is_string())
+        bounce.reply += (bounce.reply.empty() ? "" : " ") + told[key].get<std::string>();
+    }
+    bounce.is_new = row[0].as<bool>();
+    bounce.queue = row[1].c_str();
+    if (!row[2].is_null()) bounce.token = row[2].as<std::int64_t>();
+    bounce.address = row[3].c_str();
+    bounce.suppressed = row[4].as<bool>();
+  }
+  return recorded;
+}
+
+}  // namespace mailroom

@@ -1,0 +1,58 @@
+// Records what reports say, once each, of the mails that they are about.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bounce/bounce.hpp"
+#include "crypto/key_ring.hpp"
+#include "db/connection.hpp"
+
+namespace mailroom {
+
+/// A mail that came back, or that came to the address of bounces.
+struct Report {
+  std::string digest;            ///< SHA-256 of its bytes, as hexadecimal digits
+  std::string begin;             ///< of its bytes, for a look if its mail is not known
+  std::optional<Bounce> bounce;  ///< nullopt: it is neither a bounce nor a complaint nor an automatic reply
+  std::vector<std::int64_t> tokens{};  ///< whose mail it is, by ids that one of our keys has made
+
+  /// Something of it has to be recorded.
+  bool counts() const { return bounce.has_value(); }
+};
+
+/// Judges the bytes of a report. `pattern`: send.bounce_address; may be empty.
+Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys);
+
+/// The parts of a Message-ID of ours (make_message_id()); a token or a message has 0 if it names the other.
+struct MailId {
+  std::string queue{};
+  std::string key{};
+  std::int64_t token = 0;
+  std::int64_t message = 0;
+};
+
+/// `text`: without angle brackets. nullopt for the Message-ID of somebody else.
+std::optional<MailId> parse_mail_id(std::string_view text);
+
+/// What became of one recipient of a report.
+struct RecordedBounce {
+  std::string kind{};    ///< bounce_kind_name(), or `unread` for a report in no form that is understood
+  std::string reason{};  ///< bounce_reason_name()
+  std::string reply{};   ///< status and words of the remote server
+  bool is_new = false;   ///< false: the report was read before
+  std::string queue{};
+  std::optional<std::int64_t> token{};  ///< nullopt: the report does not show whose mail it was
+  std::string address{};
+  bool suppressed = false;  ///< the address gets no more mails
+};
+
+/// Records the reports that count, in one transaction, in their order. `source`: where they were read. The
+/// application is told, addresses are suppressed, and an outcome that was unknown is accepted then.
+std::vector<RecordedBounce> record_bounces(Connection& connection, const std::string& source,
+                                           const std::vector<Report>& reports);
+
+}  // namespace mailroom

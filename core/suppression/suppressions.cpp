@@ -1,0 +1,87 @@
+// An address has a row for each form in which an application may write it.
+
+#include "suppression/suppressions.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <variant>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "db/values.hpp"
+#include "mail/address.hpp"
+
+namespace mailroom {
+namespace {
+
+/// Runs a statement that changes rows for $1, and records it if it changed any.
+std::int64_t change(Connection& connection, const char* sql, const char* kind,
+                    const std::vector<std::string>& addresses, const OperationAuthor& author) {
+  std::int64_t changed = 0;
+  connection.transact([&](pqxx::work& transaction) {
+    set_author(transaction, author);
+    changed = Connection::execute(transaction, sql, array_text(addresses), author.actor, author.reason)[0][0]
+                  .as<std::int64_t>();
+    if (changed == 0) return;
+    Connection::execute(
+        transaction,
+        "SELECT mailroom_record_operation($1, NULL, jsonb_build_object('addresses', to_jsonb($2::text[])))",
+        kind, array_text(addresses));
+  });
+  return changed;
+}
+
+}  // namespace
+
+std::vector<Suppression> list_suppressions(Connection& connection, const std::vector<std::string>& addresses,
+                                           std::int64_t limit) {
+  std::vector<Suppression> list;
+  for (const auto& row : connection.run(R"(
+SELECT s.address, s.kind, s.reason, (extract(epoch FROM s.added_at) * 1000000)::bigint, s.added_by, b.token
+FROM mailroom_suppressions s LEFT JOIN mailroom_bounces b ON b.id = s.bounce
+WHERE $1::text[] = '{}' OR s.address = ANY ($1::text[])
+ORDER BY s.added_at DESC, s.address LIMIT $2)",
+                                        array_text(addresses), limit)) {
+    auto& each = list.emplace_back();
+    each.address = row[0].c_str();
+    each.kind = row[1].c_str();
+    each.reason = row[2].c_str();
+    each.added_at = Moment(std::chrono::microseconds(row[3].as<std::int64_t>()));
+    each.added_by = row[4].c_str();
+    if (!row[5].is_null()) each.token = row[5].as<std::int64_t>();
+  }
+  return list;
+}
+
+std::vector<std::string> suppressed_forms(const std::string& typed) {
+  const auto address = address_of_mailbox(typed);
+  const auto parsed = parse_address(address);
+  if (const auto* refusal = std::get_if<Refusal>(&parsed))
+    throw Error(ExitCode::usage, fmt::format("'{}' is no address: {}", shown_text(typed), refusal->reason));
+  std::vector<std::string> forms{lower_case(std::get<Address>(parsed).text())};
+  for (const auto& form : {lower_case(address), lower_case(international_text(std::get<Address>(parsed)))}) {
+    if (std::ranges::find(forms, form) == forms.end()) forms.push_back(form);
+  }
+  return forms;
+}
+
+std::int64_t add_suppressions(Connection& connection, const std::vector<std::string>& addresses,
+                              const OperationAuthor& author) {
+  return change(connection, R"(
+WITH added AS (
+  INSERT INTO mailroom_suppressions (address, kind, reason, added_by)
+  SELECT DISTINCT a, 'operator', coalesce(nullif($3, ''), 'no reason given'), $2 FROM unnest($1::text[]) a
+  ON CONFLICT (address) DO NOTHING RETURNING 1)
+SELECT count(*) FROM added)",
+                "suppress", addresses, author);
+}
+
+std::int64_t remove_suppressions(Connection& connection, const std::vector<std::string>& addresses,
+                                 const OperationAuthor& author) {
+  return change(connection, R"(
+WITH removed AS (DELETE FROM mailroom_suppressions WHERE address = ANY ($1::text[]) RETURNING $2::text, $3::text)
+SELECT count(*) FROM removed)",
+                "unsuppress", addresses, author);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,43 @@
+// The addresses that get no more mails, for operators.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "db/connection.hpp"
+#include "queue/operation_author.hpp"
+
+namespace mailroom {
+
+/// An address that gets no mails, but for actions that are security mail.
+struct Suppression {
+  std::string address{};
+  std::string kind{};    ///< `bounce`, `complaint` or `operator`
+  std::string reason{};  ///< that of the bounce, or an operator's words
+  Moment added_at{};
+  std::string added_by{};
+  std::optional<std::int64_t> token{};  ///< whose mail bounced, if that is on record
+};
+
+/// Ordered by the time at which they were added, newest first, at most `limit`. `addresses`: only these; none
+/// for all.
+std::vector<Suppression> list_suppressions(Connection& connection, const std::vector<std::string>& addresses,
+                                           std::int64_t limit);
+
+/// The forms under which an address is suppressed, in lower case: as it is mailed, and as it was typed.
+/// Throws Error(usage) for what is no address.
+std::vector<std::string> suppressed_forms(const std::string& typed);
+
+/// Suppresses addresses, which suppressed_forms() has made, for the reason of the author, and records that.
+/// Returns how many were not suppressed before.
+std::int64_t add_suppressions(Connection& connection, const std::vector<std::string>& addresses,
+                              const OperationAuthor& author);
+
+/// Lets addresses get mails again, and records that. Returns how many were suppressed.
+std::int64_t remove_suppressions(Connection& connection, const std::vector<std::string>& addresses,
+                                 const OperationAuthor& author);
+
+}  // namespace mailroom

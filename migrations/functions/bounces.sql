@@ -1,0 +1,158 @@
+-- What comes back after a relay accepted a mail: whose mail it was, what is recorded, and which address gets no more.
+
+-- Returns the 64 bits that mailroom_batch_mails() has put into the Message-ID of a mail: whoever knows them has seen it.
+-- p_database: the oid of this database. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_mail_key(p_secret bytea, p_message bigint, p_created_at timestamptz, p_database oid, p_batch bigint)
+RETURNS text LANGUAGE sql STABLE
+RETURN encode(substring(sha256(
+    CASE WHEN p_message IS NULL THEN p_secret ELSE convert_to(concat_ws(':', p_message, extract(epoch FROM p_created_at)), 'UTF8') END
+    || convert_to(concat_ws(':', p_database, 'tokens'::regclass::oid, p_batch), 'UTF8')) FROM 1 FOR 8), 'hex');
+
+-- Returns the mail that a report is about, none if it shows none. p_tokens: ids that a signature proves. p_message_ids: the parts
+-- of Message-IDs, as objects with queue, key, and token or message. p_address: of the recipient in the report, which tells the copies
+-- of a message apart. typed: the address as the application wrote it.
+CREATE OR REPLACE FUNCTION mailroom_reported_mail(p_tokens bigint[], p_message_ids jsonb, p_address text)
+RETURNS TABLE (queue text, token bigint, address text, typed text) LANGUAGE sql STABLE AS $$
+    WITH queues AS MATERIALIZED (SELECT j.job_type AS name FROM jobs j UNION SELECT q.name FROM mailroom_queues q),
+    found AS (
+        SELECT q.name AS queue, k.id AS token, true AS is_own FROM unnest(p_tokens) k (id), queues q
+        UNION ALL
+        SELECT i.queue, t.id, i.token IS NOT NULL
+        FROM jsonb_to_recordset(p_message_ids) i (queue text, key text, token bigint, message bigint),
+             LATERAL (SELECT * FROM tokens o WHERE o.id = i.token OR o.message = i.message LIMIT 1000) t
+             LEFT JOIN mailroom_messages m ON m.id = t.message
+        WHERE EXISTS (
+            SELECT FROM (
+                SELECT NULL::bigint AS id
+                UNION ALL SELECT b.id FROM mailroom_batches b WHERE b.job_type = i.queue AND b.resent IS NOT NULL AND b.resent @> t.id) r
+            WHERE mailroom_mail_key(
+                t.secret, t.message, m.created_at, (SELECT oid FROM pg_database WHERE datname = current_database()), r.id) = i.key))
+    SELECT d.queue, d.token, d.address, lower(coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email))
+    FROM found f JOIN mailroom_deliveries d ON d.queue = f.queue AND d.token = f.token
+    LEFT JOIN tokens t ON t.id = d.token LEFT JOIN mailroom_messages m ON m.id = t.message LEFT JOIN accounts a ON a.id = t.account
+    WHERE d.address IS NOT NULL AND (f.is_own OR lower(d.address) = lower(p_address) OR (SELECT count(DISTINCT g.token) FROM found g) = 1)
+    ORDER BY lower(d.address) = lower(p_address) DESC, d.last_at DESC LIMIT 1
+$$;
+
+-- Records what reports say of the mails that they are about, once each, and suppresses or frees their addresses. p_reports: an
+-- array of objects with digest (hex), place, tokens, message_ids, address, kind, reason, status, code, reply, remote and report (hex).
+-- Returns for each of them, in their order, whether it is new, and whose mail it was. SECURITY DEFINER, so that whatever reads
+-- the mailbox of bounces needs no other right.
+CREATE OR REPLACE FUNCTION mailroom_record_bounces(p_source text, p_reports jsonb)
+RETURNS TABLE (is_new boolean, queue text, token bigint, address text, suppressed boolean) LANGUAGE plpgsql SECURITY DEFINER AS $$
+#variable_conflict use_column
+DECLARE
+    v_is_wanted boolean := (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL;
+    v_id bigint;
+    r record;
+BEGIN
+    FOR r IN
+        SELECT i.*, f.queue, f.token, f.address AS mailed, f.typed
+        FROM ROWS FROM (jsonb_to_recordset(p_reports) AS (
+                 digest text, place smallint, tokens bigint[], message_ids jsonb, address text, kind text, reason text, status text,
+                 code integer, reply text, remote text, report text)) WITH ORDINALITY
+                 i (digest, place, tokens, message_ids, address, kind, reason, status, code, reply, remote, report, n)
+             LEFT JOIN LATERAL mailroom_reported_mail(i.tokens, i.message_ids, i.address) f ON true
+        ORDER BY i.n
+    LOOP
+        INSERT INTO mailroom_bounces AS b (digest, place, source, queue, token, address, kind, reason, status, code, reply, remote, report)
+        VALUES (decode(r.digest, 'hex'), r.place, p_source, r.queue, r.token, coalesce(r.mailed, r.address), r.kind, r.reason, r.status,
+                r.code, r.reply, r.remote, CASE WHEN r.token IS NULL OR r.kind = 'unread' THEN decode(r.report, 'hex') END)
+        ON CONFLICT (digest, place) DO NOTHING
+        RETURNING b.id INTO v_id;
+        is_new := FOUND; queue := r.queue; token := r.token; address := coalesce(r.mailed, r.address); suppressed := false;
+        IF is_new AND token IS NOT NULL THEN
+            suppressed := mailroom_follow_bounce(v_id, r.typed);
+            PERFORM mailroom_tell_bounce(v_id, v_is_wanted);
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+-- Suppresses the address of a bounce, or frees it, and closes an unknown outcome: what came back was accepted. Returns whether the
+-- address gets no more mails now.
+CREATE OR REPLACE FUNCTION mailroom_follow_bounce(p_bounce bigint, p_typed text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    b mailroom_bounces := (SELECT x FROM mailroom_bounces x WHERE x.id = p_bounce);
+BEGIN
+    UPDATE mailroom_deliveries d
+    SET state = 'accepted', accepted_at = coalesce(d.accepted_at, b.at), last_at = b.at, reply = 'a report of it came back'
+    WHERE d.queue = b.queue AND d.token = b.token AND d.state = 'unknown';
+    IF b.kind IN ('hard', 'complaint') THEN
+        INSERT INTO mailroom_suppressions AS s (address, kind, reason, bounce, added_by)
+        SELECT f.address, CASE b.kind WHEN 'complaint' THEN 'complaint' ELSE 'bounce' END, b.reason, b.id, 'mailroom bounce'
+        FROM (SELECT lower(b.address) AS address UNION SELECT p_typed WHERE p_typed LIKE '%_@_%' AND mailroom_is_same_local(p_typed, b.address)) f
+        ON CONFLICT (address) DO UPDATE SET kind = excluded.kind, reason = excluded.reason, bounce = excluded.bounce
+        WHERE s.kind = 'bounce' AND excluded.kind = 'complaint';
+        RETURN true;
+    ELSIF b.kind = 'delivered' THEN
+        DELETE FROM mailroom_suppressions s WHERE s.address IN (lower(b.address), p_typed) AND s.kind = 'bounce';
+    END IF;
+    RETURN EXISTS (SELECT FROM mailroom_suppressions s WHERE s.address = lower(b.address));
+END
+$$;
+
+-- True if both addresses have the same part before the last @: one may have its domain as people read it, the other in ASCII. An
+-- address that mails are redirected to is another one.
+CREATE OR REPLACE FUNCTION mailroom_is_same_local(p_one text, p_other text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT lower(regexp_replace(p_one, '@[^@]*$', '')) = lower(regexp_replace(p_other, '@[^@]*$', ''))
+$$;
+
+-- Tells the application, as of an outcome.
+CREATE OR REPLACE FUNCTION mailroom_tell_bounce(p_bounce bigint, p_wanted boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    b mailroom_bounces := (SELECT x FROM mailroom_bounces x WHERE x.id = p_bounce);
+BEGIN
+    IF b.kind IN ('auto_reply', 'unread') THEN
+        RETURN;
+    END IF;
+    IF p_wanted THEN
+        INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
+        VALUES (b.queue, b.token, CASE b.kind WHEN 'complaint' THEN 'complained' WHEN 'delivered' THEN 'delivered' ELSE 'bounced' END,
+                b.address, b.code, concat_ws(' ', b.reason || ':', b.status, b.reply));
+    END IF;
+    PERFORM mailroom_notify_outcome(b.token);
+END
+$$;
+
+-- Removes the records of bounces from before p_before (seconds since 1970), in steps as those of prune.sql. The suppression of an
+-- address stays.
+CREATE OR REPLACE FUNCTION mailroom_prune_bounces(p_after bigint, p_last bigint, p_before bigint, p_limit integer, p_dry_run boolean,
+    OUT old_rows integer, OUT removed integer, OUT reached bigint) LANGUAGE plpgsql AS $$
+DECLARE
+    v_old bigint[];
+BEGIN
+    SELECT coalesce(array_agg(o.id), '{}'), CASE WHEN count(*) = p_limit THEN max(o.id) END INTO v_old, reached
+    FROM (SELECT b.id FROM mailroom_bounces b WHERE b.id > p_after AND b.id <= p_last AND b.at < to_timestamp(p_before)
+          ORDER BY b.id LIMIT p_limit) o;
+    old_rows := cardinality(v_old); removed := old_rows;
+    IF NOT p_dry_run THEN
+        DELETE FROM mailroom_bounces b WHERE b.id = ANY (v_old);
+        GET DIAGNOSTICS removed = ROW_COUNT;
+    END IF;
+END
+$$;
+
+-- Removes p_addresses from what is recorded of bounces, and their suppression.
+CREATE OR REPLACE FUNCTION mailroom_forget_bounces(p_addresses text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE mailroom_bounces b
+    SET address = CASE WHEN lower(b.address) <> ALL (p_addresses) THEN b.address END, reply = mailroom_without_addresses(b.reply, p_addresses),
+        report = NULL
+    WHERE lower(b.address) = ANY (p_addresses) OR mailroom_mentions(b.reply, p_addresses)
+       OR mailroom_mentions(encode(b.report, 'escape'), p_addresses);
+    DELETE FROM mailroom_suppressions s WHERE s.address = ANY (p_addresses);
+END
+$$;
+
+-- Returns the last bounce or complaint of each address, and whose mail it was. SECURITY DEFINER, so that an application that may
+-- execute it needs no right on the tables.
+CREATE OR REPLACE FUNCTION mailroom_bounced_addresses()
+RETURNS TABLE (address text, kind text, reason text, status text, code integer, reply text, at timestamptz, account bigint, message bigint,
+               reference text) LANGUAGE sql STABLE SECURITY DEFINER AS $$
+    SELECT DISTINCT ON (b.address) b.address, b.kind, b.reason, b.status, b.code, b.reply, b.at, t.account, t.message, m.reference
+    FROM mailroom_bounces b LEFT JOIN tokens t ON t.id = b.token LEFT JOIN mailroom_messages m ON m.id = t.message
+    WHERE b.kind IN ('hard', 'soft', 'undetermined', 'complaint') AND b.token IS NOT NULL AND b.address IS NOT NULL
+    ORDER BY b.address, b.id DESC
+$$;

@@ -181,8 +181,8 @@ ExitCode run_bounce(const BounceOptions& options, Context& context) {
       return options.maildir.empty() ? read_files(options, reader, context)
                                      : read_maildir(options, reader, stop);
     } catch (const ConnectionLost& error) {
-      if (!has_begun || options.once || options.maildir.empty()) throw;
       if (stop.requested()) return ExitCode::done;
+      if (!has_begun || options.once || options.maildir.empty()) throw;
       context.log().warn("connection lost", {{"reason", error.what()}});
       stop.sleep_for(look_again);
     }

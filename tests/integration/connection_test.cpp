@@ -46,6 +46,15 @@ TEST_CASE("a prepared statement can be the first to notice that its session was 
   CHECK_THROWS_AS(ended_session(database)->run_prepared("one", 1), ConnectionLost);
 }
 
+TEST_CASE("a table that was made anew under a prepared statement ends the session, and a new one works") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->prepare("jobs", "SELECT * FROM jobs");
+  connection->run_prepared("jobs");
+  database.connect()->run("ALTER TABLE jobs ALTER last_seq TYPE numeric");
+  CHECK_THROWS_AS(connection->run_prepared("jobs"), ConnectionLost);
+}
+
 TEST_CASE("the check for notifications can be the first to notice that its session was terminated") {
   TestDatabase database;
   const auto connection = ended_session(database);

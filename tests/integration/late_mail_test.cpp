@@ -53,6 +53,30 @@ TEST_CASE("ages count deferred tokens, but none that is consumed or expired") {
   CHECK_FALSE(rig.status().lag());
 }
 
+TEST_CASE(
+    "mails that cannot be made for one reason are a failure, and those that were revoked did not expire unsent") {
+  LateRig rig(4);
+  rig.connection->run("UPDATE tokens SET consumed_at = 1");
+  const auto record = [&](const std::string& values, int count) {
+    rig.connection->run(
+        "INSERT INTO mailroom_deliveries (queue, token, batch, state, sink, reply) SELECT 'mailroom', id, 1, " +
+        values + " FROM tokens ORDER BY id LIMIT " + std::to_string(count));
+  };
+  record("'rejected', NULL, 'receipt.txt:1: neither the data nor mailroom has {{totl}}'", 2);
+  CHECK(rig.problems().empty());
+  rig.connection->run("DELETE FROM mailroom_deliveries");
+  record("'rejected', NULL, 'receipt.txt:1: neither the data nor mailroom has {{totl}}'", 3);
+  CHECK(rig.problems() == Problems{"failure mails_not_made"});
+  rig.connection->run("UPDATE mailroom_deliveries SET last_at = last_at - interval '11 min'");
+  CHECK(rig.problems() == Problems{"warning mails_not_made"});
+  rig.connection->run("DELETE FROM mailroom_deliveries");
+  record("'expired', NULL, 'the token has expired'", 3);
+  CHECK(rig.problems() == Problems{"failure expired_unsent"});
+  rig.connection->run(
+      "INSERT INTO mailroom_operations (kind, actor, details) VALUES ('revoke', 'x', jsonb_build_object('ids', '{[1,100]}'))");
+  CHECK(rig.problems().empty());
+}
+
 TEST_CASE("a relay that defers everything is a failure within a minute, until it accepts a mail") {
   LateRig rig(5);
   rig.defer_all("59 s");

@@ -194,8 +194,7 @@ Run add_bounce(CommandSyntax& syntax) {
   auto maildir =
       syntax.text("--maildir DIR", options->maildir, "read the new mails of a maildir, and those that come");
   syntax.flag("--once", options->once, "with --maildir: read what is there, then stop").needs(maildir);
-  syntax.texts("FILE", options->files, "read these reports instead of standard input")
-      .repeated();
+  syntax.texts("FILE", options->files, "read these reports instead of standard input").repeated();
   return [options](Context& context) { return run_bounce(*options, context); };
 }
 

@@ -11,14 +11,10 @@ namespace {
 
 // The index on last_at is a BRIN index, which only bitmap scans use.
 constexpr const char* states_sql = R"(
-WITH revoked AS MATERIALIZED (
-  SELECT coalesce(range_agg(r.ids), '{}') AS ids
-  FROM mailroom_operations o, unnest(mailroom_operation_ids(o.kind, o.details)) r (ids)
-  WHERE o.kind = 'revoke' AND o.at > clock_timestamp() - interval '1 day')
-SELECT state, count(*), count(*) FILTER (WHERE accepted_at IS NULL AND NOT revoked.ids @> d.token),
-  (extract(epoch FROM clock_timestamp() - max(last_at) FILTER (WHERE accepted_at IS NULL AND NOT revoked.ids @> d.token)) * 1000)::bigint,
+SELECT state, count(*), count(*) FILTER (WHERE accepted_at IS NULL),
+  (extract(epoch FROM clock_timestamp() - max(last_at) FILTER (WHERE accepted_at IS NULL)) * 1000)::bigint,
   (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint - t.created_at * 1000 FROM tokens t WHERE t.id = min(d.token))
-FROM mailroom_deliveries d, revoked
+FROM mailroom_deliveries d
 WHERE queue = $1 AND last_at > clock_timestamp() - interval '1 hour'
 GROUP BY state ORDER BY count(*) DESC, state)";
 

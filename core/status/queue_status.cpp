@@ -315,6 +315,11 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   read_schedule(transaction, status);
   status.untaken = read_untaken_actions(transaction);
   if (status.cursor >= highest_cursor) status.expired.add(status.pending.expired);
+  if (status.expired.tokens > 0 && may_read_operations(transaction)) {
+    const auto revoked = count_revoked_unsent(transaction, queue);
+    if (revoked >= status.expired.tokens) status.expired = {};
+    if (revoked < status.expired.tokens) status.expired.tokens -= revoked;
+  }
   const bool is_unused =
       status.cursor == 0 && Connection::execute(transaction, "SELECT FROM tokens LIMIT 1").empty();
   if (is_unused) status.other = find_other_queue(transaction);

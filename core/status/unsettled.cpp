@@ -28,6 +28,15 @@ constexpr auto without_revoked = R"(
     SELECT range_agg(x) FROM mailroom_operations o, unnest(mailroom_operation_ids(o.kind, o.details)) x
     WHERE o.kind = 'revoke' AND o.at > d.dead_at), '{}'))";
 
+// Revoked tokens end by their expiry.
+constexpr auto revoked_sql = R"(
+SELECT count(*) FROM (
+  SELECT FROM mailroom_operations o, unnest(mailroom_operation_ids(o.kind, o.details)) r (ids),
+    LATERAL (SELECT t.id FROM tokens t WHERE t.id >= lower(r.ids) AND t.id < upper(r.ids) AND t.consumed_at IS NULL) t
+  WHERE o.kind = 'revoke' AND o.at > clock_timestamp() - interval '1 hour' AND NOT EXISTS (
+    SELECT FROM mailroom_deliveries d WHERE d.queue = $1 AND d.token = t.id AND d.accepted_at IS NOT NULL)
+  LIMIT 1000000) revoked)";
+
 // A row that was inserted by hand may have any details.
 constexpr auto went_back_sql = R"(
 SELECT o.actor, coalesce(substring(o.details->>'newest' FROM '^\d{1,18}$')::bigint, 0),
@@ -39,6 +48,10 @@ WHERE o.kind = 'went back' AND o.at > clock_timestamp() - interval '1 day'
 ORDER BY o.at DESC LIMIT 1)";
 
 }  // namespace
+
+std::int64_t count_revoked_unsent(pqxx::transaction_base& transaction, const std::string& queue) {
+  return Connection::execute(transaction, revoked_sql, queue)[0][0].as<std::int64_t>();
+}
 
 bool may_read_operations(pqxx::transaction_base& transaction) {
   return Connection::execute(transaction,

@@ -35,6 +35,10 @@ struct WentBack {
 /// transaction.
 bool may_read_operations(pqxx::transaction_base& transaction);
 
+/// How many tokens were revoked within an hour that the queue had not got accepted, and that nobody has used.
+/// For a role that may_read_operations().
+std::int64_t count_revoked_unsent(pqxx::transaction_base& transaction, const std::string& queue);
+
 /// The last such find, for a day, or until an operator has moved a cursor or had tokens emitted again.
 /// Nullopt for a role that may not read operations, or from whom row security hides some.
 std::optional<WentBack> read_went_back(pqxx::transaction_base& transaction);

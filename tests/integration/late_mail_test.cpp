@@ -56,7 +56,7 @@ TEST_CASE("ages count deferred tokens, but none that is consumed or expired") {
 TEST_CASE(
     "mails that cannot be made for one reason are a failure, and those that were revoked did not expire unsent") {
   LateRig rig(4);
-  rig.connection->run("UPDATE tokens SET consumed_at = 1");
+  rig.connection->run("UPDATE tokens SET created_at = 0, expires_at = 1");
   const auto record = [&](const std::string& values, int count) {
     rig.connection->run(
         "INSERT INTO mailroom_deliveries (queue, token, batch, state, sink, reply) SELECT 'mailroom', id, 1, " +

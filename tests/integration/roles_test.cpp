@@ -17,7 +17,7 @@ namespace mailroom::test::roles_test {
 namespace {
 
 const std::vector<std::string> role_names{"app",    "redeemer", "producer", "collector",
-                                          "reader", "teller",   "operator"};
+                                          "reader", "teller",   "bouncer",  "operator"};
 
 /// The documented roles under names of the test's own, each with a login role.
 class DocumentedRoles {
@@ -61,7 +61,7 @@ class DocumentedRoles {
       at += begin.size();
       const auto block = text.substr(at, text.find("```", at) - at);
       blocks.push_back(std::regex_replace(
-          block, std::regex("mailroom_(app|redeemer|producer|collector|reader|teller|operator)\\b"),
+          block, std::regex("mailroom_(app|redeemer|producer|collector|reader|teller|bouncer|operator)\\b"),
           database_name_ + "_$1"));
     }
     REQUIRE(blocks.size() == 1 + role_names.size());

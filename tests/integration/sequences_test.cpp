@@ -23,6 +23,7 @@ const std::vector<std::string> tables{"tokens",
                                       "mailroom_operations",
                                       "mailroom_messages",
                                       "mailroom_outcomes",
+                                      "mailroom_bounces",
                                       "accounts"};
 
 /// A database in use: batches, of which the old ones are pruned, a gap, an operation.
@@ -39,6 +40,8 @@ struct Replica {
     connection->run(
         "SELECT mailroom_send(ARRAY['a@x.example'], template => 't', send_after => now() + interval '1 day')");
     connection->run("INSERT INTO mailroom_outcomes (queue, token, state) VALUES ('mailroom', 1, 'accepted')");
+    connection->run(
+        "INSERT INTO mailroom_bounces (digest, place, source, kind, reason) VALUES ('x', 1, 'stdin', 'soft', 'system')");
     late->run("BEGIN");
     insert_accounts(*late, 1, "late");
     insert_accounts(*connection, 3, "more");

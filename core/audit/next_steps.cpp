@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "mail/address.hpp"
 #include "status/fix_commands.hpp"
 
 namespace mailroom {
@@ -36,7 +37,8 @@ class StepFinder {
       constexpr std::string_view suppressed = "the address is suppressed";
       if (delivery.outcome == Outcome::cancelled && delivery.decisive.reply.starts_with(suppressed)) {
         add("to let its address get mails again",
-            fmt::format("mailroom suppression remove {}", shell_word(token_.account.email)));
+            fmt::format("mailroom suppression remove {}",
+                        shell_word(address_of_mailbox(token_.account.email))));
       }
       visit(delivery.outcome, queue, waits, delivery.delivery.last().sink);
     }

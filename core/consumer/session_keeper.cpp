@@ -66,11 +66,14 @@ void SessionKeeper::adopt(std::unique_ptr<QueueSession> session) {
 void SessionKeeper::compare_with_known() {
   if (newest_known_ == 0) return;
   const auto newest = session_->newest_batch();
-  if (!newest || *newest >= newest_known_) return;
-  const auto known = std::exchange(newest_known_, *newest);
+  if (newest && *newest < newest_known_) note_return_to(*newest);
+}
+
+void SessionKeeper::note_return_to(std::int64_t newest) {
+  const auto known = std::exchange(newest_known_, newest);
   log_.error("the database has gone back to an older state, by a restore or a failover",
-             {{"newest_batch", *newest}, {"claimed_before", known}});
-  record("went back", nlohmann::json{{"newest", *newest}, {"known", known}}.dump());
+             {{"newest_batch", newest}, {"claimed_before", known}});
+  record("went back", nlohmann::json{{"newest", newest}, {"known", known}}.dump());
 }
 
 void SessionKeeper::record(const std::string& kind, const std::string& details) {
@@ -143,6 +146,9 @@ void SessionKeeper::note_claim(const ClaimRequest& request, const ClaimReply& re
   last_round_trip_ = environment_.now();
   backoff_.reset();
   retries_.worked();
+  // A restore of the data alone leaves the session as it is, and the ids of batches begin anew.
+  const bool is_new = reply.lease && reply.lease->attempt == 1;
+  if (is_new && reply.lease->batch <= newest_known_) note_return_to(reply.lease->batch);
   if (reply.lease) newest_known_ = std::max(newest_known_, reply.lease->batch);
   observer_.claimed(
       {.queue = request.queue, .reply = reply, .only_acknowledged = request.limit == 0, .took = took});

@@ -74,6 +74,7 @@ class SessionKeeper {
   void adopt(std::unique_ptr<QueueSession> session);
   /// Notices a database that was restored, or a standby that had not received everything.
   void compare_with_known();
+  void note_return_to(std::int64_t newest);
   void report(const ClaimReply& reply);
 
   Options options_;

@@ -151,6 +151,28 @@ TEST_CASE("a consumer notices that the database has gone back, and records it") 
   CHECK(collector.stop() == 0);
 }
 
+TEST_CASE("a consumer notices a restore of the data alone, which leaves its session as it is") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  TestCollector collector(database, {"--batch-limit", "1", "--batch-timeout", "0s"});
+  REQUIRE(collector.connected());
+  insert_accounts(*connection, 3);
+  REQUIRE(eventually([&] {
+    return value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NOT NULL") == 3;
+  }));
+  connection->run(
+      "BEGIN; DELETE FROM mailroom_batches WHERE id > 1; UPDATE jobs SET last_seq = 1; "
+      "SELECT setval('mailroom_batches_id_seq', 1); COMMIT");
+  insert_accounts(*connection, 1, "later");
+  CHECK(eventually([&] {
+    return count(collector.log(),
+                 "the database has gone back to an older state, by a restore or a failover "
+                 "newest_batch=2 claimed_before=3") == 1;
+  }));
+  CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_operations WHERE kind = 'went back'") == 1);
+  CHECK(collector.stop() == 0);
+}
+
 TEST_CASE("a consumer waits while the disk of the database is full, and acknowledges what it has written") {
   TestDatabase database;
   const auto connection = database.connect();

@@ -227,6 +227,7 @@ const Command tail_command{
     "  message-cancelled                      a message that is not sent\n"
     "  adopted                                mails are sent from this database\n"
     "  forgotten                              addresses that were removed\n"
+    "  address-suppressed, address-freed      addresses that get no more mails, or do\n"
     "--outcome, --code, --batch and --consumer show batches and deliveries alone.\n"
     "mailroom audit --outcome skipped names whom a batch skipped.\n"
     "\n"

@@ -100,6 +100,14 @@ std::string figures_text(const Operation& operation) {
   }
   if (operation.kind == EventKind::message_cancelled)
     return fmt::format("message {}", number_in(details, "message"));
+  if (operation.kind == EventKind::address_suppressed || operation.kind == EventKind::address_freed) {
+    const auto addresses = details.find("addresses");
+    return addresses != details.end() && addresses->is_array() && !addresses->empty() &&
+                   addresses->front().is_string()
+               ? shown_text(addresses->front().get<std::string>()) +
+                     (addresses->size() > 1 ? fmt::format(" and {} more", addresses->size() - 1) : "")
+               : "";
+  }
   if (operation.kind == EventKind::forgotten) return counted(number_in(details, "messages"), "message");
   if (operation.kind == EventKind::revoked) return counted(number_in(details, "revoked"), "token");
   if (is_queue_change(operation.kind))

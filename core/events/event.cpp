@@ -12,17 +12,26 @@ namespace mailroom {
 namespace {
 
 /// The kinds, then mailroom_operations.kind of the first kinds.
-constexpr std::array<std::string_view, 52> names{
-    "suspended",      "restored",       "rewound",    "replayed",      "pruned",         "queue-created",
-    "queue-changed",  "paused",         "resumed",    "dropped",       "budget-changed", "action-created",
-    "action-changed", "action-retired", "reloaded",   "went-back",     "revoked",        "message-cancelled",
-    "adopted",        "forgotten",      "created",    "taken-over",    "dead",           "skipped",
-    "emitted",        "delivery",       "consumed",   "leased",        "abandoned",      "activated",
-    "expired",        "migration",      "suspend",    "restore",       "rewind",         "replay",
-    "prune",          "create queue",   "set queue",  "pause queue",   "resume queue",   "drop queue",
-    "set budget",     "create action",  "set action", "retire action", "reload",         "went back",
-    "revoke",         "cancel message", "adopt",      "forget"};
-constexpr std::size_t kinds = 32;
+constexpr std::array<std::string_view, 56> names{"suspended",      "restored",       "rewound",
+                                                 "replayed",       "pruned",         "queue-created",
+                                                 "queue-changed",  "paused",         "resumed",
+                                                 "dropped",        "budget-changed", "action-created",
+                                                 "action-changed", "action-retired", "reloaded",
+                                                 "went-back",      "revoked",        "message-cancelled",
+                                                 "adopted",        "forgotten",      "address-suppressed",
+                                                 "address-freed",  "created",        "taken-over",
+                                                 "dead",           "skipped",        "emitted",
+                                                 "delivery",       "consumed",       "leased",
+                                                 "abandoned",      "activated",      "expired",
+                                                 "migration",      "suspend",        "restore",
+                                                 "rewind",         "replay",         "prune",
+                                                 "create queue",   "set queue",      "pause queue",
+                                                 "resume queue",   "drop queue",     "set budget",
+                                                 "create action",  "set action",     "retire action",
+                                                 "reload",         "went back",      "revoke",
+                                                 "cancel message", "adopt",          "forget",
+                                                 "suppress",       "unsuppress"};
+constexpr std::size_t kinds = 34;
 
 std::size_t place_of(std::string_view text) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -122,7 +131,9 @@ const std::vector<std::string>& state_text() {
                                               "revoked",
                                               "message-cancelled",
                                               "adopted",
-                                              "forgotten"};
+                                              "forgotten",
+                                              "address-suppressed",
+                                              "address-freed"};
   return words;
 }
 

@@ -35,9 +35,11 @@ enum class EventKind : std::uint8_t {
   went_back,  ///< a consumer found an older state of the database than it knew
   revoked,
   message_cancelled,
-  adopted,    ///< the database: mails are sent from it from then on
-  forgotten,  ///< addresses
-  created,    ///< an account or a token
+  adopted,             ///< the database: mails are sent from it from then on
+  forgotten,           ///< addresses
+  address_suppressed,  ///< by an operator, as the next one
+  address_freed,
+  created,  ///< an account or a token
   taken_over,
   dead,
   skipped,

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "base/json_text.hpp"
 #include "base/text.hpp"
@@ -215,7 +214,7 @@ const Command bounce_command{
     "Each report is judged once, however often it comes. --maildir reads the mails in DIR/new, many in one transaction, and moves "
     "them to DIR/cur; those of no mail that is known, and those that are not understood, are marked there for a look (F). An id is "
     "signed with the signing key: a report with one that somebody made up is of no mail that is known.\n\n"
-    "With Postfix: bounces: \"|/usr/bin/mailroom bounce || exit 75\" in /etc/aliases, so that a report is kept while the "
+    "With Postfix: bounce: \"|/usr/bin/mailroom bounce || exit 75\" in /etc/aliases, so that a report is kept while the "
     "database is down."};
 
 }  // namespace mailroom

@@ -56,18 +56,26 @@ std::string render_plan(const Home& home, const std::vector<std::string>& hosts,
   text += fmt::format(
       "What waits in it is sent as soon as one runs: {}, {} for another attempt, and {} scheduled.\n",
       about(waiting.tokens, "token"), about(waiting.deferred, "token"), about(waiting.scheduled, "message"));
-  text += "If the database that it was copied from still sends, people get these mails twice.\n";
+  text += waiting.last_batch_at
+              ? fmt::format("The last batch on record here is of {}. ", moment_text(*waiting.last_batch_at))
+              : "No batch is on record here. ";
+  text +=
+      "What the database that it was copied from has sent since, or still sends, is not known here: people get these "
+      "mails twice.\n";
   return text + empty_before_text(waiting);
 }
 
 std::string plan_json(const Home& home, const std::vector<std::string>& hosts, const WaitingHere& waiting,
                       bool carried_out) {
-  nlohmann::ordered_json object{{"problem", nullptr},
-                                {"hosts", hosts},
-                                {"tokens", waiting.tokens},
-                                {"deferred", waiting.deferred},
-                                {"scheduled", waiting.scheduled},
-                                {"carried_out", carried_out}};
+  nlohmann::ordered_json object{
+      {"problem", nullptr},
+      {"hosts", hosts},
+      {"tokens", waiting.tokens},
+      {"deferred", waiting.deferred},
+      {"scheduled", waiting.scheduled},
+      {"last_batch_at", waiting.last_batch_at ? moment_json<nlohmann::ordered_json>(*waiting.last_batch_at)
+                                              : nlohmann::ordered_json(nullptr)},
+      {"carried_out", carried_out}};
   if (!home.problem.empty()) object["problem"] = home.problem;
   return json_text(object) + "\n";
 }

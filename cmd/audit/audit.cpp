@@ -36,7 +36,7 @@ struct AuditOptions {
   bool lists_people() const {
     const auto& typed = selectors.typed;
     return !typed.outcomes.empty() || !typed.codes.empty() || !selectors.actions.empty() ||
-           !typed.consumers.empty() || !typed.keys.empty() ||
+           !typed.consumers.empty() || !typed.keys.empty() || selectors.by_mailing() ||
            typed.batches.size() + selectors.accounts.size() > 1;
   }
 };
@@ -197,7 +197,7 @@ void write_stages(Connection& connection, const AuditSubject& subject, const Aud
 
 void list_people(const AuditOptions& options, Connection& connection, AuditFormat format, Context& context) {
   const ReconcileRequest request{.queues = shown_queues(connection, context.settings()),
-                                 .since = options.selectors.since,
+                                 .since = options.selectors.first_creation(),
                                  .until = options.selectors.until};
   print_people(context, connection, request, read_selection(connection, options.selectors),
                format == AuditFormat::csv    ? PeopleFormat::csv
@@ -218,7 +218,7 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   }
   if (format == AuditFormat::csv)
     throw Error(ExitCode::usage, "-o csv needs a list of people",
-                "give --outcome, --code, --action, --consumer or --key");
+                "give --outcome, --mailed-since, --code, --action, --consumer or --key");
   const auto subject = subject_of(options);
   auto request = options.request;
   request.since = options.selectors.since;
@@ -259,6 +259,7 @@ Run add_audit(CommandSyntax& syntax) {
   syntax.flag("--stages", options->stages, "show how long tokens took from stage to stage, and the slowest")
       .excludes(batches);
   add_selectors(syntax, options->selectors, "no NAME: 24h", "events, or of people tokens created,");
+  add_mailing_selectors(syntax, options->selectors);
   return [options](Context& context) { return run_audit(*options, context); };
 }
 
@@ -271,10 +272,10 @@ const Command audit_command{
     "  mailroom audit token:1               show one token; batch:1 shows a batch\n"
     "  mailroom audit --outcome rejected,expired -o csv\n"
     "\n"
-    "With --outcome, --code, --action, --consumer, --key or several accounts or\n"
-    "batches it lists the people whose tokens match, as mailroom reconcile --list does: account,\n"
-    "login, address, token, outcome, time and reason. One --account or --batch alone\n"
-    "shows its history, as NAME does. --stages shows where the time of tokens went.\n",
+    "With --outcome, --code, --action, --consumer, --key, --mailed-since or several\n"
+    "accounts or batches it lists the people whose tokens match, as mailroom reconcile\n"
+    "--list does: account, login, address, token, outcome, time and reason. One --account or\n"
+    "--batch alone shows its history, as NAME does. --stages shows where time went.\n",
     add_audit,
     "Shows the history of one account, token, batch or message: when a token was created and emitted, in which batch, "
     "by which collector and how often, what the relay, program or server answered to each delivery, when it expired or was consumed, "

@@ -77,7 +77,7 @@ ExitCode run_reconcile(const ReconcileOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("reconcile");
   const auto waits = context.watch_waits(*connection, "reconcile");
   ReconcileRequest request{.queues = shown_queues(*connection, context.settings()),
-                           .since = options.selectors.since,
+                           .since = options.selectors.first_creation(),
                            .until = options.selectors.until};
   std::optional<ConsumerOutput> output;
   if (!options.against.empty()) {
@@ -113,6 +113,7 @@ Run add_reconcile(CommandSyntax& syntax) {
              "compare with what consumers have written into these files, - for stdin; repeatable")
       .with_several_values();
   add_selectors(syntax, options->selectors, "24h");
+  add_mailing_selectors(syntax, options->selectors);
   return [options](Context& context) { return run_reconcile(*options, context); };
 }
 

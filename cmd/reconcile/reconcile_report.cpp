@@ -69,9 +69,13 @@ std::string scheduled_text(const ScheduledMessages& scheduled, Moment now) {
                      *scheduled.next_at > now ? "at" : "due since", moment_text(*scheduled.next_at));
 }
 
-/// `without a token: 2 messages, which are never sent: messages 7, 5`
-std::string lost_text(const LostMessages& lost) {
+/// `without a token: messages 7, 5; mailroom doctor prints how to send what is of the last day`
+std::string lost_text(const LostMessages& lost, std::int64_t accounts) {
   std::string text;
+  if (accounts > 0) {
+    text += fmt::format("\nwithout a token: {} of the last day; mailroom doctor prints how to mail {}\n",
+                        counted(accounts, "account"), accounts == 1 ? "it" : "them");
+  }
   if (lost.messages > 0) {
     text += fmt::format("\nwithout a token: {}; mailroom doctor prints how to send what is of the last day\n",
                         messages_text(lost.newest, lost.messages));
@@ -83,11 +87,11 @@ std::string lost_text(const LostMessages& lost) {
   return text;
 }
 
-Json lost_json(const LostMessages& lost) {
+Json lost_json(const LostMessages& lost, std::int64_t accounts) {
   if (!lost.is_known) return nullptr;
   auto ids = lost.newest;
   ids.insert(ids.end(), lost.newest_unfit.begin(), lost.newest_unfit.end());
-  return {{"messages", lost.total()}, {"newest", ids}};
+  return {{"messages", lost.total()}, {"newest", ids}, {"accounts", accounts}};
 }
 
 Json scheduled_json(const ScheduledMessages& scheduled) {
@@ -163,7 +167,8 @@ std::string render_text(const ReconcileReport& report) {
                           moment_text(result.period.until));
   for (const auto& queue : result.queues)
     text += render_queue(queue, result.pruned_at);
-  text += scheduled_text(result.scheduled, result.now) + lost_text(result.lost);
+  text +=
+      scheduled_text(result.scheduled, result.now) + lost_text(result.lost, result.accounts_without_token);
   if (report.output != nullptr) text += render_output(*report.output);
   return text + "\n" + verdict(report);
 }
@@ -178,7 +183,7 @@ std::string render_json(const ReconcileReport& report) {
       {"missed", result.tokens_with(Outcome::missed)},
       {"unexplained", result.tokens_with(Outcome::unexplained)},
       {"scheduled", scheduled_json(result.scheduled)},
-      {"without_token", lost_json(result.lost)},
+      {"without_token", lost_json(result.lost, result.accounts_without_token)},
       {"output", output_json(report.output)},
       {"queues", array_json<Json>(result.queues, [](const auto& queue) { return queue_json(queue); })}};
   return json_text(object) + "\n";

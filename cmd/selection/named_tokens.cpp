@@ -154,6 +154,7 @@ void add_named_tokens(CommandSyntax& syntax, NamedTokensOptions& options, const 
       verb +
           " the tokens of this account (id, email or login), or of batch:N, or message:N, or token:N, or token:N-M, or of the message to this address or with this reference");
   add_selectors(syntax, options.selectors);
+  add_mailing_selectors(syntax, options.selectors);
 }
 
 void check_named_tokens(const NamedTokensOptions& options) {

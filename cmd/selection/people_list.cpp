@@ -178,9 +178,10 @@ Reconciliation print_people(Context& context, Connection& connection, ReconcileR
   if (kept && kept->omitted() > 0)
     context.log().warn("older tokens are omitted", {{"omitted", kept->omitted()}, {"limit", *newest}});
   if (is_first && format == PeopleFormat::text) {
-    context.print(request.since.empty()
-                      ? "no token of the last 24 hours matches; --since begins earlier\n"
-                      : "no token matches; --since and --until mean when a token was created\n");
+    context.print(
+        request.since.empty()
+            ? "no token of the last 24 hours matches; --since begins earlier\n"
+            : "no token matches; --since and --until mean when a token was created, --mailed-since and --mailed-until when it was mailed\n");
   }
   return result;
 }

@@ -16,6 +16,7 @@
 namespace mailroom {
 namespace {
 
+constexpr const char* mailing_options = "--mailed-";
 constexpr const char* selectors_group = "Selectors, lists by comma; a token must match each";
 
 std::int64_t parse_batch(const std::string& text) {
@@ -92,14 +93,23 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
   syntax.text("--until TIME", options.until, what + " before TIME").in_group(selectors_group);
 }
 
+void add_mailing_selectors(CommandSyntax& syntax, SelectionOptions& options) {
+  syntax.text("--mailed-since TIME", options.mailed_since, "tokens mailed from TIME on, whenever created")
+      .in_group(selectors_group);
+  syntax.text("--mailed-until TIME", options.mailed_until, "tokens mailed before TIME")
+      .in_group(selectors_group);
+}
+
 std::string no_match_hint(const SelectionOptions& options) {
   if (options.since.empty() && options.until.empty()) return "";
-  return "--since and --until mean when a token was created, not when it was mailed.\n";
+  return "--since and --until mean when a token was created; --mailed-since and --mailed-until, when it was mailed.\n";
 }
 
 void check_selection(const SelectionOptions& options) {
   parse_period(options.since, "", {});
   parse_period("", options.until, {});
+  parse_period(options.mailed_since, "", {}, mailing_options);
+  parse_period("", options.mailed_until, {}, mailing_options);
 }
 
 Selection read_selection(Connection& connection, const SelectionOptions& options) {
@@ -111,10 +121,14 @@ Selection read_selection(Connection& connection, const SelectionOptions& options
   }
   for (const auto& account : find_selected_accounts(connection, options.accounts))
     selection.accounts.push_back(account.id);
-  if (options.since.empty() && options.until.empty()) return selection;
-  const auto period = parse_period(options.since, options.until, connection.server_time());
-  if (!options.since.empty()) selection.since = period.since;
-  if (!options.until.empty()) selection.until = period.until;
+  if (options.since.empty() && options.until.empty() && !options.by_mailing()) return selection;
+  const auto now = connection.server_time();
+  const auto created = parse_period(options.since, options.until, now);
+  if (!options.since.empty()) selection.since = created.since;
+  if (!options.until.empty()) selection.until = created.until;
+  const auto of_mails = parse_period(options.mailed_since, options.mailed_until, now, mailing_options);
+  if (!options.mailed_since.empty()) selection.mailed_since = of_mails.since;
+  if (!options.mailed_until.empty()) selection.mailed_until = of_mails.until;
   return selection;
 }
 

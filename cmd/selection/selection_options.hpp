@@ -17,10 +17,17 @@ struct SelectionOptions {
   std::vector<std::string> accounts{};
   std::string since{};
   std::string until{};
+  std::string mailed_since{};
+  std::string mailed_until{};
 
+  /// True if tokens are selected by the time of a mail.
+  bool by_mailing() const { return !mailed_since.empty() || !mailed_until.empty(); }
+  /// When tokens begin that may match: of those that were mailed in a period, any time before it.
+  std::string first_creation() const { return since.empty() && by_mailing() ? "1970-01-01" : since; }
   /// True if no selector is given.
   bool empty() const {
-    return typed.empty() && actions.empty() && accounts.empty() && since.empty() && until.empty();
+    return typed.empty() && actions.empty() && accounts.empty() && since.empty() && until.empty() &&
+           !by_mailing();
   }
 };
 
@@ -29,6 +36,9 @@ struct SelectionOptions {
 /// is the setting queue.name.
 void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::string& since_default = "",
                    const std::string& what = "tokens created");
+
+/// Adds --mailed-since and --mailed-until, for a command whose --since is not the time of mails.
+void add_mailing_selectors(CommandSyntax& syntax, SelectionOptions& options);
 
 /// A line for when no token matches: what the times that were typed mean. Empty if none was.
 std::string no_match_hint(const SelectionOptions& options);

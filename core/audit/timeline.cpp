@@ -11,7 +11,7 @@
 namespace mailroom {
 namespace {
 
-Moment read_moment(const char* flag, const std::string& text, Moment now) {
+Moment read_moment(const std::string& flag, const std::string& text, Moment now) {
   if (const auto moment = parse_moment(text, now)) return *moment;
   throw Error(ExitCode::usage, fmt::format("{} is '{}', and must be a time", flag, text),
               "for example 2h for two hours ago, 2026-11-21T09:30 (UTC), or 2026-11-21T09:30+02:00");
@@ -25,13 +25,13 @@ EventKind kind_of(const BatchRecord& batch) {
 
 }  // namespace
 
-Period parse_period(const std::string& since, const std::string& until, Moment now) {
+Period parse_period(const std::string& since, const std::string& until, Moment now, const std::string& what) {
   Period period;
-  if (!since.empty()) period.since = read_moment("--since", since, now);
-  if (!until.empty()) period.until = read_moment("--until", until, now);
+  if (!since.empty()) period.since = read_moment(what + "since", since, now);
+  if (!until.empty()) period.until = read_moment(what + "until", until, now);
   if (period.since < period.until) return period;
-  throw Error(ExitCode::usage, "--until must be later than --since",
-              "without --until, events until now are shown");
+  throw Error(ExitCode::usage, fmt::format("{0}until must be later than {0}since", what),
+              fmt::format("without {}until, the period ends now", what));
 }
 
 void Timeline::add(const BatchRecord& batch) {

@@ -18,8 +18,10 @@ struct Period {
 };
 
 /// Returns the period between two moments, as parse_moment reads them at `now`; an empty moment is no bound.
-/// Throws Error(usage) if a moment is invalid or the period is empty.
-Period parse_period(const std::string& since, const std::string& until, Moment now);
+/// Throws Error(usage) if a moment is invalid or the period is empty; `what` is the options' beginning,
+/// `--mailed-`.
+Period parse_period(const std::string& since, const std::string& until, Moment now,
+                    const std::string& what = "--");
 
 struct Timeline {
   std::vector<Event> entries{};

@@ -20,7 +20,7 @@ FROM (SELECT) one LEFT JOIN mailroom_home h ON true)");
 }
 
 WaitingHere count_waiting_here(Connection& connection) {
-  const auto row = connection.run(R"(
+  const auto row = connection.run(fmt::format(R"(
 SELECT
   (SELECT count(*) FROM (
     SELECT FROM tokens t WHERE t.id > (SELECT min(cursor) FROM mailroom_queue_states())
@@ -28,11 +28,14 @@ SELECT
   (SELECT count(*) FROM (
     SELECT FROM mailroom_deliveries d JOIN tokens t ON t.id = d.token WHERE d.not_before IS NOT NULL
       AND mailroom_is_live(t.consumed_at, t.expires_at, extract(epoch FROM clock_timestamp())::bigint) LIMIT $1) d),
-  (SELECT count(*) FROM (SELECT FROM mailroom_schedule LIMIT $1) s))",
+  (SELECT count(*) FROM (SELECT FROM mailroom_schedule LIMIT $1) s),
+  (SELECT {} FROM mailroom_batches))",
+                                              microseconds_sql("max(emitted_at)")),
                                   WaitingHere::most_counted)[0];
   return {.tokens = row[0].as<std::int64_t>(),
           .deferred = row[1].as<std::int64_t>(),
-          .scheduled = row[2].as<std::int64_t>()};
+          .scheduled = row[2].as<std::int64_t>(),
+          .last_batch_at = optional_moment_in<std::chrono::microseconds>(row[3])};
 }
 
 void adopt_here(Connection& connection, const std::vector<std::string>& hosts,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ struct WaitingHere {
   std::int64_t tokens = 0;     ///< above a cursor, and neither consumed nor expired
   std::int64_t deferred = 0;   ///< for another attempt
   std::int64_t scheduled = 0;  ///< messages
+  /// When the last batch was acknowledged that is on record here.
+  std::optional<Moment> last_batch_at{};
 };
 
 WaitingHere count_waiting_here(Connection& connection);

@@ -53,6 +53,7 @@ struct Reconciliation {
   std::optional<Moment> pruned_at{};  ///< when prune last removed tokens, if that was in the period or later
   ScheduledMessages scheduled{};      ///< which have no token yet, whenever they were asked for
   LostMessages lost{};                ///< of the period, which will never have one
+  std::int64_t accounts_without_token = 0;  ///< of the last day, if the period ends now
 
   std::int64_t tokens_with(Outcome outcome) const;
 };

@@ -35,6 +35,8 @@ nlohmann::json selection_details(const Selection& selection) {
   if (!selection.keys.empty()) details["keys"] = selection.keys;
   if (selection.since) details["since"] = moment_text(*selection.since);
   if (selection.until) details["until"] = moment_text(*selection.until);
+  if (selection.mailed_since) details["mailed_since"] = moment_text(*selection.mailed_since);
+  if (selection.mailed_until) details["mailed_until"] = moment_text(*selection.mailed_until);
   return details;
 }
 

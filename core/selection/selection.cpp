@@ -26,6 +26,37 @@ std::string list_sql(std::string_view parameter, std::string_view key, std::stri
   return fmt::format("(ARRAY(SELECT jsonb_array_elements_text({}::jsonb->'{}')::{}))", parameter, key, type);
 }
 
+/// The condition that a token `t` was mailed in a period. Its last outcome is in the row of its delivery,
+/// each earlier one in earlier_attempts. One without a delivery was printed.
+std::string mailed_sql(std::string_view parameter, std::string_view queue, bool has_since, bool has_until) {
+  const auto within = [&](std::string_view at) {
+    std::string sql;
+    if (has_since)
+      sql += fmt::format(" AND {} >= to_timestamp(({}::jsonb->>'mailed_since')::bigint)", at, parameter);
+    if (has_until)
+      sql += fmt::format(" AND {} < to_timestamp(({}::jsonb->>'mailed_until')::bigint)", at, parameter);
+    return sql;
+  };
+  // No outcome of a delivery is newer than its last_at, which has an index.
+  const auto recent =
+      has_since
+          ? fmt::format(" AND e.last_at >= to_timestamp(({}::jsonb->>'mailed_since')::bigint)", parameter)
+          : "";
+  return fmt::format(
+      R"(
+  AND (t.id IN (SELECT e.token FROM mailroom_deliveries e WHERE e.queue = {0}{1} AND (
+          (e.state IN ('accepted', 'unknown'){2})
+          OR EXISTS (SELECT FROM jsonb_array_elements(e.earlier_attempts) a (attempt)
+                     WHERE a.attempt->>'state' IN ('accepted', 'unknown'){3})))
+       OR (t.id <@ (SELECT coalesce(range_agg(g), '{{}}')
+             FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g
+             WHERE b.job_type = {0} AND b.emitted > 0{4})
+           AND NOT EXISTS (SELECT FROM mailroom_deliveries e WHERE e.queue = {0} AND e.token = t.id))){5})",
+      queue, recent, within("coalesce(e.answered_at, e.last_at)"),
+      within("coalesce(a.attempt->>'answered_at', a.attempt->>'at')::timestamptz"), within("b.emitted_at"),
+      has_until ? fmt::format(" AND t.created_at <= ({}::jsonb->>'mailed_until')::bigint", parameter) : "");
+}
+
 }  // namespace
 
 std::string signed_last_sql(std::string_view queue, std::string_view keys) {
@@ -46,7 +77,7 @@ std::string signed_last_sql(std::string_view queue, std::string_view keys) {
 
 bool Selection::empty() const {
   return actions.empty() && accounts.empty() && outcomes.empty() && codes.empty() && batches.empty() &&
-         consumers.empty() && keys.empty() && !since && !until && !tokens;
+         consumers.empty() && keys.empty() && !since && !until && !mailed_since && !mailed_until && !tokens;
 }
 
 bool Selection::wants(Outcome outcome, bool is_expired) const {
@@ -69,6 +100,8 @@ std::string Selection::parameter() const {
   if (!keys.empty()) object["keys"] = keys;
   if (since) object["since"] = in_seconds(*since);
   if (until) object["until"] = in_seconds(*until);
+  if (mailed_since) object["mailed_since"] = in_seconds(*mailed_since);
+  if (mailed_until) object["mailed_until"] = in_seconds(*mailed_until);
   if (tokens) object["tokens"] = multirange_of(*tokens);
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -83,6 +116,8 @@ std::string Selection::condition(std::string_view parameter, std::string_view qu
   if (since) sql += fmt::format(" AND t.created_at >= ({}::jsonb->>'since')::bigint", parameter);
   if (until) sql += fmt::format(" AND t.created_at < ({}::jsonb->>'until')::bigint", parameter);
   if (tokens) sql += fmt::format(" AND t.id <@ ({}::jsonb->>'tokens')::int8multirange", parameter);
+  if (mailed_since || mailed_until)
+    sql += mailed_sql(parameter, queue, mailed_since.has_value(), mailed_until.has_value());
   if (!codes.empty()) {
     // An outcome that was recorded before the token was created was that of another token with its id.
     sql += fmt::format(R"(

@@ -33,8 +33,12 @@ struct Selection {
   /// By the fingerprint of the key that signed a token last: in its newest mail that was accepted or, where
   /// none was, in no batch after the last one of these keys.
   std::vector<std::string> keys{};
-  std::optional<Moment> since{};                 ///< of the creation of the token
-  std::optional<Moment> until{};                 ///< exclusive
+  std::optional<Moment> since{};  ///< of the creation of the token
+  std::optional<Moment> until{};  ///< exclusive
+  /// Of a mail that was accepted or may have been, whichever of a token's it is; of a token that is not
+  /// delivered but printed, of its line.
+  std::optional<Moment> mailed_since{};
+  std::optional<Moment> mailed_until{};          ///< exclusive
   std::optional<std::vector<IdRange>> tokens{};  ///< named, or found by their outcomes
 
   bool empty() const;

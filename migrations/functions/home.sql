@@ -26,7 +26,7 @@ BEGIN
         RETURN 'nobody has said that its mails are sent from here';
     ELSIF (v_home.tokens, v_home.batches) <> (v_here.tokens, v_here.batches)
        OR (v_home.system_identifier <> v_here.system_identifier AND v_home.reached > v_here.reached) THEN
-        RETURN 'its tables were restored from a dump of another database';
+        RETURN 'its tables were restored from a dump';
     ELSIF v_home.database <> v_here.database THEN
         RETURN 'it was created as a copy of another database';
     ELSIF p_host <> ALL (v_home.hosts) THEN

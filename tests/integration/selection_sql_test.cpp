@@ -87,6 +87,44 @@ TEST_CASE("a selection matches by the key of the newest mail that was accepted",
   CHECK(rig.matches({.keys = {old_key}}) == "3");
 }
 
+TEST_CASE("a selection matches by the time of any mail, and of a line where nothing was mailed",
+          "[selection]") {
+  SelectionRig rig;
+  insert_accounts(*rig.connection, 7);
+  const auto at = [](int second) { return Moment(std::chrono::seconds(second)); };
+  // What was answered last is answered at `second`, and what it replaced stays as it was.
+  const auto answered = [&](int second) {
+    rig.connection->run(
+        "UPDATE mailroom_deliveries SET last_at = to_timestamp($1), answered_at = to_timestamp($1) "
+        "WHERE last_at > now() - interval '1 hour'",
+        second);
+  };
+  rig.connection->run("UPDATE tokens SET created_at = 1000");
+  rig.deliver(2, Outcome::accepted);
+  answered(2000);
+  rig.deliver(1, Outcome::unknown);
+  answered(2001);
+  rig.deliver(1, Outcome::rejected);
+  answered(2002);
+  CHECK(rig.matches({.mailed_since = at(2000)}) == "1-3");
+  CHECK(rig.matches({.mailed_since = at(2001)}) == "3");
+  CHECK(rig.matches({.mailed_until = at(2001)}) == "1-2");
+  CHECK(rig.matches({.mailed_since = at(2003)}).empty());
+  INFO("the first mail of a token that was mailed again still counts");
+  rig.connection->run("SELECT mailroom_replay('mailroom', ARRAY[1], '{}')");
+  REQUIRE(rig.deliver(1, Outcome::accepted) == Ids{1});
+  answered(3000);
+  CHECK(rig.matches({.mailed_since = at(2000), .mailed_until = at(2001)}) == "1-2");
+  CHECK(rig.matches({.mailed_since = at(3000)}) == "1");
+  INFO("a line counts when its batch was acknowledged");
+  REQUIRE(rig.deliver(2, Outcome::accepted) == Ids{5, 6});
+  rig.connection->run("DELETE FROM mailroom_deliveries WHERE token IN (5, 6)");
+  rig.connection->run(
+      "UPDATE mailroom_batches SET emitted_at = to_timestamp(2500) WHERE mailroom_batch_ids(ids, ids_mask) @> 5::bigint");
+  CHECK(rig.matches({.mailed_since = at(2400), .mailed_until = at(2600)}) == "5-6");
+  CHECK(rig.matches({.accounts = {6, 7}, .mailed_since = at(2400)}) == "6");
+}
+
 TEST_CASE("an answer to an earlier token with the id matches none", "[selection]") {
   SelectionRig rig;
   insert_accounts(*rig.connection, 2);

@@ -100,6 +100,8 @@ TEST_CASE("status fails for messages that a trigger missed, and warns of account
       "warning messages_unfit: 1 message of the last day has no token, and would have been refused: message 2\n"
       "warning accounts_without_token: 1 account of the last day has no token, so nobody mails it\n");
   connection->run("SELECT mailroom_cancel(2)");
+  CHECK(rig.mailroom({"reconcile"}).output.find("without a token: 1 account of the last day; ") !=
+        std::string::npos);
   const auto before = rig.mailroom({"status"});
   CHECK(before.status == 8);
   for (const auto& fix : fixes_in(before.output))

@@ -127,7 +127,7 @@ TEST_CASE("scheduled messages that no consumer makes tokens of are a failure") {
   status.pending.waiting = 2;
   CHECK(judged(status) == Found{"failure no_collector", "failure schedule_overdue"});
   // A copy mails nobody, whoever would serve it.
-  status.home_problem = "its tables were restored from a dump of another database";
+  status.home_problem = "its tables were restored from a dump";
   CHECK(judged(status) == Found{"failure copy"});
 }
 

@@ -114,7 +114,9 @@ class BounceReader {
 ExitCode read_files(const BounceOptions& options, BounceReader& reader, Context& context) {
   const std::vector<std::string> input{"-"};
   for (const auto& path : options.files.empty() ? input : options.files) {
-    const auto report = reader.judge(read_report_file(path));
+    const auto bytes = read_report_file(path);
+    // No mail server hands over a mail that begins so: it puts a header before what others wrote.
+    const auto report = is_event(bytes) ? judge_event(bytes) : reader.judge(bytes);
     if (!report.counts()) {
       context.say(fmt::format("{}: neither a bounce nor a complaint nor an automatic reply\n",
                               path == "-" ? "stdin" : path));
@@ -206,8 +208,9 @@ const Command bounce_command{
     "  mailroom bounce --maildir bounces                  read reports as they come\n",
     add_bounce,
     "Reads what comes back of mails that a relay had accepted: delivery status notifications (RFC 3464), feedback reports "
-    "(RFC 5965) and automatic replies. Finds whose mail it was by the id in the envelope sender (send.bounce_address), by the "
-    "envelope id, or by the Message-ID of the mail that it returns, and records why it came back: audit shows it.\n\n"
+    "(RFC 5965), automatic replies, and the events of Amazon SES and Resend, which are JSON. Finds whose mail it was by the id "
+    "in the envelope sender (send.bounce_address), by the envelope id, by the Message-ID of the mail that it returns, or by the "
+    "tags and the id that an event has, and records why it came back: audit shows it.\n\n"
     "A hard bounce, as of a mailbox that does not exist, suppresses the address: it gets no messages any more, and so it is "
     "after a complaint. A full mailbox or a policy suppresses nothing. Mails of security actions, such as a password "
     "recovery, still go to it. mailroom suppression shows and changes the list.\n\n"

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
+
 namespace mailroom {
 
 /// What happened to a mail at one recipient after the relay took it.
@@ -60,12 +62,22 @@ struct BounceRecipient {
   std::string remote_mta;  ///< the server that said it, or empty
 };
 
+/// How an event of a provider names the mail that it is about.
+struct ProviderMail {
+  std::string id;          ///< by which the provider's answer named the mail; empty for none
+  std::string queue;       ///< tags that the mail left with; empty for none
+  std::int64_t token = 0;  ///< 0 for none
+  std::optional<Moment> sent_at;
+};
+
 struct Bounce {
   /// At most max_recipients. None: it is a bounce, and what it is about could not be read.
   std::vector<BounceRecipient> recipients;
   std::string envelope_id;      ///< ENVID of our envelope (RFC 3461), decoded; empty for none
   std::string message_id;       ///< Message-ID of the mail it is about, without <>; empty for none
   std::vector<std::string> to;  ///< addresses that the report was sent to, of the envelope first
+  ProviderMail mail{};          ///< of an event
+  std::string event{};          ///< of an event: the same text for each copy of it; empty: its bytes are
   bool is_standard = false;     ///< had a part message/delivery-status or message/feedback-report
 };
 
@@ -86,5 +98,13 @@ const char* bounce_kind_name(BounceKind kind);
 /// 5965), automatic replies (RFC 3834), and recognises bounces in no standard form. nullopt if it is none of
 /// these. Never throws for what a mail may hold; takes time in proportion to its size.
 std::optional<Bounce> read_bounce(std::string_view bytes);
+
+/// Reads an event by which Amazon SES or Resend says what became of a mail: the JSON itself, or within what
+/// SNS or EventBridge makes of it. nullopt for anything else, and for events that say nothing of an arrival,
+/// such as of a click. Never throws for what an event may hold.
+std::optional<Bounce> read_event(std::string_view bytes);
+
+/// True if `bytes` begin as JSON does, and no mail.
+bool is_event(std::string_view bytes);
 
 }  // namespace mailroom

@@ -14,16 +14,6 @@
 namespace mailroom {
 namespace {
 
-/// The fields of one recipient, as they stand in the report.
-struct RecipientFields {
-  std::string original;
-  std::string final;
-  std::string action;
-  std::string status;
-  std::string diagnostic;
-  std::string remote_mta;
-};
-
 /// What stands before `;` if that is one word: `smtp` of `smtp; 550 no`.
 std::string_view without_type(std::string_view value) {
   const auto end = value.find(';');
@@ -190,6 +180,10 @@ std::string decode_xtext(std::string_view text) {
   }
   const bool is_line = std::none_of(decoded.begin(), decoded.end(), [](char c) { return is_control(c); });
   return is_line && is_utf8(decoded) ? decoded : std::string(text);
+}
+
+BounceRecipient judge_recipient(const RecipientFields& fields) {
+  return judged(fields, {}, true);
 }
 
 void read_delivery_status(const MailParts& mail, Bounce& bounce) {

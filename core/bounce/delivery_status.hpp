@@ -1,4 +1,4 @@
-// The part message/delivery-status (RFC 3464).
+// The part message/delivery-status (RFC 3464), and the judgement of its fields.
 #pragma once
 
 #include <string>
@@ -9,6 +9,19 @@
 #include "bounce/mail_parts.hpp"
 
 namespace mailroom {
+
+/// The fields of one recipient, as they stand in a report.
+struct RecipientFields {
+  std::string original{};
+  std::string final{};
+  std::string action{};
+  std::string status{};
+  std::string diagnostic{};
+  std::string remote_mta{};
+};
+
+/// What the fields say, where there is no text for people.
+BounceRecipient judge_recipient(const RecipientFields& fields);
 
 /// The address of a field as `rfc822; <Ada@Example.org>`, with the domain in lower case; empty if it is none,
 /// but a pipe or a file.

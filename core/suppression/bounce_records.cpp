@@ -72,11 +72,22 @@ Json message_ids_of(const Bounce& bounce) {
   return ids;
 }
 
+/// Null for a report that is no event of a provider.
+Json provider_mail_of(const Bounce& bounce) {
+  const auto& mail = bounce.mail;
+  if (mail.id.empty() && mail.token <= 0) return {};
+  Json object{{"id", text_or_null(mail.id)}, {"queue", text_or_null(mail.queue)}};
+  object["token"] = mail.token > 0 ? Json(mail.token) : Json();
+  object["sent_at"] = mail.sent_at ? Json(in_seconds(*mail.sent_at)) : Json();
+  return object;
+}
+
 Json row_of(const Report& report, std::size_t place, const BounceRecipient& recipient) {
   Json row{{"digest", report.digest},
            {"place", place},
            {"tokens", report.tokens},
            {"message_ids", message_ids_of(*report.bounce)},
+           {"mail", provider_mail_of(*report.bounce)},
            {"address", text_or_null(recipient.address)},
            {"kind", bounce_kind_name(recipient.kind)},
            {"reason", bounce_reason_name(recipient.reason)},
@@ -114,6 +125,14 @@ std::optional<MailId> parse_mail_id(std::string_view text) {
                 .key = std::string(parts[1]),
                 .token = is_message ? 0 : *number,
                 .message = is_message ? *number : 0};
+}
+
+Report judge_event(std::string_view bytes) {
+  auto event = read_event(bytes);
+  const bool has_key = event && !event->event.empty();
+  return {.digest = digest_of(has_key ? std::string_view(event->event) : bytes),
+          .begin = std::string(bytes.substr(0, kept_of_report)),
+          .bounce = std::move(event)};
 }
 
 Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys) {

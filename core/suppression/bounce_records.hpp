@@ -13,11 +13,11 @@
 
 namespace mailroom {
 
-/// A mail that came back, or that came to the address of bounces.
+/// A mail that came back, or that came to the address of bounces, or an event of a provider.
 struct Report {
-  std::string digest;            ///< SHA-256 of its bytes, as hexadecimal digits
-  std::string begin;             ///< of its bytes, for a look if its mail is not known
-  std::optional<Bounce> bounce;  ///< nullopt: it is neither a bounce nor a complaint nor an automatic reply
+  std::string digest;  ///< SHA-256 of its bytes, or of what copies of an event share, as hexadecimal digits
+  std::string begin;   ///< of its bytes, for a look if its mail is not known
+  std::optional<Bounce> bounce;        ///< nullopt: it says nothing of a mail that came back or arrived
   std::vector<std::int64_t> tokens{};  ///< whose mail it is, by ids that one of our keys has made
 
   /// Something of it has to be recorded.
@@ -26,6 +26,10 @@ struct Report {
 
 /// Judges the bytes of a report. `pattern`: send.bounce_address; may be empty.
 Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys);
+
+/// Judges the bytes of an event of a provider, which must come from the provider: whoever can make one can
+/// suppress an address.
+Report judge_event(std::string_view bytes);
 
 /// The parts of a Message-ID of ours (make_message_id()); a token or a message has 0 if it names the other.
 struct MailId {
@@ -43,7 +47,7 @@ struct RecordedBounce {
   std::string kind{};    ///< bounce_kind_name(), or `unread` for a report in no form that is understood
   std::string reason{};  ///< bounce_reason_name()
   std::string reply{};   ///< status and words of the remote server
-  bool is_new = false;   ///< false: the report was read before
+  bool is_new = false;   ///< false: the report was read before, and its mail was known then or is not yet
   std::string queue{};
   std::optional<std::int64_t> token{};  ///< nullopt: the report does not show whose mail it was
   std::string address{};

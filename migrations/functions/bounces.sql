@@ -34,10 +34,32 @@ RETURNS TABLE (queue text, token bigint, address text, typed text) LANGUAGE sql 
     ORDER BY lower(d.address) = lower(p_address) DESC, d.last_at DESC LIMIT 1
 $$;
 
+-- Returns the mail that an event of a provider is about, none if it shows none. p_mail: an object with the tags queue and token, the id
+-- in the provider's answer, and sent_at, seconds since 1970; null for what is no event. The tags are of another database too that
+-- mails by the same account, so they count for the address only that was mailed. Without tags the id is looked for among the
+-- mails of that time.
+CREATE OR REPLACE FUNCTION mailroom_event_mail(p_mail jsonb, p_address text)
+RETURNS TABLE (queue text, token bigint, address text, typed text) LANGUAGE sql STABLE AS $$
+    SELECT d.queue, d.token, d.address, lower(coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email))
+    FROM jsonb_to_record(p_mail) p (id text, queue text, token bigint, sent_at double precision),
+         LATERAL (
+            SELECT o.* FROM (SELECT j.job_type AS name FROM jobs j UNION SELECT n.name FROM mailroom_queues n) q
+                       JOIN mailroom_deliveries o ON o.queue = q.name AND o.token = p.token
+            WHERE regexp_replace(q.name, '[^A-Za-z0-9-]+', '_', 'g') = regexp_replace(p.queue, '[^A-Za-z0-9-]+', '_', 'g')
+              AND lower(o.address) = lower(p_address)
+            UNION ALL
+            SELECT o.* FROM mailroom_deliveries o
+            WHERE o.last_at BETWEEN to_timestamp(p.sent_at) - interval '1 hour' AND to_timestamp(p.sent_at) + interval '1 day'
+              AND (o.reply = p.id OR starts_with(o.reply, p.id || ' ('))) d
+         LEFT JOIN tokens t ON t.id = d.token LEFT JOIN mailroom_messages m ON m.id = t.message LEFT JOIN accounts a ON a.id = t.account
+    WHERE d.address IS NOT NULL LIMIT 1
+$$;
+
 -- Records what reports say of the mails that they are about, once each, and suppresses or frees their addresses. p_reports: an
--- array of objects with digest (hex), place, tokens, message_ids, address, kind, reason, status, code, reply, remote and report (hex).
--- Returns for each of them, in their order, whether it is new, and whose mail it was. SECURITY DEFINER, so that whatever reads
--- the mailbox of bounces needs no other right.
+-- array of objects with digest (hex), place, tokens, message_ids, mail, address, kind, reason, status, code, reply, remote and report
+-- (hex). Returns for each of them, in their order, whether it is new, and whose mail it was. One whose mail was not known is new
+-- again when it is: an event may come before the mail is on record. SECURITY DEFINER, so that whatever reads the mailbox of bounces
+-- needs no other right.
 CREATE OR REPLACE FUNCTION mailroom_record_bounces(p_source text, p_reports jsonb)
 RETURNS TABLE (is_new boolean, queue text, token bigint, address text, suppressed boolean) LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
@@ -49,16 +71,20 @@ BEGIN
     FOR r IN
         SELECT i.*, f.queue, f.token, f.address AS mailed, f.typed
         FROM ROWS FROM (jsonb_to_recordset(p_reports) AS (
-                 digest text, place smallint, tokens bigint[], message_ids jsonb, address text, kind text, reason text, status text,
-                 code integer, reply text, remote text, report text)) WITH ORDINALITY
-                 i (digest, place, tokens, message_ids, address, kind, reason, status, code, reply, remote, report, n)
-             LEFT JOIN LATERAL mailroom_reported_mail(i.tokens, i.message_ids, i.address) f ON true
+                 digest text, place smallint, tokens bigint[], message_ids jsonb, mail jsonb, address text, kind text, reason text,
+                 status text, code integer, reply text, remote text, report text)) WITH ORDINALITY
+                 i (digest, place, tokens, message_ids, mail, address, kind, reason, status, code, reply, remote, report, n)
+             LEFT JOIN LATERAL (
+                 SELECT * FROM mailroom_reported_mail(i.tokens, i.message_ids, i.address)
+                 UNION ALL SELECT * FROM mailroom_event_mail(i.mail, i.address) LIMIT 1) f ON true
         ORDER BY i.n
     LOOP
         INSERT INTO mailroom_bounces AS b (digest, place, source, queue, token, address, kind, reason, status, code, reply, remote, report)
         VALUES (decode(r.digest, 'hex'), r.place, p_source, r.queue, r.token, coalesce(r.mailed, r.address), r.kind, r.reason, r.status,
                 r.code, r.reply, r.remote, CASE WHEN r.token IS NULL OR r.kind = 'unread' THEN decode(r.report, 'hex') END)
-        ON CONFLICT (digest, place) DO NOTHING
+        ON CONFLICT (digest, place) DO UPDATE
+        SET queue = excluded.queue, token = excluded.token, address = excluded.address, report = excluded.report
+        WHERE b.token IS NULL AND excluded.token IS NOT NULL
         RETURNING b.id INTO v_id;
         is_new := FOUND; queue := r.queue; token := r.token; address := coalesce(r.mailed, r.address); suppressed := false;
         IF is_new AND token IS NOT NULL THEN

@@ -1,4 +1,5 @@
-// A mail of any bytes is read as a bounce or as none, within the limits, and what was read is sound text.
+// A mail or an event of any bytes is read as a bounce or as none, within the limits, and what was read is
+// sound text.
 
 #include "base/printable.hpp"
 #include "bounce/bounce.hpp"
@@ -33,12 +34,14 @@ void check(const BounceRecipient& recipient) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto bounce = read_bounce(fuzz::text_of(data, size));
+  const auto bytes = fuzz::text_of(data, size);
+  const auto bounce = is_event(bytes) ? read_event(bytes) : read_bounce(bytes);
   if (!bounce) return 0;
   require(bounce->recipients.size() <= bounce_limits::max_recipients, "recipients are bounded");
   require(is_utf8(bounce->message_id) && is_one_line(bounce->message_id), "an id is a line of UTF-8");
   require(is_utf8(bounce->envelope_id) && is_one_line(bounce->envelope_id),
           "an envelope id is a line of UTF-8");
+  require(is_utf8(bounce->mail.id) && is_one_line(bounce->mail.id), "a provider's id is a line of UTF-8");
   for (const auto& recipient : bounce->recipients)
     check(recipient);
   return 0;

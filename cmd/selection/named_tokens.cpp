@@ -81,6 +81,11 @@ std::string hint_without_token(Connection& connection, std::int64_t message) {
       [&](pqxx::transaction_base& transaction) { return read_summary_within(transaction, message); });
   if (summary.is_only("no_token"))
     return "its trigger did not fire: mailroom doctor finds such messages of the last day, and prints how to send them";
+  if (summary.is_only("scheduled")) {
+    return fmt::format(
+        "it is scheduled; in psql this sends it now: UPDATE mailroom_messages SET send_after = now() WHERE id = {};",
+        message);
+  }
   return "mailroom message show says whether it is scheduled, cancelled or gone";
 }
 

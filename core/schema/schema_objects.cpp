@@ -17,7 +17,7 @@
 namespace mailroom {
 namespace {
 
-constexpr std::array<ExpectedTrigger, 16> triggers{{
+constexpr std::array<ExpectedTrigger, 17> triggers{{
     {"before_token_insert", "tokens", true, "a token gets no id, so every sign-up and every message fails"},
     {"after_token_inserted", "tokens", false, "collectors see a new token only at their next poll"},
     {"after_account_insert", "accounts", true, "a new account gets no activation token"},
@@ -32,6 +32,8 @@ constexpr std::array<ExpectedTrigger, 16> triggers{{
     {"before_delivery_outcome", "mailroom_deliveries", false,
      "another attempt overwrites what became of the one before"},
     {"after_message_insert", "mailroom_messages", true, "a message gets no token, and is never sent"},
+    {"before_message_rescheduled", "mailroom_messages", false,
+     "a message whose time is changed leaves at the old one"},
     {"before_message_insert", "mailroom_messages", true,
      "a message can name another role as the one that asked for it"},
     {"before_attachment_insert", "mailroom_attachments", true,

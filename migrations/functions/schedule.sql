@@ -43,7 +43,7 @@ $$;
 --   next      when the next message is due, null if none is: in the past if there are more than p_limit
 -- An insert like any other, so that the proof of the claim holds for it: it must not run in the transaction of a claim.
 -- SECURITY DEFINER, so that a consumer needs no right to insert tokens. A message whose account is gone leaves the schedule
--- without a token.
+-- without a token, and so does one that has tokens: the owner made them by hand.
 --
 -- Entries that are gone stay in the index as long as somebody holds an old snapshot. So the session remembers up to when it
 -- has released everything, and begins a minute before that. Once a minute it looks at all: a transaction may commit a
@@ -74,12 +74,33 @@ BEGIN
     IF released > 0 THEN
         DELETE FROM mailroom_messages m
         WHERE m.id = ANY (v_due) AND m.account IS NOT NULL AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = m.account);
-        PERFORM mailroom_make_tokens(v_due);
+        PERFORM mailroom_make_tokens(ARRAY(
+            SELECT d.id FROM unnest(v_due) WITH ORDINALITY d (id, turn)
+            WHERE NOT EXISTS (SELECT FROM tokens t WHERE t.message = d.id) ORDER BY d.turn));
     END IF;
     v_last := CASE WHEN released < p_limit THEN v_now ELSE v_last END;
     SELECT s.send_after INTO next FROM mailroom_schedule s WHERE s.send_after >= v_last ORDER BY s.send_after LIMIT 1;
     PERFORM set_config('mailroom.released', concat_ws(' ', extract(epoch FROM greatest(v_from, v_last - interval '1 minute')), v_seen_at),
                        false);
+END
+$$;
+
+-- Moves a message to another time: now, if that is in the past or null. One that has left the schedule stays as it is, and the
+-- statement fails: it was sent, cancelled or replaced. SECURITY DEFINER, since no role may write the schedule.
+CREATE OR REPLACE FUNCTION trg_before_message_rescheduled() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    NEW.send_after := greatest(NEW.send_after, clock_timestamp());
+    IF NEW.send_after = 'infinity' OR NEW.expires_at <= NEW.send_after THEN
+        RAISE EXCEPTION 'message % would expire before it is sent', NEW.id USING ERRCODE = 'check_violation',
+            HINT = 'expires_at must be later than send_after; mailroom_cancel() ends a message';
+    END IF;
+    DELETE FROM mailroom_schedule s WHERE s.send_after = OLD.send_after AND s.message = OLD.id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'message % is not scheduled any more', OLD.id USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'mailroom_message_status() says what became of it; what has left can only be asked for again';
+    END IF;
+    INSERT INTO mailroom_schedule (send_after, message) VALUES (NEW.send_after, NEW.id);
+    RETURN NEW;
 END
 $$;
 
@@ -118,6 +139,8 @@ BEGIN
           AND m.replaced_at IS NULL AND m.cancelled_at IS NULL AND m.erased_at IS NULL
           AND NOT EXISTS (SELECT FROM tokens t WHERE t.message = m.id)
           AND NOT EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = m.send_after AND s.message = m.id)
+          -- While the trigger before_message_rescheduled was off, the time of a message may have been changed.
+          AND CASE WHEN m.send_after IS NULL THEN true ELSE NOT EXISTS (SELECT FROM mailroom_schedule s WHERE s.message = m.id OFFSET 0) END
         ORDER BY m.id;
 END
 $$;

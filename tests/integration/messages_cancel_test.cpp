@@ -33,9 +33,7 @@ int released(Connection& connection) {
 
 /// Lets the time of every scheduled message come.
 void make_due(Connection& connection) {
-  connection.run(
-      "UPDATE mailroom_messages SET send_after = now() - interval '1 second' WHERE send_after > now()");
-  connection.run("UPDATE mailroom_schedule SET send_after = now() - interval '1 second'");
+  connection.run("UPDATE mailroom_messages SET send_after = now() WHERE send_after > now()");
 }
 
 Receipt receipt(const ClaimReply& claim, int emitted) {
@@ -78,6 +76,53 @@ TEST_CASE("messages are released in the order of their times, some a call, by se
             connection, "SELECT string_agg(message::text, ',' ORDER BY id) FROM tokens WHERE message > 7") ==
         "10,9,8");
   CHECK(value<int>(connection, "SELECT count(DISTINCT message) FROM tokens") == 10);
+}
+
+TEST_CASE("a message whose time is changed leaves at the new one, and one that has left is refused") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  const auto message = send(connection, ", send_after => now() + interval '1 hour'");
+  const auto moved_to = [&](const std::string& time) {
+    return refusal(connection,
+                   fmt::format("UPDATE mailroom_messages SET send_after = {} WHERE id = {}", time, message));
+  };
+  CHECK(moved_to("now() + interval '2 hours'").empty());
+  CHECK(value<bool>(connection, "SELECT next > now() + interval '119 minutes' FROM mailroom_release(10)"));
+  CHECK(state(connection, message) == "scheduled");
+  CHECK(moved_to("expires_at").empty());
+  CHECK(moved_to("'infinity'") == "23514");
+  connection.run(fmt::format(
+      "UPDATE mailroom_messages SET reference = 'x', send_after = send_after WHERE id = {}", message));
+  CHECK(released(connection) == 1);
+  CHECK(state(connection, message) == "waiting");
+  CHECK(moved_to("now() + interval '1 hour'") == "55000");
+  CHECK(released(connection) == 0);
+  const auto cancelled = send(connection, ", send_after => now() + interval '1 hour'");
+  connection.run(fmt::format(
+      "UPDATE mailroom_messages SET send_after = now() + interval '3 hours' WHERE id = {}", cancelled));
+  CHECK(value<std::string>(connection, fmt::format("SELECT mailroom_cancel({})", cancelled)) == "cancelled");
+  CHECK(value<int>(connection, "SELECT count(*) FROM mailroom_schedule") == 0);
+}
+
+TEST_CASE("a message that has tokens already leaves the schedule, and holds nobody up") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  const auto made = send(connection, ", send_after => now() + interval '1 hour'");
+  const auto other = send(connection, ", send_after => now() + interval '1 hour'");
+  connection.run("ALTER TABLE mailroom_messages DISABLE TRIGGER before_message_rescheduled");
+  connection.run(fmt::format("UPDATE mailroom_messages SET send_after = now() WHERE id = {}", made));
+  connection.run("ALTER TABLE mailroom_messages ENABLE TRIGGER before_message_rescheduled");
+  CHECK(
+      value<int>(
+          connection,
+          "SELECT count(*) FROM mailroom_lost_messages(now() - interval '1 day', now() + interval '1 s')") ==
+      0);
+  connection.run(fmt::format("SELECT mailroom_make_tokens(ARRAY[{}])", made));
+  connection.run("UPDATE mailroom_schedule SET send_after = now()");
+  CHECK(released(connection) == 2);
+  CHECK(
+      value<std::string>(connection, "SELECT string_agg(message::text, ',' ORDER BY message) FROM tokens") ==
+      fmt::format("{},{}", made, other));
 }
 
 TEST_CASE("a message whose time came while its transaction was open is found by the look at all") {

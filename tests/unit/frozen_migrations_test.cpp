@@ -68,6 +68,9 @@ const std::map<std::string, std::string>& frozen() {
       {"22_told_batches.up.sql", "1b30a7febe656d9cf822b02626679da56ba52b1c96892e21ab2c6d517ff1a31b"},
       {"23_bounces.down.sql", "c5f28b424202ec65b6c38c6999a9bdefdf5ffc0b1cea86e8b0ec6dbfebb6bdb3"},
       {"23_bounces.up.sql", "80448779e000ced5988492e77a01d4c3be8cee5f4a70a8fdbc971862eb564c6b"},
+      {"24_rescheduled_messages.down.sql",
+       "363e2f2f615acda5c04dfdc9ae7871ecfd42a0d225920329ccacbe78df76079d"},
+      {"24_rescheduled_messages.up.sql", "4c42ea10225d1be76bdc14b321d9aaa0c8b7f7670b2a76e2553b6a3532f43d60"},
   };
   return checksums;
 }

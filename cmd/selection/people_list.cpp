@@ -23,8 +23,9 @@ constexpr std::size_t widest_list = 1000;
 /// `550 5.1.1 no such user`, after the reason if there is one.
 std::string why(const TokenOfPerson& person) {
   std::string text = person.reason;
-  if (person.code == 0) return text;
+  if (person.code == 0 && (person.reply.empty() || person.reply == text)) return text;
   if (!text.empty()) text += ": ";
+  if (person.code == 0) return text + person.reply;
   return text + std::to_string(person.code) + (person.reply.empty() ? "" : " " + person.reply);
 }
 

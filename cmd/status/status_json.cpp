@@ -105,6 +105,15 @@ Json deliveries_json(const DeliveryStatus& deliveries) {
           {"unavailable_sinks", array_json<Json>(deliveries.sinks, sink_json)}};
 }
 
+Json came_back_json(const CameBack& reports) {
+  if (!reports.is_known) return nullptr;
+  return {{"hard", reports.hard},
+          {"other", reports.bounced},
+          {"complaints", reports.complaints},
+          {"delivered", reports.delivered},
+          {"unmatched", reports.unmatched}};
+}
+
 Json scheduled_json(const QueueStatus& queue) {
   const auto& scheduled = queue.scheduled;
   if (!scheduled.is_known) return nullptr;
@@ -161,6 +170,7 @@ Json report_json(const StatusReport& report) {
         {"replay_ids", queue.replay_ids},
         {"waiting_for", array_json<Json>(queue.gap_holders, holder_json)}}},
       {"deliveries", deliveries_json(queue.deliveries)},
+      {"came_back", came_back_json(queue.came_back)},
       {"actions", queue.rules.actions.empty() ? Json(nullptr) : Json(queue.rules.actions)},
       {"priority", queue.rules.priority},
       {"budgets", array_json<Json>(queue.rules.budgets, budget_status_json)},

@@ -73,6 +73,18 @@ std::string deliveries_text(const DeliveryStatus& deliveries) {
                      counted(deliveries.deferred.tokens, "token"), next);
 }
 
+/// `3 hard bounces, 1 other, 2 complaints in the last hour; 1 report of no mail that is known`
+std::string came_back_text(const CameBack& reports) {
+  std::vector<std::string> parts;
+  if (reports.hard > 0) parts.push_back(counted(reports.hard, "hard bounce"));
+  if (reports.bounced > 0) parts.push_back(counted(reports.bounced, "other bounce"));
+  if (reports.complaints > 0) parts.push_back(counted(reports.complaints, "complaint"));
+  if (reports.delivered > 0) parts.push_back(with_thousands(reports.delivered) + " delivered");
+  if (reports.unmatched > 0)
+    parts.push_back(counted(reports.unmatched, "report") + " of no mail that is known");
+  return fmt::format("{} in the last hour", fmt::join(parts, ", "));
+}
+
 std::string sink_text(const UnavailableSink& sink) {
   return fmt::format("{} has been unavailable for {}, next probe {}", shown_text(sink.name),
                      age_text(sink.lasts),
@@ -244,6 +256,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
     text += line("replay", counted(queue.replay_ids, "id") + " waiting to be emitted");
   const auto& deliveries = queue.deliveries;
   if (!deliveries.empty()) text += line("deliveries", deliveries_text(deliveries));
+  if (!queue.came_back.empty()) text += line("came back", came_back_text(queue.came_back));
   for (const auto& sink : deliveries.sinks)
     text += line("sink", sink_text(sink));
   for (const auto& budget : queue.rules.budgets)

@@ -213,6 +213,7 @@ const Command tail_command{
     "                                         program or server, whatever its outcome\n"
     "  accepted, deferred, rejected, unknown, expired, cancelled\n"
     "                                         such a delivery with this outcome\n"
+    "  delivered, bounced, complained         what came back of a mail\n"
     "  suspended, restored                    an account\n"
     "  rewound, replayed, pruned              a queue, or old records\n"
     "  queue-created, queue-changed, dropped  a queue\n"

@@ -22,8 +22,12 @@ constexpr std::size_t shortest_address = 6;
 using Room = std::optional<std::size_t>;
 
 const char* colour_of(const std::string& state) {
-  if (state == "due" || state == "emitted" || state == "accepted" || state == "consumed") return "\x1b[32m";
-  if (state == "dead" || state == "rejected" || state == "unknown" || state == "suspended") return "\x1b[31m";
+  if (state == "due" || state == "emitted" || state == "accepted" || state == "consumed" ||
+      state == "delivered")
+    return "\x1b[32m";
+  if (state == "dead" || state == "rejected" || state == "unknown" || state == "suspended" ||
+      state == "bounced" || state == "complained")
+    return "\x1b[31m";
   return "\x1b[33m";
 }
 

@@ -83,11 +83,11 @@ std::string Event::state() const {
   return state;
 }
 
-// The database rounds times of tokens and accounts to seconds, so the real time is up to half a second
-// earlier or later. Creations sort before all other events of their second, and other changes after them. An
-// account is created before its first token, and activated after that is consumed.
+// Times of tokens and accounts have whole seconds: the real time of a creation is up to a second later.
+// Creations sort before all other events of their second, and other changes after them. An account is created
+// before its first token, and activated after that is consumed.
 std::chrono::microseconds order_shift(EventKind kind) {
-  return std::chrono::microseconds(kind == EventKind::created ? -500'000 : 999'998);
+  return std::chrono::microseconds(kind == EventKind::created ? 0 : 999'998);
 }
 
 Moment Event::order() const {
@@ -109,6 +109,9 @@ const std::vector<std::string>& state_text() {
                                               "rejected",
                                               "unknown",
                                               "cancelled",
+                                              "delivered",
+                                              "bounced",
+                                              "complained",
                                               "taken-over",
                                               "dead",
                                               "skipped",

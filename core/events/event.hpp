@@ -138,6 +138,8 @@ struct DeliveryRecord {
   /// What came back after it was accepted, oldest first: with the state `bounced`, `complained`, `delivered`
   /// or `auto_reply`, the remote server as sink, and why as reply.
   std::vector<DeliveryAttempt> reports{};
+  /// Of `reports` the place of the one that decides what became of the mail that was accepted last.
+  std::optional<std::size_t> deciding_report{};
 
   const DeliveryAttempt& last() const { return attempts.back(); }
 };

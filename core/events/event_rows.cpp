@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/printable.hpp"
 #include "db/values.hpp"
 #include "events/event.hpp"
+#include "fate/outcome.hpp"
 
 namespace mailroom {
 namespace {
@@ -108,11 +110,12 @@ ORDER BY d.token, d.queue, e.n NULLS LAST)",
                                                microseconds_sql("d.not_before"),
                                                microseconds_sql("d.accepted_at"), microseconds_sql("e.at"));
 
-// A bounce of any kind is one here; the reply says which.
+// A bounce of any kind is one here; the reply says which. The rank is null for what is of an earlier mail.
 const std::string reports_sql = fmt::format(R"(
-SELECT b.queue, b.token, {}, CASE b.kind WHEN 'complaint' THEN 'complained' WHEN 'delivered' THEN 'delivered'
-    WHEN 'auto_reply' THEN 'auto_reply' ELSE 'bounced' END,
-  b.remote, NULL, concat_ws(': ', concat_ws(', ', nullif(b.kind, 'complaint'), b.reason), concat_ws(' ', b.status, b.reply)), b.address
+SELECT b.queue, b.token, {}, coalesce(mailroom_reported_outcome(b.kind), b.kind),
+  b.remote, NULL, concat_ws(': ', concat_ws(', ', nullif(b.kind, 'complaint'), b.reason), concat_ws(' ', b.status, b.reply)), b.address,
+  (SELECT mailroom_report_rank(b.kind) FROM mailroom_deliveries d WHERE d.queue = b.queue AND d.token = b.token
+     AND b.at >= least(d.accepted_at, d.answered_at) AND mailroom_reported_outcome(b.kind) IS NOT NULL)
 FROM unnest($1::int8multirange) u (g),
   LATERAL (SELECT m.id, m.at, m.queue, m.token, m.address, m.kind, m.reason, m.status, m.reply, m.remote FROM mailroom_bounces m
            WHERE m.token >= lower(u.g) AND m.token < upper(u.g) ORDER BY m.token LIMIT 2000000000) b
@@ -122,6 +125,7 @@ ORDER BY b.id)",
 void add_reports(pqxx::transaction_base& transaction, const std::vector<IdRange>& tokens,
                  std::vector<DeliveryRecord>& deliveries) {
   if (deliveries.empty()) return;
+  std::map<const DeliveryRecord*, int> ranks;
   for (const auto& row : Connection::execute(transaction, reports_sql, multirange_of(tokens))) {
     const auto token = row[1].as<std::int64_t>();
     const auto found = std::find_if(deliveries.begin(), deliveries.end(), [&](const auto& delivery) {
@@ -136,6 +140,10 @@ void add_reports(pqxx::transaction_base& transaction, const std::vector<IdRange>
                               .address = row[7].c_str(),
                               .code = 0,
                               .reply = row[6].c_str()});
+    auto& highest = ranks[&*found];
+    if (row[8].is_null() || row[8].as<int>() < highest) continue;
+    highest = row[8].as<int>();
+    found->deciding_report = found->reports.size() - 1;
   }
 }
 

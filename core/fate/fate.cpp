@@ -118,7 +118,7 @@ Fate judge_delivery(const Evidence& evidence) {
   } else if (delivery.last != Outcome::deferred && !delivery.has_batch) {
     return at_fault(Fault::without_batch);
   }
-  if (delivery.was_accepted) fate.outcome = Outcome::accepted;
+  if (delivery.was_accepted) fate.outcome = delivery.reported.value_or(Outcome::accepted);
   return fate;
 }
 

@@ -53,10 +53,11 @@ enum class PassedBy {
 
 /// The delivery of the token that is on record.
 struct RecordedDelivery {
-  Outcome last = Outcome::unknown;  ///< one of delivery_outcomes
-  bool was_accepted = false;        ///< by the last attempt or an earlier one
-  bool will_be_tried = false;       ///< it has a time for its next attempt
-  bool has_batch = true;            ///< a batch on record has the token, or may have had it
+  Outcome last = Outcome::unknown;    ///< one of delivery_outcomes
+  bool was_accepted = false;          ///< by the last attempt or an earlier one
+  bool will_be_tried = false;         ///< it has a time for its next attempt
+  std::optional<Outcome> reported{};  ///< one of reported_outcomes: what came back after it was accepted
+  bool has_batch = true;              ///< a batch on record has the token, or may have had it
 };
 
 /// What is on record of a token in a queue.

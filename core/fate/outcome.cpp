@@ -8,9 +8,10 @@ namespace mailroom {
 namespace {
 
 constexpr std::array<const char*, outcome_count> names{
-    "emitted",   "emitted_again", "maybe_emitted", "accepted",     "rejected", "unknown",    "expired",
-    "cancelled", "deferred",      "skipped",       "leased",       "in_gap",   "in_replay",  "waiting",
-    "dead",      "moved_past",    "not_taken",     "not_recorded", "missed",   "unexplained"};
+    "emitted",    "emitted_again", "maybe_emitted", "accepted",  "rejected",   "unknown",
+    "expired",    "cancelled",     "delivered",     "bounced",   "complained", "deferred",
+    "skipped",    "leased",        "in_gap",        "in_replay", "waiting",    "dead",
+    "moved_past", "not_taken",     "not_recorded",  "missed",    "unexplained"};
 static_assert(static_cast<std::size_t>(Outcome::unexplained) + 1 == outcome_count);
 
 }  // namespace

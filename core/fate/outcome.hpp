@@ -19,6 +19,9 @@ enum class Outcome : std::uint8_t {
   unknown,
   expired,
   cancelled,
+  delivered,     ///< accepted, and these came back since: it arrived,
+  bounced,       ///< it did not,
+  complained,    ///< its recipient called it spam
   deferred,      ///< it will be tried again
   skipped,       ///< it was not due when its claim or its consumer came to it, or will not be
   leased,        ///< in a batch that is not acknowledged yet
@@ -33,11 +36,14 @@ enum class Outcome : std::uint8_t {
   unexplained,   ///< no record says why it was not emitted, or why it was emitted so often
 };
 
-constexpr std::size_t outcome_count = 20;
+constexpr std::size_t outcome_count = 23;
 
 /// Those that a delivery records, in the order in which tables show them.
 inline constexpr std::array delivery_outcomes{Outcome::accepted, Outcome::deferred, Outcome::rejected,
                                               Outcome::unknown,  Outcome::expired,  Outcome::cancelled};
+
+/// Those that are of mails which were accepted before.
+inline constexpr std::array reported_outcomes{Outcome::delivered, Outcome::bounced, Outcome::complained};
 
 /// Why a token is `cancelled` whose account is suspended, or active already; deliveries record these words.
 inline constexpr auto wrong_status_reason = "the account has the wrong status";

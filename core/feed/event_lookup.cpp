@@ -79,7 +79,9 @@ DeliveryEvents read_deliveries(pqxx::transaction_base& transaction, const std::v
     tokens.emplace(token.id, std::move(token));
   for (auto& delivery : find_deliveries(transaction, to_id_ranges(ids))) {
     const auto token = tokens.find(delivery.token);
-    for (auto& attempt : delivery.attempts) {
+    auto& attempts = delivery.attempts;
+    attempts.insert(attempts.end(), delivery.reports.begin(), delivery.reports.end());
+    for (auto& attempt : attempts) {
       if (token != tokens.end() && can_be_of(token->second, attempt.at)) attempt.token = token->second;
       events.emplace(std::pair(attempt.at, delivery.token), std::move(attempt));
     }

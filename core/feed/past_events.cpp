@@ -88,6 +88,17 @@ const std::string deliveries_of_accounts_sql = deliveries_sql_of(R"(
    SELECT * FROM mailroom_deliveries WHERE queue = j.job_type AND token = t.id LIMIT 1) m
  WHERE t.account = ANY ($4::bigint[])) d)");
 
+// A report is shown as a delivery, with what it says as its outcome.
+const std::string reports_sql = "SELECT b.token, " + microseconds_sql("b.at") +
+                                R"(, 'delivery' FROM mailroom_bounces b,
+  LATERAL (SELECT coalesce(mailroom_reported_outcome(b.kind), b.kind) AS state) e
+WHERE b.token IS NOT NULL AND b.at >= to_timestamp($1::bigint) AND b.token >= $2::bigint
+  AND ($5::text[] IS NULL OR e.state = ANY ($5) OR 'delivery' = ANY ($5))
+  AND (($3::token_action IS NULL AND $4::bigint[] IS NULL) OR EXISTS (
+    SELECT FROM tokens t WHERE t.id = b.token AND ($3::token_action IS NULL OR t.action = $3)
+      AND ($4::bigint[] IS NULL OR t.account = ANY ($4)) AND t.created_at <= extract(epoch FROM b.at)))
+)";
+
 // The code of one of the outcomes of a delivery.
 constexpr const char* codes_sql = R"(
   AND (CASE WHEN e.at = d.last_at THEN d.code ELSE (
@@ -225,9 +236,9 @@ bool EventFilter::may_want(EventKind kind) const {
            wants_state("consumed") || wants_state("wrong-status");
   }
   if (kind == EventKind::delivery) {
-    return wants_state("delivery") ||
-           std::any_of(delivery_outcomes.begin(), delivery_outcomes.end(),
-                       [&](Outcome outcome) { return wants_state(outcome_name(outcome)); });
+    const auto wants = [&](Outcome outcome) { return wants_state(outcome_name(outcome)); };
+    return wants_state("delivery") || std::ranges::any_of(delivery_outcomes, wants) ||
+           std::ranges::any_of(reported_outcomes, wants);
   }
   if (!wants_state(kind_text(kind))) return false;
   if (source_of(kind) == EventSource::batches) return !(kind == EventKind::skipped && asks_for_tokens());
@@ -261,7 +272,11 @@ std::vector<EventKey> read_history(pqxx::work& transaction, const HistoryRequest
   if (filter.may_want(EventKind::created))
     reader.read(wants_expired ? std::string(tokens_sql) + unsent_sql : tokens_sql, "t.id", from);
   if (filter.may_want(EventKind::consumed)) reader.read(consumption_sql, "t.consumed_at", from);
-  if (filter.may_want(EventKind::delivery)) reader.read_deliveries(since);
+  if (filter.may_want(EventKind::delivery)) {
+    reader.read_deliveries(since);
+    if (filter.selection.codes.empty() && filter.selection.batch_condition("$7").empty())
+      reader.read(reports_sql, "b.at", from);
+  }
   if (filter.selection.codes.empty())
     reader.read(batches_sql + filter.selection.batch_condition("$7"), "b.id", from);
   if (!filter.is_of_outcomes()) reader.read(operations_sql, "o.id", from);

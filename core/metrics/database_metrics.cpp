@@ -101,14 +101,28 @@ void add_gaps(const QueueStatus& status, MetricFamilies& metrics) {
 
 void add_deliveries(const QueueStatus& status, MetricFamilies& metrics) {
   for (const auto outcome : delivery_outcomes) {
-    const auto& last_hour = status.deliveries.last_hour;
-    const auto found = std::find_if(last_hour.begin(), last_hour.end(),
-                                    [&](const auto& entry) { return entry.first == outcome; });
     metrics.gauge("mailroom_queue_deliveries",
                   "Tokens whose last outcome was recorded within an hour, by that outcome.",
                   {{"queue", status.queue}, {"outcome", outcome_name(outcome)}},
-                  found == last_hour.end() ? 0 : static_cast<double>(found->second));
+                  static_cast<double>(status.deliveries.count_last_hour(outcome)));
   }
+}
+
+void add_came_back(const QueueStatus& status, MetricFamilies& metrics) {
+  const auto& reports = status.came_back;
+  if (!reports.is_known) return;
+  const auto add = [&](const char* kind, std::int64_t count) {
+    metrics.gauge("mailroom_queue_reports",
+                  "What came back within an hour of mails that had been accepted, by kind.",
+                  {{"queue", status.queue}, {"kind", kind}}, static_cast<double>(count));
+  };
+  add("hard", reports.hard);
+  add("other", reports.bounced);
+  add("complaint", reports.complaints);
+  add("delivered", reports.delivered);
+  metrics.gauge("mailroom_reports_unmatched",
+                "Reports read within an hour that are of no mail that is known, or are not understood.", {},
+                static_cast<double>(reports.unmatched));
 }
 
 void add_rules(const QueueStatus& status, MetricFamilies& metrics) {
@@ -243,6 +257,7 @@ MetricFamilies database_metrics(const DatabaseReading& reading) {
     add_batches(status, metrics);
     add_gaps(status, metrics);
     add_deliveries(status, metrics);
+    add_came_back(status, metrics);
     add_rules(status, metrics);
     add_problems(queue, metrics);
   }

@@ -26,7 +26,9 @@ const std::string state_sql = fmt::format(R"(
 SELECT s.cursor, s.open_from, s.gap_ids::text,
   (SELECT string_agg(a::text, ',') FROM unnest(mailroom_queue_actions($1)) a),
   EXISTS (SELECT FROM mailroom_deliveries WHERE queue = $1),
-  f.id, b.id, b.cursor, {}
+  f.id, b.id, b.cursor, {},
+  CASE WHEN has_any_column_privilege('mailroom_bounces', 'SELECT')
+       THEN EXISTS (SELECT FROM mailroom_bounces WHERE queue = $1) ELSE false END
 FROM mailroom_queue_state($1) s
 CROSS JOIN (
   SELECT coalesce(min(id), (SELECT coalesce(max(id), 0) + 1 FROM mailroom_batches)) AS id FROM mailroom_batches
@@ -132,6 +134,7 @@ ClaimRecord read_claim_record(pqxx::transaction_base& transaction, const std::st
                      .open_from = row[1].as<std::int64_t>(),
                      .gap_ids = row[2].c_str(),
                      .has_deliveries = row[4].as<bool>(),
+                     .has_reports = row[4].as<bool>() && row[9].as<bool>(),
                      .first_batch = row[5].as<std::int64_t>()};
   if (!row[6].is_null()) {
     record.base_batch = row[6].as<std::int64_t>();

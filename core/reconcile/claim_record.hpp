@@ -44,6 +44,7 @@ struct ClaimRecord {
   std::int64_t open_from = 0;
   std::string gap_ids;                       ///< a bigint[] as text
   bool has_deliveries = false;               ///< some tokens have outcomes
+  bool has_reports = false;                  ///< something came back of some
   std::int64_t first_batch = 0;              ///< older batches cannot have tokens of the period
   std::int64_t base_batch = 0;               ///< the newest of the older ones; 0 if there is none
   std::int64_t base_cursor = 0;              ///< where the queue was then

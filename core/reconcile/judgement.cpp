@@ -82,6 +82,7 @@ class Reading {
           .last = *fact_.delivered,
           .was_accepted = fact_.was_accepted,
           .will_be_tried = fact_.will_be_tried,
+          .reported = fact_.reported,
           .has_batch = fact_.is_early || std::any_of(ranges.begin(), ranges.end(),
                                                      [](const auto& range) { return range.is_of_batch(); })};
     }
@@ -155,6 +156,10 @@ class Reading {
         if (fact_.delivered) return "";
         return fmt::format("its message was {}{}", fact_.was_cancelled ? "cancelled" : "replaced",
                            fate.next ? " before the queue came to it" : "");
+      case Outcome::delivered:
+      case Outcome::bounced:
+      case Outcome::complained:
+        return fact_.report;
       case Outcome::in_gap:
         return "committed late";
       case Outcome::moved_past:

@@ -22,6 +22,8 @@ struct TokenFact {
   std::optional<Outcome> delivered{};        ///< the last outcome of their deliveries
   bool was_accepted = false;                 ///< they have been accepted, whatever that outcome is
   bool will_be_tried = false;                ///< they are deferred, and have a time
+  std::optional<Outcome> reported{};         ///< what came back since they were accepted
+  std::string report{};                      ///< why: `hard, user_unknown`
 };
 
 /// What the numbers of the batch or of the claim must confirm when all its tokens are known.

@@ -2,6 +2,7 @@
 
 #include "reconcile/people.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "db/values.hpp"
@@ -11,22 +12,38 @@ namespace {
 
 constexpr std::size_t people_at_once = 10'000;
 
+/// The words of the server that said what came back of a mail, in place of those of the relay that accepted
+/// it.
+constexpr const char* answers_sql = R"(
+LEFT JOIN LATERAL (
+  SELECT b.at, b.code, concat_ws(' ', b.status, b.reply) AS reply FROM mailroom_bounces b
+  WHERE n.is_reported AND b.queue = $2 AND b.token = t.id AND mailroom_reported_outcome(b.kind) IS NOT NULL
+  ORDER BY mailroom_report_rank(b.kind) DESC, b.id DESC LIMIT 1) r ON true)";
+constexpr const char* no_answers_sql =
+    "CROSS JOIN (SELECT NULL::timestamptz AS at, NULL::integer AS code, NULL AS reply) r";
+
 /// An outcome that was recorded before the token was created was that of another token with its id. $1 the
-/// ids, $2 the queue, $3 the selection.
-std::string people_sql(const Selection& selection) {
+/// ids, $2 the queue, $3 the selection, $4 whether something came back of it.
+std::string people_sql(const Selection& selection, bool any_reported) {
   return fmt::format(R"(
 SELECT n.place, t.account, a.login, coalesce(d.address, {}), t.action, t.created_at,
-  {}, {}, d.code, d.reply, t.message,
+  {}, {}, CASE WHEN r.at IS NULL THEN d.code ELSE r.code END, CASE WHEN r.at IS NULL THEN d.reply ELSE r.reply END, t.message,
   (SELECT m.reference FROM mailroom_messages m WHERE m.id = t.message)
-FROM unnest($1::bigint[]) WITH ORDINALITY n (id, place)
+FROM unnest($1::bigint[], $4::boolean[]) WITH ORDINALITY n (id, is_reported, place)
 JOIN tokens t ON t.id = n.id
 LEFT JOIN accounts a ON a.id = t.account
 LEFT JOIN mailroom_deliveries d
   ON d.queue = $2 AND d.token = t.id AND floor(extract(epoch FROM d.last_at)) >= t.created_at
+{}
 WHERE true{}
 ORDER BY n.place)",
-                     address_sql, microseconds_sql("coalesce(d.answered_at, d.last_at)"),
-                     microseconds_sql("d.not_before"), selection.condition("$3", "$2"));
+                     address_sql, microseconds_sql("coalesce(r.at, d.answered_at, d.last_at)"),
+                     microseconds_sql("d.not_before"), any_reported ? answers_sql : no_answers_sql,
+                     selection.condition("$3", "$2"));
+}
+
+bool is_reported(const JudgedToken& token) {
+  return std::ranges::find(reported_outcomes, token.outcome) != reported_outcomes.end();
 }
 
 std::string reason_of(const JudgedToken& token, const std::optional<Moment>& not_before,
@@ -67,11 +84,15 @@ void PeopleReader::add(JudgedToken token) {
 void PeopleReader::finish() {
   if (tokens_.empty()) return;
   std::vector<std::int64_t> ids;
-  for (const auto& token : tokens_)
+  std::vector<std::string> reported;
+  for (const auto& token : tokens_) {
     ids.push_back(token.id);
+    reported.push_back(is_reported(token) ? "t" : "f");
+  }
   std::vector<TokenOfPerson> people;
-  const auto rows = Connection::execute(transaction_, people_sql(selection_), array_text(ids), queue_,
-                                        selection_.parameter());
+  const auto rows =
+      Connection::execute(transaction_, people_sql(selection_, std::ranges::any_of(tokens_, is_reported)),
+                          array_text(ids), queue_, selection_.parameter(), array_text(reported));
   for (const auto& row : rows)
     people.push_back(read_person(row, queue_, tokens_.at(row[0].as<std::size_t>() - 1)));
   tokens_.clear();

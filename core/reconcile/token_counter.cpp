@@ -137,6 +137,16 @@ LEFT JOIN mailroom_deliveries d
   ON d.queue = $10 AND d.token = t.id AND d.token >= $11::bigint AND d.token < $12::bigint
   AND floor(extract(epoch FROM d.last_at)) >= t.created_at)";
 
+// What came back of a mail since it was last answered, or acknowledged, whichever was first: it can come
+// between the two.
+constexpr const char* reports_sql = R"(
+LEFT JOIN (
+  SELECT DISTINCT ON (b.token) b.token, b.at, mailroom_reported_outcome(b.kind) AS outcome,
+    CASE b.kind WHEN 'hard' THEN 'hard, ' WHEN 'soft' THEN 'soft, ' ELSE '' END || b.reason AS report
+  FROM mailroom_bounces b
+  WHERE b.queue = $10 AND b.token >= $11::bigint AND b.token < $12::bigint AND mailroom_reported_outcome(b.kind) IS NOT NULL
+  ORDER BY b.token, mailroom_report_rank(b.kind) DESC, b.id DESC) r ON r.token = t.id AND r.at >= least(d.accepted_at, d.answered_at))";
+
 // Each statement has the same parameters.
 constexpr const char* all_used_sql = " WHERE $10::text IS NOT NULL AND $11::bigint <= $12::bigint";
 
@@ -152,7 +162,9 @@ TokenFact read_fact(const Row& row) {
           .is_early = (flags & is_early) != 0,
           .delivered = find_outcome(row[4].c_str()),
           .was_accepted = (flags & was_accepted) != 0,
-          .will_be_tried = (flags & will_be_tried) != 0};
+          .will_be_tried = (flags & will_be_tried) != 0,
+          .reported = find_outcome(row[5].c_str()),
+          .report = row[6].c_str()};
 }
 
 template <typename... Arguments>
@@ -178,24 +190,27 @@ std::string TokenCounter::facts_sql() const {
     + CASE WHEN t.expires_at <= s.passed_second THEN {} ELSE 0 END
     + CASE WHEN t.message IS NULL OR t.consumed_at > s.passed_second THEN 0
            ELSE CASE {} WHEN 'cancelled' THEN {} WHEN 'replaced' THEN {} ELSE 0 END END
-    + CASE WHEN t.created_at < $9::bigint THEN {} ELSE 0 END {} AS flags, {} AS outcome)",
+    + CASE WHEN t.created_at < $9::bigint THEN {} ELSE 0 END {} AS flags, {} AS outcome, {} AS reported, {} AS report)",
                      was_consumed, was_expired, consumed_as_sql, was_cancelled, was_replaced, is_early,
-                     delivered, outcome);
+                     delivered, outcome, record_.has_reports ? "coalesce(r.outcome, '')" : "''",
+                     record_.has_reports ? "coalesce(r.report, '')" : "''");
 }
 
 std::string TokenCounter::rows_sql(bool has_blocks) const {
-  return fmt::format("{}{}{}{}", tokens_sql, has_blocks ? blocks_sql : ranges_sql,
-                     record_.has_deliveries ? deliveries_sql : "", all_used_sql);
+  return fmt::format("{}{}{}{}{}", tokens_sql, has_blocks ? blocks_sql : ranges_sql,
+                     record_.has_deliveries ? deliveries_sql : "", record_.has_reports ? reports_sql : "",
+                     all_used_sql);
 }
 
 void TokenCounter::count(const std::vector<Situation>& situations, const std::vector<Run>& runs,
                          const OnCount& on_count) {
   const CountRequest request(situations, runs, scope_.now);
-  const auto sql = fmt::format("SELECT{}, count(*){} GROUP BY 1, 2, 3, 4{}", facts_sql(),
-                               rows_sql(request.has_blocks()), record_.has_deliveries ? ", 5" : "");
+  const auto sql =
+      fmt::format("SELECT{}, count(*){} GROUP BY 1, 2, 3, 4{}{}", facts_sql(), rows_sql(request.has_blocks()),
+                  record_.has_deliveries ? ", 5" : "", record_.has_reports ? ", 6, 7" : "");
   for (const auto& row : run_request(transaction_, sql, request, scope_.since, scope_.until,
                                      record_.incomplete_before, record_.queue))
-    on_count(request.situation_of(row[0].as<int>()), read_fact(row), row[5].as<std::int64_t>());
+    on_count(request.situation_of(row[0].as<int>()), read_fact(row), row[7].as<std::int64_t>());
 }
 
 void TokenCounter::list(const std::vector<Situation>& situations, const std::vector<Run>& runs,
@@ -209,7 +224,7 @@ void TokenCounter::list(const std::vector<Situation>& situations, const std::vec
   for (auto rows = Connection::execute(transaction_, fetch); !rows.empty();
        rows = Connection::execute(transaction_, fetch)) {
     for (const auto& row : rows)
-      on_token(request.situation_of(row[0].as<int>()), read_fact(row), row[5].as<std::int64_t>());
+      on_token(request.situation_of(row[0].as<int>()), read_fact(row), row[7].as<std::int64_t>());
   }
   Connection::execute(transaction_, "CLOSE mailroom_listed");
 }

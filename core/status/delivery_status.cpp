@@ -75,6 +75,12 @@ Milliseconds duration_of(const Field& field) {
 
 }  // namespace
 
+std::int64_t DeliveryStatus::count_last_hour(Outcome outcome) const {
+  const auto found =
+      std::ranges::find(last_hour, outcome, [](const auto& of_outcome) { return of_outcome.first; });
+  return found == last_hour.end() ? 0 : found->second;
+}
+
 DeferredTokens read_deferred_tokens(pqxx::transaction_base& transaction, const std::string& queue) {
   const auto row = Connection::execute(transaction, deferred_sql, queue)[0];
   DeferredTokens deferred;

@@ -67,6 +67,8 @@ struct DeliveryStatus {
   ExpiredTokens expired;
   std::vector<UnavailableSink> sinks;  ///< of all queues
 
+  /// Of last_hour, 0 without.
+  std::int64_t count_last_hour(Outcome outcome) const;
   bool empty() const { return last_hour.empty() && deferred.tokens == 0 && sinks.empty(); }
 };
 

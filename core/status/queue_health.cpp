@@ -38,6 +38,9 @@ class Judge {
         found_.push_back(std::move(finding));
       for (auto& finding : judge_sinks(status_.deliveries, status_.pending.total() > 0))
         found_.push_back(std::move(finding));
+      for (auto& finding :
+           judge_came_back(status_.came_back, status_.deliveries.count_last_hour(Outcome::accepted)))
+        found_.push_back(std::move(finding));
       for (auto& finding : judge_gaps(status_, limits_))
         found_.push_back(std::move(finding));
     }

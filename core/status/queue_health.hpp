@@ -131,4 +131,8 @@ std::vector<QueueFinding> judge_expiry(const QueueStatus& status, const HealthLi
 /// tokens, and one that has refused every token for some time.
 std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has_tokens);
 
+/// The rules about bounces and complaints: providers stop senders with many of either. `accepted`: mails of
+/// the queue within the same time.
+std::vector<QueueFinding> judge_came_back(const CameBack& reports, std::int64_t accepted);
+
 }  // namespace mailroom

@@ -310,6 +310,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   status.went_back = read_went_back(transaction);
   status.pending = count_pending_tokens(transaction, queue, position);
   status.deliveries = read_delivery_status(transaction, queue);
+  status.came_back = read_came_back(transaction, queue);
   add_deferred(status.deliveries.deferred, status.pending);
   status.expired.add(status.deliveries.expired);
   read_schedule(transaction, status);

@@ -10,6 +10,7 @@
 #include "config/settings.hpp"
 #include "db/connection.hpp"
 #include "queue/preconditions.hpp"
+#include "status/came_back.hpp"
 #include "status/delivery_status.hpp"
 #include "status/lost_messages.hpp"
 #include "status/pending_tokens.hpp"
@@ -160,6 +161,7 @@ struct QueueStatus {
   /// Before they were emitted or accepted, and not because an operator went back.
   ExpiredTokens expired;
   DeliveryStatus deliveries;
+  CameBack came_back{};
   std::vector<UntakenAction> untaken;  ///< of the database
   std::optional<OtherQueue> other;     ///< if this schema never had a token
 

@@ -125,17 +125,27 @@ CREATE OR REPLACE FUNCTION mailroom_is_same_local(p_one text, p_other text) RETU
     SELECT lower(regexp_replace(p_one, '@[^@]*$', '')) = lower(regexp_replace(p_other, '@[^@]*$', ''))
 $$;
 
+-- Returns the outcome that a bounce of this kind is of its mail; null for what says nothing of it. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_reported_outcome(p_kind text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_kind IN ('hard', 'soft', 'undetermined') THEN 'bounced' WHEN p_kind = 'complaint' THEN 'complained'
+            WHEN p_kind = 'delivered' THEN 'delivered' END;
+
+-- Of several bounces of a mail the highest decides, and of several such the newest: events come in any order, and a server may
+-- accept a mail that it returns later. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_report_rank(p_kind text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE p_kind WHEN 'complaint' THEN 2 WHEN 'hard' THEN 1 ELSE 0 END;
+
 -- Tells the application, as of an outcome.
 CREATE OR REPLACE FUNCTION mailroom_tell_bounce(p_bounce bigint, p_wanted boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     b mailroom_bounces := (SELECT x FROM mailroom_bounces x WHERE x.id = p_bounce);
 BEGIN
-    IF b.kind IN ('auto_reply', 'unread') THEN
+    IF mailroom_reported_outcome(b.kind) IS NULL THEN
         RETURN;
     END IF;
     IF p_wanted THEN
         INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
-        VALUES (b.queue, b.token, CASE b.kind WHEN 'complaint' THEN 'complained' WHEN 'delivered' THEN 'delivered' ELSE 'bounced' END,
+        VALUES (b.queue, b.token, mailroom_reported_outcome(b.kind),
                 b.address, b.code, concat_ws(' ', b.reason || ':', b.status, b.reply));
     END IF;
     PERFORM mailroom_notify_outcome(b.token);

@@ -247,7 +247,7 @@ BEGIN
     v_is_scheduled := EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = v_message.send_after AND s.message = v_message.id);
     RETURN QUERY
         SELECT v_mailboxes[r.place],
-               CASE WHEN d.accepted_at IS NOT NULL THEN 'accepted'
+               CASE WHEN d.accepted_at IS NOT NULL THEN coalesce(b.outcome, 'accepted')
                     WHEN j.is_open THEN 'leased'
                     WHEN d.state IN ('rejected', 'unknown', 'expired') THEN d.state
                     WHEN d.state IS NULL AND NOT j.is_open THEN 'emitted'
@@ -261,11 +261,12 @@ BEGIN
                     WHEN j.name IS NULL THEN 'not_taken'
                     ELSE 'waiting' END,
                j.name, t.id, coalesce(d.attempts, 0),
-               CASE WHEN d.state IS NOT NULL THEN d.last_at WHEN j.at IS NOT NULL THEN j.at
+               CASE WHEN b.at IS NOT NULL THEN b.at WHEN d.state IS NOT NULL THEN d.last_at WHEN j.at IS NOT NULL THEN j.at
                     ELSE coalesce(v_message.replaced_at, v_message.cancelled_at,
                                   CASE WHEN v_is_scheduled THEN v_message.send_after END, to_timestamp(t.created_at), v_message.created_at) END,
-               d.code,
-               CASE WHEN t.id IS NOT NULL THEN d.reply
+               CASE WHEN b.at IS NULL THEN d.code ELSE b.code END,
+               CASE WHEN b.at IS NOT NULL THEN concat_ws(' ', b.reason || ':', b.status, b.reply)
+                    WHEN t.id IS NOT NULL THEN d.reply
                     WHEN v_is_scheduled OR coalesce(v_message.replaced_at, v_message.cancelled_at, v_message.erased_at) IS NOT NULL THEN NULL
                     ELSE 'no trigger fired' END
         FROM (SELECT coalesce(p.place, 1) AS place FROM unnest(mailroom_places(v_mailboxes)) p (place)) r
@@ -276,6 +277,11 @@ BEGIN
             WHERE t.id IS NOT NULL AND (mailroom_takes(mailroom_queue_actions(q.job_type), t.action) OR EXISTS (
                 SELECT FROM mailroom_deliveries e WHERE e.queue = q.job_type AND e.token = t.id))) j ON true
         LEFT JOIN mailroom_deliveries d ON d.queue = j.name AND d.token = t.id
+        LEFT JOIN LATERAL (
+            SELECT mailroom_reported_outcome(x.kind) AS outcome, x.at, x.code, x.reason, x.status, x.reply FROM mailroom_bounces x
+            WHERE x.queue = j.name AND x.token = t.id AND x.at >= least(d.accepted_at, d.answered_at)
+              AND mailroom_reported_outcome(x.kind) IS NOT NULL
+            ORDER BY mailroom_report_rank(x.kind) DESC, x.id DESC LIMIT 1) b ON true
         ORDER BY r.place, j.name;
 END
 $$;

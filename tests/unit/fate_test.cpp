@@ -137,6 +137,14 @@ TEST_CASE("the last outcome of a delivery decides, unless the token was accepted
   };
   CHECK(delivered({.last = Outcome::rejected}) == "rejected");
   CHECK(delivered({.last = Outcome::rejected, .was_accepted = true}) == "accepted");
+  CHECK(delivered({.last = Outcome::accepted, .was_accepted = true, .reported = Outcome::bounced}) ==
+        "bounced");
+  CHECK(delivered({.last = Outcome::deferred,
+                   .was_accepted = true,
+                   .will_be_tried = true,
+                   .reported = Outcome::delivered},
+                  TokenPlace::none) == "delivered");
+  CHECK(delivered({.last = Outcome::rejected, .reported = Outcome::complained}) == "rejected");
   CHECK(delivered({.last = Outcome::rejected, .has_batch = false}) ==
         "unexplained: delivered, but no batch on record has it");
   CHECK(delivered({.last = Outcome::cancelled}, TokenPlace::in_replay) == "cancelled, then in_replay");

@@ -120,6 +120,7 @@ Json delivery_json(const TokenDelivery& status) {
   const auto& delivery = status.delivery;
   Json object{{"queue", delivery.queue},
               {"accepted", status.accepted},
+              {"perhaps", status.perhaps},
               {"accepted_at", time_json(delivery.accepted_at)},
               {"attempts", delivery.counted},
               {"last_at", time_json(delivery.last().at)},

@@ -122,7 +122,11 @@ std::string prefixed(const char* separator, const std::string& text) {
 
 std::string accepted_text(const TokenDelivery& status) {
   const auto& attempt = status.decisive;
-  auto text = fmt::format("accepted {}, {}{}{}{}", times_text(status.accepted),
+  const auto perhaps = status.perhaps == 0
+                           ? ""
+                           : fmt::format(" for certain, and perhaps {} more",
+                                         status.perhaps == 1 ? "once" : times_text(status.perhaps));
+  auto text = fmt::format("accepted {}{}, {}{}{}{}", times_text(status.accepted), perhaps,
                           status.accepted == 1 ? "" : "last ", moment_text(attempt.at),
                           prefixed(" by ", shown_text(attempt.sink)), prefixed(": ", answer_text(attempt)));
   const auto& reports = status.delivery.reports;

@@ -71,6 +71,9 @@ std::string render_plan(const ForgetPlan& plan, const ForgetRequest& request) {
   if (plan.others > 0)
     text += fmt::format("{} of operations, queues, relays or outcomes would lose the address.\n",
                         counted(plan.others, "other record"));
+  if (plan.suppressions > 0)
+    text +=
+        "Its suppression would be forgotten too: a message that is asked for later is sent. The application must ask for none.\n";
   if (plan.accounts > 0)
     text += fmt::format(
         "{} this address. Accounts are the application's: delete the row, and its tokens go with it.\n",
@@ -79,11 +82,18 @@ std::string render_plan(const ForgetPlan& plan, const ForgetRequest& request) {
 }
 
 std::string forget_json(const ForgetPlan& plan, const std::optional<Forgotten>& done) {
-  nlohmann::ordered_json object{
-      {"messages", plan.messages}, {"shared", plan.shared},     {"waiting", plan.waiting},
-      {"named", plan.named},       {"kept", plan.kept},         {"deliveries", plan.deliveries},
-      {"others", plan.others},     {"accounts", plan.accounts}, {"carried_out", done.has_value()},
-      {"cancelled", nullptr},      {"sending", nullptr}};
+  nlohmann::ordered_json object{{"messages", plan.messages},
+                                {"shared", plan.shared},
+                                {"waiting", plan.waiting},
+                                {"named", plan.named},
+                                {"kept", plan.kept},
+                                {"deliveries", plan.deliveries},
+                                {"others", plan.others},
+                                {"accounts", plan.accounts},
+                                {"suppressions", plan.suppressions},
+                                {"carried_out", done.has_value()},
+                                {"cancelled", nullptr},
+                                {"sending", nullptr}};
   if (done) {
     object["cancelled"] = done->cancelled;
     object["sending"] = done->sending;

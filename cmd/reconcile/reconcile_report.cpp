@@ -110,6 +110,9 @@ std::string verdict(const ReconcileReport& report) {
   }
   if (report.result.lost.total() > 0)
     text += fmt::format("never sent, without a token: {}\n", counted(report.result.lost.total(), "message"));
+  if (report.result.accounts_without_token > 0)
+    text += fmt::format("never mailed, without a token: {}\n",
+                        counted(report.result.accounts_without_token, "account"));
   if (report.output != nullptr && report.output->defective > 0)
     text += fmt::format("not genuine, or unknown: {}\n", counted(report.output->defective, "token"));
   return text;
@@ -158,7 +161,8 @@ Json queue_json(const QueueReconciliation& queue) {
 
 bool is_explained(const ReconcileReport& report) {
   return report.result.tokens_with(Outcome::missed) + report.result.tokens_with(Outcome::unexplained) == 0 &&
-         report.result.lost.total() == 0 && (report.output == nullptr || report.output->defective == 0);
+         report.result.lost.total() == 0 && report.result.accounts_without_token == 0 &&
+         (report.output == nullptr || report.output->defective == 0);
 }
 
 std::string render_text(const ReconcileReport& report) {

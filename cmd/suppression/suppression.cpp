@@ -75,10 +75,13 @@ ExitCode change(const SuppressionOptions& options, bool adds, Connection& connec
   const auto author = operator_author(connection, options.reason);
   const auto count =
       adds ? add_suppressions(connection, forms, author) : remove_suppressions(connection, forms, author);
-  context.print(count > 0
-                    ? fmt::format("done: {} {} mails\n", fmt::join(options.addresses, ", "),
-                                  adds ? "gets no more" : "gets")
-                    : fmt::format("nothing to do: {}\n", adds ? "suppressed before" : "not suppressed"));
+  context.print(
+      count > 0
+          ? fmt::format(
+                "done: {} {}\n", fmt::join(options.addresses, ", "),
+                adds ? "gets no more messages; security mail, such as a password recovery, still goes to it"
+                     : "gets messages again")
+          : fmt::format("nothing to do: {}\n", adds ? "suppressed before" : "not suppressed"));
   return ExitCode::done;
 }
 

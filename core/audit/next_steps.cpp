@@ -21,7 +21,19 @@ std::string in_parentheses(const std::string& text) {
 bool may_be_sent(Outcome outcome) {
   return outcome == Outcome::emitted || outcome == Outcome::emitted_again ||
          outcome == Outcome::maybe_emitted || outcome == Outcome::accepted || outcome == Outcome::unknown ||
+         outcome == Outcome::delivered || outcome == Outcome::bounced || outcome == Outcome::complained ||
          outcome == Outcome::not_recorded;
+}
+
+/// True if the address got no mail since it was suppressed, or was suppressed for what came back of this
+/// mail.
+bool is_of_suppression(const TokenDelivery& delivery) {
+  if (delivery.outcome == Outcome::cancelled)
+    return delivery.decisive.reply.starts_with("the address is suppressed");
+  const auto& report = delivery.delivery.deciding_report;
+  return delivery.outcome == Outcome::complained ||
+         (delivery.outcome == Outcome::bounced && report &&
+          delivery.delivery.reports[*report].reply.starts_with("hard"));
 }
 
 class StepFinder {
@@ -34,9 +46,8 @@ class StepFinder {
       const auto& queue = delivery.delivery.queue;
       const bool waits = delivery.outcome == Outcome::deferred || is_place(delivery.outcome) ||
                          (delivery.next && is_place(*delivery.next));
-      constexpr std::string_view suppressed = "the address is suppressed";
-      if (delivery.outcome == Outcome::cancelled && delivery.decisive.reply.starts_with(suppressed)) {
-        add("to let its address get mails again",
+      if (is_of_suppression(delivery)) {
+        add("to let its address get messages again, if it is suppressed",
             fmt::format("mailroom suppression remove {}",
                         shell_word(address_of_mailbox(token_.account.email))));
       }

@@ -138,6 +138,14 @@ std::size_t rank_of(const std::string& queue, const TokenFacts& facts) {
   return static_cast<std::size_t>(found - facts.queues.begin());
 }
 
+/// Whoever was cut off within a batch may have mailed the token before.
+int abandoned_attempts(const TokenFacts& facts, const DeliveryRecord& delivery) {
+  std::size_t attempts = 0;
+  for (const auto& batch : facts.batches)
+    if (batch.queue == delivery.queue) attempts += batch.abandoned.size();
+  return static_cast<int>(attempts);
+}
+
 TokenDelivery judge_delivery(const TokenFacts& facts, const DeliveryRecord& delivery) {
   TokenDelivery status{.delivery = delivery, .decisive = delivery.last()};
   bool is_unknown = delivery.unknowns > 0;
@@ -148,11 +156,14 @@ TokenDelivery judge_delivery(const TokenFacts& facts, const DeliveryRecord& deli
     status.decisive = attempt;
   }
   status.maybe = status.accepted == 0 && is_unknown;
+  if (status.accepted > 0) status.perhaps = delivery.unknowns + abandoned_attempts(facts, delivery);
   const auto own = in_queue(facts, delivery.queue);
   auto evidence = evidence_of(own, own.queues.empty() ? nullptr : &own.queues.front());
   evidence.delivery = {.last = find_outcome(delivery.last().state).value_or(Outcome::unknown),
                        .was_accepted = status.accepted > 0 || delivery.accepted_at,
                        .will_be_tried = delivery.not_before.has_value()};
+  if (const auto report = delivery.deciding_report)
+    evidence.delivery->reported = find_outcome(delivery.reports[*report].state);
   const auto fate = judge_fate(evidence);
   status.outcome = fate.outcome;
   status.fault = fate.fault;

@@ -59,6 +59,7 @@ struct TokenDelivery {
   Fault fault = Fault::none;
   int accepted = 0;                ///< how many attempts were accepted
   bool maybe = false;              ///< none was accepted for certain, but one may have been
+  int perhaps = 0;                 ///< how many others may have been accepted, besides those in `accepted`
   DeliveryAttempt decisive{};      ///< the last accepted attempt; without one, the last outcome
   std::optional<Outcome> next{};   ///< leased, waiting, in_gap or in_replay; nullopt if no queue holds it
   bool is_of_other_queue = false;  ///< not of the requested queue

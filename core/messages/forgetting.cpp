@@ -73,7 +73,8 @@ SELECT count(*), count(*) FILTER (WHERE NOT is_whole), count(*) FILTER (WHERE wa
      SELECT concat_ws(E'\n', reason, details) FROM mailroom_operations UNION ALL SELECT reason FROM mailroom_sinks
      UNION ALL SELECT pause_reason FROM mailroom_queues UNION ALL SELECT reason FROM mailroom_schema_history
      UNION ALL SELECT concat_ws(E'\n', address, reply) FROM mailroom_outcomes) o (text)
-   WHERE mailroom_mentions(o.text, $1::text[]))
+   WHERE mailroom_mentions(o.text, $1::text[])),
+  (SELECT count(*) FROM mailroom_suppressions s WHERE s.address = ANY ($1::text[]))
 FROM marked)";
 
 }  // namespace
@@ -87,7 +88,8 @@ ForgetPlan plan_forgetting(Connection& connection, const ForgetRequest& request)
           .kept = row[6].as<std::int64_t>(),
           .deliveries = row[3].as<std::int64_t>(),
           .others = row[7].as<std::int64_t>(),
-          .accounts = row[4].as<std::int64_t>()};
+          .accounts = row[4].as<std::int64_t>(),
+          .suppressions = row[8].as<std::int64_t>()};
 }
 
 Forgotten forget(Connection& connection, const ForgetRequest& request, const OperationAuthor& author) {

@@ -19,15 +19,16 @@ struct ForgetRequest {
 /// What forgetting would do.
 struct ForgetPlan {
   std::int64_t messages = 0;
-  std::int64_t shared = 0;      ///< of these, which others get too
-  std::int64_t waiting = 0;     ///< of these, with mails that have not left
-  std::int64_t named = 0;       ///< messages to others that have ended, and name one of the addresses
-  std::int64_t kept = 0;        ///< the same of messages that can still be sent to others, and keep it
-  std::int64_t deliveries = 0;  ///< records, also of mails to accounts
-  std::int64_t others = 0;      ///< operations and other rows that name one
-  std::int64_t accounts = 0;    ///< with one of the addresses
+  std::int64_t shared = 0;        ///< of these, which others get too
+  std::int64_t waiting = 0;       ///< of these, with mails that have not left
+  std::int64_t named = 0;         ///< messages to others that have ended, and name one of the addresses
+  std::int64_t kept = 0;          ///< the same of messages that can still be sent to others, and keep it
+  std::int64_t deliveries = 0;    ///< records, also of mails to accounts
+  std::int64_t others = 0;        ///< operations and other rows that name one
+  std::int64_t accounts = 0;      ///< with one of the addresses
+  std::int64_t suppressions = 0;  ///< of the addresses
 
-  bool empty() const { return messages + named + deliveries + others == 0; }
+  bool empty() const { return messages + named + deliveries + others + suppressions == 0; }
 };
 
 /// Changes nothing.

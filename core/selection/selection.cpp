@@ -62,6 +62,7 @@ std::string mailed_sql(std::string_view parameter, std::string_view queue, bool 
 std::string signed_last_sql(std::string_view queue, std::string_view keys) {
   // The sets of ids are read once for all tokens. What was accepted before is in earlier_attempts, in order.
   return fmt::format(R"(
+  AND EXISTS (SELECT FROM mailroom_actions k WHERE k.action = t.action::text AND (k.path IS NOT NULL OR k.has_code))
   AND coalesce((
     SELECT n.key = ANY {1} FROM mailroom_deliveries d JOIN mailroom_batches n ON n.id = CASE
       WHEN d.state = 'accepted' THEN d.batch

@@ -56,7 +56,8 @@ struct Selection {
 };
 
 /// The condition that a row `t` of tokens that batches of `keys` hold was signed with one of them last,
-/// beginning with AND. `keys` is SQL for an array of fingerprints in parentheses, `queue` SQL for the queue.
+/// beginning with AND. A mail without a link or a code is signed by none. `keys` is SQL for an array of
+/// fingerprints in parentheses, `queue` SQL for the queue.
 std::string signed_last_sql(std::string_view queue, std::string_view keys);
 
 // These read one value of a list. Each throws Error(usage) for anything else; `option` names the option.

@@ -135,11 +135,12 @@ std::vector<QueueFinding> judge_lost_messages(const LostMessages& lost, const st
 std::optional<QueueFinding> judge_accounts_without_token(std::int64_t accounts, const std::string& schema) {
   if (accounts == 0) return std::nullopt;
   return QueueFinding{
-      Severity::warning, "accounts_without_token",
+      Severity::failure, "accounts_without_token",
       fmt::format("{} of the last day {} no token, so nobody mails {}", counted(accounts, "account"),
                   accounts == 1 ? "has" : "have", accounts == 1 ? "it" : "them"),
       issue_account_tokens(schema),
-      "run the fix in a new session, once after_account_insert fires again; the consumers mail the accounts then"};
+      "run the fix in a new session, once after_account_insert fires again; the consumers mail the accounts then. If they were "
+      "imported to be mailed by nobody, give them the status active"};
 }
 
 std::string messages_text(const std::vector<std::int64_t>& ids, std::int64_t total) {

@@ -38,10 +38,12 @@ QueueFinding unavailable(const UnavailableSink& sink, const DeliveryStatus& deli
   const bool is_of_profile = sink.name.ends_with(')') && deliveries.deferred.tokens > 0;
   const bool holds_up = is_needed && (!others_accept || is_of_profile) && sink.lasts >= restart;
   const bool is_permanent = is_permanent_refusal(sink.reason);
-  return {holds_up || is_permanent ? Severity::failure : Severity::warning,
+  const bool is_replaced = others_accept && !is_of_profile;
+  return {holds_up || (is_permanent && !is_replaced) ? Severity::failure : Severity::warning,
           "sink_unavailable",
-          fmt::format("{} has been unavailable for {}, after {}. Tokens wait in the queue: {}", sink.name,
-                      age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
+          fmt::format("{} has been unavailable for {}, after {}. {}: {}", sink.name, age_text(sink.lasts),
+                      counted(sink.failures, "failure"),
+                      is_replaced ? "Another one takes the mails" : "Tokens wait in the queue", sink.reason),
           {},
           "mailroom doctor tries it, and says more" + (is_permanent ? refusal_hint(deliveries) : "")};
 }

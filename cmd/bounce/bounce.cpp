@@ -5,11 +5,11 @@
 
 #include "base/json_text.hpp"
 #include "base/text.hpp"
+#include "cmd/bounce/bounce_reader.hpp"
+#include "cmd/bounce/event_sources.hpp"
 #include "cmd/bounce/maildir.hpp"
 #include "cmd/command.hpp"
-#include "process/environment.hpp"
 #include "process/stop_signal.hpp"
-#include "suppression/bounce_records.hpp"
 
 namespace mailroom {
 namespace {
@@ -20,33 +20,12 @@ constexpr std::chrono::seconds look_again{1};
 struct BounceOptions {
   std::vector<std::string> files;
   std::string maildir;
+  EventSources events;
   bool once = false;
+
+  /// It reads until it is stopped.
+  bool is_service() const { return !maildir.empty() || events.any(); }
 };
-
-/// What has been read, to tell the log.
-struct BounceCount {
-  std::int64_t reports = 0;
-  std::int64_t others = 0;  ///< mails that are no reports
-  std::int64_t known = 0;   ///< recipients of reports that were read before
-  std::int64_t hard = 0;
-  std::int64_t suppressed = 0;
-  std::int64_t unmatched = 0;
-  std::int64_t unread = 0;
-
-  void add(const RecordedBounce& bounce) {
-    if (!bounce.is_new) ++known;
-    if (!bounce.is_new) return;
-    if (bounce.kind == "hard") ++hard;
-    if (bounce.suppressed) ++suppressed;
-    if (bounce.kind == "unread") ++unread;
-    if (bounce.kind != "unread" && !bounce.token) ++unmatched;
-  }
-};
-
-/// Somebody has to look at it: nothing was learnt from it.
-bool needs_a_look(const RecordedBounce& bounce) {
-  return bounce.kind == "unread" || !bounce.token;
-}
 
 std::string line_of(const RecordedBounce& bounce) {
   const auto whose =
@@ -69,47 +48,6 @@ std::string json_of(const RecordedBounce& bounce) {
   line["new"] = bounce.is_new;
   return json_text(line) + "\n";
 }
-
-/// Judges reports by the keys and the pattern of the settings, and records them.
-class BounceReader {
- public:
-  BounceReader(Connection& connection, Context& context)
-      : connection_(connection),
-        context_(context),
-        pattern_(context.settings().send.bounce_address),
-        keys_(load_key_ring(context.settings())) {}
-
-  Report judge(std::string_view bytes) const { return judge_report(bytes, pattern_, keys_); }
-
-  /// What became of each recipient.
-  std::vector<RecordedBounce> record(const std::string& source, const std::vector<Report>& reports) {
-    auto recorded = record_bounces(connection_, source, reports);
-    for (const auto& report : reports)
-      ++(report.counts() ? count_.reports : count_.others);
-    for (const auto& bounce : recorded)
-      count_.add(bounce);
-    return recorded;
-  }
-
-  void tell_count() {
-    const auto count = std::exchange(count_, {});
-    if (count.reports + count.others == 0) return;
-    context_.log().info("read reports", {{"reports", count.reports},
-                                         {"hard", count.hard},
-                                         {"suppressed", count.suppressed},
-                                         {"unmatched", count.unmatched},
-                                         {"unread", count.unread},
-                                         {"known", count.known},
-                                         {"others", count.others}});
-  }
-
- private:
-  Connection& connection_;
-  Context& context_;
-  std::string pattern_;
-  KeyRing keys_;
-  BounceCount count_;
-};
 
 ExitCode read_files(const BounceOptions& options, BounceReader& reader, Context& context) {
   const std::vector<std::string> input{"-"};
@@ -144,9 +82,7 @@ std::size_t read_some(const Maildir& maildir, const std::string& source, BounceR
   auto next = recorded.begin();
   for (std::size_t i = 0; i < reports.size(); ++i) {
     bool is_marked = !reports[i].counts();
-    const auto rows =
-        reports[i].counts() ? std::max<std::size_t>(reports[i].bounce->recipients.size(), 1) : 0;
-    for (std::size_t row = 0; row < rows; ++row, ++next)
+    for (auto rows = rows_of(reports[i]); rows > 0; --rows, ++next)
       is_marked = is_marked || needs_a_look(*next);
     maildir.move(read[i], is_marked);
   }
@@ -165,12 +101,23 @@ ExitCode read_maildir(const BounceOptions& options, BounceReader& reader, StopSi
   return ExitCode::done;
 }
 
-ExitCode run_bounce(const BounceOptions& options, Context& context) {
-  if (!options.maildir.empty()) {
-    if (!options.files.empty())
-      throw Error(ExitCode::usage, "files and --maildir are both given", "give one of the two");
-    const Maildir maildir(options.maildir);
+void check_sources(const BounceOptions& options) {
+  const std::vector<std::pair<const char*, bool>> given{{"FILE", !options.files.empty()},
+                                                        {"--maildir", !options.maildir.empty()},
+                                                        {"--listen", !options.events.listen.empty()}};
+  const char* first = nullptr;
+  for (const auto& [name, is_given] : given) {
+    if (is_given && first != nullptr)
+      throw Error(ExitCode::usage, fmt::format("{} and {} are both given", first, name),
+                  "give one of the two");
+    if (is_given) first = name;
   }
+  if (!options.maildir.empty()) const Maildir maildir(options.maildir);
+}
+
+ExitCode run_bounce(const BounceOptions& options, Context& context) {
+  check_sources(options);
+  const auto events = open_event_source(options.events, context);
   StopSignal stop;
   bool has_begun = false;
   while (true) {
@@ -179,11 +126,12 @@ ExitCode run_bounce(const BounceOptions& options, Context& context) {
           has_begun ? context.connect("bounce", &stop) : context.connect_to_schema("bounce", {}, &stop);
       has_begun = true;
       BounceReader reader(*connection, context);
+      if (events) return events->read(reader, stop);
       return options.maildir.empty() ? read_files(options, reader, context)
                                      : read_maildir(options, reader, stop);
     } catch (const ConnectionLost& error) {
       if (stop.requested()) return ExitCode::done;
-      if (!has_begun || options.once || options.maildir.empty()) throw;
+      if (!has_begun || options.once || !options.is_service()) throw;
       context.log().warn("connection lost", {{"reason", error.what()}});
       stop.sleep_for(look_again);
     }
@@ -195,6 +143,9 @@ Run add_bounce(CommandSyntax& syntax) {
   auto maildir =
       syntax.text("--maildir DIR", options->maildir, "read the new mails of a maildir, and those that come");
   syntax.flag("--once", options->once, "with --maildir: read what is there, then stop").needs(maildir);
+  syntax.text(
+      "--listen ADDRESS", options->events.listen,
+      "take events of Resend and Amazon SES by HTTP here: 127.0.0.1:8088, or the path of a unix socket");
   syntax.texts("FILE", options->files, "read these reports instead of standard input").repeated();
   return [options](Context& context) { return run_bounce(*options, context); };
 }
@@ -205,7 +156,8 @@ const Command bounce_command{
     "bounce", "read bounces and complaints, and stop mailing addresses that do not exist",
     "Examples:\n"
     "  mailroom bounce < report.eml                       read one report\n"
-    "  mailroom bounce --maildir bounces                  read reports as they come\n",
+    "  mailroom bounce --maildir bounces                  read reports as they come\n"
+    "  mailroom bounce --listen 127.0.0.1:8088            take events by HTTP\n",
     add_bounce,
     "Reads what comes back of mails that a relay had accepted: delivery status notifications (RFC 3464), feedback reports "
     "(RFC 5965), automatic replies, and the events of Amazon SES and Resend, which are JSON. Finds whose mail it was by the id "
@@ -217,6 +169,10 @@ const Command bounce_command{
     "Each report is judged once, however often it comes. --maildir reads the mails in DIR/new, many in one transaction, and moves "
     "them to DIR/cur; those of no mail that is known, and those that are not understood, are marked there for a look (F). An id is "
     "signed with the signing key: a report with one that somebody made up is of no mail that is known.\n\n"
+    "--listen takes the events that Resend and Amazon SNS post. Their signatures are checked: bounce.resend_secret_files names "
+    "the secret of the webhook of Resend, bounce.sns_topics the topics of SNS, whose subscriptions are confirmed. Let a web "
+    "server with TLS pass the requests on. 200 is answered when an event is on record, 503 while the database is down and while "
+    "the mail is not on record yet, so that the provider posts it again.\n\n"
     "With Postfix: bounce: \"|/usr/bin/mailroom bounce || exit 75\" in /etc/aliases, so that a report is kept while the "
     "database is down."};
 

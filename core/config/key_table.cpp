@@ -234,6 +234,15 @@ const std::vector<Entry> entries{
         .list()
         .in_profiles(),
     Entry{
+        "bounce.resend_secret_files", "MAILROOM_BOUNCE_RESEND_SECRET_FILES", "",
+        "files with the signing secret of a webhook of Resend: whsec_ and base64; several while a secret is replaced",
+        into(&BounceSettings::resend_secret_files, parse_paths)}
+        .list(),
+    Entry{"bounce.sns_topics", "MAILROOM_BOUNCE_SNS_TOPICS", "",
+          "ARNs of the topics of Amazon SNS that may post events of Amazon SES",
+          as_written(&BounceSettings::sns_topics)}
+        .list(),
+    Entry{
         "sink.to", "MAILROOM_SINK_TO", "",
         "where collect hands its batches over instead of writing them to stdout, for example https://app.example/tokens",
         as_written(&SinkSettings::to)}

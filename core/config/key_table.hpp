@@ -32,8 +32,8 @@ struct KeyTarget {
 /// The section of a type: each has a type of its own.
 template <typename Section>
 Section& section_in(Settings& s) {
-  return std::get<Section&>(std::tie(s.database, s.signing, s.collect, s.queue, s.send, s.sink, s.metrics,
-                                     s.audit, s.messages, s.log));
+  return std::get<Section&>(std::tie(s.database, s.signing, s.collect, s.queue, s.send, s.bounce, s.sink,
+                                     s.metrics, s.audit, s.messages, s.log));
 }
 
 /// Stores what `parse(value, limits…)` returns in a member of a section.

@@ -147,6 +147,13 @@ struct SendSettings {
   bool operator==(const SendSettings&) const = default;
 };
 
+struct BounceSettings {
+  std::vector<std::string> resend_secret_files;  ///< of the webhook; the first is the newest
+  std::vector<std::string> sns_topics;           ///< ARNs, not parsed
+
+  bool operator==(const BounceSettings&) const = default;
+};
+
 /// A brand or tenant: how its mails differ.
 struct Profile {
   std::string name;
@@ -207,6 +214,7 @@ struct Settings {
   CollectSettings collect;
   QueueSettings queue;
   SendSettings send;
+  BounceSettings bounce;
   SinkSettings sink;
   MetricsSettings metrics;
   AuditSettings audit;

@@ -26,6 +26,7 @@ bool contains(const std::string& text, const std::string& part) {
 bool runs_on(const std::string& command) {
   static const std::regex follows("mailroom .*(-f|--follow|--watch)\\b.*");
   static const std::regex ends(".*(--once|--max-batches|--help|--to|--dry-run)\\b.*");
+  if (command.starts_with("mailroom bounce --listen")) return true;
   if (command.starts_with("mailroom bounce --maildir")) return !contains(command, "--once");
   if (command.starts_with("mailroom outcomes")) return !contains(command, "--off");
   if (command.starts_with("mailroom collect") || command.starts_with("mailroom send"))
@@ -85,6 +86,7 @@ class World {
                         {"MAILROOM_SEND_FROM", "no-reply@app.example"},
                         {"MAILROOM_SEND_LINK", "https://app.example/{action}?token={token}"},
                         {"MAILROOM_SEND_TEMPLATES", "templates"},
+                        {"MAILROOM_BOUNCE_SNS_TOPICS", "arn:aws:sns:eu-west-1:123456789012:ses-events"},
                         {"PATH", program + ":" + std::getenv("PATH")}},
                        (directory_.path() / (name + ".stdout")).string(), errors_);
     if (endless) {

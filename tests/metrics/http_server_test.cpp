@@ -25,7 +25,7 @@ HttpPage some_page(const std::string& path) {
 
 Error refused(const ListenAddress& address) {
   try {
-    const ListeningSocket socket(address);
+    const ListeningSocket socket(address, metrics_words);
   } catch (const Error& error) {
     return error;
   }
@@ -48,7 +48,7 @@ TEST_CASE("the server answers GET and HEAD, and nothing else") {
   CHECK(http_ask(address, "POST /now HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n").status ==
         405);
   CHECK(http_ask(address, "GET /now\r\n\r\n").status != 200);
-  CHECK(http_ask(address, "GET /" + std::string(HttpServer::longest_head, 'x')).status >= 400);
+  CHECK(http_ask(address, "GET /" + std::string(HttpListener::longest_head, 'x')).status >= 400);
 }
 
 TEST_CASE("a server of a loopback address refuses requests for other hosts") {
@@ -131,7 +131,7 @@ TEST_CASE("a unix socket on which nobody listens any more is replaced") {
   const ListenAddress address{.path = directory.path() / "metrics.sock"};
   const std::string kept = directory.path() / "kept.sock";
   {
-    const ListeningSocket first(address);
+    const ListeningSocket first(address, metrics_words);
     std::filesystem::rename(address.path, kept);
   }
   std::filesystem::rename(kept, address.path);
@@ -140,7 +140,7 @@ TEST_CASE("a unix socket on which nobody listens any more is replaced") {
 }
 
 TEST_CASE("an address that cannot be listened at is refused") {
-  const ListeningSocket taken(any_port);
+  const ListeningSocket taken(any_port, metrics_words);
   const auto in_use = refused(taken.address());
   CHECK(in_use.code() == ExitCode::locked);
   CHECK(in_use.what() == fmt::format("cannot serve metrics at 127.0.0.1:{}: another process listens there",

@@ -26,5 +26,5 @@ class OwnDatabase:
     def drop(self):
         run('dropdb', self.name)
 
-    def psql(self, sql):
-        return run('psql', '-XAtqF', '\t', '-d', self.name, '-c', sql)
+    def psql(self, sql, database=None):
+        return run('psql', '-XAtqF', '\t', '-d', database or self.name, '-c', sql)

@@ -15,12 +15,12 @@ namespace {
 
 /// A directory may include its own headers and those of lower levels.
 const std::map<std::string, int> level_of{
-    {"base", 0},       {"mail", 3},   {"delivery", 7},   {"compose", 8},   {"service", 7}, {"config", 1},
-    {"crypto", 1},     {"fate", 1},   {"db", 2},         {"process", 3},   {"queue", 4},   {"schema", 3},
-    {"signing", 3},    {"claim", 5},  {"accounts", 5},   {"consumer", 6},  {"prune", 5},   {"replay", 5},
-    {"simulation", 5}, {"status", 5}, {"events", 6},     {"metrics", 7},   {"audit", 7},   {"feed", 7},
-    {"carriers", 8},   {"doctor", 9}, {"reconcile", 8},  {"selection", 2}, {"actions", 3}, {"messages", 5},
-    {"outcomes", 8},   {"bounce", 1}, {"suppression", 5}};
+    {"base", 0},       {"mail", 3},   {"delivery", 7},    {"compose", 8},   {"service", 7}, {"config", 1},
+    {"crypto", 1},     {"fate", 1},   {"db", 2},          {"process", 3},   {"queue", 4},   {"schema", 3},
+    {"signing", 3},    {"claim", 5},  {"accounts", 5},    {"consumer", 6},  {"prune", 5},   {"replay", 5},
+    {"simulation", 5}, {"status", 5}, {"events", 6},      {"metrics", 7},   {"audit", 7},   {"feed", 7},
+    {"carriers", 8},   {"doctor", 9}, {"reconcile", 8},   {"selection", 2}, {"actions", 3}, {"messages", 5},
+    {"outcomes", 8},   {"bounce", 1}, {"suppression", 5}, {"listen", 2},    {"webhook", 9}};
 
 std::vector<std::string> matches_of(const std::filesystem::path& file, const std::regex& form) {
   const auto text = read_file(file.string());

@@ -2,6 +2,7 @@
 
 #include "carriers/http/webhook.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -48,9 +49,10 @@ Answer WebhookProtocol::judge(const Message& /*message*/, const HttpOutcome& out
   return judge_response(outcome, now);
 }
 
-WebhookSigner::WebhookSigner(const std::vector<std::string>& files, bool allow_readable) {
+WebhookSigner::WebhookSigner(const std::vector<std::string>& files, bool allow_readable,
+                             std::string_view named_by) {
   for (const auto& path : files) {
-    const SecretFile file(path, {"signing secret", "sink.signing_secret_files", "", content}, allow_readable);
+    const SecretFile file(path, {"signing secret", named_by, "", content}, allow_readable);
     add(file.text(), path);
   }
 }
@@ -80,6 +82,25 @@ std::string WebhookSigner::signature(std::string_view id, std::int64_t timestamp
     header += base64(secret.digest({id, ".", time, ".", body}));
   }
   return header;
+}
+
+bool WebhookSigner::has_signed(std::string_view header, std::string_view id, std::int64_t timestamp,
+                               std::string_view body) {
+  constexpr std::size_t most = 16;
+  const auto time = std::to_string(timestamp);
+  std::vector<Digest> given;
+  for (const auto word : split(header, ' ')) {
+    const auto bytes = word.starts_with("v1,") ? decoded_base64(word.substr(3)) : std::nullopt;
+    if (!bytes || bytes->size() != digest_size || given.size() == most) continue;
+    std::ranges::copy(*bytes, given.emplace_back().begin());
+  }
+  bool has_signed = false;
+  for (auto& secret : secrets_) {
+    const auto own = secret.digest({id, ".", time, ".", body});
+    for (const auto& digest : given)
+      has_signed = equal_in_constant_time(own, digest) || has_signed;
+  }
+  return has_signed;
 }
 
 std::unique_ptr<Carrier> make_http_carrier(const CarrierSetup& setup) {

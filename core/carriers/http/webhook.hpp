@@ -21,8 +21,10 @@ HttpEndpoint parse_http_endpoint(const Settings& settings);
 /// replaced.
 class WebhookSigner {
  public:
-  /// Reads each file: `whsec_` and the base64 of 24 to 64 bytes. Throws Error(configuration).
-  WebhookSigner(const std::vector<std::string>& files, bool allow_readable);
+  /// Reads each file: `whsec_` and the base64 of 24 to 64 bytes. `named_by`: the setting that names them.
+  /// Throws Error(configuration).
+  WebhookSigner(const std::vector<std::string>& files, bool allow_readable,
+                std::string_view named_by = "sink.signing_secret_files");
   /// Takes the secrets themselves. Throws Error(configuration) that names the place of a wrong one, but not
   /// the secret.
   explicit WebhookSigner(const std::vector<std::string>& secrets);
@@ -30,6 +32,9 @@ class WebhookSigner {
   bool signs() const { return !secrets_.empty(); }
   /// The header webhook-signature: `v1,BASE64` for each secret, separated by blanks.
   std::string signature(std::string_view id, std::int64_t timestamp, std::string_view body);
+  /// True if one of the signatures in `header`, which is such a header, was made with one of the secrets.
+  bool has_signed(std::string_view header, std::string_view id, std::int64_t timestamp,
+                  std::string_view body);
 
  private:
   void add(std::string_view secret, const std::string& source);

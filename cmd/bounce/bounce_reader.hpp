@@ -1,0 +1,62 @@
+// Records reports, wherever they were read, and counts them for the log.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cmd/command.hpp"
+#include "suppression/bounce_records.hpp"
+
+namespace mailroom {
+
+/// What has been read, to tell the log.
+struct BounceCount {
+  std::int64_t reports = 0;
+  std::int64_t others = 0;  ///< mails that are no reports
+  std::int64_t known = 0;   ///< recipients of reports that were read before
+  std::int64_t hard = 0;
+  std::int64_t suppressed = 0;
+  std::int64_t unmatched = 0;
+  std::int64_t unread = 0;
+
+  void add(const RecordedBounce& bounce) {
+    if (!bounce.is_new) ++known;
+    if (!bounce.is_new) return;
+    if (bounce.kind == "hard") ++hard;
+    if (bounce.suppressed) ++suppressed;
+    if (bounce.kind == "unread") ++unread;
+    if (bounce.kind != "unread" && !bounce.token) ++unmatched;
+  }
+};
+
+/// Somebody has to look at it: nothing was learnt from it.
+bool needs_a_look(const RecordedBounce& bounce);
+
+/// How many of the rows of record_bounces() are of the report.
+std::size_t rows_of(const Report& report);
+
+/// Judges reports by the keys and the pattern of the settings, and records them.
+class BounceReader {
+ public:
+  BounceReader(Connection& connection, Context& context);
+
+  /// Of a mail.
+  Report judge(std::string_view bytes) const { return judge_report(bytes, pattern_, keys_); }
+
+  /// What became of each recipient.
+  std::vector<RecordedBounce> record(const std::string& source, const std::vector<Report>& reports);
+
+  /// Tells the log what was read since the last time, if anything was.
+  void tell_count();
+
+ private:
+  Connection& connection_;
+  Context& context_;
+  std::string pattern_;
+  KeyRing keys_;
+  BounceCount count_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,34 @@
+// Where events of providers come from while mailroom bounce runs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cmd/bounce/bounce_reader.hpp"
+#include "process/stop_signal.hpp"
+
+namespace mailroom {
+
+/// As the options name them.
+struct EventSources {
+  std::string listen{};
+
+  bool any() const { return !listen.empty(); }
+};
+
+/// Outlives connections to the database.
+class ProviderEvents {
+ public:
+  virtual ~ProviderEvents() = default;
+  /// Records events until a stop is requested. Throws ConnectionLost: then it is called again, with another
+  /// reader.
+  virtual ExitCode read(BounceReader& reader, StopSignal& stop) = 0;
+};
+
+/// Null if the options name none. Throws Error for an address or a secret that cannot be used.
+std::unique_ptr<ProviderEvents> open_event_source(const EventSources& sources, Context& context);
+
+/// Its mail may come on record yet: consumers record what became of a mail some time after it left.
+bool may_be_matched_later(const Report& report, WallTime now);
+
+}  // namespace mailroom

@@ -1,0 +1,70 @@
+// A small HTTP server: what it answers is decided elsewhere.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "listen/listening_socket.hpp"
+
+struct MHD_Daemon;
+
+namespace mailroom {
+
+/// A request, as far as it was read.
+struct HttpCall {
+  std::string method;
+  std::string path;
+  std::multimap<std::string, std::string, std::less<>> headers;  ///< by their names in lower case
+  std::string body;                                              ///< of a listener that reads bodies
+
+  /// The value of the first header of that name, in lower case; empty without it.
+  std::string_view header(std::string_view name) const;
+};
+
+struct HttpPage {
+  int status = 200;
+  std::string text;
+  const char* type = "text/plain; charset=utf-8";
+};
+
+/// Answers a request. It runs on a thread of the client, which it may hold up, and must not throw.
+using HttpHandler = std::function<HttpPage(const HttpCall&)>;
+
+/// Serves clients, each on a thread of its own, which holds up nobody. There are at most `most_clients`;
+/// others are turned away until one of them has gone. One that neither sends nor takes anything goes after
+/// `patience`.
+class HttpListener {
+ public:
+  static constexpr unsigned most_clients = 64;
+  static constexpr std::chrono::seconds patience{5};
+  /// A client that sends its body for longer is cut off.
+  static constexpr std::chrono::seconds body_patience{20};
+  static constexpr std::size_t longest_head = 8192;
+
+  struct Options {
+    ListenWords words;
+    const char* methods;           ///< that are answered, for the header Allow
+    std::size_t longest_body = 0;  ///< 0: no body is read, and a request is answered when its head has come
+  };
+
+  /// Throws as ListeningSocket().
+  HttpListener(const ListenAddress& address, const Options& options, HttpHandler handler);
+  /// Waits for the answers that are being made, and for no client.
+  ~HttpListener();
+  HttpListener(const HttpListener&) = delete;
+  HttpListener& operator=(const HttpListener&) = delete;
+
+  const ListenAddress& address() const { return socket_.address(); }
+  const Options& options() const { return options_; }
+  HttpPage answer(const HttpCall& call) const { return handler_(call); }
+
+ private:
+  ListeningSocket socket_;
+  Options options_;
+  HttpHandler handler_;
+  MHD_Daemon* daemon_;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,68 @@
+// What is answered to a provider that posts an event.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+
+#include "base/clock.hpp"
+#include "listen/http_listener.hpp"
+#include "suppression/bounce_records.hpp"
+#include "webhook/event_intake.hpp"
+#include "webhook/sns_verifier.hpp"
+#include "webhook/svix_verifier.hpp"
+
+namespace mailroom {
+
+/// What is news since it was last asked for.
+struct WebhookNews {
+  std::int64_t refused = 0;                 ///< requests
+  std::string reason{};                     ///< of the last one
+  std::vector<std::string> confirmed{};     ///< topics whose subscription was confirmed
+  std::vector<std::string> unsubscribed{};  ///< topics that post no more
+};
+
+/// Takes events over HTTP: the signature is checked over the bytes that came, then they are read, then
+/// recorded, then 200 is answered. For several threads.
+class EventWebhook {
+ public:
+  static constexpr std::size_t longest_body = std::size_t{1} << 20;
+  /// More requests in a second are told to come again.
+  static constexpr int most_a_second = 500;
+
+  /// Records a report, and returns when that is committed or has failed.
+  using Submit = std::function<EventReceipt(Report)>;
+
+  /// What checks who posts.
+  struct Verifiers {
+    SvixVerifier& svix;
+    SnsVerifier& sns;
+    SnsWeb& web;  ///< by which subscriptions are confirmed
+  };
+
+  EventWebhook(const Verifiers& verifiers, Submit submit)
+      : verifiers_(verifiers), submit_(std::move(submit)) {}
+
+  /// Never throws.
+  HttpPage answer(const HttpCall& call) noexcept;
+  WebhookNews take_news();
+
+ private:
+  HttpPage answer_post(const HttpCall& call);
+  HttpPage answer_resend(const HttpCall& call);
+  HttpPage answer_sns(const HttpCall& call);
+  HttpPage confirm(const SnsMessage& message);
+  HttpPage refuse(const std::string& reason);
+  HttpPage record(std::string_view event);
+  bool is_too_many();
+
+  Verifiers verifiers_;
+  Submit submit_;
+  std::mutex mutex_;
+  WebhookNews news_;
+  TimePoint second_{};
+  int in_second_ = 0;
+};
+
+}  // namespace mailroom

@@ -1,0 +1,32 @@
+// Who posted an event of Resend, by the signature that Svix makes for it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "carriers/http/webhook.hpp"
+#include "listen/http_listener.hpp"
+
+namespace mailroom {
+
+/// Checks the headers svix-id, svix-timestamp and svix-signature over the bytes of the body. For several
+/// threads.
+class SvixVerifier {
+ public:
+  /// How far a timestamp may be from now: an older one may be of somebody who has seen the request.
+  static constexpr std::chrono::seconds window{300};
+
+  explicit SvixVerifier(WebhookSigner secrets) : secrets_(std::move(secrets)) {}
+
+  /// Why the request is not known to be Resend's; empty if it is. `now`: seconds since 1970.
+  std::string problem_of(const HttpCall& call, std::int64_t now);
+
+ private:
+  std::mutex mutex_;
+  WebhookSigner secrets_;
+};
+
+}  // namespace mailroom

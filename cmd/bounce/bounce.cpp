@@ -104,7 +104,8 @@ ExitCode read_maildir(const BounceOptions& options, BounceReader& reader, StopSi
 void check_sources(const BounceOptions& options) {
   const std::vector<std::pair<const char*, bool>> given{{"FILE", !options.files.empty()},
                                                         {"--maildir", !options.maildir.empty()},
-                                                        {"--listen", !options.events.listen.empty()}};
+                                                        {"--listen", !options.events.listen.empty()},
+                                                        {"--sqs", !options.events.sqs.empty()}};
   const char* first = nullptr;
   for (const auto& [name, is_given] : given) {
     if (is_given && first != nullptr)
@@ -112,12 +113,15 @@ void check_sources(const BounceOptions& options) {
                   "give one of the two");
     if (is_given) first = name;
   }
+  if (options.once && options.maildir.empty() && options.events.sqs.empty())
+    throw Error(ExitCode::usage, "--once needs --maildir or --sqs",
+                "give one of the two, or leave --once out");
   if (!options.maildir.empty()) const Maildir maildir(options.maildir);
 }
 
 ExitCode run_bounce(const BounceOptions& options, Context& context) {
   check_sources(options);
-  const auto events = open_event_source(options.events, context);
+  const auto events = open_event_source(options.events, options.once, context);
   StopSignal stop;
   bool has_begun = false;
   while (true) {
@@ -140,9 +144,9 @@ ExitCode run_bounce(const BounceOptions& options, Context& context) {
 
 Run add_bounce(CommandSyntax& syntax) {
   auto options = std::make_shared<BounceOptions>();
-  auto maildir =
-      syntax.text("--maildir DIR", options->maildir, "read the new mails of a maildir, and those that come");
-  syntax.flag("--once", options->once, "with --maildir: read what is there, then stop").needs(maildir);
+  syntax.text("--maildir DIR", options->maildir, "read the new mails of a maildir, and those that come");
+  syntax.text("--sqs URL", options->events.sqs, "read events of Amazon SES from this queue of SQS");
+  syntax.flag("--once", options->once, "with --maildir or --sqs: read what is there, then stop");
   syntax.text(
       "--listen ADDRESS", options->events.listen,
       "take events of Resend and Amazon SES by HTTP here: 127.0.0.1:8088, or the path of a unix socket");
@@ -173,6 +177,8 @@ const Command bounce_command{
     "the secret of the webhook of Resend, bounce.sns_topics the topics of SNS, whose subscriptions are confirmed. Let a web "
     "server with TLS pass the requests on. 200 is answered when an event is on record, 503 while the database is down and while "
     "the mail is not on record yet, so that the provider posts it again.\n\n"
+    "--sqs reads the events that SNS or EventBridge puts into a queue, with the credentials of Amazon SES. A message is deleted "
+    "when its event is on record.\n\n"
     "With Postfix: bounce: \"|/usr/bin/mailroom bounce || exit 75\" in /etc/aliases, so that a report is kept while the "
     "database is down."};
 

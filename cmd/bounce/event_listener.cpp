@@ -82,11 +82,9 @@ void EventListener::record_waiting(BounceReader& reader) {
       intake_.settle(*handover, EventReceipt::failed);
     throw;
   }
-  auto next = recorded.begin();
+  auto next = recorded.cbegin();
   for (const auto& handover : taken) {
-    bool is_matched = true;
-    for (auto rows = rows_of(handover->report); rows > 0; --rows, ++next)
-      is_matched = is_matched && (next->token || next->kind == "unread");
+    const bool is_matched = are_matched(handover->report, next);
     const bool is_early = !is_matched && may_be_matched_later(handover->report, wall_now());
     intake_.settle(*handover, is_early ? EventReceipt::not_yet : EventReceipt::recorded);
   }

@@ -5,19 +5,29 @@
 #include "base/error.hpp"
 #ifdef MAILROOM_HTTP
 #include "cmd/bounce/event_listener.hpp"
+#include "cmd/bounce/event_queue.hpp"
 #endif
 
 namespace mailroom {
 
-std::unique_ptr<ProviderEvents> open_event_source(const EventSources& sources, Context& context) {
+std::unique_ptr<ProviderEvents> open_event_source(const EventSources& sources, bool once, Context& context) {
   if (!sources.any()) return nullptr;
 #ifdef MAILROOM_HTTP
+  if (!sources.sqs.empty()) return std::make_unique<EventQueue>(sources.sqs, once, context);
   return std::make_unique<EventListener>(sources.listen, context);
 #else
   static_cast<void>(context);
+  static_cast<void>(once);
   throw Error(ExitCode::configuration, "this mailroom is built without HTTP, by which events come",
               "build it with -D MAILROOM_HTTP=ON, or give the events as files");
 #endif
+}
+
+bool are_matched(const Report& report, std::vector<RecordedBounce>::const_iterator& next) {
+  bool are_all = true;
+  for (auto rows = rows_of(report); rows > 0; --rows, ++next)
+    are_all = are_all && (next->token || next->kind == "unread");
+  return are_all;
 }
 
 bool may_be_matched_later(const Report& report, WallTime now) {

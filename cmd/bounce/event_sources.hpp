@@ -12,8 +12,9 @@ namespace mailroom {
 /// As the options name them.
 struct EventSources {
   std::string listen{};
+  std::string sqs{};  ///< URL of a queue
 
-  bool any() const { return !listen.empty(); }
+  bool any() const { return !listen.empty() || !sqs.empty(); }
 };
 
 /// Outlives connections to the database.
@@ -26,7 +27,11 @@ class ProviderEvents {
 };
 
 /// Null if the options name none. Throws Error for an address or a secret that cannot be used.
-std::unique_ptr<ProviderEvents> open_event_source(const EventSources& sources, Context& context);
+std::unique_ptr<ProviderEvents> open_event_source(const EventSources& sources, bool once, Context& context);
+
+/// True if every recipient of the report is of a mail that is known, or the report has none. `next`: its
+/// first row of record_bounces(); moves behind its last one.
+bool are_matched(const Report& report, std::vector<RecordedBounce>::const_iterator& next);
 
 /// Its mail may come on record yet: consumers record what became of a mail some time after it left.
 bool may_be_matched_later(const Report& report, WallTime now);

@@ -14,7 +14,6 @@ namespace mailroom {
 namespace {
 
 constexpr std::size_t longest_header = 65'536;
-constexpr std::size_t longest_body = 65'536;
 
 /// Initialises libcurl before its first use.
 CURL* new_easy_handle() {
@@ -180,8 +179,8 @@ std::size_t HttpExchange::on_header(char* text, std::size_t size, std::size_t co
 std::size_t HttpExchange::on_body(char* bytes, std::size_t size, std::size_t count, void* self) {
   auto& exchange = *static_cast<HttpExchange*>(self);
   auto& body = exchange.response_.body;
-  body.append(bytes, std::min(size * count, longest_body - body.size()));
-  exchange.is_too_long_ = body.size() == longest_body;
+  body.append(bytes, std::min(size * count, exchange.endpoint_.longest_answer - body.size()));
+  exchange.is_too_long_ = body.size() == exchange.endpoint_.longest_answer;
   return exchange.is_too_long_ ? 0 : size * count;
 }
 

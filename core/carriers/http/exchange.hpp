@@ -20,8 +20,9 @@ struct HttpEndpoint {
   std::string name;     ///< host:port
   std::string ca_file;  ///< of the only trusted certificates; empty: those of the system
   std::string user_agent;
-  Milliseconds timeout{};     ///< of a request, from its connection to the end of the answer
-  bool offers_http2 = false;  ///< over TLS, where the server takes it too
+  Milliseconds timeout{};               ///< of a request, from its connection to the end of the answer
+  bool offers_http2 = false;            ///< over TLS, where the server takes it too
+  std::size_t longest_answer = 65'536;  ///< of the body of an answer no more is read
 };
 
 /// An endpoint of this program at `url`, which `setting` has. Throws Error(configuration) for a URL that is
@@ -72,7 +73,8 @@ struct HttpOutcome {
   std::string failure{};  ///< why there is no whole answer; empty if there is
 };
 
-/// One request at a time to an endpoint. Reads at most 64 KiB of the header and of the body of an answer.
+/// One request at a time to an endpoint. Reads at most 64 KiB of the header of an answer, and of its
+/// body what the endpoint says.
 class HttpExchange {
  public:
   /// Throws Error(failed). `endpoint` must outlive this.

@@ -69,6 +69,7 @@ std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCred
   const auto day = stamp.substr(0, 8);
   std::map<std::string, std::string> headers{{"host", request.host}, {"x-amz-date", stamp}};
   if (!request.content_type.empty()) headers["content-type"] = request.content_type;
+  if (!request.target.empty()) headers["x-amz-target"] = request.target;
   if (!credentials.session_token.empty()) headers["x-amz-security-token"] = credentials.session_token;
   std::vector<std::string> lines;
   std::string canonical;

@@ -26,6 +26,7 @@ struct AwsRequest {
   std::string host;            ///< as the header Host has it
   std::string path;            ///< as it is sent, with percent signs
   std::string content_type{};  ///< empty without a body
+  std::string target{};        ///< X-Amz-Target, for services that have one; or empty
   std::string_view body{};
 };
 
@@ -35,9 +36,9 @@ struct AwsScope {
   std::string service;
 };
 
-/// The headers of the request that its signature needs: Host, Content-Type if there is one, X-Amz-Date,
-/// X-Amz-Security-Token of a role, and Authorization. `now`: seconds since 1970; the signature holds for five
-/// minutes around it. Pure.
+/// The headers of the request that its signature needs: Host, Content-Type and X-Amz-Target if there is one,
+/// X-Amz-Date, X-Amz-Security-Token of a role, and Authorization. `now`: seconds since 1970; the signature
+/// holds for five minutes around it. Pure.
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials,
                                         const AwsScope& scope, std::int64_t now);
 

@@ -1,0 +1,62 @@
+// What may be matched later stays in the queue, which shows it again after its visibility timeout.
+
+#include "cmd/bounce/event_queue.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::chrono::seconds shortest_pause{1};
+constexpr std::chrono::seconds longest_pause{30};
+
+}  // namespace
+
+EventQueue::EventQueue(const std::string& url, bool once, Context& context)
+    : context_(context),
+      queue_(url, context.settings()),
+      source_(url.substr(url.rfind('/') + 1)),
+      once_(once) {}
+
+ExitCode EventQueue::read(BounceReader& reader, StopSignal& stop) {
+  Milliseconds pause = shortest_pause;
+  while (!stop.requested()) {
+    try {
+      const auto count = read_some(reader);
+      pause = shortest_pause;
+      if (count > 0) continue;
+      reader.tell_count();
+      if (once_) break;
+    } catch (const ConnectionLost&) {
+      throw;
+    } catch (const Error& error) {
+      if (once_) throw;
+      context_.log().warn("the queue cannot be read", {{"reason", error.what()}});
+      stop.sleep_for(pause);
+      pause = std::min<Milliseconds>(2 * pause, longest_pause);
+    }
+  }
+  reader.tell_count();
+  return ExitCode::done;
+}
+
+/// Returns how many messages were deleted.
+std::size_t EventQueue::read_some(BounceReader& reader) {
+  const auto messages = queue_.receive();
+  std::vector<Report> reports;
+  for (const auto& message : messages)
+    reports.push_back(judge_event(message.body));
+  const auto recorded = reader.record(source_, reports);
+  std::vector<std::string> done;
+  auto next = recorded.cbegin();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const bool is_matched = are_matched(reports[i], next);
+    if (is_matched || !may_be_matched_later(reports[i], wall_now())) done.push_back(messages[i].receipt);
+  }
+  queue_.remove(done);
+  return done.size();
+}
+
+}  // namespace mailroom

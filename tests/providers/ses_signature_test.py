@@ -35,18 +35,21 @@ def random_request():
         'host': CHANCE.choice(HOSTS),
         'path': CHANCE.choice(PATHS),
         'content_type': CHANCE.choice(['application/json', 'text/plain;  charset=utf-8 ']) if has_body else '',
+        'target': CHANCE.choice(['', 'AmazonSQS.ReceiveMessage']) if has_body else '',
         'body': text_of(string.printable + 'äöü€', 0, 5000) if has_body else '',
         'key_id': text_of(string.ascii_uppercase + string.digits, 16, 128),
         'secret': text_of(ALPHABET, 1, 100),
         'token': text_of(ALPHABET, 0, 1200) if CHANCE.random() < 0.5 else '',
         'region': CHANCE.choice(['eu-west-1', 'us-gov-west-1', 'cn-north-1']),
-        'service': CHANCE.choice(['ses', 'iam']),
+        'service': CHANCE.choice(['ses', 'iam', 'sqs']),
         'now': CHANCE.randrange(0, 4_000_000_000),
     }
 
 
 def signed_by_botocore(asked):
     headers = {'Content-Type': asked['content_type']} if asked['content_type'] else {}
+    if asked['target']:
+        headers['X-Amz-Target'] = asked['target']
     request = AWSRequest(method=asked['method'], url=f'https://{asked["host"]}{asked["path"]}', headers=headers,
                          data=asked['body'].encode())
     moment = datetime.datetime.fromtimestamp(asked['now'], datetime.timezone.utc).replace(tzinfo=None)

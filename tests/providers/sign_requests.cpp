@@ -17,6 +17,7 @@ int main() {
          .host = text("host"),
          .path = text("path"),
          .content_type = text("content_type"),
+         .target = text("target"),
          .body = body},
         {.key_id = text("key_id"), .secret = text("secret"), .session_token = text("token")},
         {.region = text("region"), .service = text("service")}, asked.at("now").get<std::int64_t>());

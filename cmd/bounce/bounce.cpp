@@ -1,6 +1,7 @@
 // mailroom bounce: reads what came back of mails that a relay had accepted, and records whose mail it was.
 
 #include <fmt/format.h>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
@@ -15,6 +16,7 @@ namespace mailroom {
 namespace {
 
 constexpr std::size_t reports_at_once = 500;
+constexpr std::size_t kept_at_once = std::size_t{1} << 20;
 constexpr std::chrono::seconds look_again{1};
 
 struct BounceOptions {
@@ -66,38 +68,63 @@ ExitCode read_files(const BounceOptions& options, BounceReader& reader, Context&
   return ExitCode::done;
 }
 
-/// Reads the mails of a maildir, many in one transaction, and moves each when it is on record: whatever is
-/// read again, as this process ended between the two, is recognised. Returns how many mails there were.
-std::size_t read_some(const Maildir& maildir, const std::string& source, BounceReader& reader) {
-  const auto names = maildir.unread(reports_at_once);
-  std::vector<Report> reports;
-  std::vector<std::string> read;
-  for (const auto& name : names) {
-    auto bytes = maildir.read(name);
+/// Mails of a maildir that are recorded in one transaction.
+struct ReadMails {
+  std::vector<std::string> names{};
+  std::vector<Report> reports{};
+  bool are_some_left = true;  ///< of those that were listed
+};
+
+ReadMails read_some(Maildir& maildir, const BounceReader& reader) {
+  ReadMails read;
+  for (std::size_t kept = 0; read.reports.size() < reports_at_once && kept < kept_at_once;) {
+    const auto name = maildir.next();
+    read.are_some_left = name.has_value();
+    if (!name) break;
+    const auto bytes = maildir.read(*name);
     if (!bytes) continue;
-    reports.push_back(reader.judge(*bytes));
-    read.push_back(name);
+    read.reports.push_back(reader.judge(*bytes));
+    kept += read.reports.back().begin.size();
+    read.names.push_back(*name);
   }
-  const auto recorded = reader.record(source, reports);
+  return read;
+}
+
+/// Moves each mail when it is on record: whatever is read again, as this process ended between the two, is
+/// recognised.
+void record_some(const Maildir& maildir, const std::string& source, BounceReader& reader,
+                 const ReadMails& read) {
+  const auto recorded = reader.record(source, read.reports);
   auto next = recorded.begin();
-  for (std::size_t i = 0; i < reports.size(); ++i) {
-    bool is_marked = !reports[i].counts();
-    for (auto rows = rows_of(reports[i]); rows > 0; --rows, ++next)
+  for (std::size_t i = 0; i < read.reports.size(); ++i) {
+    const auto& report = read.reports[i];
+    bool is_marked = !report.counts();
+    for (auto rows = rows_of(report); rows > 0; --rows, ++next)
       is_marked = is_marked || needs_a_look(*next);
-    maildir.move(read[i], is_marked);
+    maildir.move(read.names[i], is_marked);
   }
-  return names.size();
+}
+
+/// Reads mails until there are none, and the next of a backlog while the server records those before.
+void read_backlog(Maildir& maildir, const std::string& source, BounceReader& reader, StopSignal& stop) {
+  auto read = read_some(maildir, reader);
+  while (!read.names.empty() && !stop.requested()) {
+    std::future<ReadMails> next;
+    if (read.are_some_left) next = std::async(std::launch::async, [&] { return read_some(maildir, reader); });
+    record_some(maildir, source, reader, read);
+    read = next.valid() ? next.get() : ReadMails();
+    if (read.names.empty()) read = read_some(maildir, reader);
+  }
 }
 
 ExitCode read_maildir(const BounceOptions& options, BounceReader& reader, StopSignal& stop) {
-  const Maildir maildir(options.maildir);
+  Maildir maildir(options.maildir);
   while (!stop.requested()) {
-    if (read_some(maildir, options.maildir, reader) > 0) continue;
+    read_backlog(maildir, options.maildir, reader, stop);
     reader.tell_count();
     if (options.once) break;
     stop.sleep_for(look_again);
   }
-  reader.tell_count();
   return ExitCode::done;
 }
 

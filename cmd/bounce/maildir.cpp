@@ -3,10 +3,12 @@
 #include "cmd/bounce/maildir.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <optional>
@@ -21,9 +23,13 @@ namespace fs = std::filesystem;
 
 /// Of what a stream has, as much as a report can have.
 std::string read_begin(std::istream& in) {
-  std::string bytes(bounce_limits::max_bytes, '\0');
-  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(in.gcount()));
+  std::array<char, 16384> piece{};
+  std::string bytes;
+  while (in && bytes.size() < bounce_limits::max_bytes) {
+    in.read(piece.data(), piece.size());
+    bytes.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  bytes.resize(std::min(bytes.size(), bounce_limits::max_bytes));
   return bytes;
 }
 
@@ -45,19 +51,29 @@ Maildir::Maildir(fs::path directory) : directory_(std::move(directory)) {
   }
 }
 
-std::vector<std::string> Maildir::unread(std::size_t most) const {
-  std::vector<std::string> names;
+std::optional<std::string> Maildir::next() {
+  if (!is_listed_) list();
+  is_listed_ = !listed_.empty();
+  if (!is_listed_) return std::nullopt;
+  auto name = std::move(listed_.back());
+  listed_.pop_back();
+  return name;
+}
+
+/// A directory of many mails is listed once for many: each listing takes time for all of them.
+void Maildir::list() {
+  constexpr std::size_t most = 20'000;
   std::error_code error;
   for (fs::directory_iterator entry(directory_ / "new", error), end; !error && entry != end;
        entry.increment(error)) {
     const auto name = entry->path().filename().string();
-    if (!name.starts_with('.')) names.push_back(name);
+    if (!name.starts_with('.')) listed_.push_back(name);
   }
   if (error) fail(fmt::format("cannot read {}", (directory_ / "new").string()), error);
-  const auto kept = std::min(most, names.size());
-  std::partial_sort(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(kept), names.end());
-  names.resize(kept);
-  return names;
+  std::sort(listed_.begin(), listed_.end(), std::greater<>());
+  if (listed_.size() > most)
+    listed_.erase(listed_.begin(), listed_.end() - static_cast<std::ptrdiff_t>(most));
+  is_listed_ = true;
 }
 
 std::optional<std::string> Maildir::read(const std::string& name) const {

@@ -15,8 +15,9 @@ class Maildir {
   /// Throws Error(configuration) if the directory has no `new` and `cur` that can be read.
   explicit Maildir(std::filesystem::path directory);
 
-  /// The names of at most `most` mails in `new`, the oldest first. Throws Error(failed).
-  std::vector<std::string> unread(std::size_t most) const;
+  /// The name of the next mail in `new`, the oldest first; nullopt once behind the last of those that were
+  /// there when `new` was listed: the call after that lists it again. Throws Error(failed).
+  std::optional<std::string> next();
   /// The bytes of a mail in `new`, its begin if it is longer than a report can be; nullopt if somebody has
   /// moved it. Throws Error(failed).
   std::optional<std::string> read(const std::string& name) const;
@@ -24,7 +25,11 @@ class Maildir {
   void move(const std::string& name, bool is_marked) const;
 
  private:
+  void list();
+
   std::filesystem::path directory_;
+  std::vector<std::string> listed_;  ///< that next() has not returned, the oldest last
+  bool is_listed_ = false;
 };
 
 /// The bytes of a file, `-` for standard input, its begin if it is longer than a report can be. Throws

@@ -105,6 +105,7 @@ bool is_utf8(std::string_view text) {
 }
 
 std::string sound_utf8(std::string_view text) {
+  if (is_utf8(text)) return std::string(text);
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {

@@ -1,12 +1,11 @@
-// GMime parses mails, and each block of a report; both are bounded before it sees them.
+// GMime parses mails, which are bounded before it sees them.
 
 #include "bounce/mail_parts.hpp"
 
 #include <algorithm>
 #include <array>
-#include <gmime/gmime.h>
-#include <memory>
 
+#include "base/gmime_owner.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "bounce/bounce.hpp"
@@ -14,15 +13,9 @@
 namespace mailroom {
 namespace {
 
-struct Release {
-  void operator()(void* object) const { g_object_unref(object); }
-};
-struct Free {
-  void operator()(void* memory) const { g_free(memory); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Release>;
-using OwnedText = std::unique_ptr<char, Free>;
+using gmime::Owned;
+using gmime::OwnedText;
+using gmime::text_or_empty;
 
 /// GMime reads groups in lists of addresses by recursion: a field of 400 KB may take 8 MB of stack.
 constexpr std::size_t max_field = 16384;
@@ -30,10 +23,6 @@ constexpr std::size_t max_text = 65536;
 constexpr int max_depth = 16;
 constexpr int max_parts = 200;
 constexpr int max_fields = 2000;
-
-std::string text_or_empty(const char* text) {
-  return text == nullptr ? std::string() : std::string(text);
-}
 
 /// The beginning of `bytes` that has no field, folded or not, longer than max_field. The same holds for
 /// indented text, which costs at most the end of a mail.
@@ -63,13 +52,6 @@ Owned<GMimeParser> parser_of(std::string_view bytes) {
   return Owned<GMimeParser>(g_mime_parser_new_with_stream(stream.get()));
 }
 
-/// One line of UTF-8: hostile fields have control characters.
-std::string sound_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  return sound_utf8(trimmed(text));
-}
-
 /// Those of a mail that a bounce is told by: most fields are traces and signatures, and cost time.
 constexpr std::array<std::string_view, 19> wanted_fields{"from",
                                                          "to",
@@ -91,13 +73,11 @@ constexpr std::array<std::string_view, 19> wanted_fields{"from",
                                                          "x-failed-recipients",
                                                          "x-hmxmroriginalrecipient"};
 
-enum class Fields { wanted, all };
-
 bool is_wanted(const std::string& name) {
   return std::find(wanted_fields.begin(), wanted_fields.end(), name) != wanted_fields.end();
 }
 
-HeaderFields fields_of(GMimeObject* object, Fields which) {
+HeaderFields fields_of(GMimeObject* object) {
   HeaderFields fields;
   auto* const list = g_mime_object_get_header_list(object);
   const int count = std::min(g_mime_header_list_get_count(list), max_fields);
@@ -105,10 +85,8 @@ HeaderFields fields_of(GMimeObject* object, Fields which) {
     auto* const header = g_mime_header_list_get_header_at(list, i);
     const auto* const raw = g_mime_header_get_raw_value(header);
     auto name = lower_case(text_or_empty(g_mime_header_get_name(header)));
-    if (raw == nullptr || (which == Fields::wanted && !is_wanted(name))) continue;
-    const OwnedText unfolded(g_mime_utils_header_unfold(raw));
-    const OwnedText decoded(g_mime_utils_header_decode_text(nullptr, unfolded.get()));
-    fields.add(std::move(name), sound_line(text_or_empty(decoded.get())));
+    if (raw == nullptr || !is_wanted(name)) continue;
+    fields.add(std::move(name), field_text(raw));
   }
   return fields;
 }
@@ -159,7 +137,7 @@ class Collector {
 
  private:
   void add_message(GMimeMessage* message, int depth) {
-    auto headers = fields_of(GMIME_OBJECT(message), Fields::wanted);
+    auto headers = fields_of(GMIME_OBJECT(message));
     auto* const body = g_mime_message_get_mime_part(message);
     const bool is_notification = body != nullptr && type_of(body) == "multipart/report";
     if (is_notification && parts_.deliveries.empty() && parts_.wrapped.empty()) {
@@ -200,27 +178,12 @@ class Collector {
 
 }  // namespace
 
-void HeaderFields::add(std::string name, std::string value) {
-  fields_.emplace_back(std::move(name), std::move(value));
-}
-
-const std::string& HeaderFields::first(std::string_view name) const {
-  static const std::string none;
-  for (const auto& [key, value] : fields_)
-    if (key == name) return value;
-  return none;
-}
-
-bool HeaderFields::has(std::string_view name) const {
-  return std::any_of(fields_.begin(), fields_.end(), [&](const auto& field) { return field.first == name; });
-}
-
 MailParts read_mail_parts(std::string_view bytes) {
   MailParts parts;
   const auto parser = parser_of(bounded(without_envelope_line(bytes)));
   const Owned<GMimeMessage> message(g_mime_parser_construct_message(parser.get(), nullptr));
   if (!message) return parts;
-  parts.headers = fields_of(GMIME_OBJECT(message.get()), Fields::wanted);
+  parts.headers = fields_of(GMIME_OBJECT(message.get()));
   auto* const body = g_mime_message_get_mime_part(message.get());
   if (body == nullptr) return parts;
   parts.content_type = type_of(body);
@@ -228,32 +191,6 @@ MailParts read_mail_parts(std::string_view bytes) {
       text_or_empty(g_mime_content_type_get_parameter(g_mime_object_get_content_type(body), "report-type")));
   Collector(parts).add(body);
   return parts;
-}
-
-std::vector<HeaderFields> read_field_blocks(std::string_view text, std::size_t limit) {
-  std::vector<HeaderFields> blocks;
-  std::string block;
-  const auto finish = [&] {
-    if (block.empty()) return;
-    block += '\n';
-    const auto parser = parser_of(block);
-    const Owned<GMimeObject> object(g_mime_parser_construct_part(parser.get(), nullptr));
-    if (object) blocks.push_back(fields_of(object.get(), Fields::all));
-    if (!blocks.empty() && blocks.back().is_empty()) blocks.pop_back();
-    block.clear();
-  };
-  for (std::size_t from = 0; from < text.size() && blocks.size() < limit;) {
-    const auto end = std::min(text.find('\n', from), text.size());
-    const auto line = text.substr(from, end - from);
-    if (trimmed(line).empty()) {
-      finish();
-    } else {
-      block.append(line.substr(0, line.find_last_not_of('\r') + 1)).append("\n");
-    }
-    from = end + 1;
-  }
-  if (blocks.size() < limit) finish();
-  return blocks;
 }
 
 }  // namespace mailroom

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <vector>
 
 #include "base/text.hpp"
+#include "bounce/word_patterns.hpp"
 
 namespace mailroom {
 namespace {
 
-/// Patterns have `|` between them. Each begins at the start of a word; `*` stands for up to 40 bytes.
+/// Phrases that stand for a reason, as WordPatterns takes them.
 struct Rules {
   BounceReason reason;
   std::string_view patterns;
@@ -172,53 +173,30 @@ constexpr Rules vague_rules[] = {
 constexpr std::array<std::string_view, 3> empty_phrases{"unknown address error", "other mail system problem",
                                                         "other address status"};
 
-constexpr std::size_t gap = 40;
-
-bool is_word_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || static_cast<unsigned char>(c) >= 0x80;
-}
-
-/// True if `rest` follows within the gap, part by part.
-bool follows(std::string_view words, std::string_view rest) {
-  while (!rest.empty()) {
-    const auto star = rest.find('*');
-    const auto part = rest.substr(0, star);
-    const auto at = words.substr(0, gap + part.size()).find(part);
-    if (at == std::string_view::npos) return false;
-    words.remove_prefix(at + part.size());
-    rest = star == std::string_view::npos ? std::string_view() : rest.substr(star + 1);
-  }
-  return true;
-}
-
-bool fits(std::string_view words, std::string_view pattern) {
-  const auto star = pattern.find('*');
-  const auto first = pattern.substr(0, star);
-  const auto rest = star == std::string_view::npos ? std::string_view() : pattern.substr(star + 1);
-  // Cyrillic patterns leave out a letter that may be a capital, and other scripts have no spaces.
-  const bool begins_anywhere = static_cast<unsigned char>(first.front()) >= 0xd0;
-  for (auto at = words.find(first); at != std::string_view::npos; at = words.find(first, at + 1)) {
-    const bool begins = at == 0 || begins_anywhere || !is_word_byte(words[at - 1]);
-    if (begins && follows(words.substr(at + first.size()), rest)) return true;
-  }
-  return false;
-}
-
-bool fits_any(const Rules& rules, std::string_view words) {
-  for (std::size_t from = 0; from < rules.patterns.size();) {
-    const auto end = std::min(rules.patterns.find('|', from), rules.patterns.size());
-    if (fits(words, rules.patterns.substr(from, end - from))) return true;
-    from = end + 1;
-  }
-  return false;
-}
+/// Rules that are ready to be searched for.
+struct Search {
+  BounceReason reason;
+  WordPatterns patterns;
+};
 
 template <std::size_t size>
-BounceReason first_reason(const Rules (&table)[size], std::string_view words) {
-  if (words.empty()) return BounceReason::undetermined;
+std::vector<Search> searches_of(const Rules (&table)[size]) {
+  std::vector<Search> searches;
   for (const auto& rules : table)
-    if (fits_any(rules, words)) return rules.reason;
-  return BounceReason::undetermined;
+    searches.push_back({rules.reason, WordPatterns(rules.patterns)});
+  return searches;
+}
+
+const std::vector<Search>& specific_searches() {
+  static const auto searches = searches_of(specific_rules);
+  return searches;
+}
+
+BounceReason first_reason(const std::vector<Search>& searches, std::string_view text) {
+  const SearchedWords words(text);
+  const auto found = std::find_if(searches.begin(), searches.end(),
+                                  [&](const Search& search) { return search.patterns.fit(words); });
+  return found == searches.end() ? BounceReason::undetermined : found->reason;
 }
 
 /// `550`, `550-`, `550-5.1.1`, `5.1.1`, `<<<`
@@ -254,16 +232,20 @@ std::string comparable_words(std::string_view text) {
 }
 
 BounceReason reason_of_words(std::string_view words) {
-  return first_reason(specific_rules, words);
+  return first_reason(specific_searches(), words);
 }
 
-bool words_say(BounceReason reason, std::string_view words) {
-  return std::any_of(std::begin(specific_rules), std::end(specific_rules),
-                     [&](const Rules& rules) { return rules.reason == reason && fits_any(rules, words); });
+bool words_say(BounceReason reason, std::string_view text) {
+  const SearchedWords words(text);
+  const auto& searches = specific_searches();
+  return std::any_of(searches.begin(), searches.end(), [&](const Search& search) {
+    return search.reason == reason && search.patterns.fit(words);
+  });
 }
 
 BounceReason reason_of_vague_words(std::string_view words) {
-  return first_reason(vague_rules, words);
+  static const auto searches = searches_of(vague_rules);
+  return first_reason(searches, words);
 }
 
 }  // namespace mailroom

@@ -94,7 +94,7 @@ Json row_of(const Report& report, std::size_t place, const BounceRecipient& reci
            {"status", text_or_null(recipient.status)},
            {"reply", text_or_null(recipient.diagnostic)},
            {"remote", text_or_null(recipient.remote_mta)},
-           {"report", hex_of(report.begin)}};
+           {"report", report.begin.empty() ? Json() : Json(hex_of(report.begin))}};
   row["code"] = recipient.code == 0 ? Json() : Json(recipient.code);
   return row;
 }
@@ -136,9 +136,7 @@ Report judge_event(std::string_view bytes) {
 }
 
 Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys) {
-  Report report{.digest = digest_of(bytes),
-                .begin = std::string(bytes.substr(0, kept_of_report)),
-                .bounce = read_bounce(bytes)};
+  Report report{.digest = digest_of(bytes), .begin = {}, .bounce = read_bounce(bytes)};
   if (!report.bounce) return report;
   const auto add = [&](const std::string& id) {
     if (const auto token = token_of_bounce_id(id, keys)) report.tokens.push_back(*token);
@@ -146,6 +144,8 @@ Report judge_report(std::string_view bytes, const std::string& pattern, const Ke
   add(report.bounce->envelope_id);
   for (const auto& address : report.bounce->to)
     add(bounce_id_in(address, pattern));
+  const bool is_clear = !report.tokens.empty() && !report.bounce->recipients.empty();
+  if (!is_clear) report.begin = bytes.substr(0, kept_of_report);
   return report;
 }
 

@@ -16,8 +16,8 @@ namespace mailroom {
 /// A mail that came back, or that came to the address of bounces, or an event of a provider.
 struct Report {
   std::string digest;  ///< SHA-256 of its bytes, or of what copies of an event share, as hexadecimal digits
-  std::string begin;   ///< of its bytes, for a look if its mail is not known
-  std::optional<Bounce> bounce;        ///< nullopt: it says nothing of a mail that came back or arrived
+  std::string begin;   ///< of its bytes, for a look; empty if an id that one of our keys has made is in it
+  std::optional<Bounce> bounce;  ///< nullopt: it says nothing of a mail that came back or arrived
   std::vector<std::int64_t> tokens{};  ///< whose mail it is, by ids that one of our keys has made
 
   /// Something of it has to be recorded.

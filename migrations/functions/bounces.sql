@@ -28,7 +28,9 @@ RETURNS TABLE (queue text, token bigint, address text, typed text) LANGUAGE sql 
             WHERE mailroom_mail_key(
                 t.secret, t.message, m.created_at, (SELECT oid FROM pg_database WHERE datname = current_database()), r.id) = i.key))
     SELECT d.queue, d.token, d.address, lower(coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email))
-    FROM found f JOIN mailroom_deliveries d ON d.queue = f.queue AND d.token = f.token
+    FROM found f,
+        -- LIMIT: one look-up for each, however many the planner expects to be found.
+        LATERAL (SELECT o.* FROM mailroom_deliveries o WHERE o.queue = f.queue AND o.token = f.token LIMIT 1) d
     LEFT JOIN tokens t ON t.id = d.token LEFT JOIN mailroom_messages m ON m.id = t.message LEFT JOIN accounts a ON a.id = t.account
     WHERE d.address IS NOT NULL AND (f.is_own OR lower(d.address) = lower(p_address) OR (SELECT count(DISTINCT g.token) FROM found g) = 1)
     ORDER BY lower(d.address) = lower(p_address) DESC, d.last_at DESC LIMIT 1
@@ -57,65 +59,76 @@ $$;
 
 -- Records what reports say of the mails that they are about, once each, and suppresses or frees their addresses. p_reports: an
 -- array of objects with digest (hex), place, tokens, message_ids, mail, address, kind, reason, status, code, reply, remote and report
--- (hex). Returns for each of them, in their order, whether it is new, and whose mail it was. One whose mail was not known is new
--- again when it is: an event may come before the mail is on record. SECURITY DEFINER, so that whatever reads the mailbox of bounces
--- needs no other right.
+-- (hex, or none). Returns for each of them, in their order, whether it is new, and whose mail it was. One whose mail was not known is
+-- new again when it is: an event may come before the mail is on record. SECURITY DEFINER, so that whatever reads the mailbox of
+-- bounces needs no other right.
 CREATE OR REPLACE FUNCTION mailroom_record_bounces(p_source text, p_reports jsonb)
 RETURNS TABLE (is_new boolean, queue text, token bigint, address text, suppressed boolean) LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
-    v_is_wanted boolean := (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL;
-    v_id bigint;
-    r record;
+    v_ids bigint[];
+    v_queues text[];
+    v_tokens bigint[];
+    v_addresses text[];
+    v_typed text[];
 BEGIN
-    FOR r IN
-        SELECT i.*, f.queue, f.token, f.address AS mailed, f.typed
+    WITH given AS MATERIALIZED (
+        SELECT decode(i.digest, 'hex') AS digest, i.place, i.kind, i.reason, i.status, i.code, i.reply, i.remote, i.report, i.n, f.queue, f.token,
+               coalesce(f.address, i.address) AS address, f.typed, row_number() OVER (PARTITION BY i.digest, i.place ORDER BY i.n) = 1 AS is_first
         FROM ROWS FROM (jsonb_to_recordset(p_reports) AS (
                  digest text, place smallint, tokens bigint[], message_ids jsonb, mail jsonb, address text, kind text, reason text,
                  status text, code integer, reply text, remote text, report text)) WITH ORDINALITY
                  i (digest, place, tokens, message_ids, mail, address, kind, reason, status, code, reply, remote, report, n)
              LEFT JOIN LATERAL (
                  SELECT * FROM mailroom_reported_mail(i.tokens, i.message_ids, i.address)
-                 UNION ALL SELECT * FROM mailroom_event_mail(i.mail, i.address) LIMIT 1) f ON true
-        ORDER BY i.n
-    LOOP
+                 UNION ALL SELECT * FROM mailroom_event_mail(i.mail, i.address) LIMIT 1) f ON true),
+    added AS (
         INSERT INTO mailroom_bounces AS b (digest, place, source, queue, token, address, kind, reason, status, code, reply, remote, report)
-        VALUES (decode(r.digest, 'hex'), r.place, p_source, r.queue, r.token, coalesce(r.mailed, r.address), r.kind, r.reason, r.status,
-                r.code, r.reply, r.remote, CASE WHEN r.token IS NULL OR r.kind = 'unread' THEN decode(r.report, 'hex') END)
+        SELECT g.digest, g.place, p_source, g.queue, g.token, g.address, g.kind, g.reason, g.status, g.code, g.reply, g.remote,
+               CASE WHEN g.token IS NULL OR g.kind = 'unread' THEN decode(g.report, 'hex') END
+        FROM given g WHERE g.is_first ORDER BY g.n
         ON CONFLICT (digest, place) DO UPDATE
         SET queue = excluded.queue, token = excluded.token, address = excluded.address, report = excluded.report
         WHERE b.token IS NULL AND excluded.token IS NOT NULL
-        RETURNING b.id INTO v_id;
-        is_new := FOUND; queue := r.queue; token := r.token; address := coalesce(r.mailed, r.address); suppressed := false;
-        IF is_new AND token IS NOT NULL THEN
-            suppressed := mailroom_follow_bounce(v_id, r.typed);
-            PERFORM mailroom_tell_bounce(v_id, v_is_wanted);
-        END IF;
-        RETURN NEXT;
-    END LOOP;
+        RETURNING b.id, b.digest, b.place)
+    SELECT array_agg(a.id ORDER BY g.n), array_agg(g.queue ORDER BY g.n), array_agg(g.token ORDER BY g.n), array_agg(g.address ORDER BY g.n),
+           array_agg(g.typed ORDER BY g.n) INTO v_ids, v_queues, v_tokens, v_addresses, v_typed
+    FROM given g LEFT JOIN added a ON a.digest = g.digest AND a.place = g.place AND g.is_first;
+    PERFORM mailroom_follow_bounces(v_ids, v_typed);
+    PERFORM mailroom_tell_bounces(v_ids);
+    RETURN QUERY
+    SELECT u.id IS NOT NULL, u.queue, u.token, u.address,
+           b.token IS NOT NULL AND (b.kind IN ('hard', 'complaint') OR EXISTS (
+               SELECT FROM mailroom_suppressions s WHERE s.address = lower(u.address)))
+    FROM unnest(v_ids, v_queues, v_tokens, v_addresses) WITH ORDINALITY u (id, queue, token, address, n)
+    LEFT JOIN mailroom_bounces b ON b.id = u.id ORDER BY u.n;
 END
 $$;
 
--- Suppresses the address of a bounce, or frees it, and closes an unknown outcome: what came back was accepted. Returns whether the
--- address gets no more mails now.
-CREATE OR REPLACE FUNCTION mailroom_follow_bounce(p_bounce bigint, p_typed text) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    b mailroom_bounces := (SELECT x FROM mailroom_bounces x WHERE x.id = p_bounce);
+-- Suppresses the addresses of new bounces, or frees them, as if they came one after the other, and closes unknown outcomes: what came
+-- back was accepted. p_typed: for each its address as the application wrote it.
+CREATE OR REPLACE FUNCTION mailroom_follow_bounces(p_bounces bigint[], p_typed text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE mailroom_deliveries d
     SET state = 'accepted', accepted_at = coalesce(d.accepted_at, b.at), last_at = b.at, reply = 'a report of it came back'
-    WHERE d.queue = b.queue AND d.token = b.token AND d.state = 'unknown';
-    IF b.kind IN ('hard', 'complaint') THEN
-        INSERT INTO mailroom_suppressions AS s (address, kind, reason, bounce, added_by)
-        SELECT f.address, CASE b.kind WHEN 'complaint' THEN 'complaint' ELSE 'bounce' END, b.reason, b.id, 'mailroom bounce'
-        FROM (SELECT lower(b.address) AS address UNION SELECT p_typed WHERE p_typed LIKE '%_@_%' AND mailroom_is_same_local(p_typed, b.address)) f
-        ON CONFLICT (address) DO UPDATE SET kind = excluded.kind, reason = excluded.reason, bounce = excluded.bounce
-        WHERE s.kind = 'bounce' AND excluded.kind = 'complaint';
-        RETURN true;
-    ELSIF b.kind = 'delivered' THEN
-        DELETE FROM mailroom_suppressions s WHERE s.address IN (lower(b.address), p_typed) AND s.kind = 'bounce';
-    END IF;
-    RETURN EXISTS (SELECT FROM mailroom_suppressions s WHERE s.address = lower(b.address));
+    FROM mailroom_bounces b WHERE b.id = ANY (p_bounces) AND d.queue = b.queue AND d.token = b.token AND d.state = 'unknown';
+    DELETE FROM mailroom_suppressions s USING unnest(p_bounces, p_typed) u (id, typed), mailroom_bounces b
+    WHERE b.id = u.id AND b.token IS NOT NULL AND b.kind = 'delivered' AND s.address IN (lower(b.address), u.typed) AND s.kind = 'bounce';
+    WITH delivered AS MATERIALIZED (
+        SELECT b.id, f.address FROM unnest(p_bounces, p_typed) u (id, typed) JOIN mailroom_bounces b ON b.id = u.id,
+             unnest(ARRAY[lower(b.address), u.typed]) f (address)
+        WHERE b.token IS NOT NULL AND b.kind = 'delivered')
+    INSERT INTO mailroom_suppressions AS s (address, kind, reason, bounce, added_by)
+    SELECT DISTINCT ON (f.address) f.address, CASE b.kind WHEN 'complaint' THEN 'complaint' ELSE 'bounce' END, b.reason, b.id, 'mailroom bounce'
+    FROM unnest(p_bounces, p_typed) u (id, typed) JOIN mailroom_bounces b ON b.id = u.id,
+         LATERAL (SELECT lower(b.address) AS address
+                  UNION SELECT u.typed WHERE u.typed LIKE '%_@_%' AND mailroom_is_same_local(u.typed, b.address)) f
+    WHERE b.token IS NOT NULL AND (b.kind = 'complaint' OR b.kind = 'hard' AND NOT EXISTS (
+        -- What is delivered later frees it.
+        SELECT FROM delivered l WHERE l.id > b.id AND l.address = f.address))
+    ORDER BY f.address, b.kind = 'complaint' DESC, b.id
+    ON CONFLICT (address) DO UPDATE SET kind = excluded.kind, reason = excluded.reason, bounce = excluded.bounce
+    WHERE s.kind = 'bounce' AND excluded.kind = 'complaint';
 END
 $$;
 
@@ -135,20 +148,17 @@ RETURN CASE WHEN p_kind IN ('hard', 'soft', 'undetermined') THEN 'bounced' WHEN 
 CREATE OR REPLACE FUNCTION mailroom_report_rank(p_kind text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE p_kind WHEN 'complaint' THEN 2 WHEN 'hard' THEN 1 ELSE 0 END;
 
--- Tells the application, as of an outcome.
-CREATE OR REPLACE FUNCTION mailroom_tell_bounce(p_bounce bigint, p_wanted boolean) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    b mailroom_bounces := (SELECT x FROM mailroom_bounces x WHERE x.id = p_bounce);
+-- Tells the application of new bounces, as of outcomes.
+CREATE OR REPLACE FUNCTION mailroom_tell_bounces(p_bounces bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF mailroom_reported_outcome(b.kind) IS NULL THEN
-        RETURN;
-    END IF;
-    IF p_wanted THEN
-        INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
-        VALUES (b.queue, b.token, mailroom_reported_outcome(b.kind),
-                b.address, b.code, concat_ws(' ', b.reason || ':', b.status, b.reply));
-    END IF;
-    PERFORM mailroom_notify_outcome(b.token);
+    INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
+    SELECT b.queue, b.token, mailroom_reported_outcome(b.kind), b.address, b.code, concat_ws(' ', b.reason || ':', b.status, b.reply)
+    FROM mailroom_bounces b
+    WHERE b.id = ANY (p_bounces) AND b.token IS NOT NULL AND mailroom_reported_outcome(b.kind) IS NOT NULL
+      AND (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL
+    ORDER BY b.id;
+    PERFORM mailroom_notify_outcome(b.token) FROM mailroom_bounces b JOIN tokens t ON t.id = b.token
+    WHERE b.id = ANY (p_bounces) AND mailroom_reported_outcome(b.kind) IS NOT NULL AND t.message IS NOT NULL;
 END
 $$;
 

@@ -40,6 +40,7 @@ std::vector<Row> message_rows();
 std::vector<Row> growth_rows();
 std::vector<Row> prune_rows();
 std::vector<Row> exec_rows();
+std::vector<Row> bounce_rows();
 /// Needs the clusters of scripts/with-nats and scripts/with-rabbitmq.
 std::vector<Row> broker_rows();
 

@@ -71,6 +71,8 @@ const std::vector<Target>& all_targets() {
       {"the same, 256 lines a claim", "handover/nats/256", "handover/nats/bare", 0.7},
       {"lines to RabbitMQ / a bare program", "handover/amqp/64", "handover/amqp/bare", 0.7},
       {"the same, 256 lines a claim", "handover/amqp/256", "handover/amqp/bare", 0.7},
+      {"reports in a maildir read a second", "bounces/maildir", "", 5'000},
+      {"memory of bounce, 10,000 reports, MiB", "bounces/maildir memory", "", 32, false},
       {"drain at limit 10,000 / PgQ", "drain/10000", "rivals/pgq/drain", 1.1},
       {"drain at limit 10,000 / graphile-worker", "drain/10000", "rivals/graphile-worker/drain", 15},
       {"mailroom_send / add_job of graphile-worker", "messages/1", "rivals/graphile-worker/add_job/1", 1.3},

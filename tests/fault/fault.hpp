@@ -71,5 +71,6 @@ std::vector<Fault> message_faults();
 std::vector<Fault> relay_faults();
 std::vector<Fault> relay_login_faults();
 std::vector<Fault> handover_faults();
+std::vector<Fault> bounce_faults();
 
 }  // namespace mailroom::test

@@ -39,10 +39,10 @@ void notify(Notifying when) {
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
   for (const auto& group :
-       {process_faults(), step_faults(), session_faults(), server_faults(), replica_faults(),
-        network_faults(), output_faults(), backlog_faults(), transaction_faults(), waking_faults(),
-        data_faults(), clock_faults(), queue_faults(), rate_faults(), send_faults(), message_faults(),
-        relay_faults(), relay_login_faults(), handover_faults()})
+       {process_faults(), step_faults(),   session_faults(),     server_faults(),      replica_faults(),
+        network_faults(), output_faults(), backlog_faults(),     transaction_faults(), waking_faults(),
+        data_faults(),    clock_faults(),  queue_faults(),       rate_faults(),        send_faults(),
+        message_faults(), relay_faults(),  relay_login_faults(), handover_faults(),    bounce_faults()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

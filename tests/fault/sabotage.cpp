@@ -211,7 +211,12 @@ const std::vector<Sabotage>& sabotages() {
       {"a message that is committed after its time is forgotten",
        {{"mailroom_release", "v_last - interval '1 minute'", "v_last"}},
        "messages: committed after their time",
-       2}};
+       2},
+      {"a report that is read again is judged again",
+       {{"mailroom_record_bounces", "LEFT JOIN added a",
+         "LEFT JOIN (TABLE added UNION SELECT id, digest, place FROM mailroom_bounces) a"}},
+       "bounces: kill -9 at random",
+       20}};
   return all;
 }
 

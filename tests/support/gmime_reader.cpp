@@ -1,25 +1,15 @@
 #include "support/gmime_reader.hpp"
 
-#include <gmime/gmime.h>
-#include <memory>
 #include <stdexcept>
+
+#include "base/gmime_owner.hpp"
 
 namespace mailroom::test {
 namespace {
 
-struct Release {
-  void operator()(void* object) const { g_object_unref(object); }
-};
-struct Free {
-  void operator()(void* memory) const { g_free(memory); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Release>;
-using OwnedText = std::unique_ptr<char, Free>;
-
-std::string text_or_empty(const char* text) {
-  return text == nullptr ? std::string() : std::string(text);
-}
+using gmime::Owned;
+using gmime::OwnedText;
+using gmime::text_or_empty;
 
 std::string trimmed(std::string text) {
   text.erase(0, text.find_first_not_of(" \t\r\n"));

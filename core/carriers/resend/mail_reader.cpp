@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <gmime/gmime.h>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/error.hpp"
+#include "base/gmime_owner.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
 #include "crypto/base64.hpp"
@@ -19,23 +18,13 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct Release {
-  void operator()(void* object) const { g_object_unref(object); }
-};
-struct Free {
-  void operator()(void* memory) const { g_free(memory); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Release>;
-using OwnedText = std::unique_ptr<char, Free>;
+using gmime::Owned;
+using gmime::OwnedText;
+using gmime::text_or_empty;
 
 /// What Resend sets, or has a field for. What describes the body is of the body.
 constexpr std::array<std::string_view, 9> fields{"date",     "from",    "to",         "cc",          "bcc",
                                                  "reply-to", "subject", "message-id", "mime-version"};
-
-std::string text_or_empty(const char* text) {
-  return text == nullptr ? std::string() : std::string(text);
-}
 
 Owned<GMimeMessage> parse(std::string_view bytes) {
   static const bool initialised = (g_mime_init(), true);

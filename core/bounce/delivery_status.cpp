@@ -30,6 +30,7 @@ std::string* field_of(RecipientFields& recipient, std::string_view name) {
   if (name == "status") return &recipient.status;
   if (name == "diagnostic-code") return &recipient.diagnostic;
   if (name == "remote-mta") return &recipient.remote_mta;
+  if (name == "x-powermta-bouncecategory") return &recipient.category;
   return nullptr;
 }
 
@@ -91,25 +92,41 @@ std::string best_status(std::string_view field, std::string_view diagnostic) {
   return other.empty() ? status : other;
 }
 
-BounceRecipient judged(const RecipientFields& fields, const std::string& text, bool is_only_one) {
+/// What a report is about.
+struct ReportText {
+  std::string text;  ///< for people
+  bool is_only_one;  ///< it has one recipient
+  /// The server has taken the mail: what came back is an answer that a rule of the recipient chose.
+  bool is_of_rule = false;
+};
+
+/// Amazon SES takes a mail for its customers, and then sends what their receipt rules say.
+bool is_of_receipt_rule(std::string_view reporting_mta) {
+  const auto host = lower_case(without_type(reporting_mta));
+  return host.starts_with("inbound-smtp.") && host.ends_with(".amazonaws.com");
+}
+
+BounceRecipient judged(const RecipientFields& fields, const ReportText& report) {
   BounceRecipient recipient;
   recipient.address = report_address(fields.original);
   if (recipient.address.empty()) recipient.address = report_address(fields.final);
   recipient.diagnostic = one_line(without_type(fields.diagnostic));
   recipient.remote_mta = one_line(without_type(fields.remote_mta));
   const auto action = lower_case(trimmed(std::string_view(fields.action).substr(0, fields.action.find(' '))));
-  auto about = text_about(text, recipient.address, is_only_one);
-  if (about.empty()) about = text_about(text, report_address(fields.final), is_only_one);
+  auto about = text_about(report.text, recipient.address, report.is_only_one);
+  if (about.empty()) about = text_about(report.text, report_address(fields.final), report.is_only_one);
   const auto& words = recipient.diagnostic.empty() ? about : recipient.diagnostic;
   recipient.status = best_status(fields.status, words);
   recipient.code = find_reply_code(words);
-  const auto judgement =
-      judge_bounce({.action = action,
-                    .status = recipient.status,
-                    .code = recipient.code,
-                    .diagnostic = recipient.diagnostic,
-                    .text = about,
-                    .is_after_data = is_after_data(about) || is_after_data(lower_case(words))});
+  const auto judgement = judge_bounce(
+      {.action = action,
+       .status = recipient.status,
+       .code = recipient.code,
+       .diagnostic = recipient.diagnostic,
+       .text = about,
+       .is_after_data = report.is_of_rule || is_after_data(about) || is_after_data(lower_case(words)),
+       .is_at_recipient =
+           is_at_recipient(about) || is_at_recipient(lower_case(words)) || fields.category == "bad-mailbox"});
   recipient.kind = judgement.kind;
   recipient.reason = judgement.reason;
   if (recipient.diagnostic.empty()) recipient.diagnostic = one_line(reply_words(about));
@@ -118,14 +135,16 @@ BounceRecipient judged(const RecipientFields& fields, const std::string& text, b
 
 void read_reports(const std::vector<std::string>& parts, const std::string& text, Bounce& bounce) {
   std::vector<RecipientFields> recipients;
+  bool is_of_rule = false;
   for (const auto& part : parts) {
     for (const auto& block : read_field_blocks(part, bounce_limits::max_recipients + 1)) {
       if (bounce.envelope_id.empty()) bounce.envelope_id = decode_xtext(block.first("original-envelope-id"));
+      is_of_rule = is_of_rule || is_of_receipt_rule(block.first("reporting-mta"));
       add_recipients(block, recipients);
     }
   }
   for (const auto& fields : recipients)
-    bounce.recipients.push_back(judged(fields, text, recipients.size() == 1));
+    bounce.recipients.push_back(judged(fields, {text, recipients.size() == 1, is_of_rule}));
 }
 
 bool is_report_field(std::string_view line) {
@@ -218,7 +237,7 @@ void read_failed_recipients(const MailParts& mail, Bounce& bounce) {
   for (const auto& address : addresses) {
     RecipientFields fields;
     fields.final = address;
-    bounce.recipients.push_back(judged(fields, text, addresses.size() == 1));
+    bounce.recipients.push_back(judged(fields, {text, addresses.size() == 1}));
   }
 }
 
@@ -236,7 +255,7 @@ std::string original_recipient(const MailParts& mail) {
 void read_original_recipient(const MailParts& mail, Bounce& bounce) {
   RecipientFields fields;
   fields.final = original_recipient(mail);
-  if (!fields.final.empty()) bounce.recipients.push_back(judged(fields, people_text(mail.text), true));
+  if (!fields.final.empty()) bounce.recipients.push_back(judged(fields, {people_text(mail.text), true}));
 }
 
 }  // namespace mailroom

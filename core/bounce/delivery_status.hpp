@@ -12,7 +12,8 @@ namespace mailroom {
 
 /// The fields of one recipient, as they stand in a report.
 struct RecipientFields {
-  std::string original{};
+  std::string original{  std::string category{};  ///< PowerMTA's own judgement
+};
   std::string final{};
   std::string action{};
   std::string status{};

@@ -85,7 +85,11 @@ bool is_after_data(std::string_view words) {
   if (holds(words, "other mail system problem")) return true;
   const bool is_data = holds(words, "in reply to end of data") || holds(words, "in reply to data") ||
                        holds(words, "after end of data");
-  return is_data && !holds(words, "in reply to rcpt") && !holds(words, "after rcpt");
+  return is_data && !is_at_recipient(words);
+}
+
+bool is_at_recipient(std::string_view words) {
+  return holds(words, "in reply to rcpt") || holds(words, "after rcpt") || holds(words, ">>> rcpt");
 }
 
 }  // namespace mailroom

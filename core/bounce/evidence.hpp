@@ -21,4 +21,7 @@ std::string_view reply_words(std::string_view text);
 /// then its words of an unknown user are those of a filter.
 bool is_after_data(std::string_view words);
 
+/// True if words in lower case say that the server refused the recipient.
+bool is_at_recipient(std::string_view words);
+
 }  // namespace mailroom

@@ -52,10 +52,10 @@ BounceReason reason_of(const BounceEvidence& evidence) {
   return evidence.action == "delayed" ? BounceReason::expired : undetermined;
 }
 
-/// A status about the state of a mailbox that there is (RFC 3463, X.2.X). 5.2.1, not accepting messages, is
-/// what some servers say of a user that they do not have any more.
-bool is_mailbox_status(std::string_view status) {
-  return status.starts_with("5.2.") && status != "5.2.1";
+/// A status about the state of a mailbox that there is (RFC 3463, X.2.X). Some servers refuse a recipient
+/// that they do not have with 5.2.1, not accepting messages.
+bool is_mailbox_status(std::string_view status, bool is_at_recipient) {
+  return status.starts_with("5.2.") && !(status == "5.2.1" && is_at_recipient);
 }
 
 /// `reason`, unless it says that there is no such address and something else contradicts it.
@@ -64,7 +64,12 @@ BounceReason confirmed(BounceReason reason, const BounceEvidence& evidence) {
   // What does not exist is the sender's.
   if (reason_of_status(evidence.status) == BounceReason::sender_rejected)
     return BounceReason::sender_rejected;
-  const bool is_contradicted = evidence.is_after_data || is_mailbox_status(evidence.status);
+  // A mailbox that is full exists, whatever another server says of the address that it is called by.
+  const auto text = comparable_words(evidence.text);
+  if (words_say(BounceReason::mailbox_full, text) && !words_say(reason, text))
+    return BounceReason::mailbox_full;
+  const bool is_contradicted =
+      evidence.is_after_data || is_mailbox_status(evidence.status, evidence.is_at_recipient);
   return is_contradicted ? BounceReason::filtered : reason;
 }
 

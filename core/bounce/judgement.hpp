@@ -9,12 +9,13 @@ namespace mailroom {
 
 /// What is known of one recipient.
 struct BounceEvidence {
-  std::string_view action;      ///< of RFC 3464, in lower case; may be empty
-  std::string_view status;      ///< enhanced status, or empty
-  int code = 0;                 ///< reply code, or 0
-  std::string_view diagnostic;  ///< words of the remote server
-  std::string_view text;        ///< words for people about this recipient
-  bool is_after_data = false;   ///< the server had taken the recipient, and refused the content
+  std::string_view action;       ///< of RFC 3464, in lower case; may be empty
+  std::string_view status;       ///< enhanced status, or empty
+  int code = 0;                  ///< reply code, or 0
+  std::string_view diagnostic;   ///< words of the remote server
+  std::string_view text;         ///< words for people about this recipient
+  bool is_after_data = false;    ///< the server had taken the recipient, and refused the content
+  bool is_at_recipient = false;  ///< it is said to have refused the recipient
 };
 
 struct BounceJudgement {

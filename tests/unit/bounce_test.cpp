@@ -259,7 +259,7 @@ TEST_CASE("words, status and code have the reason of the table") {
            {"550 5.4.1 [a@b.example]: Recipient address rejected: Access denied", "5.4.1",
             "hard user_unknown"},
            {"450 4.1.1 User unknown in local table", "4.1.1", "soft user_unknown"},
-           {"550 5.2.1 User unknown", "5.2.1", "hard user_unknown"},
+           {"550 5.2.1 User unknown", "5.2.1", "soft filtered"},
            {"550 5.2.0 User unknown", "5.2.0", "soft filtered"},
            {"550 5.1.1 User unknown; mail for former users with full mailboxes is banned", "5.1.1",
             "hard user_unknown"},
@@ -304,6 +304,24 @@ TEST_CASE("words, status and code have the reason of the table") {
     CHECK(fmt::format("{} {}", bounce_kind_name(judgement.kind), bounce_reason_name(judgement.reason)) ==
           row.judgement);
   }
+}
+
+TEST_CASE("an unknown user is no hard bounce if something else in the report says that the address exists") {
+  const std::string recipient = "Final-Recipient: rfc822; ada@mail.example\r\nAction: failed\r\n";
+  const auto gone = recipient + "Status: 5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1 User unknown\r\n";
+  const auto disabled = recipient + "Status: 5.2.1\r\nDiagnostic-Code: smtp; 550 5.2.1 User unknown\r\n";
+  const auto judged = [](const std::string& text, const std::string& fields,
+                         const std::string& by = "mx.example") {
+    return read(report(text, "Reporting-MTA: dns; " + by + "\r\n\r\n" + fields, our_mail)).substr(0, 17);
+  };
+  CHECK(judged("Sorry.", gone) == "hard user_unknown");
+  CHECK(judged("Your message was rejected: not enough disk space", gone).starts_with("soft mailbox_full"));
+  CHECK(judged("User unknown. Or the mailbox is full.", gone) == "hard user_unknown");
+  CHECK(judged("Sorry.", gone, "inbound-smtp.eu-west-1.amazonaws.com").starts_with("soft filtered"));
+  CHECK(judged("Sorry.", disabled).starts_with("soft filtered"));
+  CHECK(judged("<ada@mail.example>: 550 5.2.1 User unknown (in reply to RCPT TO command)", disabled) ==
+        "hard user_unknown");
+  CHECK(judged("Sorry.", disabled + "X-PowerMTA-BounceCategory: bad-mailbox\r\n") == "hard user_unknown");
 }
 
 TEST_CASE("codes are found where they stand alone") {

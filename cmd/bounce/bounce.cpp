@@ -75,7 +75,7 @@ struct ReadMails {
   bool are_some_left = true;  ///< of those that were listed
 };
 
-ReadMails read_some(Maildir& maildir, const BounceReader& reader) {
+ReadMails read_some(Maildir& maildir, BounceReader& reader) {
   ReadMails read;
   for (std::size_t kept = 0; read.reports.size() < reports_at_once && kept < kept_at_once;) {
     const auto name = maildir.next();

@@ -19,7 +19,8 @@ BounceReader::BounceReader(Connection& connection, Context& context)
     : connection_(connection),
       context_(context),
       pattern_(context.settings().send.bounce_address),
-      keys_(load_key_ring(context.settings())) {}
+      keys_(load_key_ring(context.settings())),
+      foreign_(context.log()) {}
 
 std::vector<RecordedBounce> BounceReader::record(const std::string& source,
                                                  const std::vector<Report>& reports) {

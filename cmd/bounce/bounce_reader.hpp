@@ -8,6 +8,7 @@
 
 #include "cmd/command.hpp"
 #include "suppression/bounce_records.hpp"
+#include "suppression/sisimai_reader.hpp"
 
 namespace mailroom {
 
@@ -43,7 +44,7 @@ class BounceReader {
   BounceReader(Connection& connection, Context& context);
 
   /// Of a mail.
-  Report judge(std::string_view bytes) const { return judge_report(bytes, pattern_, keys_); }
+  Report judge(std::string_view bytes) { return judge_report(bytes, pattern_, keys_, foreign_); }
 
   /// What became of each recipient.
   std::vector<RecordedBounce> record(const std::string& source, const std::vector<Report>& reports);
@@ -56,6 +57,7 @@ class BounceReader {
   Context& context_;
   std::string pattern_;
   KeyRing keys_;
+  SisimaiReader foreign_;
   BounceCount count_;
 };
 

@@ -241,6 +241,18 @@ void read_failed_recipients(const MailParts& mail, Bounce& bounce) {
   }
 }
 
+void read_named_recipients(const MailParts& mail, Bounce& bounce) {
+  constexpr std::string_view sentence = "error delivering your mail to <";
+  const auto text = people_text(mail.text);
+  for (auto at = text.find(sentence); at != std::string::npos; at = text.find(sentence, at + 1)) {
+    RecipientFields fields;
+    fields.final = text.substr(at + sentence.size() - 1, text.find('>', at) - at - sentence.size() + 2);
+    if (report_address(fields.final).empty()) continue;
+    bounce.recipients.push_back(judged(fields, {text, true}));
+    if (bounce.recipients.size() == bounce_limits::max_recipients) break;
+  }
+}
+
 std::string original_recipient(const MailParts& mail) {
   for (const auto* const name : {"x-hmxmroriginalrecipient", "x-original-to", "to"}) {
     const auto& value = mail.original.first(name);

@@ -45,6 +45,9 @@ void read_delivery_status_in_text(const MailParts& mail, Bounce& bounce);
 /// report, and their text has the reasons.
 void read_failed_recipients(const MailParts& mail, Bounce& bounce);
 
+/// The same of the DragonFly Mail Agent, which names them in one sentence of its text each.
+void read_named_recipients(const MailParts& mail, Bounce& bounce);
+
 /// The recipient that the headers of the mail that came back name; empty if they name none, or several.
 std::string original_recipient(const MailParts& mail);
 

@@ -89,7 +89,8 @@ bool is_after_data(std::string_view words) {
 }
 
 bool is_at_recipient(std::string_view words) {
-  return holds(words, "in reply to rcpt") || holds(words, "after rcpt") || holds(words, ">>> rcpt");
+  return holds(words, "in reply to rcpt") || holds(words, "after rcpt") || holds(words, ">>> rcpt") ||
+         holds(words, "[rcpt_to]") || holds(words, "does not like recipient");
 }
 
 }  // namespace mailroom

@@ -45,10 +45,12 @@ BounceReason reason_of(const BounceEvidence& evidence) {
   }
   const bool is_vague = by_status == BounceReason::policy || by_status == BounceReason::system;
   if (by_status != undetermined && !is_vague) return by_status;
+  const auto by_code = reason_of_code(evidence.code);
+  if (by_code == BounceReason::not_accept) return by_code;
   const auto reply = is_said ? words : comparable_words(reply_words(evidence.text));
   if (const auto reason = reason_of_vague_words(reply); reason != undetermined) return reason;
   if (is_vague) return by_status;
-  if (const auto reason = reason_of_code(evidence.code); reason != undetermined) return reason;
+  if (by_code != undetermined) return by_code;
   return evidence.action == "delayed" ? BounceReason::expired : undetermined;
 }
 

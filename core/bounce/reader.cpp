@@ -62,6 +62,7 @@ bool read_report(const MailParts& mail, Bounce& bounce) {
     read_delivery_status(mail, bounce);
     if (bounce.recipients.empty()) read_delivery_status_in_text(mail, bounce);
     if (bounce.recipients.empty()) read_failed_recipients(mail, bounce);
+    if (bounce.recipients.empty()) read_named_recipients(mail, bounce);
     if (bounce.recipients.empty() && bounce.is_standard) read_original_recipient(mail, bounce);
     fill_in_address(mail, bounce);
   } else if (is_auto_reply(mail)) {

@@ -135,9 +135,14 @@ Report judge_event(std::string_view bytes) {
           .bounce = std::move(event)};
 }
 
-Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys) {
+Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys,
+                    ForeignReader& foreign) {
   Report report{.digest = digest_of(bytes), .begin = {}, .bounce = read_bounce(bytes)};
   if (!report.bounce) return report;
+  if (report.bounce->recipients.empty()) {
+    for (const auto& recipient : foreign.read(bytes.substr(0, bounce_limits::max_bytes)))
+      report.bounce->recipients.push_back(judge_foreign(recipient));
+  }
   const auto add = [&](const std::string& id) {
     if (const auto token = token_of_bounce_id(id, keys)) report.tokens.push_back(*token);
   };

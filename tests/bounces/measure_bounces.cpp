@@ -1,5 +1,6 @@
-// measure_bounces DIRECTORY: reads the .eml files of DIRECTORY, compares them with its expected.csv
+// measure_bounces DIRECTORY [--alone]: reads the .eml files of DIRECTORY, compares them with its expected.csv
 // (file,recipient,status,reply_code,reason,hard), and prints how many recipients were found and judged right.
+// --alone: without libsisimai-perl.
 
 #include <chrono>
 #include <filesystem>
@@ -12,6 +13,7 @@
 
 #include "base/text.hpp"
 #include "bounce/bounce.hpp"
+#include "suppression/sisimai_reader.hpp"
 
 namespace {
 
@@ -89,6 +91,15 @@ void compare(const std::string& name, const std::vector<Expected>& expected,
   }
 }
 
+Counts sum_of(Counts sum, const Counts& more) {
+  for (const auto member :
+       {&Counts::files, &Counts::expected, &Counts::found, &Counts::hard_expected, &Counts::hard_called,
+        &Counts::hard_right, &Counts::complaints, &Counts::complaints_found, &Counts::replies,
+        &Counts::replies_found, &Counts::unrecognised})
+    sum.*member += more.*member;
+  return sum;
+}
+
 void print_counts(const char* title, const Counts& counts) {
   const auto percent = [](int part, int whole) { return whole == 0 ? 100.0 : 100.0 * part / whole; };
   fmt::print("\n{}: {} files\n", title, counts.files);
@@ -120,7 +131,16 @@ double time_of(const std::vector<std::string>& mails) {
   return read == 0 ? 0 : taken.count() / rounds / static_cast<double>(mails.size());
 }
 
-int measure(const std::filesystem::path& directory) {
+/// `foreign`: null for none.
+std::optional<Bounce> read_with(std::string_view bytes, ForeignReader* foreign) {
+  auto bounce = read_bounce(bytes);
+  if (!bounce || !bounce->recipients.empty() || foreign == nullptr) return bounce;
+  for (const auto& recipient : foreign->read(bytes))
+    bounce->recipients.push_back(judge_foreign(recipient));
+  return bounce;
+}
+
+int measure(const std::filesystem::path& directory, ForeignReader* foreign) {
   const auto expected = read_expected(directory / "expected.csv");
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(directory))
@@ -132,7 +152,7 @@ int measure(const std::filesystem::path& directory) {
   for (const auto& path : files) {
     const auto name = path.filename().string();
     const auto bytes = read_all(path);
-    const auto read = read_bounce(bytes);
+    const auto read = read_with(bytes, foreign);
     const auto found = expected.find(name);
     if (found == expected.end()) {
       if (read) ++unexpected;
@@ -145,6 +165,7 @@ int measure(const std::filesystem::path& directory) {
   }
   print_counts("with message/delivery-status", standard);
   print_counts("others", others);
+  print_counts("all", sum_of(standard, others));
   fmt::print("\nread, and not in expected.csv: {}\n", unexpected);
   if (!mails.empty()) fmt::print("time for a mail with message/delivery-status: {:.0f} us\n", time_of(mails));
   return 0;
@@ -153,9 +174,12 @@ int measure(const std::filesystem::path& directory) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fmt::print(stderr, "usage: measure_bounces DIRECTORY\n");
+  const bool is_alone = argc == 3 && std::string_view(argv[2]) == "--alone";
+  if (argc != 2 && !is_alone) {
+    fmt::print(stderr, "usage: measure_bounces DIRECTORY [--alone]\n");
     return 2;
   }
-  return measure(argv[1]);
+  Log log{Log::Options()};
+  SisimaiReader sisimai(log);
+  return measure(argv[1], is_alone ? nullptr : &sisimai);
 }

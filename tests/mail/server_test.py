@@ -264,7 +264,9 @@ class Failing(ServerTest):
 
 class Refusing(unittest.TestCase):
     def test_refuses_a_wrong_usage(self):
-        usage = f'hint: usage: {os.path.basename(SCRIPT)} [--maildir DIR] COMMAND [ARG...]\n'
+        name = os.path.basename(SCRIPT)
+        options = '[--maildir DIR] [--next HOST:PORT]' if name == 'with-postfix' else '[--maildir DIR]'
+        usage = f'hint: usage: {name} {options} COMMAND [ARG...]\n'
         for arguments in ([], ['--maildir'], ['--nope', 'true'], ['--']):
             with self.subTest(arguments=arguments):
                 status, errors = run_script(*arguments)

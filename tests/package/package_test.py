@@ -19,6 +19,7 @@ EXPECTED = {
     './etc/mailroom/mailroom.yaml': '0644',
     './etc/mailroom/credentials/': '0750',
     './usr/bin/mailroom': '0755',
+    './usr/lib/systemd/system/mailroom-bounce.service': '0644',
     './usr/lib/systemd/system/mailroom-collect@.service': '0644',
     './usr/lib/systemd/system/mailroom-handover@.service': '0644',
     './usr/lib/systemd/system/mailroom-send@.service': '0644',

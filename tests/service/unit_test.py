@@ -25,7 +25,7 @@ SOURCE, MAILROOM = sys.argv[1], sys.argv[2]
 DATABASE = OwnDatabase('unit_test')
 UNITS = f'{SOURCE}/packaging/systemd'
 EXAMPLES = f'{SOURCE}/examples/systemd'
-SERVICES = ('mailroom-collect@.service', 'mailroom-handover@.service', 'mailroom-send@.service')
+SERVICES = ('mailroom-collect@.service', 'mailroom-handover@.service', 'mailroom-send@.service', 'mailroom-bounce.service')
 PATIENCE = 60
 
 
@@ -63,9 +63,10 @@ class AnalyzeTest(unittest.TestCase):
                 file.write(text)
 
     def unit(self, name):
-        """The path of an instance of a template."""
+        """The path of a unit, of a template that of an instance."""
         path = os.path.join(self.directory, name.replace('@.', '@mailroom.'))
-        shutil.copy(os.path.join(self.directory, name), path)
+        if '@.' in name:
+            shutil.copy(os.path.join(self.directory, name), path)
         return path
 
     def analyze(self, *arguments):
@@ -89,8 +90,9 @@ class AnalyzeTest(unittest.TestCase):
             lines = read(f'{UNITS}/{name}').partition('\nNoNewPrivileges')[2].splitlines()
             self.assertTrue(lines)
             return lines
-        collect, handover, send = (sandbox(name) for name in SERVICES)
+        collect, handover, send, bounce = (sandbox(name) for name in SERVICES)
         self.assertEqual(send, collect)
+        self.assertEqual(bounce, collect)
         # The program that it starts may compile at run time.
         self.assertEqual(handover, [line for line in collect if line != 'MemoryDenyWriteExecute=yes'])
 
@@ -117,9 +119,12 @@ class PlayTest(unittest.TestCase):
         self.directory = directory.name
         self.credentials = os.path.join(self.directory, 'credentials')
         os.mkdir(self.credentials)
+        for part in ('cur', 'new', 'tmp'):
+            os.makedirs(os.path.join(self.directory, 'bounces', part))
 
     def command(self, unit):
         (line,) = settings(f'{UNITS}/{unit}', 'ExecStart')
+        line = line.replace('${STATE_DIRECTORY}', os.path.join(self.directory, 'bounces'))
         return line.replace('/usr/bin/mailroom', MAILROOM).split()
 
     def start(self, unit, stdout, log):

@@ -202,7 +202,7 @@ std::string decode_xtext(std::string_view text) {
 }
 
 BounceRecipient judge_recipient(const RecipientFields& fields) {
-  return judged(fields, {}, true);
+  return judged(fields, {.text = {}, .is_only_one = true});
 }
 
 void read_delivery_status(const MailParts& mail, Bounce& bounce) {

@@ -12,13 +12,13 @@ namespace mailroom {
 
 /// The fields of one recipient, as they stand in a report.
 struct RecipientFields {
-  std::string original{  std::string category{};  ///< PowerMTA's own judgement
-};
+  std::string original{};
   std::string final{};
   std::string action{};
   std::string status{};
   std::string diagnostic{};
   std::string remote_mta{};
+  std::string category{};  ///< PowerMTA's own judgement
 };
 
 /// What the fields say, where there is no text for people.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
+#include <set>
 
 #include "accounts/account_lookup.hpp"
 #include "accounts/named_subject.hpp"
@@ -13,12 +14,15 @@
 #include "cmd/selection/selection_options.hpp"
 #include "mail/address.hpp"
 #include "status/queue_status.hpp"
+#include "suppression/suppressions.hpp"
 
 namespace mailroom {
 namespace {
 
 /// Older messages to one address or of one reference are omitted.
 constexpr std::int64_t most_messages = 20;
+/// Of the addresses of one history.
+constexpr std::int64_t most_suppressions = 5;
 
 /// How to print; `global` is what the global option says.
 enum class AuditFormat { global, text, json, csv };
@@ -147,6 +151,41 @@ History read_named_history(Connection& connection, const std::string& name, Audi
   }
 }
 
+/// The addresses that the history is about, as they are suppressed.
+std::vector<std::string> suppressible_addresses(const History& history) {
+  std::set<std::string> addresses;
+  const auto add = [&](const std::string& mailbox) {
+    const auto address = address_of_mailbox(mailbox);
+    if (address.find('@') == std::string::npos) return;
+    try {
+      for (auto& form : suppressed_forms(address))
+        addresses.insert(std::move(form));
+    } catch (const Error&) {
+      // No address can be mailed in this form, so none is suppressed.
+    }
+  };
+  if (history.account) add(history.account->email);
+  add(history.former_address);
+  for (const auto& report : history.tokens)
+    add(token_address(report));
+  return {addresses.begin(), addresses.end()};
+}
+
+/// Says which of its addresses get no messages, and how that ends.
+void add_suppressed(Connection& connection, History& history) {
+  const auto addresses = suppressible_addresses(history);
+  const bool may_read =
+      connection.run("SELECT has_table_privilege('mailroom_suppressions', 'SELECT')")[0][0].as<bool>();
+  if (addresses.empty() || !may_read) return;
+  for (const auto& each : list_suppressions(connection, addresses, most_suppressions)) {
+    history.next.push_back(
+        {.text = fmt::format(
+             "{} gets no messages since {} ({} {}), but security mail; to let it get them again",
+             shown_text(each.address), moment_text(each.added_at), each.kind, shown_text(each.reason)),
+         .command = "mailroom suppression remove " + shell_word(each.address)});
+  }
+}
+
 History read_history(Connection& connection, const NamedSubject& subject, const AuditRequest& request) {
   switch (subject.kind) {
     case NamedSubject::Kind::account:
@@ -233,7 +272,8 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   } else if (!subject) {
     write(context, read_overview(*connection, request), format, request.limit);
   } else {
-    const auto history = read_history(*connection, *subject, request);
+    auto history = read_history(*connection, *subject, request);
+    add_suppressed(*connection, history);
     write(context, history, format, request.limit);
     if (history.has_older_messages)
       context.log().warn(

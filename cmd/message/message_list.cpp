@@ -47,7 +47,10 @@ ExitCode message_list(const MessageOptions& options, Context& context) {
     for (const auto& message : messages)
       context.print(json_text(summary_json(message)) + "\n");
   } else {
-    context.print(render_message_list(messages, connection->server_time(), context.out().width()));
+    // A program that reads the list, such as grep, needs whole addresses.
+    constexpr std::size_t widest_list = 1000;
+    context.print(render_message_list(messages, connection->server_time(),
+                                      context.out().columns().value_or(widest_list)));
   }
   if (has_more)
     context.log().warn("older messages match too: --limit shows more, and --until or another selector others",

@@ -78,7 +78,8 @@ ExitCode run_reconcile(const ReconcileOptions& options, Context& context) {
   const auto waits = context.watch_waits(*connection, "reconcile");
   ReconcileRequest request{.queues = shown_queues(*connection, context.settings()),
                            .since = options.selectors.first_creation(),
-                           .until = options.selectors.until};
+                           .until = options.selectors.until,
+                           .counts_accounts = true};
   std::optional<ConsumerOutput> output;
   if (!options.against.empty()) {
     output = read_consumer_output(*connection, load_key_ring(context.settings()), only_queue(request.queues),

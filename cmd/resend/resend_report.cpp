@@ -152,6 +152,13 @@ std::string render_resend_plan(const std::vector<ResendPlan>& plans, std::chrono
     text +=
         "Their text: templates as the sender read them at its start or its last SIGHUP; a message's own content is unchanged.\n";
   text += sent_before_text(before_of(plans), sent);
+  for (const auto& plan : plans) {
+    const auto& lately = plan.lately;
+    if (lately.tokens > 0)
+      text += fmt::format("{} sent again within the last hour already, last {} by {}.\n",
+                          counted(lately.tokens, "token") + (lately.tokens == 1 ? " was" : " were"),
+                          moment_text(lately.at), shown_text(lately.actor));
+  }
   const auto revived = revived_by(plans);
   if (revived > 0)
     text +=

@@ -8,7 +8,6 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
-#include "mail/address.hpp"
 #include "status/fix_commands.hpp"
 
 namespace mailroom {
@@ -25,17 +24,6 @@ bool may_be_sent(Outcome outcome) {
          outcome == Outcome::not_recorded;
 }
 
-/// True if the address got no mail since it was suppressed, or was suppressed for what came back of this
-/// mail.
-bool is_of_suppression(const TokenDelivery& delivery) {
-  if (delivery.outcome == Outcome::cancelled)
-    return delivery.decisive.reply.starts_with("the address is suppressed");
-  const auto& report = delivery.delivery.deciding_report;
-  return delivery.outcome == Outcome::complained ||
-         (delivery.outcome == Outcome::bounced && report &&
-          delivery.delivery.reports[*report].reply.starts_with("hard"));
-}
-
 class StepFinder {
  public:
   StepFinder(const TokenFacts& token, const Holds& holds, bool names_queue, std::int64_t recipients)
@@ -46,11 +34,6 @@ class StepFinder {
       const auto& queue = delivery.delivery.queue;
       const bool waits = delivery.outcome == Outcome::deferred || is_place(delivery.outcome) ||
                          (delivery.next && is_place(*delivery.next));
-      if (is_of_suppression(delivery)) {
-        add("to let its address get messages again, if it is suppressed",
-            fmt::format("mailroom suppression remove {}",
-                        shell_word(address_of_mailbox(token_.account.email))));
-      }
       visit(delivery.outcome, queue, waits, delivery.delivery.last().sink);
     }
     const auto& status = report.status;

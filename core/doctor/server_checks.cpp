@@ -1,5 +1,6 @@
 // The checks of the connection and the server: version, standby, pooler, clock and settings.
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -45,7 +46,8 @@ std::string reason_of(const std::string& setting, const std::string& value) {
   return fmt::format("{} is {}: {}", setting, value, consequence);
 }
 
-/// A warning for each of the settings `names` that is not as `wanted`.
+/// A finding for each of the settings `names` that is not as `wanted`: a failure if no account can be
+/// inserted.
 Findings judge_settings(Connection& connection, const std::string& names, const std::string& wanted) {
   Findings findings;
   for (const auto& row : connection.run(deviations_sql, names, wanted)) {
@@ -56,7 +58,13 @@ Findings judge_settings(Connection& connection, const std::string& names, const 
     if (!row[2].is_null()) statements.emplace_back(row[2].c_str());
     if (!statements.empty() && statements.back().starts_with("ALTER SYSTEM"))
       statements.emplace_back("SELECT pg_reload_conf();");
-    findings.push_back(warning(reason_of(row[0].c_str(), row[1].c_str()),
+    // Sign-up is down then, unless it is so for this role or session alone: it may be one that only reads.
+    const bool is_for_all = std::ranges::any_of(statements, [](const auto& statement) {
+      return statement.starts_with("ALTER DATABASE") || statement.starts_with("ALTER SYSTEM") ||
+             statement.starts_with("ALTER ROLE ALL");
+    });
+    const auto finding = is_read_only && is_for_all ? failure : warning;
+    findings.push_back(finding(reason_of(row[0].c_str(), row[1].c_str()),
                                fixes(FixKind::reset_setting, statements), row[3].c_str()));
   }
   return findings;

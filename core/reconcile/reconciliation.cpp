@@ -149,7 +149,8 @@ Reconciliation reconcile(Connection& connection, const ReconcileRequest& request
     result.pruned_at = last_prune(transaction, scope);
     result.lost =
         read_lost_messages(transaction, std::max(result.period.since, Moment()), result.period.until);
-    if (request.until.empty()) result.accounts_without_token = count_accounts_without_token(transaction);
+    if (request.counts_accounts && request.until.empty())
+      result.accounts_without_token = count_accounts_without_token(transaction);
     return result;
   });
 }

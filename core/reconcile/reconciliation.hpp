@@ -53,7 +53,7 @@ struct Reconciliation {
   std::optional<Moment> pruned_at{};  ///< when prune last removed tokens, if that was in the period or later
   ScheduledMessages scheduled{};      ///< which have no token yet, whenever they were asked for
   LostMessages lost{};                ///< of the period, which will never have one
-  std::int64_t accounts_without_token = 0;  ///< of the last day, if the period ends now
+  std::int64_t accounts_without_token = 0;  ///< of the last day, if the request counts them
 
   std::int64_t tokens_with(Outcome outcome) const;
 };
@@ -63,6 +63,7 @@ struct ReconcileRequest {
   std::string since{};  ///< as parse_moment reads it, by the server's clock; empty for 24 hours ago
   std::string until{};  ///< likewise; empty: the present
   const ConsumerOutput* output = nullptr;  ///< of the only queue, to compare the records with
+  bool counts_accounts = false;            ///< those without a token, if the period ends now
   /// Of the period, whom to list; nullptr for nobody. Its times do not count.
   const Selection* listed = nullptr;
   /// Called with some thousands at a time, queue after queue, nearly in the order of their tokens: one whose

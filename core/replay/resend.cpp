@@ -99,6 +99,25 @@ Judged judge(pqxx::transaction_base& transaction, const ResendRequest& request) 
   return judged;
 }
 
+// $1 queue, $2 the tokens.
+const std::string lately_sql = fmt::format(R"(
+WITH recent AS (
+  SELECT o.at, o.actor, mailroom_operation_ids(o.kind, o.details) * $2::int8multirange AS ids FROM mailroom_operations o
+  WHERE o.queue = $1 AND o.kind = 'replay' AND o.at > clock_timestamp() - interval '1 hour')
+SELECT coalesce((SELECT sum(upper(g) - lower(g)) FROM unnest(range_agg(r)) g), 0)::bigint, {}, (array_agg(actor ORDER BY at DESC))[1]
+FROM recent, unnest(ids) r)",
+                                           microseconds_sql("max(at)"));
+
+ResentLately read_resent_lately(pqxx::transaction_base& transaction, const ResendPlan& plan) {
+  if (plan.sent.empty()) return {};
+  const auto row =
+      Connection::execute(transaction, lately_sql, plan.queue, multirange_of(to_id_ranges(plan.sent)))[0];
+  if (row[1].is_null()) return {};
+  return {.tokens = row[0].as<std::int64_t>(),
+          .at = moment_in<std::chrono::microseconds>(row[1]),
+          .actor = row[2].c_str()};
+}
+
 void revive(pqxx::transaction_base& transaction, const std::vector<std::int64_t>& tokens,
             std::chrono::seconds extension) {
   if (tokens.empty()) return;
@@ -134,8 +153,11 @@ Moment time_of_choice(Connection& connection) {
 }
 
 ResendPlan plan_resend(Connection& connection, const ResendRequest& request) {
-  return connection.alone(
-      [&](pqxx::transaction_base& transaction) { return judge(transaction, request).plan; });
+  return connection.alone([&](pqxx::transaction_base& transaction) {
+    auto plan = judge(transaction, request).plan;
+    plan.lately = read_resent_lately(transaction, plan);
+    return plan;
+  });
 }
 
 std::int64_t carry_out_resend(Connection& connection, const std::vector<ResendRequest>& requests,

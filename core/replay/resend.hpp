@@ -42,6 +42,13 @@ constexpr std::size_t resend_choices = 8;
 /// `wrong status`.
 std::string_view resend_choice_text(ResendChoice choice);
 
+/// A resend of the last hour.
+struct ResentLately {
+  std::int64_t tokens = 0;  ///< of those to be sent
+  Moment at{};              ///< of the newest that had one of them
+  std::string actor{};
+};
+
 /// What a resend would do at this moment.
 struct ResendPlan {
   std::string queue;
@@ -49,6 +56,7 @@ struct ResendPlan {
   SentBefore before{};               ///< of those to be sent
   std::int64_t revived = 0;          ///< of those to be sent and those that wait: they get a new expiry
   std::vector<std::int64_t> sent{};  ///< those to be sent, ascending
+  ResentLately lately{};             ///< whom somebody else, or the same command, sent a mail again just now
 
   std::int64_t count(ResendChoice choice) const { return counts[static_cast<std::size_t>(choice)]; }
 };

@@ -10,7 +10,7 @@ namespace mailroom {
 
 /// Within the last hour.
 struct CameBack {
-  bool is_known = true;         ///< false: the role may not read mailroom_bounces
+  bool is_known = true;         ///< false: the role may not read mailroom_bounces, or row security hides some
   std::int64_t hard = 0;        ///< mails of the queue to addresses that take none
   std::int64_t bounced = 0;     ///< other mails of the queue that did not arrive
   std::int64_t complaints = 0;  ///< of the queue

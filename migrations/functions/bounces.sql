@@ -106,16 +106,18 @@ END
 $$;
 
 -- Suppresses the addresses of new bounces, or frees them, as if they came one after the other, and closes unknown outcomes: what came
--- back was accepted. p_typed: for each its address as the application wrote it.
+-- back was accepted. A delivery frees an address if it is of another mail than the bounce: a server may return a mail that it has
+-- taken, and events come in any order. p_typed: for each its address as the application wrote it.
 CREATE OR REPLACE FUNCTION mailroom_follow_bounces(p_bounces bigint[], p_typed text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE mailroom_deliveries d
     SET state = 'accepted', accepted_at = coalesce(d.accepted_at, b.at), last_at = b.at, reply = 'a report of it came back'
     FROM mailroom_bounces b WHERE b.id = ANY (p_bounces) AND d.queue = b.queue AND d.token = b.token AND d.state = 'unknown';
     DELETE FROM mailroom_suppressions s USING unnest(p_bounces, p_typed) u (id, typed), mailroom_bounces b
-    WHERE b.id = u.id AND b.token IS NOT NULL AND b.kind = 'delivered' AND s.address IN (lower(b.address), u.typed) AND s.kind = 'bounce';
+    WHERE b.id = u.id AND b.token IS NOT NULL AND b.kind = 'delivered' AND s.address IN (lower(b.address), u.typed) AND s.kind = 'bounce'
+      AND b.token IS DISTINCT FROM (SELECT o.token FROM mailroom_bounces o WHERE o.id = s.bounce);
     WITH delivered AS MATERIALIZED (
-        SELECT b.id, f.address FROM unnest(p_bounces, p_typed) u (id, typed) JOIN mailroom_bounces b ON b.id = u.id,
+        SELECT b.id, b.token, f.address FROM unnest(p_bounces, p_typed) u (id, typed) JOIN mailroom_bounces b ON b.id = u.id,
              unnest(ARRAY[lower(b.address), u.typed]) f (address)
         WHERE b.token IS NOT NULL AND b.kind = 'delivered')
     INSERT INTO mailroom_suppressions AS s (address, kind, reason, bounce, added_by)
@@ -124,8 +126,8 @@ BEGIN
          LATERAL (SELECT lower(b.address) AS address
                   UNION SELECT u.typed WHERE u.typed LIKE '%_@_%' AND mailroom_is_same_local(u.typed, b.address)) f
     WHERE b.token IS NOT NULL AND (b.kind = 'complaint' OR b.kind = 'hard' AND NOT EXISTS (
-        -- What is delivered later frees it.
-        SELECT FROM delivered l WHERE l.id > b.id AND l.address = f.address))
+        -- Another mail that is delivered later frees it.
+        SELECT FROM delivered l WHERE l.id > b.id AND l.address = f.address AND l.token <> b.token))
     ORDER BY f.address, b.kind = 'complaint' DESC, b.id
     ON CONFLICT (address) DO UPDATE SET kind = excluded.kind, reason = excluded.reason, bounce = excluded.bounce
     WHERE s.kind = 'bounce' AND excluded.kind = 'complaint';

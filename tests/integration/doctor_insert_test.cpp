@@ -99,7 +99,7 @@ TEST_CASE("sessions in which no trigger fires are found, and accounts without a 
   insert_accounts(*database.connect(), 3);
   CHECK(summary(rig.examine("insert")) ==
         "failure: an account inserted as postgres gets no activation token; "
-        "warning: 3 accounts of the last day have no token, so nobody mails them");
+        "failure: 3 accounts of the last day have no token, so nobody mails them");
   connection->run("ALTER DATABASE " + database.name() + " RESET session_replication_role");
   CHECK(run_fixes(*connection, rig.examine("insert")));
   CHECK(all_fine(rig.examine("insert")));

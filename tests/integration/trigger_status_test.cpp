@@ -76,7 +76,7 @@ TEST_CASE("a trigger that fires always is as good as one that is enabled") {
   CHECK(found(*connection).empty());
 }
 
-TEST_CASE("status fails for messages that a trigger missed, and warns of accounts") {
+TEST_CASE("status fails for messages and accounts that a trigger missed") {
   const TestDatabase database;
   const auto connection = database.connect();
   const OperatorRig rig(database);
@@ -97,8 +97,8 @@ TEST_CASE("status fails for messages that a trigger missed, and warns of account
   CHECK(
       lost() ==
       "failure messages_without_token: 1 message of the last day has no token, so nobody mails it: message 1\n"
-      "warning messages_unfit: 1 message of the last day has no token, and would have been refused: message 2\n"
-      "warning accounts_without_token: 1 account of the last day has no token, so nobody mails it\n");
+      "failure accounts_without_token: 1 account of the last day has no token, so nobody mails it\n"
+      "warning messages_unfit: 1 message of the last day has no token, and would have been refused: message 2\n");
   connection->run("SELECT mailroom_cancel(2)");
   CHECK(rig.mailroom({"reconcile"}).output.find("without a token: 1 account of the last day; ") !=
         std::string::npos);

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "support/build_paths.hpp"
+#include "support/catch.hpp"
 #include "support/delivery_rig.hpp"
 #include "support/finished_run.hpp"
+#include "support/test_relay.hpp"
 
 namespace mailroom::test {
 

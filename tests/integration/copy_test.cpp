@@ -4,6 +4,7 @@
 
 #include "base/actor.hpp"
 #include "queue/home.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/delivery_rig.hpp"
 #include "support/finished_run.hpp"

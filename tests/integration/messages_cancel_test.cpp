@@ -90,12 +90,12 @@ TEST_CASE("a message whose time is changed leaves at the new one, and one that h
   CHECK(value<bool>(connection, "SELECT next > now() + interval '119 minutes' FROM mailroom_release(10)"));
   CHECK(state(connection, message) == "scheduled");
   CHECK(moved_to("expires_at").empty());
-  CHECK(moved_to("'infinity'") == "23514");
+  CHECK(moved_to("'infinity'").starts_with("23514"));
   connection.run(fmt::format(
       "UPDATE mailroom_messages SET reference = 'x', send_after = send_after WHERE id = {}", message));
   CHECK(released(connection) == 1);
   CHECK(state(connection, message) == "waiting");
-  CHECK(moved_to("now() + interval '1 hour'") == "55000");
+  CHECK(moved_to("now() + interval '1 hour'").starts_with("55000"));
   CHECK(released(connection) == 0);
   const auto cancelled = send(connection, ", send_after => now() + interval '1 hour'");
   connection.run(fmt::format(

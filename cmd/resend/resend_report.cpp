@@ -155,9 +155,9 @@ std::string render_resend_plan(const std::vector<ResendPlan>& plans, std::chrono
   for (const auto& plan : plans) {
     const auto& lately = plan.lately;
     if (lately.tokens > 0)
-      text += fmt::format("{} sent again within the last hour already, last {} by {}.\n",
-                          counted(lately.tokens, "token") + (lately.tokens == 1 ? " was" : " were"),
-                          moment_text(lately.at), shown_text(lately.actor));
+      text += fmt::format(
+          "{} sent again within the last hour already, last {}; mailroom tail --since 1h says by whom.\n",
+          counted(lately.tokens, "token") + (lately.tokens == 1 ? " was" : " were"), moment_text(lately.at));
   }
   const auto revived = revived_by(plans);
   if (revived > 0)

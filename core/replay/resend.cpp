@@ -102,9 +102,9 @@ Judged judge(pqxx::transaction_base& transaction, const ResendRequest& request) 
 // $1 queue, $2 the tokens.
 const std::string lately_sql = fmt::format(R"(
 WITH recent AS (
-  SELECT o.at, o.actor, mailroom_operation_ids(o.kind, o.details) * $2::int8multirange AS ids FROM mailroom_operations o
+  SELECT o.at, mailroom_operation_ids(o.kind, o.details) * $2::int8multirange AS ids FROM mailroom_operations o
   WHERE o.queue = $1 AND o.kind = 'replay' AND o.at > clock_timestamp() - interval '1 hour')
-SELECT coalesce((SELECT sum(upper(g) - lower(g)) FROM unnest(range_agg(r)) g), 0)::bigint, {}, (array_agg(actor ORDER BY at DESC))[1]
+SELECT coalesce((SELECT sum(upper(g) - lower(g)) FROM unnest(range_agg(r)) g), 0)::bigint, {}
 FROM recent, unnest(ids) r)",
                                            microseconds_sql("max(at)"));
 
@@ -113,9 +113,7 @@ ResentLately read_resent_lately(pqxx::transaction_base& transaction, const Resen
   const auto row =
       Connection::execute(transaction, lately_sql, plan.queue, multirange_of(to_id_ranges(plan.sent)))[0];
   if (row[1].is_null()) return {};
-  return {.tokens = row[0].as<std::int64_t>(),
-          .at = moment_in<std::chrono::microseconds>(row[1]),
-          .actor = row[2].c_str()};
+  return {.tokens = row[0].as<std::int64_t>(), .at = moment_in<std::chrono::microseconds>(row[1])};
 }
 
 void revive(pqxx::transaction_base& transaction, const std::vector<std::int64_t>& tokens,

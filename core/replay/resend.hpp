@@ -46,7 +46,6 @@ std::string_view resend_choice_text(ResendChoice choice);
 struct ResentLately {
   std::int64_t tokens = 0;  ///< of those to be sent
   Moment at{};              ///< of the newest that had one of them
-  std::string actor{};
 };
 
 /// What a resend would do at this moment.

@@ -80,6 +80,10 @@ TEST_CASE("a selection matches by the key of the newest mail that was accepted",
   CHECK(rig.matches({.keys = {old_key}}) == "3");
   CHECK(rig.matches({.keys = {new_key}}) == "1-2, 4");
   CHECK(rig.matches({.batches = {1}, .keys = {new_key}}).empty());
+  INFO("a mail without a link is signed by no key");
+  rig.connection->run("UPDATE mailroom_actions SET path = NULL WHERE action = 'activation'");
+  CHECK(rig.matches({.keys = {new_key}}).empty());
+  rig.connection->run("UPDATE mailroom_actions SET path = '/activate' WHERE action = 'activation'");
   INFO("an attempt that was not accepted leaves the mail before it the newest");
   rig.connection->run("SELECT mailroom_replay('mailroom', ARRAY[3], '{}')");
   CHECK(rig.deliver(1, Outcome::rejected) == Ids{3});

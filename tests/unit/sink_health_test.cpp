@@ -87,6 +87,11 @@ TEST_CASE("a relay that is down is a failure where mails were, and a warning whe
   CHECK(problems_of(deliveries) == "failure sink_unavailable; ");
   deliveries.last_accepted = 4s;
   CHECK(problems_of(deliveries) == "warning sink_unavailable; ");
+  // A relay that another one has taken the place of, whatever it said.
+  deliveries.sinks[0].reason = "554 5.7.1 account suspended";
+  CHECK(problems_of(deliveries) == "warning sink_unavailable; ");
+  deliveries.last_accepted = 6min;
+  CHECK(problems_of(deliveries) == "failure sink_unavailable; ");
 }
 
 TEST_CASE("what a relay rejected before it was clear that it refuses everything is named") {

@@ -52,6 +52,18 @@ std::string sentence(TokenFacts token, const DeliveryRecord& mail) {
 
 }  // namespace
 
+TEST_CASE("a mail that was accepted once may have been accepted before, where an answer was lost") {
+  auto mail = record({deferred(at - 15s), accepted()});
+  mail.unknowns = 1;
+  CHECK(sentence(facts(), mail).starts_with("accepted | accepted once for certain, and perhaps once more, "));
+  auto token = facts();
+  BatchRecord batch{.id = 7, .queue = "mailroom", .emitted_at = at};
+  batch.abandoned.resize(2);
+  token.batches = {batch};
+  CHECK(sentence(token, record({accepted()}))
+            .starts_with("accepted | accepted once for certain, and perhaps 2 times more, "));
+}
+
 TEST_CASE("the status of a delivery says whether it was accepted, and what happens next") {
   struct Case {
     const char* name;

@@ -7,11 +7,13 @@
 
 #include "accounts/account_lookup.hpp"
 #include "accounts/named_subject.hpp"
+#include "actions/action.hpp"
 #include "base/text.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/command.hpp"
 #include "cmd/selection/people_list.hpp"
 #include "cmd/selection/selection_options.hpp"
+#include "db/search_path.hpp"
 #include "mail/address.hpp"
 #include "status/queue_status.hpp"
 #include "suppression/suppressions.hpp"
@@ -186,6 +188,17 @@ void add_suppressed(Connection& connection, History& history) {
   }
 }
 
+/// Of an account that waits for its activation, and to which nothing can be mailed.
+void add_missing_token(Connection& connection, History& history) {
+  const bool waits = history.is_of_account && history.account && history.account->status == "provisioned";
+  if (!waits || history.tokens_total > 0) return;
+  history.next.push_back(
+      {.text = "to make its token, in psql",
+       .command = in_schema(fmt::format("INSERT INTO @.tokens (account, action) VALUES ({}, '{}');",
+                                        history.account_id, Actions::of_sign_up().name),
+                            quoted_schema(connection))});
+}
+
 History read_history(Connection& connection, const NamedSubject& subject, const AuditRequest& request) {
   switch (subject.kind) {
     case NamedSubject::Kind::account:
@@ -273,6 +286,7 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
     write(context, read_overview(*connection, request), format, request.limit);
   } else {
     auto history = read_history(*connection, *subject, request);
+    add_missing_token(*connection, history);
     add_suppressed(*connection, history);
     write(context, history, format, request.limit);
     if (history.has_older_messages)

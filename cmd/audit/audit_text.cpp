@@ -211,9 +211,8 @@ std::string no_token_text(const History& history) {
   return history.account->status == "provisioned"
              ? fmt::format(
                    "account {} has no token, so nobody mails it: the trigger after_account_insert, which makes "
-                   "it, did not fire, or the token was deleted. In psql this makes one: INSERT INTO tokens (account, action) "
-                   "VALUES ({}, 'activation');",
-                   history.account_id, history.account_id)
+                   "it, did not fire, or the token was deleted",
+                   history.account_id)
              : fmt::format(
                    "account {} has no token now: a row of tokens, which the application inserts, makes one",
                    history.account_id);

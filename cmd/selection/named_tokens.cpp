@@ -18,6 +18,7 @@
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/text_table.hpp"
+#include "db/search_path.hpp"
 #include "events/event.hpp"
 #include "mail/address.hpp"
 #include "messages/message_record.hpp"
@@ -83,8 +84,9 @@ std::string hint_without_token(Connection& connection, std::int64_t message) {
     return "its trigger did not fire: mailroom doctor finds such messages of the last day, and prints how to send them";
   if (summary.is_only("scheduled")) {
     return fmt::format(
-        "it is scheduled; in psql this sends it now: UPDATE mailroom_messages SET send_after = now() WHERE id = {};",
-        message);
+        "it is scheduled; in psql this sends it now: {}",
+        in_schema(fmt::format("UPDATE @.mailroom_messages SET send_after = now() WHERE id = {};", message),
+                  quoted_schema(connection)));
   }
   return "mailroom message show says whether it is scheduled, cancelled or gone";
 }

@@ -1,4 +1,4 @@
-// A set of the starts of words decides for most phrases: one pass over the words in place of hundreds.
+// A set of the starts of words decides for most phrases: the words are read once, not hundreds of times.
 
 #include "bounce/word_patterns.hpp"
 

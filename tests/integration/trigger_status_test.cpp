@@ -1,6 +1,7 @@
 // What keeps accounts from getting tokens is a failure of status, by doctor's rules, and its fix ends it.
 
 #include <fmt/format.h>
+#include <regex>
 
 #include "schema/schema_objects.hpp"
 #include "status/queue_health.hpp"
@@ -74,6 +75,28 @@ TEST_CASE("a trigger that fires always is as good as one that is enabled") {
   const auto connection = database.connect();
   connection->run("ALTER TABLE accounts ENABLE ALWAYS TRIGGER after_account_insert");
   CHECK(found(*connection).empty());
+}
+
+TEST_CASE("the statements that audit and resend print for psql make a token, and send a scheduled message") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  const OperatorRig rig(database);
+  const auto printed = [](std::string text, const std::string& verb) {
+    text = std::regex_replace(text, std::regex("\\s+"), " ");
+    const auto from = text.find(verb);
+    REQUIRE(from != std::string::npos);
+    return text.substr(from, text.find(';', from) - from + 1);
+  };
+  connection->run("ALTER TABLE accounts DISABLE TRIGGER after_account_insert");
+  insert_accounts(*connection, 1, "late");
+  connection->run(
+      "SELECT mailroom_send(ARRAY['a@x.example'], subject => 's', text => 't', send_after => now() + interval '1 day')");
+  const auto bare = database.connect();
+  bare->run("SET search_path = ''");
+  bare->run(printed(rig.mailroom({"audit", "id:1"}).output, "INSERT INTO"));
+  bare->run(printed(rig.mailroom({"resend", "message:1", "--dry-run"}).errors, "UPDATE"));
+  CHECK(value<int>(*connection, "SELECT released FROM mailroom_release(10)") == 1);
+  CHECK(value<int>(*connection, "SELECT count(*) FROM tokens") == 2);
 }
 
 TEST_CASE("status fails for messages and accounts that a trigger missed") {

@@ -5,25 +5,13 @@
 
 #include "base/printable.hpp"
 #include "bounce/bounce.hpp"
+#include "support/bounce_text.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::bounce_event_test {
 namespace {
 
 using Json = nlohmann::json;
-
-/// `hard user_unknown 5.1.1 550 ada@mail.example`, for each recipient.
-std::string recipients_of(const std::optional<Bounce>& bounce) {
-  if (!bounce) return "no bounce";
-  std::string text;
-  for (const auto& recipient : bounce->recipients) {
-    if (!text.empty()) text += '\n';
-    text +=
-        fmt::format("{} {} {} {} {}", bounce_kind_name(recipient.kind), bounce_reason_name(recipient.reason),
-                    recipient.status.empty() ? "-" : recipient.status, recipient.code, recipient.address);
-  }
-  return text;
-}
 
 std::string read(const Json& event) {
   return recipients_of(read_event(event.dump()));

@@ -9,6 +9,7 @@
 #include "bounce/delivery_status.hpp"
 #include "bounce/judgement.hpp"
 #include "bounce/status_code.hpp"
+#include "support/bounce_text.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::bounce_test {
@@ -50,19 +51,6 @@ std::string feedback(const std::string& fields, const std::string& original) {
          "--b\r\nContent-Type: text/plain\r\n\r\nSomebody complained.\r\n"
          "--b\r\nContent-Type: message/feedback-report\r\n\r\n" +
          fields + "\r\n--b\r\nContent-Type: message/rfc822\r\n\r\n" + original + "\r\n--b--\r\n";
-}
-
-/// `hard user_unknown 5.1.1 550 ada@mail.example`, for each recipient.
-std::string recipients_of(const std::optional<Bounce>& bounce) {
-  if (!bounce) return "no bounce";
-  std::string text;
-  for (const auto& recipient : bounce->recipients) {
-    if (!text.empty()) text += '\n';
-    text +=
-        fmt::format("{} {} {} {} {}", bounce_kind_name(recipient.kind), bounce_reason_name(recipient.reason),
-                    recipient.status.empty() ? "-" : recipient.status, recipient.code, recipient.address);
-  }
-  return text;
 }
 
 std::string read(const std::string& mail) {

@@ -21,7 +21,7 @@ ExitCode run_doctor(const std::string& role, Context& context) {
 Run add_doctor(CommandSyntax& syntax) {
   auto role = std::make_shared<std::string>();
   syntax.text("--as ROLE", *role,
-              "insert an account as this role, which is rolled back [the role of the session]");
+              "insert an account and ask for a message as this role, rolled back [the role of the session]");
   return [role](Context& context) { return run_doctor(*role, context); };
 }
 

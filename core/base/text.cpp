@@ -115,6 +115,18 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
+std::string tag_text(std::string_view text, std::string_view also, std::size_t longest) {
+  std::string tag(text.substr(0, longest));
+  std::ranges::replace_if(
+      tag,
+      [&](char c) {
+        const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        return !is_letter && also.find(c) == std::string_view::npos;
+      },
+      '_');
+  return tag;
+}
+
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   std::size_t best_distance = word.size() / 2 + 1;

@@ -28,6 +28,10 @@ std::string_view trimmed(std::string_view text);
 /// `text` with the letters of ASCII in lower case.
 std::string lower_case(std::string_view text);
 
+/// The first `longest` bytes of `text`, with `_` for each that is neither a letter nor a digit of ASCII nor
+/// one of `also`: the tag of a mail, as a provider takes it.
+std::string tag_text(std::string_view text, std::string_view also, std::size_t longest);
+
 /// The number that all of `text` spells, in decimal; nullopt for anything else and out of range.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {

@@ -1,5 +1,5 @@
-// Does what an application does: inserts an account, which must get its activation token, and takes both
-// back.
+// Does what an application does: inserts an account, or asks for a message, which must get a token, and takes
+// both back.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -14,6 +14,36 @@
 namespace mailroom {
 namespace {
 
+/// One of the two ways in: `what` gets a token.
+struct WayIn {
+  const char* what;
+  const char* token;
+  const char* may_sql;
+  const char* insert_sql;  ///< $1: an address
+  const char* token_sql;   ///< whether the address has a token
+};
+
+constexpr WayIn by_account{
+    .what = "an account inserted",
+    .token = "activation token",
+    .may_sql = "SELECT current_user, has_any_column_privilege('accounts', 'INSERT')",
+    .insert_sql = "INSERT INTO accounts (email, login) VALUES ($1, $1)",
+    .token_sql =
+        "SELECT EXISTS (SELECT FROM accounts a JOIN tokens t ON t.account = a.id WHERE a.email = $1)"};
+
+constexpr WayIn by_message{
+    .what = "a message asked for",
+    .token = "token",
+    .may_sql = R"(
+SELECT current_user, has_function_privilege(p.oid, 'EXECUTE')
+FROM pg_proc p JOIN pg_class c ON c.oid = 'mailroom_messages'::regclass
+WHERE p.proname = 'mailroom_send' AND p.pronamespace = c.relnamespace)",
+    .insert_sql =
+        "SELECT mailroom_send(ARRAY[$1::text], subject => 'mailroom doctor', text => 'mailroom doctor')",
+    .token_sql =
+        "SELECT EXISTS (SELECT FROM mailroom_messages m JOIN tokens t ON t.message = m.id "
+        "WHERE m.recipients = ARRAY[$1::text])"};
+
 struct InsertTrial {
   std::string role;  ///< whose privileges it had
   bool is_allowed = false;
@@ -22,24 +52,19 @@ struct InsertTrial {
 
 /// Inserts as `role`, or as the role of the session if that is empty, in a transaction that it rolls back.
 /// Ids of both sequences remain used.
-InsertTrial try_insert(Connection& connection, const std::string& role, const std::string& address) {
+InsertTrial try_insert(Connection& connection, const WayIn& way, const std::string& role,
+                       const std::string& address) {
   InsertTrial trial;
   connection.dry_run([&](pqxx::work& transaction) {
     Connection::execute(transaction, "SET TRANSACTION READ WRITE");
     if (!role.empty()) Connection::execute(transaction, "SET LOCAL ROLE " + transaction.quote_name(role));
-    const auto row = Connection::execute(
-        transaction, "SELECT current_user, has_any_column_privilege('accounts', 'INSERT')")[0];
+    const auto row = Connection::execute(transaction, way.may_sql)[0];
     trial.role = row[0].c_str();
     trial.is_allowed = row[1].as<bool>();
     if (!trial.is_allowed) return;
-    Connection::execute(transaction, "INSERT INTO accounts (email, login) VALUES ($1, $1)", address);
+    Connection::execute(transaction, way.insert_sql, address);
     Connection::execute(transaction, "SET LOCAL ROLE NONE");
-    trial.has_token =
-        Connection::execute(
-            transaction,
-            "SELECT EXISTS (SELECT FROM accounts a JOIN tokens t ON t.account = a.id WHERE a.email = $1)",
-            address)[0][0]
-            .as<bool>();
+    trial.has_token = Connection::execute(transaction, way.token_sql, address)[0][0].as<bool>();
   });
   return trial;
 }
@@ -62,7 +87,8 @@ bool lacks_ids(Connection& connection) {
                              [](const auto& trigger) { return trigger.name == "before_token_insert"; });
 }
 
-Finding refused(Connection& connection, const std::string& role, const DatabaseError& error) {
+Finding refused(Connection& connection, const WayIn& way, const std::string& role,
+                const DatabaseError& error) {
   const auto who = role.empty() ? "the role of this session" : shown_text(role);
   if (error.sqlstate() == sqlstate::insufficient_privilege) {
     std::vector<std::string> grants;
@@ -70,17 +96,20 @@ Finding refused(Connection& connection, const std::string& role, const DatabaseE
       grants.emplace_back(row[0].c_str());
     const std::string hint = grants.empty() ? "docs/security.md lists what the application's role needs"
                                             : "as the owner of the functions";
-    return failure(fmt::format("an account inserted as {} is refused: {}", who, error.what()),
+    return failure(fmt::format("{} as {} is refused: {}", way.what, who, error.what()),
                    fixes(FixKind::grant, grants), hint);
   }
   if (lacks_ids(connection)) {
-    return failure(fmt::format("no account can be inserted: {}", error.what()), {},
+    return failure(fmt::format("no account and no message can be inserted: {}", error.what()), {},
                    "the check triggers says what is wrong with before_token_insert, and how to repair it");
   }
   // Of the application's own: a column that must have a value, a constraint, or a trigger.
   const bool is_of_application = error.sqlstate().starts_with("23") || error.sqlstate() == "P0001";
   if (!is_of_application) throw error;
-  return not_checked(fmt::format("an account with nothing but email and login is refused: {}", error.what()));
+  return not_checked(
+      &way == &by_account
+          ? fmt::format("an account with nothing but email and login is refused: {}", error.what())
+          : fmt::format("a message to an address of its own is refused: {}", error.what()));
 }
 
 /// Accounts and messages whose trigger did not fire.
@@ -97,20 +126,22 @@ void judge_recent(Connection& connection, Findings& findings) {
     findings.push_back(finding_of(found));
 }
 
-/// What keeps the application's role from inserting accounts before it tries: $2 the role.
+/// What keeps the application's role from asking for mails before it tries, the fix and a hint: $2 the role.
 constexpr const char* obstacles_sql = R"(
 SELECT format('%s may not use the schema %s', r.rolname, $1::text),
-  format('GRANT USAGE ON SCHEMA %I TO %I;', $1::text, r.rolname)
+  format('GRANT USAGE ON SCHEMA %I TO %I;', $1::text, r.rolname), ''
 FROM pg_roles r WHERE r.rolname = $2::text AND NOT has_schema_privilege(r.oid, quote_ident($1), 'USAGE')
 UNION ALL
-SELECT format('%s may not insert accounts', r.rolname),
-  format('GRANT INSERT (email, login) ON %I.accounts TO %I;', $1::text, r.rolname)
-FROM pg_roles r
+SELECT format('%s may neither call mailroom_send() nor insert accounts', r.rolname),
+  format('GRANT EXECUTE ON FUNCTION %I.mailroom_send TO %I;', $1::text, r.rolname),
+  format('for sign-ups: GRANT INSERT (email, login) ON %I.accounts TO %I;', $1::text, r.rolname)
+FROM pg_roles r JOIN pg_proc p ON p.proname = 'mailroom_send' AND p.pronamespace = quote_ident($1)::regnamespace
 WHERE r.rolname = $2::text AND NOT has_any_column_privilege(r.oid, format('%I.accounts', $1::text), 'INSERT')
+  AND NOT has_function_privilege(r.oid, p.oid, 'EXECUTE')
 UNION ALL
 SELECT format('transactions of %s are read-only by default', r.rolname),
   CASE WHEN s.setdatabase = 0 THEN format('ALTER ROLE %I RESET default_transaction_read_only;', r.rolname)
-       ELSE format('ALTER ROLE %I IN DATABASE %I RESET default_transaction_read_only;', r.rolname, current_database()) END
+       ELSE format('ALTER ROLE %I IN DATABASE %I RESET default_transaction_read_only;', r.rolname, current_database()) END, ''
 FROM pg_roles r JOIN pg_db_role_setting s ON s.setrole = r.oid, unnest(s.setconfig) c
 WHERE r.rolname = $2::text AND split_part(c, '=', 1) = 'default_transaction_read_only' AND split_part(c, '=', 2)::boolean
   AND (s.setdatabase = 0 OR s.setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())))";
@@ -118,7 +149,8 @@ WHERE r.rolname = $2::text AND split_part(c, '=', 1) = 'default_transaction_read
 bool has_obstacles(Connection& connection, const std::string& role, Findings& findings) {
   const auto rows = qualified_rows(connection, obstacles_sql, role);
   for (const auto& row : rows)
-    findings.push_back(failure(shown_text(row[0].c_str()), {{FixKind::grant, row[1].c_str()}}));
+    findings.push_back(
+        failure(shown_text(row[0].c_str()), {{FixKind::grant, row[1].c_str()}}, row[2].c_str()));
   return !rows.empty();
 }
 
@@ -140,6 +172,26 @@ bool may_become(Connection& connection, const std::string& role, Findings& findi
   return false;
 }
 
+/// Returns false if the role may not go this way.
+bool judge_way(Connection& connection, const WayIn& way, const std::string& role, const std::string& address,
+               Findings& findings) {
+  try {
+    const auto trial = try_insert(connection, way, role, address);
+    if (!trial.is_allowed) return false;
+    const auto what = fmt::format("{} as {} gets", way.what, shown_text(trial.role));
+    findings.push_back(
+        trial.has_token
+            ? fine(fmt::format("{} its {}; rolled back", what, way.token))
+            : failure(
+                  fmt::format("{} no {}", what, way.token), {},
+                  "the check triggers says which of them is missing, disabled or does not fire; a rule or a "
+                  "trigger of your own may take the row away"));
+  } catch (const DatabaseError& error) {
+    findings.push_back(refused(connection, way, role, error));
+  }
+  return true;
+}
+
 void judge_insert(Subject& subject, Findings& findings) {
   auto& connection = *subject.connection;
   const auto& role = subject.sources.application_role;
@@ -147,23 +199,14 @@ void judge_insert(Subject& subject, Findings& findings) {
     return;
   const auto address =
       fmt::format("mailroom-doctor-{}@mail.invalid", subject.sources.now().time_since_epoch().count());
-  try {
-    const auto trial = try_insert(connection, role, address);
-    if (!trial.is_allowed) {
-      findings.push_back(not_checked(fmt::format(
-          "{} may not insert accounts; mailroom doctor --as ROLE tries it as the application's role",
-          shown_text(trial.role))));
-    } else if (!trial.has_token) {
-      findings.push_back(failure(
-          fmt::format("an account inserted as {} gets no activation token", shown_text(trial.role)), {},
-          "the check triggers says which of them is missing, disabled or does not fire; a rule or a trigger of "
-          "your own may take the row away"));
-    } else {
-      findings.push_back(fine(fmt::format("an account inserted as {} gets its activation token; rolled back",
-                                          shown_text(trial.role))));
-    }
-  } catch (const DatabaseError& error) {
-    findings.push_back(refused(connection, role, error));
+  const bool inserts = judge_way(connection, by_account, role, address, findings);
+  if (!role.empty()) {
+    judge_way(connection, by_message, role, address, findings);
+  } else if (!inserts) {
+    const std::string own = connection.run("SELECT current_user")[0][0].c_str();
+    findings.push_back(not_checked(fmt::format(
+        "{} may not insert accounts; mailroom doctor --as ROLE tries it as the application's role",
+        shown_text(own))));
   }
 }
 

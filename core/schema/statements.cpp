@@ -43,20 +43,36 @@ bool is_gap(std::string_view part) {
   return is_space(part.front()) || part.starts_with("--");
 }
 
-int line_of(std::string_view sql, std::size_t at) {
-  return 1 + static_cast<int>(std::count(sql.begin(), sql.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
-}
+/// Counts lines on the way through a text, so that each byte is looked at once.
+class LineCounter {
+ public:
+  explicit LineCounter(std::string_view text) : text_(text) {}
+
+  /// The line of the byte at `at`, from 1; not before that of the last call.
+  int line_of(std::size_t at) {
+    const auto passed = text_.substr(counted_, at - counted_);
+    line_ += static_cast<int>(std::count(passed.begin(), passed.end(), '\n'));
+    counted_ = at;
+    return line_;
+  }
+
+ private:
+  std::string_view text_;
+  std::size_t counted_ = 0;
+  int line_ = 1;
+};
 
 }  // namespace
 
 std::vector<Statement> split_statements(std::string_view sql) {
   std::vector<Statement> statements;
+  LineCounter lines(sql);
   std::size_t first = none;
   std::size_t last = 0;
   const auto finish = [&] {
     if (first != none)
       statements.push_back(
-          {.text = std::string(sql.substr(first, last - first)), .line = line_of(sql, first)});
+          {.text = std::string(sql.substr(first, last - first)), .line = lines.line_of(first)});
     first = none;
   };
   for (std::size_t at = 0; at < sql.size();) {

@@ -23,7 +23,8 @@ TEST_CASE("doctor says what the application's role and the owner of the tables l
   const TestRole application(database, "web");
   DoctorRig rig(database);
   rig.application_role = application.name();
-  CHECK(summary(rig.examine("insert")) == "failure: " + application.name() + " may not insert accounts");
+  CHECK(summary(rig.examine("insert")) ==
+        "failure: " + application.name() + " may neither call mailroom_send() nor insert accounts");
   connection->run("GRANT INSERT (email, login), SELECT (id) ON accounts TO " + application.name());
   auto findings = rig.examine("insert");
   REQUIRE(findings.size() == 1);
@@ -67,12 +68,43 @@ TEST_CASE("a role that the session cannot take on is named, with the grant") {
   connection->run("GRANT USAGE ON SEQUENCE accounts_id_seq TO " + application.name());
   connection->run("ALTER ROLE " + application.name() + " SET default_transaction_read_only = on");
   const auto obstacles = rig.examine("insert");
-  CHECK(summary(obstacles) == "failure: " + application.name() + " may not use the schema public; failure: " +
-                                  application.name() + " may not insert accounts; failure: transactions of " +
-                                  application.name() + " are read-only by default");
+  CHECK(summary(obstacles) ==
+        "failure: " + application.name() + " may not use the schema public; failure: " + application.name() +
+            " may neither call mailroom_send() nor insert accounts; failure: transactions of " +
+            application.name() + " are read-only by default");
   CHECK(run_fixes(*database.connect(), obstacles));
   CHECK(summary(rig.examine("insert")) ==
-        "ok: an account inserted as " + application.name() + " gets its activation token; rolled back");
+        "ok: a message asked for as " + application.name() + " gets its token; rolled back");
+}
+
+TEST_CASE("doctor asks for a message as an application does that has no accounts, and leaves none") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole shop(database, "shop");
+  DoctorRig rig(database);
+  rig.application_role = shop.name();
+  const auto role = shop.name();
+  CHECK(run_fixes(*connection, rig.examine("insert")));
+  CHECK(summary(rig.examine("insert")) ==
+        "ok: a message asked for as " + role + " gets its token; rolled back");
+  CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_messages") == 0);
+  INFO("with accounts too");
+  connection->run("GRANT INSERT (email, login) ON accounts TO " + role);
+  connection->run("GRANT USAGE ON SEQUENCE accounts_id_seq TO " + role);
+  CHECK(summary(rig.examine("insert")) ==
+        "ok: an account inserted as " + role +
+            " gets its activation token; rolled back; ok: a message asked for as " + role +
+            " gets its token; rolled back");
+  INFO("what is refused is told with the words of the server");
+  connection->run("REVOKE INSERT (email, login) ON accounts FROM " + role);
+  connection->run("ALTER TABLE mailroom_messages DISABLE TRIGGER after_message_insert");
+  CHECK(summary(rig.examine("insert")) == "failure: a message asked for as " + role + " gets no token");
+  connection->run("ALTER TABLE mailroom_messages ENABLE TRIGGER after_message_insert");
+  connection->run("UPDATE mailroom_actions SET producer = 'pg_monitor' WHERE action = 'message'");
+  const auto findings = rig.examine("insert");
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].reason.find("may not send messages of the action \"message\"") != std::string::npos);
 }
 
 TEST_CASE("sessions in which no trigger fires are found, and accounts without a token") {
@@ -155,7 +187,8 @@ TEST_CASE("an insert that fails for want of an id is a failure, not a refusal of
   const auto findings = rig.examine("insert");
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].verdict == CheckVerdict::failure);
-  CHECK(findings[0].reason.starts_with("no account can be inserted: null value in column \"id\""));
+  CHECK(findings[0].reason.starts_with(
+      "no account and no message can be inserted: null value in column \"id\""));
   CHECK(
       rig.examine("triggers").front().reason ==
       "before_token_insert on tokens is disabled: a token gets no id, so every sign-up and every message fails");

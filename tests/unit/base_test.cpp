@@ -18,6 +18,13 @@ namespace mailroom::test::base_test {
 
 using namespace std::chrono_literals;
 
+TEST_CASE("the tag of a mail has letters, digits and what the provider takes") {
+  CHECK(tag_text("main.queue@eu-1", "_-.@", 256) == "main.queue@eu-1");
+  CHECK(tag_text("main.queue@eu-1", "_-", 256) == "main_queue_eu-1");
+  CHECK(tag_text("Grüße", "_-", 256) == "Gr____e");
+  CHECK(tag_text("abcdef", "", 3) == "abc");
+}
+
 TEST_CASE("a duration is parsed") {
   const std::vector<std::pair<std::string, Milliseconds>> cases{
       {"0", 0ms},

@@ -16,24 +16,9 @@
 namespace mailroom {
 namespace {
 
-constexpr std::size_t longest_tag = 256;
-
-/// A tag of Resend's has ASCII letters and digits, `_` and `-`.
-std::string tag_value(std::string_view text) {
-  std::string value(text.substr(0, longest_tag));
-  std::ranges::replace_if(
-      value,
-      [](char c) {
-        const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        return !is_letter && c != '_' && c != '-';
-      },
-      '_');
-  return value;
-}
-
 std::string tags_of(const std::string& queue, std::int64_t token) {
-  return fmt::format(R"([{{"name":"queue","value":"{}"}},{{"name":"token","value":"{}"}}])", tag_value(queue),
-                     token);
+  return fmt::format(R"([{{"name":"queue","value":"{}"}},{{"name":"token","value":"{}"}}])",
+                     tag_text(queue, "_-", 256), token);
 }
 
 /// What Resend recognises a request by: the Message-ID of its first mail, for people, and a digest of the

@@ -2,13 +2,13 @@
 
 #include "carriers/ses/carrier.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "base/text.hpp"
 #include "carriers/ses/answer.hpp"
 #include "carriers/ses/signature.hpp"
 #include "crypto/base64.hpp"
@@ -20,27 +20,13 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr auto mail_path = "/v2/email/outbound-emails";
 constexpr auto json_type = "application/json";
-constexpr std::size_t longest_tag = 256;
-
-/// A tag of SES has ASCII letters and digits, and `_`, `-`, `.` and `@`.
-std::string tag_value(std::string_view text) {
-  std::string value(text.substr(0, longest_tag));
-  std::ranges::replace_if(
-      value,
-      [](char c) {
-        const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        return !is_letter && c != '_' && c != '-' && c != '.' && c != '@';
-      },
-      '_');
-  return value;
-}
 
 OrderedJson tags_of(const Message& message) {
   auto tags = OrderedJson::array();
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) tags.push_back({{"Name", name}, {"Value", value}});
   };
-  add("queue", tag_value(message.queue));
+  add("queue", tag_text(message.queue, "_-.@", 256));
   if (!message.tokens.empty()) add("token", std::to_string(message.tokens.front()));
   return tags;
 }

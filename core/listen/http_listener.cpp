@@ -28,6 +28,11 @@ MHD_Result add_header(void* call, MHD_ValueKind, const char* name, const char* v
   return MHD_YES;
 }
 
+MHD_Result add_argument(void* call, MHD_ValueKind, const char* name, const char* value) {
+  static_cast<HttpCall*>(call)->query.emplace(name, value == nullptr ? "" : value);
+  return MHD_YES;
+}
+
 MHD_Result respond(MHD_Connection* connection, const HttpPage& page, const char* methods) {
   auto text = page.text;
   auto* response = MHD_create_response_from_buffer(text.size(), text.data(), MHD_RESPMEM_MUST_COPY);
@@ -36,6 +41,8 @@ MHD_Result respond(MHD_Connection* connection, const HttpPage& page, const char*
   MHD_add_response_header(response, "Cache-Control", "no-store");
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
   MHD_add_response_header(response, "Connection", "close");
+  for (const auto& [name, value] : page.headers)
+    MHD_add_response_header(response, name.c_str(), value.c_str());
   if (page.status == 405) MHD_add_response_header(response, "Allow", methods);
   const auto queued = MHD_queue_response(connection, static_cast<unsigned>(page.status), response);
   MHD_destroy_response(response);
@@ -53,6 +60,7 @@ MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, 
     open->call.method = method;
     open->call.path = path;
     MHD_get_connection_values(connection, MHD_HEADER_KIND, add_header, &open->call);
+    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, &open->call);
     if (longest == 0) return respond(connection, listener.answer(open->call), methods);
     *state = open.release();
     return MHD_YES;
@@ -85,12 +93,12 @@ std::string_view HttpCall::header(std::string_view name) const {
 HttpListener::HttpListener(const ListenAddress& address, const Options& options, HttpHandler handler)
     : socket_(address, options.words), options_(options), handler_(std::move(handler)) {
   const BlockedSignals blocked;
-  daemon_ =
-      MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr,
-                       nullptr, on_request, this, MHD_OPTION_LISTEN_SOCKET, socket_.fd(),
-                       MHD_OPTION_NOTIFY_COMPLETED, on_end, nullptr, MHD_OPTION_CONNECTION_LIMIT,
-                       most_clients, MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(patience.count()),
-                       MHD_OPTION_CONNECTION_MEMORY_LIMIT, longest_head, MHD_OPTION_END);
+  daemon_ = MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC, 0,
+                             nullptr, nullptr, on_request, this, MHD_OPTION_LISTEN_SOCKET, socket_.fd(),
+                             MHD_OPTION_NOTIFY_COMPLETED, on_end, nullptr, MHD_OPTION_CONNECTION_LIMIT,
+                             most_clients, MHD_OPTION_CONNECTION_TIMEOUT,
+                             static_cast<unsigned>(options.patience.count()),
+                             MHD_OPTION_CONNECTION_MEMORY_LIMIT, longest_head, MHD_OPTION_END);
   if (daemon_ == nullptr)
     throw Error(ExitCode::failed, std::string("cannot start the server of the ") + options_.words.subject);
 }

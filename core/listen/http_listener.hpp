@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "listen/listening_socket.hpp"
 
@@ -18,6 +20,7 @@ struct HttpCall {
   std::string path;
   std::multimap<std::string, std::string, std::less<>> headers;  ///< by their names in lower case
   std::string body;                                              ///< of a listener that reads bodies
+  std::map<std::string, std::string, std::less<>> query{};       ///< decoded; of two of a name the first
 
   /// The value of the first header of that name, in lower case; empty without it.
   std::string_view header(std::string_view name) const;
@@ -27,6 +30,7 @@ struct HttpPage {
   int status = 200;
   std::string text;
   const char* type = "text/plain; charset=utf-8";
+  std::vector<std::pair<std::string, std::string>> headers{};  ///< beside the type and those of every page
 };
 
 /// Answers a request. It runs on a thread of the client, which it may hold up, and must not throw.
@@ -34,11 +38,10 @@ using HttpHandler = std::function<HttpPage(const HttpCall&)>;
 
 /// Serves clients, each on a thread of its own, which holds up nobody. There are at most `most_clients`;
 /// others are turned away until one of them has gone. One that neither sends nor takes anything goes after
-/// `patience`.
+/// the patience of the options.
 class HttpListener {
  public:
   static constexpr unsigned most_clients = 64;
-  static constexpr std::chrono::seconds patience{5};
   /// A client that sends its body for longer is cut off.
   static constexpr std::chrono::seconds body_patience{20};
   static constexpr std::size_t longest_head = 8192;
@@ -47,6 +50,7 @@ class HttpListener {
     ListenWords words;
     const char* methods;           ///< that are answered, for the header Allow
     std::size_t longest_body = 0;  ///< 0: no body is read, and a request is answered when its head has come
+    std::chrono::seconds patience{5};  ///< longer than the handler takes
   };
 
   /// Throws as ListeningSocket().

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/template/template_render.hpp"
+#include "cmd/template/template_serve.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/template_set.hpp"
@@ -82,11 +83,24 @@ void add_parts(CommandSyntax& syntax, PartFlags& flags) {
   html.excludes(message);
 }
 
+enum class TemplateAction { check, render, serve };
+
+void add_serve(CommandSyntax& syntax, ServeOptions& options, TemplateAction& action) {
+  auto serve = syntax.command("serve", "show all templates in a page of a browser, which follows their files",
+                              [&action] { action = TemplateAction::serve; });
+  serve.text("--listen ADDRESS", options.listen,
+             fmt::format("serve the page at this address and port [{}]", default_preview_address));
+  serve.text("--message ID", options.message, "show this message of the database too, with an example link");
+  serve.text("--profile NAME", options.profile,
+             "use the sender, link and templates of this profile [default]");
+}
+
 Run add_template(CommandSyntax& syntax) {
   auto options = std::make_shared<RenderOptions>();
   auto flags = std::make_shared<PartFlags>();
   auto tried = std::make_shared<ExampleMail>(ExampleMail{.template_name = ""});
-  auto renders = std::make_shared<bool>(false);
+  auto served = std::make_shared<ServeOptions>();
+  auto action = std::make_shared<TemplateAction>(TemplateAction::check);
   syntax.needs_command();
   auto check =
       syntax.command("check", "load the templates and list their files; exit code 3 on an error", [] {});
@@ -95,15 +109,18 @@ Run add_template(CommandSyntax& syntax) {
     option.needs(checked);
   add_profile_option(check, *tried, "");
   auto render = syntax.command("render", "show the mail of TEMPLATE, with an example token",
-                               [renders] { *renders = true; });
+                               [action] { *action = TemplateAction::render; });
   render.text("TEMPLATE", options->mail.template_name, "name of a template: activation, recovery or your own")
       .required();
   add_parts(render, *flags);
   add_example_options(render, options->mail, "");
   add_profile_option(render, options->mail, "");
-  return [options, flags, tried, renders](Context& context) {
+  add_serve(syntax, *served, *action);
+  return [options, flags, tried, served, action](Context& context) {
     options->part = flags->chosen();
-    return *renders ? run_template_render(*options, context) : run_template_check(*tried, context);
+    if (*action == TemplateAction::serve) return run_template_serve(*served, context);
+    return *action == TemplateAction::render ? run_template_render(*options, context)
+                                             : run_template_check(*tried, context);
   };
 }
 
@@ -112,9 +129,9 @@ Run add_template(CommandSyntax& syntax) {
 const Command template_command{
     "template", "check mail templates, and show the mails they make",
     "Examples:\n"
-    "  mailroom template check                            list files and defects\n"
-    "  mailroom template check receipt --data order.json  make a mail of it, too\n"
-    "  mailroom template render recovery --message        show the whole mail\n",
+    "  mailroom template check receipt --data order.json  check all, and make a mail\n"
+    "  mailroom template render recovery --message        show the whole mail\n"
+    "  mailroom template serve                            show all in a browser\n",
     add_template,
     "Shows what mails consist of, without sending any. The templates are Mustache files in the directory of "
     "send.templates: NAME.subject, NAME.txt and NAME.html, and NAME.de.txt for readers of one locale. A "
@@ -128,6 +145,13 @@ const Command template_command{
     "mailroom has is such an error. --profile checks what that profile has of its own.\n\n"
     "render shows the mail for an example account, or for the account of --account, which it reads from the "
     "database. The token is an example that does not verify: the one real token of an account belongs in "
-    "its mail only. --message shows every header, and each part as it is encoded."};
+    "its mail only. --message shows every header, and each part as it is encoded.\n\n"
+    "serve prints the address of a page that shows the templates as their readers get them: HTML at three widths, "
+    "light and dark, text, headers, source and attachments, in each locale. It renders a mail again when a file "
+    "changes. Where that cannot be done, the error with its file and line stands beside the last version that "
+    "worked. Data are those of NAME.example.json beside the templates, or are typed into the page; --message shows the mail of "
+    "a real message with an example link. Scripts and forms of a mail never work. Its links are not followed and remote "
+    "images not loaded unless that is asked for in the page. The page is for this host; --listen with another address adds a secret "
+    "to the one that is printed."};
 
 }  // namespace mailroom

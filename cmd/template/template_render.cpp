@@ -21,19 +21,6 @@ namespace {
 constexpr auto example_link = "https://app.example/{action}?token={token}";
 constexpr auto example_sender = "Example <no-reply@app.example>";
 
-/// The configured link, or an example of one, which is said on stderr.
-LinkTemplate link_or_example(const ConfiguredMail& configured, Context& context) {
-  if (configured.link) return *configured.link;
-  context.log().warn("send.link is not configured; the link is an example");
-  return std::get<LinkTemplate>(LinkTemplate::parse(example_link));
-}
-
-Mailbox sender_or_example(const ConfiguredMail& configured, Context& context) {
-  if (configured.from) return *configured.from;
-  context.log().warn("send.from is not configured; the sender is an example");
-  return std::get<Mailbox>(parse_mailbox(example_sender));
-}
-
 /// The recipient's address, or nullopt for one that cannot be mailed; says on stderr what stands in the way.
 /// Throws Error(unusable) for the latter if the whole message is wanted.
 std::optional<Address> address_of(const std::string& email, RenderedPart part, Context& context) {
@@ -114,13 +101,22 @@ void render(MailDraft& draft, const ExampleMail& mail, const TemplateSet& templa
   draft.content.html = std::move(made.html);
 }
 
-// An example must not be mistaken for a token of an account.
-constexpr auto example_token =
-    "this-token-is-an-example-and-does-not-verify-this-token-is-an-example-and-does-not-ver";
 constexpr auto example_code = "12345";
 constexpr std::chrono::minutes example_lifetime{15};
 
 }  // namespace
+
+LinkTemplate link_or_example(const ConfiguredMail& configured, Context& context) {
+  if (configured.link) return *configured.link;
+  context.log().warn("send.link is not configured; the link is an example");
+  return std::get<LinkTemplate>(LinkTemplate::parse(example_link));
+}
+
+Mailbox sender_or_example(const ConfiguredMail& configured, Context& context) {
+  if (configured.from) return *configured.from;
+  context.log().warn("send.from is not configured; the sender is an example");
+  return std::get<Mailbox>(parse_mailbox(example_sender));
+}
 
 ExitCode run_template_render(const RenderOptions& options, Context& context) {
   const auto settings = with_profile(context.settings(), options.mail.profile);
@@ -153,21 +149,26 @@ void try_template(const ExampleMail& mail, const TemplateSet& templates, Context
   render(draft, mail, templates, static_cast<std::size_t>(context.settings().send.max_size));
 }
 
-MailDraft example_draft(const ExampleMail& mail, Moment created_at, Context& context) {
+MailDraft draft_of_example(const std::string& template_name, const std::string& locale, Moment created_at) {
   MailDraft draft{.content = {.date = created_at},
-                  .template_name = mail.template_name,
-                  .locale = mail.locale,
-                  .data = mail.data_file ? read_data_file(*mail.data_file) : std::string(),
+                  .template_name = template_name,
+                  .locale = locale,
                   .purpose = DataFor::preview,
-                  .values = {.action = mail.template_name,
+                  .values = {.action = template_name,
                              .email = "user1@mail.example",
                              .login = "user1",
-                             .token = example_token,
+                             .token = std::string(example_token),
                              .code = "",
                              .valid_from = created_at,
                              .expires_at = created_at + example_lifetime}};
-  const auto* builtin = find_builtin(mail.template_name, MailPart::text);
+  const auto* builtin = find_builtin(template_name, MailPart::text);
   if (builtin == nullptr || builtin->shows_code) draft.values.code = example_code;
+  return draft;
+}
+
+MailDraft example_draft(const ExampleMail& mail, Moment created_at, Context& context) {
+  auto draft = draft_of_example(mail.template_name, mail.locale, created_at);
+  if (mail.data_file) draft.data = read_data_file(*mail.data_file);
   if (mail.account) {
     const auto connection = context.connect_to_schema("template");
     auto found = find_accounts(*connection, {*mail.account}).front();

@@ -9,6 +9,7 @@
 #include "cmd/syntax/command_syntax.hpp"
 #include "cmd/terminal/context.hpp"
 #include "compose/mail_writer.hpp"
+#include "mail/configured_mail.hpp"
 #include "mail/template_files.hpp"
 
 namespace mailroom {
@@ -37,6 +38,17 @@ Option add_profile_option(CommandSyntax& syntax, ExampleMail& mail, const std::s
 /// `created_at`. Throws Error(configuration) for data that cannot be read, Error(unusable) if no account has
 /// the name, Error(usage) if several have it, and what Context::connect_to_schema() throws.
 MailDraft example_draft(const ExampleMail& mail, Moment created_at, Context& context);
+
+/// The same for an example account, without data.
+MailDraft draft_of_example(const std::string& template_name, const std::string& locale, Moment created_at);
+
+/// Stands in for a token: it must not be mistaken for one of an account.
+constexpr std::string_view example_token =
+    "this-token-is-an-example-and-does-not-verify-this-token-is-an-example-and-does-not-ver";
+
+/// The configured link, or an example of one, which is said on stderr; the same of the sender.
+LinkTemplate link_or_example(const ConfiguredMail& configured, Context& context);
+Mailbox sender_or_example(const ConfiguredMail& configured, Context& context);
 
 /// Throws Error(configuration): why the mail cannot be made, and what may help.
 [[noreturn]] void refuse_example(const ExampleMail& mail, const Refusal& refusal,

@@ -20,6 +20,7 @@
 namespace mailroom {
 namespace {
 
+constexpr std::string_view example_suffix = ".example.json";
 constexpr auto directory_hint = "send.templates or MAILROOM_SEND_TEMPLATES names the directory";
 
 /// A file that may be read, and how messages name it.
@@ -191,18 +192,30 @@ std::vector<std::string> locale_chain(std::string_view locale) {
   return chain;
 }
 
+namespace {
+
+std::optional<TemplateFileName> parse_without_suffix(std::string_view name, MailPart part) {
+  std::string locale;
+  const auto dot = name.rfind('.');
+  if (dot != std::string_view::npos && dot > 0) locale = locale_chain(name.substr(dot + 1)).front();
+  if (!locale.empty()) name = name.substr(0, dot);
+  if (part != MailPart::partial && !is_template_name(name)) return std::nullopt;
+  return TemplateFileName{.name = std::string(name), .locale = std::move(locale), .part = part};
+}
+
+}  // namespace
+
 std::optional<TemplateFileName> parse_template_file(std::string_view file) {
   for (const auto part : {MailPart::subject, MailPart::text, MailPart::html, MailPart::partial}) {
-    if (!file.ends_with(suffix_of(part))) continue;
-    auto name = file.substr(0, file.size() - suffix_of(part).size());
-    std::string locale;
-    const auto dot = name.rfind('.');
-    if (dot != std::string_view::npos && dot > 0) locale = locale_chain(name.substr(dot + 1)).front();
-    if (!locale.empty()) name = name.substr(0, dot);
-    if (part != MailPart::partial && !is_template_name(name)) return std::nullopt;
-    return TemplateFileName{.name = std::string(name), .locale = std::move(locale), .part = part};
+    if (file.ends_with(suffix_of(part)))
+      return parse_without_suffix(file.substr(0, file.size() - suffix_of(part).size()), part);
   }
   return std::nullopt;
+}
+
+std::optional<TemplateFileName> parse_example_file(std::string_view file) {
+  if (!file.ends_with(example_suffix)) return std::nullopt;
+  return parse_without_suffix(file.substr(0, file.size() - example_suffix.size()), MailPart::text);
 }
 
 std::string TemplateFiles::path_of(const std::string& file) const {
@@ -229,13 +242,16 @@ TemplateFiles read_template_files(const std::string& directory) {
   for (const auto& name : names_in(directory)) {
     if (parse_template_file(name)) {
       const auto path = (std::filesystem::path(directory) / name).string();
-      files.texts.emplace(name,
-                          SmallFile(path, {"the template", largest_template, directory_hint}).read_all());
-    } else if (!name.starts_with('.') && !name.ends_with('~')) {
+      files.texts.emplace(name, read_template_file(path));
+    } else if (!name.starts_with('.') && !name.ends_with('~') && !parse_example_file(name)) {
       files.ignored.push_back(name);
     }
   }
   return files;
+}
+
+std::string read_template_file(const std::string& path) {
+  return SmallFile(path, {"the template", largest_template, directory_hint}).read_all();
 }
 
 std::string read_data_file(const std::string& path) {

@@ -32,6 +32,10 @@ struct TemplateFileName {
 /// hyphens and underscores, that of a partial may have others.
 std::optional<TemplateFileName> parse_template_file(std::string_view file);
 
+/// The same for a file of example data, `receipt.example.json` or `receipt.de.example.json`, with which a
+/// preview shows a template.
+std::optional<TemplateFileName> parse_example_file(std::string_view file);
+
 /// The locales whose files suit a reader's, the best first, in lower case: `de-at`, `de`, and an empty one
 /// for the file without. Accepts `de-AT`, `de_AT` and `de_AT.UTF-8`. Of what is no locale, the last alone.
 std::vector<std::string> locale_chain(std::string_view locale);
@@ -76,6 +80,9 @@ struct TemplateFiles {
 /// Reads `directory`. Throws Error(configuration) if the directory or a template file cannot be read, or if a
 /// file is larger than `largest_template` or not a regular file.
 TemplateFiles read_template_files(const std::string& directory);
+
+/// Reads one of these files. Throws Error(configuration) likewise.
+std::string read_template_file(const std::string& path);
 
 /// Reads a file of example data, which it does not parse. Throws Error(configuration) as for a template.
 std::string read_data_file(const std::string& path);

@@ -27,6 +27,7 @@ bool runs_on(const std::string& command) {
   static const std::regex follows("mailroom .*(-f|--follow|--watch)\\b.*");
   static const std::regex ends(".*(--once|--max-batches|--help|--to|--dry-run)\\b.*");
   if (command.starts_with("mailroom bounce --listen")) return true;
+  if (command.starts_with("mailroom template serve")) return true;
   if (command.starts_with("mailroom bounce --maildir")) return !contains(command, "--once");
   if (command.starts_with("mailroom outcomes")) return !contains(command, "--off");
   if (command.starts_with("mailroom collect") || command.starts_with("mailroom send"))

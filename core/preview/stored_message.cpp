@@ -1,0 +1,87 @@
+// Reads the row of a message as a sender's fetch would, and stands in for its token.
+
+#include "preview/stored_message.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "claim/message_rows.hpp"
+#include "compose/attachment_reader.hpp"
+#include "db/values.hpp"
+
+namespace mailroom {
+namespace {
+
+enum MessageColumn {
+  action_column,
+  email_column,
+  login_column,
+  created_column,
+  account_column,
+  erased_column,
+  first_column
+};
+
+std::string message_sql() {
+  return fmt::format(R"(
+SELECT m.action, coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[1]), a.email, ''), coalesce(a.login, ''),
+  floor(extract(epoch FROM m.created_at))::bigint, coalesce(m.account, 0), m.erased_at IS NOT NULL, {}
+FROM mailroom_messages m LEFT JOIN accounts a ON a.id = m.account
+WHERE m.id = $1)",
+                     message_columns(stored_attachments, "m.id"));
+}
+
+}  // namespace
+
+StoredMessage::StoredMessage(std::unique_ptr<Connection> connection, std::int64_t id, std::size_t largest)
+    : rows_(connection->run(message_sql(), id)) {
+  if (rows_.empty())
+    throw Error(ExitCode::unusable, fmt::format("there is no message {}", id),
+                "mailroom message list shows the newest");
+  const auto row = rows_[0];
+  if (row[erased_column].as<bool>())
+    throw Error(ExitCode::unusable, fmt::format("the content of message {} has been removed", id),
+                "messages.retention says how long it stays after a message has ended");
+  KnownActions actions(*connection);
+  action_ = *actions.require(row[action_column].c_str());
+  content_ = read_message(row, first_column);
+  TokenRow token{};
+  token.action = &action_;
+  set_message(token, content_);
+  template_name_ = content_.template_name.value_or("");
+  if (content_.attachments == 0) return;
+  AttachmentReader reader([&] { return std::move(connection); }, nullptr);
+  auto files = reader.read(id, largest);
+  if (const auto* refusal = std::get_if<Refusal>(&files))
+    throw Error(ExitCode::unusable, fmt::format("message {}: {}", id, refusal->reason));
+  files_ = std::get<std::vector<Attachment>>(std::move(files));
+}
+
+std::string StoredMessage::title() const {
+  return fmt::format("message {}", content_.id);
+}
+
+std::variant<WrittenMail, Refusal> StoredMessage::write(const MailWriter& writer, const std::string& token,
+                                                        const std::string& data) const {
+  constexpr std::int64_t example_life = 15 * 60;
+  const auto row = rows_[0];
+  auto content = content_;
+  content.data = data;
+  // It may be that of the action, which has moved since.
+  if (!template_name_.empty()) content.template_name = template_name_;
+  TokenRow stand_in{.action = &action_,
+                    .secret = std::nullopt,
+                    .code = action_.has_code ? "12345" : "",
+                    .email = row[email_column].c_str(),
+                    .login = row[login_column].c_str(),
+                    .created_at = row[created_column].as<std::int64_t>(),
+                    .account = row[account_column].as<std::int64_t>(),
+                    .mail_key = "0000000000000000",
+                    .message = content.id,
+                    .recipient = 1,
+                    .content = &content};
+  stand_in.expires_at = stand_in.created_at + (action_.lifetime ? action_.lifetime->count() : example_life);
+  return writer.write("mailroom", stand_in, action_.path.empty() ? std::string() : token, files_);
+}
+
+}  // namespace mailroom

@@ -1,0 +1,27 @@
+// HTML of any bytes is made quiet, and once it is, nothing is left that would be loaded or run.
+
+#include "base/text.hpp"
+#include "fuzz/fuzz.hpp"
+#include "preview/quiet_html.hpp"
+
+using namespace mailroom;
+using fuzz::require;
+
+namespace {
+
+std::size_t find_tag(const std::string& html, const char* tag) {
+  return lower_case(html).find(tag);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto html = fuzz::text_of(data, size);
+  const QuietOptions options{.file_of = [](std::string_view) { return "data:image/png;base64,AA=="; }};
+  const auto quiet = quiet_html(html, options);
+  const auto again = quiet_html(quiet.html, options);
+  require(again.remote == 0, "nothing is left that another server has");
+  require(find_tag(again.html, "<script") == find_tag(quiet.html, "<script"), "no script comes up");
+  quiet_html(html, {.loads_images = true, .follows_links = true});
+  return 0;
+}

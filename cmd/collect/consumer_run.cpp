@@ -11,9 +11,11 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "carriers/capture/carrier.hpp"
 #include "cmd/collect/reload_changes.hpp"
 #include "db/conninfo.hpp"
 #include "metrics/metrics_endpoint.hpp"
+#include "queue/production.hpp"
 #include "schema/bookkeeping.hpp"
 #include "schema/schema_objects.hpp"
 #include "service/service_reporter.hpp"
@@ -73,6 +75,11 @@ void check_delivering_schema(Connection& connection) {
   require_all_rows(connection, tables_of_consumers());
 }
 
+void check_captured_schema(Connection& connection) {
+  check_delivering_schema(connection);
+  require_no_deliveries(connection, std::string(capture_sink));
+}
+
 /// Counts what became of the deliveries.
 class DeliveryCount final : public ConsumerObserver {
  public:
@@ -104,7 +111,9 @@ class SessionMaker {
   CollectorSetup join(ConsumerSetup setup) {
     auto& session = setup.session;
     session.detail.delivers = delivers_;
-    session.check_schema = delivers_ ? check_delivering_schema : check_schema;
+    session.check_schema = setup.captures ? check_captured_schema
+                           : delivers_    ? check_delivering_schema
+                                          : check_schema;
     session.watcher = &watcher_;
     session.log = &log_;
     const bool starts = count_ == 0;

@@ -29,7 +29,8 @@ struct ConsumerParts {
 struct ConsumerSetup {
   CollectorSetup collector;
   PgQueueSession::Setup session;
-  bool has_link = true;  ///< false: it does not start while mails with a link wait, and defers later ones
+  bool captures = false;  ///< a trial, which refuses a database from which mails have left
+  bool has_link = true;   ///< false: it does not start while mails with a link wait, and defers later ones
 };
 
 /// How to set up a consumer from the configuration; called at the start and at each reload. Throws Error.

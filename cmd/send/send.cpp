@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "carriers/capture/carrier.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/smtp/relay.hpp"
 #include "cmd/collect/consumer_run.hpp"
 #include "cmd/command.hpp"
+#include "cmd/send/send_capture.hpp"
 #include "cmd/send/send_setup.hpp"
+#include "cmd/template/template_serve.hpp"
 #include "compose/mail_composer.hpp"
 
 namespace mailroom {
@@ -19,7 +22,16 @@ struct SendOptions {
   std::optional<Milliseconds> wait;
   SendTrial trial;
   bool dry_run = false;
+  CaptureOptions capture;
 };
+
+/// Sends all mails by `relay`, as fast as it takes them.
+void replace_relays(ConfiguredMails& mails, const std::string& relay) {
+  for (auto& lane : mails.lanes) {
+    lane.send.relay = relay;
+    lane.send.rate.reset();
+  }
+}
 
 /// send.batch_limit; or by itself two requests, if a provider takes many mails in one.
 int batch_limit(const Settings& settings, const std::vector<Settings>& lanes) {
@@ -38,10 +50,15 @@ DeliverySink::Options sink_options(const Settings& settings, int batch_limit) {
           .words = {.side = "relay", .item = "mail", .messages = "mails"}};
 }
 
-ConsumerSetup make_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
+/// `relay` replaces those of the settings, unless it is empty.
+ConsumerSetup make_setup(const Settings& settings, const std::string& relay, const ConsumerParts& parts,
+                         Log& log) {
   auto setup = consumer_setup(settings);
-  require_send_keys(settings);
+  if (relay.empty()) require_send_keys(settings);
   auto mails = configured_mails(settings);
+  if (!relay.empty()) replace_relays(mails, relay);
+  setup.captures =
+      std::ranges::any_of(mails.lanes, [](const auto& lane) { return captures(lane.send.relay); });
   for (const auto& warning : mails.profiles->warnings())
     log.warn("a template is probably wrong", {{"what", warning}});
   setup.has_link = has_link(settings);
@@ -71,11 +88,38 @@ ExitCode run_send(SendOptions options, Context& context) {
   if (options.dry_run) return run_send_preview(context);
   if (!options.trial.to.empty()) return run_send_trial(options.trial, context);
   options.limits.wait_for_database = options.wait.value_or(Milliseconds{0});
-  return run_consumer(context, {.command = "send", .delivers = true, .reader = "the answers of the relay"},
-                      options.limits,
-                      [&log = context.log()](const Settings& settings, const ConsumerParts& parts) {
-                        return make_setup(settings, parts, log);
-                      });
+  std::optional<Capture> capture;
+  if (options.capture.directory) capture.emplace(options.capture, context);
+  const auto make = [&, relay = capture ? capture->relay() : std::string()](const Settings& settings,
+                                                                            const ConsumerParts& parts) {
+    auto setup = make_setup(settings, relay, parts, context.log());
+    if (options.capture.anyway) setup.captures = false;
+    return setup;
+  };
+  const auto code =
+      run_consumer(context, {.command = "send", .delivers = true, .reader = "the answers of the relay"},
+                   options.limits, make);
+  if (capture && options.limits.once) capture->wait_for_reader();
+  return code;
+}
+
+void add_capture(CommandSyntax& syntax, CaptureOptions& options, const std::vector<Option>& others) {
+  auto capture =
+      syntax
+          .text("--capture [DIR]", options.directory,
+                "for development: keep mails in the maildir DIR, or show them in a page, and send none")
+          .value_optional(std::string(capture_in_page));
+  syntax
+      .text("--listen ADDRESS", options.listen,
+            fmt::format("with --capture: show the mails in a page at this address [{}]",
+                        default_preview_address))
+      .needs(capture);
+  syntax
+      .flag("--capture-anyway", options.anyway,
+            "with --capture: also from a database from which mails have been sent")
+      .needs(capture);
+  for (const auto& other : others)
+    capture.excludes(other);
 }
 
 Run add_send(CommandSyntax& syntax) {
@@ -92,6 +136,7 @@ Run add_send(CommandSyntax& syntax) {
                            fmt::format("with --to: the template of the mail [{}]", default_template));
   auto dry_run =
       syntax.flag("--dry-run", options->dry_run, "show what would be mailed now, and to whom; mail nothing");
+  add_capture(syntax, options->capture, {to, dry_run});
   for (auto option : of_trial)
     option.needs(to);
   named.needs(to);
@@ -130,6 +175,10 @@ const Command send_command{
     "SIGTERM and SIGINT finish the mails in progress, for up to 5 s, and give the others back to the queue. SIGHUP "
     "reloads the configuration, the templates and the keys; a service whose password is among its credentials must be "
     "restarted for a new one. --to sends one mail for trial: it claims nothing, and its "
-    "token does not verify."};
+    "token does not verify.\n\n"
+    "--capture is a trial run for development. It takes what is due, writes the mails as a relay would get them, and "
+    "keeps them: in the maildir DIR, below lines with the envelope, or, without DIR, in a page whose address it prints, until "
+    "it ends. It needs no relay. For the database the mails are accepted, by `capture`. It refuses, with exit status 7, a database from "
+    "which mails have been sent or tokens handed over, unless --capture-anyway is given."};
 
 }  // namespace mailroom

@@ -27,7 +27,9 @@ constexpr std::array<ExitStatus, 12> statuses{{
      "mailroom migrate, mailroom migrate verify, or the statement in the hint"},
     {"6", "another process holds the lock or listens at the address of --metrics, or a table is locked",
      "wait, or find the process with the statement in the hint"},
-    {"7", "declined, no terminal to ask on, or more than --max or --max-replay allows",
+    {"7",
+     "declined, no terminal to ask on, or more than --max or --max-replay allows; send --capture on a "
+     "database from which mails have been sent",
      "pass --yes, or raise the limit"},
     {"8",
      "a genuine token that is expired, consumed, of an account in the wrong state, or not in this database; "

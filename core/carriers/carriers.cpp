@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "carriers/capture/carrier.hpp"
 #include "carriers/exec/carrier.hpp"
 #include "carriers/relay_series.hpp"
 #include "carriers/smtp/carrier.hpp"
@@ -28,6 +29,7 @@ namespace {
 
 const std::vector<CarrierKind> kinds{
     {"exec", {}, Carries::lines, "", make_exec_carrier, check_exec},
+    {"capture", {"capture"}, Carries::mails, "", make_capture_carrier, check_capture},
     {"smtp", {"smtp", "smtps"}, Carries::mails, "", make_smtp_carrier, check_smtp, smtp_library},
 #ifdef MAILROOM_HTTP
     {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP", make_http_carrier, check_http, http_library},

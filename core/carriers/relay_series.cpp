@@ -42,7 +42,7 @@ Settings with_relays(const Settings& settings, const RelayGroup& group) {
 }
 
 std::vector<RelayGroup> configured_groups(const Settings& settings) {
-  require_keys({"send.relay"}, settings);
+  if (settings.send.relay.empty()) require_keys({"send.relay"}, settings);
   return relay_groups(settings.send.relay);
 }
 

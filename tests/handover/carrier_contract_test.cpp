@@ -5,10 +5,12 @@
 #include <csignal>
 #include <sstream>
 
+#include "carriers/capture/carrier.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/smtp/carrier.hpp"
 #include "handed_over.hpp"
 #include "support/refusing_port.hpp"
+#include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/test_relay.hpp"
 #include "webhook_process.hpp"
@@ -35,6 +37,11 @@ struct ContractRig {
     settings.sink.to = url;
     return configured_carrier(settings).make({settings, log});
   }
+  /// Keeps mails in `maildir` of the directory.
+  std::unique_ptr<Carrier> capture() {
+    settings.send.relay = capture_relay((directory.path() / "mail, dir").string());
+    return mail_carrier().make({settings, log});
+  }
   static std::unique_ptr<Carrier> relay(const std::string& url) {
     return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = parse_relay_urls(url)});
   }
@@ -42,13 +49,36 @@ struct ContractRig {
 
 }  // namespace
 
-TEST_CASE("a program, a web server and a relay that take everything answer each message once") {
+TEST_CASE("a program, a web server, a relay and a maildir that take everything answer each message once") {
   ContractRig rig;
   check_carrier(*rig.program("ok"), Verdict::accepted);
   const WebhookProcess server("ok");
   check_carrier(*rig.server(server.url()), Verdict::accepted);
   const TestRelay relay;
   check_carrier(*rig.relay(relay.url()), Verdict::accepted);
+  check_carrier(*rig.capture(), Verdict::accepted);
+}
+
+TEST_CASE("a captured mail has its bytes below its envelope, and is in new alone") {
+  ContractRig rig;
+  const auto carrier = rig.capture();
+  const std::string body = "Subject: x\r\n\r\n.\r\ntext\r\n";
+  Message message{.id = 1};
+  message.body = body;
+  message.envelope = {.from = "", .to = "ada@example.org"};
+  carrier->submit(message);
+  const auto answers = all_answers(*carrier);
+  const auto maildir = rig.directory.path() / "mail, dir";
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].sink == "capture");
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(maildir / "new"))
+    files.push_back(entry.path());
+  REQUIRE(files.size() == 1);
+  CHECK(answers[0].reply == "kept as " + files[0].string());
+  CHECK(read_file(files[0].string()) == "Return-Path: <>\r\nDelivered-To: ada@example.org\r\n" + body);
+  CHECK(std::filesystem::is_empty(maildir / "tmp"));
+  CHECK(std::filesystem::status(maildir / "new").permissions() == std::filesystem::perms::owner_all);
 }
 
 TEST_CASE("where nothing can be reached, each message is unavailable or comes back untried") {
@@ -57,6 +87,9 @@ TEST_CASE("where nothing can be reached, each message is unavailable or comes ba
   check_carrier(*rig.program("exit-at-start"), Verdict::unavailable);
   check_carrier(*rig.server(fmt::format("http://127.0.0.1:{}/", closed.port())), Verdict::unavailable);
   check_carrier(*rig.relay(fmt::format("smtp://127.0.0.1:{}", closed.port())), Verdict::unavailable);
+  const auto capture = rig.capture();
+  std::filesystem::remove_all(rig.directory.path() / "mail, dir");
+  check_carrier(*capture, Verdict::unavailable);
 }
 
 TEST_CASE("cancel answers everything at once, however long the other side hangs") {
@@ -67,6 +100,7 @@ TEST_CASE("cancel answers everything at once, however long the other side hangs"
   const TestRelay relay(
       {.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(RelayAnswer::Then::hang))});
   check_cancel(*rig.relay(relay.url()));
+  check_cancel(*rig.capture());
 }
 
 }  // namespace mailroom::test::carrier_contract_test

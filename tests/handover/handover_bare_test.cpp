@@ -40,7 +40,7 @@ TEST_CASE("a sink that is not built is listed, and says so by name with the opti
     names += std::string(kind.name) + (kind.make == nullptr ? " not built, " : " built, ");
   CHECK(
       names ==
-      "exec built, smtp built, http not built, ses not built, resend not built, nats not built, amqp not built, ");
+      "exec built, capture built, smtp built, http not built, ses not built, resend not built, nats not built, amqp not built, ");
 }
 
 TEST_CASE("a program takes lines without any library") {

@@ -1,0 +1,97 @@
+// The directory is part of the relay's URL, so that a list of relays can be split at its commas.
+
+#include "carriers/capture/carrier.hpp"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "mail/link_template.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr std::string_view capture_scheme = "capture://";
+
+int hex_digit(char c) {
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                : -1;
+}
+
+std::string percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_encoded =
+        text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0;
+    decoded += is_encoded ? static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])) : text[i];
+    if (is_encoded) i += 2;
+  }
+  return decoded;
+}
+
+}  // namespace
+
+std::string capture_relay(const std::string& directory) {
+  return std::string(capture_scheme) + percent_encoded(directory);
+}
+
+bool captures(std::string_view relays) {
+  return lower_case(relays).find(capture_scheme) != std::string::npos;
+}
+
+std::string capture_directory(std::string_view relay) {
+  auto directory = percent_decoded(trimmed(relay).substr(capture_scheme.size()));
+  if (directory.starts_with('/')) return directory;
+  throw Error(ExitCode::configuration, "a relay that captures mails names no directory",
+              "mailroom send --capture DIR captures mails without a relay");
+}
+
+CaptureCarrier::CaptureCarrier(std::string directory) : maildir_(std::move(directory)) {}
+
+void CaptureCarrier::submit(Message message) {
+  waiting_.push_back(std::move(message));
+  ready_.signal();
+}
+
+std::vector<Answer> CaptureCarrier::take() {
+  ready_.clear();
+  auto answers = std::exchange(answers_, {});
+  if (waiting_.empty()) return answers;
+  for (const auto& message : std::exchange(waiting_, {}))
+    answers.push_back(keep(message));
+  maildir_.flush();
+  return answers;
+}
+
+Answer CaptureCarrier::keep(const Message& message) {
+  const auto began = steady_now();
+  Answer answer{.id = message.id, .verdict = Verdict::accepted, .sink = std::string(capture_sink)};
+  try {
+    const auto& envelope = message.envelope;
+    const auto name = maildir_.write(
+        fmt::format("Return-Path: <{}>\r\nDelivered-To: {}\r\n", envelope.from, envelope.to), message.body);
+    answer.reply = fmt::format("kept as {}/new/{}", maildir_.directory(), name);
+  } catch (const Error& error) {
+    answer.verdict = Verdict::unavailable;
+    answer.reply = error.what();
+  }
+  answer.took = steady_now() - began;
+  answer.ended = wall_now();
+  return answer;
+}
+
+void CaptureCarrier::cancel() {
+  for (const auto& message : std::exchange(waiting_, {}))
+    answers_.push_back({.id = message.id, .was_tried = false});
+  if (!answers_.empty()) ready_.signal();
+}
+
+std::unique_ptr<Carrier> make_capture_carrier(const CarrierSetup& setup) {
+  return std::make_unique<CaptureCarrier>(capture_directory(setup.settings.send.relay));
+}
+
+}  // namespace mailroom

@@ -1,0 +1,19 @@
+// What doctor says of a configuration that captures mails.
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "carriers/capture/carrier.hpp"
+
+namespace mailroom {
+
+std::vector<SinkFinding> check_capture(const Settings& settings) {
+  const MaildirWriter maildir(capture_directory(settings.send.relay));
+  return {
+      {.level = SinkFinding::Level::warning,
+       .reason = fmt::format("mails are kept in {}, and nobody gets them", shown_text(maildir.directory())),
+       .hint = "that is for development: name a relay in send.relay",
+       .endpoint = std::string(capture_sink)}};
+}
+
+}  // namespace mailroom

@@ -63,7 +63,8 @@ $$;
 -- new again when it is: an event may come before the mail is on record. SECURITY DEFINER, so that whatever reads the mailbox of
 -- bounces needs no other right.
 CREATE OR REPLACE FUNCTION mailroom_record_bounces(p_source text, p_reports jsonb)
-RETURNS TABLE (is_new boolean, queue text, token bigint, address text, suppressed boolean) LANGUAGE plpgsql SECURITY DEFINER AS $$
+RETURNS TABLE (is_new boolean, queue text, token bigint, address text, suppressed boolean, traceparent text, created_at bigint, message bigint)
+LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
     v_ids bigint[];
@@ -99,9 +100,11 @@ BEGIN
     RETURN QUERY
     SELECT u.id IS NOT NULL, u.queue, u.token, u.address,
            b.token IS NOT NULL AND (b.kind IN ('hard', 'complaint') OR EXISTS (
-               SELECT FROM mailroom_suppressions s WHERE s.address = lower(u.address)))
+               SELECT FROM mailroom_suppressions s WHERE s.address = lower(u.address))),
+           t.traceparent, t.created_at, t.message
     FROM unnest(v_ids, v_queues, v_tokens, v_addresses) WITH ORDINALITY u (id, queue, token, address, n)
-    LEFT JOIN mailroom_bounces b ON b.id = u.id ORDER BY u.n;
+    LEFT JOIN mailroom_bounces b ON b.id = u.id
+    LEFT JOIN LATERAL (SELECT * FROM tokens WHERE tokens.id = u.token LIMIT 1) t ON true ORDER BY u.n;
 END
 $$;
 

@@ -74,6 +74,8 @@ $$;
 -- Returns the same with what a sink with outcomes needs to know about each token: its earlier attempts, and, if p_newer,
 -- whether its account has a newer recovery token that may still be emitted (null if not). resent_at: since when
 -- it is a mail of its own, in seconds since 1970, if an operator had it emitted again after its creation; null if not.
+-- traceparent, asked_at and was_tried are for traces, and cost nothing where they are not selected: the trace of the token, when its
+-- message was inserted, and whether an attempt is on record.
 -- suppressed: why the address gets no mail, null if it does; security mail goes to it all the same.
 -- mail_key: 64 bits for the mail's id. They differ from those of any other token, also of the same id, by its random
 -- secret, or by its message, whose copies share a key; from those of its mail before it was emitted again; and from
@@ -86,7 +88,8 @@ RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint,
                resent_at bigint, mail_key text, message bigint, recipient smallint, recipients text[], cc text[], bcc text[],
                sender text, reply_to text, headers jsonb, template text, locale text, data jsonb, subject text, text text,
-               html text, profile text, reference text, attachments integer, suppressed text)
+               html text, profile text, reference text, attachments integer, suppressed text, traceparent text, asked_at timestamptz,
+               was_tried boolean)
 LANGUAGE sql STABLE AS $$
     WITH again AS MATERIALIZED (
         SELECT s.id, floor(extract(epoch FROM s.claimed_at))::bigint AS at, s.resent + '{}' AS ids
@@ -109,7 +112,8 @@ LANGUAGE sql STABLE AS $$
            CASE WHEN (SELECT EXISTS (SELECT FROM mailroom_suppressions)) THEN (
                SELECT concat_ws(' ', s.kind, s.reason) FROM mailroom_suppressions s
                WHERE s.address = lower(b.email)
-                 AND NOT (SELECT c.security FROM mailroom_actions c WHERE c.action = b.action::text)) END
+                 AND NOT (SELECT c.security FROM mailroom_actions c WHERE c.action = b.action::text)) END,
+           (SELECT k.traceparent FROM tokens k WHERE k.id = b.id), m.created_at, d.answered_at IS NOT NULL
     FROM mailroom_batch_tokens(p_batch, p_attempt) b
     JOIN (SELECT job_type FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
     LEFT JOIN LATERAL (

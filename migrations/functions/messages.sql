@@ -54,6 +54,19 @@ BEGIN
 END
 $$;
 
+-- Returns what is kept of the options of a message, null for nothing: notify, and the traceparent, which is p_session if the options
+-- have none and that is one.
+CREATE OR REPLACE FUNCTION mailroom_kept_options(p_options jsonb, p_session text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    v_notify boolean := mailroom_option(p_options, 'notify');
+    v_own jsonb := nullif(p_options->'traceparent', 'null');
+    v_traceparent text := coalesce(mailroom_required_traceparent(v_own #>> '{}'), mailroom_traceparent(p_session));
+BEGIN
+    RETURN nullif(CASE WHEN v_notify THEN '{"notify": true}'::jsonb ELSE '{}' END
+                  || CASE WHEN v_traceparent IS NULL THEN '{}' ELSE jsonb_build_object('traceparent', v_traceparent) END, '{}');
+END
+$$;
+
 -- Gives explicit nulls their defaults, and sets what applications do not: enqueued_by, created_at, fingerprint and the times
 -- after those. The owner of the table may set them: mailroom_send_row() does, and a restore.
 CREATE OR REPLACE FUNCTION trg_before_message_insert() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -83,7 +96,9 @@ BEGIN
         RAISE EXCEPTION 'a message that is inserted has no option replace' USING ERRCODE = 'invalid_parameter_value',
             HINT = 'mailroom_send() takes it';
     END IF;
-    NEW.options := CASE WHEN mailroom_option(NEW.options, 'notify') THEN '{"notify": true}'::jsonb END;
+    IF NEW.options IS NOT NULL THEN
+        NEW.options := mailroom_kept_options(NEW.options, NULL);
+    END IF;
     IF NEW.idempotency_key IS NOT NULL AND NEW.fingerprint IS NULL THEN
         NEW.fingerprint := mailroom_fingerprint(NEW, NULL);
     END IF;
@@ -151,6 +166,11 @@ BEGIN
     END IF;
     IF v_new.has_later THEN
         INSERT INTO mailroom_schedule (send_after, message) SELECT m.send_after, m.id FROM added m WHERE m.send_after > v_now;
+        -- Their tokens are made by another transaction. Those that are made here get the trace of this one by a trigger of tokens.
+        IF current_setting('mailroom.traceparent', true) <> '' THEN
+            UPDATE mailroom_messages m SET options = mailroom_kept_options(m.options, current_setting('mailroom.traceparent', true))
+            FROM added a WHERE a.id = m.id AND a.send_after > v_now;
+        END IF;
     END IF;
     IF v_new.at_once IS NOT NULL THEN
         PERFORM mailroom_make_tokens(v_new.at_once);

@@ -25,13 +25,14 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 BEGIN
-    INSERT INTO tokens (message, recipient, account, action, secret, code, expires_at)
+    INSERT INTO tokens (message, recipient, account, action, secret, code, expires_at, traceparent)
     SELECT m.id, m.place, m.account, m.action::token_action,
            CASE WHEN m.path IS NOT NULL THEN mailroom_random_secret() END,
            CASE WHEN m.has_code THEN mailroom_random_code() END,
-           m.expires_at
+           m.expires_at,
+           m.traceparent
     FROM (SELECT u.place AS turn, m.id, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) AS place, m.account, m.action, a.path, a.has_code,
-                 mailroom_expiry(m.expires_at, a.lifetime) AS expires_at
+                 mailroom_expiry(m.expires_at, a.lifetime) AS expires_at, m.options->>'traceparent' AS traceparent
           FROM unnest(p_messages) WITH ORDINALITY u (id, place) JOIN mailroom_messages m ON m.id = u.id
           JOIN mailroom_actions a ON a.action = m.action) m
     ORDER BY m.turn, m.place;

@@ -32,7 +32,7 @@ DECLARE
     v_id bigint;
     v_replace boolean := mailroom_send.options <> '{}' AND mailroom_option(mailroom_send.options, 'replace');
     v_files jsonb := nullif(nullif(mailroom_send.attachments, 'null'), '[]');
-    v_options jsonb := CASE WHEN mailroom_send.options <> '{}' AND mailroom_option(mailroom_send.options, 'notify') THEN '{"notify": true}' END;
+    v_options jsonb := CASE WHEN mailroom_send.options NOT IN ('{}', 'null') THEN mailroom_send.options - 'replace' END;
 BEGIN
     IF mailroom_send.idempotency_key IS NOT NULL THEN
         v_new.action := coalesce(mailroom_send.action, 'message'); v_new.account := mailroom_send.account;
@@ -91,9 +91,9 @@ BEGIN
     ELSIF jsonb_typeof(p_options) <> 'object' THEN
         RAISE EXCEPTION 'options is not an object' USING ERRCODE = 'invalid_parameter_value', HINT = 'write it as {"replace": true}';
     END IF;
-    SELECT k INTO v_key FROM jsonb_object_keys(p_options) k WHERE k NOT IN ('replace', 'notify') LIMIT 1;
+    SELECT k INTO v_key FROM jsonb_object_keys(p_options) k WHERE k NOT IN ('replace', 'notify', 'traceparent') LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'there is no option "%"', left(v_key, 100) USING ERRCODE = 'invalid_parameter_value', HINT = 'options: replace, notify';
+        RAISE EXCEPTION 'there is no option "%"', left(v_key, 100) USING ERRCODE = 'invalid_parameter_value', HINT = 'options: replace, notify, traceparent';
     ELSIF jsonb_typeof(p_options->p_name) NOT IN ('boolean', 'null') THEN
         RAISE EXCEPTION 'the option "%" is neither true nor false', p_name USING ERRCODE = 'invalid_parameter_value';
     END IF;
@@ -287,7 +287,8 @@ END
 $$;
 
 -- A trigger of an application's table: mailroom_send_row(template, column of the address [, column of the locale [,
--- columns that become data ...]]). No other column gets into a message. An empty name of the locale's column is none.
+-- columns that become data ...]]). No other column gets into a message. An empty name of the locale's column is none. A column
+-- named traceparent becomes the trace of the message instead of data, and is left out if it is malformed.
 -- Mails when a row is inserted; updated, if a named column has changed; deleted, with the values before. A null address
 -- sends nothing. The owner of the table is who asks, and needs the rights of a producer: whoever may create a trigger
 -- could otherwise mail in the name of others.
@@ -298,6 +299,7 @@ DECLARE
     v_row jsonb;
     v_before jsonb;
     v_columns text[] := array_remove(TG_ARGV[1:], '');
+    v_data text[] := array_remove(TG_ARGV[3:], 'traceparent');
     v_missing text;
 BEGIN
     SELECT pg_get_userbyid(c.relowner), c.relpersistence = 't' INTO v_owner, v_is_temporary FROM pg_class c WHERE c.oid = TG_RELID;
@@ -326,14 +328,16 @@ BEGIN
     END IF;
     IF TG_OP = 'UPDATE' THEN
         v_before := to_jsonb(OLD);
-        IF NOT EXISTS (SELECT FROM unnest(v_columns) c WHERE v_row->c IS DISTINCT FROM v_before->c) THEN
+        IF NOT EXISTS (SELECT FROM unnest(array_remove(TG_ARGV[1:3], '') || v_data) c WHERE v_row->c IS DISTINCT FROM v_before->c) THEN
             RETURN NULL;
         END IF;
     END IF;
     IF v_row->>TG_ARGV[1] IS NOT NULL THEN
-        INSERT INTO mailroom_messages (recipients, template, locale, data, enqueued_by)
+        INSERT INTO mailroom_messages (recipients, template, locale, data, options, enqueued_by)
         VALUES (ARRAY[v_row->>TG_ARGV[1]], TG_ARGV[0], nullif(v_row->>nullif(TG_ARGV[2], ''), ''),
-                (SELECT jsonb_object_agg(c, v_row->c) FROM unnest(TG_ARGV[3:]) c), v_owner);
+                (SELECT jsonb_object_agg(c, v_row->c) FROM unnest(v_data) c),
+                CASE WHEN 'traceparent' = ANY (TG_ARGV[3:]) AND mailroom_traceparent(v_row->>'traceparent') IS NOT NULL
+                     THEN jsonb_build_object('traceparent', v_row->>'traceparent') END, v_owner);
     END IF;
     RETURN NULL;
 END

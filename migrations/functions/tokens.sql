@@ -11,8 +11,26 @@ RETURN lpad((('x' || right(gen_random_uuid()::text, 12))::bit(48)::bigint % 1000
 CREATE OR REPLACE FUNCTION mailroom_random_secret() RETURNS bytea LANGUAGE sql VOLATILE PARALLEL SAFE
 RETURN sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()));
 
+-- Returns the traceparent of W3C Trace Context that p_text is, without what a version after 00 may add to it; null if it is none. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_traceparent(p_text text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_text ~ '^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:$|-)'
+             AND (octet_length(p_text) = 55 OR left(p_text, 2) <> '00')
+            THEN '00' || substr(p_text, 3, 53) END;
+
+-- Returns the traceparent that p_text is, and raises an error if it is none: what somebody has written for this mail.
+CREATE OR REPLACE FUNCTION mailroom_required_traceparent(p_text text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF p_text IS NOT NULL AND mailroom_traceparent(p_text) IS NULL THEN
+        RAISE EXCEPTION 'the traceparent "%" is none', left(p_text, 100) USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'write it as 00-<32 hexadecimal digits>-<16 hexadecimal digits>-01, or SET LOCAL mailroom.traceparent, where a wrong one is left out';
+    END IF;
+    RETURN mailroom_traceparent(p_text);
+END
+$$;
+
 -- Gives a token its id, after its transaction has its own: the proof that the queue loses no token depends on the
--- order.
+-- order. And its trace: that of its row, else of the transaction (SET LOCAL mailroom.traceparent), which is left out if it
+-- is malformed: a trace is not worth a token.
 CREATE OR REPLACE FUNCTION trg_before_token_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.id IS NOT NULL THEN
@@ -22,6 +40,11 @@ BEGIN
     END IF;
     PERFORM pg_current_xact_id();
     NEW.id := nextval('tokens_id_seq');
+    IF NEW.traceparent IS NOT NULL THEN
+        NEW.traceparent := mailroom_required_traceparent(NEW.traceparent);
+    ELSIF current_setting('mailroom.traceparent', true) <> '' THEN
+        NEW.traceparent := mailroom_traceparent(current_setting('mailroom.traceparent', true));
+    END IF;
     RETURN NEW;
 END
 $$;

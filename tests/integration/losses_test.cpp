@@ -133,7 +133,7 @@ TEST_CASE("the rows that a migration down deletes are counted beforehand") {
     text += loss.name() + " " + std::to_string(loss.rows) + "\n";
   CHECK(
       text ==
-      "mailroom_operations WHERE kind IN ('suppress', 'unsuppress') 0\nmailroom_suppressions 0\nmailroom_bounces 0\n"
+      "tokens.traceparent 0\nmailroom_operations WHERE kind IN ('suppress', 'unsuppress') 0\nmailroom_suppressions 0\nmailroom_bounces 0\n"
       "mailroom_home.outcomes_since 0\nmailroom_outcomes 0\nmailroom_operations WHERE kind IN ('adopt', 'forget') 0\nmailroom_home 1\nmailroom_deliveries.counted_as 0\nmailroom_messages 2\nmailroom_attachments 1\nmailroom_schedule 1\ntokens WHERE message IS NOT NULL 2\n"
       "mailroom_actions WHERE number > 3 1\n"
       "tokens WHERE action::text NOT IN ('activation', 'password_recovery') 1\n"

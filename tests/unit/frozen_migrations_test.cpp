@@ -71,6 +71,8 @@ const std::map<std::string, std::string>& frozen() {
       {"24_rescheduled_messages.down.sql",
        "363e2f2f615acda5c04dfdc9ae7871ecfd42a0d225920329ccacbe78df76079d"},
       {"24_rescheduled_messages.up.sql", "4c42ea10225d1be76bdc14b321d9aaa0c8b7f7670b2a76e2553b6a3532f43d60"},
+      {"25_traceparent.down.sql", "f97a154162f42f29472a1b45f80c10e806aa389379b27d33b80d278cd83440b2"},
+      {"25_traceparent.up.sql", "1fc123b4356df7ba8305139ff95c99fa002d7ae2d644ea0e929e999b461afec6"},
   };
   return checksums;
 }

@@ -314,6 +314,17 @@ const std::vector<Entry> entries{
         .needs_restart()
         .option("collect send", "--metrics ADDRESS",
                 "serve metrics for Prometheus here: 127.0.0.1:9464, or the path of a unix socket"),
+    Entry{
+        "trace.endpoint", "MAILROOM_TRACE_ENDPOINT", "",
+        "where send, bounce, and collect with a sink send spans by OTLP over HTTP: http://127.0.0.1:4318; without it, no traces",
+        as_written(&TraceSettings::endpoint)}
+        .hides(Secrecy::url)
+        .needs_restart(),
+    Entry{
+        "trace.sample", "MAILROOM_TRACE_SAMPLE", "1",
+        "how many of the traces that begin here are recorded, from 0 to 1; those of applications are if they say so",
+        into(&TraceSettings::sample, parse_fraction)}
+        .needs_restart(),
     Entry{"audit.retention", "MAILROOM_AUDIT_RETENTION", "30d",
           "how long prune keeps expired and consumed tokens and batch records, from 1h to 36500d",
           into(&AuditSettings::retention, parse_interval, 1h, 24h * 36'500)}

@@ -33,7 +33,7 @@ struct KeyTarget {
 template <typename Section>
 Section& section_in(Settings& s) {
   return std::get<Section&>(std::tie(s.database, s.signing, s.collect, s.queue, s.send, s.bounce, s.sink,
-                                     s.metrics, s.audit, s.messages, s.log));
+                                     s.metrics, s.trace, s.audit, s.messages, s.log));
 }
 
 /// Stores what `parse(value, limits…)` returns in a member of a section.

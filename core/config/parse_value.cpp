@@ -3,6 +3,7 @@
 #include "config/parse_value.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 #include <type_traits>
 #include <utility>
@@ -112,6 +113,16 @@ int parse_count(const SettingValue& value, int least, int most) {
     refuse(value, fmt::format("a whole number from {} to {}", least, most));
   }
   return *number;
+}
+
+double parse_fraction(const SettingValue& value) {
+  const std::string_view text = value.text;
+  double number = -1;
+  const auto* const end = text.data() + text.size();
+  const bool is_decimal = text.find_first_not_of("0123456789.") == std::string_view::npos;
+  if (!is_decimal || std::from_chars(text.data(), end, number).ptr != end || number < 0 || number > 1)
+    refuse(value, "a number from 0 to 1", "write 0.01 for one in a hundred");
+  return number;
 }
 
 int parse_size(const SettingValue& value, int least, int most) {

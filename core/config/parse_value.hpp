@@ -26,6 +26,9 @@ std::string describe(const Origin& origin);
 /// A decimal integer from `least` to `most`, without white space.
 int parse_count(const SettingValue& value, int least, int most);
 
+/// A decimal number from 0 to 1: `0.01`.
+double parse_fraction(const SettingValue& value);
+
 /// A number of bytes from `least` to `most`, both of them whole kB: `10MB`, `500kB` or `65536`. As PostgreSQL
 /// has it, a kB is 1,024 bytes.
 int parse_size(const SettingValue& value, int least, int most);

@@ -188,6 +188,13 @@ struct MetricsSettings {
   bool operator==(const MetricsSettings&) const = default;
 };
 
+struct TraceSettings {
+  std::string endpoint;  ///< a URL, not parsed; empty: no traces
+  double sample = 1;     ///< of the traces that begin here, how many are recorded
+
+  bool operator==(const TraceSettings&) const = default;
+};
+
 struct AuditSettings {
   Milliseconds retention{};
 
@@ -217,6 +224,7 @@ struct Settings {
   BounceSettings bounce;
   SinkSettings sink;
   MetricsSettings metrics;
+  TraceSettings trace;
   AuditSettings audit;
   MessagesSettings messages;
   LogSettings log;

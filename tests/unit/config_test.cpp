@@ -151,6 +151,10 @@ const std::vector<Row> rows{
      [](const Settings& s) { return s.sink.event_source; }},
     {"metrics.listen", "", "127.0.0.1:9464", "[::1]:80", "unix:/run/mailroom.sock",
      [](const Settings& s) { return s.metrics.listen ? s.metrics.listen->text() : ""; }},
+    {"trace.endpoint", "", "http://f", "http://e", "https://g/v1/traces",
+     [](const Settings& s) { return s.trace.endpoint; }},
+    {"trace.sample", "1", "0.25", "0", "0.5",
+     [](const Settings& s) { return fmt::format("{}", s.trace.sample); }},
     {"audit.retention", "30d", "1h", "36500d", "7d12h",
      [](const Settings& s) { return format_duration(s.audit.retention); }},
     {"messages.retention", "7d", "1h", "36500d", "3d",
@@ -405,6 +409,7 @@ TEST_CASE("a key changes its own section alone") {
                                                {"send", before.send == after.send},
                                                {"sink", before.sink == after.sink},
                                                {"metrics", before.metrics == after.metrics},
+                                               {"trace", before.trace == after.trace},
                                                {"audit", before.audit == after.audit},
                                                {"messages", before.messages == after.messages},
                                                {"log", before.log == after.log}};

@@ -32,7 +32,8 @@ bool is_this_host(const std::string& host) {
 
 }  // namespace
 
-HttpEndpoint parse_http_url(const std::string& url, std::string_view setting, const char* user_hint) {
+HttpEndpoint parse_http_url(const std::string& url, std::string_view setting, const char* user_hint,
+                            HttpContent content) {
   const auto refuse = [&](const std::string& problem, const std::string& hint) {
     throw Error(ExitCode::configuration, fmt::format("the URL of {} {}", setting, problem), hint);
   };
@@ -44,7 +45,8 @@ HttpEndpoint parse_http_url(const std::string& url, std::string_view setting, co
     refuse("has a user or a password", user_hint);
   if (!part_of(parts.get(), CURLUPART_FRAGMENT).empty()) refuse("has a fragment", "remove it from the #");
   const auto host = part_of(parts.get(), CURLUPART_HOST);
-  if (part_of(parts.get(), CURLUPART_SCHEME) == "http" && !is_this_host(host))
+  const bool is_plain = part_of(parts.get(), CURLUPART_SCHEME) == "http";
+  if (is_plain && content == HttpContent::secret && !is_this_host(host))
     refuse("is http:// to another host", "use https://: tokens must not be readable on the network");
   HttpEndpoint endpoint;
   endpoint.url = url;

@@ -25,10 +25,17 @@ struct HttpEndpoint {
   std::size_t longest_answer = 65'536;  ///< of the body of an answer no more is read
 };
 
+/// What requests have.
+enum class HttpContent {
+  secret,    ///< tokens or credentials, which the network must not see
+  harmless,  ///< what may go to another host without TLS
+};
+
 /// An endpoint of this program at `url`, which `setting` has. Throws Error(configuration) for a URL that is
-/// malformed, has a user or a fragment, or is http:// to another host than this one; `user_hint` says what to
-/// do instead of naming a user.
-HttpEndpoint parse_http_url(const std::string& url, std::string_view setting, const char* user_hint);
+/// malformed, has a user or a fragment, or is http:// to another host than this one if the content is secret;
+/// `user_hint` says what to do instead of naming a user.
+HttpEndpoint parse_http_url(const std::string& url, std::string_view setting, const char* user_hint,
+                            HttpContent content = HttpContent::secret);
 
 /// As parse_http_url(), for the URL of a server: without a path, and in the result without a slash at its
 /// end. `form`: how to write it.

@@ -1,0 +1,15 @@
+// Spans as OpenTelemetry's protocol (OTLP) writes them in JSON.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "trace/span.hpp"
+
+namespace mailroom {
+
+/// Appends the body of a request to /v1/traces, an ExportTraceServiceRequest. Attributes have the names of
+/// OpenTelemetry's messaging conventions, and `mailroom.` before the others.
+void append_otlp_json(std::string& out, std::span<const Span> spans);
+
+}  // namespace mailroom

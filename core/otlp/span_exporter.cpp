@@ -1,0 +1,166 @@
+// A request that hangs is given up when the consumer ends: libcurl's multi interface lets another thread wake
+// it.
+
+#include "otlp/span_exporter.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "base/threads.hpp"
+#include "otlp/otlp_json.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds request_time{10'000};
+constexpr Milliseconds longest_wait{60'000};  ///< that the other side may ask for
+constexpr std::chrono::minutes warn_every{5};
+
+/// The seconds of a Retry-After; its other form, a date, is nobody's who limits a rate.
+std::optional<Milliseconds> retry_after(const HttpResponse& response) {
+  const auto text = response.header("retry-after");
+  int seconds = 0;
+  const auto* const end = text.data() + text.size();
+  if (text.empty() || std::from_chars(text.data(), end, seconds).ptr != end || seconds < 0)
+    return std::nullopt;
+  return std::min<Milliseconds>(std::chrono::seconds(seconds), longest_wait);
+}
+
+/// Those that OTLP names.
+bool is_temporary(int status) {
+  return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
+}  // namespace
+
+HttpEndpoint trace_endpoint(const std::string& url) {
+  const auto scheme = lower_case(url.substr(0, url.find(':')));
+  if (scheme != "http" && scheme != "https") {
+    throw Error(ExitCode::configuration, "the URL of trace.endpoint is neither http:// nor https://",
+                "write it as http://127.0.0.1:4318");
+  }
+  auto endpoint = parse_http_url(
+      url, "trace.endpoint", "put a collector of traces that needs none on this host", HttpContent::harmless);
+  const auto path = url.find('/', url.find("://") + 3);
+  if (path == std::string::npos) {
+    endpoint.url += "/v1/traces";
+  } else if (path + 1 == url.size()) {
+    endpoint.url += "v1/traces";
+  }
+  endpoint.timeout = request_time;
+  return endpoint;
+}
+
+SpanExporter::SpanExporter(HttpEndpoint endpoint, SpanBuffer& buffer, Log& log)
+    : SpanExporter(std::move(endpoint), buffer, log, Options{}) {}
+
+SpanExporter::SpanExporter(HttpEndpoint endpoint, SpanBuffer& buffer, Log& log, Options options)
+    : endpoint_(std::move(endpoint)),
+      buffer_(buffer),
+      log_(log),
+      options_(options),
+      exchange_(endpoint_),
+      multi_(curl_multi_init()) {
+  if (!multi_) throw Error(ExitCode::failed, "cannot initialise libcurl");
+  const BlockedSignals blocked;
+  thread_ = std::thread([this] { run(); });
+}
+
+SpanExporter::~SpanExporter() {
+  stops_at_ = (steady_now() + options_.farewell).time_since_epoch().count();
+  buffer_.wake();
+  curl_multi_wakeup(multi_.get());
+  thread_.join();
+}
+
+void SpanExporter::run() {
+  std::vector<Span> spans;
+  while (true) {
+    buffer_.wait(options_.together, steady_now() + options_.pause, [this] { return is_over(); });
+    const bool was_over = is_over();
+    buffer_.take(options_.together, spans);
+    if (!spans.empty()) send(spans);
+    if (spans.empty() && was_over) return;
+  }
+}
+
+void SpanExporter::send(const std::vector<Span>& spans) {
+  if (steady_now() >= stops_at()) return buffer_.note_dropped(spans.size());
+  body_.clear();
+  append_otlp_json(body_, spans);
+  auto wait = options_.retry;
+  for (int tries = 1;; ++tries) {
+    const auto result = attempt();
+    if (result.is_taken) {
+      note_success();
+      return buffer_.note_sent(spans.size());
+    }
+    note_problem(result.problem);
+    if (!result.may_be_repeated) return buffer_.note_refused(spans.size());
+    const bool goes_on = tries < options_.tries && pause(result.wait.value_or(wait));
+    if (!goes_on) return buffer_.note_dropped(spans.size());
+    wait = std::min(2 * wait, options_.longest_retry);
+  }
+}
+
+SpanExporter::Result SpanExporter::attempt() {
+  const auto outcome = perform();
+  if (outcome.end != HttpEnd::answered) return {.may_be_repeated = true, .problem = outcome.failure};
+  const auto status = outcome.response.status;
+  if (status >= 200 && status < 300) return {.is_taken = true};
+  return {.may_be_repeated = is_temporary(status),
+          .wait = retry_after(outcome.response),
+          .problem = fmt::format("it answers {}", status)};
+}
+
+HttpOutcome SpanExporter::perform() {
+  HttpRequest request;
+  request.headers = {"Content-Type: application/json"};
+  request.shared_body = body_;
+  exchange_.prepare(std::move(request));
+  auto* const handle = exchange_.handle();
+  curl_multi_add_handle(multi_.get(), handle);
+  std::optional<CURLcode> result;
+  while (!result && steady_now() < stops_at()) {
+    int running = 0;
+    curl_multi_perform(multi_.get(), &running);
+    int left = 0;
+    while (const auto* message = curl_multi_info_read(multi_.get(), &left)) {
+      if (message->msg == CURLMSG_DONE) result = message->data.result;
+    }
+    if (result) break;
+    const auto patience = std::clamp<Milliseconds>(std::chrono::ceil<Milliseconds>(stops_at() - steady_now()),
+                                                   Milliseconds(0), Milliseconds(1000));
+    curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(patience.count()), nullptr);
+  }
+  curl_multi_remove_handle(multi_.get(), handle);
+  return result ? exchange_.finish(*result) : exchange_.give_up("the consumer ends");
+}
+
+bool SpanExporter::pause(Milliseconds wait) {
+  const auto until = steady_now() + wait;
+  const auto is_too_late = [&] { return stops_at() < until; };
+  buffer_.wait(SIZE_MAX, until, is_too_late);
+  return !is_too_late();
+}
+
+void SpanExporter::note_problem(const std::string& problem) {
+  has_problem_ = true;
+  const auto now = steady_now();
+  if (warned_at_ && now - *warned_at_ < warn_every) return;
+  warned_at_ = now;
+  log_.warn("the collector of traces takes no spans; mails go on",
+            {{"endpoint", endpoint_.name}, {"reason", shown_text(problem)}});
+}
+
+void SpanExporter::note_success() {
+  if (!std::exchange(has_problem_, false)) return;
+  log_.info("the collector of traces takes spans again", {{"endpoint", endpoint_.name}});
+}
+
+}  // namespace mailroom

@@ -1,0 +1,27 @@
+// A traceparent that is read says what its text says, and its spans are valid JSON whatever else they hold.
+
+#include <nlohmann/json.hpp>
+
+#include "fuzz/fuzz.hpp"
+#include "otlp/otlp_json.hpp"
+
+using namespace mailroom;
+using fuzz::require;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto text = fuzz::text_of(data, size);
+  const auto parent = parse_traceparent(text);
+  if (parent) {
+    const auto named = "-" + hex_text(parent->trace) + "-" + hex_text(parent->span) + "-";
+    require(text.substr(2, named.size()) == named, "the ids are those of the text");
+    require(parent->trace != TraceId{} && parent->span != SpanId{}, "no id is zero");
+  }
+  const std::string name(text);
+  const Span span{
+      .operation = "carry", .queue = name, .action = name, .outcome = name, .sink = name, .has_failed = true};
+  std::string body;
+  append_otlp_json(body, {&span, 1});
+  const auto json = nlohmann::json::parse(body, nullptr, false);
+  require(!json.is_discarded(), "a request is JSON");
+  return 0;
+}

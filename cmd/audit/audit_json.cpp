@@ -174,7 +174,8 @@ Json token_report_json(const TokenReport& report, Moment now) {
               {"state", or_null(token.state)},
               {"created_at", nullptr},
               {"expires_at", nullptr},
-              {"consumed_at", nullptr}};
+              {"consumed_at", nullptr},
+              {"trace_id", or_null(token.trace_id)}};
   add_outcome(object, report);
   object["reason"] = reason_json(report.status.reason);
   object["reason_certain"] = report.status.reason_certain;

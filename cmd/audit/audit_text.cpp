@@ -231,11 +231,13 @@ std::string message_lines(const History& history, Width width) {
   return text;
 }
 
-/// One line per token.
+/// One line per token, and one with its trace.
 std::string token_lines(const History& history, Width width) {
   std::string text;
-  for (const auto& report : history.tokens)
+  for (const auto& report : history.tokens) {
     text += paragraph(status_text(report, history.now), width);
+    if (!report.token.trace_id.empty()) text += "  trace " + report.token.trace_id + "\n";
+  }
   const auto more = history.tokens_total - static_cast<std::int64_t>(history.tokens.size());
   if (more > 0) text += fmt::format("and {} more tokens\n", with_thousands(more));
   return text;

@@ -1,5 +1,6 @@
 // The percentiles between stages and the slowest tokens, as tables and as JSON.
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -52,6 +53,9 @@ std::string slowest_table(const StageReport& report, std::size_t width) {
   if (report.has_commits) columns.push_back({"committed", Align::right});
   for (const auto* title : {"claimed", "signed", "emitted"})
     columns.push_back({title, Align::right});
+  const bool has_traces =
+      std::ranges::any_of(report.slowest, [](const auto& token) { return !token.trace_id.empty(); });
+  if (has_traces) columns.push_back({"trace", Align::left, true});
   TextTable table(std::move(columns));
   for (const auto& token : report.slowest) {
     const bool is_mail = token.at[static_cast<std::size_t>(TokenStage::accepted)].has_value();
@@ -61,6 +65,7 @@ std::string slowest_table(const StageReport& report, std::size_t width) {
     cells.push_back(since_creation(token, TokenStage::claimed));
     cells.push_back(since_creation(token, TokenStage::signed_));
     cells.push_back(since_creation(token, is_mail ? TokenStage::accepted : TokenStage::written));
+    if (has_traces) cells.push_back(token.trace_id.empty() ? "-" : token.trace_id);
     table.add(std::move(cells));
   }
   return table.render(width);
@@ -83,6 +88,7 @@ Json token_json(const StagedToken& token) {
     object[name] = token.at[i] ? Json(precise_moment_text(*token.at[i])) : Json(nullptr);
   }
   object["total_seconds"] = token.total.count();
+  object["trace_id"] = token.trace_id.empty() ? Json(nullptr) : Json(token.trace_id);
   return object;
 }
 

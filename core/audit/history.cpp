@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "audit/token_facts.hpp"
+#include "audit/trace_ids.hpp"
 #include "base/text.hpp"
 #include "db/values.hpp"
 
@@ -259,6 +260,17 @@ void add_steps_without_token(History& history) {
                             .command = "mailroom doctor"});
 }
 
+void set_trace_ids(pqxx::transaction_base& transaction, std::vector<TokenReport>& reports) {
+  std::vector<std::int64_t> ids;
+  for (const auto& report : reports)
+    ids.push_back(report.token.id);
+  const auto traces = read_trace_ids(transaction, ids);
+  for (auto& report : reports) {
+    if (const auto found = traces.find(report.token.id); found != traces.end())
+      report.token.trace_id = found->second;
+  }
+}
+
 /// Calls `fill(transaction, history)`, then arranges the timeline.
 template <typename Fill>
 History read(Connection& connection, const AuditRequest& request, const std::vector<std::string>& queues,
@@ -267,6 +279,7 @@ History read(Connection& connection, const AuditRequest& request, const std::vec
     History history{.now = now};
     fill(transaction, history);
     add_steps_without_token(history);
+    set_trace_ids(transaction, history.tokens);
     history.timeline.arrange(parse_period(request.since, request.until, now), request.limit);
     return history;
   });

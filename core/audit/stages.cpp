@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "audit/token_facts.hpp"
+#include "audit/trace_ids.hpp"
 #include "db/values.hpp"
 
 namespace mailroom {
@@ -161,6 +162,16 @@ StagedToken read_staged(const Row& row) {
   return token;
 }
 
+void set_trace_ids(pqxx::transaction_base& transaction, std::vector<StagedToken>& tokens) {
+  std::vector<std::int64_t> ids;
+  for (const auto& token : tokens)
+    ids.push_back(token.token);
+  const auto traces = read_trace_ids(transaction, ids);
+  for (auto& token : tokens) {
+    if (const auto found = traces.find(token.token); found != traces.end()) token.trace_id = found->second;
+  }
+}
+
 }  // namespace
 
 const char* token_stage_name(TokenStage stage) {
@@ -188,6 +199,7 @@ StageReport read_stages(Connection& connection, const StageSubject& subject, con
         report.stages.push_back(read_times(row));
       }
     }
+    set_trace_ids(transaction, report.slowest);
     for (const auto& times : report.stages) {
       const bool is_whole_way = times.from == TokenStage::created && times.to >= TokenStage::written;
       if (is_whole_way) report.tokens += times.tokens;

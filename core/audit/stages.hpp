@@ -37,6 +37,7 @@ struct StagedToken {
   std::int64_t batch = 0;
   std::array<std::optional<Moment>, 6> at{};  ///< by TokenStage
   StageSeconds total{};                       ///< from its creation
+  std::string trace_id{};                     ///< of the application's trace; empty for none
 };
 
 /// Which tokens to report on.

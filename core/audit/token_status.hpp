@@ -31,6 +31,7 @@ struct TokenFacts : StoredToken {
   std::vector<Operation> operations{};       ///< those that may have touched it
   std::vector<TokenPosition> queues{};       ///< those that take its action; the requested ones first
   std::vector<DeliveryRecord> deliveries{};  ///< without outcomes of an earlier token with its id
+  std::string trace_id{};                    ///< of the application's trace; empty for none
 };
 
 /// What became of a token that no delivery tells of.

@@ -13,7 +13,9 @@
 #include "base/text.hpp"
 #include "carriers/capture/carrier.hpp"
 #include "cmd/collect/reload_changes.hpp"
+#include "cmd/terminal/tracing.hpp"
 #include "db/conninfo.hpp"
+#include "delivery/delivery_trace.hpp"
 #include "metrics/metrics_endpoint.hpp"
 #include "queue/production.hpp"
 #include "schema/bookkeeping.hpp"
@@ -52,15 +54,17 @@ DatabaseReader::Source metrics_source(const Settings& settings) {
 }
 
 /// Serves metrics, if the configuration says where.
-std::unique_ptr<MetricsEndpoint> serve_metrics(const Settings& settings, const ConsumerKind& kind, Log& log) {
+std::unique_ptr<MetricsEndpoint> serve_metrics(const Settings& settings, const ConsumerKind& kind,
+                                               const Tracing* tracing, Log& log) {
   if (!settings.metrics.listen) return nullptr;
-  auto endpoint =
-      std::make_unique<MetricsEndpoint>(*settings.metrics.listen,
-                                        ConsumerMetrics::Options{.version = MAILROOM_VERSION,
-                                                                 .command = kind.command,
-                                                                 .queues = settings.collect.queues,
-                                                                 .delivers = kind.delivers},
-                                        metrics_source(settings), log);
+  auto endpoint = std::make_unique<MetricsEndpoint>(
+      *settings.metrics.listen,
+      ConsumerMetrics::Options{.version = MAILROOM_VERSION,
+                               .command = kind.command,
+                               .queues = settings.collect.queues,
+                               .delivers = kind.delivers},
+      metrics_source(settings), log,
+      tracing == nullptr ? std::function<SpanCounts()>() : [tracing] { return tracing->counts(); });
   log.info("serving metrics", {{"at", endpoint->address().text()}});
   return endpoint;
 }
@@ -117,8 +121,9 @@ class SessionMaker {
     session.watcher = &watcher_;
     session.log = &log_;
     const bool starts = count_ == 0;
-    // Metrics are served from the start on or not at all.
+    // Metrics and traces are there from the start on or not at all.
     if (!starts) session.detail.with_creation = session_.detail.with_creation;
+    if (!starts) session.detail.reads_traces = session_.detail.reads_traces;
     if (session != session_) ++count_;
     session_ = session;
     setup.collector.session_identity = std::to_string(count_);
@@ -150,7 +155,8 @@ ConsumerSetup consumer_setup(const Settings& settings) {
                                 .queues = settings.collect.queues,
                                 .channel = settings.collect.channel,
                                 .fingerprint = key.fingerprint(),
-                                .detail = {.with_creation = settings.metrics.listen.has_value()}};
+                                .detail = {.with_creation = settings.metrics.listen.has_value(),
+                                           .reads_traces = !settings.trace.endpoint.empty()}};
   return {.collector = {.connect = {},
                         .session_identity = {},
                         .key = std::move(key),
@@ -173,13 +179,17 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   DeliveryCount deliveries;
   observers.add(deliveries);
   DeliveryLog delivery_log(context.log());
-  const ConsumerParts parts{signal, watcher, observers, delivery_log};
+  // Without outcomes there is nothing to trace.
+  const auto tracing = kind.delivers ? open_tracing(settings, context.log()) : nullptr;
+  std::optional<ClaimTrace> claim_trace;
+  if (tracing) observers.add(claim_trace.emplace(tracing->tracer()));
+  const ConsumerParts parts{signal, watcher, observers, delivery_log, tracing ? &tracing->tracer() : nullptr};
   SessionMaker sessions(kind, watcher, context.log());
   auto setup = sessions.join(make_setup(settings, parts));
   reporter.count_with(setup.count_waiting);
   context.warn_of_visible_password();
   log_configuration(context.log(), settings, setup.turns.batcher);
-  const auto metrics = serve_metrics(settings, kind, context.log());
+  const auto metrics = serve_metrics(settings, kind, tracing.get(), context.log());
   if (metrics) metrics->observe(observers);
   SystemEnvironment environment(signal, kind.peer, &watcher);
   const auto reload = [&, running = settings, contents = read_contents(settings, kind.mails()),
@@ -218,10 +228,11 @@ std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const Con
     way.recognises = traits.recognises;
   }
   return [ways, compose = std::move(setup.compose), options = setup.options, stop = parts.signal.stop_fd(),
-          &log, &watcher = parts.watcher, &observer = parts.observer, &delivery_log = parts.delivery_log] {
+          &log, &watcher = parts.watcher, &observer = parts.observer, &delivery_log = parts.delivery_log,
+          tracer = parts.tracer] {
     watcher.name_reader(fmt::format("the answers of {}", ways->front().carrier->endpoints().front()));
     return std::make_unique<DeliverySink>(compose(), std::move(*ways), options, stop, log, delivery_log,
-                                          observer);
+                                          observer, tracer);
   };
 }
 

@@ -23,6 +23,7 @@ struct ConsumerParts {
   StopWatcher& watcher;
   ConsumerObserver& observer;
   DeliveryLog& delivery_log;
+  MailTracer* tracer;  ///< null without traces
 };
 
 /// What a consumer does, and the session in which it does it.

@@ -30,6 +30,11 @@ const char* token_columns(bool with_creation) {
              : "t.id, t.action, t.secret, t.code, t.expires_at, t.email, t.login, t.state, t.message, t.recipient";
 }
 
+/// The last ones, so that the others keep their places.
+constexpr const char* trace_columns =
+    ", t.traceparent, round(extract(epoch FROM t.asked_at) * 1000000)::bigint, t.was_tried";
+constexpr int trace_column_count = 3;
+
 int hex_digit(char c) {
   return c <= '9' ? c - '0' : c - 'a' + 10;
 }
@@ -54,6 +59,15 @@ TokenRow token_of(const pqxx::row& row, int first_column, bool with_creation, Kn
   token.message = read_number(fields[message_column]);
   token.recipient = static_cast<int>(read_number(fields[9]));
   return token;
+}
+
+TraceOrigin trace_of(const pqxx::row& row, std::int64_t created_at) {
+  const auto at = [&](int place) { return row[static_cast<int>(row.size()) - trace_column_count + place]; };
+  const auto asked_at = optional_of<std::int64_t>(at(1)).value_or(created_at * 1'000'000);
+  using Moments = decltype(TraceOrigin::asked_at);
+  return {.traceparent = {at(0).c_str(), at(0).size()},
+          .asked_at = Moments(std::chrono::microseconds(asked_at)),
+          .was_tried = at(2).as<bool>()};
 }
 
 /// A wait of mailroom_claim() in seconds, or `Infinity`.
@@ -92,10 +106,10 @@ std::string fetch_sql(const TokenDetail& detail) {
   if (!detail.delivers)
     return fmt::format("SELECT {} FROM mailroom_batch_tokens($1, $2) t", token_columns(detail.with_creation));
   return fmt::format(R"(
-SELECT {}, t.account, t.attempts, t.unknowns, t.newer, t.resent_at, t.mail_key, t.suppressed, {}
+SELECT {}, t.account, t.attempts, t.unknowns, t.newer, t.resent_at, t.mail_key, t.suppressed, {}{}
 FROM mailroom_batch_mails($1, $2, {}) t LEFT JOIN LATERAL (SELECT t.* WHERE $3 AND {}) m ON true)",
-                     token_columns(true), message_columns("m.attachments", "m.message"), detail.reads_newer,
-                     is_small_message("t"));
+                     token_columns(true), message_columns("m.attachments", "m.message"),
+                     detail.reads_traces ? trace_columns : "", detail.reads_newer, is_small_message("t"));
 }
 
 ClaimReply read_reply(const pqxx::row& row, const std::string& queue) {
@@ -139,6 +153,7 @@ TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, KnownActi
   token.resent_at = optional_of<std::int64_t>(at(4));
   token.mail_key = {at(5).c_str(), at(5).size()};
   token.suppressed = {at(6).c_str(), at(6).size()};
+  if (detail.reads_traces) token.trace = trace_of(row, token.created_at);
   return token;
 }
 

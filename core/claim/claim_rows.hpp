@@ -21,6 +21,7 @@ struct TokenDetail {
   bool delivers = false;                ///< what a sink with outcomes needs: the rest of TokenRow
   bool with_creation = false;           ///< created_at, as with `delivers`; otherwise it is 0
   bool reads_newer = false;             ///< only with `delivers`: `newer`
+  bool reads_traces = false;            ///< only with `delivers`: TokenRow::trace
   std::optional<Rate> per_recipient{};  ///< only with `delivers`: counts the mails to each address so far
 
   bool operator==(const TokenDetail&) const = default;

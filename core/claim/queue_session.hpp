@@ -125,6 +125,13 @@ struct MessageContent {
   int attachments = 0;           ///< how many; they are read when the mail is written
 };
 
+/// What a trace of a token needs beside the token.
+struct TraceOrigin {
+  std::string_view traceparent{};  ///< empty for none
+  std::chrono::sys_time<std::chrono::microseconds> asked_at{};
+  bool was_tried = false;  ///< an attempt is on record
+};
+
 /// A token of a batch with its account, as of the claim or later. The views are valid only during the
 /// callback of fetch().
 struct TokenRow {
@@ -147,6 +154,7 @@ struct TokenRow {
   std::optional<std::int64_t> resent_at{};  ///< when an operator had it emitted again
   std::string_view suppressed{};            ///< why its address gets no mail; empty if it does
   std::string_view mail_key{};              ///< what tells the id of its mail from others of this token's id
+  TraceOrigin trace{};                      ///< only for a session that reads it
   // Of a token that a message made. `email` is the recipient's address.
   std::optional<std::int64_t> message{};
   int recipient = 0;                        ///< which of the message's, counted from 1 over to, cc and bcc

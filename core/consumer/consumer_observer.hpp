@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "claim/queue_session.hpp"
+#include "trace/traceparent.hpp"
 
 namespace mailroom {
 
@@ -80,6 +81,7 @@ struct SinkAnswer {
   std::chrono::nanoseconds took{};
   /// From the creation of the token to the answer; only if it was accepted.
   std::optional<std::chrono::duration<double>> delay{};
+  std::optional<TraceId> trace{};  ///< that has a span of it
 };
 
 /// Learns what a consumer does, and changes nothing about it. All calls come from the thread of the

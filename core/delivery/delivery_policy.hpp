@@ -1,12 +1,14 @@
 // Which tokens are delivered, when one is tried again, and what is recorded of each.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "claim/queue_session.hpp"
 #include "config/settings.hpp"
 #include "delivery/answer.hpp"
+#include "trace/mail_tracer.hpp"
 
 namespace mailroom {
 
@@ -33,6 +35,7 @@ struct DeliveryHistory {
   std::string counted_as{};             ///< its address, for that limit
   int mailed = 0;            ///< mails to its address within the period of DeliveryPolicy::per_recipient
   std::string suppressed{};  ///< why its address gets no mail; empty if it does
+  std::shared_ptr<TokenTrace> trace{};  ///< null without traces
 };
 
 DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* defect = nullptr);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "delivery/delivery_trace.hpp"
 #include "delivery/reply_text.hpp"
 #include "delivery/token_outcome.hpp"
 
@@ -39,7 +40,8 @@ TimePoint end_of(const std::vector<ComposedToken>& tokens) {
 }  // namespace
 
 DeliverySink::DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> ways, Options options,
-                           int stop_fd, Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer)
+                           int stop_fd, Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer,
+                           MailTracer* tracer)
     : composer_(std::move(composer)),
       options_(options),
       spool_(&log),
@@ -47,6 +49,7 @@ DeliverySink::DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> 
       log_(log),
       delivery_log_(delivery_log),
       observer_(observer),
+      tracer_(tracer),
       random_(options.dispatch.seed) {
   for (auto& way : ways) {
     auto dispatch = options_.dispatch;
@@ -94,7 +97,7 @@ void DeliverySink::add(const TokenRow& row, std::string_view token) {
     batch.outcomes.push_back(std::move(*outcome));
     return;
   }
-  auto added = composer_->add(row, token, history);
+  auto added = compose(row, token, history);
   if (const auto* refusal = std::get_if<Refusal>(&added)) {
     history.defect = refusal->reason.c_str();
     batch.outcomes.push_back(*outcome_without_attempt(history, options_.policy));
@@ -106,6 +109,19 @@ void DeliverySink::add(const TokenRow& row, std::string_view token) {
   }
   if (options_.policy.per_recipient) ++batch.mails_by_recipient[std::string(row.counted_as)];
   if (auto* composed = std::get_if<Composed>(&added)) pack(batch, std::move(*composed));
+}
+
+Composer::Added DeliverySink::compose(const TokenRow& row, std::string_view token, DeliveryHistory& history) {
+  if (tracer_ == nullptr) return composer_->add(row, token, history);
+  const auto& lease = batches_.back().lease;
+  const auto started = span_now();
+  history.trace = tracer_->trace(traced_token(row, lease), started);
+  auto added = composer_->add(row, token, history);
+  if (!std::holds_alternative<Withheld>(added)) {
+    tracer_->rendered(*history.trace, lease.batch, started, span_now(),
+                      std::holds_alternative<Refusal>(added));
+  }
+  return added;
 }
 
 void DeliverySink::pack(OpenBatch& batch, Composed composed) {
@@ -199,6 +215,7 @@ BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
   last_ended_ = batch.ended;
   pace_.finished(steady_now(), batch.ended - began, batch.carried,
                  options_.messages * options_.message_limit);
+  if (tracer_ != nullptr) tracer_->finished(batch.lease.batch);
   BatchOutcome result{.emitted = static_cast<int>(accepted), .outcomes = std::move(batch.outcomes)};
   batches_.pop_front();
   return result;
@@ -376,6 +393,9 @@ void DeliverySink::observe(const Answer& answer, const Lease& lease, const Compo
                   .took = answer.took};
   if (answer.verdict == Verdict::accepted)
     seen.delay = answer.ended.time_since_epoch() - std::chrono::seconds(token.dated);
+  const auto& trace = token.history.trace;
+  if (const auto carried = trace ? carried_token(answer) : std::nullopt)
+    seen.trace = tracer_->carried(*trace, *carried);
   observer_.answered(seen);
 }
 

@@ -75,9 +75,9 @@ class DeliverySink final : public Sink {
   };
 
   /// `ways`: those that Composed::lane counts, at least one. `stop_fd` becomes readable when a stop is
-  /// requested. The references must outlive this.
+  /// requested. The references must outlive this, and so must `tracer`, which may be null.
   DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> ways, Options options, int stop_fd,
-               Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer);
+               Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer, MailTracer* tracer = nullptr);
 
   std::size_t most_open() const override { return options_.messages > 1 && pace_.overlaps() ? 2 : 1; }
   int room() const override;
@@ -125,6 +125,8 @@ class DeliverySink final : public Sink {
     std::optional<Composed> begun{};
   };
 
+  /// As Composer::add(), with a trace of it.
+  Composer::Added compose(const TokenRow& row, std::string_view token, DeliveryHistory& history);
   void pack(OpenBatch& batch, Composed composed);
   void close_pack(OpenBatch& batch, Pack& pack);
   void submit(OpenBatch& batch, Composed composed);
@@ -162,6 +164,7 @@ class DeliverySink final : public Sink {
   Log& log_;
   DeliveryLog& delivery_log_;
   ConsumerObserver& observer_;
+  MailTracer* tracer_;
   std::mt19937_64 random_;
   std::deque<OpenBatch> batches_;  ///< the oldest first
   std::int64_t next_id_ = 0;       ///< of a message

@@ -28,6 +28,10 @@ const Buckets size_buckets{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000,
 const Buckets answer_buckets{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                              0.5,   1,      2.5,   5,    10,    30,   60,  120};
 
+/// Those with exemplars.
+constexpr const char* acceptance_name = "mailroom_acceptance_delay_seconds";
+constexpr const char* answer_time_name = "mailroom_sink_answer_seconds";
+
 constexpr std::array<const char*, 4> stages{"claim", "fetch", "sign", "write"};
 constexpr std::array<const char*, 4> skip_reasons{"expired", "consumed", "wrong_status", "invalid"};
 constexpr std::array<BatchTrigger, 4> triggers{BatchTrigger::full, BatchTrigger::timeout, BatchTrigger::drain,
@@ -89,12 +93,11 @@ struct ConsumerMetrics::Families {
                          "Time that a batch spent in each stage: claim, fetch, sign, write.")),
         emission(histograms(registry, "mailroom_emission_delay_seconds",
                             "From the creation of a token until its line was written.")),
-        acceptance(histograms(registry, "mailroom_acceptance_delay_seconds",
-                              "From the creation of a token until a sink accepted it.")),
+        acceptance(
+            histograms(registry, acceptance_name, "From the creation of a token until a sink accepted it.")),
         answers(counters(registry, "mailroom_sink_answers_total",
                          "Attempts to deliver a token, by outcome and class of the reply.")),
-        answer_time(histograms(registry, "mailroom_sink_answer_seconds",
-                               "Time that an attempt to deliver a token took.")),
+        answer_time(histograms(registry, answer_time_name, "Time that an attempt to deliver a token took.")),
         session(
             gauges(registry, "mailroom_session_up", "1 while the consumer has its session with the database.")
                 .Add({})),
@@ -266,6 +269,7 @@ void ConsumerMetrics::count_outcomes(const Receipt& receipt, QueueCounters& coun
 
 void ConsumerMetrics::answered(const SinkAnswer& answer) {
   if (answer.delay) queue(answer.queue).delay.Observe(std::max(answer.delay->count(), 0.0));
+  if (answer.trace) note_exemplars(answer);
   if (answer.sink.empty()) return;
   auto& counters = sink_counters(answer.sink);
   counters.time.Observe(Seconds(answer.took).count());
@@ -274,6 +278,14 @@ void ConsumerMetrics::answered(const SinkAnswer& answer) {
   if (outcome == answer_outcomes.end()) return;
   counters.answers[static_cast<std::size_t>(outcome - answer_outcomes.begin())][class_of(answer.code)]
       ->Increment();
+}
+
+void ConsumerMetrics::note_exemplars(const SinkAnswer& answer) {
+  Exemplar exemplar{.trace = *answer.trace, .value = Seconds(answer.took).count(), .at = wall_now()};
+  if (!answer.sink.empty()) exemplars_.note(answer_time_name, answer.sink, answer_buckets, exemplar);
+  if (!answer.delay) return;
+  exemplar.value = std::max(answer.delay->count(), 0.0);
+  exemplars_.note(acceptance_name, answer.queue, delay_buckets, exemplar);
 }
 
 void ConsumerMetrics::reloaded(bool succeeded) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "consumer/consumer_observer.hpp"
+#include "metrics/exemplars.hpp"
 
 namespace prometheus {
 class Registry;
@@ -43,6 +44,8 @@ class ConsumerMetrics final : public ConsumerObserver {
   bool is_connected() const { return is_connected_; }
   /// From any thread.
   std::vector<prometheus::MetricFamily> collect() const;
+  /// The traces of observations. From any thread.
+  const Exemplars& exemplars() const { return exemplars_; }
 
  private:
   struct Families;
@@ -52,6 +55,7 @@ class ConsumerMetrics final : public ConsumerObserver {
 
   QueueCounters& queue(const std::string& name);
   SinkCounters& sink_counters(const std::string& name);
+  void note_exemplars(const SinkAnswer& answer);
   void count_outcomes(const Receipt& receipt, QueueCounters& counters);
 
   bool delivers_;
@@ -60,6 +64,7 @@ class ConsumerMetrics final : public ConsumerObserver {
   std::unique_ptr<Families> families_;
   std::map<std::string, QueueCounters> queues_;
   std::map<std::string, SinkCounters> sinks_;
+  Exemplars exemplars_;
   std::atomic<bool> is_connected_ = false;
   bool was_connected_ = false;
 };

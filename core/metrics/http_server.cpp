@@ -46,7 +46,7 @@ HttpPage HttpServer::answer(const HttpCall& call) const {
       std::all_of(first, last, [](const auto& header) { return is_loopback_name(host_name(header.second)); });
   if (is_loopback_ && !is_for_this_host)
     return {.status = 403, .text = "this address serves only this host\n"};
-  return pages_(call.path);
+  return pages_(call);
 }
 
 }  // namespace mailroom

@@ -13,8 +13,9 @@ inline constexpr ListenWords metrics_words{.subject = "metrics",
                                            .named_by = "--metrics and metrics.listen name",
                                            .port = "9464"};
 
-/// Makes the page of a path. It runs on a thread of the client, which it may hold up, and must not throw.
-using HttpPages = std::function<HttpPage(const std::string& path)>;
+/// Makes the page that a request asks for by its path. It runs on a thread of the client, which it may hold
+/// up, and must not throw.
+using HttpPages = HttpHandler;
 
 /// Serves pages, as HttpListener. A server of a loopback address refuses requests for other hosts: a web
 /// page could send them.

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "metrics/database_metrics.hpp"
 #include "metrics/metric_families.hpp"
+#include "metrics/openmetrics.hpp"
 
 namespace mailroom {
 namespace {
@@ -47,29 +48,45 @@ MetricFamilies process_metrics(WallTime started) {
   return metrics;
 }
 
+MetricFamilies span_metrics(const SpanCounts& counts) {
+  MetricFamilies metrics;
+  const auto add = [&](const char* result, std::uint64_t spans) {
+    metrics.counter("mailroom_trace_spans_total", "Spans by what became of them: sent, dropped or refused.",
+                    {{"result", result}}, static_cast<double>(spans));
+  };
+  add("sent", counts.sent);
+  add("dropped", counts.dropped);
+  add("refused", counts.refused);
+  return metrics;
+}
+
 }  // namespace
 
 MetricsEndpoint::MetricsEndpoint(const ListenAddress& address, const ConsumerMetrics::Options& options,
-                                 DatabaseReader::Source source, Log& log)
+                                 DatabaseReader::Source source, Log& log, std::function<SpanCounts()> spans)
     : started_(wall_now()),
       loop_(steady_now()),
       consumer_(options),
       database_(std::move(source), log),
-      server_(address, [this](const std::string& path) { return page(path); }) {}
+      spans_(std::move(spans)),
+      server_(address, [this](const HttpCall& call) { return page(call); }) {}
 
 void MetricsEndpoint::observe(ConsumerObservers& observers) {
   observers.add(loop_);
   observers.add(consumer_);
 }
 
-HttpPage MetricsEndpoint::page(const std::string& path) {
-  if (path == "/metrics") return metrics_page();
+HttpPage MetricsEndpoint::page(const HttpCall& call) {
+  const auto& path = call.path;
+  if (path == "/metrics")
+    return metrics_page(spans_ &&
+                        call.header("accept").find("application/openmetrics-text") != std::string_view::npos);
   if (path == "/healthz") return health_page();
   if (path == "/readyz") return readiness_page();
   return {.status = 404, .text = "there are /metrics, /healthz and /readyz\n"};
 }
 
-HttpPage MetricsEndpoint::metrics_page() {
+HttpPage MetricsEndpoint::metrics_page(bool has_exemplars) {
   const auto reading = database_.latest(database_patience);
   auto families = consumer_.collect();
   MetricFamilies of_loop;
@@ -78,8 +95,11 @@ HttpPage MetricsEndpoint::metrics_page() {
                 Seconds(loop_.overdue(steady_now())).count());
   append(families, of_loop);
   append(families, process_metrics(started_));
+  if (spans_) append(families, span_metrics(spans_()));
   // A database that does not answer in time is down.
   append(families, database_metrics(reading ? *reading : DatabaseReading{.error = "no answer in time"}));
+  if (has_exemplars)
+    return {.text = openmetrics_text(families, consumer_.exemplars()), .type = openmetrics_type};
   return {.text = exposition_text(families), .type = exposition_type};
 }
 

@@ -1,6 +1,7 @@
 // Joins the metrics, the state of the loop and the HTTP server of a consumer.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/log.hpp"
@@ -8,6 +9,7 @@
 #include "metrics/consumer_metrics.hpp"
 #include "metrics/database_reader.hpp"
 #include "metrics/http_server.hpp"
+#include "trace/span_buffer.hpp"
 
 namespace mailroom {
 
@@ -24,8 +26,10 @@ class MetricsEndpoint {
   static constexpr Milliseconds database_patience{3000};
 
   /// Throws as HttpServer(). `log` must outlive this.
+  /// `spans`: what became of them; may be empty without traces. With it pages have exemplars, for whoever
+  /// asks for OpenMetrics.
   MetricsEndpoint(const ListenAddress& address, const ConsumerMetrics::Options& options,
-                  DatabaseReader::Source source, Log& log);
+                  DatabaseReader::Source source, Log& log, std::function<SpanCounts()> spans = {});
 
   void observe(ConsumerObservers& observers);
   /// Takes effect with the next reading of the database.
@@ -33,8 +37,8 @@ class MetricsEndpoint {
   const ListenAddress& address() const { return server_.address(); }
 
  private:
-  HttpPage page(const std::string& path);
-  HttpPage metrics_page();
+  HttpPage page(const HttpCall& call);
+  HttpPage metrics_page(bool has_exemplars);
   HttpPage health_page() const;
   HttpPage readiness_page() const;
 
@@ -42,6 +46,7 @@ class MetricsEndpoint {
   LoopState loop_;
   ConsumerMetrics consumer_;
   DatabaseReader database_;
+  std::function<SpanCounts()> spans_;
   HttpServer server_;
 };
 

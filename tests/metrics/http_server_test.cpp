@@ -19,8 +19,8 @@ namespace {
 
 const ListenAddress any_port{.host = "127.0.0.1", .port = 0};
 
-HttpPage some_page(const std::string& path) {
-  return {.text = "page " + path + "\n"};
+HttpPage some_page(const HttpCall& call) {
+  return {.text = "page " + call.path + "\n"};
 }
 
 Error refused(const ListenAddress& address) {
@@ -65,12 +65,12 @@ TEST_CASE("a server of a loopback address refuses requests for other hosts") {
 TEST_CASE("a page that has to be waited for holds up no other") {
   std::promise<void> asked;
   std::promise<void> go;
-  const HttpServer server(any_port, [&](const std::string& path) {
-    if (path == "/later") {
+  const HttpServer server(any_port, [&](const HttpCall& call) {
+    if (call.path == "/later") {
       asked.set_value();
       go.get_future().wait();
     }
-    return some_page(path);
+    return some_page(call);
   });
   std::thread waiting([&] { CHECK(http_get(server.address(), "/later").body == "page /later\n"); });
   asked.get_future().wait();

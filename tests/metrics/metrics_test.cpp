@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <sstream>
 
 #include "support/catch.hpp"
 #include "support/http_client.hpp"
+#include "support/refusing_port.hpp"
 #include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
@@ -240,6 +242,44 @@ TEST_CASE("send counts mails by outcome, and the answers of each relay") {
   CHECK(answers(R"(outcome="deferred",reply="4xx")") == 1);
   CHECK(scrape.sum("mailroom_sink_answer_seconds_count") == 7);
   CHECK(scrape.value(R"(mailroom_acceptance_delay_seconds_count{queue="mailroom"})") == 5);
+  CHECK(sender.stop() == 0);
+}
+
+TEST_CASE("with traces, whoever asks for OpenMetrics gets exemplars, and others the usual format") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  connection->run(
+      "SELECT mailroom_send(ARRAY['ada@mail.example'], subject => 'x', text => 'y', options => "
+      "'{\"traceparent\": \"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\"}')");
+  const TestRelay relay;
+  const RefusingPort nobody;
+  TestSender sender(database.conninfo(), relay.url(), {"--metrics", "127.0.0.1:0"},
+                    {{"MAILROOM_TRACE_ENDPOINT", "http://127.0.0.1:" + std::to_string(nobody.port())}});
+  const auto address = metrics_address([&] { return sender.log(); });
+  REQUIRE(eventually([&] { return Scrape::of(address).sum("mailroom_sink_answer_seconds_count") == 1; }));
+  const auto open = http_ask(address,
+                             "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                             "Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\r\n");
+  INFO(open.body);
+  CHECK(open.status == 200);
+  CHECK(open.head.find("application/openmetrics-text; version=1.0.0") != std::string::npos);
+  CHECK(open.body.ends_with("# EOF\n"));
+  for (const auto* name :
+       {"mailroom_sink_answer_seconds_bucket", "mailroom_acceptance_delay_seconds_bucket"}) {
+    std::istringstream lines(open.body);
+    int named = 0;
+    for (std::string line; std::getline(lines, line);) {
+      const bool has_trace =
+          line.find("# {trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"}") != std::string::npos;
+      if (line.starts_with(name) && has_trace) ++named;
+    }
+    CAPTURE(name);
+    CHECK(named == 1);
+  }
+  const auto usual = http_get(address, "/metrics");
+  CHECK(usual.body.find("trace_id") == std::string::npos);
+  CHECK(usual.body.find("# EOF") == std::string::npos);
+  CHECK(Scrape(usual.body).has(R"(mailroom_trace_spans_total{result="dropped"})"));
   CHECK(sender.stop() == 0);
 }
 

@@ -13,6 +13,7 @@
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"
 #include "support/http_client.hpp"
+#include "support/refusing_port.hpp"
 #include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
@@ -190,7 +191,10 @@ TEST_CASE("each expression of the dashboard has a value, and each alert can be e
   TestCollector collector(database,
                           {"--metrics", "127.0.0.1:0", "--queue", "mailroom,paused", "--batch-limit", "2"});
   const TestRelay relay;
-  TestSender sender(database.conninfo(), relay.url(), {"--metrics", "127.0.0.1:0", "--queue", "mails"});
+  // With traces Prometheus asks for OpenMetrics, and gets it.
+  const RefusingPort nobody;
+  TestSender sender(database.conninfo(), relay.url(), {"--metrics", "127.0.0.1:0", "--queue", "mails"},
+                    {{"MAILROOM_TRACE_ENDPOINT", "http://127.0.0.1:" + std::to_string(nobody.port())}});
   scrape_from(
       {metrics_address([&] { return collector.log(); }), metrics_address([&] { return sender.log(); })});
   REQUIRE(eventually([&] { return evaluated("mailroom_session_up == 1").size() == 2; }, long_patience));

@@ -1,0 +1,31 @@
+// Only a build with HTTP can send spans.
+
+#include "cmd/terminal/tracing.hpp"
+
+#include <random>
+
+#include "base/error.hpp"
+#ifdef MAILROOM_HTTP
+#include "otlp/span_exporter.hpp"
+#endif
+
+namespace mailroom {
+
+std::unique_ptr<Tracing> open_tracing(const Settings& settings, Log& log) {
+  if (settings.trace.endpoint.empty()) return nullptr;
+#ifdef MAILROOM_HTTP
+  auto endpoint = trace_endpoint(settings.trace.endpoint);
+  std::random_device random;
+  const auto seed = (static_cast<std::uint64_t>(random()) << 32U) | random();
+  auto tracing = std::make_unique<Tracing>(settings.trace.sample, seed);
+  log.info("sending traces", {{"to", endpoint.name}});
+  tracing->send_with(std::make_shared<SpanExporter>(std::move(endpoint), tracing->buffer(), log));
+  return tracing;
+#else
+  static_cast<void>(log);
+  throw Error(ExitCode::configuration, "this mailroom is built without HTTP, by which traces are sent",
+              "build it with -D MAILROOM_HTTP=ON, or remove trace.endpoint");
+#endif
+}
+
+}  // namespace mailroom

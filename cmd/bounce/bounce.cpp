@@ -10,6 +10,7 @@
 #include "cmd/bounce/event_sources.hpp"
 #include "cmd/bounce/maildir.hpp"
 #include "cmd/command.hpp"
+#include "cmd/terminal/tracing.hpp"
 #include "process/stop_signal.hpp"
 
 namespace mailroom {
@@ -149,6 +150,7 @@ void check_sources(const BounceOptions& options) {
 ExitCode run_bounce(const BounceOptions& options, Context& context) {
   check_sources(options);
   const auto events = open_event_source(options.events, options.once, context);
+  const auto tracing = open_tracing(context.settings(), context.log());
   StopSignal stop;
   bool has_begun = false;
   while (true) {
@@ -156,7 +158,7 @@ ExitCode run_bounce(const BounceOptions& options, Context& context) {
       const auto connection =
           has_begun ? context.connect("bounce", &stop) : context.connect_to_schema("bounce", {}, &stop);
       has_begun = true;
-      BounceReader reader(*connection, context);
+      BounceReader reader(*connection, context, tracing ? &tracing->tracer() : nullptr);
       if (events) return events->read(reader, stop);
       return options.maildir.empty() ? read_files(options, reader, context)
                                      : read_maildir(options, reader, stop);

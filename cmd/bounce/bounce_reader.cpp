@@ -3,6 +3,7 @@
 #include "cmd/bounce/bounce_reader.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace mailroom {
@@ -15,9 +16,35 @@ std::size_t rows_of(const Report& report) {
   return report.counts() ? std::max<std::size_t>(report.bounce->recipients.size(), 1) : 0;
 }
 
-BounceReader::BounceReader(Connection& connection, Context& context)
+namespace {
+
+/// Says what came back, in the trace of its mail. What was read before has been said.
+void trace(const RecordedBounce& bounce, MailTracer& tracer) {
+  if (!bounce.is_new || bounce.traceparent.empty() || !bounce.token) return;
+  const bool has_failed =
+      bounce.kind != "delivered" && bounce.kind != bounce_kind_name(BounceKind::auto_reply);
+  const char* const operation = bounce.kind == "delivered"   ? "delivery"
+                                : bounce.kind == "complaint" ? "complaint"
+                                : has_failed                 ? "bounce"
+                                                             : "reply";
+  tracer.came_back(
+      {.traceparent = bounce.traceparent,
+       .queue = bounce.queue,
+       .token = *bounce.token,
+       .message = bounce.message,
+       .asked_at = SpanTime(std::chrono::seconds(bounce.created_at))},
+      {.operation = operation,
+       .outcome = bounce.kind,
+       .has_failed = has_failed,
+       .at = std::chrono::time_point_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now())});
+}
+
+}  // namespace
+
+BounceReader::BounceReader(Connection& connection, Context& context, MailTracer* tracer)
     : connection_(connection),
       context_(context),
+      tracer_(tracer),
       pattern_(context.settings().send.bounce_address),
       keys_(load_key_ring(context.settings())),
       foreign_(context.log()) {}
@@ -27,8 +54,10 @@ std::vector<RecordedBounce> BounceReader::record(const std::string& source,
   auto recorded = record_bounces(connection_, source, reports);
   for (const auto& report : reports)
     ++(report.counts() ? count_.reports : count_.others);
-  for (const auto& bounce : recorded)
+  for (const auto& bounce : recorded) {
     count_.add(bounce);
+    if (tracer_ != nullptr) trace(bounce, *tracer_);
+  }
   return recorded;
 }
 

@@ -9,6 +9,7 @@
 #include "cmd/command.hpp"
 #include "suppression/bounce_records.hpp"
 #include "suppression/sisimai_reader.hpp"
+#include "trace/mail_tracer.hpp"
 
 namespace mailroom {
 
@@ -41,7 +42,8 @@ std::size_t rows_of(const Report& report);
 /// Judges reports by the keys and the pattern of the settings, and records them.
 class BounceReader {
  public:
-  BounceReader(Connection& connection, Context& context);
+  /// `tracer` may be null.
+  BounceReader(Connection& connection, Context& context, MailTracer* tracer);
 
   /// Of a mail.
   Report judge(std::string_view bytes) { return judge_report(bytes, pattern_, keys_, foreign_); }
@@ -55,6 +57,7 @@ class BounceReader {
  private:
   Connection& connection_;
   Context& context_;
+  MailTracer* tracer_;
   std::string pattern_;
   KeyRing keys_;
   SisimaiReader foreign_;

@@ -163,9 +163,10 @@ std::vector<RecordedBounce> record_bounces(Connection& connection, const std::st
   std::vector<RecordedBounce> recorded;
   if (rows.empty()) return recorded;
   std::size_t next = 0;
-  for (const auto& row : connection.run(
-           "SELECT is_new, queue, token, address, suppressed FROM mailroom_record_bounces($1, $2::jsonb)",
-           source, json_text(rows))) {
+  for (const auto& row :
+       connection.run("SELECT is_new, queue, token, address, suppressed, traceparent, created_at, message "
+                      "FROM mailroom_record_bounces($1, $2::jsonb)",
+                      source, json_text(rows))) {
     const auto& told = rows[next++];
     auto& bounce = recorded.emplace_back();
     bounce.kind = told["kind"];
@@ -179,6 +180,9 @@ std::vector<RecordedBounce> record_bounces(Connection& connection, const std::st
     if (!row[2].is_null()) bounce.token = row[2].as<std::int64_t>();
     bounce.address = row[3].c_str();
     bounce.suppressed = row[4].as<bool>();
+    bounce.traceparent = row[5].c_str();
+    if (!row[6].is_null()) bounce.created_at = row[6].as<std::int64_t>();
+    if (!row[7].is_null()) bounce.message = row[7].as<std::int64_t>();
   }
   return recorded;
 }

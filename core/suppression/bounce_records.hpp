@@ -55,6 +55,10 @@ struct RecordedBounce {
   std::optional<std::int64_t> token{};  ///< nullopt: the report does not show whose mail it was
   std::string address{};
   bool suppressed = false;  ///< the address gets no more mails
+  // Of a token, for traces.
+  std::string traceparent{};    ///< empty for none
+  std::int64_t created_at = 0;  ///< in seconds since 1970
+  std::int64_t message = 0;     ///< that made it; 0 for none
 };
 
 /// Records the reports that count, in one transaction, in their order. `source`: where they were read. The

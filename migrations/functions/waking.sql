@@ -2,7 +2,7 @@
 -- commits of producers. A polling collector holds the advisory lock (1835100526, oid of tokens) and needs no
 -- notifications.
 
--- Notifies of a token unless a collector is polling. Tries the lock and releases it at once: if it was free, no
+-- Notifies of the tokens of a statement unless a collector is polling. Tries the lock and releases it at once: if it was free, no
 -- collector is polling, and the insert notifies. One expression, so that no interrupt between the two calls can leave
 -- the lock with the session.
 CREATE OR REPLACE FUNCTION trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql AS $$

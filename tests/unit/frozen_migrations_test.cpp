@@ -73,6 +73,8 @@ const std::map<std::string, std::string>& frozen() {
       {"24_rescheduled_messages.up.sql", "4c42ea10225d1be76bdc14b321d9aaa0c8b7f7670b2a76e2553b6a3532f43d60"},
       {"25_traceparent.down.sql", "f97a154162f42f29472a1b45f80c10e806aa389379b27d33b80d278cd83440b2"},
       {"25_traceparent.up.sql", "1fc123b4356df7ba8305139ff95c99fa002d7ae2d644ea0e929e999b461afec6"},
+      {"26_notify_once.down.sql", "878168a149c99ddda2bbc7845cc3d0a04fc5a88c33eb5d8b0c8f768868c2ef34"},
+      {"26_notify_once.up.sql", "1fc01693c5066513c8b9240b0b04e70b6c03e1cce2694546c0ac2294ca060b77"},
   };
   return checksums;
 }

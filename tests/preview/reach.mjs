@@ -36,7 +36,7 @@ for (let i = 0; i < runs; ++i) {
   const text = async (path, options) => (await fetch(server.url + path, options)).text()
   await text('')
   await text('list')
-  const { mail } = JSON.parse(await text('show', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: `{"item": "mail_0${i}00"}` }))
+  const { mail } = JSON.parse(await text('show', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: `{"item": "mail_0${i % 10}00"}` }))
   await text(`mail/${mail.id}/html`)
   answered.push(performance.now() - start)
 }

@@ -78,7 +78,7 @@ void run_shown(const Installation& installation, std::vector<std::string> words,
   const int problem = child.start(words, {{1, 1}, {2, 2}});
   if (problem != 0 || (child.wait(), !child.has_succeeded()))
     throw Error(ExitCode::failed, fmt::format("'{}' has failed", fmt::join(words, " ")),
-                "mend what it says, and type the command again");
+                "correct what it says, and type the command again");
 }
 
 void run_program(const std::vector<std::string>& words, Context& context) {
@@ -87,7 +87,7 @@ void run_program(const std::vector<std::string>& words, Context& context) {
   const int problem = child.start(words, {{1, 1}, {2, 2}});
   if (problem != 0 || (child.wait(), !child.has_succeeded()))
     throw Error(ExitCode::failed, fmt::format("'{}' has failed", fmt::join(words, " ")),
-                "mend what it says, and type it");
+                "correct what it says, and type it");
 }
 
 constexpr auto usual_database = "dbname=mailroom user=mailroom";

@@ -33,10 +33,7 @@ void trace(const RecordedBounce& bounce, MailTracer& tracer) {
        .token = *bounce.token,
        .message = bounce.message,
        .asked_at = SpanTime(std::chrono::seconds(bounce.created_at))},
-      {.operation = operation,
-       .outcome = bounce.kind,
-       .has_failed = has_failed,
-       .at = std::chrono::time_point_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now())});
+      {.operation = operation, .outcome = bounce.kind, .has_failed = has_failed, .at = span_now()});
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ bool is_ip(int family, const std::string& host) {
   return host.find('\0') == std::string::npos && inet_pton(family, host.c_str(), &bytes) == 1;
 }
 
-/// Nullopt for what is no encoding, or not printable.
+}  // namespace
+
 std::optional<std::string> percent_decoded(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -89,6 +90,8 @@ std::optional<std::string> percent_decoded(std::string_view text) {
   }
   return is_printable(decoded) ? std::optional(decoded) : std::nullopt;
 }
+
+namespace {
 
 /// Reads one URL from the front to the end.
 class UrlReader {

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace mailroom {
+
+/// A part of a URL without its encoding; nullopt for what is no encoding, or not printable.
+std::optional<std::string> percent_decoded(std::string_view text);
 
 /// Where a server listens.
 struct ServerAddress {

@@ -2,13 +2,7 @@
 
 #include "delivery/delivery_trace.hpp"
 
-#include <chrono>
-
 namespace mailroom {
-
-SpanTime span_now() {
-  return std::chrono::time_point_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now());
-}
 
 TracedToken traced_token(const TokenRow& row, const Lease& lease) {
   return {.traceparent = row.trace.traceparent,

@@ -9,9 +9,6 @@
 
 namespace mailroom {
 
-/// The time of day, as spans have it.
-SpanTime span_now();
-
 TracedToken traced_token(const TokenRow& row, const Lease& lease);
 
 /// What an attempt came to; nullopt if the answer is about none.

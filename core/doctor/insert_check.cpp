@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/errors.hpp"
+#include "db/search_path.hpp"
 #include "doctor/subject.hpp"
 #include "status/lost_messages.hpp"
 #include "status/trigger_status.hpp"
@@ -35,7 +37,7 @@ constexpr WayIn by_message{
     .what = "a message asked for",
     .token = "token",
     .may_sql = R"(
-SELECT current_user, has_function_privilege(p.oid, 'EXECUTE')
+SELECT current_user, coalesce(bool_or(has_function_privilege(p.oid, 'EXECUTE')), false)
 FROM pg_proc p JOIN pg_class c ON c.oid = 'mailroom_messages'::regclass
 WHERE p.proname = 'mailroom_send' AND p.pronamespace = c.relnamespace)",
     .insert_sql =
@@ -133,11 +135,12 @@ SELECT format('%s may not use the schema %s', r.rolname, $1::text),
 FROM pg_roles r WHERE r.rolname = $2::text AND NOT has_schema_privilege(r.oid, quote_ident($1), 'USAGE')
 UNION ALL
 SELECT format('%s may neither call mailroom_send() nor insert accounts', r.rolname),
-  format('GRANT EXECUTE ON FUNCTION %I.mailroom_send TO %I;', $1::text, r.rolname),
+  CASE WHEN p.oid IS NOT NULL THEN format('GRANT EXECUTE ON FUNCTION %I.mailroom_send TO %I;', $1::text, r.rolname) ELSE '' END,
+  CASE WHEN p.oid IS NULL THEN 'the check drift makes the function, which is missing; ' ELSE '' END ||
   format('for sign-ups: GRANT INSERT (email, login) ON %I.accounts TO %I;', $1::text, r.rolname)
-FROM pg_roles r JOIN pg_proc p ON p.proname = 'mailroom_send' AND p.pronamespace = quote_ident($1)::regnamespace
+FROM pg_roles r LEFT JOIN pg_proc p ON p.proname = 'mailroom_send' AND p.pronamespace = quote_ident($1)::regnamespace
 WHERE r.rolname = $2::text AND NOT has_any_column_privilege(r.oid, format('%I.accounts', $1::text), 'INSERT')
-  AND NOT has_function_privilege(r.oid, p.oid, 'EXECUTE')
+  AND has_function_privilege(r.oid, p.oid, 'EXECUTE') IS NOT TRUE
 UNION ALL
 SELECT format('transactions of %s are read-only by default', r.rolname),
   CASE WHEN s.setdatabase = 0 THEN format('ALTER ROLE %I RESET default_transaction_read_only;', r.rolname)
@@ -148,9 +151,12 @@ WHERE r.rolname = $2::text AND split_part(c, '=', 1) = 'default_transaction_read
 
 bool has_obstacles(Connection& connection, const std::string& role, Findings& findings) {
   const auto rows = qualified_rows(connection, obstacles_sql, role);
-  for (const auto& row : rows)
-    findings.push_back(
-        failure(shown_text(row[0].c_str()), {{FixKind::grant, row[1].c_str()}}, row[2].c_str()));
+  for (const auto& row : rows) {
+    std::vector<Fix> fix;
+    const std::string grant = row[1].c_str();
+    if (!grant.empty()) fix.emplace_back(FixKind::grant, grant);
+    findings.push_back(failure(shown_text(row[0].c_str()), std::move(fix), row[2].c_str()));
+  }
   return !rows.empty();
 }
 

@@ -4,7 +4,7 @@
 #include "otlp/span_exporter.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <ctime>
 #include <fmt/format.h>
 #include <utility>
 
@@ -12,6 +12,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "base/threads.hpp"
+#include "carriers/http/answer.hpp"
 #include "otlp/otlp_json.hpp"
 
 namespace mailroom {
@@ -20,16 +21,6 @@ namespace {
 constexpr Milliseconds request_time{10'000};
 constexpr Milliseconds longest_wait{60'000};  ///< that the other side may ask for
 constexpr std::chrono::minutes warn_every{5};
-
-/// The seconds of a Retry-After; its other form, a date, is nobody's who limits a rate.
-std::optional<Milliseconds> retry_after(const HttpResponse& response) {
-  const auto text = response.header("retry-after");
-  int seconds = 0;
-  const auto* const end = text.data() + text.size();
-  if (text.empty() || std::from_chars(text.data(), end, seconds).ptr != end || seconds < 0)
-    return std::nullopt;
-  return std::min<Milliseconds>(std::chrono::seconds(seconds), longest_wait);
-}
 
 /// Those that OTLP names.
 bool is_temporary(int status) {
@@ -112,10 +103,11 @@ SpanExporter::Result SpanExporter::attempt() {
   const auto outcome = perform();
   if (outcome.end != HttpEnd::answered) return {.may_be_repeated = true, .problem = outcome.failure};
   const auto status = outcome.response.status;
+  auto wait = parse_retry_after(outcome.response.header("retry-after"), std::time(nullptr));
+  if (wait) wait = std::min(*wait, longest_wait);
   if (status >= 200 && status < 300) return {.is_taken = true};
-  return {.may_be_repeated = is_temporary(status),
-          .wait = retry_after(outcome.response),
-          .problem = fmt::format("it answers {}", status)};
+  return {
+      .may_be_repeated = is_temporary(status), .wait = wait, .problem = fmt::format("it answers {}", status)};
 }
 
 HttpOutcome SpanExporter::perform() {

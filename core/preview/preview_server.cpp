@@ -8,9 +8,12 @@
 #include <poll.h>
 #include <random>
 
+#include "base/actor.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "crypto/digest.hpp"
+#include "crypto/hmac.hpp"
 #include "preview/preview_json.hpp"
 #include "preview/preview_page.hpp"
 
@@ -39,10 +42,7 @@ std::string new_secret() {
 
 /// Compares in a time that tells nothing of `secret`.
 bool is_secret(std::string_view text, std::string_view secret) {
-  unsigned different = text.size() == secret.size() ? 0 : 1;
-  for (std::size_t i = 0; i < secret.size(); ++i)
-    different |= static_cast<unsigned char>(secret[i] ^ (i < text.size() ? text[i] : '\0'));
-  return different == 0;
+  return equal_in_constant_time(sha256({text}), sha256({secret}));
 }
 
 /// The host that `Host` names, without its port.
@@ -110,10 +110,7 @@ std::string PreviewServer::url() const {
   if (address.is_unix()) return address.text();
   auto shown = address;
   // What stands for all addresses is none to open.
-  if (shown.host == "0.0.0.0" || shown.host == "::") {
-    std::array<char, 256> name{};
-    shown.host = gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-  }
+  if (shown.host == "0.0.0.0" || shown.host == "::") shown.host = host_name();
   return fmt::format("http://{}/{}", shown.text(), secret_.empty() ? "" : secret_ + "/");
 }
 

@@ -14,6 +14,11 @@ namespace mailroom {
 
 using SpanTime = std::chrono::sys_time<std::chrono::nanoseconds>;
 
+/// The time of day, as spans have it.
+inline SpanTime span_now() {
+  return std::chrono::time_point_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now());
+}
+
 /// The numbers are those of OpenTelemetry's protocol.
 enum class SpanKind { internal = 1, client = 3, producer = 4, consumer = 5 };
 

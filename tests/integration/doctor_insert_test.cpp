@@ -96,7 +96,15 @@ TEST_CASE("doctor asks for a message as an application does that has no accounts
             " gets its activation token; rolled back; ok: a message asked for as " + role +
             " gets its token; rolled back");
   INFO("what is refused is told with the words of the server");
+  connection->run("ALTER FUNCTION mailroom_send RENAME TO mailroom_sent");
+  CHECK(summary(rig.examine("insert")) ==
+        "ok: an account inserted as " + role + " gets its activation token; rolled back");
   connection->run("REVOKE INSERT (email, login) ON accounts FROM " + role);
+  const auto without_function = rig.examine("insert");
+  REQUIRE(without_function.size() == 1);
+  CHECK(without_function[0].verdict == CheckVerdict::failure);
+  CHECK(without_function[0].fix.empty());
+  connection->run("ALTER FUNCTION mailroom_sent RENAME TO mailroom_send");
   connection->run("ALTER TABLE mailroom_messages DISABLE TRIGGER after_message_insert");
   CHECK(summary(rig.examine("insert")) == "failure: a message asked for as " + role + " gets no token");
   connection->run("ALTER TABLE mailroom_messages ENABLE TRIGGER after_message_insert");

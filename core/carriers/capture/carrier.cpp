@@ -8,30 +8,13 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "config/server_url.hpp"
 #include "mail/link_template.hpp"
 
 namespace mailroom {
 namespace {
 
 constexpr std::string_view capture_scheme = "capture://";
-
-int hex_digit(char c) {
-  return c >= '0' && c <= '9'   ? c - '0'
-         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                : -1;
-}
-
-std::string percent_decoded(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_encoded =
-        text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0;
-    decoded += is_encoded ? static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])) : text[i];
-    if (is_encoded) i += 2;
-  }
-  return decoded;
-}
 
 }  // namespace
 
@@ -44,8 +27,8 @@ bool captures(std::string_view relays) {
 }
 
 std::string capture_directory(std::string_view relay) {
-  auto directory = percent_decoded(trimmed(relay).substr(capture_scheme.size()));
-  if (directory.starts_with('/')) return directory;
+  const auto directory = percent_decoded(trimmed(relay).substr(capture_scheme.size()));
+  if (directory && directory->starts_with('/')) return *directory;
   throw Error(ExitCode::configuration, "a relay that captures mails names no directory",
               "mailroom send --capture DIR captures mails without a relay");
 }

@@ -3,7 +3,6 @@
 #include "carriers/capture/maildir_writer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/actor.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -23,9 +23,7 @@ namespace {
 
 /// As the name of a file may have it.
 std::string host_for_names() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  std::string host(name.data());
+  auto host = host_name();
   std::replace_if(
       host.begin(), host.end(), [](char c) { return c == '/' || c == ':'; }, '_');
   return host;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "status/queue_status.hpp"
 
 namespace mailroom {

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "carriers/carriers.hpp"
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 
 namespace mailroom {
 

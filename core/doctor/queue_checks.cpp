@@ -14,12 +14,12 @@
 #include "db/search_path.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
+#include "health/queue_health.hpp"
 #include "queue/home.hpp"
 #include "queue/preconditions.hpp"
 #include "queue/queue_plan.hpp"
 #include "replay/sequence_fix.hpp"
 #include "status/fix_commands.hpp"
-#include "status/queue_health.hpp"
 
 namespace mailroom {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "db/connection.hpp"
+#include "health/queue_health.hpp"
 #include "metrics/metric_families.hpp"
-#include "status/queue_health.hpp"
 #include "status/queue_status.hpp"
 #include "status/table_sizes.hpp"
 

@@ -9,7 +9,6 @@
 #include "base/text.hpp"
 #include "db/search_path.hpp"
 #include "db/values.hpp"
-#include "status/queue_health.hpp"
 
 namespace mailroom {
 namespace {
@@ -103,44 +102,6 @@ Fix issue_account_tokens(const std::string& schema) {
                   "' FROM @.accounts a WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM "
                   "now()) - 86400 AND NOT EXISTS (SELECT FROM @.tokens t WHERE t.account = a.id);",
               schema)};
-}
-
-std::vector<QueueFinding> judge_lost_messages(const LostMessages& lost, const std::string& schema) {
-  std::vector<QueueFinding> found;
-  if (lost.messages > 0) {
-    std::vector<std::string> statements;
-    for (const auto& fix : issue_lost_messages(lost, schema))
-      statements.push_back(fix);
-    found.push_back(
-        {Severity::failure, "messages_without_token",
-         fmt::format("{} of the last day {} no token, so nobody mails {}: {}",
-                     counted(lost.messages, "message"), lost.messages == 1 ? "has" : "have",
-                     lost.messages == 1 ? "it" : "them", messages_text(lost.newest, lost.messages)),
-         Fix(FixKind::issue_tokens, fmt::format("{}", fmt::join(statements, "\n"))),
-         "run the fix in a new session, once after_message_insert fires again; the consumers mail the messages then. "
-         "mailroom message show N shows one, and mailroom message cancel message:N ends it instead"});
-  }
-  if (lost.unfit == 0) return found;
-  found.push_back(
-      {Severity::warning,
-       "messages_unfit",
-       fmt::format("{} of the last day {} no token, and would have been refused: {}",
-                   counted(lost.unfit, "message"), lost.unfit == 1 ? "has" : "have",
-                   messages_text(lost.newest_unfit, lost.unfit)),
-       {},
-       "the action or the account takes no such message; mailroom message cancel message:N ends one"});
-  return found;
-}
-
-std::optional<QueueFinding> judge_accounts_without_token(std::int64_t accounts, const std::string& schema) {
-  if (accounts == 0) return std::nullopt;
-  return QueueFinding{
-      Severity::failure, "accounts_without_token",
-      fmt::format("{} of the last day {} no token, so nobody mails {}", counted(accounts, "account"),
-                  accounts == 1 ? "has" : "have", accounts == 1 ? "it" : "them"),
-      issue_account_tokens(schema),
-      "run the fix in a new session, once after_account_insert fires again; the consumers mail the accounts then. If they were "
-      "imported to be mailed by nobody, give them the status active"};
 }
 
 std::string messages_text(const std::vector<std::int64_t>& ids, std::int64_t total) {

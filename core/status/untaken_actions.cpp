@@ -1,13 +1,9 @@
-// Finds them, and makes the queue that takes what waits.
+// Finds them, and what of their tokens waits.
 
 #include "status/untaken_actions.hpp"
 
-#include <fmt/format.h>
-
 #include "actions/action.hpp"
-#include "base/text.hpp"
 #include "db/values.hpp"
-#include "status/queue_health.hpp"
 #include "status/unsettled.hpp"
 
 namespace mailroom {
@@ -56,29 +52,6 @@ std::vector<UntakenAction> read_untaken_actions(pqxx::transaction_base& transact
     actions.push_back(std::move(action));
   }
   return actions;
-}
-
-QueueFinding judge_untaken(const UntakenAction& action) {
-  const auto& name = action.name;
-  QueueFinding finding{Severity::warning, "untaken",
-                       fmt::format("no queue takes {} tokens: they are not emitted", name)};
-  const bool waits = action.dropped_at && action.tokens > 0;
-  if (waits) {
-    finding.severity = Severity::failure;
-    finding.text =
-        fmt::format("no queue takes {} tokens: {}, since their queue was dropped", name,
-                    action.tokens == 1 ? std::string("1 waits and is not emitted")
-                                       : with_thousands(action.tokens) + " wait and are not emitted");
-  }
-  if (action.has_namesake) {
-    finding.hint = "mailroom queue set --help says how a queue takes further actions";
-    return finding;
-  }
-  // Otherwise another queue may have mailed those that are there.
-  const auto from = waits ? " --from " + moment_text(*action.dropped_at) : std::string();
-  finding.fix =
-      Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}{1}", name, from));
-  return finding;
 }
 
 }  // namespace mailroom

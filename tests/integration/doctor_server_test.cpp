@@ -4,7 +4,7 @@
 #include <future>
 
 #include "base/actor.hpp"
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/operator_rig.hpp"
 

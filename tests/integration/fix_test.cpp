@@ -8,7 +8,7 @@
 #include <functional>
 #include <future>
 
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/operator_rig.hpp"
 #include "support/test_pooler.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "support/catch.hpp"
 #include "support/test_collector.hpp"
 #include "support/test_queue.hpp"

@@ -1,6 +1,6 @@
 // Mail that does not reach people in time is a problem of its queue: deferred, expired, or about to expire.
 
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "support/catch.hpp"
 #include "support/delivery_rig.hpp"
 

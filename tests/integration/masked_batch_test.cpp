@@ -1,8 +1,8 @@
 // A batch whose tokens lie between those of other queues is stored as one range with a mask. Whatever reads
 // or changes the batch sees its own tokens only.
 
+#include "health/queue_health.hpp"
 #include "queue/batch_lookup.hpp"
-#include "status/queue_health.hpp"
 #include "status/queue_status.hpp"
 #include "support/catch.hpp"
 #include "support/prune_rig.hpp"

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "crypto/key_ring.hpp"
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "support/actions.hpp"
 #include "support/catch.hpp"
 #include "support/delivery_rig.hpp"

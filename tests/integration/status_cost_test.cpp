@@ -3,7 +3,7 @@
 #include <csignal>
 
 #include "base/actor.hpp"
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/old_tokens.hpp"

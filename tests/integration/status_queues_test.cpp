@@ -1,6 +1,6 @@
 // What status reads of several queues: their definitions, which collectors serve them, and what holds them.
 
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "status/queue_status.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"

@@ -4,7 +4,7 @@
 #include <csignal>
 
 #include "base/actor.hpp"
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
 #include "support/subprocess.hpp"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <regex>
 
+#include "health/queue_health.hpp"
 #include "schema/schema_objects.hpp"
-#include "status/queue_health.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/operator_rig.hpp"
 #include "support/test_role.hpp"

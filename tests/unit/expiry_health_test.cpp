@@ -1,6 +1,6 @@
 // Tokens that expired unsent, and a forecast of those that will: by backlog, rate and life.
 
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::expiry_health_test {

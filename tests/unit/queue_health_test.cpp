@@ -1,6 +1,6 @@
 // Findings from a queue's state: their code, severity, blamed session and fix.
 
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 
 #include "status/fix_commands.hpp"
 #include "status/pending_tokens.hpp"

@@ -1,6 +1,6 @@
 // Which states of relays and deliveries are problems.
 
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::sink_health_test {

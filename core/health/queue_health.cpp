@@ -1,6 +1,6 @@
 // Calls the rules in their order, and has those about pauses, limits and dead letters.
 
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

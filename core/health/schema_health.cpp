@@ -6,10 +6,10 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/search_path.hpp"
+#include "health/queue_health.hpp"
 #include "queue/preconditions.hpp"
 #include "schema/schema_objects.hpp"
 #include "status/fix_commands.hpp"
-#include "status/queue_health.hpp"
 
 namespace mailroom {
 namespace {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "health/queue_health.hpp"
 #include "status/fix_commands.hpp"
-#include "status/queue_health.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,11 +1,11 @@
-// The rules about relays and other sinks, and about what they say of deliveries.
+// The rules about relays and other sinks, what they say of deliveries, and what came back of those.
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 
 #include "base/text.hpp"
-#include "status/queue_health.hpp"
+#include "health/queue_health.hpp"
 #include "status/queue_sessions.hpp"
 
 namespace mailroom {
@@ -109,6 +109,10 @@ std::optional<QueueFinding> only_unfit(const UnfitSince& unfit) {
       "--outcome cancelled,skipped --since 2h -o csv | tail -n +2 | cut -d, -f4 | mailroom suspend --undo --replay -"};
 }
 
+// Amazon SES reviews a sender at 5 % bounces or 0.1 % complaints.
+constexpr std::int64_t fewest_bounces = 10;
+constexpr std::int64_t fewest_complaints = 3;
+
 }  // namespace
 
 std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has_tokens) {
@@ -119,6 +123,29 @@ std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has
   if (auto failed = unmade(deliveries.unmade)) found.push_back(std::move(*failed));
   if (auto refusals = only_refusals(deliveries.refused)) found.push_back(std::move(*refusals));
   if (auto unfit = only_unfit(deliveries.unfit)) found.push_back(std::move(*unfit));
+  return found;
+}
+
+std::vector<QueueFinding> judge_came_back(const CameBack& reports, std::int64_t accepted) {
+  std::vector<QueueFinding> found;
+  const auto warn = [&](std::string code, const std::string& what, const char* limit, const char* words) {
+    found.push_back(
+        {Severity::warning,
+         std::move(code),
+         fmt::format(
+             "{} came back within the last hour, in which {} accepted: providers stop senders above {}", what,
+             counted(accepted, "mail") + (accepted == 1 ? " was" : " were"), limit),
+         {},
+         words});
+  };
+  if (reports.hard >= fewest_bounces && reports.hard * 20 >= accepted)
+    warn(
+        "many_bounces", counted(reports.hard, "hard bounce"), "5 %",
+        "mailroom audit --outcome bounced --since 1d names the addresses. They are suppressed; look where they come from, as "
+        "a form without a check or an old list");
+  if (reports.complaints >= fewest_complaints && reports.complaints * 1000 >= accepted)
+    warn("many_complaints", counted(reports.complaints, "complaint"), "0.1 %",
+         "mailroom audit --outcome complained --since 1d names who called which mail spam");
   return found;
 }
 

@@ -10,8 +10,8 @@
 #include "db/errors.hpp"
 #include "db/search_path.hpp"
 #include "doctor/subject.hpp"
-#include "status/lost_messages.hpp"
 #include "status/trigger_status.hpp"
+#include "status/unmailed.hpp"
 
 namespace mailroom {
 namespace {

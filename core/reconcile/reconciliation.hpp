@@ -10,8 +10,8 @@
 #include "base/id_range.hpp"
 #include "reconcile/judgement.hpp"
 #include "reconcile/people.hpp"
-#include "status/lost_messages.hpp"
-#include "status/scheduled_messages.hpp"
+#include "status/pending_tokens.hpp"
+#include "status/unmailed.hpp"
 
 namespace mailroom {
 

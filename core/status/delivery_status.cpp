@@ -1,4 +1,4 @@
-// Reads mailroom_deliveries and mailroom_sinks.
+// Reads mailroom_deliveries, mailroom_bounces and mailroom_sinks.
 
 #include "status/delivery_status.hpp"
 
@@ -67,6 +67,14 @@ SELECT name, failures, (extract(epoch FROM clock_timestamp() - since) * 1000)::b
   (extract(epoch FROM probe_at - clock_timestamp()) * 1000)::bigint, reason
 FROM mailroom_sinks WHERE probe_at > clock_timestamp() - interval '10 minutes' ORDER BY since, name)";
 
+constexpr const char* reports_sql = R"(
+SELECT count(*) FILTER (WHERE queue = $1 AND kind = 'hard'),
+  count(*) FILTER (WHERE queue = $1 AND kind IN ('soft', 'undetermined')),
+  count(*) FILTER (WHERE queue = $1 AND kind = 'complaint'),
+  count(*) FILTER (WHERE queue = $1 AND kind = 'delivered'),
+  count(*) FILTER (WHERE token IS NULL)
+FROM mailroom_bounces WHERE at > clock_timestamp() - interval '1 hour')";
+
 /// Not negative.
 template <typename Field>
 Milliseconds duration_of(const Field& field) {
@@ -132,6 +140,18 @@ std::vector<UnavailableSink> read_unavailable_sinks(pqxx::transaction_base& tran
                      .reason = row[4].c_str()});
   }
   return sinks;
+}
+
+CameBack read_came_back(pqxx::transaction_base& transaction, const std::string& queue) {
+  const auto allowed = Connection::execute(transaction, R"(
+SELECT bool_and(has_column_privilege('mailroom_bounces', c, 'SELECT')) AND NOT row_security_active('mailroom_bounces') FROM unnest(ARRAY['at', 'queue', 'token', 'kind']) c)");
+  if (!allowed[0][0].as<bool>()) return {.is_known = false};
+  const auto row = Connection::execute(transaction, reports_sql, queue)[0];
+  return {.hard = row[0].as<std::int64_t>(),
+          .bounced = row[1].as<std::int64_t>(),
+          .complaints = row[2].as<std::int64_t>(),
+          .delivered = row[3].as<std::int64_t>(),
+          .unmatched = row[4].as<std::int64_t>()};
 }
 
 }  // namespace mailroom

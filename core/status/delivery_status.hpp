@@ -1,4 +1,4 @@
-// How the deliveries of a queue went lately, and which sinks are unavailable.
+// How the deliveries of a queue went lately, what came back of them, and which sinks are unavailable.
 #pragma once
 
 #include <cstdint>
@@ -72,6 +72,18 @@ struct DeliveryStatus {
   bool empty() const { return last_hour.empty() && deferred.tokens == 0 && sinks.empty(); }
 };
 
+/// What came back within the last hour of mails that a relay had accepted.
+struct CameBack {
+  bool is_known = true;         ///< false: the role may not read mailroom_bounces, or row security hides some
+  std::int64_t hard = 0;        ///< mails of the queue to addresses that take none
+  std::int64_t bounced = 0;     ///< other mails of the queue that did not arrive
+  std::int64_t complaints = 0;  ///< of the queue
+  std::int64_t delivered = 0;   ///< of the queue
+  std::int64_t unmatched = 0;   ///< of every queue: of no mail that is known, or not understood
+
+  bool empty() const { return hard + bounced + complaints + delivered + unmatched == 0; }
+};
+
 // These functions run within the caller's transaction.
 
 DeferredTokens read_deferred_tokens(pqxx::transaction_base& transaction, const std::string& queue);
@@ -80,5 +92,7 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
 
 /// The sinks that take nothing now, of all queues.
 std::vector<UnavailableSink> read_unavailable_sinks(pqxx::transaction_base& transaction);
+
+CameBack read_came_back(pqxx::transaction_base& transaction, const std::string& queue);
 
 }  // namespace mailroom

@@ -1,4 +1,4 @@
-// How many tokens wait in a queue, at a cost that does not grow with a large backlog.
+// How many tokens and scheduled messages wait, at a cost that does not grow with a large backlog.
 #pragma once
 
 #include <array>
@@ -77,5 +77,22 @@ struct IdSample {
 /// Chooses which of the ids from `first` to `last` to read: about 3,000 at most, more densely the newer they
 /// are, because tokens expire. Includes all of the newest 1,024.
 std::vector<IdSample> plan_samples(std::int64_t first, std::int64_t last);
+
+/// Messages that wait for their time. All queues have them in common: which queues take them shows when they
+/// have tokens.
+struct ScheduledMessages {
+  bool is_known =
+      true;  ///< false: the role may not read the schedule, as roles of before there were messages
+  std::int64_t messages = 0;
+  bool estimated = false;  ///< there are too many to count them
+  std::optional<Moment>
+      next_at{};  ///< when the first of them is due, in whole milliseconds; in the past: overdue
+
+  /// How long the first of them is overdue; 0 if none is.
+  Milliseconds overdue(Moment now) const;
+};
+
+/// Within the caller's transaction, at a cost that does not grow with their number.
+ScheduledMessages read_scheduled_messages(pqxx::transaction_base& transaction);
 
 }  // namespace mailroom

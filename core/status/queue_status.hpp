@@ -10,16 +10,14 @@
 #include "config/settings.hpp"
 #include "db/connection.hpp"
 #include "queue/preconditions.hpp"
-#include "status/came_back.hpp"
 #include "status/delivery_status.hpp"
-#include "status/lost_messages.hpp"
 #include "status/pending_tokens.hpp"
 #include "status/process_sight.hpp"
 #include "status/queue_rules.hpp"
-#include "status/scheduled_messages.hpp"
+#include "status/recent_batches.hpp"
 #include "status/trigger_status.hpp"
+#include "status/unmailed.hpp"
 #include "status/unsettled.hpp"
-#include "status/untaken_actions.hpp"
 
 namespace mailroom {
 
@@ -88,39 +86,6 @@ struct NotificationQueue {
   double usage = 0;  ///< from 0 to 1
   /// Those of one of which it waits to be read, the oldest first; only if the usage is worth a look.
   std::vector<ServerSession> open_transactions{};
-};
-
-/// The last claim, among the newest 5,000 batches.
-struct LastClaim {
-  std::string claimed_by;  ///< `mailroom collect USER@HOST:PID`
-  Milliseconds age{};
-};
-
-/// A key that tokens of the last hour were signed with. Of a key that no connected consumer has, only those
-/// count that are neither used nor over, and whose newest mail has it.
-struct RecentKey {
-  std::string fingerprint;
-  std::int64_t tokens = 0;  ///< of the newest 10,000
-  Milliseconds last{};      ///< how long ago
-};
-
-/// The tokens acknowledged in the last five minutes.
-struct RecentEmissions {
-  static constexpr std::chrono::seconds bucket{10};
-  static constexpr std::size_t bucket_count = 30;
-
-  std::vector<std::int64_t> tokens = std::vector<std::int64_t>(bucket_count, 0);  ///< newest first
-  Milliseconds known{};  ///< how far back the records go, at most 5 min
-
-  std::int64_t total() const;
-  double per_second() const;
-  /// The tokens per second of the last complete buckets, at most a minute of them and not longer than `busy`,
-  /// since the first of them that has any. Nullopt if there is no complete bucket, or all are empty.
-  struct Rate {
-    double per_second = 0;
-    std::chrono::seconds over{};
-  };
-  std::optional<Rate> last_rate(Milliseconds busy) const;
 };
 
 struct QueueStatus {

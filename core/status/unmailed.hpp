@@ -1,7 +1,9 @@
-// The messages and accounts whose trigger did not fire: they have no token, and nobody will ever mail them.
+// What nobody will ever be mailed for: messages and accounts whose trigger did not fire, so that they have no
+// token, and tokens of an action that no queue takes.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,5 +44,19 @@ Fix issue_account_tokens(const std::string& schema);
 
 /// `message 7`, or `messages 9, 8, 7 and 12 others`: those that `ids` are the newest of.
 std::string messages_text(const std::vector<std::int64_t>& ids, std::int64_t total);
+
+/// An action whose tokens no queue takes.
+struct UntakenAction {
+  std::string name;  ///< as people type it: `recovery`
+  /// That are due, among the newest 10,000; since `dropped_at`, if that is known. Otherwise a queue may have
+  /// taken them.
+  std::int64_t tokens = 0;
+  std::optional<Moment>
+      dropped_at{};           ///< when the last queue was dropped that took it; nullopt if that is not known
+  bool has_namesake = false;  ///< a queue of this name takes other actions
+};
+
+/// Within the caller's transaction. Without the action of messages while nobody asks for any.
+std::vector<UntakenAction> read_untaken_actions(pqxx::transaction_base& transaction);
 
 }  // namespace mailroom

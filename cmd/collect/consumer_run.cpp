@@ -15,7 +15,6 @@
 #include "cmd/collect/reload_changes.hpp"
 #include "cmd/terminal/tracing.hpp"
 #include "db/conninfo.hpp"
-#include "delivery/delivery_trace.hpp"
 #include "metrics/metrics_endpoint.hpp"
 #include "queue/production.hpp"
 #include "schema/bookkeeping.hpp"
@@ -102,6 +101,21 @@ class DeliveryCount final : public ConsumerObserver {
  private:
   bool accepted_ = false;
   std::int64_t rejected_ = 0;
+};
+
+/// Tells the tracer of claims.
+class ClaimTrace final : public ConsumerObserver {
+ public:
+  /// `tracer` must outlive this.
+  explicit ClaimTrace(MailTracer& tracer) : tracer_(tracer) {}
+
+  void claimed(const ObservedClaim& claim) override {
+    const auto& reply = claim.reply;
+    if (reply.lease) tracer_.claimed(claim.queue, reply.lease->batch, reply.size, span_now(), claim.took);
+  }
+
+ private:
+  MailTracer& tracer_;
 };
 
 /// Joins what a consumer does with its session.

@@ -21,7 +21,21 @@ enum class Verdict {
 };
 
 /// The word for `verdict` in records and output: `accepted`.
-const char* verdict_name(Verdict verdict);
+inline const char* verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::accepted:
+      return "accepted";
+    case Verdict::deferred:
+      return "deferred";
+    case Verdict::rejected:
+      return "rejected";
+    case Verdict::unknown:
+      return "unknown";
+    case Verdict::unavailable:
+      return "unavailable";
+  }
+  return "?";
+}
 
 struct TokenVerdict {
   std::int64_t token = 0;
@@ -54,7 +68,11 @@ struct Answer {
   /// True if this was an attempt at the message.
   bool counts() const { return verdict != Verdict::unavailable && !is_excused; }
   /// True if the endpoint has said something of the message, so that it is there.
-  bool shows_life() const;
+  bool shows_life() const {
+    if (verdict == Verdict::unavailable || verdict == Verdict::unknown) return false;
+    // What was given up here, or has not come as far as the message, says nothing of it.
+    return !about_everyone && !before_message && (code != 0 || !is_excused);
+  }
 };
 
 }  // namespace mailroom

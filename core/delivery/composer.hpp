@@ -15,14 +15,6 @@
 
 namespace mailroom {
 
-/// A token of a message, and what its answer is judged by.
-struct ComposedToken {
-  DeliveryHistory history;
-  std::string text;        ///< which no answer may repeat
-  std::string address{};   ///< to which its message is mailed; empty for a line
-  std::int64_t dated = 0;  ///< since when it has been due, in seconds since 1970
-};
-
 /// A message with its tokens.
 struct Composed {
   Message message;       ///< without id, attempt and body

@@ -1,10 +1,14 @@
-// The pauses between attempts, and the cases in which a relay may have the mail already.
+// The pauses between attempts, the cases in which a relay may have the mail already, and what of a reply is
+// kept.
 
 #include "delivery/delivery_policy.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <fmt/format.h>
+
+#include "delivery/reply_text.hpp"
 
 namespace mailroom {
 namespace {
@@ -67,6 +71,17 @@ TokenOutcome without_attempt(const DeliveryHistory& history, Outcome state, std:
           .unknowns = history.take_overs,
           .counted_as = history.counted_as,
           .reply = std::move(reason)};
+}
+
+/// True if `text` has as many characters of base64url in a row as would tell a token.
+bool may_repeat_token(std::string_view text) {
+  constexpr int telling = 12;
+  int run = 0;
+  return std::ranges::any_of(text, [&](char c) {
+    const bool is_part = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+    run = is_part ? run + 1 : 0;
+    return run >= telling;
+  });
 }
 
 }  // namespace
@@ -192,6 +207,41 @@ std::string recordable_reply(const std::string& reply, std::string_view token) {
     if (reply.find(token.substr(i, telling)) != std::string::npos) return "(not shown: it repeats the token)";
   }
   return reply;
+}
+
+Answer answer_to(const Answer& answer, const ComposedToken& token) {
+  auto own = answer;
+  own.tokens.clear();
+  const auto named = std::ranges::find(answer.tokens, token.history.token, &TokenVerdict::token);
+  if (named == answer.tokens.end()) return own;
+  own.verdict = named->verdict;
+  if (!named->reason.empty()) own.reply = named->reason;
+  if (named->code) own.code = *named->code;
+  return own;
+}
+
+TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token, bool may_be_taken,
+                        const DeliveryPolicy& policy, double jitter) {
+  auto history = token.history;
+  const bool adds_unknown = may_be_taken && answer.verdict != Verdict::unknown;
+  if (adds_unknown) ++history.unknowns;
+  auto outcome = outcome_of_attempt(history, answer, policy, jitter);
+  if (adds_unknown) ++outcome.unknowns;
+  if (answer.ended != WallTime{}) outcome.answered_at = answer.ended;
+  // Without a sink nothing was mailed.
+  if (!outcome.sink.empty()) outcome.address = token.address;
+  return outcome;
+}
+
+std::string shown_reply(const std::string& reply, const std::vector<ComposedToken>& tokens) {
+  auto shown = recorded_reply(reply, {});
+  if (!may_repeat_token(reply)) return shown;
+  for (const auto& token : tokens) {
+    // The whole reply: what is left of a token where it was cut could tell it too.
+    const auto checked = recordable_reply(reply, token.text);
+    if (checked != reply) return checked;
+  }
+  return shown;
 }
 
 }  // namespace mailroom

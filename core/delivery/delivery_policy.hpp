@@ -1,9 +1,12 @@
 // Which tokens are delivered, when one is tried again, and what is recorded of each.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "claim/queue_session.hpp"
 #include "config/settings.hpp"
@@ -38,6 +41,14 @@ struct DeliveryHistory {
   std::shared_ptr<TokenTrace> trace{};  ///< null without traces
 };
 
+/// A token of a message, and what its answer is judged by.
+struct ComposedToken {
+  DeliveryHistory history;
+  std::string text;        ///< which no answer may repeat
+  std::string address{};   ///< to which its message is mailed; empty for a line
+  std::int64_t dated = 0;  ///< since when it has been due, in seconds since 1970
+};
+
 DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* defect = nullptr);
 
 /// The outcome of a token that must not be mailed; nullopt if it may be. A token that an earlier attempt may
@@ -63,5 +74,17 @@ TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& an
 /// `reply`, or a note instead of it if it repeats a part of `token` from which the rest could be looked up:
 /// the database must not show tokens.
 std::string recordable_reply(const std::string& reply, std::string_view token);
+
+/// What `answer` says of one of the tokens of its message: its own verdict, or that of the message.
+Answer answer_to(const Answer& answer, const ComposedToken& token);
+
+/// The outcome of a token from the answer to it. `may_be_taken`: an earlier try within this batch was not
+/// answered.
+TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token, bool may_be_taken,
+                        const DeliveryPolicy& policy, double jitter);
+
+/// A reply as it is recorded: printable, at most 200 bytes; a note instead of it if it repeats a part of one
+/// of the tokens.
+std::string shown_reply(const std::string& reply, const std::vector<ComposedToken>& tokens);
 
 }  // namespace mailroom

@@ -16,11 +16,6 @@ namespace mailroom {
 namespace {
 
 constexpr Milliseconds longest_patience{200};
-constexpr Milliseconds pause_after_many{3000};  ///< refusals of a message
-
-bool is_failure_of_endpoint(const Answer& answer) {
-  return answer.verdict == Verdict::unavailable || answer.about_everyone;
-}
 
 }  // namespace
 
@@ -189,90 +184,6 @@ void Dispatcher::give_back_overdue(TimePoint now) {
     turn += gap;
     return true;
   });
-}
-
-void Dispatcher::take_answers() {
-  std::vector<std::int64_t> untried;
-  for (auto& answer : carrier_->take()) {
-    const auto found = pending_.find(answer.id);
-    if (found == pending_.end()) continue;
-    found->second.loaded = {};
-    if (answer.was_tried) {
-      record(std::move(answer));
-      continue;
-    }
-    endpoints_[found->second.message.endpoint].came_back(found->second.departure);
-    --found->second.tries;
-    untried.push_back(answer.id);
-  }
-  waiting_.insert(waiting_.begin(), untried.begin(), untried.end());
-}
-
-void Dispatcher::record(Answer answer) {
-  auto& pending = pending_.at(answer.id);
-  const auto place = pending.message.endpoint;
-  const auto now = steady_now();
-  auto departure = pending.departure;
-  if (answer.took.count() > 0 && answer.ended != WallTime{}) {
-    // It may have waited at the carrier.
-    departure.left = std::max(now - answer.took, departure.left);
-    departure.began =
-        std::max(answer.ended - std::chrono::ceil<WallTime::duration>(answer.took), departure.began);
-  }
-  endpoints_[place].learn(answer, pending.refusals, departure, now, wall_now(), chance());
-  if (answer.throttled || answer.crowded) connections_[place] = 0;
-  tell_connections(place, now);
-  if (is_tried_elsewhere(pending, answer)) return waiting_.push_front(answer.id);
-  if (waits_again(pending, answer, now)) {
-    results_.note({.answer = answer, .is_final = false, .at = now});
-    return waiting_.push_back(answer.id);
-  }
-  if (!is_sent_again(pending, answer, now)) conclude(answer.id, std::move(answer));
-}
-
-bool Dispatcher::is_tried_elsewhere(Pending& pending, const Answer& answer) {
-  if (!is_failure_of_endpoint(answer) || pending.may_be_taken || is_cancelling_) return false;
-  pending.first = pending.message.endpoint + 1;
-  pending.last = answer;
-  return endpoints_.choose(pending.first, wall_now()).leave != Endpoint::Leave::none;
-}
-
-bool Dispatcher::waits_again(Pending& pending, Answer& answer, TimePoint now) {
-  if (!answer.waits_for_turn) return false;
-  if (!answer.before_message) pending.refusals.add(endpoints_[pending.message.endpoint].pace(), now);
-  const bool is_over = is_cancelling_ || answer.wait || now >= pending.until;
-  if (!is_over && !pending.refusals.are_many() && !pending.refusals.are_about_mail()) return true;
-  const bool is_about_message = pending.refusals.are_about_mail();
-  if (is_about_message) {
-    // What was learnt from such answers is wrong.
-    endpoints_[pending.message.endpoint].meets_some(answer.refusal, wall_now());
-  } else {
-    refused_.keep(pending.message.envelope.to, pending.refusals);
-  }
-  answer.is_excused = answer.waits_for_turn = !is_about_message;
-  if (!is_over && !is_about_message) answer.wait = pause_after_many;
-  return false;
-}
-
-bool Dispatcher::is_sent_again(Pending& pending, const Answer& answer, TimePoint now) {
-  pending.may_be_taken = pending.may_be_taken || answer.verdict == Verdict::unknown;
-  const bool is_final = answer.verdict == Verdict::accepted || answer.verdict == Verdict::rejected;
-  if (!pending.may_be_taken || is_final || is_cancelling_) return false;
-  const auto next =
-      now + std::max(resend_delay(pending.tries, chance()), answer.wait.value_or(Milliseconds(0)));
-  if (next - pending.first_left >= options_.resend_for) return false;
-  resends_.emplace(next, answer.id);
-  return true;
-}
-
-void Dispatcher::conclude(std::int64_t id, Answer answer) {
-  const auto pending = std::move(pending_.extract(id).mapped());
-  const bool is_open = answer.verdict == Verdict::unavailable || answer.verdict == Verdict::deferred;
-  if (pending.may_be_taken && is_open) answer.verdict = Verdict::unknown;
-  if (is_failure_of_endpoint(answer) && !answer.wait) answer.wait = admission();
-  answer.id = id;
-  results_.conclude(pending.message.batch,
-                    {.answer = std::move(answer), .may_be_taken = pending.may_be_taken, .at = steady_now()});
 }
 
 void Dispatcher::cancel() {

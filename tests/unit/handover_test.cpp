@@ -11,7 +11,6 @@
 #include "crypto/digest.hpp"
 #include "delivery/delivery_policy.hpp"
 #include "delivery/dispatcher.hpp"
-#include "delivery/token_outcome.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::handover_test {

@@ -1,0 +1,224 @@
+// How the sink waits for the answers to its messages, what it records of each, and which come after their
+// batch.
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iterator>
+#include <poll.h>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "delivery/delivery_sink.hpp"
+#include "delivery/reply_text.hpp"
+
+namespace mailroom {
+namespace {
+
+constexpr Milliseconds slow{200};
+constexpr Milliseconds patience{1000};         ///< with the messages of other lanes
+constexpr Milliseconds answer_margin{30'000};  ///< beyond the time that an attempt may take
+constexpr Milliseconds end_margin{75'000};     ///< a token that would be tried again later has expired
+
+/// What the trace of a token says of an attempt; nullopt if the answer is about none. The reply stays out: it
+/// may repeat an address or a token.
+std::optional<CarriedToken> carried_token(const Answer& answer) {
+  if (!answer.was_tried || answer.took.count() == 0) return std::nullopt;
+  return CarriedToken{.outcome = verdict_name(answer.verdict),
+                      .has_failed = answer.verdict != Verdict::accepted,
+                      .code = answer.code,
+                      .sink = answer.sink,
+                      .ended = answer.ended,
+                      .took = answer.took};
+}
+
+}  // namespace
+
+void DeliverySink::wait_for_answers(const std::function<void()>& when_slow) {
+  const auto started = steady_now();
+  bool is_slow = false;
+  poll_answers([&](TimePoint now) {
+    const auto& batch = batches_.front();
+    if (!is_slow && now - started >= slow && when_slow) when_slow();
+    is_slow = is_slow || now - started >= slow;
+    if (batch.concluded < batch.messages.size())
+      delivery_log_.waits(options_.words, awaited_in(batch), batch.ended, now);
+    return batch.concluded == batch.messages.size() || may_leave_behind(started, now);
+  });
+}
+
+/// Where the first message without an answer has gone.
+std::string DeliverySink::awaited_in(const OpenBatch& batch) const {
+  const auto open = std::ranges::find(batch.messages, false, &OpenMessage::is_concluded);
+  const auto& names = lanes_[open->composed.lane]->names();
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void DeliverySink::poll_answers(const std::function<bool(TimePoint now)>& is_done) {
+  std::optional<TimePoint> stop_requested;
+  std::vector<pollfd> fds{{stop_fd_, POLLIN, 0}};
+  for (const auto& lane : lanes_)
+    fds.push_back({lane->dispatcher().fd(), POLLIN, 0});
+  while (true) {
+    take_answers();
+    const auto now = steady_now();
+    if (is_done(now)) return;
+    if (fds[0].revents != 0) {
+      stop_requested = now;
+      fds[0].fd = -1;
+    }
+    if (stop_requested && now - *stop_requested >= options_.grace) {
+      for (const auto& lane : lanes_)
+        lane->dispatcher().cancel();
+      continue;
+    }
+    fds[0].revents = 0;
+    poll(fds.data(), fds.size(), static_cast<int>(slow.count()));
+  }
+}
+
+void DeliverySink::take_answers() {
+  for (const auto& lane : lanes_) {
+    auto answered = lane->dispatcher().take();
+    for (auto& dispatched : answered)
+      record(std::move(dispatched));
+    if (!answered.empty()) lane->note_states(delivery_log_, options_.words);
+  }
+}
+
+void DeliverySink::record(Dispatched dispatched) {
+  const auto id = dispatched.answer.id;
+  if (const auto late = late_.find(id); late != late_.end()) {
+    read(dispatched, late->second.composed);
+    if (!dispatched.is_final) return;
+    const auto message = std::move(late_.extract(late).mapped());
+    answered_late_.push_back(late_receipt(message, dispatched));
+    return;
+  }
+  auto& batch = batches_.size() > 1 && id >= batches_[1].first_message ? batches_[1] : batches_.front();
+  auto& message = batch.messages[static_cast<std::size_t>(id - batch.first_message)];
+  read(dispatched, message.composed);
+  if (dispatched.is_final) {
+    conclude(batch, message, dispatched);
+  } else {
+    for (const auto& token : message.composed.tokens)
+      observe(dispatched.answer, batch.lease, token);
+  }
+}
+
+Receipt DeliverySink::late_receipt(const LateMessage& message, const Dispatched& dispatched) {
+  auto outcomes = outcomes_of(message.lease, message.composed, dispatched);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    delivery_log_.outcome(options_.words, outcomes[i], dispatched.at);
+    // The deferral counted these.
+    outcomes[i].unknowns -= message.composed.tokens[i].history.take_overs + 1;
+  }
+  return {.lease = message.lease, .counts = {}, .outcomes = std::move(outcomes)};
+}
+
+void DeliverySink::read(Dispatched& dispatched, const Composed& message) {
+  auto& answer = dispatched.answer;
+  answer.reply = shown_reply(answer.reply, message.tokens);
+  for (auto& token : answer.tokens)
+    token.reason = shown_reply(token.reason, message.tokens);
+  lanes_[message.lane]->note(answer);
+  if (answer.throttled || answer.crowded || !dispatched.is_final) note_limit(dispatched);
+}
+
+void DeliverySink::conclude(OpenBatch& batch, OpenMessage& message, const Dispatched& dispatched) {
+  std::ranges::move(outcomes_of(batch.lease, message.composed, dispatched),
+                    std::back_inserter(batch.outcomes));
+  message.is_concluded = true;
+  ++batch.concluded;
+  batch.settled += static_cast<int>(message.composed.tokens.size());
+  batch.ended = std::max(batch.ended, dispatched.at);
+}
+
+std::vector<TokenOutcome> DeliverySink::outcomes_of(const Lease& lease, const Composed& message,
+                                                    const Dispatched& dispatched) {
+  std::uniform_real_distribution<double> jitter(-1, 1);
+  std::vector<TokenOutcome> outcomes;
+  for (const auto& token : message.tokens) {
+    auto own = answer_to(dispatched.answer, token);
+    observe(own, lease, token);
+    const bool is_recognised = packs_[message.lane].recognises;
+    const bool was_lost = dispatched.may_be_taken || lease.attempt > 1;
+    if (is_recognised && was_lost && own.verdict == Verdict::accepted)
+      own.reply += " (sent again with the same key, as an answer was lost)";
+    outcomes.push_back(
+        outcome_of(own, token, dispatched.may_be_taken && !is_recognised, options_.policy, jitter(random_)));
+  }
+  const auto& answer = dispatched.answer;
+  if (answer.shows_life()) delivery_log_.available(options_.words, answer.sink, dispatched.at);
+  return outcomes;
+}
+
+bool DeliverySink::may_leave_behind(TimePoint since, TimePoint now) const {
+  if (!has_several_lanes()) return false;
+  return std::ranges::all_of(batches_.front().messages, [&](const auto& message) {
+    if (message.is_concluded) return true;
+    const bool has_waited = lanes_[message.composed.lane]->is_slow() || now - since >= patience;
+    // One that would end before its answer can come must not be said to have ended.
+    return has_waited && message.until - now > options_.dispatch.probe_time + answer_margin + end_margin;
+  });
+}
+
+void DeliverySink::leave_behind() {
+  auto& batch = batches_.front();
+  const auto left = [&] { return batch.concluded < batch.messages.size(); };
+  if (left()) {
+    for (const auto& lane : lanes_)
+      lane->dispatcher().give_back();
+    take_answers();
+  }
+  if (!left()) return;
+  for (auto& message : batch.messages) {
+    if (message.is_concluded) continue;
+    auto& composed = message.composed;
+    lanes_[composed.lane]->is_late();
+    for (const auto& token : composed.tokens)
+      batch.outcomes.push_back(
+          unanswered_outcome(token.history, options_.dispatch.probe_time + answer_margin));
+    late_.emplace(composed.message.id, LateMessage{.lease = batch.lease, .composed = std::move(composed)});
+  }
+}
+
+void DeliverySink::note_limit(const Dispatched& dispatched) {
+  constexpr std::chrono::minutes silence{5};
+  if (warned_of_limit_ && dispatched.at - *warned_of_limit_ < silence) return;
+  warned_of_limit_ = dispatched.at;
+  const auto& answer = dispatched.answer;
+  const auto& words = options_.words;
+  const auto text = answer.throttled ? fmt::format("the {} asks for a lower rate, and {} wait for their turn",
+                                                   words.side, words.messages)
+                    : answer.before_message
+                        ? fmt::format("the {} refuses a further connection", words.side)
+                        : fmt::format("the {} takes fewer connections than send.connections", words.side);
+  log_.warn(text,
+            {{words.side, answer.sink}, {"code", answer.code}, {"reply", without_addresses(answer.reply)}});
+}
+
+void DeliverySink::observe(const Answer& answer, const Lease& lease, const ComposedToken& token) {
+  SinkAnswer seen{.queue = lease.queue,
+                  .sink = answer.sink,
+                  .outcome = verdict_name(answer.verdict),
+                  .code = answer.code,
+                  .took = answer.took};
+  if (answer.verdict == Verdict::accepted)
+    seen.delay = answer.ended.time_since_epoch() - std::chrono::seconds(token.dated);
+  const auto& trace = token.history.trace;
+  if (const auto carried = trace ? carried_token(answer) : std::nullopt)
+    seen.trace = tracer_->carried(*trace, *carried);
+  observer_.answered(seen);
+}
+
+std::vector<Receipt> DeliverySink::take_late() {
+  if (!late_.empty()) take_answers();
+  return std::exchange(answered_late_, {});
+}
+
+void DeliverySink::finish_late() {
+  poll_answers([&](TimePoint) { return late_.empty(); });
+}
+
+}  // namespace mailroom

@@ -1,10 +1,13 @@
-// The table of keys: each with its variable, default, meaning, member, limits and options.
+// The table of keys: each with its variable, default, meaning, member, limits and options. send_keys.cpp has
+// those of mails.
 
 #include "config/key_table.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/key_text.hpp"
+#include "base/text.hpp"
 #include "config/parse_value.hpp"
 
 namespace mailroom {
@@ -12,341 +15,228 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string parse_template_directory(const SettingValue& value) {
-  if (value.text.empty()) refuse(value, "the path of a directory", "remove it to use the built-in templates");
-  return parse_path(value);
+using Entry = KeyEntry;
+
+/// Those of the database, the keys and the queue.
+std::vector<Entry> queue_keys() {
+  return {
+      Entry{"database.url", "MAILROOM_DATABASE_URL", "",
+            "libpq URI or key=value pairs, several hosts allowed; without it libpq's PG* variables apply",
+            as_written(&DatabaseSettings::url)}
+          .hides(Secrecy::connection_string)
+          .option("", "--database-url URL", "connect with this libpq URI or keyword=value list"),
+      Entry{
+          "database.schema", "MAILROOM_DATABASE_SCHEMA", "",
+          "schema that mailroom lives in, which migrate creates; without it the first of the role's search_path",
+          into(&DatabaseSettings::schema, parse_name)}
+          .option("", "--schema NAME", "work in the schema NAME of the database"),
+      Entry{"database.password_file", "MAILROOM_DATABASE_PASSWORD_FILE", "",
+            "file with the password for the database, unless the URL has one",
+            into(&DatabaseSettings::password_file, parse_path)},
+      Entry{"signing.key_file", "MAILROOM_SECRET_KEY_FILE", "",
+            "file of the signing key: 64 hexadecimal digits (make it with: openssl rand -hex 32)",
+            into(&SigningSettings::key_file, parse_path)}
+          .option("collect doctor send verify", "--key-file FILE",
+                  "read the signing key, 64 hexadecimal digits, from FILE")
+          .option("reconcile", "--key-file FILE", "verify these tokens with the signing key in FILE"),
+      Entry{"signing.key", "MAILROOM_SECRET_KEY", "",
+            "the signing key itself, instead of key_file; in a file only if the file has mode 0600",
+            into(&SigningSettings::key, parse_key)}
+          .hides(Secrecy::key),
+      Entry{"signing.previous_key_files", "MAILROOM_PREVIOUS_SECRET_KEYS", "",
+            "files of earlier keys, whose tokens verify still accepts",
+            into(&SigningSettings::previous_keys, parse_keys_or_paths)}
+          .list(),
+      Entry{"signing.allow_readable_key", "", "false", "accept a key file that everyone can read",
+            into(&SigningSettings::allow_readable_key, parse_switch)},
+      Entry{"collect.channel", "MAILROOM_CHANNEL_NAME", "token_insert",
+            "NOTIFY channel that wakes the collector", into(&CollectSettings::channel, parse_name)}
+          .hides(Secrecy::name)
+          .option("collect send", "--channel NAME", "listen for notifications on this channel")
+          .option("doctor", "--channel NAME", "check this notification channel"),
+      Entry{"collect.queue", "MAILROOM_QUEUE_NAME", "mailroom",
+            "queue to collect from; several are separated by commas",
+            into(&CollectSettings::queues, parse_names)}
+          .hides(Secrecy::name)
+          .option("collect", "--queue NAME", "collect from this queue, or from several: recovery,mailroom")
+          .option("send", "--queue NAME", "send from this queue, or from several: recovery,mailroom")
+          .option("suspend", "--queue NAME", "count and replay the tokens of these queues")
+          .option("doctor", "--queue NAME", "check this queue, a row of jobs")
+          .option("rewind-cursor", "--queue NAME", "rewind this queue, a row of jobs")
+          .option("resend", "--queue NAME", "send with this queue [each that takes their action]")
+          .option("revoke", "--queue NAME", "end only tokens that this queue takes [all]")
+          .option("audit", "--queue NAME", "show a token's outcome in this queue [each]")
+          .option("status", "--queue NAME", "show this queue in detail, or a table of several [all]")
+          .option("reconcile", "--queue NAME", "account for them in this queue [each]"),
+      Entry{
+          "collect.batch_limit", "MAILROOM_BATCH_LIMIT", "10",
+          "maximum number of tokens in a line, from 1 to 10000; a range such as 10..500 adapts it to the load",
+          into(&CollectSettings::batch_limit, parse_count_range, 1, 10'000)}
+          .option("collect", "--batch-limit N", "put at most N tokens in a batch; N..M adapts it"),
+      Entry{"collect.lines_per_claim", "MAILROOM_LINES_PER_CLAIM", "1",
+            "maximum number of lines in one claim, from 1 to 10000; a crash repeats at most that many",
+            into(&CollectSettings::lines_per_claim, parse_count, 1, 10'000)}
+          .option("collect", "--lines-per-claim N", "claim at most N lines at a time"),
+      Entry{
+          "collect.batch_timeout", "MAILROOM_BATCH_TIMEOUT", "5s",
+          "maximum time that a token waits for its batch to fill, up to 1d; a range such as 50ms..5s adapts it to the load",
+          into(&CollectSettings::batch_timeout, parse_interval_range, 0ms, 24h)}
+          .option("collect", "--batch-timeout DURATION",
+                  "wait at most this long for a batch to fill; 50ms..5s adapts it"),
+      Entry{"collect.line_cost", "MAILROOM_LINE_COST", "100ms",
+            "how much delay, summed over tokens, one line saved is worth, from 1ms to 1d; only with a range",
+            into(&CollectSettings::line_cost, parse_interval, 1ms, 24h)}
+          .option("collect", "--line-cost DURATION", "with a range: delay that one line saved is worth"),
+      Entry{"collect.healthcheck_interval", "MAILROOM_HEALTHCHECK_INTERVAL", "4m30s",
+            "how long the connection may be silent before it is checked, from 1s to 1d",
+            into(&CollectSettings::healthcheck_interval, parse_interval, 1s, 24h)}
+          .option("collect", "--healthcheck-interval DURATION", "check an idle connection this often"),
+      Entry{"collect.format", "MAILROOM_COLLECT_FORMAT", "csv", "format of a line: csv or jsonl",
+            choice(&CollectSettings::format, {{"csv", CollectFormat::csv}, {"jsonl", CollectFormat::jsonl}})}
+          .option("collect", "--format FORMAT", "write lines as csv or jsonl"),
+      Entry{"collect.poll_interval", "MAILROOM_POLL_INTERVAL", "1s",
+            "maximum time between two polls of the queue without a notification, from 10ms to 1h",
+            into(&CollectSettings::poll_interval, parse_interval, 10ms, 1h)}
+          .option("collect send", "--poll-interval DURATION", "poll this often without a notification"),
+      Entry{"collect.notify", "MAILROOM_NOTIFY", "when_listening",
+            "when inserts notify: when_listening (not while a collector is polling) or always",
+            choice(&CollectSettings::notify,
+                   {{"when_listening", NotifyWhen::when_listening}, {"always", NotifyWhen::always}})}
+          .option("collect", "--notify WHEN", "choose when inserts notify: when_listening, always"),
+      Entry{
+          "queue.max_wait", "MAILROOM_QUEUE_MAX_WAIT", "30s",
+          "how long a consumer of several queues may leave one without a turn for those of higher priority, from 0 to 1d",
+          into(&QueueSettings::max_wait, parse_interval, 0ms, 24h)},
+  };
 }
 
-const Choices<WhenUnknown> when_unknown_choices{{"resend", WhenUnknown::resend}, {"hold", WhenUnknown::hold}};
-
-using Entry = KeyEntry;
-const std::vector<Entry> entries{
-    Entry{"database.url", "MAILROOM_DATABASE_URL", "",
-          "libpq URI or key=value pairs, several hosts allowed; without it libpq's PG* variables apply",
-          as_written(&DatabaseSettings::url)}
-        .hides(Secrecy::connection_string)
-        .option("", "--database-url URL", "connect with this libpq URI or keyword=value list"),
-    Entry{
-        "database.schema", "MAILROOM_DATABASE_SCHEMA", "",
-        "schema that mailroom lives in, which migrate creates; without it the first of the role's search_path",
-        into(&DatabaseSettings::schema, parse_name)}
-        .option("", "--schema NAME", "work in the schema NAME of the database"),
-    Entry{"database.password_file", "MAILROOM_DATABASE_PASSWORD_FILE", "",
-          "file with the password for the database, unless the URL has one",
-          into(&DatabaseSettings::password_file, parse_path)},
-    Entry{"signing.key_file", "MAILROOM_SECRET_KEY_FILE", "",
-          "file of the signing key: 64 hexadecimal digits (make it with: openssl rand -hex 32)",
-          into(&SigningSettings::key_file, parse_path)}
-        .option("collect doctor send verify", "--key-file FILE",
-                "read the signing key, 64 hexadecimal digits, from FILE")
-        .option("reconcile", "--key-file FILE", "verify these tokens with the signing key in FILE"),
-    Entry{"signing.key", "MAILROOM_SECRET_KEY", "",
-          "the signing key itself, instead of key_file; in a file only if the file has mode 0600",
-          into(&SigningSettings::key, parse_key)}
-        .hides(Secrecy::key),
-    Entry{"signing.previous_key_files", "MAILROOM_PREVIOUS_SECRET_KEYS", "",
-          "files of earlier keys, whose tokens verify still accepts",
-          into(&SigningSettings::previous_keys, parse_keys_or_paths)}
-        .list(),
-    Entry{"signing.allow_readable_key", "", "false", "accept a key file that everyone can read",
-          into(&SigningSettings::allow_readable_key, parse_switch)},
-    Entry{"collect.channel", "MAILROOM_CHANNEL_NAME", "token_insert",
-          "NOTIFY channel that wakes the collector", into(&CollectSettings::channel, parse_name)}
-        .hides(Secrecy::name)
-        .option("collect send", "--channel NAME", "listen for notifications on this channel")
-        .option("doctor", "--channel NAME", "check this notification channel"),
-    Entry{"collect.queue", "MAILROOM_QUEUE_NAME", "mailroom",
-          "queue to collect from; several are separated by commas",
-          into(&CollectSettings::queues, parse_names)}
-        .hides(Secrecy::name)
-        .option("collect", "--queue NAME", "collect from this queue, or from several: recovery,mailroom")
-        .option("send", "--queue NAME", "send from this queue, or from several: recovery,mailroom")
-        .option("suspend", "--queue NAME", "count and replay the tokens of these queues")
-        .option("doctor", "--queue NAME", "check this queue, a row of jobs")
-        .option("rewind-cursor", "--queue NAME", "rewind this queue, a row of jobs")
-        .option("resend", "--queue NAME", "send with this queue [each that takes their action]")
-        .option("revoke", "--queue NAME", "end only tokens that this queue takes [all]")
-        .option("audit", "--queue NAME", "show a token's outcome in this queue [each]")
-        .option("status", "--queue NAME", "show this queue in detail, or a table of several [all]")
-        .option("reconcile", "--queue NAME", "account for them in this queue [each]"),
-    Entry{
-        "collect.batch_limit", "MAILROOM_BATCH_LIMIT", "10",
-        "maximum number of tokens in a line, from 1 to 10000; a range such as 10..500 adapts it to the load",
-        into(&CollectSettings::batch_limit, parse_count_range, 1, 10'000)}
-        .option("collect", "--batch-limit N", "put at most N tokens in a batch; N..M adapts it"),
-    Entry{"collect.lines_per_claim", "MAILROOM_LINES_PER_CLAIM", "1",
-          "maximum number of lines in one claim, from 1 to 10000; a crash repeats at most that many",
-          into(&CollectSettings::lines_per_claim, parse_count, 1, 10'000)}
-        .option("collect", "--lines-per-claim N", "claim at most N lines at a time"),
-    Entry{
-        "collect.batch_timeout", "MAILROOM_BATCH_TIMEOUT", "5s",
-        "maximum time that a token waits for its batch to fill, up to 1d; a range such as 50ms..5s adapts it to the load",
-        into(&CollectSettings::batch_timeout, parse_interval_range, 0ms, 24h)}
-        .option("collect", "--batch-timeout DURATION",
-                "wait at most this long for a batch to fill; 50ms..5s adapts it"),
-    Entry{"collect.line_cost", "MAILROOM_LINE_COST", "100ms",
-          "how much delay, summed over tokens, one line saved is worth, from 1ms to 1d; only with a range",
-          into(&CollectSettings::line_cost, parse_interval, 1ms, 24h)}
-        .option("collect", "--line-cost DURATION", "with a range: delay that one line saved is worth"),
-    Entry{"collect.healthcheck_interval", "MAILROOM_HEALTHCHECK_INTERVAL", "4m30s",
-          "how long the connection may be silent before it is checked, from 1s to 1d",
-          into(&CollectSettings::healthcheck_interval, parse_interval, 1s, 24h)}
-        .option("collect", "--healthcheck-interval DURATION", "check an idle connection this often"),
-    Entry{"collect.format", "MAILROOM_COLLECT_FORMAT", "csv", "format of a line: csv or jsonl",
-          choice(&CollectSettings::format, {{"csv", CollectFormat::csv}, {"jsonl", CollectFormat::jsonl}})}
-        .option("collect", "--format FORMAT", "write lines as csv or jsonl"),
-    Entry{"collect.poll_interval", "MAILROOM_POLL_INTERVAL", "1s",
-          "maximum time between two polls of the queue without a notification, from 10ms to 1h",
-          into(&CollectSettings::poll_interval, parse_interval, 10ms, 1h)}
-        .option("collect send", "--poll-interval DURATION", "poll this often without a notification"),
-    Entry{"collect.notify", "MAILROOM_NOTIFY", "when_listening",
-          "when inserts notify: when_listening (not while a collector is polling) or always",
-          choice(&CollectSettings::notify,
-                 {{"when_listening", NotifyWhen::when_listening}, {"always", NotifyWhen::always}})}
-        .option("collect", "--notify WHEN", "choose when inserts notify: when_listening, always"),
-    Entry{
-        "queue.max_wait", "MAILROOM_QUEUE_MAX_WAIT", "30s",
-        "how long a consumer of several queues may leave one without a turn for those of higher priority, from 0 to 1d",
-        into(&QueueSettings::max_wait, parse_interval, 0ms, 24h)},
-    Entry{
-        "send.relay", "MAILROOM_SEND_RELAY", "",
-        "what takes the mails: smtp://, smtps://, ses:// or resend://; several are separated by commas and tried in order",
-        as_written(&SendSettings::relay)}
-        .like("smtp://user@relay.example:587")
-        .hides(Secrecy::url)
-        .option("init send", "--relay URL", "send through this relay, or several separated by commas")
-        .in_profiles(),
-    Entry{"send.password_file", "MAILROOM_SEND_PASSWORD_FILE", "",
-          "file with the password for the user of the relay", into(&SendSettings::password_file, parse_path)}
-        .like("/etc/mailroom/relay-password")
-        .option("init send", "--password-file FILE", "read the password of the relay from FILE")
-        .in_profiles(),
-    Entry{"send.token_file", "MAILROOM_SEND_TOKEN_FILE", "",
-          "file with an OAuth 2 token instead, read at each login",
-          into(&SendSettings::token_file, parse_path)}
-        .in_profiles(),
-    Entry{"send.token_command", "MAILROOM_SEND_TOKEN_COMMAND", "",
-          "shell command that prints the token; kept until it ends", as_written(&SendSettings::token_command)}
-        .in_profiles(),
-    Entry{"send.ca_file", "MAILROOM_SEND_CA_FILE", "",
-          "file with the certificates that a relay's certificate is checked against, if not the system's",
-          into(&SendSettings::ca_file, parse_path)}
-        .in_profiles(),
-    Entry{
-        "send.ses_credentials_file", "MAILROOM_SEND_SES_CREDENTIALS_FILE", "",
-        "file with the AWS credentials for ses://; without it those of the role of this container or instance",
-        into(&SendSettings::ses_credentials_file, parse_path)}
-        .in_profiles(),
-    Entry{"send.ses_configuration_set", "MAILROOM_SEND_SES_CONFIGURATION_SET", "",
-          "configuration set of Amazon SES that mails are sent with",
-          as_written(&SendSettings::ses_configuration_set)}
-        .in_profiles(),
-    Entry{"send.ses_endpoint", "MAILROOM_SEND_SES_ENDPOINT", "",
-          "URL of the endpoint of Amazon SES, if not that of the region, such as one of a VPC",
-          as_written(&SendSettings::ses_endpoint)}
-        .hides(Secrecy::url)
-        .in_profiles(),
-    Entry{"send.resend_key_file", "MAILROOM_SEND_RESEND_KEY_FILE", "", "file with the API key for resend://",
-          into(&SendSettings::resend_key_file, parse_path)}
-        .in_profiles(),
-    Entry{"send.resend_endpoint", "MAILROOM_SEND_RESEND_ENDPOINT", "",
-          "URL of the API of Resend, if not https://api.resend.com, such as one for tests",
-          as_written(&SendSettings::resend_endpoint)}
-        .hides(Secrecy::url)
-        .in_profiles(),
-    Entry{"send.hello_name", "MAILROOM_SEND_HELLO_NAME", "", "name in EHLO, if not that of this host",
-          as_written(&SendSettings::hello_name)}
-        .in_profiles(),
-    Entry{
-        "send.plaintext_relay_for_tests", "MAILROOM_SEND_PLAINTEXT_RELAY_FOR_TESTS", "false",
-        "send without TLS to a relay that is not on this host; only for a test set-up: links are readable on the way",
-        into(&SendSettings::plaintext_relay_for_tests, parse_switch)},
-    Entry{"send.from", "MAILROOM_SEND_FROM", "",
-          "sender of the mails: an address, or a name and the address in angle brackets",
-          as_written(&SendSettings::from)}
-        .like("Example <no-reply@app.example>")
-        .option("init send", "--from ADDRESS", "send from this address")
-        .in_profiles(),
-    Entry{"send.reply_to", "MAILROOM_SEND_REPLY_TO", "", "where replies go, if not to the sender",
-          as_written(&SendSettings::reply_to)}
-        .in_profiles(),
-    Entry{"send.bounce_address", "MAILROOM_SEND_BOUNCE_ADDRESS", "",
-          "where bounces come back to, with {id} for what tells whose mail it was; not set: to the sender",
-          as_written(&SendSettings::bounce_address)}
-        .in_profiles(),
-    Entry{
-        "send.link", "MAILROOM_SEND_LINK", "",
-        "link of mails that have one: a URL with {token}, and with {action} for activation, recovery or your own",
-        as_written(&SendSettings::link)}
-        .like("https://app.example/{action}?token={token}")
-        .option("init send", "--link URL", "link in the mails, with {token} and {action}")
-        .in_profiles(),
-    Entry{"send.templates", "MAILROOM_SEND_TEMPLATES", "",
-          "directory of mail templates, which replace the built-in ones",
-          into(&SendSettings::templates, parse_template_directory)}
-        .option("send template", "--templates DIR", "use the templates in this directory")
-        .in_profiles(),
-    Entry{"send.headers", "MAILROOM_SEND_HEADERS", "", "headers to add to each mail, each as Name: value",
-          as_written(&SendSettings::headers)}
-        .list()
-        .in_profiles(),
-    Entry{"send.max_size", "MAILROOM_SEND_MAX_SIZE", "10MB",
-          "size of the largest mail with its attachments, as the relay gets it, from 64kB to 100MB",
-          into(&SendSettings::max_size, parse_size, 64 * 1024, 100 * 1024 * 1024)},
-    Entry{"send.connections", "MAILROOM_SEND_CONNECTIONS", "4",
-          "number of mails that are delivered at the same time, from 1 to 64",
-          into(&SendSettings::connections, parse_count, 1, 64)}
-        .option("send", "--connections N", "deliver N mails at the same time"),
-    Entry{
-        "send.batch_limit", "MAILROOM_SEND_BATCH_LIMIT", "10",
-        "maximum number of tokens in progress, in two claims, from 1 to 10000; a crash mails at most that many twice",
-        into(&SendSettings::batch_limit, parse_count, 1, 10'000)}
-        .option("send", "--batch-limit N", "have at most N tokens in progress"),
-    Entry{"send.timeout", "MAILROOM_SEND_TIMEOUT", "30s",
-          "how long a relay may take for an answer, from 1s to 10m; after the end of a mail at least 2m",
-          into(&SendSettings::timeout, parse_interval, 1s, 10min)},
-    Entry{
-        "send.rate", "MAILROOM_SEND_RATE", "",
-        "maximum rate at which one sender mails, such as 10/s; the rate of a queue holds for all senders together",
-        into(&SendSettings::rate, parse_rate_value)}
-        .in_profiles(),
-    Entry{"send.per_recipient", "MAILROOM_SEND_PER_RECIPIENT", "",
-          "maximum number of mails of a queue to one address, such as 20/1h; further ones are cancelled",
-          into(&SendSettings::per_recipient, parse_rate_value)},
-    Entry{"send.redirect_to", "MAILROOM_SEND_REDIRECT_TO", "",
-          "on a staging system: the address that gets every mail in place of its recipient",
-          as_written(&SendSettings::redirect_to)}
-        .like("dev@app.example"),
-    Entry{
-        "send.allow", "MAILROOM_SEND_ALLOW", "",
-        "addresses and domains that get their mails all the same; without redirect_to all other mails are cancelled",
-        as_written(&SendSettings::allow)}
-        .list(),
-    Entry{"send.when_unknown", "MAILROOM_SEND_WHEN_UNKNOWN", "resend",
-          "what to do with a mail that the relay may have accepted without an answer: resend (once) or hold",
-          choice(&SendSettings::when_unknown, when_unknown_choices)},
-    Entry{"send.supersede", "MAILROOM_SEND_SUPERSEDE", "true",
-          "of several recovery tokens of an account that wait, mail only the newest",
-          into(&SendSettings::supersede, parse_switch)},
-    Entry{"send.throttled_by", "MAILROOM_SEND_THROTTLED_BY", "",
-          "texts in a relay's answers that ask for a lower rate, besides those in docs/smtp.md",
-          as_written(&SendSettings::throttled_by)}
-        .list()
-        .in_profiles(),
-    Entry{
-        "bounce.resend_secret_files", "MAILROOM_BOUNCE_RESEND_SECRET_FILES", "",
-        "files with the signing secret of a webhook of Resend: whsec_ and base64; several while a secret is replaced",
-        into(&BounceSettings::resend_secret_files, parse_paths)}
-        .list(),
-    Entry{"bounce.sns_topics", "MAILROOM_BOUNCE_SNS_TOPICS", "",
-          "ARNs of the topics of Amazon SNS that may post events of Amazon SES",
-          as_written(&BounceSettings::sns_topics)}
-        .list(),
-    Entry{
-        "sink.to", "MAILROOM_SINK_TO", "",
-        "where collect hands its batches over instead of writing them to stdout, for example https://app.example/tokens",
-        as_written(&SinkSettings::to)}
-        .hides(Secrecy::url)
-        .option("collect outcomes", "--to URL",
-                "hand batches over to a server instead of stdout: https://, nats://, amqps://"),
-    Entry{"sink.exec", "MAILROOM_SINK_EXEC", "",
-          "program that collect starts and hands its batches over to, with its arguments",
-          as_written(&SinkSettings::exec)}
-        .hides(Secrecy::command)
-        .option("collect outcomes", "--exec COMMAND",
-                "start a program, with its arguments, and hand batches over to it"),
-    Entry{"sink.in_flight", "MAILROOM_SINK_IN_FLIGHT", "64",
-          "number of lines that are handed over at the same time, from 1 to 1024",
-          into(&SinkSettings::in_flight, parse_count, 1, 1024)}
-        .option("collect outcomes", "--in-flight N", "hand over N lines at the same time"),
-    Entry{"sink.timeout", "MAILROOM_SINK_TIMEOUT", "30s",
-          "how long the other side may take for an answer, from 100ms to 1h",
-          into(&SinkSettings::timeout, parse_interval, 100ms, 1h)}
-        .option("collect outcomes", "--ack-timeout DURATION",
-                "with --to or --exec: wait at most this long for an answer"),
-    Entry{"sink.ack_on", "MAILROOM_SINK_ACK_ON", "3",
-          "where the program of sink.exec answers: 3 (a descriptor) or stdout",
-          choice(&SinkSettings::ack_on, {{"3", AckOn::descriptor_3}, {"stdout", AckOn::stdout}})}
-        .option("collect outcomes", "--ack-on WHERE",
-                "with --exec: read answers from descriptor 3 or from stdout"),
-    Entry{"sink.when_unknown", "MAILROOM_SINK_WHEN_UNKNOWN", "resend",
-          "what to do with a token that the other side may have accepted without an answer: resend or hold",
-          choice(&SinkSettings::when_unknown, when_unknown_choices)},
-    Entry{
-        "sink.ca_file", "MAILROOM_SINK_CA_FILE", "",
-        "file with the certificates that the other side's certificate is checked against, if not the system's",
-        into(&SinkSettings::ca_file, parse_path)},
-    Entry{
-        "sink.signing_secret_files", "MAILROOM_SINK_SIGNING_SECRET_FILES", "",
-        "files of the secrets that sign HTTP requests, each whsec_ and base64; several while a secret is replaced",
-        into(&SinkSettings::signing_secret_files, parse_paths)}
-        .list(),
-    Entry{"sink.password_file", "MAILROOM_SINK_PASSWORD_FILE", "",
-          "file with the password of the user that sink.to names",
-          into(&SinkSettings::password_file, parse_path)},
-    Entry{"sink.credentials_file", "MAILROOM_SINK_CREDENTIALS_FILE", "",
-          "file of a NATS user's credentials, with its JWT and seed",
-          into(&SinkSettings::credentials_file, parse_path)},
-    Entry{"sink.stream", "MAILROOM_SINK_STREAM", "MAILROOM", "JetStream stream that must store the batches",
-          into(&SinkSettings::stream, parse_name)},
-    Entry{"sink.subject", "MAILROOM_SINK_SUBJECT", "mailroom.{queue}.{action}",
-          "NATS subject of a batch, with {queue} and {action}", as_written(&SinkSettings::subject)},
-    Entry{
-        "sink.monitor", "MAILROOM_SINK_MONITOR", "",
-        "where NATS servers serve their state, for doctor: for example http://nats1.example:8222,nats2.example:8222",
-        as_written(&SinkSettings::monitor)}
-        .hides(Secrecy::url),
-    Entry{
-        "sink.exchange", "MAILROOM_SINK_EXCHANGE", "",
-        "AMQP exchange that batches are published to; empty for the default exchange, which leads to queues by name",
-        as_written(&SinkSettings::exchange)},
-    Entry{"sink.routing_key", "MAILROOM_SINK_ROUTING_KEY", "{queue}",
+/// Those of what takes mails and batches, and of what mailroom says of itself.
+std::vector<Entry> output_keys() {
+  return {
+      Entry{
+          "bounce.resend_secret_files", "MAILROOM_BOUNCE_RESEND_SECRET_FILES", "",
+          "files with the signing secret of a webhook of Resend: whsec_ and base64; several while a secret is replaced",
+          into(&BounceSettings::resend_secret_files, parse_paths)}
+          .list(),
+      Entry{"bounce.sns_topics", "MAILROOM_BOUNCE_SNS_TOPICS", "",
+            "ARNs of the topics of Amazon SNS that may post events of Amazon SES",
+            as_written(&BounceSettings::sns_topics)}
+          .list(),
+      Entry{
+          "sink.to", "MAILROOM_SINK_TO", "",
+          "where collect hands its batches over instead of writing them to stdout, for example https://app.example/tokens",
+          as_written(&SinkSettings::to)}
+          .hides(Secrecy::url)
+          .option("collect outcomes", "--to URL",
+                  "hand batches over to a server instead of stdout: https://, nats://, amqps://"),
+      Entry{"sink.exec", "MAILROOM_SINK_EXEC", "",
+            "program that collect starts and hands its batches over to, with its arguments",
+            as_written(&SinkSettings::exec)}
+          .hides(Secrecy::command)
+          .option("collect outcomes", "--exec COMMAND",
+                  "start a program, with its arguments, and hand batches over to it"),
+      Entry{"sink.in_flight", "MAILROOM_SINK_IN_FLIGHT", "64",
+            "number of lines that are handed over at the same time, from 1 to 1024",
+            into(&SinkSettings::in_flight, parse_count, 1, 1024)}
+          .option("collect outcomes", "--in-flight N", "hand over N lines at the same time"),
+      Entry{"sink.timeout", "MAILROOM_SINK_TIMEOUT", "30s",
+            "how long the other side may take for an answer, from 100ms to 1h",
+            into(&SinkSettings::timeout, parse_interval, 100ms, 1h)}
+          .option("collect outcomes", "--ack-timeout DURATION",
+                  "with --to or --exec: wait at most this long for an answer"),
+      Entry{"sink.ack_on", "MAILROOM_SINK_ACK_ON", "3",
+            "where the program of sink.exec answers: 3 (a descriptor) or stdout",
+            choice(&SinkSettings::ack_on, {{"3", AckOn::descriptor_3}, {"stdout", AckOn::stdout}})}
+          .option("collect outcomes", "--ack-on WHERE",
+                  "with --exec: read answers from descriptor 3 or from stdout"),
+      Entry{"sink.when_unknown", "MAILROOM_SINK_WHEN_UNKNOWN", "resend",
+            "what to do with a token that the other side may have accepted without an answer: resend or hold",
+            choice(&SinkSettings::when_unknown,
+                   {{"resend", WhenUnknown::resend}, {"hold", WhenUnknown::hold}})},
+      Entry{
+          "sink.ca_file", "MAILROOM_SINK_CA_FILE", "",
+          "file with the certificates that the other side's certificate is checked against, if not the system's",
+          into(&SinkSettings::ca_file, parse_path)},
+      Entry{
+          "sink.signing_secret_files", "MAILROOM_SINK_SIGNING_SECRET_FILES", "",
+          "files of the secrets that sign HTTP requests, each whsec_ and base64; several while a secret is replaced",
+          into(&SinkSettings::signing_secret_files, parse_paths)}
+          .list(),
+      Entry{"sink.password_file", "MAILROOM_SINK_PASSWORD_FILE", "",
+            "file with the password of the user that sink.to names",
+            into(&SinkSettings::password_file, parse_path)},
+      Entry{"sink.credentials_file", "MAILROOM_SINK_CREDENTIALS_FILE", "",
+            "file of a NATS user's credentials, with its JWT and seed",
+            into(&SinkSettings::credentials_file, parse_path)},
+      Entry{"sink.stream", "MAILROOM_SINK_STREAM", "MAILROOM", "JetStream stream that must store the batches",
+            into(&SinkSettings::stream, parse_name)},
+      Entry{"sink.subject", "MAILROOM_SINK_SUBJECT", "mailroom.{queue}.{action}",
+            "NATS subject of a batch, with {queue} and {action}", as_written(&SinkSettings::subject)},
+      Entry{
+          "sink.monitor", "MAILROOM_SINK_MONITOR", "",
+          "where NATS servers serve their state, for doctor: for example http://nats1.example:8222,nats2.example:8222",
+          as_written(&SinkSettings::monitor)}
+          .hides(Secrecy::url),
+      Entry{
+          "sink.exchange", "MAILROOM_SINK_EXCHANGE", "",
+          "AMQP exchange that batches are published to; empty for the default exchange, which leads to queues by name",
+          as_written(&SinkSettings::exchange)},
+      Entry{
+          "sink.routing_key", "MAILROOM_SINK_ROUTING_KEY", "{queue}",
           "AMQP routing key of a batch, with {queue} and {action}; with the default exchange the AMQP queue",
           as_written(&SinkSettings::routing_key)},
-    Entry{
-        "sink.event_source", "MAILROOM_SINK_EVENT_SOURCE", "",
-        "source of the CloudEvents headers that make each batch an event, for example /mailroom; without it, no such headers",
-        into(&SinkSettings::event_source, parse_uri_reference)},
-    Entry{
-        "metrics.listen", "MAILROOM_METRICS_LISTEN", "",
-        "where collect and send serve metrics for Prometheus: an address and a port, or the path of a unix socket",
-        into(&MetricsSettings::listen, parse_listen_value)}
-        .needs_restart()
-        .option("collect send", "--metrics ADDRESS",
-                "serve metrics for Prometheus here: 127.0.0.1:9464, or the path of a unix socket"),
-    Entry{
-        "trace.endpoint", "MAILROOM_TRACE_ENDPOINT", "",
-        "where send, bounce, and collect with a sink send spans by OTLP over HTTP: http://127.0.0.1:4318; without it, no traces",
-        as_written(&TraceSettings::endpoint)}
-        .hides(Secrecy::url)
-        .needs_restart(),
-    Entry{
-        "trace.sample", "MAILROOM_TRACE_SAMPLE", "1",
-        "how many of the traces that begin here are recorded, from 0 to 1; those of applications are if they say so",
-        into(&TraceSettings::sample, parse_fraction)}
-        .needs_restart(),
-    Entry{"audit.retention", "MAILROOM_AUDIT_RETENTION", "30d",
-          "how long prune keeps expired and consumed tokens and batch records, from 1h to 36500d",
-          into(&AuditSettings::retention, parse_interval, 1h, 24h * 36'500)}
-        .option("prune", "--older-than DURATION",
-                "remove what ended longer ago, from 1h on (else audit.retention)"),
-    Entry{"messages.retention", "MAILROOM_MESSAGES_RETENTION", "7d",
-          "how long prune keeps the content of messages that have ended, from 1h to 36500d",
-          into(&MessagesSettings::retention, parse_interval, 1h, 24h * 36'500)},
-    Entry{"log.level", "MAILROOM_LOG_LEVEL", "info",
-          "minimum level that is logged: debug, info, warn or error",
-          choice(&LogSettings::level, {{"debug", LogLevel::debug},
-                                       {"info", LogLevel::info},
-                                       {"warn", LogLevel::warn},
-                                       {"error", LogLevel::error}})}
-        .needs_restart()
-        .option("", "--log-level LEVEL", "log from this level on: debug, info, warn or error"),
-    Entry{"log.format", "MAILROOM_LOG_FORMAT", "text", "format of a log line: text, logfmt or json",
-          choice(&LogSettings::format,
-                 {{"text", LogFormat::text}, {"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}})}
-        .needs_restart()
-        .option("", "--log-format FORMAT", "write log lines as text, logfmt or json"),
-};
+      Entry{
+          "sink.event_source", "MAILROOM_SINK_EVENT_SOURCE", "",
+          "source of the CloudEvents headers that make each batch an event, for example /mailroom; without it, no such headers",
+          into(&SinkSettings::event_source, parse_uri_reference)},
+      Entry{
+          "metrics.listen", "MAILROOM_METRICS_LISTEN", "",
+          "where collect and send serve metrics for Prometheus: an address and a port, or the path of a unix socket",
+          into(&MetricsSettings::listen, parse_listen_value)}
+          .needs_restart()
+          .option("collect send", "--metrics ADDRESS",
+                  "serve metrics for Prometheus here: 127.0.0.1:9464, or the path of a unix socket"),
+      Entry{
+          "trace.endpoint", "MAILROOM_TRACE_ENDPOINT", "",
+          "where send, bounce, and collect with a sink send spans by OTLP over HTTP: http://127.0.0.1:4318; without it, no traces",
+          as_written(&TraceSettings::endpoint)}
+          .hides(Secrecy::url)
+          .needs_restart(),
+      Entry{
+          "trace.sample", "MAILROOM_TRACE_SAMPLE", "1",
+          "how many of the traces that begin here are recorded, from 0 to 1; those of applications are if they say so",
+          into(&TraceSettings::sample, parse_fraction)}
+          .needs_restart(),
+      Entry{"audit.retention", "MAILROOM_AUDIT_RETENTION", "30d",
+            "how long prune keeps expired and consumed tokens and batch records, from 1h to 36500d",
+            into(&AuditSettings::retention, parse_interval, 1h, 24h * 36'500)}
+          .option("prune", "--older-than DURATION",
+                  "remove what ended longer ago, from 1h on (else audit.retention)"),
+      Entry{"messages.retention", "MAILROOM_MESSAGES_RETENTION", "7d",
+            "how long prune keeps the content of messages that have ended, from 1h to 36500d",
+            into(&MessagesSettings::retention, parse_interval, 1h, 24h * 36'500)},
+      Entry{"log.level", "MAILROOM_LOG_LEVEL", "info",
+            "minimum level that is logged: debug, info, warn or error",
+            choice(&LogSettings::level, {{"debug", LogLevel::debug},
+                                         {"info", LogLevel::info},
+                                         {"warn", LogLevel::warn},
+                                         {"error", LogLevel::error}})}
+          .needs_restart()
+          .option("", "--log-level LEVEL", "log from this level on: debug, info, warn or error"),
+      Entry{"log.format", "MAILROOM_LOG_FORMAT", "text", "format of a log line: text, logfmt or json",
+            choice(&LogSettings::format,
+                   {{"text", LogFormat::text}, {"logfmt", LogFormat::logfmt}, {"json", LogFormat::json}})}
+          .needs_restart()
+          .option("", "--log-format FORMAT", "write log lines as text, logfmt or json"),
+  };
+}
+
+const std::vector<Entry> entries = [] {
+  auto all = queue_keys();
+  std::ranges::move(send_keys(), std::back_inserter(all));
+  std::ranges::move(output_keys(), std::back_inserter(all));
+  return all;
+}();
 
 }  // namespace
 
@@ -368,6 +258,17 @@ SettingValue make_value(const KeyEntry& entry, std::string text, std::vector<std
           .items = std::move(items),
           .origin = std::move(origin),
           .is_secret = hides_all || has_key};
+}
+
+SettingValue value_from(const KeyEntry& entry, std::string_view text, Origin origin) {
+  std::vector<std::string> items;
+  for (const auto item : split(text, ','))
+    items.emplace_back(entry.is_list ? trimmed(item) : item);
+  return make_value(entry, std::string(text), std::move(items), std::move(origin));
+}
+
+SettingValue default_value_of(const KeyEntry& entry) {
+  return value_from(entry, entry.default_text, {OriginKind::default_value, "default"});
 }
 
 }  // namespace mailroom

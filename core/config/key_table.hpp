@@ -114,6 +114,9 @@ struct KeyEntry {
   }
 };
 
+/// The keys of the section `send`, a part of the table.
+std::vector<KeyEntry> send_keys();
+
 /// Every key, in the order of the documentation.
 std::span<const KeyEntry> key_table();
 
@@ -123,5 +126,11 @@ const KeyEntry* find_key(std::string_view key);
 /// A value of `entry`, whose text is that of its items joined by commas. Secret too if a list has a key.
 SettingValue make_value(const KeyEntry& entry, std::string text, std::vector<std::string> items,
                         Origin origin);
+
+/// A value of `entry` from a text that separates the items of a list by commas.
+SettingValue value_from(const KeyEntry& entry, std::string_view text, Origin origin);
+
+/// The value of an entry that nothing sets.
+SettingValue default_value_of(const KeyEntry& entry);
 
 }  // namespace mailroom

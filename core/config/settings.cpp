@@ -3,7 +3,6 @@
 #include "config/settings.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iterator>
@@ -56,13 +55,6 @@ std::optional<YamlFile> find_file(const Overrides& overrides, const EnvironmentV
   return file ? std::move(file) : read_yaml_file(system_file);
 }
 
-SettingValue value_of(const KeyEntry& entry, std::string_view text, Origin origin) {
-  std::vector<std::string> items;
-  for (const auto item : split(text, ','))
-    items.emplace_back(entry.is_list ? trimmed(item) : item);
-  return make_value(entry, std::string(text), std::move(items), std::move(origin));
-}
-
 /// Without the line end that a file, a secret of a container or $'…' has at its end, and no value needs.
 std::size_t length_of_line(std::string_view text) {
   return text.find_last_not_of("\r\n") + 1;
@@ -72,10 +64,6 @@ SettingValue without_line_end(SettingValue value) {
   value.text.resize(length_of_line(value.text));
   if (!value.items.empty()) value.items.back().resize(length_of_line(value.items.back()));
   return value;
-}
-
-SettingValue default_of(const KeyEntry& entry) {
-  return value_of(entry, entry.default_text, {OriginKind::default_value, "default"});
 }
 
 SettingValue& value_of(SettingValues& values, std::string_view key) {
@@ -108,8 +96,8 @@ void apply_environment(SettingValues& values, const EnvironmentVariables& enviro
   for (const auto& entry : key_table()) {
     const auto text = lookup(environment, entry.environment);
     if (length_of_line(text) == 0) continue;
-    value_of(values, entry.key) = value_of(entry, std::string_view(text).substr(0, length_of_line(text)),
-                                           {OriginKind::environment, std::string(entry.environment)});
+    value_of(values, entry.key) = value_from(entry, std::string_view(text).substr(0, length_of_line(text)),
+                                             {OriginKind::environment, std::string(entry.environment)});
   }
 }
 
@@ -121,7 +109,7 @@ void apply_flags(SettingValues& values, const std::vector<Overrides::Flag>& flag
                   fmt::format("{} sets {}, which is not a configuration key", flag.name, flag.key),
                   hint_for_unknown(flag.key));
     }
-    value_of(values, flag.key) = value_of(*entry, flag.text, {OriginKind::flag, flag.name});
+    value_of(values, flag.key) = value_from(*entry, flag.text, {OriginKind::flag, flag.name});
   }
 }
 
@@ -137,74 +125,7 @@ void drop_overridden(SettingValues& values, std::string_view first, std::string_
                 "give one of the two");
   }
   auto& weaker = one.origin.kind < other.origin.kind ? one : other;
-  weaker = default_of(*find_key(weaker.key));
-}
-
-constexpr std::string_view relay_key = "send.relay";
-/// What is sent to one relay, and to no other.
-constexpr std::array<std::string_view, 9> login_keys{
-    "send.password_file", "send.token_file",           "send.token_command",
-    "send.ca_file",       "send.ses_credentials_file", "send.ses_configuration_set",
-    "send.ses_endpoint",  "send.resend_key_file",      "send.resend_endpoint"};
-
-/// True for a relay, and for what says how to talk to it.
-bool is_about_relay(const SettingValue& value) {
-  return value.key == relay_key || value.key == "send.hello_name" || value.key == "send.throttled_by" ||
-         std::ranges::find(login_keys, value.key) != login_keys.end();
-}
-
-bool has_value(const Profile& profile, std::string_view key) {
-  return std::ranges::find(profile.values, key, &SettingValue::key) != profile.values.end();
-}
-
-void require_relay(const Profile& profile) {
-  if (has_value(profile, relay_key)) return;
-  const auto lonely = std::ranges::find_if(profile.values, is_about_relay);
-  if (lonely == profile.values.end()) return;
-  throw Error(ExitCode::configuration,
-              fmt::format("{} ({}) needs a relay of the profile", lonely->name(), describe(lonely->origin)),
-              fmt::format("name it: profiles.{}.relay", profile.name));
-}
-
-/// A relay of the profile gets no password of `send`.
-void forget_login(Profile& profile, SendSettings& send) {
-  send.password_file.clear();
-  send.token_file.clear();
-  send.token_command.clear();
-  send.ca_file.clear();
-  send.ses_credentials_file.clear();
-  send.ses_configuration_set.clear();
-  send.ses_endpoint.clear();
-  send.resend_key_file.clear();
-  send.resend_endpoint.clear();
-  for (const auto key : login_keys) {
-    if (has_value(profile, key)) continue;
-    profile.values.push_back(default_of(*find_key(key)));
-    profile.values.back().profile = profile.name;
-  }
-}
-
-/// The file says how a profile differs; what the command line says holds for all of them.
-Profile finished(Profile profile, const Settings& settings) {
-  require_relay(profile);
-  const auto is_overridden = [&](std::string_view key) {
-    return setting_of(settings, key).origin.kind == OriginKind::flag;
-  };
-  std::erase_if(profile.values, [&](const SettingValue& value) {
-    return is_overridden(is_about_relay(value) ? relay_key : std::string_view(value.key));
-  });
-  auto changed = settings;
-  for (auto& value : profile.values)
-    value = without_line_end(value);
-  if (has_value(profile, relay_key)) {
-    forget_login(profile, changed.send);
-    changed.send.relay_profile = profile.name;
-  }
-  for (const auto& value : profile.values) {
-    if (value.origin.kind != OriginKind::default_value) find_key(value.key)->target.store(value, changed);
-  }
-  profile.send = std::move(changed.send);
-  return profile;
+  weaker = default_value_of(*find_key(weaker.key));
 }
 
 /// Throws if values exclude each other.
@@ -251,7 +172,7 @@ Settings with_queue_defaults(const Settings& settings, const std::string& queue,
     auto& value = value_of(defined.values, key);
     if (text.empty() || value.origin.kind != OriginKind::default_value) return;
     const auto& entry = *find_key(key);
-    value = value_of(entry, text, {OriginKind::default_value, "queue " + queue});
+    value = value_from(entry, text, {OriginKind::default_value, "queue " + queue});
     entry.target.store(value, defined);
   };
   define("collect.batch_limit", batch_limit);
@@ -278,28 +199,11 @@ std::string SettingValue::name() const {
   return profile.empty() ? key : fmt::format("profiles.{}.{}", profile, key.substr(key.find('.') + 1));
 }
 
-Settings with_profile(const Settings& settings, std::string_view name) {
-  auto changed = settings;
-  if (name.empty() || name == default_profile) return changed;
-  const auto profile = std::ranges::find(settings.profiles, name, &Profile::name);
-  if (profile == settings.profiles.end()) {
-    std::vector<std::string> names{std::string(default_profile)};
-    std::ranges::transform(settings.profiles, std::back_inserter(names), &Profile::name);
-    throw Error(ExitCode::configuration, fmt::format("there is no profile '{}'", shown_text(name)),
-                settings.profiles.empty() ? "the section profiles of the configuration file has them"
-                                          : fmt::format("profiles: {}", fmt::join(names, ", ")));
-  }
-  changed.send = profile->send;
-  for (const auto& value : profile->values)
-    value_of(changed.values, value.key) = value;
-  return changed;
-}
-
 Settings load_settings(const Overrides& overrides, const EnvironmentVariables& environment, FileUse use) {
   Settings settings;
   auto& values = settings.values;
   std::vector<Profile> profiles;
-  std::ranges::transform(key_table(), std::back_inserter(values), default_of);
+  std::ranges::transform(key_table(), std::back_inserter(values), default_value_of);
   if (auto file = use == FileUse::read ? find_file(overrides, environment) : std::nullopt) {
     apply_file(values, *file);
     settings.file = file->path;
@@ -314,8 +218,11 @@ Settings load_settings(const Overrides& overrides, const EnvironmentVariables& e
     if (is_given) find_key(value.key)->target.store(value, settings);
   }
   check_together(settings);
-  for (auto& profile : profiles)
-    settings.profiles.push_back(finished(std::move(profile), settings));
+  for (auto& profile : profiles) {
+    for (auto& value : profile.values)
+      value = without_line_end(value);
+    settings.profiles.push_back(finished_profile(std::move(profile), settings));
+  }
   return settings;
 }
 

@@ -244,6 +244,9 @@ constexpr std::string_view default_profile = "default";
 /// Error(configuration) if there is no such profile.
 Settings with_profile(const Settings& settings, std::string_view name);
 
+/// A profile of the file with its section `send`, which load_settings() keeps: flags hold for every profile.
+Profile finished_profile(Profile profile, const Settings& settings);
+
 /// Throws Error(configuration) that names every one of `keys` without a value, with an example of the first.
 void require_keys(const std::vector<std::string_view>& keys, const Settings& settings);
 

@@ -1,0 +1,152 @@
+// The keys of the section `send`: what takes the mails, what they are made of, and which are sent.
+
+#include "config/key_table.hpp"
+
+namespace mailroom {
+namespace {
+
+std::string parse_template_directory(const SettingValue& value) {
+  if (value.text.empty()) refuse(value, "the path of a directory", "remove it to use the built-in templates");
+  return parse_path(value);
+}
+
+}  // namespace
+
+std::vector<KeyEntry> send_keys() {
+  using namespace std::chrono_literals;
+  return {
+      KeyEntry{
+          "send.relay", "MAILROOM_SEND_RELAY", "",
+          "what takes the mails: smtp://, smtps://, ses:// or resend://; several are separated by commas and tried in order",
+          as_written(&SendSettings::relay)}
+          .like("smtp://user@relay.example:587")
+          .hides(Secrecy::url)
+          .option("init send", "--relay URL", "send through this relay, or several separated by commas")
+          .in_profiles(),
+      KeyEntry{"send.password_file", "MAILROOM_SEND_PASSWORD_FILE", "",
+               "file with the password for the user of the relay",
+               into(&SendSettings::password_file, parse_path)}
+          .like("/etc/mailroom/relay-password")
+          .option("init send", "--password-file FILE", "read the password of the relay from FILE")
+          .in_profiles(),
+      KeyEntry{"send.token_file", "MAILROOM_SEND_TOKEN_FILE", "",
+               "file with an OAuth 2 token instead, read at each login",
+               into(&SendSettings::token_file, parse_path)}
+          .in_profiles(),
+      KeyEntry{"send.token_command", "MAILROOM_SEND_TOKEN_COMMAND", "",
+               "shell command that prints the token; kept until it ends",
+               as_written(&SendSettings::token_command)}
+          .in_profiles(),
+      KeyEntry{
+          "send.ca_file", "MAILROOM_SEND_CA_FILE", "",
+          "file with the certificates that a relay's certificate is checked against, if not the system's",
+          into(&SendSettings::ca_file, parse_path)}
+          .in_profiles(),
+      KeyEntry{
+          "send.ses_credentials_file", "MAILROOM_SEND_SES_CREDENTIALS_FILE", "",
+          "file with the AWS credentials for ses://; without it those of the role of this container or instance",
+          into(&SendSettings::ses_credentials_file, parse_path)}
+          .in_profiles(),
+      KeyEntry{"send.ses_configuration_set", "MAILROOM_SEND_SES_CONFIGURATION_SET", "",
+               "configuration set of Amazon SES that mails are sent with",
+               as_written(&SendSettings::ses_configuration_set)}
+          .in_profiles(),
+      KeyEntry{"send.ses_endpoint", "MAILROOM_SEND_SES_ENDPOINT", "",
+               "URL of the endpoint of Amazon SES, if not that of the region, such as one of a VPC",
+               as_written(&SendSettings::ses_endpoint)}
+          .hides(Secrecy::url)
+          .in_profiles(),
+      KeyEntry{"send.resend_key_file", "MAILROOM_SEND_RESEND_KEY_FILE", "",
+               "file with the API key for resend://", into(&SendSettings::resend_key_file, parse_path)}
+          .in_profiles(),
+      KeyEntry{"send.resend_endpoint", "MAILROOM_SEND_RESEND_ENDPOINT", "",
+               "URL of the API of Resend, if not https://api.resend.com, such as one for tests",
+               as_written(&SendSettings::resend_endpoint)}
+          .hides(Secrecy::url)
+          .in_profiles(),
+      KeyEntry{"send.hello_name", "MAILROOM_SEND_HELLO_NAME", "", "name in EHLO, if not that of this host",
+               as_written(&SendSettings::hello_name)}
+          .in_profiles(),
+      KeyEntry{
+          "send.plaintext_relay_for_tests", "MAILROOM_SEND_PLAINTEXT_RELAY_FOR_TESTS", "false",
+          "send without TLS to a relay that is not on this host; only for a test set-up: links are readable on the way",
+          into(&SendSettings::plaintext_relay_for_tests, parse_switch)},
+      KeyEntry{"send.from", "MAILROOM_SEND_FROM", "",
+               "sender of the mails: an address, or a name and the address in angle brackets",
+               as_written(&SendSettings::from)}
+          .like("Example <no-reply@app.example>")
+          .option("init send", "--from ADDRESS", "send from this address")
+          .in_profiles(),
+      KeyEntry{"send.reply_to", "MAILROOM_SEND_REPLY_TO", "", "where replies go, if not to the sender",
+               as_written(&SendSettings::reply_to)}
+          .in_profiles(),
+      KeyEntry{
+          "send.bounce_address", "MAILROOM_SEND_BOUNCE_ADDRESS", "",
+          "where bounces come back to, with {id} for what tells whose mail it was; not set: to the sender",
+          as_written(&SendSettings::bounce_address)}
+          .in_profiles(),
+      KeyEntry{
+          "send.link", "MAILROOM_SEND_LINK", "",
+          "link of mails that have one: a URL with {token}, and with {action} for activation, recovery or your own",
+          as_written(&SendSettings::link)}
+          .like("https://app.example/{action}?token={token}")
+          .option("init send", "--link URL", "link in the mails, with {token} and {action}")
+          .in_profiles(),
+      KeyEntry{"send.templates", "MAILROOM_SEND_TEMPLATES", "",
+               "directory of mail templates, which replace the built-in ones",
+               into(&SendSettings::templates, parse_template_directory)}
+          .option("send template", "--templates DIR", "use the templates in this directory")
+          .in_profiles(),
+      KeyEntry{"send.headers", "MAILROOM_SEND_HEADERS", "",
+               "headers to add to each mail, each as Name: value", as_written(&SendSettings::headers)}
+          .list()
+          .in_profiles(),
+      KeyEntry{"send.max_size", "MAILROOM_SEND_MAX_SIZE", "10MB",
+               "size of the largest mail with its attachments, as the relay gets it, from 64kB to 100MB",
+               into(&SendSettings::max_size, parse_size, 64 * 1024, 100 * 1024 * 1024)},
+      KeyEntry{"send.connections", "MAILROOM_SEND_CONNECTIONS", "4",
+               "number of mails that are delivered at the same time, from 1 to 64",
+               into(&SendSettings::connections, parse_count, 1, 64)}
+          .option("send", "--connections N", "deliver N mails at the same time"),
+      KeyEntry{
+          "send.batch_limit", "MAILROOM_SEND_BATCH_LIMIT", "10",
+          "maximum number of tokens in progress, in two claims, from 1 to 10000; a crash mails at most that many twice",
+          into(&SendSettings::batch_limit, parse_count, 1, 10'000)}
+          .option("send", "--batch-limit N", "have at most N tokens in progress"),
+      KeyEntry{"send.timeout", "MAILROOM_SEND_TIMEOUT", "30s",
+               "how long a relay may take for an answer, from 1s to 10m; after the end of a mail at least 2m",
+               into(&SendSettings::timeout, parse_interval, 1s, 10min)},
+      KeyEntry{
+          "send.rate", "MAILROOM_SEND_RATE", "",
+          "maximum rate at which one sender mails, such as 10/s; the rate of a queue holds for all senders together",
+          into(&SendSettings::rate, parse_rate_value)}
+          .in_profiles(),
+      KeyEntry{"send.per_recipient", "MAILROOM_SEND_PER_RECIPIENT", "",
+               "maximum number of mails of a queue to one address, such as 20/1h; further ones are cancelled",
+               into(&SendSettings::per_recipient, parse_rate_value)},
+      KeyEntry{"send.redirect_to", "MAILROOM_SEND_REDIRECT_TO", "",
+               "on a staging system: the address that gets every mail in place of its recipient",
+               as_written(&SendSettings::redirect_to)}
+          .like("dev@app.example"),
+      KeyEntry{
+          "send.allow", "MAILROOM_SEND_ALLOW", "",
+          "addresses and domains that get their mails all the same; without redirect_to all other mails are cancelled",
+          as_written(&SendSettings::allow)}
+          .list(),
+      KeyEntry{
+          "send.when_unknown", "MAILROOM_SEND_WHEN_UNKNOWN", "resend",
+          "what to do with a mail that the relay may have accepted without an answer: resend (once) or hold",
+          choice(&SendSettings::when_unknown,
+                 {{"resend", WhenUnknown::resend}, {"hold", WhenUnknown::hold}})},
+      KeyEntry{"send.supersede", "MAILROOM_SEND_SUPERSEDE", "true",
+               "of several recovery tokens of an account that wait, mail only the newest",
+               into(&SendSettings::supersede, parse_switch)},
+      KeyEntry{"send.throttled_by", "MAILROOM_SEND_THROTTLED_BY", "",
+               "texts in a relay's answers that ask for a lower rate, besides those in docs/smtp.md",
+               as_written(&SendSettings::throttled_by)}
+          .list()
+          .in_profiles(),
+  };
+}
+
+}  // namespace mailroom

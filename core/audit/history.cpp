@@ -5,17 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <iterator>
 
 #include "audit/token_facts.hpp"
+#include "audit/token_history.hpp"
 #include "audit/trace_ids.hpp"
-#include "base/text.hpp"
 #include "db/values.hpp"
 
 namespace mailroom {
 namespace {
-
-constexpr std::size_t max_reports = 20;
 
 /// Returns the changes of an account that its row dates, or nothing if there is no such account.
 std::vector<Event> read_account(pqxx::transaction_base& transaction, std::int64_t account) {
@@ -45,153 +42,6 @@ bool is_recorded(const std::vector<Operation>& operations, const Event& change) 
   return std::any_of(operations.begin(), operations.end(), [&](const auto& operation) {
     return operation.kind == change.kind && operation.at >= change.at - std::chrono::seconds(1);
   });
-}
-
-void add_token_changes(History& history, const TokenFacts& token) {
-  if (!token.exists) return;
-  const auto add = [&](EventKind kind, Moment at) {
-    history.timeline.entries.push_back({kind, at, StoredToken(token)});
-  };
-  add(EventKind::created, token.created_at);
-  if (token.consumed_at) add(EventKind::consumed, *token.consumed_at);
-  if (!token.consumed_at && token.expires_at <= history.now) add(EventKind::expired, token.expires_at);
-}
-
-void add_deliveries(Timeline& timeline, const std::vector<DeliveryRecord>& deliveries) {
-  for (const auto& delivery : deliveries) {
-    for (const auto& attempt : delivery.attempts)
-      timeline.add(attempt);
-    for (const auto& report : delivery.reports)
-      timeline.add(report);
-  }
-}
-
-/// Returns when `tokens` may have been leased: during their lifetimes and, if rewound or replayed, also in
-/// the hour after that.
-std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
-                                const std::vector<Operation>& operations) {
-  std::vector<TokenSpan> spans;
-  for (const auto& token : tokens) {
-    auto life = token_span(token.id, token.created_at, token.expires_at);
-    if (token.exists) life.made = token.created_at;
-    spans.push_back(life);
-    for (const auto& operation : operations) {
-      if (operation.is_forward || operation.kind == EventKind::revoked ||
-          !contains(operation.tokens, token.id))
-        continue;
-      spans.push_back({.token = token.id,
-                       .since = operation.at,
-                       .until = operation.at + std::chrono::hours(1),
-                       .made = life.made});
-    }
-  }
-  return spans;
-}
-
-void add_skip(Timeline& timeline, const TokenReport& report) {
-  const auto& status = report.status;
-  if (!status.skip) return;
-  timeline.entries.push_back({EventKind::skipped, status.skip->claimed_at,
-                              TokenSkip{.token = report.token,
-                                        .batch = status.skip->id,
-                                        .queue = status.queue,
-                                        .reason = status.reason,
-                                        .reason_certain = status.reason_certain}});
-}
-
-/// True if the token is of the account or the address that was asked for.
-bool is_asked_for(const TokenFacts& token, const History& history, const std::string& address) {
-  if (history.is_of_account && token.account.id == history.account_id) return true;
-  const auto is_it = [&](const std::string& other) { return lower_case(other) == lower_case(address); };
-  return !address.empty() &&
-         (is_it(token.account.email) || std::ranges::any_of(token.deliveries, [&](const auto& delivery) {
-            return is_it(delivery.last().address);
-          }));
-}
-
-/// The next steps for whoever was asked for. A message that was asked for itself is mailed to all of its
-/// recipients.
-std::vector<NextStep> steps_of(pqxx::transaction_base& transaction, const History& history,
-                               const std::string& address) {
-  const auto& first = history.tokens.front();
-  if (history.messages.empty() || is_asked_for(first.token, history, address))
-    return read_next_steps(transaction, {first}, 1);
-  std::vector<TokenReport> of_message;
-  std::ranges::copy_if(history.tokens, std::back_inserter(of_message),
-                       [&](const auto& report) { return report.token.message == first.token.message; });
-  const auto message = std::ranges::find_if(
-      history.messages, [&](const auto& summary) { return summary.id == first.token.message; });
-  return read_next_steps(transaction, of_message,
-                         message == history.messages.end() ? 1 : message->recipients);
-}
-
-void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
-                        std::vector<TokenFacts> tokens, const std::vector<Operation>& operations,
-                        const std::vector<BatchRecord>& batches) {
-  std::stable_partition(tokens.begin(), tokens.end(),
-                        [&](const auto& token) { return is_asked_for(token, history, request.address); });
-  tokens.resize(std::min(tokens.size(), max_reports));
-  for (auto& token : tokens) {
-    token.operations = operations;
-    for (const auto& batch : batches) {
-      if (contains(batch.tokens, token.id)) token.batches.push_back(batch);
-      if (contains(batch.of_others, token.id)) token.id_was_anothers = true;
-    }
-  }
-  read_token_positions(transaction, request.queues, tokens);
-  for (const auto& token : tokens) {
-    auto report = report_on(request.only_queue ? in_queue(token, request.queues.front()) : token);
-    if (request.only_queue && report.status.outcome == Outcome::not_taken)
-      report.status.queue = request.queues.front();
-    if (request.queues.size() > 1) report.by_queue = reports_by_queue(token, request.queues);
-    if (report.by_queue.empty()) add_skip(history.timeline, report);
-    for (const auto& of_queue : report.by_queue)
-      add_skip(history.timeline, of_queue);
-    history.tokens.push_back(std::move(report));
-  }
-  history.next = steps_of(transaction, history, request.address);
-}
-
-/// True if the batch skipped all of its tokens of `tokens`, and their deliveries say why.
-bool is_told_by_deliveries(const BatchRecord& batch, const std::vector<TokenFacts>& tokens) {
-  if (!batch.is_skipped()) return false;
-  return std::all_of(tokens.begin(), tokens.end(), [&](const auto& token) {
-    return !contains(batch.tokens, token.id) ||
-           std::any_of(token.deliveries.begin(), token.deliveries.end(),
-                       [&](const auto& delivery) { return delivery.queue == batch.queue; });
-  });
-}
-
-/// Adds the events of `tokens`, newest first, and the statuses of the newest.
-void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
-                std::vector<TokenFacts> tokens) {
-  if (tokens.empty()) return;
-  auto& timeline = history.timeline;
-  std::vector<IdRange> ids;
-  auto since = history.now;
-  for (const auto& token : tokens) {
-    ids.push_back({.first = token.id, .end = token.id + 1});
-    since = std::min(since, token.created_at);
-  }
-  const auto operations = operations_on_tokens(transaction, ids, std::max(since, Moment()));
-  const auto batches = find_batches(transaction, spans_of(tokens, operations));
-  const auto deliveries = find_deliveries(transaction, ids);
-  for (auto& token : tokens)
-    set_deliveries(token, deliveries);
-  std::for_each(tokens.rbegin(), tokens.rend(),
-                [&](const auto& token) { add_token_changes(history, token); });
-  for (const auto& operation : operations) {
-    if (!operation.tokens.empty()) timeline.add(operation);
-  }
-  for (const auto& token : tokens)
-    add_deliveries(timeline, token.deliveries);
-  for (const auto& batch : batches) {
-    if (batch.tokens.empty()) continue;
-    const auto abandonments = abandonments_of(batch);
-    timeline.entries.insert(timeline.entries.end(), abandonments.begin(), abandonments.end());
-    if (!is_told_by_deliveries(batch, tokens)) timeline.add(batch);
-  }
-  add_token_statuses(transaction, request, history, std::move(tokens), operations, batches);
 }
 
 /// Adds the operations on the token's account during the token's lifetime: a suspension explains why the

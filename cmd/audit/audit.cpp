@@ -1,30 +1,19 @@
 // mailroom audit: the history of an account, a token, a batch or messages, or all that happened in a period.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <optional>
-#include <set>
 
-#include "accounts/account_lookup.hpp"
 #include "accounts/named_subject.hpp"
-#include "actions/action.hpp"
 #include "base/text.hpp"
+#include "cmd/audit/audit_history.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/command.hpp"
 #include "cmd/selection/people_list.hpp"
 #include "cmd/selection/selection_options.hpp"
-#include "db/search_path.hpp"
-#include "mail/address.hpp"
 #include "status/queue_status.hpp"
-#include "suppression/suppressions.hpp"
 
 namespace mailroom {
 namespace {
-
-/// Older messages to one address or of one reference are omitted.
-constexpr std::int64_t most_messages = 20;
-/// Of the addresses of one history.
-constexpr std::int64_t most_suppressions = 5;
 
 /// How to print; `global` is what the global option says.
 enum class AuditFormat { global, text, json, csv };
@@ -84,134 +73,6 @@ AuditFormat format_of(const AuditOptions& options, const Context& context) {
   return context.global().output == OutputFormat::json ? AuditFormat::json : AuditFormat::text;
 }
 
-/// Accepts the id of a deleted account, because its operations are still recorded.
-std::int64_t account_id(Connection& connection, const std::string& name) {
-  try {
-    return find_accounts(connection, {name}).front().id;
-  } catch (const Error& error) {
-    const auto id = parse_id(std::string_view(name).substr(name.starts_with("id:") ? 3 : 0));
-    if (error.code() != ExitCode::unusable || !id) throw;
-    return *id;
-  }
-}
-
-/// By the record of mails: an account may have had the address before. Throws `refusal` if there is none.
-History read_former_history(Connection& connection, const AuditRequest& request, const Error& refusal) {
-  const auto& address = request.address;
-  const bool is_spelled_otherwise = address.empty() || !accounts_in_other_case(connection, address).empty();
-  const auto found = is_spelled_otherwise ? MailedTo{} : find_mailed_to(connection, address);
-  if (found.accounts.size() > 1) {
-    throw Error(ExitCode::usage,
-                fmt::format("mails of {} accounts went to '{}': {}", found.accounts.size(),
-                            shown_text(address), fmt::join(found.accounts, ", ")),
-                fmt::format("choose one with id:{}", found.accounts.front()));
-  }
-  if (found.accounts.empty() && found.messages.empty()) {
-    throw Error(refusal.code(),
-                refusal.what() + std::string(", and no message has this address or reference"),
-                found.is_complete ? refusal.hint()
-                                  : "the record of mails is too long to be searched; give an id or a login");
-  }
-  auto history = found.accounts.empty()
-                     ? read_message_history(connection, found.messages, request)
-                     : read_account_history(connection, found.accounts.front(), found.messages, request);
-  history.former_address = address;
-  return history;
-}
-
-/// Names the accounts whose address differs from that of messages only in the case of letters.
-void add_accounts_in_other_case(Connection& connection, const std::string& address, History& history) {
-  if (address.empty()) return;
-  for (const auto& account : accounts_in_other_case(connection, address)) {
-    history.next.push_back({.text = fmt::format("account {} has this address as {}; to see its tokens",
-                                                account.id, account.email),
-                            .command = fmt::format("mailroom audit id:{}", account.id)});
-  }
-}
-
-/// NAME is an account, and may be the address of messages too; without an account it is an address or a
-/// reference.
-History read_named_history(Connection& connection, const std::string& name, AuditRequest request) {
-  const auto text = address_of_mailbox(name.substr(name.starts_with("email:") ? 6 : 0));
-  if (text.find('@') != std::string::npos) request.address = text;
-  auto messages =
-      parse_id(name) ? std::vector<std::int64_t>() : find_messages(connection, text, most_messages + 1);
-  const bool has_older = static_cast<std::int64_t>(messages.size()) > most_messages;
-  if (has_older) messages.pop_back();
-  const auto marked = [&](History history) {
-    history.has_older_messages = has_older;
-    return history;
-  };
-  try {
-    return marked(read_account_history(connection, account_id(connection, name), messages, request));
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::unusable || parse_id(name)) throw;
-    if (messages.empty()) return read_former_history(connection, request, error);
-    auto history = marked(read_message_history(connection, messages, request));
-    add_accounts_in_other_case(connection, request.address, history);
-    return history;
-  }
-}
-
-/// The addresses that the history is about, as they are suppressed.
-std::vector<std::string> suppressible_addresses(const History& history) {
-  std::set<std::string> addresses;
-  const auto add = [&](const std::string& mailbox) {
-    const auto address = address_of_mailbox(mailbox);
-    if (address.find('@') == std::string::npos) return;
-    try {
-      for (auto& form : suppressed_forms(address))
-        addresses.insert(std::move(form));
-    } catch (const Error&) {
-      // No address can be mailed in this form, so none is suppressed.
-    }
-  };
-  if (history.account) add(history.account->email);
-  add(history.former_address);
-  for (const auto& report : history.tokens)
-    add(token_address(report));
-  return {addresses.begin(), addresses.end()};
-}
-
-/// Says which of its addresses get no messages, and how that ends.
-void add_suppressed(Connection& connection, History& history) {
-  const auto addresses = suppressible_addresses(history);
-  const bool may_read =
-      connection.run("SELECT has_table_privilege('mailroom_suppressions', 'SELECT')")[0][0].as<bool>();
-  if (addresses.empty() || !may_read) return;
-  for (const auto& each : list_suppressions(connection, addresses, most_suppressions)) {
-    history.next.push_back(
-        {.text = fmt::format(
-             "{} gets no messages since {} ({} {}), but security mail; to let it get them again",
-             shown_text(each.address), moment_text(each.added_at), each.kind, shown_text(each.reason)),
-         .command = "mailroom suppression remove " + shell_word(each.address)});
-  }
-}
-
-/// Of an account that waits for its activation, and to which nothing can be mailed.
-void add_missing_token(Connection& connection, History& history) {
-  const bool waits = history.is_of_account && history.account && history.account->status == "provisioned";
-  if (!waits || history.tokens_total > 0) return;
-  history.next.push_back(
-      {.text = "to make its token, in psql",
-       .command = in_schema(fmt::format("INSERT INTO @.tokens (account, action) VALUES ({}, '{}');",
-                                        history.account_id, Actions::of_sign_up().name),
-                            quoted_schema(connection))});
-}
-
-History read_history(Connection& connection, const NamedSubject& subject, const AuditRequest& request) {
-  switch (subject.kind) {
-    case NamedSubject::Kind::account:
-      return read_named_history(connection, subject.name, request);
-    case NamedSubject::Kind::message:
-      return read_message_history(connection, {subject.id}, request);
-    case NamedSubject::Kind::batch:
-      return read_batch_history(connection, subject.id, request);
-    default:
-      return read_token_history(connection, token_id_of(connection, subject), request);
-  }
-}
-
 template <typename Report>
 void write(Context& context, const Report& report, AuditFormat format, std::int64_t limit) {
   const bool json = format == AuditFormat::json;
@@ -225,7 +86,7 @@ StageSubject stage_subject(Connection& connection, const AuditSubject& subject) 
   if (!subject) return {};
   switch (subject->kind) {
     case NamedSubject::Kind::account:
-      return {.account = account_id(connection, subject->name)};
+      return {.account = named_account_id(connection, subject->name)};
     case NamedSubject::Kind::batch:
       return {.batch = subject->id};
     case NamedSubject::Kind::message:
@@ -285,14 +146,13 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   } else if (!subject) {
     write(context, read_overview(*connection, request), format, request.limit);
   } else {
-    auto history = read_history(*connection, *subject, request);
-    add_missing_token(*connection, history);
-    add_suppressed(*connection, history);
+    auto history = read_subject_history(*connection, *subject, request);
+    add_steps(*connection, history);
     write(context, history, format, request.limit);
     if (history.has_older_messages)
       context.log().warn(
           "older messages are omitted; mailroom message list shows them, by --recipient or --reference",
-          {{"limit", most_messages}});
+          {{"limit", most_messages_of_history}});
   }
   return ExitCode::done;
 }

@@ -1,0 +1,25 @@
+// The history that audit shows of what was named.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "accounts/named_subject.hpp"
+#include "audit/history.hpp"
+
+namespace mailroom {
+
+/// Older messages to one address or of one reference are omitted.
+constexpr std::int64_t most_messages_of_history = 20;
+
+/// Accepts the id of a deleted account, because its operations are still recorded.
+std::int64_t named_account_id(Connection& connection, const std::string& name);
+
+History read_subject_history(Connection& connection, const NamedSubject& subject,
+                             const AuditRequest& request);
+
+/// Adds what an operator can do beside what the history of any token says: for an account without a token,
+/// and where an address is suppressed.
+void add_steps(Connection& connection, History& history);
+
+}  // namespace mailroom

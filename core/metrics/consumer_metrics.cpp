@@ -1,20 +1,17 @@
-// Declares each metric with its labels and buckets. Those of a queue and an action begin at 0, not with the
-// first token.
+// Counts by labels and buckets. The counters of a queue and an action begin at 0, not with the first token.
 
 #include "metrics/consumer_metrics.hpp"
 
 #include <algorithm>
-#include <prometheus/counter.h>
 #include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
 #include <prometheus/registry.h>
+
+#include "metrics/consumer_families.hpp"
 
 namespace mailroom {
 namespace {
 
 using prometheus::Counter;
-using prometheus::Family;
-using prometheus::Gauge;
 using prometheus::Histogram;
 using Seconds = std::chrono::duration<double>;
 using Buckets = Histogram::BucketBoundaries;
@@ -28,10 +25,6 @@ const Buckets size_buckets{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000,
 const Buckets answer_buckets{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
                              0.5,   1,      2.5,   5,    10,    30,   60,  120};
 
-/// Those with exemplars.
-constexpr const char* acceptance_name = "mailroom_acceptance_delay_seconds";
-constexpr const char* answer_time_name = "mailroom_sink_answer_seconds";
-
 constexpr std::array<const char*, 4> stages{"claim", "fetch", "sign", "write"};
 constexpr std::array<const char*, 4> skip_reasons{"expired", "consumed", "wrong_status", "invalid"};
 constexpr std::array<BatchTrigger, 4> triggers{BatchTrigger::full, BatchTrigger::timeout, BatchTrigger::drain,
@@ -39,19 +32,6 @@ constexpr std::array<BatchTrigger, 4> triggers{BatchTrigger::full, BatchTrigger:
 constexpr std::array<const char*, 5> answer_outcomes{"accepted", "deferred", "rejected", "unknown",
                                                      "unavailable"};
 constexpr std::array<const char*, 4> reply_classes{"2xx", "4xx", "5xx", "none"};
-
-Family<Counter>& counters(prometheus::Registry& registry, const std::string& name, const std::string& help) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
-}
-
-Family<Gauge>& gauges(prometheus::Registry& registry, const std::string& name, const std::string& help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry);
-}
-
-Family<Histogram>& histograms(prometheus::Registry& registry, const std::string& name,
-                              const std::string& help) {
-  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
-}
 
 std::size_t class_of(int code) {
   if (code >= 200 && code < 300) return 0;
@@ -76,49 +56,6 @@ void observe_delays(Histogram& histogram, std::span<const CreatedTokens> created
 }
 
 }  // namespace
-
-struct ConsumerMetrics::Families {
-  explicit Families(prometheus::Registry& registry)
-      : tokens(counters(registry, "mailroom_tokens_total",
-                        "Tokens by what became of them: emitted, skipped, or the outcome of a delivery.")),
-        batches(counters(registry, "mailroom_batches_total", "Batches written, by why they were taken.")),
-        claims(counters(registry, "mailroom_claims_total", "Claims, also those that found nothing.")),
-        dead(counters(registry, "mailroom_dead_batches_total",
-                      "Batches that this process gave up after too many attempts.")),
-        repeated(
-            counters(registry, "mailroom_repeated_batches_total",
-                     "Batches that were taken over before they were acknowledged: maybe emitted twice.")),
-        size(histograms(registry, "mailroom_batch_tokens", "Tokens in a batch, as claimed.")),
-        stage(histograms(registry, "mailroom_batch_stage_seconds",
-                         "Time that a batch spent in each stage: claim, fetch, sign, write.")),
-        emission(histograms(registry, "mailroom_emission_delay_seconds",
-                            "From the creation of a token until its line was written.")),
-        acceptance(
-            histograms(registry, acceptance_name, "From the creation of a token until a sink accepted it.")),
-        answers(counters(registry, "mailroom_sink_answers_total",
-                         "Attempts to deliver a token, by outcome and class of the reply.")),
-        answer_time(histograms(registry, answer_time_name, "Time that an attempt to deliver a token took.")),
-        session(
-            gauges(registry, "mailroom_session_up", "1 while the consumer has its session with the database.")
-                .Add({})),
-        reconnects(counters(registry, "mailroom_reconnects_total", "Sessions after the first one.").Add({})),
-        reloads(counters(registry, "mailroom_reloads_total", "Reloads of the configuration, by result.")) {}
-
-  Family<Counter>& tokens;
-  Family<Counter>& batches;
-  Family<Counter>& claims;
-  Family<Counter>& dead;
-  Family<Counter>& repeated;
-  Family<Histogram>& size;
-  Family<Histogram>& stage;
-  Family<Histogram>& emission;
-  Family<Histogram>& acceptance;
-  Family<Counter>& answers;
-  Family<Histogram>& answer_time;
-  Gauge& session;
-  Counter& reconnects;
-  Family<Counter>& reloads;
-};
 
 /// Of an action in a queue.
 struct ConsumerMetrics::TokenCounters {
@@ -198,7 +135,10 @@ ConsumerMetrics::ConsumerMetrics(const Options& options)
     : delivers_(options.delivers),
       registry_(std::make_unique<prometheus::Registry>()),
       families_(std::make_unique<Families>(*registry_)) {
-  gauges(*registry_, "mailroom_build_info", "1, with the version and the command.")
+  prometheus::BuildGauge()
+      .Name("mailroom_build_info")
+      .Help("1, with the version and the command.")
+      .Register(*registry_)
       .Add({{"version", options.version}, {"command", options.command}})
       .Set(1);
   for (const auto* result : {"success", "failure"})
@@ -282,10 +222,11 @@ void ConsumerMetrics::answered(const SinkAnswer& answer) {
 
 void ConsumerMetrics::note_exemplars(const SinkAnswer& answer) {
   Exemplar exemplar{.trace = *answer.trace, .value = Seconds(answer.took).count(), .at = wall_now()};
-  if (!answer.sink.empty()) exemplars_.note(answer_time_name, answer.sink, answer_buckets, exemplar);
+  if (!answer.sink.empty())
+    exemplars_.note(Families::answer_time_name, answer.sink, answer_buckets, exemplar);
   if (!answer.delay) return;
   exemplar.value = std::max(answer.delay->count(), 0.0);
-  exemplars_.note(acceptance_name, answer.queue, delay_buckets, exemplar);
+  exemplars_.note(Families::acceptance_name, answer.queue, delay_buckets, exemplar);
 }
 
 void ConsumerMetrics::reloaded(bool succeeded) {

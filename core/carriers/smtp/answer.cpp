@@ -57,6 +57,20 @@ bool is_definite(int code) {
   return (code >= 200 && code < 300) || (code >= 400 && code < 600);
 }
 
+bool awaits_command(const SmtpExchange& exchange) {
+  switch (exchange.stop) {
+    case SmtpStop::no_auth:
+    case SmtpStop::no_login:
+    case SmtpStop::no_smtputf8:
+    case SmtpStop::no_sender_smtputf8:
+      return true;
+    case SmtpStop::none:
+      return is_definite(exchange.code) && exchange.code != 421;
+    default:
+      return false;
+  }
+}
+
 MailJudgement judge(const SmtpExchange& exchange) {
   using enum SmtpStop;
   if (exchange.stop == no_auth || exchange.stop == no_login || exchange.stop == no_sender_smtputf8)

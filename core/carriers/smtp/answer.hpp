@@ -61,6 +61,10 @@ struct MailJudgement {
 /// may still come, and the connection must not be used again.
 bool is_definite(int code);
 
+/// True if the relay has answered, and waits for the next command: QUIT is due before the connection ends
+/// (RFC 5321, section 4.1.1.10).
+bool awaits_command(const SmtpExchange& exchange);
+
 /// The table of docs/smtp.md.
 MailJudgement judge(const SmtpExchange& exchange);
 

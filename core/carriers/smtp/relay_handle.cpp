@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "carriers/smtp/answer.hpp"
 #include "carriers/smtp/refusal.hpp"
-#include "carriers/smtp/relay_fault.hpp"
 #include "delivery/reply_text.hpp"
 
 namespace mailroom {
@@ -35,22 +34,6 @@ std::string stuffed(std::string_view message) {
   bytes += message;
   if (!bytes.empty() && !bytes.ends_with(line_end)) bytes += line_end;
   return bytes += ".\r\n";
-}
-
-/// True if the relay has answered, and waits for the next command: QUIT is due before the connection ends
-/// (RFC 5321, section 4.1.1.10).
-bool awaits_command(const SmtpExchange& exchange) {
-  switch (exchange.stop) {
-    case SmtpStop::no_auth:
-    case SmtpStop::no_login:
-    case SmtpStop::no_smtputf8:
-    case SmtpStop::no_sender_smtputf8:
-      return true;
-    case SmtpStop::none:
-      return is_definite(exchange.code) && exchange.code != 421;
-    default:
-      return false;
-  }
 }
 
 std::string mail_command(const Envelope& mail, bool offers_dsn) {
@@ -160,31 +143,6 @@ SmtpExchange RelayHandle::finished_exchange() const {
   return exchange;
 }
 
-RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
-  if (exchange.stop == SmtpStop::no_smtp) return RelayFault::no_smtp;
-  if (exchange.stop == SmtpStop::no_auth) return RelayFault::no_auth;
-  if (exchange.stop == SmtpStop::no_login) return RelayFault::no_mechanism;
-  if (exchange.stop == SmtpStop::no_sender_smtputf8) return RelayFault::no_smtputf8;
-  switch (opened_) {
-    case CURLE_OK:
-      if (exchange.step == SmtpStep::auth) return RelayFault::login;
-      if (exchange.code / 100 == 2) return RelayFault::none;
-      break;
-    case CURLE_USE_SSL_FAILED:
-      return RelayFault::no_starttls;
-    case CURLE_SSL_CONNECT_ERROR:
-      return RelayFault::tls;
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE:
-      return RelayFault::certificate;
-    default:
-      break;
-  }
-  if (exchange.code >= 400) return fault_of_refusal(exchange.step, exchange.code, dialogue_.reply().text());
-  if (exchange.code != 0 || exchange.step != SmtpStep::connect) return RelayFault::refused;
-  return connection_.was_reached() ? RelayFault::silent : RelayFault::unreachable;
-}
-
 /// MAIL and RSET, at an address of the relay that takes mail.
 void RelayHandle::say_sender(const Envelope& sample) {
   do {
@@ -192,30 +150,6 @@ void RelayHandle::say_sender(const Envelope& sample) {
     if (dialogue_.exchange().code / 100 == 2) command("RSET");
   } while (dialogue_.exchange().step == SmtpStep::mail && dialogue_.exchange().code == 421 &&
            open_elsewhere() && is_fit_for(sample));
-}
-
-RelayCheck RelayHandle::check(const Envelope* sample) {
-  dialogue_.begin(steady_now());
-  opened_ = open();
-  if (is_fit_for(sample == nullptr ? Envelope{} : *sample)) {
-    if (sample == nullptr) {
-      command("NOOP");
-    } else {
-      say_sender(*sample);
-    }
-  }
-  const auto exchange = finished_exchange();
-  const auto fault = fault_of(exchange);
-  if (fault != RelayFault::none && awaits_command(exchange)) connection_.close();
-  if (fault != RelayFault::none && !awaits_command(exchange)) connection_.drop();
-  const bool has_reply = fault == RelayFault::none || exchange.code >= 400;
-  const auto text =
-      fault == RelayFault::none ? dialogue_.reply().text() : text_of(exchange, Verdict::unavailable);
-  return {.fault = fault,
-          .code = has_reply ? exchange.code : 0,
-          .reply = recorded_reply(text, secrets_),
-          .encrypted = requires_tls(url, options_),
-          .hello_name = options_.hello_name};
 }
 
 std::string RelayHandle::text_of(const SmtpExchange& exchange, Verdict outcome) const {

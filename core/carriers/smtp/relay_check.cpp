@@ -1,0 +1,60 @@
+// What a RelayHandle finds out about its relay without a mail: how far it gets, and the fault that stops it.
+
+#include "base/clock.hpp"
+#include "carriers/smtp/answer.hpp"
+#include "carriers/smtp/relay_fault.hpp"
+#include "carriers/smtp/relay_handle.hpp"
+#include "delivery/reply_text.hpp"
+
+namespace mailroom {
+
+RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
+  if (exchange.stop == SmtpStop::no_smtp) return RelayFault::no_smtp;
+  if (exchange.stop == SmtpStop::no_auth) return RelayFault::no_auth;
+  if (exchange.stop == SmtpStop::no_login) return RelayFault::no_mechanism;
+  if (exchange.stop == SmtpStop::no_sender_smtputf8) return RelayFault::no_smtputf8;
+  switch (opened_) {
+    case CURLE_OK:
+      if (exchange.step == SmtpStep::auth) return RelayFault::login;
+      if (exchange.code / 100 == 2) return RelayFault::none;
+      break;
+    case CURLE_USE_SSL_FAILED:
+      return RelayFault::no_starttls;
+    case CURLE_SSL_CONNECT_ERROR:
+      return RelayFault::tls;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+      return RelayFault::certificate;
+    default:
+      break;
+  }
+  if (exchange.code >= 400) return fault_of_refusal(exchange.step, exchange.code, dialogue_.reply().text());
+  if (exchange.code != 0 || exchange.step != SmtpStep::connect) return RelayFault::refused;
+  return connection_.was_reached() ? RelayFault::silent : RelayFault::unreachable;
+}
+
+RelayCheck RelayHandle::check(const Envelope* sample) {
+  dialogue_.begin(steady_now());
+  opened_ = open();
+  if (is_fit_for(sample == nullptr ? Envelope{} : *sample)) {
+    if (sample == nullptr) {
+      command("NOOP");
+    } else {
+      say_sender(*sample);
+    }
+  }
+  const auto exchange = finished_exchange();
+  const auto fault = fault_of(exchange);
+  if (fault != RelayFault::none && awaits_command(exchange)) connection_.close();
+  if (fault != RelayFault::none && !awaits_command(exchange)) connection_.drop();
+  const bool has_reply = fault == RelayFault::none || exchange.code >= 400;
+  const auto text =
+      fault == RelayFault::none ? dialogue_.reply().text() : text_of(exchange, Verdict::unavailable);
+  return {.fault = fault,
+          .code = has_reply ? exchange.code : 0,
+          .reply = recorded_reply(text, secrets_),
+          .encrypted = requires_tls(url, options_),
+          .hello_name = options_.hello_name};
+}
+
+}  // namespace mailroom

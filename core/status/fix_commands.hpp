@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "status/collector_process.hpp"
+
 namespace mailroom {
 
 /// What a fix does. tests/integration/fix_test.cpp has a situation for each, types the fix, and looks whether
@@ -75,16 +77,6 @@ Fix resume_queue(const std::string& queue);
 
 /// Emits the tokens of a dead batch again that are still due; `schema` is quoted.
 Fix replay_batch(const std::string& queue, std::int64_t batch, const std::string& schema);
-
-/// A collector's process, as its application_name `mailroom collect USER@HOST:PID` or `mailroom send …`
-/// names it; until version 9 of the schema it named no user, `mailroom collect@HOST:PID`.
-struct CollectorProcess {
-  std::string host;
-  std::string pid;
-};
-
-/// Returns nullopt for a name that is not of this form.
-std::optional<CollectorProcess> collector_process(const std::string& application);
 
 std::string sql_literal(const std::string& text);
 

@@ -1,9 +1,8 @@
 // What /proc says of the process of a consumer.
 
-#include "status/process_sight.hpp"
-
 #include <unistd.h>
 
+#include "status/collector_process.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::process_sight_test {

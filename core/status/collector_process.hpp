@@ -1,9 +1,21 @@
-// Whether the process of a consumer runs or is stopped, as far as this host can see.
+// The process of a consumer: what the name of its session says of it, and whether it runs, as far as this
+// host can see.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace mailroom {
+
+/// A collector's process, as its application_name `mailroom collect USER@HOST:PID` or `mailroom send …`
+/// names it; until version 9 of the schema it named no user, `mailroom collect@HOST:PID`.
+struct CollectorProcess {
+  std::string host;
+  std::string pid;
+};
+
+/// Returns nullopt for a name that is not of this form.
+std::optional<CollectorProcess> collector_process(const std::string& application);
 
 enum class ProcessSight {
   unknown,  ///< on another host, or gone

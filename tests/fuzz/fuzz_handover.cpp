@@ -1,12 +1,11 @@
 // What other sides answer: lines of a program, Retry-After and JSON of an HTTP server, errors and credentials
 // of AWS, errors of Resend. And the command of a program.
 
-#include "carriers/exec/answer.hpp"
 #include "carriers/exec/carrier.hpp"
 #include "carriers/http/answer.hpp"
 #include "carriers/resend/answer.hpp"
-#include "carriers/ses/account.hpp"
 #include "carriers/ses/answer.hpp"
+#include "carriers/ses/carrier.hpp"
 #include "carriers/ses/credentials.hpp"
 #include "fuzz/fuzz.hpp"
 

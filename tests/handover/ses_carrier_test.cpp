@@ -7,7 +7,7 @@
 
 #include "carriers/relay_series.hpp"
 #include "carriers/ses/carrier.hpp"
-#include "carriers/ses/role.hpp"
+#include "carriers/ses/credentials.hpp"
 #include "delivery/dispatcher.hpp"
 #include "support/carrier_contract.hpp"
 #include "support/refusing_port.hpp"

@@ -5,7 +5,6 @@
 
 #include "carriers/carriers.hpp"
 #include "carriers/cloud_event.hpp"
-#include "carriers/exec/answer.hpp"
 #include "carriers/exec/carrier.hpp"
 #include "crypto/base64.hpp"
 #include "crypto/digest.hpp"

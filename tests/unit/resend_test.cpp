@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "carriers/resend/answer.hpp"
+#include "carriers/resend/carrier.hpp"
 #include "carriers/resend/endpoint.hpp"
-#include "carriers/resend/mail_reader.hpp"
 #include "config/key_table.hpp"
 #include "mail/message.hpp"
 #include "support/catch.hpp"

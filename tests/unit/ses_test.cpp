@@ -6,10 +6,9 @@
 
 #include "base/error.hpp"
 #include "carriers/relay_series.hpp"
-#include "carriers/ses/account.hpp"
 #include "carriers/ses/answer.hpp"
 #include "carriers/ses/carrier.hpp"
-#include "carriers/ses/role.hpp"
+#include "carriers/ses/credentials.hpp"
 #include "config/key_table.hpp"
 #include "support/catch.hpp"
 

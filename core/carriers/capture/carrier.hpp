@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/threads.hpp"
-#include "carriers/capture/maildir_writer.hpp"
 #include "carriers/carriers.hpp"
 
 namespace mailroom {
@@ -20,6 +19,24 @@ std::string capture_relay(const std::string& directory);
 
 /// True if some relay of the list captures.
 bool captures(std::string_view relays);
+
+/// A maildir (https://cr.yp.to/proto/maildir.html) that is made if it is not there.
+class MaildirWriter {
+ public:
+  /// Throws Error(configuration) if it cannot be made or be written into.
+  explicit MaildirWriter(std::string directory);
+
+  /// Writes `head` and `body` as a mail, and returns the name of its file in `new`; names sort by time.
+  /// Throws Error(failed). The mail is on disk for good after flush().
+  std::string write(std::string_view head, std::string_view body);
+  void flush() const;
+
+  const std::string& directory() const { return directory_; }
+
+ private:
+  std::string directory_;
+  std::string host_;
+};
 
 /// Writes each mail with the bytes that a relay would get, below lines with its envelope. Without a thread:
 /// take() does the work.

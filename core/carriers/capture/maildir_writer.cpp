@@ -1,6 +1,5 @@
-// A mail is complete in `tmp` before it gets its name in `new`.
-
-#include "carriers/capture/maildir_writer.hpp"
+// Writes mails into a maildir, so that a crash leaves none that is incomplete: a mail is whole in `tmp`
+// before it gets its name in `new`.
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "carriers/capture/carrier.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,8 +1,6 @@
 // Reads the answers of the program of sink.exec, and what they mean for the lines that ExecCarrier has in
 // flight.
 
-#include "carriers/exec/answer.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>

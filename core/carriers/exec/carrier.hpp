@@ -1,4 +1,4 @@
-// What carries lines to the program of sink.exec.
+// What carries lines to the program of sink.exec, and the grammar of its answers (docs/exec.md).
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,20 @@
 
 #include "base/threads.hpp"
 #include "carriers/carriers.hpp"
-#include "carriers/exec/answer.hpp"
 #include "carriers/exec/child.hpp"
 
 namespace mailroom {
+
+/// One line that a program has answered.
+struct ExecAnswer {
+  Verdict verdict = Verdict::accepted;
+  std::string batch;                    ///< the first word of the line that it answers
+  std::optional<std::int64_t> token{};  ///< of a failure; nullopt: of every token
+  std::string text;                     ///< the rest of the line
+};
+
+/// Reads `ok BATCH [TEXT]` or `fail BATCH TOKEN-ID|* retry|reject [REASON]`; nullopt for anything else.
+std::optional<ExecAnswer> parse_exec_answer(std::string_view line);
 
 /// The words of a command, separated by blanks. Quotes and backslashes work as in a shell, and nothing else
 /// does: no variables, no patterns, no redirections. Nullopt if a quote is not closed, or nothing follows a

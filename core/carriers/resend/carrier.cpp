@@ -10,7 +10,6 @@
 #include "base/text.hpp"
 #include "carriers/resend/answer.hpp"
 #include "carriers/resend/endpoint.hpp"
-#include "carriers/resend/mail_reader.hpp"
 #include "crypto/digest.hpp"
 
 namespace mailroom {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "carriers/carriers.hpp"
@@ -37,5 +38,16 @@ std::unique_ptr<Carrier> make_resend_carrier(const CarrierSetup& setup);
 
 /// Asks whether the key holds and the sender's domain is verified. Sends nothing.
 std::vector<SinkFinding> check_resend(const Settings& settings);
+
+/// A mail as Resend's API takes it.
+struct ResendMail {
+  std::string json;        ///< an object, without tags: `from`, `to`, `subject`, `text` and so on
+  std::string message_id;  ///< of its header, without angle brackets; empty without one
+};
+
+/// `bytes`: header and body with CRLF line ends, as MessageBuilder makes them. It goes to the recipient of
+/// the envelope alone: Resend sends a mail to whomever its fields name. `tags`: JSON of an array, or empty.
+/// The same mail has the same JSON. Throws Error(failed) for what is no mail.
+ResendMail read_resend_mail(std::string_view bytes, const Envelope& envelope, std::string_view tags);
 
 }  // namespace mailroom

@@ -1,6 +1,5 @@
-// GMime parses; what Resend has fields for is taken out, and what it sets itself is left out.
-
-#include "carriers/resend/mail_reader.hpp"
+// Reads a mail of ours back, as Resend takes no MIME: its API wants the parts by name. GMime parses; what
+// Resend has fields for is taken out, and what it sets itself is left out.
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include "base/gmime_owner.hpp"
 #include "base/json_text.hpp"
 #include "base/text.hpp"
+#include "carriers/resend/carrier.hpp"
 #include "crypto/base64.hpp"
 
 namespace mailroom {

@@ -1,16 +1,28 @@
-// What carries mails to Amazon SES.
+// What carries mails to Amazon SES, its endpoint, and what the account there says of itself.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "carriers/carriers.hpp"
 #include "carriers/http/carrier.hpp"
+#include "carriers/http/exchange.hpp"
 #include "carriers/ses/credentials.hpp"
-#include "carriers/ses/endpoint.hpp"
+#include "config/settings.hpp"
 
 namespace mailroom {
+
+struct SesEndpoint {
+  std::string region;
+  HttpEndpoint http;  ///< its URL has no slash at its end
+  std::string host;   ///< as the header Host has it
+};
+
+/// The endpoint of send.relay, which is one `ses://REGION`, with send.ses_endpoint and the options of all
+/// relays. Throws Error(configuration) for another URL, and for what is no name of a region.
+SesEndpoint parse_ses_endpoint(const Settings& settings);
 
 /// Posts each mail as it is (Content.Raw), for its one recipient, signed; docs/providers.md says what the
 /// answers mean.
@@ -44,5 +56,12 @@ std::unique_ptr<Carrier> make_ses_carrier(const CarrierSetup& setup);
 
 /// Asks the account whether it may send, and whether it knows the sender. Sends nothing.
 std::vector<SinkFinding> check_ses(const Settings& settings);
+
+/// Reads the answer of GET /v2/email/account: sandbox, quota, whether it may send. Pure.
+std::vector<SinkFinding> judge_ses_account(std::string_view body);
+
+/// What the answers of GET /v2/email/identities/ say of an address, or of its domain: true if SES has
+/// verified it for sending. Pure.
+bool is_verified_identity(std::string_view body);
 
 }  // namespace mailroom

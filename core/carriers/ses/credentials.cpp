@@ -12,7 +12,6 @@
 #include "base/secret_file.hpp"
 #include "base/text.hpp"
 #include "base/threads.hpp"
-#include "carriers/ses/role.hpp"
 
 namespace mailroom {
 namespace {

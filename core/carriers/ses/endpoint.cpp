@@ -1,12 +1,11 @@
 // Lets a region be no more than a name of AWS's form: it becomes part of a host's name.
 
-#include "carriers/ses/endpoint.hpp"
-
 #include <fmt/format.h>
 #include <regex>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "carriers/ses/carrier.hpp"
 #include "config/server_url.hpp"
 
 namespace mailroom {

@@ -1,6 +1,5 @@
-// Short time-outs: outside of AWS these addresses lead nowhere.
-
-#include "carriers/ses/role.hpp"
+// The role of this container or instance, whose credentials a service of AWS gives out on the host's own
+// network. Short time-outs: outside of AWS these addresses lead nowhere.
 
 #include <algorithm>
 #include <array>

@@ -16,7 +16,7 @@
 #include "cmd/terminal/tracing.hpp"
 #include "db/conninfo.hpp"
 #include "metrics/metrics_endpoint.hpp"
-#include "queue/production.hpp"
+#include "queue/home.hpp"
 #include "schema/bookkeeping.hpp"
 #include "schema/schema_objects.hpp"
 #include "service/service_reporter.hpp"

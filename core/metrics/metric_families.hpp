@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "metrics/exemplars.hpp"
+
 namespace mailroom {
 
 /// Labels with their values, in the order in which they are shown.
@@ -34,5 +36,12 @@ class MetricFamilies {
 
 /// In Prometheus' text format 0.0.4.
 std::string exposition_text(const std::vector<prometheus::MetricFamily>& families);
+
+constexpr const char* openmetrics_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// `families` in OpenMetrics' text format 1.0.0. Each bucket of a histogram that has an exemplar names its
+/// trace.
+std::string openmetrics_text(const std::vector<prometheus::MetricFamily>& families,
+                             const Exemplars& exemplars);
 
 }  // namespace mailroom

@@ -10,7 +10,6 @@
 #include "base/clock.hpp"
 #include "metrics/database_metrics.hpp"
 #include "metrics/metric_families.hpp"
-#include "metrics/openmetrics.hpp"
 
 namespace mailroom {
 namespace {

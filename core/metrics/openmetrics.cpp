@@ -1,11 +1,11 @@
 // prometheus-cpp writes no OpenMetrics. A counter's family has the name without `_total`, and the page ends
 // with `# EOF`.
 
-#include "metrics/openmetrics.hpp"
-
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
+
+#include "metrics/metric_families.hpp"
 
 namespace mailroom {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "db/values.hpp"
 
 namespace mailroom {
@@ -44,6 +46,21 @@ void adopt_here(Connection& connection, const std::vector<std::string>& hosts,
     set_author(transaction, author);
     Connection::execute(transaction, "SELECT mailroom_adopt(nullif($1::text[], '{}'))", array_text(hosts));
   });
+}
+
+// Records of deliveries and batches that were pruned count no more.
+void require_no_deliveries(Connection& connection, const std::string& sink) {
+  const auto found = connection.run(R"(
+(SELECT 'mails of queue ' || queue || ' have left this database by way of ' || coalesce(sink, 'a relay')
+ FROM mailroom_deliveries WHERE accepted_at IS NOT NULL AND sink IS DISTINCT FROM $1 LIMIT 1)
+UNION ALL
+(SELECT 'tokens of queue ' || job_type || ' were handed over from this database by mailroom collect'
+ FROM mailroom_batches WHERE emitted > 0 AND claimed_by LIKE 'mailroom collect%' LIMIT 1))",
+                                    sink);
+  if (found.empty()) return;
+  throw Error(ExitCode::declined, fmt::format("{}: it may be in production", shown_text(found[0][0].c_str())),
+              "--capture takes what is due, so that nobody gets it: use a database of your own, or "
+              "--capture-anyway");
 }
 
 }  // namespace mailroom

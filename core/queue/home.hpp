@@ -1,4 +1,5 @@
-// Where mails are sent from: a copy of the database mails nobody until it is adopted.
+// Where mails are sent from, and whether some were: a copy of the database mails nobody until it is adopted,
+// and a trial takes no tokens of one that people rely on.
 #pragma once
 
 #include <cstdint>
@@ -38,5 +39,9 @@ WaitingHere count_waiting_here(Connection& connection);
 /// Makes this the place that mails are sent from, by consumers on `hosts` only; none: on any. Records it. In
 /// a transaction of its own.
 void adopt_here(Connection& connection, const std::vector<std::string>& hosts, const OperationAuthor& author);
+
+/// Throws Error(declined) if tokens of this database were delivered by another way than `sink`, or handed
+/// over as lines: it is no place for a trial that takes them.
+void require_no_deliveries(Connection& connection, const std::string& sink);
 
 }  // namespace mailroom

@@ -1,7 +1,5 @@
 // Metrics with exemplars.
 
-#include "metrics/openmetrics.hpp"
-
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 

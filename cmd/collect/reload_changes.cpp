@@ -15,7 +15,7 @@
 #include "cmd/config/shown_setting.hpp"
 #include "config/key_table.hpp"
 #include "crypto/digest.hpp"
-#include "mail/template_files.hpp"
+#include "templates/template_files.hpp"
 
 namespace mailroom {
 namespace {

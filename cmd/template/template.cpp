@@ -10,7 +10,7 @@
 #include "cmd/template/template_serve.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "mail/configured_mail.hpp"
-#include "mail/template_set.hpp"
+#include "templates/template_set.hpp"
 
 namespace mailroom {
 namespace {

@@ -12,8 +12,8 @@
 #include "base/text.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
-#include "mail/template_set.hpp"
-#include "mail/template_values.hpp"
+#include "templates/template_set.hpp"
+#include "templates/template_values.hpp"
 
 namespace mailroom {
 namespace {

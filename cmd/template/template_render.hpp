@@ -10,7 +10,7 @@
 #include "cmd/terminal/context.hpp"
 #include "compose/mail_writer.hpp"
 #include "mail/configured_mail.hpp"
-#include "mail/template_files.hpp"
+#include "templates/template_files.hpp"
 
 namespace mailroom {
 

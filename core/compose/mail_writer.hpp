@@ -17,8 +17,8 @@
 #include "mail/link_template.hpp"
 #include "mail/message.hpp"
 #include "mail/redirection.hpp"
-#include "mail/template_set.hpp"
-#include "mail/template_values.hpp"
+#include "templates/template_set.hpp"
+#include "templates/template_values.hpp"
 
 namespace mailroom {
 

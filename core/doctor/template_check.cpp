@@ -6,8 +6,8 @@
 
 #include "doctor/subject.hpp"
 #include "mail/configured_mail.hpp"
-#include "mail/template_set.hpp"
 #include "queue/preconditions.hpp"
+#include "templates/template_set.hpp"
 
 namespace mailroom {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "mail/template_set.hpp"
+#include "templates/template_set.hpp"
 
 namespace mailroom {
 namespace {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "mail/template_files.hpp"
 #include "preview/directory_watch.hpp"
 #include "preview/preview_source.hpp"
+#include "templates/template_files.hpp"
 
 namespace mailroom {
 

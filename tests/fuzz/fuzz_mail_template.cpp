@@ -3,8 +3,8 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "fuzz/fuzz.hpp"
-#include "mail/template_set.hpp"
-#include "mail/template_values.hpp"
+#include "templates/template_set.hpp"
+#include "templates/template_values.hpp"
 
 using namespace mailroom;
 using fuzz::require;

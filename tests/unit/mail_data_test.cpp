@@ -1,8 +1,8 @@
 // The data of a message: JSON that keeps its numbers, within limits, beside what mailroom knows itself.
 
-#include "mail/template_data.hpp"
-#include "mail/template_values.hpp"
 #include "support/catch.hpp"
+#include "templates/template_data.hpp"
+#include "templates/template_values.hpp"
 
 namespace mailroom::test::mail_data_test {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "mail/message.hpp"
-#include "mail/template_set.hpp"
-#include "mail/template_values.hpp"
 #include "support/catch.hpp"
 #include "support/parsed_message.hpp"
+#include "templates/template_set.hpp"
+#include "templates/template_values.hpp"
 
 namespace mailroom::test::mail_hostile_login_test {
 namespace {

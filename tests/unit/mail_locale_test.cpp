@@ -1,8 +1,8 @@
 // Templates of any name, and which of their files a reader's locale chooses.
 
 #include "base/error.hpp"
-#include "mail/template_set.hpp"
 #include "support/catch.hpp"
+#include "templates/template_set.hpp"
 
 namespace mailroom::test::mail_locale_test {
 namespace {

@@ -1,8 +1,8 @@
 // What templates make of data: Mustache, with refusals where it leaves blanks.
 
-#include "mail/template_set.hpp"
-#include "mail/template_values.hpp"
 #include "support/catch.hpp"
+#include "templates/template_set.hpp"
+#include "templates/template_values.hpp"
 
 namespace mailroom::test::mail_mustache_test {
 namespace {

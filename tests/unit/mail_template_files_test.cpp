@@ -1,10 +1,10 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "mail/template_set.hpp"
-#include "mail/template_values.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
+#include "templates/template_set.hpp"
+#include "templates/template_values.hpp"
 
 namespace mailroom::test::mail_template_files_test {
 

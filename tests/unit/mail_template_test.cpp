@@ -1,7 +1,7 @@
 #include "base/error.hpp"
-#include "mail/template_set.hpp"
-#include "mail/template_values.hpp"
 #include "support/catch.hpp"
+#include "templates/template_set.hpp"
+#include "templates/template_values.hpp"
 
 namespace mailroom::test::mail_template_test {
 namespace {

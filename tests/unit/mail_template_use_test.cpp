@@ -1,7 +1,7 @@
 // Templates that make a mail of no use to its reader.
 
-#include "mail/template_set.hpp"
 #include "support/catch.hpp"
+#include "templates/template_set.hpp"
 
 namespace mailroom::test::mail_template_use_test {
 namespace {

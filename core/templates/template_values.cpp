@@ -1,6 +1,6 @@
 // Fills the variables from the values of one mail, and rounds durations as people say them.
 
-#include "mail/template_values.hpp"
+#include "templates/template_values.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

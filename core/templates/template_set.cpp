@@ -1,6 +1,6 @@
 // Chooses a file for each part and locale, and renders it.
 
-#include "mail/template_set.hpp"
+#include "templates/template_set.hpp"
 
 #include <fmt/format.h>
 #include <set>

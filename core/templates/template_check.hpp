@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mail/template_files.hpp"
+#include "templates/template_files.hpp"
 
 namespace mailroom {
 

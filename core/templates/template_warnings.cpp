@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "mail/template_set.hpp"
-#include "mail/template_values.hpp"
+#include "templates/template_set.hpp"
+#include "templates/template_values.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,7 +1,7 @@
 // Builds the tree of values while nlohmann's parser reads, which would round the numbers in a tree of its
 // own.
 
-#include "mail/template_data.hpp"
+#include "templates/template_data.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

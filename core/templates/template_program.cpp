@@ -1,7 +1,7 @@
 // Lines that hold a tag alone are left out as the specification of Mustache says. Counts its steps, since a
 // list within itself multiplies.
 
-#include "mail/template_program.hpp"
+#include "templates/template_program.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

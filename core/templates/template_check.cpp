@@ -1,6 +1,6 @@
 // Visits a template with its partials in place, bounds size and depth, and suggests the name that was meant.
 
-#include "mail/template_check.hpp"
+#include "templates/template_check.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "mail/template_values.hpp"
+#include "templates/template_values.hpp"
 
 namespace mailroom {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "mail/template_check.hpp"
+#include "templates/template_check.hpp"
 
 namespace mailroom {
 namespace {

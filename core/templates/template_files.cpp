@@ -1,6 +1,6 @@
 // Reads regular files up to a limit, and names the file and the reason where it cannot.
 
-#include "mail/template_files.hpp"
+#include "templates/template_files.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "mail/template_data.hpp"
+#include "templates/template_data.hpp"
 
 namespace mailroom {
 namespace {

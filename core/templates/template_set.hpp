@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "mail/address.hpp"
-#include "mail/template_check.hpp"
-#include "mail/template_data.hpp"
-#include "mail/template_files.hpp"
-#include "mail/template_program.hpp"
+#include "templates/template_check.hpp"
+#include "templates/template_data.hpp"
+#include "templates/template_files.hpp"
+#include "templates/template_program.hpp"
 
 namespace mailroom {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "mail/template_data.hpp"
+#include "templates/template_data.hpp"
 
 namespace mailroom {
 

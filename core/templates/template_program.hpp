@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "mail/address.hpp"
-#include "mail/template_check.hpp"
-#include "mail/template_data.hpp"
+#include "templates/template_check.hpp"
+#include "templates/template_data.hpp"
 
 namespace mailroom {
 

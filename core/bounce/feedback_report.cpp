@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "bounce/delivery_status.hpp"
-#include "bounce/status_code.hpp"
+#include "reasons/status_code.hpp"
 
 namespace mailroom {
 namespace {

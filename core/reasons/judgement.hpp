@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "bounce/bounce.hpp"
+#include "reasons/bounce_reason.hpp"
 
 namespace mailroom {
 

@@ -1,6 +1,6 @@
 // The names of kinds and reasons.
 
-#include "bounce/bounce.hpp"
+#include "reasons/bounce_reason.hpp"
 
 namespace mailroom {
 

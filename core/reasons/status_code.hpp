@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "bounce/bounce.hpp"
+#include "reasons/bounce_reason.hpp"
 
 namespace mailroom {
 

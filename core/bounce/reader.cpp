@@ -1,16 +1,176 @@
 // What a mail is decides who reads it: a report of RFC 3464 or RFC 5965, or signs in its headers.
 
 #include <algorithm>
+#include <array>
+#include <string>
 
 #include "base/text.hpp"
-#include "bounce/auto_reply.hpp"
 #include "bounce/bounce.hpp"
 #include "bounce/delivery_status.hpp"
-#include "bounce/feedback_report.hpp"
 #include "bounce/mail_parts.hpp"
 
 namespace mailroom {
 namespace {
+
+// Signs of headers only: the words of a body may be quoted.
+
+constexpr std::array<std::string_view, 30> failure_subjects{"undeliver",
+                                                            "returned mail",
+                                                            "returned to sender",
+                                                            "returning message",
+                                                            "failure notice",
+                                                            "mail delivery",
+                                                            "delivery status",
+                                                            "delivery fail",
+                                                            "delivery has",
+                                                            "delivery notification",
+                                                            "delivery report",
+                                                            "delivery error",
+                                                            "delayed mail",
+                                                            "mail system error",
+                                                            "message could not",
+                                                            "could not send message",
+                                                            "warning: message",
+                                                            "non-delivery",
+                                                            "message not deliver",
+                                                            "could not be delivered",
+                                                            "was not delivered",
+                                                            "mail failure",
+                                                            "non remis",
+                                                            "non remise",
+                                                            "unzustellbar",
+                                                            "nicht zustellbar",
+                                                            "no se puede entregar",
+                                                            "non recapitabile",
+                                                            "не доставлено",
+                                                            "rejected:"};
+
+constexpr std::array<std::string_view, 22> reply_subjects{"auto:",
+                                                          "autoreply",
+                                                          "auto reply",
+                                                          "auto-reply",
+                                                          "auto response",
+                                                          "autoresponse",
+                                                          "auto-response",
+                                                          "automatic reply",
+                                                          "automatic response",
+                                                          "automated reply",
+                                                          "out of office",
+                                                          "out of the office",
+                                                          "vacation",
+                                                          "away from my mail",
+                                                          "abwesenheit",
+                                                          "automatische antwort",
+                                                          "réponse automatique",
+                                                          "absence du bureau",
+                                                          "respuesta automática",
+                                                          "risposta automatica",
+                                                          "автоответ",
+                                                          "自動返信"};
+
+template <std::size_t size>
+bool holds_any(const std::string& text, const std::array<std::string_view, size>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.find(part) != std::string::npos; });
+}
+
+template <std::size_t size>
+bool begins_with_any(const std::string& text, const std::array<std::string_view, size>& starts) {
+  return std::any_of(starts.begin(), starts.end(),
+                     [&](std::string_view start) { return text.starts_with(start); });
+}
+
+/// No person begins a subject so, and a reply to one begins with `Re:`.
+constexpr std::array<std::string_view, 11> clear_subjects{"mail delivery failed",
+                                                          "delivery failure",
+                                                          "permanent delivery failure",
+                                                          "delivery status notification",
+                                                          "mail could not be delivered",
+                                                          "returned mail:",
+                                                          "returned mail -",
+                                                          "undeliverable:",
+                                                          "undeliverable mail",
+                                                          "undelivered mail",
+                                                          "failure notice"};
+
+/// `mailer-daemon` of any form, `postmaster`, and an empty envelope sender.
+bool is_daemon(const std::string& from) {
+  return from.find("mailer-daemon") != std::string::npos || from.find("mailer daemon") != std::string::npos ||
+         from.find("mail delivery sub") != std::string::npos ||
+         from.find("mail delivery sys") != std::string::npos;
+}
+
+/// True for a notification of failure, whatever its form: its sender and its subject say so.
+bool is_bounce_by_headers(const MailParts& mail) {
+  const auto& headers = mail.headers;
+  if (headers.has("x-failed-recipients")) return true;
+  if (mail.report_type == "delivery-status") return true;
+  const auto from = lower_case(headers.first("from"));
+  if (is_daemon(from)) return true;
+  const auto subject = lower_case(headers.first("subject"));
+  if (begins_with_any(subject, clear_subjects)) return true;
+  const auto path = lower_case(headers.first("return-path"));
+  const bool is_null_path = headers.has("return-path") && (path.empty() || path == "<>");
+  const bool is_postmaster = from.find("postmaster") != std::string::npos ||
+                             from.find("post_master") != std::string::npos ||
+                             path.find("mailer-daemon") != std::string::npos;
+  if (is_postmaster && is_null_path) return true;
+  return (is_postmaster || is_null_path) && holds_any(subject, failure_subjects);
+}
+
+/// True if a program answered a mail (RFC 3834), as one does for those who are on holiday.
+bool is_auto_reply(const MailParts& mail) {
+  const auto& headers = mail.headers;
+  const auto submitted = lower_case(headers.first("auto-submitted"));
+  if (submitted.starts_with("auto-replied")) return true;
+  if (submitted == "no") return false;
+  if (headers.has("x-autoreply") || headers.has("x-autorespond") || headers.has("x-autoresponder"))
+    return true;
+  const auto precedence = lower_case(headers.first("precedence"));
+  if (precedence == "auto_reply" || precedence == "auto-reply") return true;
+  if (lower_case(headers.first("x-apple-action")) == "vacation") return true;
+  return begins_with_any(lower_case(headers.first("subject")), reply_subjects);
+}
+
+void add_recipient(std::string address, BounceKind kind, Bounce& bounce) {
+  if (bounce.recipients.size() >= bounce_limits::max_recipients) return;
+  BounceRecipient recipient;
+  recipient.address = std::move(address);
+  recipient.kind = kind;
+  recipient.reason = BounceReason::feedback;
+  bounce.recipients.push_back(std::move(recipient));
+}
+
+BounceKind kind_of(const HeaderFields& report) {
+  const auto type = lower_case(report.first("feedback-type"));
+  const bool is_complaint = type != "auth-failure" && type != "not-spam";
+  return is_complaint ? BounceKind::complaint : BounceKind::undetermined;
+}
+
+/// Adds a recipient for each that the reports of `mail` name, or one without an address. Reports of failed
+/// authentication (RFC 6591) and of mails that are no spam are no complaints: their kind is undetermined.
+/// Reporters hide most of what the RFC offers; the mail that they send back has the rest.
+void read_feedback(const MailParts& mail, Bounce& bounce) {
+  HeaderFields report;
+  for (const auto& part : mail.feedback) {
+    for (const auto& block : read_field_blocks(part, 8)) {
+      for (const auto& [name, value] : block.all())
+        report.add(name, value);
+    }
+  }
+  const auto kind = kind_of(report);
+  for (const auto& [name, value] : report.all()) {
+    if (name == "original-rcpt-to") add_recipient(report_address(value), kind, bounce);
+  }
+  if (bounce.recipients.empty()) add_recipient(original_recipient(mail), kind, bounce);
+  if (bounce.envelope_id.empty()) bounce.envelope_id = decode_xtext(report.first("original-envelope-id"));
+}
+
+/// True for a complaint as Outlook.com sends it: the mail itself, with no report.
+bool is_bare_complaint(const MailParts& mail) {
+  return mail.has_original &&
+         lower_case(mail.headers.first("subject")).starts_with("complaint about message from");
+}
 
 constexpr std::size_t max_candidates = 20;
 

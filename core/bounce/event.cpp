@@ -5,8 +5,6 @@
 #include "base/text.hpp"
 #include "bounce/bounce.hpp"
 #include "bounce/event_fields.hpp"
-#include "bounce/resend_event.hpp"
-#include "bounce/ses_event.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,12 +1,12 @@
-// Reports have several blocks each: a parser of mails for every one of them would take most of the time.
-
-#include "bounce/header_fields.hpp"
+// Header fields of mails, and blocks of fields in reports. Reports have several blocks each: a parser of
+// mails for every one of them would take most of the time.
 
 #include <algorithm>
 
 #include "base/gmime_owner.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "bounce/mail_parts.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,6 +1,4 @@
-// An event is about all recipients in `to` alike; our mails have one each.
-
-#include "bounce/resend_event.hpp"
+// Reads the events of Resend. An event is about all recipients in `to` alike; our mails have one each.
 
 #include <nlohmann/json.hpp>
 

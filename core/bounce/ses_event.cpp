@@ -1,7 +1,5 @@
-// Both forms have the same members below the name of their type. Tags are in the events of configuration
-// sets, headers where the identity's notifications include them.
-
-#include "bounce/ses_event.hpp"
+// Reads the events of Amazon SES. Both forms have the same members below the name of their type. Tags are in
+// the events of configuration sets, headers where the identity's notifications include them.
 
 #include <nlohmann/json.hpp>
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/rate.hpp"
 #include "claim/queue_session.hpp"
+#include "config/rate.hpp"
 #include "db/connection.hpp"
 
 /// The statements with which a session claims and reads batches, and what their rows say.

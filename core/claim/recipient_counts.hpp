@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/rate.hpp"
 #include "claim/queue_session.hpp"
+#include "config/rate.hpp"
 #include "db/connection.hpp"
 
 namespace mailroom {

@@ -11,8 +11,8 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "base/rate.hpp"
 #include "config/listen_address.hpp"
+#include "config/rate.hpp"
 
 namespace mailroom {
 

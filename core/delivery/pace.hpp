@@ -8,7 +8,7 @@
 #include <random>
 
 #include "base/clock.hpp"
-#include "base/rate.hpp"
+#include "config/rate.hpp"
 
 namespace mailroom {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rate.hpp"
+#include "config/rate.hpp"
 
 namespace mailroom {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/rate.hpp"
+#include "config/rate.hpp"
 #include "db/connection.hpp"
 
 namespace mailroom {

@@ -1,4 +1,4 @@
-#include "base/rate.hpp"
+#include "config/rate.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,6 +1,6 @@
 // Keeps decimals exact: a fraction becomes a whole number in a longer period.
 
-#include "base/rate.hpp"
+#include "config/rate.hpp"
 
 #include <fmt/format.h>
 #include <map>

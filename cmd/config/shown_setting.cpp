@@ -2,7 +2,7 @@
 
 #include "cmd/config/shown_setting.hpp"
 
-#include "base/text.hpp"
+#include "base/secret_text.hpp"
 #include "config/key_table.hpp"
 #include "db/conninfo.hpp"
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.hpp"
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

@@ -7,7 +7,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/secret_text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/init/installation.hpp"
 #include "cmd/init/questions.hpp"

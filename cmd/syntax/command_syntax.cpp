@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "cmd/syntax/arguments.hpp"
 #include "config/key_table.hpp"

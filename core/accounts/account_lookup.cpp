@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
 #include <utility>
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/secret_text.hpp"
 #include "mail/address.hpp"
 
 namespace mailroom {

@@ -10,6 +10,7 @@
 #include "accounts/account_lookup.hpp"
 #include "accounts/token_lookup.hpp"
 #include "base/error.hpp"
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "crypto/token.hpp"
 

@@ -16,7 +16,8 @@
 #include <systemd/sd-journal.h>
 
 #include "base/json_text.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/secret_text.hpp"
 
 #ifdef MAILROOM_SYSTEMD
 #define SD_JOURNAL_SUPPRESS_LOCATION

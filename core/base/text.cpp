@@ -1,4 +1,4 @@
-// Widths from Unicode blocks, edit distances, and the search for words that may be a token or a key.
+// Widths from Unicode blocks, and edit distances.
 
 #include "base/text.hpp"
 
@@ -55,34 +55,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row.back();
-}
-
-bool is_token_character(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
-}
-
-template <typename Is>
-bool any_is(std::string_view word, Is is) {
-  return std::any_of(word.begin(), word.end(), [&](unsigned char c) { return is(c) != 0; });
-}
-
-bool may_be_secret(std::string_view word) {
-  // The 32 bytes of a secret take 43 characters of base64url; a key takes 64.
-  constexpr std::size_t shortest = 43;
-  if (word.size() < shortest) return false;
-  const bool is_mixed = any_is(word, [](int c) { return std::isupper(c); }) &&
-                        any_is(word, [](int c) { return std::islower(c); }) &&
-                        any_is(word, [](int c) { return std::isdigit(c); });
-  // bytea begins with \x; the backslash ends the previous word.
-  const auto digits = word.substr(word.front() == 'x' ? 1 : 0);
-  return is_mixed || !any_is(digits, [](int c) { return std::isxdigit(c) == 0; });
-}
-
-/// `64 digits`, or `x64 digits`: bytea begins with \x, and the backslash ends the previous word.
-bool is_secret_in_hex(std::string_view word) {
-  constexpr std::size_t digits = 64;
-  if (word.size() == digits + 1 && word.front() == 'x') word.remove_prefix(1);
-  return word.size() == digits && !any_is(word, [](int c) { return std::isxdigit(c) == 0; });
 }
 
 constexpr std::size_t bars_count = 8;
@@ -214,22 +186,6 @@ std::string with_thousands(std::int64_t number) {
   return text;
 }
 
-std::string without_secrets(std::string_view whole) {
-  const auto without = without_passwords(whole);
-  std::string_view text = without;
-  std::string shown;
-  while (!text.empty()) {
-    const auto* const end = std::find_if_not(text.begin(), text.end(), is_token_character);
-    const auto word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
-    shown += may_be_secret(word) ? "***" : word;
-    text.remove_prefix(word.size());
-    if (text.empty()) break;
-    shown += text.front();
-    text.remove_prefix(1);
-  }
-  return shown;
-}
-
 std::string shell_word(const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_' || c == ',';
@@ -239,18 +195,6 @@ std::string shell_word(const std::string& text) {
   for (const char c : text)
     quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
-}
-
-bool holds_token(std::string_view text) {
-  constexpr std::size_t token_size = 86;
-  for (auto start = text.begin(); start != text.end();) {
-    const auto* const end = std::find_if_not(start, text.end(), is_token_character);
-    if (end - start == token_size) return true;
-    const bool is_address = end != text.end() && *end == '@';
-    if (!is_address && is_secret_in_hex({start, end})) return true;
-    start = end == text.end() ? end : end + 1;
-  }
-  return false;
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {

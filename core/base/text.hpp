@@ -1,4 +1,4 @@
-// Text for people: columns, wrapping, spelling suggestions, and secrets that must not be shown.
+// Text for people: columns, wrapping, numbers and spelling suggestions.
 #pragma once
 
 #include <charconv>
@@ -62,29 +62,8 @@ std::string folded(std::string_view text, std::size_t width);
 /// Hides most of an address or login: `a***@mail.example`, `a***`.
 std::string masked_address(std::string_view address);
 
-/// `text` with `***` for a user and password between `://` and `@`, and for the value after `password=`.
-std::string without_passwords(std::string_view text);
-
-/// without_passwords() for a setting that should be a URL, or several: also `***` for all that is before an
-/// `@` if that is no scheme and user.
-std::string without_url_passwords(std::string_view text);
-
-/// without_passwords(), and `***` for each word that may be a secret or key: 43 or more characters of
-/// base64url with upper case, lower case and digits, or 43 or more hexadecimal digits. For text that quotes
-/// user input.
-std::string without_secrets(std::string_view text);
-
 /// Quotes `text` for a shell if needed.
 std::string shell_word(const std::string& text);
-
-/// True if `text` is a signed token or contains one, 86 characters of base64url between others, or the secret
-/// of one, as psql shows tokens.secret: 64 hexadecimal digits between others. Digits before an @ are an
-/// address.
-bool holds_token(std::string_view text);
-
-/// What to do where a token was given in place of a name.
-constexpr const char* token_hint =
-    "mailroom audit --token TOKEN and mailroom verify TOKEN take one; an account with such a login is login:NAME";
 
 /// 1234567 as `1,234,567`.
 std::string with_thousands(std::int64_t number);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/key_text.hpp"
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "config/parse_value.hpp"
 

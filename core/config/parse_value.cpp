@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/key_text.hpp"
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

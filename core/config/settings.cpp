@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/key_text.hpp"
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "config/key_table.hpp"
 #include "config/parse_value.hpp"

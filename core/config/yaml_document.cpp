@@ -15,8 +15,8 @@
 #include <yaml-cpp/eventhandler.h>
 
 #include "base/error.hpp"
-#include "base/key_text.hpp"
 #include "base/printable.hpp"
+#include "base/secret_text.hpp"
 
 namespace mailroom {
 namespace {

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "base/key_text.hpp"
 #include "base/printable.hpp"
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "config/key_table.hpp"
 #include "config/yaml_document.hpp"

@@ -7,8 +7,8 @@
 #include <openssl/evp.h>
 
 #include "base/error.hpp"
-#include "base/key_text.hpp"
 #include "base/secret_file.hpp"
+#include "base/secret_text.hpp"
 #include "crypto/digest.hpp"
 
 namespace mailroom {

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/secret_file.hpp"
-#include "base/text.hpp"
+#include "base/secret_text.hpp"
 #include "db/loss_hint.hpp"
 
 namespace mailroom {

@@ -9,6 +9,7 @@
 #include <regex>
 #include <string_view>
 
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "db/loss_hint.hpp"
 

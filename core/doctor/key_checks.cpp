@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <vector>
 
-#include "base/key_text.hpp"
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
 #include "doctor/finding.hpp"

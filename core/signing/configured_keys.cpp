@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/key_text.hpp"
+#include "base/secret_text.hpp"
 
 namespace mailroom {
 namespace {

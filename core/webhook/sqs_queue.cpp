@@ -8,7 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/json_text.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/secret_text.hpp"
 #include "carriers/ses/answer.hpp"
 
 namespace mailroom {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/secret_text.hpp"
 #include "db/conninfo.hpp"
 #include "fuzz/fuzz.hpp"
 

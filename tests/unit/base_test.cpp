@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"

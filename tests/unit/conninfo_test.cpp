@@ -7,7 +7,7 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/secret_text.hpp"
 #include "db/search_path.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"

@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "base/error.hpp"
+#include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "carriers/ses/carrier.hpp"
 #include "config/server_url.hpp"

@@ -20,7 +20,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
-#include "base/text.hpp"
+#include "base/secret_text.hpp"
 #include "process/child.hpp"
 
 namespace mailroom {

@@ -1,4 +1,5 @@
-// The database as every command uses it: statements, transactions, COPY, notifications, cancellation.
+// The database as every command uses it: sessions with their settings, statements, transactions, COPY,
+// notifications, cancellation.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,6 @@
 #include "db/conninfo.hpp"
 #include "db/errors.hpp"
 #include "db/pqxx_compat.hpp"
-#include "db/session_settings.hpp"
 
 namespace mailroom {
 
@@ -26,6 +26,26 @@ struct SessionLimits {
   Milliseconds answer{0};     ///< to connect, and again for the first answer: a pooler may keep it waiting
   Milliseconds statement{0};  ///< statement_timeout; 0: none
 };
+
+/// What the settings of a session depend on.
+struct SessionFacts {
+  int pid = 0;      ///< of the server process that answered
+  int version = 0;  ///< of the server: 150004 for 15.4
+  std::string encoding{};
+  bool in_recovery = false;
+  bool schema_exists = true;  ///< the configured one; true without one
+  bool may_use_schema = true;
+  std::string search_path{};  ///< quoted as SET needs it; empty: the role's
+};
+
+/// Reads SessionFacts; $1 is the configured schema, or empty.
+extern const char* const session_facts_sql;
+SessionFacts read_session_facts(const pqxx::row& row, const std::string& schema);
+
+/// The statements that give a session, or with `for_transaction` the transaction that has just begun, the
+/// settings that every command relies on, whatever the role, the database or the server has set: PostgreSQL's
+/// own defaults, without JIT and time limits. `statement_limit` of zero: none.
+std::string session_settings(const SessionFacts& facts, Milliseconds statement_limit, bool for_transaction);
 
 /// The connection string for a session of `target`: its password, the purpose as application_name (see
 /// Connection), and timeouts that detect a lost peer. Throws ConnectionLost if the password file cannot be

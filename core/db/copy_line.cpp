@@ -1,9 +1,10 @@
-// Unescapes within the line, so that a row costs no allocation.
-
-#include "db/copy_line.hpp"
+// Parses rows of COPY, for libpqxx 6, which streams no views. Unescapes within the line, so that a row costs
+// no allocation.
 
 #include <algorithm>
 #include <stdexcept>
+
+#include "db/pqxx_compat.hpp"
 
 namespace mailroom {
 namespace {

@@ -5,12 +5,11 @@
 #include <cstddef>
 #include <functional>
 #include <pqxx/pqxx>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
-
-#include "db/copy_line.hpp"
 
 #if PQXX_VERSION_MAJOR < 7
 #include <pqxx/stream_from>
@@ -19,6 +18,15 @@
 #if PQXX_VERSION_MAJOR > 7 || (PQXX_VERSION_MAJOR == 7 && PQXX_VERSION_MINOR >= 10)
 #define MAILROOM_PQXX_7_10
 #endif
+
+namespace mailroom {
+
+/// Splits one line of COPY's text format (PostgreSQL's manual, COPY, "Text Format"), without its newline,
+/// into fields. Unescapes each field in place in `line` and sets `fields` to views of the results; a null is
+/// empty. Throws std::invalid_argument if the number of fields differs or an escape is incomplete.
+void split_copy_line(std::span<char> line, std::span<std::string_view> fields);
+
+}  // namespace mailroom
 
 /// Differences between the versions of libpqxx. No other file checks the version.
 namespace mailroom::pqxx_compat {

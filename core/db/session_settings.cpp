@@ -1,9 +1,9 @@
 // The settings of a session, in one place for every session of every command.
 
-#include "db/session_settings.hpp"
-
 #include <array>
 #include <fmt/format.h>
+
+#include "db/connection.hpp"
 
 namespace mailroom {
 namespace {

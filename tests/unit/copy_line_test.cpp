@@ -1,12 +1,11 @@
 // Lines of COPY's text format.
 
-#include "db/copy_line.hpp"
-
 #include <array>
 #include <random>
 #include <stdexcept>
 #include <vector>
 
+#include "db/pqxx_compat.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::copy_line_test {

@@ -1,7 +1,5 @@
 // Binds TCP and unix sockets.
 
-#include "listen/listening_socket.hpp"
-
 #include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "listen/http_listener.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,6 +1,4 @@
-// GMime parses; the first text and the first HTML are the mail's, all other parts are files.
-
-#include "preview/mail_view.hpp"
+// Reads a mail by GMime; the first text and the first HTML are the mail's, all other parts are files.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,6 +8,7 @@
 #include "base/gmime_owner.hpp"
 #include "base/text.hpp"
 #include "crypto/base64.hpp"
+#include "preview/preview_source.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,13 +1,12 @@
 // Reads the row of a message as a sender's fetch would, and stands in for its token.
 
-#include "preview/stored_message.hpp"
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "claim/message_rows.hpp"
 #include "compose/attachment_reader.hpp"
 #include "db/values.hpp"
+#include "preview/template_preview.hpp"
 
 namespace mailroom {
 namespace {

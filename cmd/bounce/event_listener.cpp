@@ -1,12 +1,12 @@
-// The threads of the clients check and read events; this one records them, all that have come in one
-// transaction.
-
-#include "cmd/bounce/event_listener.hpp"
+// Events that providers post. The threads of the clients check and read events; this one records them, all
+// that have come in one transaction.
 
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "cmd/bounce/event_sources.hpp"
 #include "process/environment.hpp"
+#include "webhook/event_webhook.hpp"
 
 namespace mailroom {
 namespace {
@@ -36,7 +36,29 @@ WebhookSigner resend_secrets(const Settings& settings) {
           "bounce.resend_secret_files"};
 }
 
-}  // namespace
+/// Listens from its construction on; what comes while there is no database is told to come again.
+class EventListener final : public ProviderEvents {
+ public:
+  /// Throws Error for an address that cannot be listened at, and without a secret.
+  EventListener(const std::string& address, Context& context);
+  ~EventListener() override;
+  EventListener(const EventListener&) = delete;
+  EventListener& operator=(const EventListener&) = delete;
+
+  ExitCode read(BounceReader& reader, StopSignal& stop) override;
+
+ private:
+  void record_waiting(BounceReader& reader);
+  void tell_news(BounceReader& reader);
+
+  Context& context_;
+  EventIntake intake_;
+  SvixVerifier svix_;
+  CurlSnsWeb web_;
+  SnsVerifier sns_;
+  EventWebhook webhook_;
+  HttpListener listener_;
+};
 
 EventListener::EventListener(const std::string& address, Context& context)
     : context_(context),
@@ -99,6 +121,12 @@ void EventListener::tell_news(BounceReader& reader) {
   for (const auto& topic : news.unsubscribed)
     log.warn("a topic posts no more", {{"topic", shown_text(topic)}});
   if (news.refused > 0) log.warn("refused requests", {{"count", news.refused}, {"reason", news.reason}});
+}
+
+}  // namespace
+
+std::unique_ptr<ProviderEvents> listen_for_events(const std::string& address, Context& context) {
+  return std::make_unique<EventListener>(address, context);
 }
 
 }  // namespace mailroom

@@ -1,10 +1,11 @@
-// What may be matched later stays in the queue, which shows it again after its visibility timeout.
-
-#include "cmd/bounce/event_queue.hpp"
+// Events in a queue of Amazon SQS. What may be matched later stays in the queue, which shows it again after
+// its visibility timeout.
 
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "cmd/bounce/event_sources.hpp"
+#include "webhook/sqs_queue.hpp"
 
 namespace mailroom {
 namespace {
@@ -12,7 +13,22 @@ namespace {
 constexpr std::chrono::seconds shortest_pause{1};
 constexpr std::chrono::seconds longest_pause{30};
 
-}  // namespace
+/// Deletes a message when its event is on record: one that comes again changes nothing.
+class EventQueue final : public ProviderEvents {
+ public:
+  /// Throws as SqsQueue(). `once`: read() ends when the queue is empty.
+  EventQueue(const std::string& url, bool once, Context& context);
+
+  ExitCode read(BounceReader& reader, StopSignal& stop) override;
+
+ private:
+  std::size_t read_some(BounceReader& reader);
+
+  Context& context_;
+  SqsQueue queue_;
+  std::string source_;
+  bool once_;
+};
 
 EventQueue::EventQueue(const std::string& url, bool once, Context& context)
     : context_(context),
@@ -57,6 +73,12 @@ std::size_t EventQueue::read_some(BounceReader& reader) {
   }
   queue_.remove(done);
   return done.size();
+}
+
+}  // namespace
+
+std::unique_ptr<ProviderEvents> open_event_queue(const std::string& url, bool once, Context& context) {
+  return std::make_unique<EventQueue>(url, once, context);
 }
 
 }  // namespace mailroom

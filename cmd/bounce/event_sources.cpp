@@ -3,18 +3,14 @@
 #include "cmd/bounce/event_sources.hpp"
 
 #include "base/error.hpp"
-#ifdef MAILROOM_HTTP
-#include "cmd/bounce/event_listener.hpp"
-#include "cmd/bounce/event_queue.hpp"
-#endif
 
 namespace mailroom {
 
 std::unique_ptr<ProviderEvents> open_event_source(const EventSources& sources, bool once, Context& context) {
   if (!sources.any()) return nullptr;
 #ifdef MAILROOM_HTTP
-  if (!sources.sqs.empty()) return std::make_unique<EventQueue>(sources.sqs, once, context);
-  return std::make_unique<EventListener>(sources.listen, context);
+  if (!sources.sqs.empty()) return open_event_queue(sources.sqs, once, context);
+  return listen_for_events(sources.listen, context);
 #else
   static_cast<void>(context);
   static_cast<void>(once);

@@ -29,6 +29,16 @@ class ProviderEvents {
 /// Null if the options name none. Throws Error for an address or a secret that cannot be used.
 std::unique_ptr<ProviderEvents> open_event_source(const EventSources& sources, bool once, Context& context);
 
+// The sources, in a build with HTTP.
+
+/// mailroom bounce --listen: listens from now on; what comes while there is no database is told to come
+/// again. Throws Error for an address that cannot be listened at, and without a secret.
+std::unique_ptr<ProviderEvents> listen_for_events(const std::string& address, Context& context);
+
+/// mailroom bounce --sqs: deletes a message when its event is on record, and one that comes again changes
+/// nothing. `once`: read() ends when the queue is empty. Throws as SqsQueue().
+std::unique_ptr<ProviderEvents> open_event_queue(const std::string& url, bool once, Context& context);
+
 /// True if every recipient of the report is of a mail that is known, or the report has none. `next`: its
 /// first row of record_bounces(); moves behind its last one.
 bool are_matched(const Report& report, std::vector<RecordedBounce>::const_iterator& next);

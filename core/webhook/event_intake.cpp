@@ -1,8 +1,9 @@
-// One transaction takes what has come meanwhile, so that many events need few of them.
-
-#include "webhook/event_intake.hpp"
+// Hands events from thread to thread. One transaction takes what has come meanwhile, so that many events need
+// few of them.
 
 #include <algorithm>
+
+#include "webhook/event_webhook.hpp"
 
 namespace mailroom {
 

@@ -1,19 +1,62 @@
-// What is answered to a provider that posts an event.
+// What is answered to a provider that posts an event, and how the event gets from the thread that received it
+// to the one that has the database.
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
+#include "base/threads.hpp"
 #include "listen/http_listener.hpp"
 #include "suppression/bounce_records.hpp"
-#include "webhook/event_intake.hpp"
 #include "webhook/sns_verifier.hpp"
 #include "webhook/svix_verifier.hpp"
 
 namespace mailroom {
+
+/// What became of an event.
+enum class EventReceipt {
+  pending,
+  recorded,
+  not_yet,  ///< its mail is not on record, and may be soon
+  failed    ///< it is not recorded
+};
+
+/// An event on its way to the database.
+struct Handover {
+  Report report;
+  EventReceipt receipt = EventReceipt::pending;
+};
+
+/// Events that wait to be recorded. For several threads.
+class EventIntake {
+ public:
+  static constexpr std::size_t most_waiting = 64;
+
+  /// Waits until the event is recorded, `patience` at most. Never pending.
+  EventReceipt submit(Report report, std::chrono::milliseconds patience);
+  /// The events that wait, without waiting for one. Each is to be settled.
+  std::vector<std::shared_ptr<Handover>> take();
+  void settle(Handover& handover, EventReceipt receipt);
+  /// Fails what waits and what comes.
+  void close();
+  /// Readable while events wait.
+  int fd() const { return news_.fd(); }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable settled_;
+  std::deque<std::shared_ptr<Handover>> waiting_;
+  EventFd news_;
+  bool is_closed_ = false;
+};
 
 /// What is news since it was last asked for.
 struct WebhookNews {

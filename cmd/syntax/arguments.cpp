@@ -124,7 +124,7 @@ const CLI::App& command_of(const CLI::App& app) {
 }  // namespace
 
 Invocation parse_arguments(const std::vector<std::string>& arguments) {
-  CommandLine line;
+  CommandLine line(Described::met);
   auto& app = line.app;
   refuse_invalid_text(arguments);
   refuse_option_as_command(arguments);

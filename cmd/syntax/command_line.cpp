@@ -112,7 +112,7 @@ const char* const program_description =
     "logged. No command requires a terminal: without one, a command that would ask ends with exit status 7 "
     "unless --yes is given.";
 
-CommandLine::CommandLine() {
+CommandLine::CommandLine(Described described) {
   app.name("mailroom");
   app.description(
       "Emit signed sign-up and recovery tokens from PostgreSQL, in batches, with no broker to run.");
@@ -131,9 +131,16 @@ CommandLine::CommandLine() {
     sub->formatter(std::make_shared<ExamplesFirst>());
     sub->allow_extras(false);
     sub->set_help_flag("-h,--help", "show this help; global options: mailroom --help");
-    CommandSyntax syntax(*sub, overrides);
-    runs.emplace_back(sub, command.add(syntax));
-    syntax.settings(command.name);
+    const auto describe = [this, sub, &command](std::size_t /*arguments*/ = 0) {
+      CommandSyntax syntax(*sub, overrides);
+      runs.emplace_back(sub, command.add(syntax));
+      syntax.settings(command.name);
+    };
+    if (described == Described::all) {
+      describe();
+    } else {
+      sub->preparse_callback(describe);
+    }
   }
 }
 

@@ -26,10 +26,14 @@ class ExamplesFirst final : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override;
 };
 
+/// The commands whose options are described to CLI11: all, or the one that the parser meets. The others are then
+/// a name and a summary. To describe all takes longer than a short command does.
+enum class Described { all, met };
+
 /// Every command and option as described to CLI11, and the variables in which parsing stores values. The
 /// constructor parses nothing: `app` can also be read as a description.
 struct CommandLine {
-  CommandLine();
+  explicit CommandLine(Described described = Described::all);
   // The callbacks of `app` refer to the members.
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
@@ -37,7 +41,7 @@ struct CommandLine {
   GlobalOptions global;
   Overrides overrides;
   CLI::App app;
-  std::vector<std::pair<CLI::App*, Run>> runs;  ///< a command, and the function that runs it
+  std::vector<std::pair<CLI::App*, Run>> runs;  ///< a described command, and the function that runs it
 };
 
 /// The DESCRIPTION of the program's man page: paragraphs separated by empty lines.

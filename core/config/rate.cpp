@@ -25,7 +25,7 @@ struct Decimal {
   int scale = 1;
 };
 
-std::optional<int> parse_count(std::string_view text) {
+std::optional<int> count_of_rate(std::string_view text) {
   const auto count = parse_number<int>(text);
   return count && *count >= 0 && *count <= largest_count && text.front() != '-' ? count : std::nullopt;
 }
@@ -43,7 +43,7 @@ std::optional<Decimal> parse_decimal(std::string_view text) {
       decimal.scale *= 10;
     digits += fraction;
   }
-  const auto number = parse_count(digits);
+  const auto number = count_of_rate(digits);
   if (!number || *number == 0) return std::nullopt;
   decimal.number = *number;
   return decimal;

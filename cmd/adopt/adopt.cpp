@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/context.hpp"

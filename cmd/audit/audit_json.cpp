@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 #include "cmd/message/message_report.hpp"

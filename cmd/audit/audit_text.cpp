@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
@@ -149,7 +149,7 @@ struct DetailsText {
     return where + (shows_skipped ? "; skipped: " + skipped : "");
   }
   std::string operator()(const Operation& operation) const {
-    const auto details = nlohmann::json::parse(sound_utf8(operation.details));
+    const auto details = parse_json(sound_utf8(operation.details));
     const auto what = kind == EventKind::pruned ? prune_text(details)
                       : is_queue_change(kind)   ? queue_text(operation, details)
                       : is_of_consumer(kind)    ? consumer_text(kind, details)

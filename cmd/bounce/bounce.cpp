@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 #include <future>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/bounce/bounce_reader.hpp"
 #include "cmd/bounce/event_sources.hpp"

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "cmd/command.hpp"
 #include "cmd/config/shown_setting.hpp"

@@ -171,7 +171,7 @@ std::string action_change_text(const nlohmann::json& details, EventKind kind) {
   const auto after = part("after");
   if (!after.is_object() || kind == EventKind::action_retired) return text;
   const auto value_text = [](const nlohmann::json& value) {
-    return value.is_null() ? "none" : value.is_string() ? value.get<std::string>() : value.dump();
+    return value.is_null() ? "none" : value.is_string() ? value.get<std::string>() : plain_json(value);
   };
   for (const auto& [key, value] : after.items()) {
     if (key == "action") continue;
@@ -195,7 +195,7 @@ std::string queue_change_text(const Operation& operation, const nlohmann::json& 
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + shown_text(more); };
   if (operation.kind == EventKind::budget_changed) {
     const auto name = part("budget");
-    const auto paced = paced_of(part("after").dump());
+    const auto paced = paced_of(plain_json(part("after")));
     if (name.is_string()) add("budget " + name.get<std::string>());
     if (paced) add(paced_text(*paced));
     return text;
@@ -204,8 +204,8 @@ std::string queue_change_text(const Operation& operation, const nlohmann::json& 
     return action_change_text(details, operation.kind);
   const bool is_new = operation.kind == EventKind::queue_created;
   if (is_new || operation.kind == EventKind::queue_changed) {
-    const auto before = is_new ? QueueProperties() : properties_of(part("before").dump());
-    for (const auto& change : changes_between(before, properties_of(part("after").dump())))
+    const auto before = is_new ? QueueProperties() : properties_of(plain_json(part("before")));
+    for (const auto& change : changes_between(before, properties_of(plain_json(part("after")))))
       add(is_new ? fmt::format("{} {}", change.name, change.after)
                  : fmt::format("{} from {} to {}", change.name, change.before, change.after));
   }

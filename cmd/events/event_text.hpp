@@ -1,10 +1,10 @@
 // The text and the JSON of events and their details.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "events/event.hpp"
 
 namespace mailroom {

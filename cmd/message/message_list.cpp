@@ -1,10 +1,9 @@
 // list and show.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "audit/timeline.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/message/message_action.hpp"
 #include "cmd/message/message_report.hpp"

@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/message/message_action.hpp"
 

@@ -1,9 +1,9 @@
 // What the commands of migrate share: options, session and version numbers.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/context.hpp"
 #include "schema/migrator.hpp"

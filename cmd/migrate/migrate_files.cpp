@@ -1,9 +1,8 @@
 // migrate export: the migrations as files in a directory.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "cmd/migrate/migrate_action.hpp"
 #include "schema/migration_files.hpp"
 

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "cmd/migrate/migrate_action.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "schema/bookkeeping.hpp"

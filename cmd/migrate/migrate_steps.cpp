@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/migrate/migrate_action.hpp"
 #include "cmd/terminal/context.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "cmd/migrate/migrate_action.hpp"
 #include "cmd/terminal/context.hpp"
 #include "schema/schema_places.hpp"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/migrate/migrate_action.hpp"

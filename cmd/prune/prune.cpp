@@ -1,10 +1,9 @@
 // mailroom prune: counts old tokens and records, asks, and removes them.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/status/status_sizes.hpp"

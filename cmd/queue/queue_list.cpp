@@ -1,6 +1,6 @@
 // list and show.
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "cmd/queue/queue_action.hpp"
 #include "cmd/queue/queue_report.hpp"
 #include "status/queue_status.hpp"

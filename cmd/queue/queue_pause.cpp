@@ -1,9 +1,8 @@
 // pause and resume.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "cmd/queue/queue_action.hpp"
 
 namespace mailroom {

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/terminal/text_table.hpp"
 

@@ -3,9 +3,8 @@
 #include "cmd/reconcile/reconcile_report.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/terminal/text_table.hpp"
 

@@ -1,9 +1,8 @@
 // Shows which sequences are behind and which tokens each queue has missed, asks, and fixes both.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/rewind_cursor/rewind_report.hpp"
 #include "cmd/terminal/context.hpp"

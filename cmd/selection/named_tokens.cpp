@@ -6,15 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "accounts/account_lookup.hpp"
 #include "accounts/named_subject.hpp"
 #include "base/error.hpp"
-#include "base/id_range.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/text_table.hpp"
@@ -22,6 +20,7 @@
 #include "events/event.hpp"
 #include "mail/address.hpp"
 #include "messages/message_record.hpp"
+#include "selection/id_range.hpp"
 
 namespace mailroom {
 namespace {

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "carriers/carriers.hpp"
 #include "cmd/send/send_setup.hpp"

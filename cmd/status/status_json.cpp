@@ -1,10 +1,9 @@
 // The output of status for programs.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "cmd/status/status_report.hpp"
 
 namespace mailroom {

@@ -7,9 +7,8 @@
 #include <iostream>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "suppression/suppressions.hpp"
@@ -96,7 +95,7 @@ ExitCode remove(const SuppressionOptions& options, Connection& connection, Conte
 /// The address of a line: an object of JSON with `address`, as export writes, or the address alone, or the
 /// first field of a CSV line.
 std::string address_of_line(const std::string& line) {
-  const auto object = nlohmann::json::parse(line, nullptr, false);
+  const auto object = try_parse_json(line);
   if (object.is_object() && object.contains("address") && object["address"].is_string())
     return object["address"];
   auto text = std::string(trimmed(line.substr(0, line.find(','))));

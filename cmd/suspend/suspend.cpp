@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "accounts/suspension.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/text_table.hpp"
@@ -50,7 +49,7 @@ std::vector<std::string> all_names(const std::vector<std::string>& arguments) {
 
 /// Emits the tokens again, in each queue those that it has not emitted.
 void replay(pqxx::transaction_base& transaction, const Settings& settings, SuspendOutcome& outcome) {
-  const auto details = nlohmann::json{{"after", "suspend --undo"}}.dump();
+  const auto details = plain_json(nlohmann::json{{"after", "suspend --undo"}});
   for (const auto& queue : settings.collect.queues) {
     std::vector<std::int64_t> tokens;
     for (const auto& change : outcome.changes) {

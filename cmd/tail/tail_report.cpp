@@ -7,7 +7,7 @@
 
 #include "actions/action.hpp"
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/events/event_text.hpp"
 
@@ -90,7 +90,7 @@ std::string batch_details(const Event& event, const BatchRecord& batch, const st
 
 /// The figures of an operation. Only JSON shows details that are lists.
 std::string figures_text(const Operation& operation) {
-  const auto details = nlohmann::json::parse(sound_utf8(operation.details));
+  const auto details = parse_json(sound_utf8(operation.details));
   if (operation.kind == EventKind::rewound) {
     const auto number = [&](const char* key) { return with_thousands(number_in(details, key)); };
     return fmt::format("cursor {} to {}, {} due", number("cursor_before"), number("cursor_after"),
@@ -208,7 +208,7 @@ void add_operation(nlohmann::ordered_json& object, const Operation& operation) {
   object["actor"] = operation.actor;
   object["reason"] = nullptr;
   if (!operation.reason.empty()) object["reason"] = operation.reason;
-  object["details"] = nlohmann::ordered_json::parse(sound_utf8(operation.details));
+  object["details"] = parse_ordered_json(sound_utf8(operation.details));
 }
 
 }  // namespace

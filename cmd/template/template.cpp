@@ -1,9 +1,8 @@
 // mailroom template: checks mail templates, and shows the mails that they make.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/template/template_render.hpp"

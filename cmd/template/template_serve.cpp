@@ -3,9 +3,8 @@
 #include "cmd/template/template_serve.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "cmd/template/template_render.hpp"
 #include "mail/configured_mail.hpp"
 #include "messages/message_record.hpp"

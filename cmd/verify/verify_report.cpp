@@ -3,10 +3,9 @@
 #include "cmd/verify/verify_report.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
@@ -15,7 +14,7 @@
 #include <sys/stat.h>
 #include <systemd/sd-journal.h>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
 

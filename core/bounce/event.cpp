@@ -1,7 +1,6 @@
 // Takes an event out of its envelopes, and gives it to the reader of its provider.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "bounce/bounce.hpp"
 #include "bounce/event_fields.hpp"

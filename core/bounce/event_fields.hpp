@@ -2,11 +2,11 @@
 // types of Amazon SES.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/json.hpp"
 #include "bounce/bounce.hpp"
 #include "bounce/delivery_status.hpp"
 

@@ -1,7 +1,6 @@
 // Reads the events of Resend. An event is about all recipients in `to` alike; our mails have one each.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "bounce/event_fields.hpp"
 

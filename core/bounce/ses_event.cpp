@@ -1,8 +1,7 @@
 // Reads the events of Amazon SES. Both forms have the same members below the name of their type. Tags are in
 // the events of configuration sets, headers where the identity's notifications include them.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "bounce/event_fields.hpp"
 

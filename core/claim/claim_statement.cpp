@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/id_range.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "db/values.hpp"
+#include "selection/id_range.hpp"
 
 namespace mailroom {
 namespace {

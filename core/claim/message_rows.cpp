@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "db/values.hpp"
 
 namespace mailroom {
@@ -49,7 +49,7 @@ std::optional<std::string_view> optional_view(const pqxx::field& field) {
 
 std::vector<std::string> texts_of(const pqxx::field& field) {
   if (field.is_null()) return {};
-  return nlohmann::json::parse(view(field)).get<std::vector<std::string>>();
+  return parse_json(view(field)).get<std::vector<std::string>>();
 }
 
 /// `ada@example.org` of `Ada <ada@example.org>`.

@@ -4,11 +4,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/actor.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "db/pooler.hpp"
 #include "db/search_path.hpp"
 #include "db/values.hpp"

@@ -2,10 +2,9 @@
 
 #include "claim/recipient_counts.hpp"
 
-#include <nlohmann/json.hpp>
 #include <variant>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "mail/address.hpp"
 
 namespace mailroom {

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

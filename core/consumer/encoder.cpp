@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "queue/preconditions.hpp"
 
 namespace mailroom {

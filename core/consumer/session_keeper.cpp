@@ -3,8 +3,9 @@
 #include "consumer/session_keeper.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/json.hpp"
 
 namespace mailroom {
 namespace {
@@ -73,7 +74,7 @@ void SessionKeeper::note_return_to(std::int64_t newest) {
   const auto known = std::exchange(newest_known_, newest);
   log_.error("the database has gone back to an older state, by a restore or a failover",
              {{"newest_batch", newest}, {"claimed_before", known}});
-  record("went back", nlohmann::json{{"newest", newest}, {"known", known}}.dump());
+  record("went back", plain_json(nlohmann::json{{"newest", newest}, {"known", known}}));
 }
 
 void SessionKeeper::record(const std::string& kind, const std::string& details) {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "accounts/account_lookup.hpp"
-#include "base/id_range.hpp"
 #include "queue/batch_lookup.hpp"
 #include "schema/bookkeeping.hpp"
+#include "selection/id_range.hpp"
 
 namespace mailroom {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "db/values.hpp"
 #include "events/event.hpp"
@@ -49,7 +49,7 @@ constexpr const char* touched = "$1::int8multirange * mailroom_operation_ids(kin
 
 /// Sets what its details say. An operator may have recorded any.
 void read_details(Operation& operation) {
-  const auto details = nlohmann::json::parse(sound_utf8(operation.details), nullptr, false);
+  const auto details = try_parse_json(sound_utf8(operation.details));
   if (!details.is_object()) return;
   for (const auto& cut : details.value("cut", nlohmann::json::array())) {
     if (cut.is_object() && cut.contains("batch") && cut["batch"].is_number_integer())

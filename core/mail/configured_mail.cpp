@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "config/parse_value.hpp"
 #include "mail/bounce_address.hpp"
@@ -178,7 +178,7 @@ std::variant<std::vector<ExtraHeader>, Refusal> parse_message_headers(std::strin
   constexpr std::size_t most = 100;
   std::vector<ExtraHeader> headers;
   if (json.empty()) return headers;
-  const auto object = nlohmann::ordered_json::parse(json, nullptr, false);
+  const auto object = try_parse_ordered_json(json);
   if (!object.is_object()) return Refusal{"the headers are not a JSON object"};
   if (object.size() > most)
     return Refusal{fmt::format("the message has {} headers, at most {} are allowed", object.size(), most)};

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "db/errors.hpp"
 #include "db/values.hpp"
@@ -66,7 +66,7 @@ std::string selectors_json(const MessageSelection& selection) {
   if (!selection.actions.empty()) object["actions"] = selection.actions;
   if (selection.since) object["since"] = in_seconds(*selection.since);
   if (selection.until) object["until"] = in_seconds(*selection.until);
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return plain_json(object);
 }
 
 /// The texts of a JSON array; none for a null, nor for those in it.
@@ -74,7 +74,7 @@ template <typename Field>
 std::vector<std::string> texts_of(const Field& field) {
   std::vector<std::string> texts;
   if (field.is_null()) return texts;
-  for (const auto& text : nlohmann::json::parse(field.c_str()))
+  for (const auto& text : parse_json(field.c_str()))
     if (text.is_string()) texts.push_back(text.template get<std::string>());
   return texts;
 }
@@ -96,7 +96,7 @@ MessageSummary read_summary(const Row& row) {
                          .send_after = optional_moment_in<std::chrono::microseconds>(row[14]),
                          .enqueued_by = row[10].c_str()};
   if (row[9].is_null()) return message;
-  const auto states = nlohmann::json::parse(row[9].c_str());
+  const auto states = parse_json(row[9].c_str());
   for (const auto& [state, count] : states.items())
     message.states.emplace_back(state, count.template get<std::int64_t>());
   return message;

@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "crypto/base64.hpp"
 #include "db/values.hpp"
 
@@ -18,7 +18,7 @@ using Text = std::optional<std::string>;
 
 Text list_json(const std::vector<std::string>& texts) {
   if (texts.empty()) return std::nullopt;
-  return nlohmann::json(texts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return plain_json(texts);
 }
 
 Text files_json(const std::vector<NewFile>& files) {
@@ -28,7 +28,7 @@ Text files_json(const std::vector<NewFile>& files) {
     const std::span bytes(reinterpret_cast<const std::uint8_t*>(file.content.data()), file.content.size());
     array.push_back({{"name", file.name}, {"content_type", file.type}, {"content", base64(bytes)}});
   }
-  return array.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return plain_json(array);
 }
 
 Text time_text(const std::optional<Moment>& moment) {

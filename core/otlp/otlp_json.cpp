@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <tuple>
+
+#include "base/json.hpp"
 
 namespace mailroom {
 namespace {
@@ -43,7 +44,7 @@ void append_quoted(std::string& out, std::string_view text) {
     return;
   }
   using Json = nlohmann::json;
-  out += Json(std::string(text)).dump(-1, ' ', true, Json::error_handler_t::replace);
+  out += ascii_json(Json(std::string(text)));
 }
 
 /// What comes before the value of an attribute, put together at compile time.

@@ -2,9 +2,7 @@
 
 #include "preview/preview_json.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 
 namespace mailroom {
 namespace {
@@ -52,7 +50,7 @@ std::string list_json(PreviewSource& source, std::uint64_t version) {
 }
 
 std::optional<PreviewRequest> read_request(std::string_view json) {
-  const auto wanted = nlohmann::json::parse(json, nullptr, false);
+  const auto wanted = try_parse_json(json);
   if (!wanted.is_object()) return std::nullopt;
   PreviewRequest request{.item = text_in(wanted, "item"), .locale = text_in(wanted, "locale")};
   if (wanted.contains("data")) request.data = text_in(wanted, "data");

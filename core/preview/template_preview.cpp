@@ -3,9 +3,9 @@
 #include "preview/template_preview.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {
@@ -15,7 +15,7 @@ namespace {
 std::string data_problem(const std::string& data, const std::string& file, const std::string& reason) {
   const auto name = file.empty() ? std::string("the data") : shown_text(file);
   try {
-    const auto parsed = nlohmann::json::parse(data);
+    const auto parsed = parse_json(data);
   } catch (const nlohmann::json::parse_error& error) {
     return fmt::format("{}:{}: {}", name, line_of(data, std::min(error.byte, data.size())), reason);
   } catch (const nlohmann::json::exception&) {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 
 namespace mailroom {
@@ -120,7 +120,8 @@ void carry_out(Connection& connection, const ActionChange& change, const Operati
       changes["template"] = value_of(text_or_null(after.template_name));
     if (before.security != after.security) changes["security"] = after.security;
     if (before.producer != after.producer) changes["producer"] = value_of(text_or_null(after.producer));
-    Connection::execute(transaction, "SELECT mailroom_set_action($1, $2::jsonb)", after.name, changes.dump());
+    Connection::execute(transaction, "SELECT mailroom_set_action($1, $2::jsonb)", after.name,
+                        plain_json(changes));
   });
 }
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "db/values.hpp"
 
@@ -36,7 +36,7 @@ std::string columns(const std::string& ids) {
 std::vector<AbandonedAttempt> read_abandoned(const std::string& rows, Moment claimed_at) {
   std::vector<AbandonedAttempt> attempts;
   if (rows.empty()) return attempts;
-  for (const auto& row : nlohmann::json::parse(sound_utf8(rows))) {
+  for (const auto& row : parse_json(sound_utf8(rows))) {
     attempts.push_back(
         {.attempt = row.at(0).get<int>(),
          .claimed_by = row.at(1).get<std::string>(),

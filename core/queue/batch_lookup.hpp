@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/id_range.hpp"
 #include "db/connection.hpp"
+#include "selection/id_range.hpp"
 
 namespace mailroom {
 

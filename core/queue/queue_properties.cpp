@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "actions/action.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
@@ -73,7 +73,7 @@ bool QueueProperties::takes(const std::string& action) const {
 }
 
 QueueProperties properties_of(const std::string& json) {
-  const auto object = nlohmann::json::parse(sound_utf8(json), nullptr, false);
+  const auto object = try_parse_json(sound_utf8(json));
   QueueProperties properties;
   if (!object.is_object()) return properties;
   properties.actions = actions_in(object.value("actions", nlohmann::json()));
@@ -93,15 +93,15 @@ std::string properties_json(const QueueProperties& properties) {
       {"budget", json_or_null(properties.budget)},
       {"batch_limit", json_or_null(properties.batch_limit)},
       {"batch_timeout", json_or_null(properties.batch_timeout)}};
-  return object.dump();
+  return plain_json(object);
 }
 
 std::optional<PacedRate> paced_of(const std::string& json) {
-  return read_paced(nlohmann::json::parse(sound_utf8(json), nullptr, false));
+  return read_paced(try_parse_json(sound_utf8(json)));
 }
 
 std::string paced_json(const PacedRate& paced) {
-  return write_paced(paced).dump();
+  return plain_json(write_paced(paced));
 }
 
 std::vector<PropertyText> property_texts(const QueueProperties& properties) {

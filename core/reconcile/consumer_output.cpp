@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "actions/action.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "db/values.hpp"
 
@@ -193,7 +193,7 @@ std::optional<OutputLine> parse_csv_line(std::string_view rest) {
 }
 
 std::optional<OutputLine> parse_json_line(std::string_view text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = try_parse_json(text);
   if (!json.is_object() || !json.contains("queue") || !json["queue"].is_string() ||
       !json.contains("tokens") || !json["tokens"].is_array())
     return std::nullopt;

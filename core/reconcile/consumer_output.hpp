@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "accounts/token_lookup.hpp"
-#include "base/id_range.hpp"
 #include "crypto/key_ring.hpp"
+#include "selection/id_range.hpp"
 
 namespace mailroom {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "audit/timeline.hpp"
-#include "base/id_range.hpp"
 #include "reconcile/judgement.hpp"
 #include "reconcile/people.hpp"
+#include "selection/id_range.hpp"
 #include "status/pending_tokens.hpp"
 #include "status/unmailed.hpp"
 

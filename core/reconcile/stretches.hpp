@@ -7,8 +7,8 @@
 #include <queue>
 #include <vector>
 
-#include "base/id_range.hpp"
 #include "reconcile/recorded_ranges.hpp"
+#include "selection/id_range.hpp"
 
 namespace mailroom {
 

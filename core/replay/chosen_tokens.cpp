@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "base/json.hpp"
 
 namespace mailroom {
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "db/values.hpp"
 #include "replay/chosen_tokens.hpp"
@@ -177,7 +177,8 @@ std::int64_t carry_out_resend(Connection& connection, const std::vector<ResendRe
       revive(transaction, judged[i].revived, requests[i].extension);
       auto details = selection_details(requests[i].asked);
       if (!judged[i].revived.empty()) details["revived"] = judged[i].revived.size();
-      sent += replay_tokens(transaction, requests[i].queue, judged[i].plan.sent, details.dump(), channel);
+      sent +=
+          replay_tokens(transaction, requests[i].queue, judged[i].plan.sent, plain_json(details), channel);
     }
     return sent;
   });

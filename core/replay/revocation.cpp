@@ -3,8 +3,8 @@
 #include "replay/revocation.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "db/values.hpp"
 #include "replay/chosen_tokens.hpp"
@@ -108,7 +108,7 @@ std::int64_t carry_out_revocation(Connection& connection, const RevocationReques
     details["revoked"] = ended;
     details["ids"] = row[1].c_str();
     Connection::execute(transaction, "SELECT mailroom_record_operation('revoke', NULL, $1::jsonb)",
-                        details.dump());
+                        plain_json(details));
     return ended;
   });
 }

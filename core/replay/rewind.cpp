@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "db/values.hpp"
 
 namespace mailroom {
@@ -123,7 +123,7 @@ std::string details_of(const RewindPlan& plan, std::int64_t revived) {
   auto details = nlohmann::json::object();
   if (plan.is_forward()) details["moved_past"] = plan.deliverable.count;
   if (revived > 0) details["revived"] = revived;
-  return details.dump();
+  return plain_json(details);
 }
 
 void wake(pqxx::transaction_base& transaction, const std::string& channel) {

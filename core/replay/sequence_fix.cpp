@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "db/values.hpp"
 
@@ -147,7 +147,7 @@ std::string details_of(const SequenceFix& fix, const MissedTokens& missed) {
   for (const auto& sequence : fix.others)
     details["sequences"][sequence.name] = {{"before", sequence.position}, {"after", sequence.newest}};
   if (missed.revived > 0) details["revived"] = missed.revived;
-  return details.dump();
+  return plain_json(details);
 }
 
 /// Records one operation per queue, even if the queue has missed nothing.

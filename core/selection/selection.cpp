@@ -6,9 +6,9 @@
 #include <cctype>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {
@@ -104,7 +104,7 @@ std::string Selection::parameter() const {
   if (mailed_since) object["mailed_since"] = in_seconds(*mailed_since);
   if (mailed_until) object["mailed_until"] = in_seconds(*mailed_until);
   if (tokens) object["tokens"] = multirange_of(*tokens);
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return plain_json(object);
 }
 
 std::string Selection::condition(std::string_view parameter, std::string_view queue) const {

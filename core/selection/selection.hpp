@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/id_range.hpp"
 #include "fate/outcome.hpp"
+#include "selection/id_range.hpp"
 
 namespace mailroom {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/id_range.hpp"
+#include "selection/id_range.hpp"
 #include "simulation/lasting_connection.hpp"
 
 namespace mailroom {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/id_range.hpp"
+#include "selection/id_range.hpp"
 #include "simulation/simulated_rows.hpp"
 #include "simulation/simulation.hpp"
 

@@ -6,11 +6,11 @@
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <unistd.h>
 #include <utility>
 
+#include "base/json.hpp"
 #include "base/printable.hpp"
 
 namespace mailroom {

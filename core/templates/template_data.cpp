@@ -4,9 +4,9 @@
 #include "templates/template_data.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

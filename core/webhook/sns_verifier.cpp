@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <regex>
 
+#include "base/json.hpp"
 #include "carriers/http/exchange.hpp"
 #include "crypto/base64.hpp"
 #include "crypto/certificate.hpp"

@@ -3,11 +3,10 @@
 #include "webhook/sqs_queue.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "base/error.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
 #include "carriers/ses/answer.hpp"

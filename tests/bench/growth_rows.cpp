@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "bench/collected.hpp"
 #include "bench/grown_database.hpp"
 #include "bench/row.hpp"
@@ -81,7 +81,7 @@ Figures measure_prune(Stage& stage, const GrownDatabase& grown) {
     setup.output = stage.path("pruned");
     const auto before = stage.ended_cpu_seconds();
     const auto cost = Process(setup).wait();
-    removed = nlohmann::json::parse(test::read_file(setup.output)).at("tokens");
+    removed = parse_json(test::read_file(setup.output)).at("tokens");
     return std::pair(cost.seconds, stage.ended_cpu_seconds() - before + cost.cpu_seconds);
   };
   std::int64_t removed = 0;

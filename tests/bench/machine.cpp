@@ -6,13 +6,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <thread>
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "base/json.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::bench {

@@ -7,10 +7,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <unistd.h>
 
+#include "base/json.hpp"
 #include "bench/databases.hpp"
 #include "bench/grown_database.hpp"
 #include "bench/latency.hpp"
@@ -181,7 +181,7 @@ void prune_beside(Stage& stage, Pruning& pruning, LoadedCollector& collector) {
   collector.run(stage);
   prune.signal(SIGTERM);
   const auto cost = prune.wait();
-  const auto report = nlohmann::json::parse(test::read_file(setup.output));
+  const auto report = parse_json(test::read_file(setup.output));
   const auto tokens = report.at("tokens").get<double>();
   pruning.tokens += tokens;
   pruning.ended = !report.at("stopped").get<bool>();

@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "bench/targets.hpp"
 #include "cmd/terminal/text_table.hpp"

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "broker/nats_rig.hpp"
 #include "support/catch.hpp"
@@ -32,7 +32,7 @@ void take(natsSubscription* subscription, Visit visit) {
 
 bool names_a_sequence(natsMsg* answer) {
   const std::string text(natsMsg_GetData(answer), static_cast<std::size_t>(natsMsg_GetDataLength(answer)));
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = try_parse_json(text);
   return json.is_object() && !json.contains("error") && json.value("stream", "") == "MAILROOM" &&
          json.value("seq", 0) > 0;
 }

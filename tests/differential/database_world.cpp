@@ -3,9 +3,9 @@
 #include "differential/database_world.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/json.hpp"
 #include "db/values.hpp"
 #include "schema/bookkeeping.hpp"
 #include "support/actions.hpp"
@@ -187,7 +187,7 @@ void DatabaseWorld::define(const PlayedDefinition& definition) {
   if (definition.gap)
     text["rate"] = {
         {"tokens", 1}, {"milliseconds", *definition.gap * unit_seconds * 1000}, {"burst", definition.burst}};
-  connection_->run("SELECT mailroom_set_queue('mailroom', $1::jsonb, 'token_insert')", text.dump());
+  connection_->run("SELECT mailroom_set_queue('mailroom', $1::jsonb, 'token_insert')", plain_json(text));
 }
 
 void DatabaseWorld::prepare_claim() {

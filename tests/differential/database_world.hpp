@@ -1,8 +1,8 @@
 #pragma once
 
-#include "base/id_range.hpp"
 #include "claim/pg_queue_session.hpp"
 #include "differential/queue_world.hpp"
+#include "selection/id_range.hpp"
 #include "support/test_database.hpp"
 
 namespace mailroom::test {

@@ -1,9 +1,9 @@
 #include "fault/oracle.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/json.hpp"
 #include "crypto/key_ring.hpp"
 #include "support/actions.hpp"
 #include "support/test_collector.hpp"
@@ -24,7 +24,7 @@ std::string hexadecimal(const Secret& secret) {
 }
 
 void count_line(const std::string& line, Verifier& verifier, std::map<std::string, Emissions>& all) {
-  const auto batch = nlohmann::json::parse(line);
+  const auto batch = parse_json(line);
   auto& found = all[batch.at("queue").get<std::string>()];
   for (const auto& token : batch.at("tokens")) {
     const auto decoded = decode_token(token.at("token").get<std::string>());

@@ -7,7 +7,7 @@ using namespace mailroom;
 namespace {
 
 void read_back(const std::string& line, const std::vector<TokenRow>& rows) {
-  const auto object = nlohmann::json::parse(line);
+  const auto object = parse_json(line);
   auto expected = nlohmann::json{{"batch", 7}, {"queue", "q,\"\\"}, {"tokens", nlohmann::json::array()}};
   for (const auto& row : rows) {
     expected["tokens"].push_back({{"id", row.id},

@@ -1,8 +1,6 @@
 // Whatever others chose: neither text for people nor JSON lets a character through that misleads.
 
-#include <nlohmann/json.hpp>
-
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "fuzz/fuzz.hpp"
 #include "support/misleading_text.hpp"
 

@@ -3,9 +3,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "base/id_range.hpp"
 #include "cmd/events/event_text.hpp"
 #include "fuzz/fuzz.hpp"
+#include "selection/id_range.hpp"
 
 using namespace mailroom;
 using fuzz::require;

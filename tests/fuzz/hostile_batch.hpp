@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "consumer/batch_signer.hpp"
 #include "consumer/sink.hpp"
 #include "fuzz/fuzz.hpp"
@@ -61,7 +61,7 @@ class HostileBatch {
       if ((c >= 0 && c < 0x20) || c == 0x7f) return false;
     }
     try {
-      nlohmann::json(text).dump();
+      plain_json(nlohmann::json(text));
       return true;
     } catch (const nlohmann::json::type_error&) {
       return false;

@@ -4,13 +4,13 @@
 
 #include <atomic>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <sys/eventfd.h>
 #include <thread>
 #include <unistd.h>
 
+#include "base/json.hpp"
 #include "compose/line_composer.hpp"
 #include "consumer/encoder.hpp"
 #include "support/catch.hpp"
@@ -441,7 +441,7 @@ TEST_CASE("lines of a large batch are handed over as they were composed, also ag
   std::set<std::string> ids;
   for (std::size_t i = 0; i < rig.bodies.size(); ++i) {
     CHECK(rig.bodies[i].size() <= longest_line);
-    const auto line = nlohmann::json::parse(rig.bodies[i]);
+    const auto line = parse_json(rig.bodies[i]);
     REQUIRE(line.at("tokens").size() == rig.submitted[i].tokens.size());
     for (std::size_t k = 0; k < rig.submitted[i].tokens.size(); ++k) {
       CHECK(line.at("tokens")[k].at("id") == rig.submitted[i].tokens[k]);

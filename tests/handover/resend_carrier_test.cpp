@@ -1,9 +1,9 @@
 // The server that mails are posted to in place of Resend, without a database: what each of its answers makes
 // of one mail and of several.
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json.hpp"
 #include "carriers/relay_series.hpp"
 #include "carriers/resend/carrier.hpp"
 #include "delivery/dispatcher.hpp"
@@ -78,7 +78,7 @@ std::vector<nlohmann::json> requests_of(const ServerProcess& server) {
   std::vector<nlohmann::json> requests;
   std::istringstream lines(read_file(server.taken()));
   for (std::string line; std::getline(lines, line);)
-    requests.push_back(nlohmann::json::parse(line));
+    requests.push_back(parse_json(line));
   return requests;
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("a mail is posted to Resend with its fields, a key of its own, and its
   REQUIRE(requests.size() == 2);
   const auto& request = requests.front();
   CHECK(request["path"] == "/emails");
-  CHECK(request["body"] == nlohmann::json::parse(R"({"from": "no-reply@app.example",
+  CHECK(request["body"] == parse_json(R"({"from": "no-reply@app.example",
     "to": ["Ada <u1@mail.example>"], "subject": "x", "text": "hello 1\n",
     "tags": [{"name": "queue", "value": "mailroom"}, {"name": "token", "value": "1"}]})"));
   CHECK(request["headers"]["authorization"] == std::string("Bearer ") + key);

@@ -1,7 +1,6 @@
 // The senders of examples/senders, as docs/exec.md shows them.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "handover_rig.hpp"
 #include "support/catch.hpp"
 #include "support/text_lines.hpp"
@@ -13,7 +12,7 @@ namespace {
 std::map<std::int64_t, int> sent_tokens(const std::string& path) {
   std::map<std::int64_t, int> counts;
   for (const auto& line : lines_of(read_file(path))) {
-    const auto json = nlohmann::json::parse(line);
+    const auto json = parse_json(line);
     if (json.contains("id")) ++counts[json["id"].get<std::int64_t>()];
     if (!json.contains("tokens")) continue;
     for (const auto& token : json["tokens"])

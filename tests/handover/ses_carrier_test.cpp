@@ -2,9 +2,9 @@
 // makes of a mail, and where credentials come from.
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json.hpp"
 #include "carriers/relay_series.hpp"
 #include "carriers/ses/carrier.hpp"
 #include "carriers/ses/credentials.hpp"
@@ -62,7 +62,7 @@ std::vector<nlohmann::json> mails_of(const ServerProcess& server) {
   std::vector<nlohmann::json> mails;
   std::istringstream lines(read_file(server.taken()));
   for (std::string line; std::getline(lines, line);)
-    mails.push_back(nlohmann::json::parse(line));
+    mails.push_back(parse_json(line));
   return mails;
 }
 

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <csignal>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
+#include "base/json.hpp"
 #include "support/catch.hpp"
 #include "support/named_pipe.hpp"
 #include "support/test_collector.hpp"

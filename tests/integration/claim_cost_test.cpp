@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "support/catch.hpp"
 #include "support/old_tokens.hpp"
 #include "support/server_log.hpp"
@@ -81,7 +81,7 @@ std::int64_t blocks_of_a_claim(const TestDatabase& database) {
         "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) SELECT * FROM mailroom_claim("
         "$1, 'mailroom', 10, true, true, false, false, NULL, ROW($2, 1, 10, 0, 0, 0, 0, '{}', NULL, 1000, 500)::mailroom_receipt)",
         pid, batch)[0][0];
-    const auto top = nlohmann::json::parse(plan.c_str())[0]["Plan"];
+    const auto top = parse_json(plan.c_str())[0]["Plan"];
     least = std::min(
         least, top["Shared Hit Blocks"].get<std::int64_t>() + top["Shared Read Blocks"].get<std::int64_t>());
   }

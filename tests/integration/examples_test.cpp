@@ -2,9 +2,9 @@
 
 #include <csignal>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <regex>
 
+#include "base/json.hpp"
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
 #include "cmd/syntax/command_syntax.hpp"

@@ -2,8 +2,8 @@
 // command reports the condition or refuses; none prints anything wrong.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "schema/schema_objects.hpp"
 #include "support/catch.hpp"
@@ -53,7 +53,7 @@ TEST_CASE("a time outside the calendar is null in JSON, and never a wrong date i
       if (words.front() != "audit") CHECK_FALSE(contains(lines.output, "the year"));
     }
     const auto audit = rig.mailroom({"audit", "token:1", "-o", "json"});
-    const auto token = nlohmann::json::parse(audit.output.substr(0, audit.output.find('\n')))["tokens"][0];
+    const auto token = parse_json(audit.output.substr(0, audit.output.find('\n')))["tokens"][0];
     CHECK(token["consumed_at"].is_null());
     CHECK(token["expires_at"].is_null());
   }

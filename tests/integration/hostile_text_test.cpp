@@ -1,8 +1,7 @@
 // Names, reasons and other text from untrusted sources: no command prints a character of it that controls a
 // terminal, reverses text or is invisible.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "support/catch.hpp"
 #include "support/misleading_text.hpp"
@@ -137,7 +136,7 @@ std::vector<Arguments> commands() {
 
 void check_output(const std::string& text) {
   const auto found = found_misleading(text);
-  INFO("found " << nlohmann::json(found).dump(-1, ' ', true));
+  INFO("found " << ascii_json(nlohmann::json(found)));
   CHECK(found.empty());
   CHECK(is_utf8(text));
 }
@@ -154,7 +153,7 @@ TEST_CASE("no command prints a misleading character of the data") {
       auto all = words;
       const auto& log_format = log_formats[round++ % log_formats.size()];
       all.insert(all.end(), {"-o", format, "--log-level", "debug", "--log-format", log_format});
-      INFO(nlohmann::json(all).dump(-1, ' ', true));
+      INFO(ascii_json(nlohmann::json(all)));
       const auto run = rig.mailroom(all);
       check_output(run.output);
       check_output(run.errors);
@@ -171,7 +170,7 @@ TEST_CASE("a collector's jsonl escapes misleading characters, and keeps the valu
   CHECK(run.status == 0);
   check_output(run.output);
   REQUIRE(count(run.output, "\n") == 1);
-  const auto tokens = nlohmann::json::parse(run.output)["tokens"];
+  const auto tokens = parse_json(run.output)["tokens"];
   REQUIRE(tokens.size() == 1);
   CHECK(tokens[0]["email"] == hostile_beyond_ascii());
   CHECK(tokens[0]["login"] == hostile_beyond_ascii());
@@ -188,7 +187,7 @@ TEST_CASE("text of twenty kilobytes is cut in text, and complete in JSON") {
                                                        {"audit", "id:1"},
                                                        {"audit", "token:1"},
                                                        {"audit", "batch:1"}}) {
-    INFO(nlohmann::json(words).dump());
+    INFO(plain_json(nlohmann::json(words)));
     const auto run = rig.mailroom(words);
     INFO(run.errors.substr(0, 2000));
     CHECK(run.output.find(std::string(500, 'z')) != std::string::npos);

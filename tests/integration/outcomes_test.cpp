@@ -3,11 +3,11 @@
 
 #include <csignal>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 #include <sstream>
 
+#include "base/json.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/code_blocks.hpp"
@@ -64,7 +64,7 @@ struct OutcomesRig : DeliveryRig {
     std::vector<nlohmann::json> lines;
     std::istringstream text(read_file(directory.path() / "log"));
     for (std::string line; std::getline(text, line);)
-      lines.push_back(nlohmann::json::parse(line));
+      lines.push_back(parse_json(line));
     return lines;
   }
   int kept() { return value<int>(*connection, "SELECT count(*) FROM mailroom_outcomes"); }

@@ -2,8 +2,8 @@
 // behind in a shared server process.
 
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"

@@ -1,8 +1,7 @@
 // Events of Amazon SES and Resend: whose mail each is about, and what follows, in any order and however
 // often.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "integration/bounce_rig.hpp"
 #include "support/catch.hpp"
 
@@ -68,11 +67,11 @@ TEST_CASE(
   EventRig rig;
   rig.mail_by_provider("ada@mail.example", "0102-ses");
   auto event = rig.bounce("0102-ses", {"ada@mail.example"});
-  CHECK(rig.read(event.dump()) == read_as_hard);
+  CHECK(rig.read(plain_json(event)) == read_as_hard);
   CHECK(rig.suppressed() == "ada@mail.example");
   event["bounce"]["feedbackId"] = "another";
-  const Json wrapped{{"Type", "Notification"}, {"MessageId", "7"}, {"Message", event.dump()}};
-  CHECK(rig.read(wrapped.dump()).ends_with("; read before\n"));
+  const Json wrapped{{"Type", "Notification"}, {"MessageId", "7"}, {"Message", plain_json(event)}};
+  CHECK(rig.read(plain_json(wrapped)).ends_with("; read before\n"));
   CHECK(rig.bounces() == 1);
   CHECK(rig.run({"audit", "ada@mail.example"}).output.find("; then bounced ") != std::string::npos);
 }
@@ -84,7 +83,7 @@ TEST_CASE("an event of Resend is about the mail with its id, also where a lost a
   const Json event{
       {"type", "email.complained"},
       {"data", {{"email_id", "5676-resend"}, {"created_at", rig.now()}, {"to", {"ada@mail.example"}}}}};
-  CHECK(rig.read(event.dump()) ==
+  CHECK(rig.read(plain_json(event)) ==
         "token 1 of queue mailroom, ada@mail.example: complaint, feedback; the address is suppressed\n");
 }
 
@@ -94,9 +93,9 @@ TEST_CASE(
   rig.mail_by_provider("ada@mail.example", "0102-ses");
   auto event = rig.bounce("another", {"ada@mail.example"});
   event["mail"]["headers"] = {{{"name", "Message-ID"}, {"value", rig.last_message_id()}}};
-  CHECK(rig.read(event.dump()) == read_as_hard);
+  CHECK(rig.read(plain_json(event)) == read_as_hard);
   const auto tagged = EventRig::with_tags(rig.bounce("a third", {"ada@mail.example"}), 1);
-  CHECK(rig.read(tagged.dump()) == read_as_hard);
+  CHECK(rig.read(plain_json(tagged)) == read_as_hard);
 }
 
 TEST_CASE("an event of a mail that is not ours is kept for a look, and suppresses nobody") {
@@ -109,8 +108,8 @@ TEST_CASE("an event of a mail that is not ours is kept for a look, and suppresse
   for (const auto& event :
        {rig.bounce("x", {"ada@mail.example"}), EventRig::with_tags(rig.bounce("y", {"bob@mail.example"}), 1),
         EventRig::with_tags(rig.bounce("y", {"ada@mail.example"}), 2), other_queue, old}) {
-    INFO(event.dump());
-    CHECK(rig.read(event.dump()).starts_with("of no mail that is known, to "));
+    INFO(plain_json(event));
+    CHECK(rig.read(plain_json(event)).starts_with("of no mail that is known, to "));
   }
   CHECK(rig.suppressed().empty());
   CHECK(value<int>(*rig.connection,
@@ -125,11 +124,11 @@ TEST_CASE("an event of a mail that is not ours is kept for a look, and suppresse
 TEST_CASE("an event that comes before its mail is on record is of a known mail when it comes again") {
   EventRig rig;
   const auto event = rig.bounce("0102-ses", {"ada@mail.example"});
-  CHECK(rig.read(event.dump()).starts_with("of no mail that is known"));
-  CHECK(rig.read(event.dump()).ends_with("; read before\n"));
+  CHECK(rig.read(plain_json(event)).starts_with("of no mail that is known"));
+  CHECK(rig.read(plain_json(event)).ends_with("; read before\n"));
   rig.mail_by_provider("ada@mail.example", "0102-ses");
-  CHECK(rig.read(event.dump()) == read_as_hard);
-  CHECK(rig.read(event.dump()).ends_with("; read before\n"));
+  CHECK(rig.read(plain_json(event)) == read_as_hard);
+  CHECK(rig.read(plain_json(event)).ends_with("; read before\n"));
   CHECK(rig.bounces() == 1);
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_bounces WHERE report IS NOT NULL") == 0);
 }
@@ -138,21 +137,21 @@ TEST_CASE(
     "a delivery frees an address from a bounce of another mail, not from one of the same, and each recipient of an event counts") {
   EventRig rig;
   rig.mail_by_provider("ada@mail.example", "0102-ses");
-  rig.read(rig.bounce("0102-ses", {"ada@mail.example"}).dump());
+  rig.read(plain_json(rig.bounce("0102-ses", {"ada@mail.example"})));
   CHECK(rig.suppressed() == "ada@mail.example");
-  rig.read(rig.delivery("0102-ses", "ada@mail.example").dump());
+  rig.read(plain_json(rig.delivery("0102-ses", "ada@mail.example")));
   CHECK(rig.suppressed() == "ada@mail.example");
   rig.connection->run("UPDATE mailroom_actions SET security = true WHERE action = 'message'");
   rig.mail_by_provider("ada@mail.example", "0103-ses");
   rig.connection->run("UPDATE mailroom_actions SET security = false WHERE action = 'message'");
-  rig.read(rig.delivery("0103-ses", "ada@mail.example").dump());
+  rig.read(plain_json(rig.delivery("0103-ses", "ada@mail.example")));
   CHECK(rig.suppressed().empty());
-  rig.read(rig.bounce("0103-ses", {"ada@mail.example"}).dump());
+  rig.read(plain_json(rig.bounce("0103-ses", {"ada@mail.example"})));
   CHECK(rig.suppressed() == "ada@mail.example");
   CHECK(rig.bounces() == 4);
   rig.mail_by_provider("bob@mail.example", "0104-ses");
-  const auto read =
-      rig.read(EventRig::with_tags(rig.bounce("z", {"carol@mail.example", "BOB@Mail.example"}), 3).dump());
+  const auto read = rig.read(
+      plain_json(EventRig::with_tags(rig.bounce("z", {"carol@mail.example", "BOB@Mail.example"}), 3)));
   CHECK(read.starts_with("of no mail that is known, to carol@mail.example: hard"));
   CHECK(read.find("\ntoken 3 of queue mailroom, bob@mail.example: hard") != std::string::npos);
   CHECK(rig.suppressed() == "ada@mail.example bob@mail.example");
@@ -172,7 +171,7 @@ TEST_CASE("an event shows that a mail was accepted whose answer was lost") {
         : std::string(type) == "bounce"
             ? rig.bounce("0102", {to})
             : rig.ses("0102", "Complaint", "complaint", {{"complainedRecipients", {{{"emailAddress", to}}}}});
-    rig.read(EventRig::with_tags(event, token).dump());
+    rig.read(plain_json(EventRig::with_tags(event, token)));
     CHECK(rig.state_of(to) == "accepted a report of it came back");
   }
 }

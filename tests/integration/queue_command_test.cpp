@@ -1,8 +1,7 @@
 // mailroom queue, on a real database and beside a running collector.
 
-#include <nlohmann/json.hpp>
-
 #include "base/actor.hpp"
+#include "base/json.hpp"
 #include "queue/queue_plan.hpp"
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
@@ -22,7 +21,7 @@ nlohmann::json run_queue(const OperatorRig& person, std::vector<std::string> wor
   const auto run = person.mailroom(words);
   INFO(run.errors);
   REQUIRE(run.status == 0);
-  return nlohmann::json::parse(run.output);
+  return parse_json(run.output);
 }
 
 void recover(Connection& connection, int account) {

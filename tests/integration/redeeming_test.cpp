@@ -1,8 +1,8 @@
 // The examples of docs/redeeming.md and docs/redeeming-examples.md, as they stand there.
 
 #include <future>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "support/actions.hpp"
 #include "support/redeeming_fixture.hpp"
 #include "support/redeeming_rig.hpp"
@@ -115,7 +115,7 @@ TEST_CASE("the redeeming examples accept the genuine tokens of the vectors, and 
   // Without psycopg, which verifies with the same function as psycopg2: a process for each vector takes time.
   const Application application(GENERATE(as<std::string>{}, "sql", "psycopg2", "node"));
   auto& owner = application.owner();
-  const auto vectors = nlohmann::json::parse(read_file(source_directory + "/tests/vectors/tokens.json"));
+  const auto vectors = parse_json(read_file(source_directory + "/tests/vectors/tokens.json"));
   REQUIRE(vectors.size() > 20);
   for (const auto& vector : vectors) {
     for (const auto action : {activation_action(), recovery_action()}) {

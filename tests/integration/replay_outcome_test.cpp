@@ -1,8 +1,8 @@
 // Tokens of an outcome are sent again: dead letters of `mailroom send` are mailed.
 
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.hpp"
 #include "reconcile/reconciliation.hpp"
 #include "replay/resend.hpp"
 #include "support/catch.hpp"
@@ -84,7 +84,7 @@ TEST_CASE("a replay of rejected mails mails them again, and no others", "[outcom
             .sent.empty());
 
   CHECK(rig.resend(with_outcome(*rig.connection, Outcome::rejected)) == 2);
-  const auto details = nlohmann::json::parse(
+  const auto details = parse_json(
       value<std::string>(*rig.connection, "SELECT details FROM mailroom_operations WHERE kind = 'replay'"));
   CHECK(details["outcomes"] == nlohmann::json{"rejected"});
   CHECK(details["ids"] == "{[2,4)}");
@@ -185,7 +185,7 @@ TEST_CASE("the plan of a rewind forward says that deferred tokens wait", "[outco
                            "SELECT string_agg(state, ' ') FROM mailroom_deliveries WHERE not_before "
                            "IS NOT NULL") == "deferred deferred deferred");
   const auto json = person.mailroom({"rewind-cursor", "--to-end", "--dry-run", "-o", "json"});
-  CHECK(nlohmann::json::parse(json.output)["deferred"] == 3);
+  CHECK(parse_json(json.output)["deferred"] == 3);
   // A rewind back takes them.
   CHECK(plan_rewind(*rig.connection, to(0)).deferred == 0);
 }

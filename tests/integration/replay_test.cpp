@@ -1,7 +1,6 @@
 // Tokens that a selection chooses are emitted again: which of them, how often, and beside what else happens.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "replay/resend.hpp"
 #include "support/catch.hpp"
 #include "support/rewind_rig.hpp"
@@ -154,7 +153,7 @@ TEST_CASE("a resend of a period emits tokens created in it, and records it") {
   CHECK(queue.drain() == Ids{2, 3, 5});
   CHECK(queue.drain().empty());
   CHECK(value<int>(*queue.connection, "SELECT cursor FROM mailroom_queue_state('mailroom')") == 8);
-  const auto details = nlohmann::json::parse(
+  const auto details = parse_json(
       value<std::string>(*queue.connection, "SELECT details FROM mailroom_operations WHERE kind = 'replay'"));
   CHECK(details["until"] == "1970-01-01T00:26:40Z");
   CHECK(details["ids"] == "{[2,4),[5,6)}");

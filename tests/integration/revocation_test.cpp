@@ -3,9 +3,9 @@
 
 #include "replay/revocation.hpp"
 
-#include <nlohmann/json.hpp>
 #include <regex>
 
+#include "base/json.hpp"
 #include "replay/resend.hpp"
 #include "replay/sequence_fix.hpp"
 #include "support/catch.hpp"
@@ -71,7 +71,7 @@ TEST_CASE("a revoked token is never emitted, and cannot be redeemed") {
   REQUIRE(operation.size() == 1);
   CHECK(operation[0][0].as<std::string>() == "revoke");
   CHECK(operation[0][1].as<std::string>() == "tester@host");
-  const auto details = nlohmann::json::parse(operation[0][3].as<std::string>());
+  const auto details = parse_json(operation[0][3].as<std::string>());
   CHECK(details["ids"] == "{[3,5)}");
   CHECK(details["revoked"] == 2);
   CHECK(details["accounts"] == nlohmann::json{1, 2, 3, 4});

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
+#include "base/json.hpp"
 #include "replay/resend.hpp"
 #include "support/catch.hpp"
 #include "support/reconcile_rig.hpp"
@@ -51,7 +51,7 @@ void read_decisions(Connection& connection, Records& records) {
   const auto operations = connection.run("SELECT details FROM mailroom_operations ORDER BY id");
   REQUIRE(states.size() == operations.size());
   for (pqxx::result::size_type row = 0; row < operations.size(); ++row) {
-    const auto details = nlohmann::json::parse(operations[row][0].c_str());
+    const auto details = parse_json(operations[row][0].c_str());
     Decision decision{.state = states[row][0].as<std::int64_t>(), .ids = {}};
     if (details.contains("ids")) {
       decision.ids = parse_ranges(details["ids"]);

@@ -1,7 +1,6 @@
 // Rewinds: the cursor moves under the queue's lock.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "support/catch.hpp"
 #include "support/rewind_rig.hpp"
 
@@ -69,7 +68,7 @@ TEST_CASE(
       queue.session->claim({.limit = 10, .partial = true, .receipt = Receipt{*reply.lease, {.emitted = 4}}});
   REQUIRE(next.lease);
   CHECK(fetch_ids(*queue.session, *next.lease) == Ids{3, 4, 5, 6});
-  const auto details = nlohmann::json::parse(
+  const auto details = parse_json(
       value<std::string>(*queue.connection, "SELECT details FROM mailroom_operations WHERE kind = 'rewind'"));
   CHECK(details["cut"][0]["ids"] == "{[3,5)}");
 }

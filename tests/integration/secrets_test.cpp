@@ -1,11 +1,11 @@
 // mailroom never writes a secret, signed token, code, key or password, at any log level and in any format.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"

@@ -5,8 +5,8 @@
 
 #include <csignal>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
 #include "support/test_queue.hpp"

@@ -2,9 +2,9 @@
 // refuse, status and doctor notice, one command repairs all, and each token is emitted once.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/json.hpp"
 #include "queue/preconditions.hpp"
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
@@ -56,7 +56,7 @@ struct Replica {
     const auto run = rig.mailroom({"collect", "--once", "--format", "jsonl", "--batch-limit", "5"});
     std::istringstream lines(run.output);
     for (std::string line; std::getline(lines, line);) {
-      const auto batch = nlohmann::json::parse(line);
+      const auto batch = parse_json(line);
       for (const auto& token : batch.at("tokens"))
         ++emitted[token.at("token").get<std::string>()];
     }

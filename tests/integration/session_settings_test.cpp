@@ -1,8 +1,8 @@
 // Every command with a role whose settings are hostile, and in a schema of its own beside an application's.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"

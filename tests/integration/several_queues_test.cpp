@@ -1,7 +1,6 @@
 // `mailroom collect` as a process that serves several queues.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_collector.hpp"
@@ -50,7 +49,7 @@ struct Rig : DatabaseRig {
 std::vector<std::string> queues_of(const TestCollector& collector) {
   std::vector<std::string> queues;
   for (const auto& line : collector.lines())
-    queues.push_back(nlohmann::json::parse(line).at("queue"));
+    queues.push_back(parse_json(line).at("queue"));
   return queues;
 }
 

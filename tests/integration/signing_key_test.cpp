@@ -1,9 +1,9 @@
 // Which key a collector signs with, in status and in the log after SIGHUP.
 
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.hpp"
 #include "crypto/key.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
@@ -23,7 +23,7 @@ std::string fingerprint(const std::string& key) {
 nlohmann::json status(const TestDatabase& database) {
   const auto run =
       run_to_end({mailroom_binary, "status", "-o", "json"}, {{"MAILROOM_DATABASE_URL", database.conninfo()}});
-  return nlohmann::json::parse(run.output);
+  return parse_json(run.output);
 }
 
 std::multiset<std::string> keys(const nlohmann::json& status) {

@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/json.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"
@@ -93,7 +93,7 @@ TEST_CASE("a simulation whose connections are terminated repeatedly finishes, an
   INFO(simulation.errors());
   REQUIRE(status == 0);
   CHECK(ended > 3);
-  const auto told = nlohmann::json::parse(simulation.output());
+  const auto told = parse_json(simulation.output());
   CHECK(told.at("accounts") == 500);
   CHECK(told.at("activated") == 500);
   CHECK(told.at("recovered") == 500);
@@ -116,7 +116,7 @@ TEST_CASE("a simulation that waits for a collector keeps polling over lost conne
   }
   TestCollector collector(database, {});
   CHECK(simulation.process().wait() == 0);
-  CHECK(nlohmann::json::parse(simulation.output()).at("activated") == 50);
+  CHECK(parse_json(simulation.output()).at("activated") == 50);
   CHECK(collector.stop() == 0);
 }
 

@@ -2,8 +2,8 @@
 // mail.
 
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/delivery_rig.hpp"
@@ -48,7 +48,7 @@ struct HookRig : DeliveryRig {
   HookRig() : DeliveryRig(0) {}
 
   std::string call(const nlohmann::json& event) {
-    return connection->run("SELECT mailroom_supabase_hook($1::jsonb)", event.dump())[0][0].c_str();
+    return connection->run("SELECT mailroom_supabase_hook($1::jsonb)", plain_json(event))[0][0].c_str();
   }
   /// The mails that are due, by recipient.
   std::map<std::string, ReadMessage> mails() {

@@ -2,8 +2,8 @@
 
 #include <csignal>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "fault/cluster.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
@@ -28,7 +28,7 @@ TEST_CASE("a tail that follows a standby shows what the standby receives") {
   const auto events = [&] {
     std::string text;
     for (const auto& line : lines_of(read_file(shown))) {
-      const auto event = nlohmann::json::parse(line, nullptr, false);
+      const auto event = try_parse_json(line);
       if (!event.is_discarded())
         text += fmt::format("{} {}\n", event.value("event", ""), event.value("token", 0));
     }

@@ -2,11 +2,11 @@
 
 #include <csignal>
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json.hpp"
 #include "support/build_paths.hpp"
 #include "support/busy_writers.hpp"
 #include "support/catch.hpp"
@@ -32,7 +32,7 @@ class TestTail {
     Counted events;
     std::istringstream text(output());
     for (std::string line; std::getline(text, line) && !text.eof();)
-      ++events[short_text(nlohmann::json::parse(line))];
+      ++events[short_text(parse_json(line))];
     return events;
   }
   std::string output() const { return read_file(directory_.path() / "stdout"); }

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "handover/webhook_process.hpp"
 #include "integration/bounce_rig.hpp"
 #include "support/catch.hpp"
@@ -24,7 +24,8 @@ inline std::string attribute(const SpanJson& span, const std::string& key) {
   for (const auto& each : span["attributes"]) {
     if (each["key"] != key) continue;
     const auto& value = each["value"];
-    return value.contains("intValue") ? value["intValue"].dump() : value["stringValue"].get<std::string>();
+    return value.contains("intValue") ? plain_json(value["intValue"])
+                                      : value["stringValue"].get<std::string>();
   }
   return {};
 }

@@ -14,7 +14,7 @@ TEST_CASE("the trace of a statement goes with its mail to the answer of the rela
   rig.send();
   for (const auto* name : {"enqueue", "render", "carry"}) {
     const auto span = rig.span(name);
-    CAPTURE(name, span.dump());
+    CAPTURE(name, plain_json(span));
     CHECK(span["traceId"] == trace_id);
     CHECK(span["parentSpanId"] == parent_id);
     CHECK(attribute(span, "messaging.system") == "mailroom");
@@ -143,7 +143,7 @@ TEST_CASE(
       continue;
     }
     try {
-      insert_message(*rig.connection, SpanJson{{"traceparent", text}}.dump());
+      insert_message(*rig.connection, plain_json(SpanJson{{"traceparent", text}}));
       FAIL("it was taken");
     } catch (const DatabaseError& error) {
       CHECK(std::string(error.what()).find("the traceparent \"") != std::string::npos);

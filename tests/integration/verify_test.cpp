@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"

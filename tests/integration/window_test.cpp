@@ -4,7 +4,7 @@
 #include <map>
 #include <random>
 
-#include "base/id_range.hpp"
+#include "selection/id_range.hpp"
 #include "support/catch.hpp"
 #include "support/old_tokens.hpp"
 #include "support/test_queue.hpp"

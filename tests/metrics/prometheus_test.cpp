@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <thread>
 
+#include "base/json.hpp"
 #include "fault/cluster.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
@@ -222,7 +222,7 @@ TEST_CASE("each expression of the dashboard has a value, and each alert can be e
   for (const auto& group : answer.at("groups")) {
     CHECK(group.at("rules").size() > 9);
     for (const auto& rule : group.at("rules")) {
-      INFO(rule.dump());
+      INFO(plain_json(rule));
       CHECK(rule.at("health") == "ok");
       // A metric that is misspelt has no series.
       const auto text = rule.at("query").get<std::string>();

@@ -1,15 +1,15 @@
 // Signs requests to AWS that come as lines of JSON, and prints the header Authorization of each.
 
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.hpp"
 #include "carriers/ses/signature.hpp"
 
 int main() {
   std::string line;
   while (std::getline(std::cin, line)) {
-    const auto asked = nlohmann::json::parse(line);
+    const auto asked = parse_json(line);
     const auto text = [&](const char* key) { return asked.at(key).get<std::string>(); };
     const auto body = text("body");
     const auto headers = mailroom::signed_headers(

@@ -2,12 +2,12 @@
 
 #include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
 
+#include "base/json.hpp"
 #include "consumer/collector.hpp"
 #include "consumer/sink.hpp"
 #include "support/emitted_ids.hpp"
@@ -95,7 +95,7 @@ class CollectorRig {
   std::vector<nlohmann::json> lines() const {
     std::vector<nlohmann::json> all;
     for (const auto& line : lines_of(file.text())) {
-      all.push_back(nlohmann::json::parse(line));
+      all.push_back(parse_json(line));
     }
     return all;
   }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -30,7 +30,7 @@ inline std::vector<nlohmann::json> read_by_python(const std::vector<std::string>
   REQUIRE(status == 0);
   std::vector<nlohmann::json> read;
   for (const auto& line : lines_of(read_file(out)))
-    read.push_back(nlohmann::json::parse(line));
+    read.push_back(parse_json(line));
   return read;
 }
 

@@ -1,8 +1,8 @@
 #include "support/test_collector.hpp"
 
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/json.hpp"
 #include "crypto/key_ring.hpp"
 #include "support/actions.hpp"
 #include "support/emitted_ids.hpp"
@@ -31,7 +31,7 @@ std::vector<nlohmann::json> emitted_tokens(const std::string& output) {
   std::vector<nlohmann::json> tokens;
   std::size_t start = 0;
   for (auto end = output.find('\n'); end != std::string::npos; end = output.find('\n', start)) {
-    const auto batch = nlohmann::json::parse(output.substr(start, end - start));
+    const auto batch = parse_json(output.substr(start, end - start));
     for (const auto& token : batch.at("tokens"))
       tokens.push_back(token);
     start = end + 1;

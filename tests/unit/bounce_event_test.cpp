@@ -1,8 +1,8 @@
 // What Amazon SES and Resend say of mails after they took them, in every form of JSON.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "bounce/bounce.hpp"
 #include "support/bounce_text.hpp"
@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 std::string read(const Json& event) {
-  return recipients_of(read_event(event.dump()));
+  return recipients_of(read_event(plain_json(event)));
 }
 
 /// An event of a configuration set. Amazon's sample, shortened, with the tags of our mails.
@@ -90,7 +90,7 @@ TEST_CASE("a bounce of SES is judged by the server's words, then by the status, 
            {bounce("Undetermined", "Undetermined", "5.1.1", unknown),
             "hard user_unknown 5.1.1 550 ada@mail.example"},
            {bounce("New type", "", "", ""), "undetermined undetermined - 0 ada@mail.example"}}) {
-    INFO(event.dump());
+    INFO(plain_json(event));
     CHECK(read(event) == expected);
   }
 }
@@ -98,8 +98,8 @@ TEST_CASE("a bounce of SES is judged by the server's words, then by the status, 
 TEST_CASE("a bounce of SES is about a mail by its id, its tags and its Message-ID, of whatever form it is") {
   auto event = bounce("Permanent", "General", "5.1.1", "smtp; 550 5.1.1 user unknown");
   const auto check = [](const Json& form) {
-    INFO(form.dump());
-    const auto read = read_event(form.dump());
+    INFO(plain_json(form));
+    const auto read = read_event(plain_json(form));
     REQUIRE(read);
     CHECK(read->mail.id == "EXAMPLE7c191be45-e9aedb9a-02f9-4d12-a87d-dd0099a07f8a-000000");
     CHECK(read->mail.queue == "mailroom");
@@ -113,7 +113,7 @@ TEST_CASE("a bounce of SES is about a mail by its id, its tags and its Message-I
   };
   const auto key = check(event);
   CHECK_FALSE(key.empty());
-  CHECK(check({{"Type", "Notification"}, {"MessageId", "1"}, {"Message", event.dump()}}) == key);
+  CHECK(check({{"Type", "Notification"}, {"MessageId", "1"}, {"Message", plain_json(event)}}) == key);
   CHECK(check({{"source", "aws.ses"}, {"detail-type", "Email Bounced"}, {"detail", event}}) == key);
   event["notificationType"] = event["eventType"];
   event.erase("eventType");
@@ -169,13 +169,13 @@ TEST_CASE("the events of Resend") {
         "soft system - 0 ada@mail.example");
   for (const auto* type : {"sent", "opened", "clicked", "scheduled"})
     CHECK(read(resend(type)) == "no bounce");
-  const auto event = read_event(resend("delivered").dump());
+  const auto event = read_event(plain_json(resend("delivered")));
   CHECK(event->mail.id == "56761188-7520-42d8-8898-ff6fc54ce618");
   CHECK(event->mail.queue == "mailroom");
   CHECK(event->mail.token == 42);
   CHECK(moment_text(event->mail.sent_at.value()) == "2026-11-22T23:41:11Z");
   const Json listed{{{"name", "queue"}, {"value", "mailroom"}}, {{"name", "token"}, {"value", "42"}}};
-  CHECK(read_event(resend("delivered", {{"tags", listed}}).dump())->mail.token == 42);
+  CHECK(read_event(plain_json(resend("delivered", {{"tags", listed}})))->mail.token == 42);
 }
 
 TEST_CASE("an event with members of other types is read as far as it goes") {
@@ -202,7 +202,7 @@ TEST_CASE("an event with members of other types is read as far as it goes") {
   event["mail"]["messageId"] = "a b";
   event["mail"]["timestamp"] = "1h";
   event["bounce"]["bouncedRecipients"][0]["emailAddress"] = "ada\x01@mail.example";
-  const auto read = read_event(event.dump()).value();
+  const auto read = read_event(plain_json(event)).value();
   CHECK(read.mail.id.empty());
   CHECK_FALSE(read.mail.sent_at);
   CHECK(read.recipients[0].address.empty());
@@ -215,7 +215,7 @@ TEST_CASE("an event with very many recipients, or nested deep, takes little") {
   for (int i = 0; i < 5000; ++i)
     recipients.push_back({{"emailAddress", fmt::format("a{}@mail.example", i)}});
   const auto many = ses("Bounce", "bounce", {{"bounceType", "Permanent"}, {"bouncedRecipients", recipients}});
-  CHECK(read_event(many.dump())->recipients.size() == bounce_limits::max_recipients);
+  CHECK(read_event(plain_json(many))->recipients.size() == bounce_limits::max_recipients);
   const std::string deep(200'000, '[');
   CHECK_FALSE(read_event("{\"eventType\":\"Bounce\",\"mail\":" + deep));
   CHECK_FALSE(read_event("{\"a\":" + deep + std::string(200'000, ']') + "}"));

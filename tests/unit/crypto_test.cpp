@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "crypto/base64.hpp"
 #include "crypto/hmac.hpp"
 #include "crypto/key.hpp"
@@ -52,7 +52,7 @@ std::vector<Vector> read_vectors() {
     return found == object.end() || found->is_null() ? std::string{} : found->get<std::string>();
   };
   std::vector<Vector> vectors;
-  for (const auto& object : nlohmann::json::parse(file)) {
+  for (const auto& object : parse_json(file)) {
     vectors.push_back({text(object, "comment"), text(object, "key"), text(object, "action"),
                        text(object, "secret"), text(object, "code"), text(object, "token"),
                        object.at("valid").get<bool>()});

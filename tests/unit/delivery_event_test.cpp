@@ -1,7 +1,6 @@
 // The outcome of a delivery as an event: lines, JSON, templates and filters.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 #include "cmd/tail/tail_report.hpp"
@@ -73,7 +72,7 @@ TEST_CASE("the tail shows a delivery with its token, account and outcome") {
   CHECK(line(event_of(attempt)) ==
         "2026-11-21T09:07:25Z  token 51    delivery   recovery    17 User.One@mail.example  rejected by "
         "relay.example:25: 550 5.1.1 no such user\n");
-  const auto json = nlohmann::json::parse(render_json(event_of(attempt)));
+  const auto json = parse_json(render_json(event_of(attempt)));
   CHECK(json.at("time") == "2026-11-21T09:07:25.266Z");
   CHECK(json.at("event") == "delivery");
   CHECK(json.at("state") == "rejected");
@@ -87,7 +86,7 @@ TEST_CASE("the tail shows a delivery with its token, account and outcome") {
   attempt.queue = "second";
   CHECK(line(event_of(attempt)) ==
         "2026-11-21T09:07:25Z  token 51    delivery   queue second, cancelled: the token was deleted\n");
-  const auto bare = nlohmann::json::parse(render_json(event_of(attempt)));
+  const auto bare = parse_json(render_json(event_of(attempt)));
   CHECK_FALSE(bare.contains("account"));
   CHECK(bare.at("sink").is_null());
   CHECK(bare.at("code").is_null());

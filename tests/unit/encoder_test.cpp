@@ -1,9 +1,9 @@
 #include "consumer/encoder.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/json.hpp"
 #include "support/actions.hpp"
 #include "support/batch_rows.hpp"
 #include "support/catch.hpp"
@@ -141,7 +141,7 @@ TEST_CASE("JSONL has a message as an object, with any text") {
   encoder->add(row, {});
   const auto line = std::string(encoder->finish());
   CHECK(line.find('\n') == line.size() - 1);
-  const auto token = nlohmann::json::parse(line).at("tokens").at(0);
+  const auto token = parse_json(line).at("tokens").at(0);
   CHECK(token.at("token") == "");
   const auto& message = token.at("message");
   CHECK(message.at("recipients") == nlohmann::json::array({"A <a@test.example>"}));
@@ -178,7 +178,7 @@ TEST_CASE("batches of any printable addresses are read back from both formats, o
     const auto object = jsonl_encoder->finish();
     REQUIRE(object.find('\n') == object.size() - 1);
     std::vector<std::string> read;
-    const auto batch = nlohmann::json::parse(object);
+    const auto batch = parse_json(object);
     for (const auto& token : batch.at("tokens"))
       read.insert(read.end(),
                   {"1", token.at("email"), token.at("login"), token.at("token"), token.at("code")});
@@ -197,7 +197,7 @@ TEST_CASE("jsonl escapes misleading characters, and no others") {
     if (character.size() == 1) continue;  // the signer skips control characters
     const auto line = line_of("\"a" + character);
     CHECK(test::found_misleading(line).empty());
-    CHECK(nlohmann::json::parse(line)["tokens"][0]["login"] == "\"a" + character);
+    CHECK(parse_json(line)["tokens"][0]["login"] == "\"a" + character);
   }
   CHECK(line_of("grün 日本 \"\\").find("\"login\":\"grün 日本 \\\"\\\\\"") != std::string::npos);
 }
@@ -215,7 +215,7 @@ TEST_CASE("a line ends before the message that would make it too long, and only 
   // What is small still fits.
   const auto plain = row_of(2, activation_action(), "b@mail.example", "b");
   CHECK(encoder->add(plain, token_of('x')));
-  const auto line = nlohmann::json::parse(encoder->finish());
+  const auto line = parse_json(encoder->finish());
   REQUIRE(line.at("tokens").size() == 3);
   CHECK(line.at("tokens")[1].at("message").at("text") == body);
   CHECK(line.at("tokens")[2].at("id") == 2);
@@ -227,7 +227,7 @@ TEST_CASE("a line ends before the message that would make it too long, and only 
   encoder->begin({7, 1, "mailroom"});
   CHECK(encoder->add(row, ""));
   CHECK_FALSE(encoder->add(plain, token_of('x')));
-  CHECK(nlohmann::json::parse(encoder->finish()).at("tokens").size() == 1);
+  CHECK(parse_json(encoder->finish()).at("tokens").size() == 1);
 
   encoder->begin({7, 1, "mailroom"});
   for (int i = 0; i < 2000; ++i)

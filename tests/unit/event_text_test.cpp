@@ -2,8 +2,7 @@
 
 #include "cmd/events/event_text.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/tail/tail_report.hpp"
 #include "support/catch.hpp"
@@ -132,17 +131,17 @@ TEST_CASE("an operation's line has the operation, its actor and its reason") {
 }
 
 TEST_CASE("JSON has every field of its kind of event, and a batch's ids one by one") {
-  const auto of_token = nlohmann::json::parse(render_json(created(token())));
+  const auto of_token = parse_json(render_json(created(token())));
   CHECK(of_token.at("token") == 51);
   CHECK(of_token.at("expires_at") == "1970-01-01T00:00:00Z");
   CHECK_FALSE(of_token.contains("batch"));
-  const auto of_batch = nlohmann::json::parse(render_json(emitted(batch())));
+  const auto of_batch = parse_json(render_json(emitted(batch())));
   CHECK(of_batch.at("tokens") == nlohmann::json({41, 42, 43, 44, 45, 47}));
   CHECK(of_batch.at("skipped").at("expired") == 1);
   CHECK_FALSE(of_batch.contains("matches"));
   auto odd = token();
   odd.account.login = "caf\xe9";
-  CHECK(nlohmann::json::parse(render_json(created(odd))).at("login") == "caf\xEF\xBF\xBD");
+  CHECK(parse_json(render_json(created(odd))).at("login") == "caf\xEF\xBF\xBD");
 }
 
 }  // namespace mailroom::test::event_text_test

@@ -21,7 +21,7 @@ const std::map<std::string, int> level_of{
     {"simulation", 5}, {"status", 5}, {"events", 6},      {"metrics", 7},   {"audit", 7},   {"feed", 7},
     {"carriers", 8},   {"doctor", 9}, {"reconcile", 8},   {"selection", 2}, {"actions", 3}, {"messages", 5},
     {"outcomes", 8},   {"bounce", 2}, {"suppression", 5}, {"listen", 2},    {"webhook", 9}, {"preview", 9},
-    {"trace", 1},      {"otlp", 9},   {"health", 6},      {"templates", 4},   {"reasons", 1}};
+    {"trace", 1},      {"otlp", 9},   {"health", 6},      {"templates", 4}, {"reasons", 1}};
 
 std::vector<std::string> matches_of(const std::filesystem::path& file, const std::regex& form) {
   const auto text = read_file(file.string());

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <regex>
 
+#include "base/json.hpp"
 #include "crypto/digest.hpp"
 #include "mail/message.hpp"
 #include "support/catch.hpp"

@@ -1,7 +1,6 @@
 // Feeds messages to the parser of Python's standard library, which knows nothing of ours.
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "mail/message.hpp"
 #include "support/catch.hpp"
 #include "support/parsed_message.hpp"

@@ -2,8 +2,7 @@
 
 #include "otlp/otlp_json.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "otlp/span_exporter.hpp"
 #include "support/catch.hpp"
 

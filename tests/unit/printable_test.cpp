@@ -1,8 +1,6 @@
 // Untrusted text in text output and in JSON: none of it controls a terminal or is invisible.
 
-#include <nlohmann/json.hpp>
-
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "support/catch.hpp"
 #include "support/misleading_text.hpp"
@@ -11,12 +9,12 @@ namespace mailroom::test::printable_test {
 
 TEST_CASE("each misleading character is a question mark in text and an escape in JSON") {
   for (const auto& character : misleading_characters()) {
-    INFO(nlohmann::json(character).dump(-1, ' ', true));
+    INFO(ascii_json(nlohmann::json(character)));
     CHECK(printable("a" + character + "b") == "a?b");
     const auto json = json_text(nlohmann::json("a" + character + "b"));
     CHECK(json.size() >= 6);
     CHECK(found_misleading(json).empty());
-    CHECK(nlohmann::json::parse(json) == "a" + character + "b");
+    CHECK(parse_json(json) == "a" + character + "b");
   }
 }
 

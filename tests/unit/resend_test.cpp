@@ -1,9 +1,9 @@
 // What mailing by Resend decides by values alone: endpoints, the fields of a mail, answers, limits.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "carriers/resend/answer.hpp"
 #include "carriers/resend/carrier.hpp"
 #include "carriers/resend/endpoint.hpp"
@@ -157,7 +157,7 @@ TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
   const auto mail =
       read_resend_mail(bytes, {.from = "no-reply@app.example", .to = "zoe@mail.example"}, "[1]");
   CHECK(mail.message_id == "mailroom.k.5.mailroom@app.example");
-  const auto json = nlohmann::json::parse(mail.json);
+  const auto json = parse_json(mail.json);
   CHECK(json["from"] == "\"Exämple, Inc.\" <no-reply@app.example>");
   CHECK(json["to"] == nlohmann::json::array({"Zoë <zoe@mail.example>"}));
   CHECK_FALSE(json.contains("cc"));
@@ -166,7 +166,7 @@ TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
   CHECK(json["text"] == *content.text);
   CHECK(json["html"] == *content.html);
   CHECK(json["tags"] == nlohmann::json::array({1}));
-  CHECK(json["headers"] == nlohmann::json::parse(R"({"Auto-Submitted": "auto-generated",
+  CHECK(json["headers"] == parse_json(R"({"Auto-Submitted": "auto-generated",
     "X-Auto-Response-Suppress": "All", "X-Campaign": "spring"})"));
   REQUIRE(json["attachments"].size() == 3);
   std::map<std::string, nlohmann::json> files;
@@ -179,8 +179,7 @@ TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
   const auto again =
       read_resend_mail(bytes, {.from = "no-reply@app.example", .to = "zoe@mail.example"}, "[1]");
   CHECK(again.json == mail.json);
-  CHECK(nlohmann::json::parse(
-            read_resend_mail(bytes, {.from = {}, .to = "other@mail.example"}, {}).json)["to"] ==
+  CHECK(parse_json(read_resend_mail(bytes, {.from = {}, .to = "other@mail.example"}, {}).json)["to"] ==
         nlohmann::json::array({"other@mail.example"}));
   CHECK_THROWS_AS(read_resend_mail("", {}, {}), Error);
 }

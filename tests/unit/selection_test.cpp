@@ -1,8 +1,7 @@
 #include "selection/selection.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::selection_test {
@@ -32,16 +31,16 @@ TEST_CASE("a selection without selectors is empty, and has no clause") {
 }
 
 TEST_CASE("the values of a selection are one parameter") {
-  CHECK(nlohmann::json::parse(everything().parameter()) == nlohmann::json{{"actions", {"activation"}},
-                                                                          {"accounts", {3, 5}},
-                                                                          {"outcomes", {"rejected"}},
-                                                                          {"codes", "{[550,550],[400,499]}"},
-                                                                          {"batches", {7}},
-                                                                          {"consumers", {"send@host"}},
-                                                                          {"keys", {"0eae0c88ac3a5e1a"}},
-                                                                          {"since", 100},
-                                                                          {"until", 200},
-                                                                          {"tokens", "{[1,3)}"}});
+  CHECK(parse_json(everything().parameter()) == nlohmann::json{{"actions", {"activation"}},
+                                                               {"accounts", {3, 5}},
+                                                               {"outcomes", {"rejected"}},
+                                                               {"codes", "{[550,550],[400,499]}"},
+                                                               {"batches", {7}},
+                                                               {"consumers", {"send@host"}},
+                                                               {"keys", {"0eae0c88ac3a5e1a"}},
+                                                               {"since", 100},
+                                                               {"until", 200},
+                                                               {"tokens", "{[1,3)}"}});
 }
 
 TEST_CASE("a clause holds no value, and names the parameter and the queue") {

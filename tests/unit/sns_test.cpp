@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include "base/json.hpp"
 #include "crypto/base64.hpp"
 #include "crypto/certificate.hpp"
 #include "support/catch.hpp"
@@ -124,7 +124,7 @@ struct SnsRig {
         .answer({.method = "POST",
                  .path = "/",
                  .headers = {{"x-amz-sns-message-type", "Notification"}},
-                 .body = json.dump()})
+                 .body = plain_json(json)})
         .status;
   }
 };
@@ -185,7 +185,8 @@ TEST_CASE("a message that is not signed for our topic by a certificate of Amazon
   // Nothing but the one certificate was fetched.
   CHECK(rig.web.asked.size() == 1);
   SnsVerifier none({}, rig.web);
-  CHECK(none.check(parse_sns_message(good.dump()).value()).problem == "bounce.sns_topics names no topic");
+  CHECK(none.check(parse_sns_message(plain_json(good)).value()).problem ==
+        "bounce.sns_topics names no topic");
 }
 
 TEST_CASE("a certificate is fetched from hosts of Amazon SNS only") {

@@ -2,10 +2,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
+#include "base/json.hpp"
 #include "consumer/encoder.hpp"
 #include "consumer/sink.hpp"
 #include "support/catch.hpp"
@@ -130,7 +130,7 @@ TEST_CASE("the lines of a large batch are written in their order, and bounded") 
   std::vector<std::int64_t> ids;
   for (const auto& line : lines_of(file.text())) {
     CHECK(line.size() <= longest_line + 100);
-    const auto parsed = nlohmann::json::parse(line);
+    const auto parsed = parse_json(line);
     for (const auto& token : parsed.at("tokens")) {
       ids.push_back(token.at("id"));
       CHECK(token.at("message").at("text") == body);

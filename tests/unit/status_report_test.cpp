@@ -2,9 +2,9 @@
 
 #include "cmd/status/status_report.hpp"
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/status/status_watch.hpp"
 #include "support/catch.hpp"
@@ -148,13 +148,13 @@ TEST_CASE("in JSON hidden values are null") {
   ServerSession hidden;
   hidden.pid = 5;
   report.queue.collectors.push_back({.session = hidden, .queue = std::nullopt});
-  const auto object = nlohmann::json::parse(render_json(StatusOverview{{report}}));
+  const auto object = parse_json(render_json(StatusOverview{{report}}));
   const auto& collector = object.at("collectors").at(0);
   for (const auto* key : {"state", "address", "connected_seconds", "queue", "key"})
     CHECK(collector.at(key).is_null());
   CHECK(object.at("pending").at("lag_seconds").is_null());
   report.queue.on_standby = true;
-  CHECK(nlohmann::json::parse(render_json(StatusOverview{{report}})).at("collectors").is_null());
+  CHECK(parse_json(render_json(StatusOverview{{report}})).at("collectors").is_null());
 }
 
 TEST_CASE("an outage has a headline, and a line or an object of its own") {
@@ -166,7 +166,7 @@ TEST_CASE("an outage has a headline, and a line or an object of its own") {
   CHECK(lines[1] == "reason:      it is ? gone");
   CHECK(lines[2] == "at:          2027-01-15T08:00:00Z");
   CHECK(render_line(outage) == "2027-01-15T08:00:40Z failure findings=unreachable for=40s\n");
-  const auto object = nlohmann::json::parse(render_json(outage));
+  const auto object = parse_json(render_json(outage));
   CHECK(object.at("health") == "failure");
   CHECK(object.at("at") == "2027-01-15T08:00:40Z");
   CHECK(object.at("findings").at(0).at("code") == "unreachable");
@@ -188,7 +188,7 @@ TEST_CASE("the keys of collectors are shown, with their names if they differ") {
   for (auto& collector : collectors)
     collector.key = "aaaaaaaaaaaaaaaa";
   CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa");
-  CHECK(nlohmann::json::parse(render_json(StatusOverview{{report}})).at("collectors").at(1).at("key") ==
+  CHECK(parse_json(render_json(StatusOverview{{report}})).at("collectors").at(1).at("key") ==
         "aaaaaaaaaaaaaaaa");
   collectors[1].key = "bbbbbbbbbbbbbbbb";
   CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa (send@web1:77), bbbbbbbbbbbbbbbb (collect@web2:78)");
@@ -320,7 +320,7 @@ TEST_CASE("a queue that waits for its rate says so, and how much is left") {
 
 TEST_CASE("several queues are a list in JSON, and a line each while watched") {
   auto overview = two_queues();
-  const auto object = nlohmann::json::parse(render_json(overview));
+  const auto object = parse_json(render_json(overview));
   CHECK(object.at("health") == "failure");
   REQUIRE(object.at("queues").size() == 2);
   const auto& recovery = object.at("queues").at(0);
@@ -337,7 +337,7 @@ TEST_CASE("several queues are a list in JSON, and a line each while watched") {
   CHECK(lines[1].find(" warning queue=mailroom pending=0 ") != std::string::npos);
   overview.queues.pop_back();
   CHECK(render_line(overview).find("queue=") == std::string::npos);
-  CHECK(nlohmann::json::parse(render_json(overview)).at("queue") == "recovery");
+  CHECK(parse_json(render_json(overview)).at("queue") == "recovery");
 }
 
 }  // namespace mailroom::test::status_report_test

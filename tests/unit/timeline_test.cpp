@@ -1,7 +1,7 @@
 #include "audit/history.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/id_range.hpp"
+#include "selection/id_range.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::timeline_test {

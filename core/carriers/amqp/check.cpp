@@ -1,9 +1,8 @@
 // The checks of doctor for RabbitMQ, with definitions to import as the fix for a queue that is missing.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "carriers/amqp/carrier.hpp"

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <time.h>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <poll.h>
 
 #include "base/clock.hpp"
+#include "base/json.hpp"
 #include "carriers/nats/answer.hpp"
 #include "carriers/nats/carrier.hpp"
 #include "carriers/nats/connection.hpp"
@@ -29,7 +29,7 @@ std::string text_at(const nlohmann::json& object, const char* key) {
 }
 
 std::string version_of(const ServerAddress& server) {
-  const auto greeting = nlohmann::json::parse(read_nats_greeting(server), nullptr, false);
+  const auto greeting = try_parse_json(read_nats_greeting(server));
   return greeting.is_object() ? text_at(greeting, "version") : std::string();
 }
 
@@ -64,7 +64,7 @@ std::unique_ptr<NatsConnection> check_servers(const NatsTarget& target, std::vec
 
 /// nullopt if the monitoring page does not tell.
 std::optional<NatsSync> read_sync(const ServerAddress& monitor) {
-  const auto page = nlohmann::json::parse(read_monitor_page(monitor, "/jsz?config=true"), nullptr, false);
+  const auto page = try_parse_json(read_monitor_page(monitor, "/jsz?config=true"));
   if (!page.is_object() || !page.contains("config") || !page["config"].is_object()) return std::nullopt;
   const auto& config = page["config"];
   return NatsSync{.always = config.value("sync_always", false),

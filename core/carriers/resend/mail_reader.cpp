@@ -3,12 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/error.hpp"
 #include "base/gmime_owner.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "carriers/resend/carrier.hpp"
 #include "crypto/base64.hpp"

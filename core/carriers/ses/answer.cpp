@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <time.h>
 
 #include "base/clock.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "carriers/http/answer.hpp"
 
@@ -118,7 +118,7 @@ std::string SesError::text(int status) const {
 }
 
 SesError parse_ses_error(const HttpResponse& response) {
-  const auto body = nlohmann::json::parse(response.body, nullptr, false);
+  const auto body = try_parse_json(response.body);
   SesError error;
   error.name = bare_name(response.header("x-amzn-errortype"));
   if (error.name.empty()) error.name = bare_name(text_of(body, {"__type", "code", "Code", "type"}));
@@ -167,7 +167,7 @@ Answer judge_ses(const HttpOutcome& outcome, std::string_view recipient, std::in
     return answer;
   }
   if (is_success) {
-    answer.reply = text_of(nlohmann::json::parse(response.body, nullptr, false), {"MessageId"});
+    answer.reply = text_of(try_parse_json(response.body), {"MessageId"});
     if (!answer.reply.empty()) answer.verdict = Verdict::accepted;
     if (answer.reply.empty()) answer.reply = "the answer has no MessageId";
     return answer;

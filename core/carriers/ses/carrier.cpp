@@ -3,11 +3,10 @@
 #include "carriers/ses/carrier.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <span>
 
 #include "base/error.hpp"
-#include "base/json_text.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "carriers/ses/answer.hpp"
 #include "carriers/ses/signature.hpp"

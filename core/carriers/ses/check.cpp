@@ -1,10 +1,10 @@
 // What doctor sees of Amazon SES: credentials, clock, account and sender, by requests that send nothing.
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "carriers/ses/answer.hpp"
@@ -150,7 +150,7 @@ class SesInspection {
 }  // namespace
 
 std::vector<SinkFinding> judge_ses_account(std::string_view body) {
-  const auto account = nlohmann::json::parse(body, nullptr, false);
+  const auto account = try_parse_json(body);
   if (!account.is_object())
     return {{Level::failure, "the answer to GET /v2/email/account is no JSON", "check send.ses_endpoint"}};
   std::vector<SinkFinding> findings;
@@ -175,7 +175,7 @@ std::vector<SinkFinding> judge_ses_account(std::string_view body) {
 }
 
 bool is_verified_identity(std::string_view body) {
-  const auto identity = nlohmann::json::parse(body, nullptr, false);
+  const auto identity = try_parse_json(body);
   return identity.is_object() && flag_at(identity, "VerifiedForSendingStatus", false);
 }
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/secret_file.hpp"
 #include "base/text.hpp"
@@ -63,7 +63,7 @@ AwsCredentials parse_credentials_file(std::string_view text, const std::string& 
 }
 
 AwsCredentials parse_role_credentials(std::string_view text, const std::string& source) {
-  const auto object = nlohmann::json::parse(text, nullptr, false);
+  const auto object = try_parse_json(text);
   AwsCredentials credentials;
   if (object.is_object()) {
     credentials = {.key_id = text_at(object, "AccessKeyId"),

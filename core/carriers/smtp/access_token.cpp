@@ -8,7 +8,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <regex>
 #include <sys/mman.h>
@@ -19,6 +18,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
 #include "process/child.hpp"
@@ -122,7 +122,7 @@ class TokenCommand {
 }  // namespace
 
 std::string failure_words(std::string_view text) {
-  const auto object = nlohmann::json::parse(text, nullptr, false);
+  const auto object = try_parse_json(text);
   if (object.is_discarded() || !object.is_object()) return without_secrets(printable(last_line(text)));
   const auto error = text_of(object, "error");
   const auto description = text_of(object, "error_description");
@@ -136,7 +136,7 @@ AccessToken parse_access_token(std::string_view text, const std::string& source)
   if (text.empty()) refuse_token(source, "gives no token");
   AccessToken token{.text = std::string(text)};
   if (text.front() == '{') {
-    const auto object = nlohmann::json::parse(text, nullptr, false);
+    const auto object = try_parse_json(text);
     if (object.is_discarded() || !object.is_object()) refuse_token(source, "gives JSON that does not parse");
     token.text = text_of(object, "access_token");
     if (const auto words = failure_words(text); token.text.empty() && !words.empty())

@@ -1,6 +1,6 @@
 // Parses the text of an int8multirange, and writes ranges for the server and for people.
 
-#include "base/id_range.hpp"
+#include "selection/id_range.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -5,7 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <fmt/chrono.h>
-#include <regex>
+
+#include "base/pattern.hpp"
 
 namespace mailroom {
 namespace {
@@ -22,11 +23,13 @@ constexpr std::int64_t longest = 100LL * 365 * 86'400'000;
 
 /// A date, with or without a time and an offset from UTC.
 std::optional<Moment> parse_date(std::string_view text) {
-  static const std::regex form(
+  static const Pattern form(
       R"((\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d))?(?:[Zz]|([+-])(\d\d):?(\d\d))?)?)");
-  std::match_results<std::string_view::iterator> parts;
-  if (!std::regex_match(text.begin(), text.end(), parts, form)) return std::nullopt;
-  const auto number = [&](std::size_t part) { return parts[part].matched ? std::stoi(parts[part]) : 0; };
+  const auto parts = form.whole(text);
+  if (!parts) return std::nullopt;
+  const auto number = [&](std::size_t part) {
+    return (*parts)[part].empty() ? 0 : std::stoi((*parts)[part]);
+  };
   const auto date = std::chrono::year(number(1)) / number(2) / number(3);
   const bool is_time = number(4) < 24 && number(5) < 60 && number(6) <= 60;
   if (!date.ok() || !is_time || number(8) > 14 || number(9) > 59) return std::nullopt;
@@ -34,21 +37,22 @@ std::optional<Moment> parse_date(std::string_view text) {
     return std::chrono::hours(number(part)) + std::chrono::minutes(number(part + 1));
   };
   const auto local = std::chrono::sys_days(date) + time(4) + std::chrono::seconds(number(6));
-  return parts[7] == "-" ? local + time(8) : local - time(8);
+  return (*parts)[7] == "-" ? local + time(8) : local - time(8);
 }
 
 }  // namespace
 
 std::optional<Milliseconds> parse_duration(std::string_view text) {
   // At most 18 digits, so that each number fits. The last one is the bare number.
-  static const std::regex form(
+  static const Pattern form(
       R"((?:(\d{1,18})d)?(?:(\d{1,18})h)?(?:(\d{1,18})m)?(?:(\d{1,18})s)?(?:(\d{1,18})ms)?|(\d{1,18}))");
-  std::match_results<std::string_view::iterator> parts;
-  if (text.empty() || !std::regex_match(text.begin(), text.end(), parts, form)) return std::nullopt;
+  const auto parts = form.whole(text);
+  if (text.empty() || !parts) return std::nullopt;
   std::int64_t total = 0;
   for (std::size_t i = 0; i <= units.size(); ++i) {
-    if (!parts[i + 1].matched) continue;
-    const auto number = std::stoll(parts[i + 1]);
+    const auto& digits = (*parts)[i + 1];
+    if (digits.empty()) continue;
+    const auto number = std::stoll(digits);
     const auto unit = i < units.size() ? units[i].milliseconds : 1;
     if (number > (longest - total) / unit) return std::nullopt;
     total += number * unit;

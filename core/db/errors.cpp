@@ -6,9 +6,9 @@
 #include <charconv>
 #include <initializer_list>
 #include <pqxx/pqxx>
-#include <regex>
 #include <string_view>
 
+#include "base/pattern.hpp"
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "db/loss_hint.hpp"
@@ -135,20 +135,19 @@ bool is_about_encoding(std::string_view state) {
 /// `message`; if it says which bytes of UTF-8 the encoding of the database lacks, with the character instead:
 /// `character with byte sequence 0xe2 0x80 0xa6 in encoding "UTF8" has no equivalent in encoding "LATIN1"`.
 std::string with_character(const std::string& message) {
-  static const std::regex untranslated(
+  static const Pattern untranslated(
       "character with byte sequence ((?:0x[0-9a-f]{2} ?)+) in encoding \"UTF8\" has no equivalent in encoding "
       "\"([A-Za-z0-9_]+)\"");
-  std::smatch match;
-  if (!std::regex_match(message, match, untranslated)) return message;
+  const auto match = untranslated.whole(message);
+  if (!match) return message;
   std::string character;
-  const auto bytes = match[1].str();
-  for (const auto byte : split(bytes, ' ')) {
+  for (const auto byte : split((*match)[1], ' ')) {
     if (byte.empty()) continue;
     unsigned value = 0;
     std::from_chars(byte.data() + 2, byte.data() + byte.size(), value, 16);
     character += static_cast<char>(value);
   }
-  return "the database, whose encoding is " + match[2].str() + ", has no character '" + character + "'";
+  return "the database, whose encoding is " + (*match)[2] + ", has no character '" + character + "'";
 }
 
 std::string hint_of(std::string_view state, std::string_view report) {

@@ -6,9 +6,9 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <random>
-#include <regex>
 
 #include "base/clock.hpp"
+#include "base/pattern.hpp"
 #include "base/text.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
@@ -109,17 +109,13 @@ void judge_arrival(Connection& connection, Findings& findings) {
 }  // namespace
 
 std::vector<std::string> notified_channels(std::string_view source) {
-  static const std::regex comment(R"(--[^\n]*|/\*[\s\S]*?\*/)");
-  static const std::regex call(
+  static const Pattern comment(R"(--[^\n]*|/\*[\s\S]*?\*/)");
+  static const Pattern call(
       R"re(\bNOTIFY\s+(?:"([^"]+)"|([A-Za-z_][A-Za-z0-9_$]*))|\bpg_notify\s*\(\s*'([^']+)')re",
-      std::regex::icase);
-  const auto text = std::regex_replace(std::string(source), comment, " ");
+      LetterCase::ignored);
   std::vector<std::string> channels;
-  for (auto match = std::sregex_iterator(text.begin(), text.end(), call); match != std::sregex_iterator();
-       ++match) {
-    auto name = (*match)[1].matched   ? (*match)[1].str()
-                : (*match)[2].matched ? lower_case((*match)[2].str())
-                                      : (*match)[3].str();
+  for (const auto& match : call.all(comment.replaced(source, " "))) {
+    auto name = !match[1].empty() ? match[1] : !match[2].empty() ? lower_case(match[2]) : match[3];
     if (std::find(channels.begin(), channels.end(), name) == channels.end())
       channels.push_back(std::move(name));
   }

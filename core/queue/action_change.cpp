@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <regex>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/pattern.hpp"
 #include "base/printable.hpp"
 
 namespace mailroom {
@@ -26,8 +26,8 @@ std::optional<std::string> text_or_null(const std::string& text) {
 }
 
 void require_name(const std::string& name, const Actions& actions) {
-  static const std::regex form("[a-z][a-z0-9_]{0,61}");
-  if (!std::regex_match(name, form)) {
+  static const Pattern form("[a-z][a-z0-9_]{0,61}");
+  if (!form.matches(name)) {
     throw Error(ExitCode::usage, fmt::format("'{}' cannot name an action", shown_text(name)),
                 "a name begins with a letter, and has at most 62 lower-case letters, digits and underscores");
   }
@@ -39,8 +39,8 @@ void require_name(const std::string& name, const Actions& actions) {
 }
 
 void require_path(const Action& action, const Actions& actions) {
-  static const std::regex form("/[a-z0-9_/-]{1,62}");
-  if (!std::regex_match(action.path, form)) {
+  static const Pattern form("/[a-z0-9_/-]{1,62}");
+  if (!form.matches(action.path)) {
     throw Error(ExitCode::usage, fmt::format("'{}' cannot be the path of an action", shown_text(action.path)),
                 "a path is like /magic: a slash, then lower-case letters, digits, _, - and /");
   }

@@ -4,10 +4,10 @@
 
 #include <array>
 #include <fmt/format.h>
-#include <regex>
 #include <sstream>
 #include <string_view>
 
+#include "base/pattern.hpp"
 #include "base/text.hpp"
 #include "db/values.hpp"
 #include "schema/function_set.hpp"
@@ -86,40 +86,39 @@ void add_table(const std::string& text, const std::string& table, const std::str
 
 /// Adds the column that `text` adds to a table, if it does.
 void add_column(const std::string& text, const std::string& migration, ExpectedObjects& objects) {
-  static const std::regex form("ALTER TABLE ([a-z_]+) ADD COLUMN ([a-z_]+) ");
-  std::smatch match;
-  if (!std::regex_search(text, match, form, std::regex_constants::match_continuous)) return;
-  objects[{ObjectKind::column, match[1].str() + "." + match[2].str()}] = {.table = match[1],
-                                                                          .migration = migration};
+  static const Pattern form("ALTER TABLE ([a-z_]+) ADD COLUMN ([a-z_]+) ");
+  const auto match = form.at_start(text);
+  if (!match) return;
+  const auto& table = (*match)[1];
+  objects[{ObjectKind::column, table + "." + (*match)[2]}] = {.table = table, .migration = migration};
 }
 
 /// Adds what `text`, a statement on one line, creates.
 void add_created(const std::string& text, const std::string& migration, ExpectedObjects& objects) {
-  static const std::regex form(
+  static const Pattern form(
       "CREATE (?:OR REPLACE |UNIQUE )?(TABLE|INDEX|FUNCTION|TRIGGER) (CONCURRENTLY IF NOT EXISTS )?([a-z_0-9]+)"
       "(?: ON ([a-z_]+))?[ (]");
-  std::smatch match;
-  if (!std::regex_search(text, match, form, std::regex_constants::match_continuous))
-    return add_column(text, migration, objects);
-  const auto kind = match[1].str();
-  const auto name = match[3].str();
+  const auto match = form.at_start(text);
+  if (!match) return add_column(text, migration, objects);
+  const auto& kind = (*match)[1];
+  const auto& name = (*match)[3];
   if (kind == "TABLE") {
     add_table(text, name, migration, objects);
   } else if (kind == "FUNCTION") {
     objects[{ObjectKind::function, name}] = {.migration = migration};
   } else if (kind == "TRIGGER") {
-    static const std::regex names(" ON (?=[a-z])| EXECUTE FUNCTION (?=[a-z])| <> (?=mailroom_)");
+    static const Pattern names(" ON (?=[a-z])| EXECUTE FUNCTION (?=[a-z])| <> (?=mailroom_)");
     objects[{ObjectKind::trigger, name}] = {.migration = migration,
-                                            .statement = std::regex_replace(text, names, "$&@.") + ";"};
+                                            .statement = names.replaced(text, "$&@.") + ";"};
   } else {
     constexpr std::string_view word = "INDEX ";
     const auto begin = text.find(word) + word.size();
-    const auto rest = std::regex_replace(text.substr(begin), std::regex(" ON (?=[a-z])"), " ON @.");
+    const auto rest = Pattern(" ON (?=[a-z])").replaced(text.substr(begin), " ON @.");
     objects[{ObjectKind::index, name}] = {
-        .table = match[4],
+        .table = (*match)[4],
         .migration = migration,
         .statement =
-            fmt::format("{}{}{};", text.substr(0, begin), match[2].matched ? "" : "CONCURRENTLY ", rest)};
+            fmt::format("{}{}{};", text.substr(0, begin), (*match)[2].empty() ? "CONCURRENTLY " : "", rest)};
   }
 }
 

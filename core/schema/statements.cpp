@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <regex>
 
+#include "base/pattern.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {
@@ -103,22 +103,19 @@ std::string shortened_statement(std::string_view statement, std::size_t width) {
 }
 
 bool is_concurrent(const std::vector<Statement>& statements) {
-  static const std::regex form(R"((CREATE|CREATE\s+UNIQUE|DROP)\s+INDEX\s+CONCURRENTLY\s)",
-                               std::regex::icase);
-  return statements.size() == 1 &&
-         std::regex_search(statements.front().text, form, std::regex_constants::match_continuous);
+  static const Pattern form(R"((CREATE|CREATE\s+UNIQUE|DROP)\s+INDEX\s+CONCURRENTLY\s)", LetterCase::ignored);
+  return statements.size() == 1 && form.at_start(statements.front().text).has_value();
 }
 
 std::string without_concurrently(const std::string& statement) {
-  static const std::regex word("CONCURRENTLY", std::regex::icase);
-  return std::regex_replace(statement, word, "", std::regex_constants::format_first_only);
+  static const Pattern word("CONCURRENTLY", LetterCase::ignored);
+  return word.replaced_first(statement, "");
 }
 
 std::string created_index(const std::string& statement) {
-  static const std::regex form(R"(CREATE\s[^(]*\s(\w+)\s+ON\s)", std::regex::icase);
-  std::smatch match;
-  const bool found = std::regex_search(statement, match, form, std::regex_constants::match_continuous);
-  return found ? match[1].str() : std::string();
+  static const Pattern form(R"(CREATE\s[^(]*\s(\w+)\s+ON\s)", LetterCase::ignored);
+  const auto match = form.at_start(statement);
+  return match ? (*match)[1] : std::string();
 }
 
 }  // namespace mailroom

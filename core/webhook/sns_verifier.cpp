@@ -6,9 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <regex>
 
 #include "base/json.hpp"
+#include "base/pattern.hpp"
 #include "carriers/http/exchange.hpp"
 #include "crypto/base64.hpp"
 #include "crypto/certificate.hpp"
@@ -41,9 +41,9 @@ std::string text_to_sign(const Json& message, const Members& members) {
 }
 
 /// A URL that is long is none; the library for expressions recurses over the text.
-bool fits(const std::string& url, const std::regex& form) {
+bool fits(const std::string& url, const Pattern& form) {
   constexpr std::size_t longest = 2000;
-  return url.size() <= longest && std::regex_match(url, form);
+  return url.size() <= longest && form.matches(url);
 }
 
 }  // namespace
@@ -68,13 +68,13 @@ std::optional<SnsMessage> parse_sns_message(std::string_view body) {
 }
 
 bool is_sns_certificate_url(const std::string& url) {
-  static const std::regex form(
+  static const Pattern form(
       R"(https://sns\.[a-z0-9-]{3,40}\.amazonaws\.com(\.cn)?/SimpleNotificationService-[A-Za-z0-9]{1,100}\.pem)");
   return fits(url, form);
 }
 
 bool is_sns_confirmation_url(const std::string& url) {
-  static const std::regex form(
+  static const Pattern form(
       R"(https://sns\.[a-z0-9-]{3,40}\.amazonaws\.com(\.cn)?/\?Action=ConfirmSubscription&[A-Za-z0-9=&:%._~+-]*)");
   return fits(url, form);
 }

@@ -3,10 +3,10 @@
 #include "webhook/sqs_queue.hpp"
 
 #include <fmt/format.h>
-#include <regex>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/pattern.hpp"
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
 #include "carriers/ses/answer.hpp"
@@ -22,9 +22,8 @@ constexpr auto queue_hint = "write it as https://sqs.eu-west-1.amazonaws.com/123
 
 /// `eu-west-1` of a host of SQS, also of one within a VPC. A server on this host, for tests, has any.
 std::string region_of_host(const std::string& host, const std::string& url) {
-  static const std::regex form(R"((.*\.)?sqs\.([a-z0-9-]+)\.(vpce\.)?amazonaws\.com(\.cn)?)");
-  std::smatch parts;
-  if (std::regex_match(host, parts, form)) return parts[2];
+  static const Pattern form(R"((.*\.)?sqs\.([a-z0-9-]+)\.(vpce\.)?amazonaws\.com(\.cn)?)");
+  if (const auto parts = form.whole(host)) return (*parts)[2];
   if (url.starts_with("http://")) return "us-east-1";
   throw Error(ExitCode::configuration,
               fmt::format("--sqs {} is at no host of Amazon SQS", without_url_passwords(url)), queue_hint);

@@ -1,9 +1,9 @@
 // Lets a region be no more than a name of AWS's form: it becomes part of a host's name.
 
 #include <fmt/format.h>
-#include <regex>
 
 #include "base/error.hpp"
+#include "base/pattern.hpp"
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "carriers/ses/carrier.hpp"
@@ -24,13 +24,13 @@ const UrlForm ses_form{.subject = "the relay",
 }
 
 std::string region_of(const std::string& relay) {
-  static const std::regex form("[a-z]{2,3}(-[a-z]+)+-[1-9][0-9]?");
+  static const Pattern form("[a-z]{2,3}(-[a-z]+)+-[1-9][0-9]?");
   const auto url = parse_server_url(trimmed(relay), ses_form);
   const auto& server = url.servers.front();
   if (!url.user.empty())
     refuse_relay(relay, "names a user: its credentials are in a file, or those of a role");
   if (server.port != 443) refuse_relay(relay, "has a port: send.ses_endpoint names another endpoint");
-  if (!std::regex_match(server.host, form)) refuse_relay(relay, "names no region of AWS");
+  if (!form.matches(server.host)) refuse_relay(relay, "names no region of AWS");
   return server.host;
 }
 

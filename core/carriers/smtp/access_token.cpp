@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <regex>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/pattern.hpp"
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
 #include "process/child.hpp"
@@ -41,18 +41,18 @@ bool is_token(std::string_view text) {
 /// Masks the value after a key such as `client_secret=` or `"refresh_token": "`, what follows `Bearer`, and
 /// tokens of JSON, which all begin so.
 std::string without_secrets(std::string text) {
-  static const std::array<std::pair<std::regex, const char*>, 4> patterns{{
-      {std::regex(R"re(((secret|password|passwd|token|key|assertion)["']?\s*=\s*["']?)[^\s"'&,;]+)re",
-                  std::regex::icase),
+  static const std::array<std::pair<Pattern, const char*>, 4> patterns{{
+      {Pattern(R"re(((secret|password|passwd|token|key|assertion)["']?\s*=\s*["']?)[^\s"'&,;]+)re",
+               LetterCase::ignored),
        "$1***"},
-      {std::regex(R"re(((secret|password|passwd|token|key|assertion)["']?\s*:\s*["']?)[^\s"'&,;]{16,})re",
-                  std::regex::icase),
+      {Pattern(R"re(((secret|password|passwd|token|key|assertion)["']?\s*:\s*["']?)[^\s"'&,;]{16,})re",
+               LetterCase::ignored),
        "$1***"},
-      {std::regex(R"re((bearer\s+)\S+)re", std::regex::icase), "$1***"},
-      {std::regex(R"re(eyJ[\w.-]+)re"), "***"},
+      {Pattern(R"re((bearer\s+)\S+)re", LetterCase::ignored), "$1***"},
+      {Pattern(R"re(eyJ[\w.-]+)re"), "***"},
   }};
   for (const auto& [pattern, replacement] : patterns)
-    text = std::regex_replace(text, pattern, replacement);
+    text = pattern.replaced(text, replacement);
   return text;
 }
 

@@ -1,8 +1,9 @@
 #include "normalise.hpp"
 
 #include <algorithm>
-#include <regex>
 #include <string_view>
+
+#include "base/pattern.hpp"
 
 namespace mailroom::golden {
 namespace {
@@ -49,17 +50,17 @@ std::string name_secrets(std::string_view text) {
 }  // namespace
 
 std::string normalise(std::string text, const Places& places) {
-  static const std::regex time(
+  static const Pattern time(
       R"(\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC)\b|[+-]\d{2}(:?\d{2})?)?)");
-  static const std::regex pid(R"(\bpid[= ]\d+)");
-  static const std::regex duration(R"(\bin (\d+(\.\d+)? ?(ns|us|µs|ms|s|min|m|h|d))+\b)");
-  static const std::regex library(R"(\((lib\w+|OpenSSL) \d[\w.-]*\))");
+  static const Pattern pid(R"(\bpid[= ]\d+)");
+  static const Pattern duration(R"(\bin (\d+(\.\d+)? ?(ns|us|µs|ms|s|min|m|h|d))+\b)");
+  static const Pattern library(R"(\((lib\w+|OpenSSL) \d[\w.-]*\))");
   for (const auto& [place, name] : places)
     replace_all(text, place, name);
-  text = std::regex_replace(text, time, "<time>");
-  text = std::regex_replace(text, library, "($1 <version>)");
-  text = std::regex_replace(text, pid, "pid=<pid>");
-  text = std::regex_replace(text, duration, "in <duration>");
+  text = time.replaced(text, "<time>");
+  text = library.replaced(text, "($1 <version>)");
+  text = pid.replaced(text, "pid=<pid>");
+  text = duration.replaced(text, "in <duration>");
   return name_secrets(text);
 }
 

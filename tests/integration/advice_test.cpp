@@ -2,9 +2,9 @@
 
 #include <csignal>
 #include <fmt/format.h>
-#include <regex>
 
 #include "base/actor.hpp"
+#include "base/pattern.hpp"
 #include "support/catch.hpp"
 #include "support/named_pipe.hpp"
 #include "support/operator_rig.hpp"
@@ -26,7 +26,7 @@ std::string only_fix(const FinishedRun& run) {
 
 /// Undoes the wrapping.
 std::string unwrapped(const std::string& text) {
-  return std::regex_replace(text, std::regex("\n +"), " ");
+  return Pattern("\n +").replaced(text, " ");
 }
 
 /// The command that the only hint of a command's output begins with.

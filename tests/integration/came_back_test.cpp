@@ -1,7 +1,6 @@
 // What came back of mails, in the commands that look at all of them: one word for it everywhere.
 
-#include <regex>
-
+#include "base/pattern.hpp"
 #include "integration/bounce_rig.hpp"
 #include "support/catch.hpp"
 
@@ -26,7 +25,7 @@ FROM mailroom_deliveries d WHERE d.address = $1)",
 
 /// Wherever its lines are broken.
 bool has(const std::string& text, const std::string& part) {
-  return std::regex_replace(text, std::regex("\\s+"), " ").find(part) != std::string::npos;
+  return Pattern("\\s+").replaced(text, " ").find(part) != std::string::npos;
 }
 
 }  // namespace

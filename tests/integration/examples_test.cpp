@@ -2,9 +2,9 @@
 
 #include <csignal>
 #include <map>
-#include <regex>
 
 #include "base/json.hpp"
+#include "base/pattern.hpp"
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
 #include "cmd/syntax/command_syntax.hpp"
@@ -24,15 +24,15 @@ bool contains(const std::string& text, const std::string& part) {
 
 /// True for a command that runs until it is stopped.
 bool runs_on(const std::string& command) {
-  static const std::regex follows("mailroom .*(-f|--follow|--watch)\\b.*");
-  static const std::regex ends(".*(--once|--max-batches|--help|--to|--dry-run)\\b.*");
+  static const Pattern follows("mailroom .*(-f|--follow|--watch)\\b.*");
+  static const Pattern ends(".*(--once|--max-batches|--help|--to|--dry-run)\\b.*");
   if (command.starts_with("mailroom bounce --listen")) return true;
   if (command.starts_with("mailroom template serve")) return true;
   if (command.starts_with("mailroom bounce --maildir")) return !contains(command, "--once");
   if (command.starts_with("mailroom outcomes")) return !contains(command, "--off");
   if (command.starts_with("mailroom collect") || command.starts_with("mailroom send"))
-    return !std::regex_match(command, ends);
-  return std::regex_match(command, follows);
+    return !ends.matches(command);
+  return follows.matches(command);
 }
 
 /// A recovery token with `code` that belongs to no database.
@@ -115,18 +115,19 @@ class World {
 
   /// Replaces each placeholder in capitals in `example` by a value.
   std::string with_values(const std::string& example) const {
-    static const std::regex placeholder("\\b[A-Z][A-Z_]+\\b");
-    static const std::regex coded(".*--code (\\d{5}) .*");
+    static const Pattern to_placeholder("([\\s\\S]*?)\\b([A-Z][A-Z_]+)\\b");
+    static const Pattern coded(".*--code (\\d{5}) .*");
     std::map<std::string, std::string> values{{"TOKEN", token_}, {"COMMAND", "collect"}};
-    std::smatch match;
-    if (std::regex_match(example, match, coded)) values["TOKEN"] = recovery_token(match[1]);
+    if (const auto match = coded.whole(example)) values["TOKEN"] = recovery_token((*match)[1]);
     std::string command;
-    auto rest = std::regex_replace(example, std::regex("smtp://localhost"), relay_.url());
-    for (; std::regex_search(rest, match, placeholder); rest = match.suffix()) {
-      INFO("the placeholder " << match.str()
-                              << " of an example has no value: give it one in with_values() of " << __FILE__);
-      REQUIRE(values.count(match.str()) == 1);
-      command += match.prefix().str() + values[match.str()];
+    auto rest = Pattern("smtp://localhost").replaced(example, relay_.url());
+    while (const auto match = to_placeholder.at_start(rest)) {
+      const auto& name = (*match)[2];
+      INFO("the placeholder " << name << " of an example has no value: give it one in with_values() of "
+                              << __FILE__);
+      REQUIRE(values.count(name) == 1);
+      command += (*match)[1] + values[name];
+      rest.erase(0, (*match)[0].size());
     }
     return command + rest;
   }

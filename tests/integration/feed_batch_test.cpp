@@ -1,7 +1,6 @@
 // The feed's events of batches and operations: rows that change after they were read, and their actors.
 
-#include <regex>
-
+#include "base/pattern.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_feed.hpp"
@@ -91,7 +90,7 @@ TEST_CASE("suspensions by anyone, rewinds, replays and prunings are shown, with 
   Shown shown;
   for (const auto& event : feed.take()) {
     // Without the user and the host that follow the program.
-    const auto actor = std::regex_replace(event.actor(), std::regex(" [^ ]+@.*"), "");
+    const auto actor = Pattern(" [^ ]+@.*").replaced(event.actor(), "");
     const auto reason = event.operation() != nullptr ? event.operation()->reason : "";
     shown.push_back(short_text(event) + " by " + actor + (reason.empty() ? "" : ": " + reason));
   }

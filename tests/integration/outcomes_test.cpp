@@ -3,11 +3,11 @@
 
 #include <csignal>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 
 #include "base/json.hpp"
+#include "base/pattern.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/code_blocks.hpp"
@@ -186,8 +186,8 @@ TEST_CASE("the role of the document hands outcomes over, and sees no secret and 
   OutcomesRig rig;
   const TestRole role(rig.database);
   auto sql = code_block("docs/security.md", "sql", "CREATE ROLE mailroom_teller");
-  sql = std::regex_replace(sql, std::regex("CREATE ROLE [^;]*;"), "");
-  sql = std::regex_replace(sql, std::regex("TO mailroom_teller"), "TO " + role.name());
+  sql = Pattern("CREATE ROLE [^;]*;").replaced(sql, "");
+  sql = Pattern("TO mailroom_teller").replaced(sql, "TO " + role.name());
   rig.connection->run(sql);
   std::vector<std::string> command{mailroom_binary, "outcomes", "--once"};
   for (const auto& word : rig.words("ok"))

@@ -3,6 +3,7 @@
 #include <future>
 
 #include "base/json.hpp"
+#include "base/pattern.hpp"
 #include "support/actions.hpp"
 #include "support/redeeming_fixture.hpp"
 #include "support/redeeming_rig.hpp"
@@ -261,10 +262,10 @@ TEST_CASE("the redeeming examples refuse a file that does not hold a key") {
 
 TEST_CASE("the key and the token that redeeming.md shows belong together") {
   const auto text = read_file(source_directory + "/" + redeeming_document);
-  std::smatch match;
-  REQUIRE(std::regex_search(text, match, std::regex("\n([0-9a-f]{64})\n([A-Za-z0-9_-]{86})\n")));
-  Hmac hmac(Key::from_hex(match[1].str(), "the document"));
-  const auto token = decode_token(match[2].str());
+  const auto match = Pattern("\n([0-9a-f]{64})\n([A-Za-z0-9_-]{86})\n").first(text);
+  REQUIRE(match);
+  Hmac hmac(Key::from_hex((*match)[1], "the document"));
+  const auto token = decode_token((*match)[2]);
   REQUIRE(token);
   CHECK(is_signed(hmac, *token, "/activate", {}));
 }

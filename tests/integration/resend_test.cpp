@@ -1,8 +1,7 @@
 // The Message-ID, the Date and the times of a mail: of a retry, of one that is sent again on purpose, and of
 // another database.
 
-#include <regex>
-
+#include "base/pattern.hpp"
 #include "support/catch.hpp"
 #include "support/delivery_rig.hpp"
 #include "support/operator_rig.hpp"
@@ -12,8 +11,8 @@ namespace mailroom::test::resend_test {
 namespace {
 
 std::string found_in(const TakenMail& mail, const std::string& form) {
-  std::smatch found;
-  return std::regex_search(mail.message, found, std::regex(form)) ? found[1].str() : "";
+  const auto found = Pattern(form).first(mail.message);
+  return found ? (*found)[1] : "";
 }
 
 std::string id_of(const TakenMail& mail) {

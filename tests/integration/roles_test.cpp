@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <fmt/format.h>
-#include <regex>
 #include <set>
 #include <thread>
 
+#include "base/pattern.hpp"
 #include "support/build_paths.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/finished_run.hpp"
@@ -60,9 +60,8 @@ class DocumentedRoles {
     for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
       at += begin.size();
       const auto block = text.substr(at, text.find("```", at) - at);
-      blocks.push_back(std::regex_replace(
-          block, std::regex("mailroom_(app|redeemer|producer|collector|reader|teller|bouncer|operator)\\b"),
-          database_name_ + "_$1"));
+      blocks.push_back(Pattern("mailroom_(app|redeemer|producer|collector|reader|teller|bouncer|operator)\\b")
+                           .replaced(block, database_name_ + "_$1"));
     }
     REQUIRE(blocks.size() == 1 + role_names.size());
     return blocks;

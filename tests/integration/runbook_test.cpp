@@ -5,8 +5,8 @@
 #include <cctype>
 #include <fmt/format.h>
 #include <functional>
-#include <regex>
 
+#include "base/pattern.hpp"
 #include "support/catch.hpp"
 #include "support/operator_rig.hpp"
 #include "support/test_queue.hpp"
@@ -22,11 +22,10 @@ struct Row {
 
 /// The rows of the table of symptoms: its second column has a command, its third quotes.
 std::vector<Row> rows_of_runbook() {
-  static const std::regex row(R"re(\| ([^|]+) \| `(mailroom [^`]+)` \| "([^"]+)" \|.*)re");
+  static const Pattern row(R"re(\| ([^|]+) \| `(mailroom [^`]+)` \| "([^"]+)" \|.*)re");
   std::vector<Row> rows;
   for (const auto& line : lines_of(read_file(source_directory + "/docs/runbook.md"))) {
-    std::smatch found;
-    if (std::regex_match(line, found, row)) rows.push_back({found[1], found[2], found[3]});
+    if (const auto found = row.whole(line)) rows.push_back({(*found)[1], (*found)[2], (*found)[3]});
   }
   return rows;
 }
@@ -135,8 +134,8 @@ std::map<std::string, std::function<void(Trouble&)>> situations() {
 
 /// Without line breaks, which depend on the width of the terminal.
 std::string in_one_line(const std::string& text) {
-  static const std::regex breaks("\\s+");
-  return std::regex_replace(text, breaks, " ");
+  static const Pattern breaks("\\s+");
+  return breaks.replaced(text, " ");
 }
 
 }  // namespace
@@ -162,14 +161,14 @@ TEST_CASE("the command that the runbook begins with says what is wrong") {
 }
 
 TEST_CASE("the sections of the runbook stand in the order of its symptoms") {
-  static const std::regex link(R"re(\| \[[^\]]+\]\(#([^)]+)\) \|$)re");
+  static const Pattern link(R"re(\| \[[^\]]+\]\(#([^)]+)\) \|$)re");
   std::vector<std::string> of_table;
   std::vector<std::string> of_sections;
   for (const auto& line : lines_of(read_file(source_directory + "/docs/runbook.md"))) {
-    std::smatch found;
     if (line.starts_with("## ")) of_sections.push_back(anchor_of(line.substr(3)));
-    if (!std::regex_search(line, found, link)) continue;
-    if (std::ranges::find(of_table, found[1].str()) == of_table.end()) of_table.push_back(found[1]);
+    const auto found = link.first(line);
+    if (!found) continue;
+    if (std::ranges::find(of_table, (*found)[1]) == of_table.end()) of_table.push_back((*found)[1]);
   }
   of_table.insert(of_table.begin(), "by-symptom");
   of_table.insert(of_table.end(), {"rotate-the-key", "put-recoveries-first"});

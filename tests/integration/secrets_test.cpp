@@ -1,11 +1,11 @@
 // mailroom never writes a secret, signed token, code, key or password, at any log level and in any format.
 
 #include <fmt/format.h>
-#include <regex>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.hpp"
+#include "base/pattern.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/finished_run.hpp"
@@ -28,7 +28,7 @@ std::string found_in(const std::string& text, const std::vector<std::string>& se
     if (text.find(secret) != std::string::npos) return secret;
   }
   for (const auto& code : codes) {
-    if (std::regex_search(text, std::regex("\\b" + code + "\\b"))) return code;
+    if (Pattern("\\b" + code + "\\b").occurs_in(text)) return code;
   }
   return {};
 }

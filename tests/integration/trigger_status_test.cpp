@@ -1,8 +1,8 @@
 // What keeps accounts from getting tokens is a failure of status, by doctor's rules, and its fix ends it.
 
 #include <fmt/format.h>
-#include <regex>
 
+#include "base/pattern.hpp"
 #include "health/queue_health.hpp"
 #include "schema/schema_objects.hpp"
 #include "support/doctor_rig.hpp"
@@ -82,7 +82,7 @@ TEST_CASE("the statements that audit and resend print for psql make a token, and
   const auto connection = database.connect();
   const OperatorRig rig(database);
   const auto printed = [](std::string text, const std::string& verb) {
-    text = std::regex_replace(text, std::regex("\\s+"), " ");
+    text = Pattern("\\s+").replaced(text, " ");
     const auto from = text.find(verb);
     REQUIRE(from != std::string::npos);
     return text.substr(from, text.find(';', from) - from + 1);

@@ -1,9 +1,9 @@
 // docs/metrics.md lists the metrics that a collector and a sender show, no more and no less, and promtool
 // finds nothing wrong with them.
 
-#include <regex>
 #include <set>
 
+#include "base/pattern.hpp"
 #include "metrics/prometheus_tool.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
@@ -22,21 +22,21 @@ struct Described {
   bool operator==(const Described&) const = default;
 };
 
-std::set<std::string> words_in(const std::string& text, const std::regex& form) {
+std::set<std::string> words_in(const std::string& text, const Pattern& form) {
   std::set<std::string> words;
-  for (std::sregex_iterator it(text.begin(), text.end(), form), end; it != end; ++it)
-    words.insert((*it)[1]);
+  for (const auto& match : form.all(text))
+    words.insert(match[1]);
   return words;
 }
 
 std::map<std::string, Described> documented() {
   const auto text = read_file(source_directory + "/docs/metrics.md");
-  const std::regex row(R"re(\| `([a-z_]+)` \| (counter|gauge|histogram) \| ([^|]*)\|)re");
+  const Pattern row(R"re(\| `([a-z_]+)` \| (counter|gauge|histogram) \| ([^|]*)\|)re");
   std::map<std::string, Described> metrics;
-  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) {
+  for (const auto& match : row.all(text)) {
     const bool is_new =
-        metrics.emplace((*it)[1], Described{(*it)[2], words_in((*it)[3], std::regex("`([a-z]+)`"))}).second;
-    INFO((*it)[1].str());
+        metrics.emplace(match[1], Described{match[2], words_in(match[3], Pattern("`([a-z]+)`"))}).second;
+    INFO(match[1]);
     CHECK(is_new);
   }
   return metrics;
@@ -45,8 +45,8 @@ std::map<std::string, Described> documented() {
 /// The family of a series, and the names of its labels.
 std::pair<std::string, std::set<std::string>> parts_of(const std::string& series, const Scrape& scrape) {
   auto name = series.substr(0, series.find('{'));
-  if (scrape.types.count(name) == 0) name = std::regex_replace(name, std::regex("_(bucket|sum|count)$"), "");
-  auto labels = words_in(series, std::regex(R"re(([a-z]+)=")re"));
+  if (scrape.types.count(name) == 0) name = Pattern("_(bucket|sum|count)$").replaced(name, "");
+  auto labels = words_in(series, Pattern(R"re(([a-z]+)=")re"));
   labels.erase("le");
   return {name, labels};
 }

@@ -4,10 +4,10 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
-#include <regex>
 #include <thread>
 
 #include "base/json.hpp"
+#include "base/pattern.hpp"
 #include "fault/cluster.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
@@ -123,8 +123,8 @@ std::vector<std::string> expressions_of(const Json& dashboard) {
   for (const auto& panel : dashboard.at("panels")) {
     for (const auto& target : panel.at("targets")) {
       auto expression = target.at("expr").get<std::string>();
-      expression = std::regex_replace(expression, std::regex("\\$__rate_interval"), "1m");
-      expressions.push_back(std::regex_replace(expression, std::regex("\\$queue"), ".*"));
+      expression = Pattern("\\$__rate_interval").replaced(expression, "1m");
+      expressions.push_back(Pattern("\\$queue").replaced(expression, ".*"));
     }
   }
   return expressions;
@@ -226,9 +226,9 @@ TEST_CASE("each expression of the dashboard has a value, and each alert can be e
       CHECK(rule.at("health") == "ok");
       // A metric that is misspelt has no series.
       const auto text = rule.at("query").get<std::string>();
-      const std::regex name("mailroom_[a-z_]+|up\\b");
-      for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it)
-        CHECK((!evaluated((*it)[0]).empty() || nightly.find("\n" + (*it)[0].str()) != std::string::npos));
+      const Pattern name("mailroom_[a-z_]+|up\\b");
+      for (const auto& match : name.all(text))
+        CHECK((!evaluated(match[0]).empty() || nightly.find("\n" + match[0]) != std::string::npos));
     }
   }
   open->run("ROLLBACK");

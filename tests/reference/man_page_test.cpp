@@ -1,6 +1,6 @@
-#include <regex>
 #include <sstream>
 
+#include "base/pattern.hpp"
 #include "cmd/reference/generated_files.hpp"
 #include "config/settings.hpp"
 #include "shell_output.hpp"
@@ -15,7 +15,7 @@ std::string pages() {
 }
 
 std::string page_path(const CommandReference& command) {
-  return pages() + "man1/" + std::regex_replace(command.path, std::regex(" "), "-") + ".1";
+  return pages() + "man1/" + Pattern(" ").replaced(command.path, "-") + ".1";
 }
 
 /// The commands that have a page: the program and its direct subcommands.
@@ -48,12 +48,12 @@ std::string shown(const std::string& path) {
   const auto answer = run_shell("mandoc -T utf8 '" + path + "'", directory);
   INFO(answer.err);
   REQUIRE(answer.status == 0);
-  return std::regex_replace(without_overstrikes(answer.out), std::regex("\\s+"), " ");
+  return Pattern("\\s+").replaced(without_overstrikes(answer.out), " ");
 }
 
 void check_shown(const std::string& page, const std::string& text) {
   INFO("looking for: " << text);
-  CHECK(page.find(std::regex_replace(text, std::regex("\\s+"), " ")) != std::string::npos);
+  CHECK(page.find(Pattern("\\s+").replaced(text, " ")) != std::string::npos);
 }
 
 void check_arguments_shown(const std::string& page, const CommandReference& command) {
@@ -120,7 +120,7 @@ TEST_CASE("the page of a command shows the whole help text, character by charact
   for (const auto& command : commands_with_pages()) {
     const auto page = shown(page_path(command));
     INFO(page_path(command));
-    check_shown(page, "NAME " + std::regex_replace(command.path, std::regex(" "), "-"));
+    check_shown(page, "NAME " + Pattern(" ").replaced(command.path, "-"));
     for (const char* heading :
          {"SYNOPSIS", "DESCRIPTION", "EXAMPLES", "GLOBAL OPTIONS", "EXIT STATUS", "SEE ALSO"})
       check_shown(page, heading);

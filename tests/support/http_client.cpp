@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <poll.h>
-#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <sys/socket.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/pattern.hpp"
 #include "support/subprocess.hpp"
 
 namespace mailroom::test {
@@ -47,11 +47,10 @@ int connect_to(const ListenAddress& address) {
 std::string canonical(const std::string& series) {
   const auto open = series.find('{');
   if (open == std::string::npos) return series;
-  static const std::regex label(R"re(([a-z_]+)="((?:[^"\\]|\\.)*)")re");
+  static const Pattern label(R"re(([a-z_]+)="((?:[^"\\]|\\.)*)")re");
   std::map<std::string, std::string> labels;
-  for (std::sregex_iterator it(series.begin() + static_cast<std::ptrdiff_t>(open), series.end(), label), end;
-       it != end; ++it)
-    labels[(*it)[1]] = (*it)[2];
+  for (const auto& match : label.all(series.substr(open)))
+    labels[match[1]] = match[2];
   auto text = series.substr(0, open);
   for (const auto& [name, value] : labels)
     text += (text.size() == open ? "{" : ",") + name + "=\"" + value + "\"";
@@ -143,12 +142,12 @@ double Scrape::sum(const std::string& name, const std::string& part) const {
 }
 
 ListenAddress metrics_address(const std::function<std::string()>& read_log) {
-  std::smatch found;
+  std::optional<Pattern::Groups> found;
   std::string log;
-  const std::regex form("serving metrics at=\"?([^\\s\"]+)");
-  if (!eventually([&] { return std::regex_search(log = read_log(), found, form); }))
+  const Pattern form("serving metrics at=\"?([^\\s\"]+)");
+  if (!eventually([&] { return (found = form.first(log = read_log())).has_value(); }))
     throw std::runtime_error("no metrics are served:\n" + log);
-  return parse_listen_address(found[1].str()).value();
+  return parse_listen_address((*found)[1]).value();
 }
 
 }  // namespace mailroom::test

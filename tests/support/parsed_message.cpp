@@ -1,8 +1,9 @@
 #include "support/parsed_message.hpp"
 
 #include <algorithm>
-#include <regex>
 #include <stdexcept>
+
+#include "base/pattern.hpp"
 
 namespace mailroom::test {
 namespace {
@@ -142,14 +143,14 @@ ParsedMessage parse_message(const std::string& message, bool is_utf8) {
   auto lines = crlf_lines(message);
   ParsedMessage parsed{.headers = take_headers(lines, is_utf8), .text = {}, .html = std::nullopt};
   const auto& type = parsed.header("Content-Type");
-  static const std::regex multipart("multipart/alternative; boundary=\"(=_[0-9a-f]{16})\"");
-  std::smatch match;
-  if (!std::regex_match(type, match, multipart)) {
+  static const Pattern multipart("multipart/alternative; boundary=\"(=_[0-9a-f]{16})\"");
+  const auto match = multipart.whole(type);
+  if (!match) {
     check_part(parsed.headers, "text/plain");
     parsed.text = decoded_body(lines);
     return parsed;
   }
-  const auto boundary = "--" + match[1].str();
+  const auto boundary = "--" + (*match)[1];
   require(!lines.empty() && lines.front() == boundary, "the body begins with a boundary");
   lines.erase(lines.begin());
   parsed.text = take_part(lines, "text/plain", boundary);

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <functional>
 #include <mutex>
-#include <regex>
 #include <thread>
 
+#include "base/pattern.hpp"
 #include "crypto/key_ring.hpp"
 #include "support/actions.hpp"
 #include "support/catch.hpp"
@@ -66,7 +66,7 @@ class RedeemingDatabase {
  private:
   std::string role() const { return name() + "_redeemer"; }
   std::string with_own_role(const std::string& sql) const {
-    return std::regex_replace(sql, std::regex("mailroom_redeemer"), role());
+    return Pattern("mailroom_redeemer").replaced(sql, role());
   }
 
   TestDatabase database_;
@@ -139,8 +139,8 @@ class SqlApplication {
   static std::string statement(const std::string& part, const Action* action) {
     auto sql = code_block(redeeming_document, "sql", part);
     if (action == activation_action()) return sql;
-    sql = std::regex_replace(sql, std::regex("'activation'"), "'password_recovery'");
-    return std::regex_replace(sql, std::regex("'provisioned'"), "'active'");
+    sql = Pattern("'activation'").replaced(sql, "'password_recovery'");
+    return Pattern("'provisioned'").replaced(sql, "'active'");
   }
 
   const RedeemingDatabase& database_;

@@ -6,11 +6,11 @@
 #include <csignal>
 #include <poll.h>
 #include <pty.h>
-#include <regex>
 #include <stdexcept>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/pattern.hpp"
 #include "support/text_lines.hpp"
 
 namespace mailroom::test {
@@ -65,13 +65,13 @@ TerminalRun run_in_terminal(const std::vector<std::string>& command,
   waitpid(program, &status, 0);
   close(terminal);
   run.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  run.output = std::regex_replace(run.output, std::regex("\r+\n"), "\n");
+  run.output = Pattern("\r+\n").replaced(run.output, "\n");
   return run;
 }
 
 std::vector<std::string> plain_lines(const std::string& text) {
-  static const std::regex colour("\x1b\\[[0-9;]*m");
-  auto lines = lines_of(std::regex_replace(text, colour, ""));
+  static const Pattern colour("\x1b\\[[0-9;]*m");
+  auto lines = lines_of(colour.replaced(text, ""));
   for (auto& line : lines)
     line.erase(0, line.rfind('\r') + 1);
   return lines;

@@ -1,6 +1,6 @@
 #include "support/test_sender.hpp"
 
-#include <regex>
+#include "base/pattern.hpp"
 
 namespace mailroom::test {
 namespace {
@@ -20,9 +20,9 @@ std::map<std::string, std::string> to_relay(const std::string& relay,
 }
 
 /// What `form` catches; 0 if the mail has nothing of that form.
-std::int64_t number_of(const TakenMail& mail, const std::regex& form) {
-  std::smatch found;
-  return std::regex_search(mail.message, found, form) ? std::stoll(found[1]) : 0;
+std::int64_t number_of(const TakenMail& mail, const Pattern& form) {
+  const auto found = form.first(mail.message);
+  return found ? std::stoll((*found)[1]) : 0;
 }
 
 }  // namespace
@@ -33,20 +33,19 @@ TestSender::TestSender(const std::string& conninfo, const std::string& relay,
     : TestConsumer(send(options), conninfo, to_relay(relay, std::move(environment))) {}
 
 std::string token_of(const TakenMail& mail) {
-  auto text = std::regex_replace(mail.message, std::regex("=\r\n"), "");
-  text = std::regex_replace(text, std::regex("=3D"), "=");
-  std::smatch found;
-  if (!std::regex_search(text, found, std::regex("token=([A-Za-z0-9_-]{86})"))) return "";
-  return found[1];
+  auto text = Pattern("=\r\n").replaced(mail.message, "");
+  text = Pattern("=3D").replaced(text, "=");
+  const auto found = Pattern("token=([A-Za-z0-9_-]{86})").first(text);
+  return found ? (*found)[1] : "";
 }
 
 std::int64_t token_id_of(const TakenMail& mail) {
-  static const std::regex form("Message-ID: <[^>@]*\\.([0-9]+)\\.mailroom@");
+  static const Pattern form("Message-ID: <[^>@]*\\.([0-9]+)\\.mailroom@");
   return number_of(mail, form);
 }
 
 std::int64_t message_of(const TakenMail& mail) {
-  static const std::regex form("Message-ID: <[^>@]*\\.m([0-9]+)\\.mailroom@");
+  static const Pattern form("Message-ID: <[^>@]*\\.m([0-9]+)\\.mailroom@");
   return number_of(mail, form);
 }
 

@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <random>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/json.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/pattern.hpp"
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "support/catch.hpp"
@@ -162,9 +162,9 @@ std::string logged(LogFormat format, const std::string& message, Fields fields) 
 
 /// The line without its time, which must be UTC with milliseconds.
 std::string without_time(const std::string& line) {
-  static const std::regex time(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)");
-  REQUIRE(std::regex_search(line, time));
-  return std::regex_replace(line, time, "TIME");
+  static const Pattern time(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)");
+  REQUIRE(time.occurs_in(line));
+  return time.replaced(line, "TIME");
 }
 
 }  // namespace

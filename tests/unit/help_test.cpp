@@ -1,8 +1,8 @@
 #include <filesystem>
-#include <regex>
 #include <set>
 #include <sstream>
 
+#include "base/pattern.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
@@ -137,17 +137,19 @@ TEST_CASE("every option that a message of core names exists") {
   // Those of rabbitmqctl.
   options.insert({"--if-empty", "--vhost"});
   collect_options(CommandLine().app, options);
-  const std::regex literal(R"re("(?:[^"\\\n]|\\.)*")re");
-  const std::regex option("(^|[ (\"'])(--[a-z][a-z-]+)");
+  const Pattern literal(R"re("(?:[^"\\\n]|\\.)*")re");
+  const Pattern option("(^|[ (\"'])(--[a-z][a-z-]+)");
   int checked = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(test::source_directory + "/core")) {
     if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
     const auto text = test::read_file(entry.path().string());
-    for (std::sregex_iterator found(text.begin(), text.end(), literal), end; found != end; ++found) {
-      const auto words = found->str();
+    for (const auto& found : literal.all(text)) {
+      const auto& words = found[0];
       INFO(entry.path() << ": " << words);
-      for (std::sregex_iterator name(words.begin(), words.end(), option); name != end; ++name, ++checked)
-        CHECK(options.count((*name)[2]) == 1);
+      for (const auto& name : option.all(words)) {
+        CHECK(options.count(name[2]) == 1);
+        ++checked;
+      }
     }
   }
   CHECK(checked > 15);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
-#include <regex>
 
 #include "base/json.hpp"
+#include "base/pattern.hpp"
 #include "crypto/digest.hpp"
 #include "mail/message.hpp"
 #include "support/catch.hpp"
@@ -52,10 +52,10 @@ std::string header_of(const std::string& message, const std::string& name) {
 /// `message` with names for its boundaries, in their order.
 std::string with_names(std::string message) {
   for (const std::string name : {"=_MIXED", "=_ALTERNATIVE", "=_RELATED"}) {
-    static const std::regex form("=_[0-9a-f]{16}");
-    std::smatch match;
-    if (!std::regex_search(message, match, form)) break;
-    const auto boundary = match.str();
+    static const Pattern form("=_[0-9a-f]{16}");
+    const auto match = form.first(message);
+    if (!match) break;
+    const auto& boundary = (*match)[0];
     for (auto at = message.find(boundary); at != std::string::npos; at = message.find(boundary, at))
       message.replace(at, boundary.size(), name);
   }

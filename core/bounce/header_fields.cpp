@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "base/gmime_owner.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "bounce/gmime_owner.hpp"
 #include "bounce/mail_parts.hpp"
 
 namespace mailroom {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 
-#include "base/gmime_owner.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "bounce/bounce.hpp"
+#include "bounce/gmime_owner.hpp"
 
 namespace mailroom {
 namespace {

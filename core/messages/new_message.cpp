@@ -18,7 +18,7 @@ using Text = std::optional<std::string>;
 
 Text list_json(const std::vector<std::string>& texts) {
   if (texts.empty()) return std::nullopt;
-  return plain_json(texts);
+  return plain_json(nlohmann::json(texts));
 }
 
 Text files_json(const std::vector<NewFile>& files) {

@@ -5,8 +5,8 @@
 #include <gmime/gmime.h>
 
 #include "base/error.hpp"
-#include "base/gmime_owner.hpp"
 #include "base/text.hpp"
+#include "bounce/gmime_owner.hpp"
 #include "crypto/base64.hpp"
 #include "preview/preview_source.hpp"
 

@@ -3,7 +3,6 @@
 
 #include "replay/revocation.hpp"
 
-
 #include "base/json.hpp"
 #include "base/pattern.hpp"
 #include "replay/resend.hpp"

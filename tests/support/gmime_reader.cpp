@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "base/gmime_owner.hpp"
+#include "bounce/gmime_owner.hpp"
 
 namespace mailroom::test {
 namespace {

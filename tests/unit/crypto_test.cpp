@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "support/actions.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
+#include "support/subprocess.hpp"
 
 namespace mailroom::test::crypto_test {
 namespace {
@@ -46,13 +46,12 @@ struct Vector {
 };
 
 std::vector<Vector> read_vectors() {
-  std::ifstream file(test::source_directory + "/tests/vectors/tokens.json");
   const auto text = [](const nlohmann::json& object, const char* key) {
     const auto found = object.find(key);
     return found == object.end() || found->is_null() ? std::string{} : found->get<std::string>();
   };
   std::vector<Vector> vectors;
-  for (const auto& object : parse_json(file)) {
+  for (const auto& object : parse_json(read_file(source_directory + "/tests/vectors/tokens.json"))) {
     vectors.push_back({text(object, "comment"), text(object, "key"), text(object, "action"),
                        text(object, "secret"), text(object, "code"), text(object, "token"),
                        object.at("valid").get<bool>()});

@@ -78,7 +78,7 @@ TEST_CASE("a directory of core includes only those below it") {
 // Two types of one name with different members break at run time, since the linker keeps the functions of one
 // of them.
 TEST_CASE("no two headers define a type of the same name") {
-  const Pattern form(R"re(\n(?:struct|class|enum class) (\w+)[^;{]*\{)re");
+  const Pattern form(R"re(\n(?:struct|class|enum class) (\w+(?:::\w+)*)[^;{]*\{)re");
   std::map<std::string, std::string> defined_in;
   for (const std::string root : {"/core", "/cmd"}) {
     each_source(source_directory + root, [&](const auto& path) {
@@ -114,6 +114,11 @@ TEST_CASE("libidn2 is included by one file") {
 TEST_CASE("the library for regular expressions is included by one file, of tests too") {
   CHECK(places_of(Pattern(R"re(#\s*include\s*<(regex)>)re"), {"/core", "/cmd", "/tests"}) ==
         std::vector<std::string>{"regex in core/base/pattern.cpp"});
+}
+
+TEST_CASE("the library for JSON is included by one header, of tests too") {
+  CHECK(places_of(Pattern(R"re(#\s*include\s*<(nlohmann/json.hpp)>)re"), {"/core", "/cmd", "/tests"}) ==
+        std::vector<std::string>{"nlohmann/json.hpp in core/base/json.hpp"});
 }
 
 }  // namespace mailroom::test::include_direction_test

@@ -6,9 +6,9 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "base/gmime_owner.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "bounce/gmime_owner.hpp"
 #include "carriers/resend/carrier.hpp"
 #include "crypto/base64.hpp"
 

@@ -9,7 +9,7 @@
 int main() {
   std::string line;
   while (std::getline(std::cin, line)) {
-    const auto asked = parse_json(line);
+    const auto asked = mailroom::parse_json(line);
     const auto text = [&](const char* key) { return asked.at(key).get<std::string>(); };
     const auto body = text("body");
     const auto headers = mailroom::signed_headers(

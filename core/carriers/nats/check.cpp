@@ -137,6 +137,19 @@ std::string first_line(CURL* handle) {
   return text.substr(0, text.find("\r\n"));
 }
 
+/// The subjects of which queues the stream does not take.
+void judge_subjects(const NatsStream& stream, const Settings& settings, std::vector<SinkFinding>& findings) {
+  for (const auto& queue : settings.collect.queues) {
+    const auto refused = subjects_refused(stream, settings.sink.subject, queue);
+    if (refused.empty()) continue;
+    const bool takes_none = subjects_taken(stream, settings.sink.subject, queue).empty();
+    findings.push_back(
+        {takes_none ? NatsLevel::failure : NatsLevel::warning,
+         fmt::format("the stream {} does not take {}", settings.sink.stream, fmt::join(refused, ", ")),
+         "add these subjects to the stream, or change sink.subject"});
+  }
+}
+
 }  // namespace
 
 std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Settings& settings) {
@@ -156,14 +169,7 @@ std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Setti
     findings.push_back({NatsLevel::failure, fmt::format("the stream {} acknowledges nothing", name),
                         "make it anew, without --no-ack"});
   }
-  for (const auto& queue : settings.collect.queues) {
-    const auto refused = subjects_refused(stream, settings.sink.subject, queue);
-    if (refused.empty()) continue;
-    const bool takes_none = subjects_taken(stream, settings.sink.subject, queue).empty();
-    findings.push_back({takes_none ? NatsLevel::failure : NatsLevel::warning,
-                        fmt::format("the stream {} does not take {}", name, fmt::join(refused, ", ")),
-                        "add these subjects to the stream, or change sink.subject"});
-  }
+  judge_subjects(stream, settings, findings);
   if (stream.replicas < 3) {
     warn_and_change(fmt::format("has {}: batches are lost with a server",
                                 stream.replicas == 1 ? "one replica" : "two replicas"),

@@ -205,7 +205,7 @@ const std::vector<Sabotage>& sabotages() {
        messages,
        10},
       {"a scheduled message is forgotten",
-       {{"mailroom_release", "mailroom_make_tokens(v_due)", "mailroom_make_tokens(v_due[2:])"}},
+       {{"mailroom_release", "unnest(v_due) WITH ORDINALITY", "unnest(v_due[2:]) WITH ORDINALITY"}},
        messages,
        10},
       {"a message that is committed after its time is forgotten",

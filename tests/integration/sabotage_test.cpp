@@ -1,7 +1,8 @@
-// The harness of the faults breaks functions on purpose (scripts/test --faults --self-check), which takes half an hour. Here:
-// each of these breakages still has a place in the functions of today.
+// The harness of the faults breaks functions on purpose (scripts/test --faults --self-check), which takes
+// half an hour. Here: each of these breakages still has a place in the functions of today.
 
 #include "fault/sabotage.hpp"
+
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "queue/preconditions.hpp"
 
 namespace mailroom {

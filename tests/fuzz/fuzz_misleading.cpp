@@ -1,6 +1,7 @@
 // Whatever others chose: neither text for people nor JSON lets a character through that misleads.
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "fuzz/fuzz.hpp"
 #include "support/misleading_text.hpp"
 

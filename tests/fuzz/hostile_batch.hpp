@@ -61,7 +61,8 @@ class HostileBatch {
       if ((c >= 0 && c < 0x20) || c == 0x7f) return false;
     }
     try {
-      plain_json(nlohmann::json(text));
+      // Throws if it is not UTF-8.
+      static_cast<void>(nlohmann::json(text).dump());
       return true;
     } catch (const nlohmann::json::type_error&) {
       return false;

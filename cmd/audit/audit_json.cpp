@@ -4,6 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 #include "cmd/message/message_report.hpp"

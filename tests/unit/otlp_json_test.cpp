@@ -2,6 +2,7 @@
 
 #include "otlp/otlp_json.hpp"
 
+#include "base/error.hpp"
 #include "base/json.hpp"
 #include "otlp/span_exporter.hpp"
 #include "support/catch.hpp"

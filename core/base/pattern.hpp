@@ -1,5 +1,5 @@
-// Regular expressions. The only user of <regex>: each file that includes that compiles all of its templates
-// anew, some 26,000 functions in the objects of a build before.
+// Regular expressions. The only user of <regex>, whose templates each file that includes it would compile
+// anew.
 #pragma once
 
 #include <memory>

@@ -5,6 +5,9 @@ target_include_directories(mailroom_compiler INTERFACE "${PROJECT_SOURCE_DIR}/co
 target_compile_options(mailroom_compiler INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
   -Woverloaded-virtual -Wimplicit-fallthrough)
+# No cast makes a pointer to a type with a larger alignment. The sanitizers would check every access for that, which
+# takes a twentieth of their compilation.
+target_compile_options(mailroom_compiler INTERFACE $<IF:$<CXX_COMPILER_ID:GNU>,-Wcast-align=strict,-Wcast-align>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports false overlapping copies in operator+ of std::string (GCC bug 105651).
   target_compile_options(mailroom_compiler INTERFACE -Wduplicated-cond -Wlogical-op -Wno-restrict)
@@ -23,7 +26,7 @@ endif()
 if(MAILROOM_SANITIZE)
   target_compile_definitions(mailroom_compiler INTERFACE MAILROOM_SANITIZED)
   target_compile_options(mailroom_compiler INTERFACE
-    -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    -fsanitize=address,undefined -fno-sanitize=alignment -fno-sanitize-recover=all -fno-omit-frame-pointer)
   # Relocating the tables of the sanitizers took a sixth of a short command.
   target_link_options(mailroom_compiler INTERFACE -fsanitize=address,undefined -no-pie)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")

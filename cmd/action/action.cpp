@@ -1,7 +1,6 @@
 // mailroom action: lists, creates, changes and retires the kinds of mail.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/json.hpp"
 #include "base/text.hpp"

@@ -3,7 +3,6 @@
 #include "cmd/action/action_report.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
@@ -17,7 +16,7 @@ using ActionJson = nlohmann::ordered_json;
 
 std::string takers_text(const std::string& action, const QueueCatalogue& catalogue) {
   const auto takers = takers_of(action, catalogue);
-  return takers.empty() ? "none" : shown_text(fmt::format("{}", fmt::join(takers, ",")));
+  return takers.empty() ? "none" : shown_text(joined(takers, ","));
 }
 
 ActionJson name_or_null(const std::string& text) {
@@ -42,7 +41,7 @@ std::string taken_note(const std::string& action, const QueueCatalogue& catalogu
     return fmt::format("No queue takes it: mailroom queue create {0} --action {0}, or queue set, lets one.\n",
                        action);
   }
-  const auto names = shown_text(fmt::format("{}", fmt::join(takers, takers.size() == 2 ? " and " : ", ")));
+  const auto names = shown_text(joined(takers, takers.size() == 2 ? " and " : ", "));
   return takers.size() == 1
              ? fmt::format("Queue {} takes it.\n", names)
              : fmt::format("Queues {} take it: each person is mailed more than once.\n", names);

@@ -2,7 +2,6 @@
 // that mails are sent from.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -26,7 +25,7 @@ std::string about(std::int64_t count, std::string_view noun) {
 }
 
 std::string hosts_text(const std::vector<std::string>& hosts) {
-  return hosts.empty() ? "any host" : fmt::format("{}", fmt::join(hosts, ", "));
+  return hosts.empty() ? "any host" : joined(hosts, ", ");
 }
 
 /// How what waits is dropped first, where there is something.

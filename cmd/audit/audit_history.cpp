@@ -2,9 +2,7 @@
 
 #include "cmd/audit/audit_history.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <set>
 
 #include "accounts/account_lookup.hpp"
@@ -29,7 +27,7 @@ History read_former_history(Connection& connection, const AuditRequest& request,
   if (found.accounts.size() > 1) {
     throw Error(ExitCode::usage,
                 fmt::format("mails of {} accounts went to '{}': {}", found.accounts.size(),
-                            shown_text(address), fmt::join(found.accounts, ", ")),
+                            shown_text(address), joined(found.accounts, ", ")),
                 fmt::format("choose one with id:{}", found.accounts.front()));
   }
   if (found.accounts.empty() && found.messages.empty()) {

@@ -76,7 +76,7 @@ struct EventKeys {
   void operator()(const Operation& operation) {
     object["tokens"] = ids_json(operation.tokens);
     add_actor(operation);
-    object["details"] = Json::parse(sound_utf8(operation.details));
+    object["details"] = parse_ordered_json(sound_utf8(operation.details));
   }
   void operator()(const SchemaChange& change) {
     add_actor(change);

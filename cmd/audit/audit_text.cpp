@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
@@ -42,7 +41,7 @@ std::string value_text(const nlohmann::json& value) {
   std::vector<std::string> parts;
   for (const auto& part : value)
     parts.push_back(value_text(part));
-  return fmt::format("{}", fmt::join(parts, " "));
+  return joined(parts, " ");
 }
 
 /// The details of an operation that the line does not show otherwise.
@@ -66,7 +65,7 @@ std::string accounts_text(const nlohmann::json& details) {
   std::vector<std::string> ids;
   for (const auto& id : *accounts)
     ids.push_back(shown_text(json_text(id)));
-  return fmt::format(", account{} {}", ids.size() == 1 ? "" : "s", fmt::join(ids, " and "));
+  return fmt::format(", account{} {}", ids.size() == 1 ? "" : "s", joined(ids, " and "));
 }
 
 std::string prune_text(const nlohmann::json& details) {
@@ -82,7 +81,7 @@ std::string prune_text(const nlohmann::json& details) {
 std::string cut_text(const Operation& operation) {
   if (operation.cut_batches.empty()) return "";
   return fmt::format(", out of open batch{} {}", operation.cut_batches.size() == 1 ? "" : "es",
-                     fmt::join(operation.cut_batches, " and "));
+                     joined(operation.cut_batches, " and "));
 }
 
 std::string target_text(const Operation& operation, const nlohmann::json& details) {

@@ -1,10 +1,10 @@
 // mailroom collect: batches of signed tokens on stdout, or handed over to a program or server.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <limits>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "carriers/carriers.hpp"
 #include "cmd/collect/consumer_run.hpp"
 #include "cmd/command.hpp"
@@ -108,7 +108,7 @@ void ask_at_terminal(Context& context) {
   context.log().warn(
       "standard output is a terminal: tokens shown here count as emitted, and no mail is sent");
   confirm(context, fmt::format("take tokens of queue {} here, and mail nobody?",
-                               fmt::join(context.settings().collect.queues, " and ")));
+                               joined(context.settings().collect.queues, " and ")));
 }
 
 /// Whoever reads the journal could use the tokens, and no sender would get them.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <iterator>
 #include <random>
 
@@ -37,7 +36,7 @@ Field timeout_field(const Batcher::Options& batcher) {
 }
 
 void log_configuration(Log& log, const Settings& settings, const Batcher::Options& batcher) {
-  log.info("configured", {{"queue", fmt::format("{}", fmt::join(settings.collect.queues, ","))},
+  log.info("configured", {{"queue", joined(settings.collect.queues, ",")},
                           {"channel", settings.collect.channel},
                           limit_field(batcher),
                           timeout_field(batcher),

@@ -13,7 +13,7 @@
 namespace mailroom {
 namespace {
 
-std::string joined(std::string_view words, char space) {
+std::string spaced(std::string_view words, char space) {
   std::string text(words);
   std::replace(text.begin(), text.end(), ' ', space);
   return text;
@@ -85,7 +85,7 @@ std::string skipped_text(const SkipCounts& counts, char space) {
   std::string text;
   for (const auto& [reason, count] : counts.by_reason()) {
     if (count > 0)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), joined(reason, space));
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), spaced(reason, space));
   }
   return text;
 }
@@ -93,7 +93,7 @@ std::string skipped_text(const SkipCounts& counts, char space) {
 nlohmann::ordered_json skipped_json(const SkipCounts& counts) {
   nlohmann::ordered_json object;
   for (const auto& [reason, count] : counts.by_reason())
-    object[joined(reason, '_')] = count;
+    object[spaced(reason, '_')] = count;
   return object;
 }
 

@@ -3,12 +3,12 @@
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
+#include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/init/installation.hpp"
 #include "cmd/init/questions.hpp"
@@ -65,7 +65,7 @@ bool has_key(const std::string& file) {
 /// Runs words as somebody would type them, and shows them. A child as the user of the services, where these
 /// run.
 void run_shown(const Installation& installation, std::vector<std::string> words, Context& context) {
-  context.say(fmt::format("$ mailroom {}\n", fmt::join(words, " ")));
+  context.say(fmt::format("$ mailroom {}\n", joined(words, " ")));
   if (!installation.with_systemd) {
     words.insert(words.end(), {"--config", installation.file()});
     const auto invocation = parse_arguments(words);
@@ -78,16 +78,16 @@ void run_shown(const Installation& installation, std::vector<std::string> words,
   Child child;
   const int problem = child.start(words, {{1, 1}, {2, 2}});
   if (problem != 0 || (child.wait(), !child.has_succeeded()))
-    throw Error(ExitCode::failed, fmt::format("'{}' has failed", fmt::join(words, " ")),
+    throw Error(ExitCode::failed, fmt::format("'{}' has failed", joined(words, " ")),
                 "correct what it says, and type the command again");
 }
 
 void run_program(const std::vector<std::string>& words, Context& context) {
-  context.say(fmt::format("$ {}\n", fmt::join(words, " ")));
+  context.say(fmt::format("$ {}\n", joined(words, " ")));
   Child child;
   const int problem = child.start(words, {{1, 1}, {2, 2}});
   if (problem != 0 || (child.wait(), !child.has_succeeded()))
-    throw Error(ExitCode::failed, fmt::format("'{}' has failed", fmt::join(words, " ")),
+    throw Error(ExitCode::failed, fmt::format("'{}' has failed", joined(words, " ")),
                 "correct what it says, and type it");
 }
 

@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/output.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -39,10 +40,7 @@ std::string random_key() {
   std::array<unsigned char, 32> bytes{};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
     throw Error(ExitCode::failed, "there are no random bytes for a key");
-  std::string text;
-  for (const auto byte : bytes)
-    text += fmt::format("{:02x}", byte);
-  return text + "\n";
+  return hex_text(bytes) + "\n";
 }
 
 /// Lets the services read a file of root.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <string_view>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/relay_series.hpp"
 #include "carriers/smtp/relay.hpp"
@@ -53,7 +53,7 @@ std::string without_users(const std::string& relay) {
     for (const auto& each : parse_relay_urls(group.relays))
       urls.push_back(fmt::format("{}://{}", each.implicit_tls ? "smtps" : "smtp", each.address()));
   }
-  return fmt::format("{}", fmt::join(urls, ","));
+  return joined(urls, ",");
 }
 
 void check(const std::vector<Overrides::Flag>& settings) {

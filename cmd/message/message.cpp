@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 #include "cmd/command.hpp"
@@ -37,7 +36,7 @@ std::string parse_message_state(std::string text) {
   if (std::ranges::find(words, text) != words.end()) return text;
   const auto meant = nearest_word(text, words);
   throw Error(ExitCode::usage, fmt::format("--state has an unknown state '{}'", text),
-              meant.empty() ? fmt::format("states: {}", fmt::join(words, ", ")) : "did you mean: " + meant);
+              meant.empty() ? fmt::format("states: {}", joined(words, ", ")) : "did you mean: " + meant);
 }
 
 /// Adds a list to `values`, split at its commas.
@@ -52,7 +51,7 @@ void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
   syntax
       .value("--state STATE,...",
              fmt::format("of which a recipient has one of these states, which docs/outcomes.md explains: {}",
-                         fmt::join(message_state_words(), ", ")),
+                         joined(message_state_words(), ", ")),
              [&typed](const std::string& text) {
                for (const auto& part : split_list(text))
                  typed.states.push_back(parse_message_state(part));

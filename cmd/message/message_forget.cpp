@@ -1,7 +1,6 @@
 // message forget: shows what is on record of somebody, asks, and removes it.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -32,7 +31,7 @@ ForgetRequest request_of(const MessageOptions& options) {
 /// `ada@example.org, bob@example.org`, or `reference user:17`.
 std::string subject_text(const ForgetRequest& request) {
   if (!request.reference.empty()) return "reference " + shown_text(request.reference);
-  return shown_text(fmt::format("{}", fmt::join(request.addresses, ", ")));
+  return shown_text(joined(request.addresses, ", "));
 }
 
 /// Messages to others that name the address: those that lose it, and those that keep it until they have

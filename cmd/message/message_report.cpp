@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -55,7 +54,7 @@ std::string content_sizes(const MessageRecord& message) {
   std::vector<std::string> parts;
   if (message.text) parts.push_back("text of " + file_size_text(*message.text));
   if (message.html) parts.push_back("HTML of " + file_size_text(*message.html));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined(parts, ", ");
 }
 
 std::string file_text(const MessageFile& file) {
@@ -63,7 +62,7 @@ std::string file_text(const MessageFile& file) {
 }
 
 std::string mailboxes_text(const std::vector<std::string>& mailboxes) {
-  return shown_text(fmt::format("{}", fmt::join(mailboxes, ", ")));
+  return shown_text(joined(mailboxes, ", "));
 }
 
 void add_content_lines(const MessageRecord& message, TextTable& table) {
@@ -126,7 +125,7 @@ OrderedJson message_time_json(const std::optional<Moment>& moment) {
 
 /// `text`, which is JSON in the database, or null.
 OrderedJson parsed_or_null(const std::string& text) {
-  return text.empty() ? OrderedJson(nullptr) : OrderedJson::parse(text);
+  return text.empty() ? OrderedJson(nullptr) : parse_ordered_json(text);
 }
 
 OrderedJson message_delivery_json(const MessageDelivery& delivery) {
@@ -165,7 +164,7 @@ std::string states_text(const MessageSummary& message) {
   std::vector<std::string> parts;
   for (const auto& [state, count] : message.states)
     parts.push_back(fmt::format("{} {}", with_thousands(count), state_word(state)));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return joined(parts, ", ");
 }
 
 std::string content_and_recipient(const MessageSummary& message) {

@@ -61,7 +61,7 @@ Moment read_time(const std::string& option, const std::string& text, Moment now)
 /// What no clock is needed for.
 NewMessage message_of(const MessageSendOptions& options) {
   auto message = options.message;
-  if (message.data && !nlohmann::json::accept(*message.data))
+  if (message.data && try_parse_json(*message.data).is_discarded())
     throw Error(ExitCode::usage, "--data is no JSON", R"(for example --data '{"order": 17}')");
   if (message.replace && !message.key)
     throw Error(ExitCode::usage, "--replace needs --key", "the key says which message is replaced");

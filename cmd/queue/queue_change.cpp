@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/json.hpp"
 #include "base/text.hpp"
@@ -86,7 +85,7 @@ std::string left_alone(const QueueFile& file, const QueueCatalogue& catalogue) {
   }
   if (names.empty()) return "";
   return fmt::format("not in the file, and left as {}: {}\n", names.size() == 1 ? "it is" : "they are",
-                     shown_text(fmt::format("{}", fmt::join(names, ", "))));
+                     shown_text(joined(names, ", ")));
 }
 
 /// Where a new queue begins; `text` is the value of --from.
@@ -107,7 +106,7 @@ std::string question(const QueuePlan& plan, const std::vector<QueueEffect>& effe
     if (is_new ? std::any_of(effects.begin(), effects.end(), mails) : change.changes_actions())
       names.push_back(change.name);
   }
-  return fmt::format("change who is mailed by queue {}?", fmt::join(names, " and "));
+  return fmt::format("change who is mailed by queue {}?", joined(names, " and "));
 }
 
 }  // namespace

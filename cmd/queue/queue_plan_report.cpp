@@ -1,8 +1,6 @@
 // The text and the JSON of a plan.
 
-#include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 #include "cmd/queue/queue_report.hpp"
@@ -65,7 +63,7 @@ std::string line_text(const PlanLine& line) {
 
 std::string names_text(const std::vector<std::string>& names) {
   return shown_text(fmt::format("queue{} {}", names.size() == 1 ? "" : "s",
-                                fmt::join(names, names.size() == 2 ? " and " : ", ")));
+                                joined(names, names.size() == 2 ? " and " : ", ")));
 }
 
 std::string due_text(std::int64_t due, const std::string& action) {
@@ -143,8 +141,7 @@ std::string consumers_note(const QueuePlan& plan) {
     }
   }
   if (created.empty()) return "";
-  const auto served =
-      fmt::format("{}{}{}", fmt::join(created, ","), kept.empty() ? "" : ",", fmt::join(kept, ","));
+  const auto served = fmt::format("{}{}{}", joined(created, ","), kept.empty() ? "" : ",", joined(kept, ","));
   const auto names = names_text(created);
   return kept.empty() ? fmt::format("No consumer serves {} yet: start one with --queue {}.\n", names,
                                     shell_word(served))

@@ -3,7 +3,6 @@
 #include "cmd/queue/queue_report.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
@@ -90,7 +89,7 @@ std::string render_queue_list(const std::vector<ListedQueue>& queues, const Queu
     const auto& budget = *catalogue.find_budget(name);
     const auto sharers = catalogue.sharers_of(name);
     budgets.add({shown_text(name), paced_text(budget.paced), allowance_text(budget),
-                 sharers.empty() ? "none" : shown_text(fmt::format("{}", fmt::join(sharers, ", ")))});
+                 sharers.empty() ? "none" : shown_text(joined(sharers, ", "))});
   }
   if (!budgets.empty()) text += "\n" + budgets.render(width);
   return text + untaken_note(catalogue.queues, catalogue.actions);

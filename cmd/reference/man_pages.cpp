@@ -2,9 +2,9 @@
 
 #include <cctype>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "cmd/reference/generated_files.hpp"
 #include "cmd/reference/scd.hpp"
 
@@ -146,7 +146,7 @@ std::string statuses(bool with_fixes) {
 
 std::string facts_of(const KeyEntry& key) {
   std::vector<std::string> facts;
-  const auto choices = fmt::format("{}", fmt::join(key.target.choices, ", "));
+  const auto choices = joined(key.target.choices, ", ");
   if (!choices.empty()) facts.push_back("one of: " + scd_escaped(choices));
   if (key.is_list) facts.emplace_back("a list: separated by commas in the variable");
   if (!key.default_text.empty()) facts.push_back("default: " + scd_escaped(key.default_text));

@@ -3,9 +3,8 @@
 #include "cmd/reference/reference.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
 
@@ -123,10 +122,6 @@ std::vector<std::pair<std::string, OptionReference>> valued_options(const Comman
     }
   }
   return all;
-}
-
-std::string joined(const std::vector<std::string>& words, std::string_view between) {
-  return fmt::format("{}", fmt::join(words, between));
 }
 
 std::string with_backslashes(std::string_view text, std::string_view special) {

@@ -71,8 +71,6 @@ std::vector<std::pair<std::string, OptionReference>> valued_options(const Comman
 /// All names of `options`.
 std::vector<std::string> names_of(const std::vector<OptionReference>& options);
 
-std::string joined(const std::vector<std::string>& words, std::string_view between = " ");
-
 /// `text` with a backslash before each character of `special`.
 std::string with_backslashes(std::string_view text, std::string_view special);
 

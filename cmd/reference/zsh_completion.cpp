@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "cmd/reference/generated_files.hpp"
 
 namespace mailroom {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -120,7 +119,7 @@ void refuse_many(const std::string& name, const std::vector<std::int64_t>& messa
   throw Error(
       ExitCode::usage,
       fmt::format("'{}' names {}{} messages: {}{}", shown_text(name),
-                  count == most_named_messages ? "more than " : "", count, fmt::join(newest, ", "),
+                  count == most_named_messages ? "more than " : "", count, joined(newest, ", "),
                   newest.size() < messages.size() ? ", …" : ""),
       fmt::format("name one as message:{}, one of its recipients as token:N, or narrow them with --since",
                   messages.front()));

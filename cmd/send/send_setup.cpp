@@ -3,10 +3,9 @@
 #include "cmd/send/send_setup.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <tuple>
 
+#include "base/text.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/smtp/configured_relays.hpp"
 #include "mail/configured_mail.hpp"
@@ -56,7 +55,7 @@ void tell_of_missing_link(const Settings& settings, Log& log) {
 void tell_of_redirection(const Settings& settings, Log& log) {
   const auto& send = settings.send;
   if (send.redirect_to.empty() && send.allow.empty()) return;
-  const auto allowed = fmt::format("{}", fmt::join(send.allow, ","));
+  const auto allowed = joined(send.allow, ",");
   if (send.redirect_to.empty()) {
     log.warn("mails are cancelled unless send.allow has their address", {{"allow", allowed}});
   } else {

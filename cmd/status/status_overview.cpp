@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/clock.hpp"
 #include "base/printable.hpp"
@@ -81,7 +80,7 @@ std::vector<QueueFinding> findings_of(const StatusOverview& overview) {
   std::vector<QueueFinding> findings;
   for (auto& [finding, queues] : collect_findings(overview)) {
     if (queues.size() < overview.queues.size())
-      finding.text = fmt::format("{}: {}", fmt::join(queues, ", "), finding.text);
+      finding.text = fmt::format("{}: {}", joined(queues, ", "), finding.text);
     findings.push_back(std::move(finding));
   }
   std::stable_sort(findings.begin(), findings.end(),

@@ -82,7 +82,7 @@ std::string came_back_text(const CameBack& reports) {
   if (reports.delivered > 0) parts.push_back(with_thousands(reports.delivered) + " delivered");
   if (reports.unmatched > 0)
     parts.push_back(counted(reports.unmatched, "report") + " of no mail that is known");
-  return fmt::format("{} in the last hour", fmt::join(parts, ", "));
+  return fmt::format("{} in the last hour", joined(parts, ", "));
 }
 
 std::string sink_text(const UnavailableSink& sink) {
@@ -193,7 +193,7 @@ std::string render_holders(const QueueStatus& queue, std::size_t width) {
 }
 
 std::size_t line_count(const std::string& text) {
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  return line_of(text, text.size()) - 1;
 }
 
 /// The tables that fit in `room` lines. The table of collectors is omitted first: it is the least important.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <iostream>
 #include <iterator>
 #include <limits>
@@ -77,7 +76,7 @@ ExitCode change(const SuppressionOptions& options, bool adds, Connection& connec
   context.print(
       count > 0
           ? fmt::format(
-                "done: {} {}\n", fmt::join(options.addresses, ", "),
+                "done: {} {}\n", joined(options.addresses, ", "),
                 adds ? "gets no more messages; security mail, such as a password recovery, still goes to it"
                      : "gets messages again")
           : fmt::format("nothing to do: {}\n", adds ? "suppressed before" : "not suppressed"));

@@ -121,6 +121,29 @@ const CLI::App& command_of(const CLI::App& app) {
   return used.empty() ? app : *used.front();
 }
 
+/// Throws Error(usage), with the nearest command or option as the hint, if parsing left an argument over.
+/// CLI11 itself accepts it, because global options are allowed anywhere.
+void refuse_leftovers(const CLI::App& app) {
+  const auto rest = app.remaining();
+  if (!rest.empty()) throw unknown_word(command_of(app), rest.front());
+}
+
+/// CLI11's error in our wording: in lower case, without a full stop.
+Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto& command = command_of(app);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+      command.get_subcommands().size() < command.get_require_subcommand_min()) {
+    return lacks_command(command);
+  }
+  std::string message = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    message = message.substr(0, message.find(':')) + " needs a value";
+  }
+  const bool sentence = message.size() > 1 && std::islower(static_cast<unsigned char>(message[1])) != 0;
+  if (sentence) message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
+  return Error(ExitCode::usage, message, path_of(command) + " --help shows the options");
+}
+
 }  // namespace
 
 Invocation parse_arguments(const std::vector<std::string>& arguments) {
@@ -152,31 +175,6 @@ Invocation parse_arguments(const std::vector<std::string>& arguments) {
   const auto run = std::find_if(line.runs.begin(), line.runs.end(),
                                 [&](const auto& entry) { return entry.first == used.front(); });
   return {line.global, line.overrides, run->second};
-}
-
-std::string path_of(const CLI::App& app) {
-  const auto* parent = app.get_parent();
-  return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
-}
-
-void refuse_leftovers(const CLI::App& app) {
-  const auto rest = app.remaining();
-  if (!rest.empty()) throw unknown_word(command_of(app), rest.front());
-}
-
-Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto& command = command_of(app);
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
-      command.get_subcommands().size() < command.get_require_subcommand_min()) {
-    return lacks_command(command);
-  }
-  std::string message = error.what();
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-    message = message.substr(0, message.find(':')) + " needs a value";
-  }
-  const bool sentence = message.size() > 1 && std::islower(static_cast<unsigned char>(message[1])) != 0;
-  if (sentence) message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
-  return Error(ExitCode::usage, message, path_of(command) + " --help shows the options");
 }
 
 }  // namespace mailroom

@@ -197,4 +197,9 @@ std::string ExamplesFirst::make_footer(const CLI::App* app) const {
   return folded(parse_examples(app->get_footer()).notes, line_width());
 }
 
+std::string path_of(const CLI::App& app) {
+  const auto* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
+}
+
 }  // namespace mailroom

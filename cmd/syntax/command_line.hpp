@@ -44,6 +44,9 @@ struct CommandLine {
   std::vector<std::pair<CLI::App*, Run>> runs;  ///< a described command, and the function that runs it
 };
 
+/// The command as typed: `mailroom migrate`.
+std::string path_of(const CLI::App& app);
+
 /// The DESCRIPTION of the program's man page: paragraphs separated by empty lines.
 extern const char* const program_description;
 

@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
-#include "cmd/syntax/arguments.hpp"
+#include "cmd/syntax/command_line.hpp"
 #include "config/key_table.hpp"
 
 namespace mailroom {
@@ -106,7 +106,7 @@ Option& Option::stands_for(const std::string& key) {
 }
 
 Option& Option::offers(const std::vector<std::string>& words) {
-  option_->type_name(fmt::format("{{{}}}", fmt::join(words, ",")));
+  option_->type_name(fmt::format("{{{}}}", joined(words, ",")));
   return *this;
 }
 

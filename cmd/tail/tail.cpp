@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
@@ -39,7 +38,7 @@ std::string read_state(const std::string& word) {
   if (std::find(known.begin(), known.end(), word) != known.end()) return word;
   const auto meant = nearest_word(word, known);
   throw Error(ExitCode::usage, fmt::format("--state has an unknown state '{}'", word),
-              meant.empty() ? fmt::format("states: {}", fmt::join(known, ", ")) : "did you mean: " + meant);
+              meant.empty() ? fmt::format("states: {}", joined(known, ", ")) : "did you mean: " + meant);
 }
 
 /// The event that records an outcome. Others, such as `waiting`, no event tells of.

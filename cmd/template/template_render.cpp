@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "accounts/account_lookup.hpp"
 #include "base/json.hpp"
@@ -195,7 +194,7 @@ void refuse_example(const ExampleMail& mail, const Refusal& refusal,
   const bool is_known =
       std::find(template_names.begin(), template_names.end(), mail.template_name) != template_names.end();
   throw Error(ExitCode::configuration, "the mail cannot be written: " + refusal.reason,
-              !is_known        ? fmt::format("templates: {}", fmt::join(template_names, ", "))
+              !is_known        ? fmt::format("templates: {}", joined(template_names, ", "))
               : mail.data_file ? fmt::format("the data is that of {}", shown_text(*mail.data_file))
                                : "--data FILE has the data of a message; the account has the other values");
 }

@@ -2,8 +2,6 @@
 
 #include "cmd/terminal/context.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <iostream>
 #include <unistd.h>
 
@@ -48,7 +46,7 @@ Log& Context::log() {
                               .format = settings().log.format,
                               .colour = colour_on(err_),
                               .journal = stderr_is_journal(),
-                              .queue = fmt::format("{}", fmt::join(settings().collect.queues, ","))});
+                              .queue = joined(settings().collect.queues, ",")});
   }
   return *log_;
 }

@@ -6,12 +6,12 @@
 #include <cctype>
 #include <charconv>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <optional>
 #include <utility>
 
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
+#include "base/text.hpp"
 #include "mail/address.hpp"
 
 namespace mailroom {
@@ -135,14 +135,14 @@ std::string hint_for_missing(Connection& connection, const std::vector<std::stri
     meant.insert(meant.end(), names.begin(), names.end());
   }
   if (meant.empty()) return "addresses and logins are case-sensitive";
-  return fmt::format("did you mean: {}; names are case-sensitive", fmt::join(meant, ", "));
+  return fmt::format("did you mean: {}; names are case-sensitive", joined(meant, ", "));
 }
 
 std::string quoted(const std::vector<std::string>& names) {
   std::vector<std::string> shown;
   for (const auto& name : names)
     shown.push_back(shown_text(name));
-  return fmt::format("'{}'", fmt::join(shown, "', '"));
+  return fmt::format("'{}'", joined(shown, "', '"));
 }
 
 void require_one(const std::string& name, const std::vector<AccountRecord>& candidates) {
@@ -152,7 +152,7 @@ void require_one(const std::string& name, const std::vector<AccountRecord>& cand
     ids.push_back(account.id);
   throw Error(
       ExitCode::usage,
-      fmt::format("'{}' names {} accounts: {}", shown_text(name), candidates.size(), fmt::join(ids, " and ")),
+      fmt::format("'{}' names {} accounts: {}", shown_text(name), candidates.size(), joined(ids, " and ")),
       fmt::format("choose one with id:{}, email:{} or login:{}", candidates[0].id, shown_text(name),
                   shown_text(name)));
 }

@@ -2,18 +2,11 @@
 
 #include "accounts/token_lookup.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "db/values.hpp"
 #include "queue/batch_lookup.hpp"
 
 namespace mailroom {
 namespace {
-
-std::string hex_text(const Secret& secret) {
-  return fmt::format("{:02x}", fmt::join(secret, ""));
-}
 
 TokenRecord read_record(const pqxx::row& row) {
   TokenRecord record{.id = row[1].as<std::int64_t>(),

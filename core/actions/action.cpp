@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <utility>
 
 #include "base/printable.hpp"
@@ -92,7 +91,7 @@ const Action& Actions::require(std::string_view text, const std::string& problem
   const auto names = short_names();
   const auto meant = nearest_word(text, names);
   throw Error(code, fmt::format("{} an unknown action '{}'", problem, shown_text(text)),
-              meant.empty() ? fmt::format("actions: {}", fmt::join(names, ", ")) : "did you mean: " + meant);
+              meant.empty() ? fmt::format("actions: {}", joined(names, ", ")) : "did you mean: " + meant);
 }
 
 std::vector<std::string> Actions::names() const {

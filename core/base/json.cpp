@@ -30,6 +30,10 @@ nlohmann::ordered_json try_parse_ordered_json(std::string_view text) {
   return nlohmann::ordered_json::parse(text, nullptr, false);
 }
 
+void read_json(std::string_view text, JsonReader& reader) {
+  nlohmann::json::sax_parse(text, &reader);
+}
+
 std::string json_text(const nlohmann::json& value) {
   return escaped_json(plain_json(value));
 }

@@ -20,6 +20,11 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text);
 nlohmann::json try_parse_json(std::string_view text);
 nlohmann::ordered_json try_parse_ordered_json(std::string_view text);
 
+/// What read_json() tells of a text, value by value.
+using JsonReader = nlohmann::json_sax<nlohmann::json>;
+/// Reads `text` until its end or until `reader` returns false.
+void read_json(std::string_view text, JsonReader& reader);
+
 /// `value` as JSON on one line. Invalid UTF-8 is replaced, misleading characters are escaped: see
 /// escaped_json().
 std::string json_text(const nlohmann::json& value);

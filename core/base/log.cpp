@@ -17,6 +17,7 @@
 #include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
+#include "base/text.hpp"
 
 #ifdef MAILROOM_SYSTEMD
 #define SD_JOURNAL_SUPPRESS_LOCATION
@@ -31,8 +32,8 @@ class LevelName final : public spdlog::custom_flag_formatter {
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,
               spdlog::memory_buf_t& line) override {
     constexpr std::array<std::string_view, 4> names{"debug", "info", "warn", "error"};
-    fmt::format_to(std::back_inserter(line), "{:<{}}",
-                   names.at(static_cast<std::size_t>(message.level - spdlog::level::debug)), padinfo_.width_);
+    line.append(fmt::format(
+        "{:<{}}", names.at(static_cast<std::size_t>(message.level - spdlog::level::debug)), padinfo_.width_));
   }
   std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
     return std::make_unique<LevelName>(*this);

@@ -1,4 +1,4 @@
-// Widths from Unicode blocks, and edit distances.
+// Widths from Unicode blocks, edit distances, and digits.
 
 #include "base/text.hpp"
 
@@ -7,7 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <iterator>
 #include <numeric>
 #include <sstream>
 #include <string_view>
@@ -62,7 +62,45 @@ using Bars = std::array<std::string_view, bars_count>;
 constexpr Bars blocks{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr Bars letters{"_", ".", ":", "-", "=", "+", "*", "#"};
 
+constexpr std::string_view lower_digits = "0123456789abcdef";
+
+void append_hex(std::string& text, unsigned char byte, std::string_view digits) {
+  text += digits[byte >> 4U];
+  text += digits[byte & 15U];
+}
+
 }  // namespace
+
+void append_formatted(std::string& text, fmt::string_view format, fmt::format_args values) {
+  fmt::vformat_to(std::back_inserter(text), format, values);
+}
+
+std::string hex_text(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const auto byte : bytes)
+    append_hex(text, byte, lower_digits);
+  return text;
+}
+
+std::string hex_text(std::string_view bytes) {
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const char byte : bytes)
+    append_hex(text, static_cast<unsigned char>(byte), lower_digits);
+  return text;
+}
+
+std::string percent_encoded(std::string_view text, std::string_view also, char mark) {
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = (byte < 0x80 && std::isalnum(byte) != 0) || also.find(c) != std::string_view::npos;
+    encoded += is_plain ? c : mark;
+    if (!is_plain) append_hex(encoded, byte, "0123456789ABCDEF");
+  }
+  return encoded;
+}
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -164,7 +202,7 @@ std::string folded(std::string_view text, std::size_t width) {
                         ? std::string(indent, ' ') + wrapped(line, width, indent, indent)
                         : std::string(line));
   }
-  return fmt::format("{}", fmt::join(lines, "\n"));
+  return joined(lines, "\n");
 }
 
 std::string masked_address(std::string_view address) {

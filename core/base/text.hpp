@@ -1,11 +1,16 @@
-// Text for people: columns, wrapping, numbers and spelling suggestions.
+// Text: columns, wrapping, numbers and spelling suggestions for people; digits and escapes for programs. What
+// fmt and its ranges would compile in each file that formats into a string or joins is compiled here.
 #pragma once
 
 #include <charconv>
 #include <cstdint>
+#include <fmt/format.h>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/printable.hpp"
@@ -19,6 +24,45 @@ std::string sparkline(const std::vector<std::optional<double>>& values);
 /// The largest of `values`; 0 if there is none.
 double largest(const std::vector<std::optional<double>>& values);
 
+void append_formatted(std::string& text, fmt::string_view format, fmt::format_args values);
+
+/// Appends `values` to `text` in the way of fmt::format().
+template <typename... Values>
+void append_format(std::string& text, fmt::format_string<Values...> format, const Values&... values) {
+  append_formatted(text, format, fmt::make_format_args(values...));
+}
+
+/// The values of a range, which are texts or whole numbers, with `separator` between them.
+template <typename Range>
+std::string joined(const Range& values, std::string_view separator = " ") {
+  std::string text;
+  bool is_first = true;
+  for (const auto& value : values) {
+    if (!std::exchange(is_first, false)) text += separator;
+    if constexpr (std::is_convertible_v<decltype(value), std::string_view>) {
+      text += value;
+    } else {
+      text += std::to_string(value);
+    }
+  }
+  return text;
+}
+
+/// Two hexadecimal digits for each byte, in lower case.
+std::string hex_text(std::span<const std::uint8_t> bytes);
+std::string hex_text(std::string_view bytes);
+
+/// What a hexadecimal digit, in lower or upper case, stands for; -1 for any other character.
+constexpr int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const auto lower = static_cast<char>(c | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/// `text` with `mark` and two hexadecimal digits, `%2F`, for each byte that is neither a letter nor a digit
+/// of ASCII nor one of `also`: by default as RFC 3986 writes a part of a URI.
+std::string percent_encoded(std::string_view text, std::string_view also = "-._~", char mark = '%');
+
 /// The parts of `text` between the separators: one more than there are separators.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
@@ -27,6 +71,29 @@ std::string_view trimmed(std::string_view text);
 
 /// `text` with the letters of ASCII in lower case.
 std::string lower_case(std::string_view text);
+
+/// Counts lines on the way through a text.
+class LineCounter {
+ public:
+  explicit LineCounter(std::string_view text) : text_(text), next_end_(text.find('\n')) {}
+
+  /// The line of the byte at `position`, from 1; not before that of the last call.
+  std::size_t line_of(std::size_t position) {
+    for (; next_end_ < position; next_end_ = text_.find('\n', next_end_ + 1))
+      ++line_;
+    return line_;
+  }
+
+ private:
+  std::string_view text_;
+  std::size_t next_end_;  ///< of the line that was told last
+  std::size_t line_ = 1;
+};
+
+/// The line of the byte at `position` of `text`, from 1.
+inline std::size_t line_of(std::string_view text, std::size_t position) {
+  return LineCounter(text).line_of(position);
+}
 
 /// The first `longest` bytes of `text`, with `_` for each that is neither a letter nor a digit of ASCII nor
 /// one of `also`: the tag of a mail, as a provider takes it.

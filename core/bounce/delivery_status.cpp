@@ -156,10 +156,9 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
+/// Not in lower case: `ada+bb@mail.example` is no xtext.
+int xtext_value(char c) {
+  return c >= 'a' ? -1 : hex_value(c);
 }
 
 }  // namespace
@@ -192,8 +191,8 @@ void add_addresses(std::string_view value, std::size_t limit, std::vector<std::s
 std::string decode_xtext(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '+' && i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_value(text[i + 2]) : -1;
+    const int high = text[i] == '+' && i + 2 < text.size() ? xtext_value(text[i + 1]) : -1;
+    const int low = high >= 0 ? xtext_value(text[i + 2]) : -1;
     decoded += low >= 0 ? static_cast<char>(high * 16 + low) : text[i];
     if (low >= 0) i += 2;
   }

@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 Json content_of(Json object) {
   const auto& message = member(object, "Message");
   if (text_member(object, "Type") == "Notification" && message.is_string())
-    return Json::parse(message.get_ref<const std::string&>(), nullptr, false);
+    return try_parse_json(message.get_ref<const std::string&>());
   if (text_member(object, "source") == "aws.ses" && member(object, "detail").is_object())
     return member(object, "detail");
   return object;
@@ -27,7 +27,7 @@ bool is_event(std::string_view bytes) {
 }
 
 std::optional<Bounce> read_event(std::string_view bytes) {
-  const auto event = content_of(Json::parse(bytes, nullptr, false));
+  const auto event = content_of(try_parse_json(bytes));
   if (is_ses_event(event)) return read_ses_event(event);
   if (is_resend_event(event)) return read_resend_event(event);
   return std::nullopt;

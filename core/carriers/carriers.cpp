@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -28,36 +27,14 @@ namespace mailroom {
 namespace {
 
 const std::vector<CarrierKind> kinds{
-    {"exec", {}, Carries::lines, "", make_exec_carrier, check_exec},
-    {"capture", {"capture"}, Carries::mails, "", make_capture_carrier, check_capture},
-    {"smtp", {"smtp", "smtps"}, Carries::mails, "", make_smtp_carrier, check_smtp, smtp_library},
-#ifdef MAILROOM_HTTP
-    {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP", make_http_carrier, check_http, http_library},
-    {"ses", {"ses"}, Carries::mails, "MAILROOM_HTTP", make_ses_carrier, check_ses, http_library},
-    {"resend",
-     {"resend"},
-     Carries::mails,
-     "MAILROOM_HTTP",
-     make_resend_carrier,
-     check_resend,
-     http_library,
-     {.together = resend_batch, .recognises = true}},
-#else
-    {"http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP"},
-    {"ses", {"ses"}, Carries::mails, "MAILROOM_HTTP"},
-    {"resend", {"resend"}, Carries::mails, "MAILROOM_HTTP"},
-#endif
-#ifdef MAILROOM_NATS
-    {"nats", {"nats", "tls"}, Carries::lines, "MAILROOM_NATS", make_nats_carrier, check_nats, nats_library},
-#else
-    {"nats", {"nats", "tls"}, Carries::lines, "MAILROOM_NATS"},
-#endif
-#ifdef MAILROOM_AMQP
-    {"amqp", {"amqp", "amqps"}, Carries::lines, "MAILROOM_AMQP", make_amqp_carrier, check_amqp, amqp_library},
-#else
-    {"amqp", {"amqp", "amqps"}, Carries::lines, "MAILROOM_AMQP"},
-#endif
-};
+    {exec_carrier, "exec", {}, Carries::lines},
+    {capture_carrier, "capture", {"capture"}, Carries::mails},
+    {smtp_carrier, "smtp", {"smtp", "smtps"}, Carries::mails},
+    {http_carrier, "http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP"},
+    {ses_carrier, "ses", {"ses"}, Carries::mails, "MAILROOM_HTTP"},
+    {resend_carrier, "resend", {"resend"}, Carries::mails, "MAILROOM_HTTP"},
+    {nats_carrier, "nats", {"nats", "tls"}, Carries::lines, "MAILROOM_NATS"},
+    {amqp_carrier, "amqp", {"amqp", "amqps"}, Carries::lines, "MAILROOM_AMQP"}};
 
 const CarrierKind& kind_of_program() {
   return *std::ranges::find_if(kinds, [](const auto& kind) { return kind.schemes.empty(); });
@@ -78,13 +55,13 @@ std::vector<std::string> usable_schemes() {
 std::string hint_for_url() {
   const auto schemes = usable_schemes();
   if (schemes.empty()) return "this mailroom is built without the sinks of URLs: use sink.exec";
-  return fmt::format("it begins with {}", fmt::join(schemes, ", "));
+  return fmt::format("it begins with {}", joined(schemes, ", "));
 }
 
 std::string hint_for_build(const CarrierKind& kind) {
   const auto schemes = usable_schemes();
   return fmt::format("build it with -D {}=ON, or use {}", kind.option,
-                     schemes.empty() ? "sink.exec" : fmt::format("{}", fmt::join(schemes, ", ")));
+                     schemes.empty() ? "sink.exec" : joined(schemes, ", "));
 }
 
 const CarrierKind& kind_of_url(const std::string& url) {

@@ -2,10 +2,8 @@
 
 #include "carriers/cloud_event.hpp"
 
-#include <fmt/format.h>
-#include <iterator>
-
 #include "base/clock.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 
@@ -19,16 +17,7 @@ std::vector<std::pair<std::string, std::string>> cloud_event_attributes(const Me
 }
 
 std::string cloud_event_header_value(std::string_view value) {
-  std::string text;
-  for (const char c : value) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte > ' ' && byte < 0x7f && c != '"' && c != '%') {
-      text += c;
-    } else {
-      fmt::format_to(std::back_inserter(text), "%{:02X}", byte);
-    }
-  }
-  return text;
+  return percent_encoded(value, R"(!#$&'()*+,-./:;<=>?@[\]^_`{|}~)");
 }
 
 }  // namespace mailroom

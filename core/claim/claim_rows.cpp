@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <span>
 
+#include "base/text.hpp"
 #include "claim/message_rows.hpp"
 
 namespace mailroom {
@@ -34,10 +35,6 @@ const char* token_columns(bool with_creation) {
 constexpr const char* trace_columns =
     ", t.traceparent, round(extract(epoch FROM t.asked_at) * 1000000)::bigint, t.was_tried";
 constexpr int trace_column_count = 3;
-
-int hex_digit(char c) {
-  return c <= '9' ? c - '0' : c - 'a' + 10;
-}
 
 TokenRow token_of(const pqxx::row& row, int first_column, bool with_creation, KnownActions& actions) {
   std::array<std::string_view, token_fields_with_creation> fields;
@@ -173,7 +170,7 @@ std::optional<Secret> read_secret(std::string_view text) {
   if (text.size() != 2 + 2 * secret_size) return std::nullopt;
   Secret secret{};
   for (std::size_t i = 0; i < secret.size(); ++i) {
-    secret[i] = static_cast<std::uint8_t>(hex_digit(text[2 + 2 * i]) * 16 + hex_digit(text[3 + 2 * i]));
+    secret[i] = static_cast<std::uint8_t>(hex_value(text[2 + 2 * i]) * 16 + hex_value(text[3 + 2 * i]));
   }
   return secret;
 }

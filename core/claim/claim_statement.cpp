@@ -3,8 +3,6 @@
 #include "claim/claim_statement.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
-#include <iterator>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -38,21 +36,20 @@ bool continues(const TokenOutcome& first, const TokenOutcome& second) {
 /// would take ten times the memory of the text.
 void append_outcome(std::string& text, const TokenOutcome& outcome, std::int64_t last,
                     std::chrono::system_clock::time_point now) {
-  auto to = std::back_inserter(text);
-  fmt::format_to(to, R"({{"first":{},"last":{},"state":"{}","attempts":{},"unknowns":{})", outcome.token,
-                 last, outcome_name(outcome.state), outcome.attempts, outcome.unknowns);
-  if (outcome.state == Outcome::deferred) fmt::format_to(to, R"(,"wait":{})", outcome.wait.count());
+  append_format(text, R"({{"first":{},"last":{},"state":"{}","attempts":{},"unknowns":{})", outcome.token,
+                last, outcome_name(outcome.state), outcome.attempts, outcome.unknowns);
+  if (outcome.state == Outcome::deferred) append_format(text, R"(,"wait":{})", outcome.wait.count());
   if (outcome.answered_at) {
     const auto ago = std::max(std::chrono::duration<double>(now - *outcome.answered_at).count(), 0.0);
-    fmt::format_to(to, R"(,"ago":{})", ago);
+    append_format(text, R"(,"ago":{})", ago);
   }
-  if (!outcome.sink.empty()) fmt::format_to(to, R"(,"sink":{})", json_text(nlohmann::json(outcome.sink)));
+  if (!outcome.sink.empty()) append_format(text, R"(,"sink":{})", json_text(nlohmann::json(outcome.sink)));
   if (!outcome.address.empty())
-    fmt::format_to(to, R"(,"address":{})", json_text(nlohmann::json(outcome.address)));
+    append_format(text, R"(,"address":{})", json_text(nlohmann::json(outcome.address)));
   if (!outcome.counted_as.empty())
-    fmt::format_to(to, R"(,"counted_as":{})", json_text(nlohmann::json(outcome.counted_as)));
-  if (outcome.code != 0) fmt::format_to(to, R"(,"code":{})", outcome.code);
-  if (!outcome.reply.empty()) fmt::format_to(to, R"(,"reply":{})", json_text(nlohmann::json(outcome.reply)));
+    append_format(text, R"(,"counted_as":{})", json_text(nlohmann::json(outcome.counted_as)));
+  if (outcome.code != 0) append_format(text, R"(,"code":{})", outcome.code);
+  if (!outcome.reply.empty()) append_format(text, R"(,"reply":{})", json_text(nlohmann::json(outcome.reply)));
   text += "}";
 }
 

@@ -2,12 +2,11 @@
 
 #include "claim/pg_queue_session.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <utility>
 
 #include "base/actor.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "db/pooler.hpp"
 #include "db/search_path.hpp"
 #include "db/values.hpp"
@@ -110,7 +109,7 @@ void check_sequences(Connection& connection) {
   if (const auto statements = statements_for_ordered_ids(connection); !statements.empty()) {
     throw Error(ExitCode::schema,
                 "a sequence of the queue's batches or gaps does not give out ids one by one, in order",
-                fmt::format("{}", fmt::join(statements, " ")));
+                joined(statements, " "));
   }
 }
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
-#include <iterator>
 #include <utility>
 
+#include "base/text.hpp"
 #include "crypto/digest.hpp"
 
 namespace mailroom {
@@ -15,28 +15,12 @@ namespace {
 
 constexpr std::size_t id_digest_size = 16;
 
-std::string word_of(std::string_view text) {
-  std::string word;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool is_plain = byte < 0x80 && (std::isalnum(byte) != 0 || c == '-' || c == '_');
-    if (is_plain) {
-      word += c;
-    } else {
-      fmt::format_to(std::back_inserter(word), "%{:02X}", byte);
-    }
-  }
-  return word;
-}
-
 }  // namespace
 
 std::string message_id_of(const Lease& lease, int line, std::string_view signed_text) {
-  auto id = fmt::format("{}.{}.{}.", word_of(lease.queue), lease.batch, line);
   const auto digest = sha256({signed_text});
-  for (std::size_t i = 0; i < id_digest_size; ++i)
-    fmt::format_to(std::back_inserter(id), "{:02x}", digest.at(i));
-  return id;
+  return fmt::format("{}.{}.{}.{}", percent_encoded(lease.queue, "-_"), lease.batch, line,
+                     hex_text(std::span(digest).first(id_digest_size)));
 }
 
 int LineComposer::begin(const Lease& lease, int limit) {
@@ -59,7 +43,7 @@ Composer::Added LineComposer::add(const TokenRow& row, std::string_view token, D
   const auto& action = row.action->name;
   if (tokens_.empty()) action_ = action;
   if (action_ != action) action_ = "mixed";
-  fmt::format_to(std::back_inserter(signed_text_), "{} {}\n", row.id, text);
+  append_format(signed_text_, "{} {}\n", row.id, text);
   tokens_.push_back({.history = std::move(history), .text = std::move(text), .dated = row.created_at});
   // A line that had to end has others than this token, so this one does not fill the next.
   if (full) return *std::move(full);

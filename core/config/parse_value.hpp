@@ -2,12 +2,12 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "config/settings.hpp"
 
 namespace mailroom {
@@ -80,7 +80,7 @@ T parse_choice(const SettingValue& value, const Choices<T>& choices) {
   for (const auto& [name, choice] : choices) {
     if (value.text == name) return choice;
   }
-  refuse(value, fmt::format("one of: {}", fmt::join(names_of(choices), ", ")));
+  refuse(value, fmt::format("one of: {}", joined(names_of(choices), ", ")));
 }
 
 }  // namespace mailroom

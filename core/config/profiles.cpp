@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <iterator>
 
 #include "base/error.hpp"
@@ -90,7 +89,7 @@ Settings with_profile(const Settings& settings, std::string_view name) {
     std::ranges::transform(settings.profiles, std::back_inserter(names), &Profile::name);
     throw Error(ExitCode::configuration, fmt::format("there is no profile '{}'", shown_text(name)),
                 settings.profiles.empty() ? "the section profiles of the configuration file has them"
-                                          : fmt::format("profiles: {}", fmt::join(names, ", ")));
+                                          : fmt::format("profiles: {}", joined(names, ", ")));
   }
   changed.send = profile->send;
   for (const auto& value : profile->values)

@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <cctype>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <optional>
 
 #include "base/error.hpp"
@@ -138,7 +137,7 @@ class UrlReader {
       std::vector<std::string> starts;
       for (const auto& scheme : form_.schemes)
         starts.push_back(fmt::format("{}://", scheme.name));
-      refuse(fmt::format("does not begin with {}", fmt::join(starts, " or ")));
+      refuse(fmt::format("does not begin with {}", joined(starts, " or ")));
     }
     scheme_ = &*known;
     rest_.remove_prefix(size);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <iterator>
 #include <stdexcept>
 #include <unistd.h>
@@ -161,7 +160,7 @@ void require_keys(const std::vector<std::string_view>& keys, const Settings& set
   if (missing.empty()) return;
   throw Error(
       ExitCode::configuration,
-      fmt::format("{} {} not set", fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are"),
+      fmt::format("{} {} not set", joined(missing, ", "), missing.size() == 1 ? "is" : "are"),
       fmt::format("for example {}: {}; mailroom.yaml.example describes each", missing.front(), example));
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <map>
 
 #include "base/error.hpp"
@@ -106,14 +105,14 @@ class Flattener {
     const auto nearest = nearest_word(key.Scalar(), names);
     refuse_at(key.Mark(), fmt::format("{} is not a key of a profile", shown_key(place + "." + key.Scalar())),
               entry != nullptr  ? fmt::format("{} holds for all profiles", entry->key)
-              : nearest.empty() ? fmt::format("a profile may have {}", fmt::join(names, ", "))
+              : nearest.empty() ? fmt::format("a profile may have {}", joined(names, ", "))
                                 : fmt::format("did you mean {}?", nearest));
   }
 
   SettingValue value_of(const KeyEntry& entry, const std::string& name, const YAML::Node& key,
                         const YAML::Node& content) const {
     auto items = entry.is_list ? list(name, key, content) : scalar(name, key, content);
-    auto text = fmt::format("{}", fmt::join(items, ","));
+    auto text = joined(items, ",");
     auto value =
         make_value(entry, std::move(text), std::move(items), {OriginKind::file, place_of(key.Mark())});
     value.directory = std::filesystem::path(file_.path).parent_path();

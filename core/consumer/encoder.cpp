@@ -3,11 +3,10 @@
 #include "consumer/encoder.hpp"
 
 #include <algorithm>
-#include <fmt/format.h>
-#include <iterator>
 
 #include "base/json.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "queue/preconditions.hpp"
 
 namespace mailroom {
@@ -56,7 +55,7 @@ class CsvEncoder final : public Encoder {
   bool add(const TokenRow& row, std::string_view token) override {
     if (token.empty()) throw no_place_in_csv({short_action_name(row.action->name)});
     if (!line_.empty()) line_ += ',';
-    fmt::format_to(std::back_inserter(line_), "{}", row.action->number);
+    append_format(line_, "{}", row.action->number);
     append(row.email);
     append(row.login);
     line_ += ',';
@@ -84,7 +83,7 @@ class JsonlEncoder final : public Encoder {
   void begin(const Lease& lease) override {
     // clear() instead of an assignment keeps the capacity.
     line_.clear();
-    fmt::format_to(std::back_inserter(line_), "{{\"batch\":{},\"queue\":\"", lease.batch);
+    append_format(line_, "{{\"batch\":{},\"queue\":\"", lease.batch);
     append_json_text(line_, lease.queue);
     line_ += "\",\"tokens\":[";
     is_first_ = true;
@@ -112,26 +111,26 @@ class JsonlEncoder final : public Encoder {
  private:
   void append(const TokenRow& row, std::string_view token) {
     if (!is_first_) line_ += ',';
-    fmt::format_to(std::back_inserter(line_), "{{\"id\":{},\"action\":\"{}\"", row.id, row.action->name);
+    append_format(line_, "{{\"id\":{},\"action\":\"{}\"", row.id, row.action->name);
     append("email", row.email);
     append("login", row.login);
     append("token", token);
     append("code", row.code);
-    fmt::format_to(std::back_inserter(line_), ",\"expires_at\":{}", row.expires_at);
+    append_format(line_, ",\"expires_at\":{}", row.expires_at);
     if (row.content != nullptr) append(*row.content, row.recipient);
     line_ += '}';
   }
 
   void append(std::string_view name, std::string_view value) {
-    fmt::format_to(std::back_inserter(line_), ",\"{}\":\"", name);
+    append_format(line_, ",\"{}\":\"", name);
     append_json_text(line_, value);
     line_ += '"';
   }
 
   /// The message of a token. What it does not have is left out.
   void append(const MessageContent& message, int recipient) {
-    fmt::format_to(std::back_inserter(line_), ",\"message\":{{\"id\":{}", message.id);
-    if (recipient > 0) fmt::format_to(std::back_inserter(line_), ",\"recipient\":{}", recipient);
+    append_format(line_, ",\"message\":{{\"id\":{}", message.id);
+    if (recipient > 0) append_format(line_, ",\"recipient\":{}", recipient);
     append_list("recipients", message.recipients);
     append_list("cc", message.cc);
     append_list("bcc", message.bcc);
@@ -146,14 +145,13 @@ class JsonlEncoder final : public Encoder {
     append_any("html", message.html.value_or(""));
     append_any("profile", message.profile);
     append_any("reference", message.reference);
-    if (message.attachments > 0)
-      fmt::format_to(std::back_inserter(line_), ",\"attachments\":{}", message.attachments);
+    if (message.attachments > 0) append_format(line_, ",\"attachments\":{}", message.attachments);
     line_ += '}';
   }
 
   void append_list(std::string_view name, const std::vector<std::string>& texts) {
     if (texts.empty()) return;
-    fmt::format_to(std::back_inserter(line_), ",\"{}\":[", name);
+    append_format(line_, ",\"{}\":[", name);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (i > 0) line_ += ',';
       append_any_text(line_, texts[i]);
@@ -163,14 +161,14 @@ class JsonlEncoder final : public Encoder {
 
   void append_any(std::string_view name, std::string_view text) {
     if (text.empty()) return;
-    fmt::format_to(std::back_inserter(line_), ",\"{}\":", name);
+    append_format(line_, ",\"{}\":", name);
     append_any_text(line_, text);
   }
 
   /// JSON of the database, in which misleading characters are escaped.
   void append_json(std::string_view name, std::string_view json) {
     if (json.empty()) return;
-    fmt::format_to(std::back_inserter(line_), ",\"{}\":", name);
+    append_format(line_, ",\"{}\":", name);
     line_ += escaped_json(std::string(json));
   }
 

@@ -3,9 +3,10 @@
 #include "crypto/digest.hpp"
 
 #include <array>
-#include <fmt/format.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -35,10 +36,7 @@ std::string hmac_md5(std::string_view key, std::string_view message) {
            &size) == nullptr) {
     throw_openssl_error("provide HMAC-MD5");
   }
-  std::string text;
-  for (unsigned i = 0; i < size; ++i)
-    text += fmt::format("{:02x}", digest.at(i));
-  return text;
+  return hex_text(std::span(digest).first(size));
 }
 
 }  // namespace mailroom

@@ -2,24 +2,16 @@
 
 #include "crypto/key.hpp"
 
-#include <fmt/format.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "base/error.hpp"
 #include "base/secret_file.hpp"
 #include "base/secret_text.hpp"
+#include "base/text.hpp"
 #include "crypto/digest.hpp"
 
 namespace mailroom {
-namespace {
-
-int hex_value(char c) {
-  return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
-}
-
-}  // namespace
-
 Key Key::from_hex(std::string_view hex, std::string_view source) {
   require_key_text(hex, source);
   Key key;
@@ -43,10 +35,7 @@ std::string Key::fingerprint() const {
   if (EVP_Q_digest(nullptr, "SHA256", nullptr, bytes_.data(), bytes_.size(), hash.data(), nullptr) != 1) {
     throw_openssl_error("fingerprint a key");
   }
-  std::string text;
-  for (std::size_t i = 0; i < 8; ++i)
-    text += fmt::format("{:02x}", hash[i]);
-  return text;
+  return hex_text(std::span(hash).first(8));
 }
 
 }  // namespace mailroom

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "db/connection.hpp"
 
 namespace mailroom {
@@ -57,7 +57,7 @@ std::optional<Moment> optional_moment_in(const Field& field) {
 /// PostgreSQL's text of an array, for a bound value. Strings must not need quotes.
 template <typename T>
 std::string array_text(const std::vector<T>& values) {
-  return fmt::format("{{{}}}", fmt::join(values, ","));
+  return fmt::format("{{{}}}", joined(values, ","));
 }
 
 }  // namespace mailroom

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <iterator>
 #include <poll.h>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "delivery/delivery_sink.hpp"
 #include "delivery/reply_text.hpp"
 
@@ -51,7 +51,7 @@ void DeliverySink::wait_for_answers(const std::function<void()>& when_slow) {
 std::string DeliverySink::awaited_in(const OpenBatch& batch) const {
   const auto open = std::ranges::find(batch.messages, false, &OpenMessage::is_concluded);
   const auto& names = lanes_[open->composed.lane]->names();
-  return fmt::format("{}", fmt::join(names, ", "));
+  return joined(names, ", ");
 }
 
 void DeliverySink::poll_answers(const std::function<bool(TimePoint now)>& is_done) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <random>
 
@@ -54,7 +53,7 @@ Findings judge_name(const Settings& settings, const std::vector<std::string>& ch
   if (std::find(channels.begin(), channels.end(), settings.collect.channel) != channels.end()) return {};
   return {mismatch(settings, channels.front(),
                    fmt::format("collect.channel is {}, but the trigger on tokens notifies {}: {}",
-                               settings.collect.channel, fmt::join(channels, " and "), polls))};
+                               settings.collect.channel, joined(channels, " and "), polls))};
 }
 
 /// Reports a queue of notifications that fills up. Returns its usage.

@@ -1,9 +1,9 @@
 // What this role lacks for collect, and what others may do that nobody meant to allow.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "db/values.hpp"
 #include "doctor/subject.hpp"
 #include "schema/schema_objects.hpp"
@@ -73,7 +73,7 @@ void judge_grants(Connection& connection, const std::string& role, Findings& fin
     }
   }
   if (fix.empty()) return;
-  findings.push_back(failure(fmt::format("{} lacks what collect needs on {}", role, fmt::join(lacks, ", ")),
+  findings.push_back(failure(fmt::format("{} lacks what collect needs on {}", role, joined(lacks, ", ")),
                              fixes(FixKind::grant, fix)));
 }
 
@@ -128,7 +128,7 @@ void judge_intruders(Connection& connection, Findings& findings) {
     if (row[1].as<bool>()) may.emplace_back("read the secrets and codes of tokens");
     if (row[2].as<bool>()) may.emplace_back("write tokens of any account");
     findings.push_back(warning(
-        fmt::format("{} may {}, by default privileges", shown_text(row[0].c_str()), fmt::join(may, " and ")),
+        fmt::format("{} may {}, by default privileges", shown_text(row[0].c_str()), joined(may, " and ")),
         {{FixKind::revoke, row[3].c_str()}},
         "give each role what docs/security.md lists, and no default privileges"));
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <map>
 #include <set>
 #include <span>
@@ -97,7 +96,7 @@ void warn_of_idle_actions(Connection& connection, Findings& findings) {
         taken.push_back(short_action_name(other));
       std::sort(taken.begin(), taken.end());
       found.fix = Fix(FixKind::take_actions,
-                      fmt::format("mailroom queue set {} --action {}", action.name, fmt::join(taken, ",")));
+                      fmt::format("mailroom queue set {} --action {}", action.name, joined(taken, ",")));
       found.hint.clear();
     }
     findings.push_back(finding_of(found));
@@ -177,7 +176,7 @@ FROM jobs)",
   warn_of_pauses(connection, findings);
   warn_of_idle_actions(connection, findings);
   const auto& queues = subject.settings->collect.queues;
-  return or_fine(std::move(findings), fmt::format("{} {} a row in jobs", fmt::join(queues, ", "),
+  return or_fine(std::move(findings), fmt::format("{} {} a row in jobs", joined(queues, ", "),
                                                   queues.size() == 1 ? "has" : "have"));
 }
 
@@ -242,7 +241,7 @@ Findings check_home(Subject& subject) {
         fmt::format("nothing is sent from this database: {}", home.problem), {},
         "right for a copy that must mail nobody; mailroom adopt makes it the one that mails are sent from")};
   const auto here = host_name();
-  const auto hosts = fmt::format("{}", fmt::join(home.hosts, ", "));
+  const auto hosts = joined(home.hosts, ", ");
   if (!home.hosts.empty() && std::ranges::find(home.hosts, here) == home.hosts.end())
     return {warning(fmt::format("only consumers on {} may serve this database, and this is {}", hosts, here),
                     {}, "mailroom adopt --host names the hosts")};

@@ -2,7 +2,6 @@
 // takes.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 #include "health/queue_health.hpp"
@@ -21,7 +20,7 @@ std::vector<QueueFinding> judge_lost_messages(const LostMessages& lost, const st
          fmt::format("{} of the last day {} no token, so nobody mails {}: {}",
                      counted(lost.messages, "message"), lost.messages == 1 ? "has" : "have",
                      lost.messages == 1 ? "it" : "them", messages_text(lost.newest, lost.messages)),
-         Fix(FixKind::issue_tokens, fmt::format("{}", fmt::join(statements, "\n"))),
+         Fix(FixKind::issue_tokens, joined(statements, "\n")),
          "run the fix in a new session, once after_message_insert fires again; the consumers mail the messages then. "
          "mailroom message show N shows one, and mailroom message cancel message:N ends it instead"});
   }

@@ -93,18 +93,4 @@ std::string LinkTemplate::link(std::string_view action, std::string_view token) 
   return link;
 }
 
-std::string percent_encoded(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const bool is_unreserved = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                               std::string_view("-._~").find(c) != std::string_view::npos;
-    if (is_unreserved) {
-      result += c;
-    } else {
-      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return result;
-}
-
 }  // namespace mailroom

@@ -31,7 +31,4 @@ class LinkTemplate {
   std::vector<Piece> pieces_;
 };
 
-/// `text` with `%XX` for each byte that is not a letter, a digit or one of `-._~`.
-std::string percent_encoded(std::string_view text);
-
 }  // namespace mailroom

@@ -199,15 +199,10 @@ std::string problem_of_attachments(const std::vector<Attachment>& attachments) {
 }
 
 std::string make_message_id(const MailContent& content, std::string_view domain) {
-  std::string queue;
-  for (const char c : content.queue) {
-    const bool is_plain =
-        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
-    queue += is_plain ? std::string(1, c) : fmt::format("={:02X}", static_cast<unsigned char>(c));
-  }
   const auto number =
       content.message == 0 ? std::to_string(content.token) : fmt::format("m{}", content.message);
-  return fmt::format("{}.{}.{}.mailroom@{}", queue, content.key, number, domain);
+  return fmt::format("{}.{}.{}.mailroom@{}", percent_encoded(content.queue, "-_", '='), content.key, number,
+                     domain);
 }
 
 MessageBuilder::MessageBuilder(const Mailbox& from, const std::optional<Mailbox>& reply_to,

@@ -3,8 +3,8 @@
 
 #include <cmath>
 #include <fmt/format.h>
-#include <iterator>
 
+#include "base/text.hpp"
 #include "metrics/metric_families.hpp"
 
 namespace mailroom {
@@ -49,8 +49,8 @@ std::string labels_text(const ClientMetric& metric, const std::string& bound = {
 
 void append_exemplar(std::string& out, const Exemplar& exemplar) {
   const auto seconds = std::chrono::duration<double>(exemplar.at.time_since_epoch()).count();
-  fmt::format_to(std::back_inserter(out), " # {{trace_id=\"{}\"}} {} {:.3f}", hex_text(exemplar.trace),
-                 number_text(exemplar.value), seconds);
+  append_format(out, " # {{trace_id=\"{}\"}} {} {:.3f}", hex_text(exemplar.trace),
+                number_text(exemplar.value), seconds);
 }
 
 void append_histogram(std::string& out, const std::string& name, const ClientMetric& metric,
@@ -58,15 +58,15 @@ void append_histogram(std::string& out, const std::string& name, const ClientMet
   const auto& histogram = metric.histogram;
   std::size_t place = 0;
   for (const auto& bucket : histogram.bucket) {
-    fmt::format_to(std::back_inserter(out), "{}_bucket{} {}", name,
-                   labels_text(metric, number_text(bucket.upper_bound)), bucket.cumulative_count);
+    append_format(out, "{}_bucket{} {}", name, labels_text(metric, number_text(bucket.upper_bound)),
+                  bucket.cumulative_count);
     if (const auto found = exemplars.find(place); found != exemplars.end())
       append_exemplar(out, found->second);
     out += '\n';
     ++place;
   }
-  fmt::format_to(std::back_inserter(out), "{0}_count{1} {2}\n{0}_sum{1} {3}\n", name, labels_text(metric),
-                 histogram.sample_count, number_text(histogram.sample_sum));
+  append_format(out, "{0}_count{1} {2}\n{0}_sum{1} {3}\n", name, labels_text(metric), histogram.sample_count,
+                number_text(histogram.sample_sum));
 }
 
 const char* type_text(MetricType type) {

@@ -3,9 +3,9 @@
 #include "queue/preconditions.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "actions/action.hpp"
+#include "base/text.hpp"
 #include "db/search_path.hpp"
 
 namespace mailroom {
@@ -90,7 +90,7 @@ std::string enable_trigger_statement(const std::string& schema, std::string_view
 }
 
 Error no_place_in_csv(const std::vector<std::string>& actions) {
-  const auto names = fmt::format("{}", fmt::join(actions, ","));
+  const auto names = joined(actions, ",");
   return {ExitCode::configuration,
           fmt::format("a line of CSV has no place for {} tokens, which have no link", names),
           fmt::format(
@@ -110,7 +110,7 @@ void require_unsigned_tokens(Connection& connection, const std::string& queue) {
   throw Error(
       ExitCode::configuration,
       fmt::format("send.link is not set, and mails with a link wait in the queue {}, which takes {}", queue,
-                  fmt::join(actions, ",")),
+                  joined(actions, ",")),
       "for example send.link: https://app.example/{action}?token={token}; mailroom.yaml.example describes it");
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
@@ -118,7 +117,7 @@ Error unknown_queue(const std::string& name, const std::vector<std::string>& nam
   return {ExitCode::configuration, fmt::format("unknown queue \"{}\"", shown_text(name)),
           !meant.empty()  ? "did you mean: " + meant
           : names.empty() ? "there is no queue; mailroom queue create mailroom makes one"
-                          : fmt::format("queues: {}", fmt::join(names, ", "))};
+                          : fmt::format("queues: {}", joined(names, ", "))};
 }
 
 const QueueRecord& require_queue(const QueueCatalogue& catalogue, const std::string& name) {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <iterator>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -27,7 +25,7 @@ void refuse_unknown_budget(const QueueCatalogue& catalogue, const std::string& n
   throw Error(
       ExitCode::usage, fmt::format("there is no budget \"{}\"", name),
       fmt::format("{}; --budget-rate RATE, or the section budgets of a file, creates it",
-                  known.empty() ? "there are none yet" : fmt::format("budgets: {}", fmt::join(known, ", "))));
+                  known.empty() ? "there are none yet" : fmt::format("budgets: {}", joined(known, ", "))));
 }
 
 /// The rate of a queue alone is kept in a budget with its name.
@@ -87,9 +85,8 @@ void write_queue(pqxx::transaction_base& transaction, const QueueChange& change,
 
 /// `activation, message and recovery`
 std::string list_text(const std::vector<std::string>& words) {
-  const auto last = std::prev(words.end());
-  const auto before = fmt::format("{}", fmt::join(words.begin(), last, ", "));
-  return before.empty() ? *last : before + " and " + *last;
+  const auto before = joined(std::span(words).first(words.size() - 1), ", ");
+  return before.empty() ? words.back() : before + " and " + words.back();
 }
 
 /// Sorted, as the actions of queues are.
@@ -118,12 +115,11 @@ std::vector<std::string> names_of(const Actions& actions) {
   } else if (takers.size() == 1 && common.size() > 1) {
     hint = fmt::format("--action {} takes only those over; ", actions.back());
   }
-  throw Error(
-      ExitCode::usage,
-      fmt::format("queue{} {} take{} {} tokens already: each person would be mailed {}",
-                  names.size() == 1 ? "" : "s", shown_text(fmt::format("{}", fmt::join(names, " and "))),
-                  names.size() == 1 ? "s" : "", list_text(actions), times_text(names.size() + 1)),
-      hint + "--copy creates a queue that emits each token once more, for another system");
+  throw Error(ExitCode::usage,
+              fmt::format("queue{} {} take{} {} tokens already: each person would be mailed {}",
+                          names.size() == 1 ? "" : "s", shown_text(joined(names, " and ")),
+                          names.size() == 1 ? "s" : "", list_text(actions), times_text(names.size() + 1)),
+              hint + "--copy creates a queue that emits each token once more, for another system");
 }
 
 }  // namespace

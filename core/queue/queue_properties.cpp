@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "actions/action.hpp"
 #include "base/json.hpp"
@@ -108,7 +107,7 @@ std::vector<PropertyText> property_texts(const QueueProperties& properties) {
   std::vector<std::string> actions;
   for (const auto& action : properties.actions)
     actions.push_back(short_action_name(action));
-  return {{"actions", actions.empty() ? "all" : fmt::format("{}", fmt::join(actions, ","))},
+  return {{"actions", actions.empty() ? "all" : joined(actions, ",")},
           {"priority", std::to_string(properties.priority)},
           {"rate", properties.rate ? paced_text(*properties.rate) : "none"},
           {"budget", text_or_none(properties.budget)},

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "actions/action.hpp"
 #include "base/error.hpp"
@@ -31,7 +30,7 @@ const SettingValue* find_value(const std::vector<SettingValue>& values, std::str
 std::vector<std::string> parse_actions(const SettingValue& value, const Actions* known) {
   if (value.text == "all") return {};
   const auto wanted = fmt::format(
-      "{}, or all", fmt::join((known != nullptr ? *known : Actions::built_in()).short_names(), ", "));
+      "{}, or all", joined((known != nullptr ? *known : Actions::built_in()).short_names(), ", "));
   std::vector<std::string> actions;
   for (const auto& item : value.items) {
     const auto name = trimmed(item);
@@ -71,7 +70,7 @@ void require_known(const YamlEntry& entry, const std::vector<std::string>& known
   if (std::find(known.begin(), known.end(), entry.key) != known.end()) return;
   const auto meant = nearest_word(entry.key, known);
   refuse_entry(entry, "is not a key here",
-               meant.empty() ? fmt::format("keys: {}", fmt::join(known, ", ")) : "did you mean: " + meant);
+               meant.empty() ? fmt::format("keys: {}", joined(known, ", ")) : "did you mean: " + meant);
 }
 
 SettingValue value_of(const YamlEntry& entry) {
@@ -83,7 +82,7 @@ SettingValue value_of(const YamlEntry& entry) {
   SettingValue value{
       .key = entry.key, .text = entry.text, .items = entry.items, .origin = {OriginKind::file, entry.place}};
   if (entry.kind == YamlEntry::Kind::list) {
-    value.text = fmt::format("{}", fmt::join(entry.items, ","));
+    value.text = joined(entry.items, ",");
   } else {
     for (const auto item : split(entry.text, ','))
       value.items.emplace_back(item);
@@ -98,7 +97,7 @@ std::vector<QueueFileEntry> read_section(const YamlEntry& section, const std::ve
   std::vector<QueueFileEntry> entries;
   for (const auto& item : section.entries) {
     if (item.kind == YamlEntry::Kind::text || item.kind == YamlEntry::Kind::list)
-      refuse_entry(item, fmt::format("must hold keys: {}", fmt::join(known, ", ")));
+      refuse_entry(item, fmt::format("must hold keys: {}", joined(known, ", ")));
     QueueFileEntry entry{
         .name = parse_queue_name(
             {.key = "name", .text = item.key, .items = {}, .origin = {OriginKind::file, item.place}}),

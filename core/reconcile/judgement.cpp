@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <set>
+
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -192,7 +193,7 @@ class Reading {
     std::set<std::string> reasons;
     for (const auto id : fate.asked_for_by)
       reasons.insert(operation_text(*record_.find_operation(id)));
-    return fmt::format("{} times: {}", emissions_.size(), fmt::join(reasons, ", "));
+    return fmt::format("{} times: {}", emissions_.size(), joined(reasons, ", "));
   }
 
   /// What only the numbers of a batch or a claim can show, with those of all its tokens.

@@ -3,7 +3,6 @@
 #include "replay/rewind.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/json.hpp"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/printable.hpp"
 #include "crypto/digest.hpp"
@@ -20,7 +19,7 @@ std::string checksum_of(const Migration& migration) {
   if (migration.is_function_set()) return migration.checksum;
   auto text = migration.up;
   std::erase(text, '\r');
-  return fmt::format("{:02x}", fmt::join(sha256({text}), ""));
+  return hex_text(sha256({text}));
 }
 
 /// Sets the sequence ahead of the history, which a switch-over to a logical replica leaves behind. Only one

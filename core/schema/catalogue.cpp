@@ -4,7 +4,6 @@
 
 #include <array>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 #include "schema/function_set.hpp"
@@ -207,8 +206,7 @@ const char* object_kind_word(ObjectKind kind) {
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,
                          const std::vector<std::string>& names) {
   Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
-  return catalogue_of(Connection::execute(transaction, catalogue_query, schema,
-                                          fmt::format("{}", fmt::join(names, ",")), true));
+  return catalogue_of(Connection::execute(transaction, catalogue_query, schema, joined(names, ","), true));
 }
 
 std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, const std::string& schema,

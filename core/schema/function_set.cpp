@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <map>
 
 #include "base/text.hpp"
@@ -48,7 +47,7 @@ std::string identity_of(const std::string& signature) {
     if (parameter.empty() || parameter.starts_with("OUT ")) continue;
     types.emplace_back(trimmed(parameter.substr(parameter.find(' '))));
   }
-  return fmt::format("{}({})", signature.substr(0, open), fmt::join(types, ", "));
+  return fmt::format("{}({})", signature.substr(0, open), joined(types, ", "));
 }
 
 /// The last statement of `migrations` that makes each function, as a replacement.
@@ -73,7 +72,7 @@ std::string list_of(const std::vector<std::string>& texts) {
   std::vector<std::string> entries;
   for (const auto& text : texts)
     entries.push_back("\n        " + quoted(text));
-  return fmt::format("{}", fmt::join(entries, ","));
+  return joined(entries, ",");
 }
 
 std::string filled(std::string text, const std::map<std::string, std::string>& values) {
@@ -89,11 +88,11 @@ std::string checksum_of(const FunctionFiles& files) {
   for (const auto& file : files.files)
     all += file.name + "\n" + file.text;
   std::erase(all, '\r');
-  return fmt::format("{:02x}", fmt::join(sha256({all}), ""));
+  return hex_text(sha256({all}));
 }
 
-int lines_in(std::string_view text) {
-  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+int last_line(std::string_view text) {
+  return static_cast<int>(line_of(text, text.size()));
 }
 
 }  // namespace
@@ -133,10 +132,10 @@ FunctionSet make_function_set(const FunctionFiles& files, const std::vector<Migr
                                                   {"@kept@", list_of(kept)}};
   set.migration.up = filled(files.begin, values) + "\n";
   for (const auto& file : files.files) {
-    set.begins.push_back({"functions/" + file.name, lines_in(set.migration.up) + 1});
+    set.begins.push_back({"functions/" + file.name, last_line(set.migration.up)});
     set.migration.up += file.text + "\n";
   }
-  set.begins.push_back({"", lines_in(set.migration.up) + 1});
+  set.begins.push_back({"", last_line(set.migration.up)});
   set.migration.up += filled(files.end, values);
   set.migration.down = filled(files.down, values) + restored;
   return set;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -32,7 +31,7 @@ std::string rows_of(const Loss& loss, const std::vector<Loss>& earlier) {
     if (other.table == loss.table && !other.condition.empty())
       conditions.push_back("(" + other.condition.substr(where.size()) + ") IS NOT TRUE");
   }
-  return conditions.empty() ? std::string() : fmt::format("{}{}", where, fmt::join(conditions, " AND "));
+  return conditions.empty() ? std::string() : fmt::format("{}{}", where, joined(conditions, " AND "));
 }
 
 long newest_of(const std::vector<Migration>& migrations) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 
@@ -27,7 +26,7 @@ std::string named(const std::vector<SchemaPlace>& places) {
     names.push_back(shown_text(place.name));
   const auto more = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : std::string();
   names.resize(std::min(names.size(), shown));
-  return fmt::format("the schema{} {}{}", places.size() == 1 ? "" : "s", fmt::join(names, ", "), more);
+  return fmt::format("the schema{} {}{}", places.size() == 1 ? "" : "s", joined(names, ", "), more);
 }
 
 /// If the search_path has no schema: those that it names and the role may not use, as GRANT statements.

@@ -43,25 +43,6 @@ bool is_gap(std::string_view part) {
   return is_space(part.front()) || part.starts_with("--");
 }
 
-/// Counts lines on the way through a text, so that each byte is looked at once.
-class LineCounter {
- public:
-  explicit LineCounter(std::string_view text) : text_(text) {}
-
-  /// The line of the byte at `at`, from 1; not before that of the last call.
-  int line_of(std::size_t at) {
-    const auto passed = text_.substr(counted_, at - counted_);
-    line_ += static_cast<int>(std::count(passed.begin(), passed.end(), '\n'));
-    counted_ = at;
-    return line_;
-  }
-
- private:
-  std::string_view text_;
-  std::size_t counted_ = 0;
-  int line_ = 1;
-};
-
 }  // namespace
 
 std::vector<Statement> split_statements(std::string_view sql) {
@@ -71,8 +52,8 @@ std::vector<Statement> split_statements(std::string_view sql) {
   std::size_t last = 0;
   const auto finish = [&] {
     if (first != none)
-      statements.push_back(
-          {.text = std::string(sql.substr(first, last - first)), .line = lines.line_of(first)});
+      statements.push_back({.text = std::string(sql.substr(first, last - first)),
+                            .line = static_cast<int>(lines.line_of(first))});
     first = none;
   };
   for (std::size_t at = 0; at < sql.size();) {

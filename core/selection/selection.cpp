@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
@@ -163,7 +162,7 @@ Outcome parse_outcome(const std::string& option, const std::string& text) {
   const auto words = outcome_words();
   const auto meant = nearest_word(word, words);
   throw Error(ExitCode::usage, fmt::format("{} has an unknown outcome '{}'", option, text),
-              meant.empty() ? fmt::format("outcomes: {}", fmt::join(words, ", ")) : "did you mean: " + meant);
+              meant.empty() ? fmt::format("outcomes: {}", joined(words, ", ")) : "did you mean: " + meant);
 }
 
 std::vector<std::string> outcome_words() {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "db/values.hpp"
 

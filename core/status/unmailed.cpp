@@ -4,7 +4,6 @@
 #include "status/unmailed.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "actions/action.hpp"
 #include "base/text.hpp"
@@ -137,7 +136,7 @@ Fix issue_account_tokens(const std::string& schema) {
 
 std::string messages_text(const std::vector<std::int64_t>& ids, std::int64_t total) {
   const auto others = total - static_cast<std::int64_t>(ids.size());
-  auto text = fmt::format("message{} {}", total == 1 ? "" : "s", fmt::join(ids, ", "));
+  auto text = fmt::format("message{} {}", total == 1 ? "" : "s", joined(ids, ", "));
   if (others > 0) text += fmt::format(" and {}", counted(others, "other"));
   return text;
 }

@@ -3,7 +3,6 @@
 #include "suppression/bounce_records.hpp"
 
 #include <charconv>
-#include <fmt/format.h>
 
 #include "base/json.hpp"
 #include "base/printable.hpp"
@@ -19,21 +18,8 @@ using Json = nlohmann::json;
 constexpr std::size_t kept_of_report = 16'384;
 constexpr auto unread = "unread";
 
-std::string hex_of(std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
-  }
-  return text;
-}
-
 std::string digest_of(std::string_view bytes) {
-  const auto digest = sha256({bytes});
-  return hex_of({static_cast<const char*>(static_cast<const void*>(digest.data())), digest.size()});
+  return hex_text(sha256({bytes}));
 }
 
 /// The bytes of a queue's name in a Message-ID, where `=2E` stands for a dot.
@@ -93,7 +79,7 @@ Json row_of(const Report& report, std::size_t place, const BounceRecipient& reci
            {"status", text_or_null(recipient.status)},
            {"reply", text_or_null(recipient.diagnostic)},
            {"remote", text_or_null(recipient.remote_mta)},
-           {"report", report.begin.empty() ? Json() : Json(hex_of(report.begin))}};
+           {"report", report.begin.empty() ? Json() : Json(hex_text(report.begin))}};
   row["code"] = recipient.code == 0 ? Json() : Json(recipient.code);
   return row;
 }

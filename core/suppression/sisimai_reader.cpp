@@ -63,7 +63,7 @@ std::string member_of(const AnswerJson& object, const char* name) {
 
 std::vector<ForeignRecipient> recipients_in(const std::string& line) {
   std::vector<ForeignRecipient> recipients;
-  const auto answer = AnswerJson::parse(sound_utf8(line), nullptr, false);
+  const auto answer = try_parse_json(sound_utf8(line));
   if (!answer.is_array()) return recipients;
   for (const auto& object : answer) {
     if (!object.is_object() || recipients.size() >= bounce_limits::max_recipients) continue;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <optional>
 
 #include "base/error.hpp"
@@ -62,7 +61,7 @@ std::optional<std::size_t> find_control(std::string_view text) {
 }
 
 std::string known_variables() {
-  return fmt::format("variables: {}", fmt::join(variable_names(), ", "));
+  return fmt::format("variables: {}", joined(variable_names(), ", "));
 }
 
 }  // namespace
@@ -108,8 +107,8 @@ TemplateChecker::Extent TemplateChecker::visit_partial(const Source& including, 
                                                        std::size_t position) {
   if (std::find(chain_.begin(), chain_.end(), name) != chain_.end()) {
     refuse_at(including.place, including.text, position,
-              fmt::format("the partial {} includes itself: {} > {}", shown_text(name),
-                          fmt::join(chain_, " > "), shown_text(name)));
+              fmt::format("the partial {} includes itself: {} > {}", shown_text(name), joined(chain_, " > "),
+                          shown_text(name)));
   }
   const auto& files = partial_files(including, name, position);
   const auto known = extents_.find(name);
@@ -144,7 +143,7 @@ const FilesByLocale& TemplateChecker::partial_files(const Source& including, con
     refuse_at(including.place, including.text, position,
               fmt::format("there is no partial {}", shown_text(name)),
               known.empty() ? fmt::format("a partial is a file NAME{} in the same directory", partial_suffix)
-                            : fmt::format("partials: {}", fmt::join(known, ", ")));
+                            : fmt::format("partials: {}", joined(known, ", ")));
   }
   const auto chain = locale_chain(including.locale);
   const bool suits_all = std::any_of(chain.begin(), chain.end(),

@@ -41,9 +41,6 @@ struct TemplateTags {
 /// rendering is recursive.
 TemplateTags find_tags(std::string_view text);
 
-/// The line of a byte offset, from 1.
-std::size_t line_of(std::string_view text, std::size_t position);
-
 /// A template or partial that can be rendered.
 struct CheckedTemplate {
   std::string text;

@@ -13,9 +13,8 @@ namespace mailroom {
 namespace {
 
 using DataKind = TemplateData::Kind;
-using Json = nlohmann::json;
 
-class DataReader final : public nlohmann::json_sax<Json> {
+class DataReader final : public JsonReader {
  public:
   std::variant<TemplateData, Refusal> result() {
     if (refusal_) return std::move(*refusal_);
@@ -127,7 +126,7 @@ std::variant<TemplateData, Refusal> parse_template_data(std::string_view json) {
                                with_thousands(static_cast<std::int64_t>(json.size())),
                                with_thousands(largest_data))};
   DataReader reader;
-  Json::sax_parse(json, &reader);
+  read_json(json, reader);
   return reader.result();
 }
 

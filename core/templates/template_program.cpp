@@ -3,7 +3,6 @@
 
 #include "templates/template_program.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 
@@ -39,25 +38,6 @@ Extent extent_of(std::string_view text, const TemplateTag& tag) {
   if (text[after] == '\n') return {line, after + 1};
   return text.substr(after).starts_with("\r\n") ? Extent{line, after + 2} : alone;
 }
-
-/// Counts lines on the way through a text.
-class LineCounter {
- public:
-  explicit LineCounter(std::string_view text) : text_(text) {}
-
-  /// `position` is not before that of the last call.
-  std::size_t line_of(std::size_t position) {
-    const auto* const from = text_.data() + position_;
-    line_ += static_cast<std::size_t>(std::count(from, text_.data() + position, '\n'));
-    position_ = position;
-    return line_;
-  }
-
- private:
-  std::string_view text_;
-  std::size_t position_ = 0;
-  std::size_t line_ = 1;
-};
 
 std::string_view kind_words(DataKind kind) {
   return kind == DataKind::list ? "a list" : "an object";

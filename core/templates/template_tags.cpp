@@ -126,9 +126,4 @@ TemplateTags find_tags(std::string_view text) {
   return TagFinder(text).find();
 }
 
-std::size_t line_of(std::string_view text, std::size_t position) {
-  const auto before = text.substr(0, position);
-  return static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
-}
-
 }  // namespace mailroom

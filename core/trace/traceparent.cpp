@@ -31,18 +31,6 @@ bool is_zero(const Bytes& bytes) {
   return std::ranges::all_of(bytes, [](auto byte) { return byte == 0; });
 }
 
-template <typename Bytes>
-std::string hex_of_bytes(const Bytes& bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const auto byte : bytes) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
-  }
-  return text;
-}
-
 }  // namespace
 
 std::optional<TraceParent> parse_traceparent(std::string_view text) {
@@ -57,14 +45,6 @@ std::optional<TraceParent> parse_traceparent(std::string_view text) {
   if (has_more && (version[0] == 0 || text[known_size] != '-')) return std::nullopt;
   parent.is_sampled = (flags[0] & 1U) != 0;
   return parent;
-}
-
-std::string hex_text(const TraceId& id) {
-  return hex_of_bytes(id);
-}
-
-std::string hex_text(const SpanId& id) {
-  return hex_of_bytes(id);
 }
 
 }  // namespace mailroom

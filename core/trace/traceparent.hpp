@@ -27,8 +27,4 @@ struct TraceParent {
 /// it reads what 00 has.
 std::optional<TraceParent> parse_traceparent(std::string_view text);
 
-/// Two lower-case hexadecimal digits for each byte.
-std::string hex_text(const TraceId& id);
-std::string hex_text(const SpanId& id);
-
 }  // namespace mailroom

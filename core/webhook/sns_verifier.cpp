@@ -49,7 +49,7 @@ bool fits(const std::string& url, const Pattern& form) {
 }  // namespace
 
 std::optional<SnsMessage> parse_sns_message(std::string_view body) {
-  const auto json = Json::parse(body, nullptr, false);
+  const auto json = try_parse_json(body);
   if (!json.is_object()) return std::nullopt;
   SnsMessage message{.type = sns_text(json, "Type"),
                      .topic = sns_text(json, "TopicArn"),

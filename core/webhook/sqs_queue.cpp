@@ -48,10 +48,9 @@ SqsQueue::SqsQueue(const std::string& url, const Settings& settings)
 }
 
 std::vector<SqsMessage> SqsQueue::receive() {
-  const auto answer = Json::parse(ask("ReceiveMessage", json_text(Json{{"QueueUrl", url_},
-                                                                       {"MaxNumberOfMessages", 10},
-                                                                       {"WaitTimeSeconds", wait_seconds}})),
-                                  nullptr, false);
+  const auto answer = try_parse_json(ask(
+      "ReceiveMessage",
+      json_text(Json{{"QueueUrl", url_}, {"MaxNumberOfMessages", 10}, {"WaitTimeSeconds", wait_seconds}})));
   std::vector<SqsMessage> messages;
   const auto list = answer.is_object() ? answer.value("Messages", Json()) : Json();
   for (const auto& message : list.is_array() ? list : Json::array()) {

@@ -44,7 +44,7 @@ struct TraceRig : BounceRig {
     std::vector<SpanJson> all;
     std::istringstream lines(bytes());
     for (std::string line; std::getline(lines, line);) {
-      const auto request = SpanJson::parse(line);
+      const auto request = parse_json(line);
       for (const auto& span : request["resourceSpans"][0]["scopeSpans"][0]["spans"])
         all.push_back(span);
     }

@@ -44,7 +44,7 @@ Json ask_prometheus(const std::string& path) {
   const auto answer = http_ask(address, "GET /api/v1/" + path + " HTTP/1.0\r\n\r\n");
   INFO(path << ": " << answer.body);
   REQUIRE(answer.status == 200);
-  return Json::parse(answer.body).at("data");
+  return parse_json(answer.body).at("data");
 }
 
 /// The result of an expression: its series.
@@ -202,7 +202,7 @@ TEST_CASE("each expression of the dashboard has a value, and each alert can be e
   open->run("INSERT INTO accounts (email, login) VALUES ('open@mail.example', 'open')");
   int n = 0;
   const auto dashboard =
-      Json::parse(read_file(source_directory + "/examples/prometheus/mailroom-dashboard.json"));
+      parse_json(read_file(source_directory + "/examples/prometheus/mailroom-dashboard.json"));
   const auto expressions = expressions_of(dashboard);
   CHECK(expressions.size() > 20);
   for (const auto& expression : expressions) {

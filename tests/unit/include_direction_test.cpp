@@ -121,4 +121,22 @@ TEST_CASE("the library for JSON is included by one header, of tests too") {
         std::vector<std::string>{"nlohmann/json.hpp in core/base/json.hpp"});
 }
 
+// Its parser takes a second to compile in each file that calls it.
+TEST_CASE("JSON is parsed and written by one file") {
+  CHECK(places_of(Pattern(R"re([jJ]son::(parse|sax_parse|accept)\()re"), {"/core", "/cmd"}) ==
+        std::vector<std::string>{"parse in core/base/json.cpp", "parse in core/base/json.cpp",
+                                 "parse in core/base/json.cpp", "parse in core/base/json.cpp",
+                                 "sax_parse in core/base/json.cpp"});
+  CHECK(places_of(Pattern(R"re(\.(dump)\()re"), {"/core", "/cmd"}) ==
+        std::vector<std::string>{"dump in core/base/json.cpp"});
+}
+
+// So does what formats: fmt::format_to() and fmt::join() compile much of it in each file that calls them.
+TEST_CASE("text is formatted by one file") {
+  CHECK(places_of(Pattern(R"re(fmt::(format_to)\()re"), {"/core", "/cmd"}).empty());
+  CHECK(places_of(Pattern(R"re(fmt::(vformat_to)\()re"), {"/core", "/cmd"}) ==
+        std::vector<std::string>{"vformat_to in core/base/text.cpp"});
+  CHECK(places_of(Pattern(R"re(fmt::(join)\()re"), {"/core", "/cmd"}).empty());
+}
+
 }  // namespace mailroom::test::include_direction_test

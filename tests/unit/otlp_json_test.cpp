@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 Json request_json(std::span<const Span> spans) {
   std::string text;
   append_otlp_json(text, spans);
-  return Json::parse(text);
+  return parse_json(text);
 }
 
 Json span_json(const Span& span) {

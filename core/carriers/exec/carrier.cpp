@@ -165,7 +165,7 @@ void ExecCarrier::fill() {
   while (output_.size() < output_size && !unsent_.empty()) {
     auto& given = given_.find(unsent_.front())->second;
     const auto before = output_.size();
-    fmt::format_to(std::back_inserter(output_), "{} {} ", given.message.message_id, given.message.attempt);
+    append_format(output_, "{} {} ", given.message.message_id, given.message.attempt);
     output_ += given.message.body;
     output_ += '\n';
     filled_ += output_.size() - before;

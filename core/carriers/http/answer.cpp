@@ -67,7 +67,7 @@ std::optional<Milliseconds> parse_retry_after(std::string_view text, std::time_t
 }
 
 std::vector<TokenVerdict> parse_token_outcomes(std::string_view body) {
-  const auto answer = Json::parse(body, nullptr, false);
+  const auto answer = try_parse_json(body);
   const auto tokens = answer.is_object() ? answer.find("tokens") : answer.end();
   if (!answer.is_object() || tokens == answer.end() || !tokens->is_array()) return {};
   std::vector<TokenVerdict> verdicts;

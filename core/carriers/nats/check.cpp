@@ -4,13 +4,13 @@
 #include <array>
 #include <curl/curl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <poll.h>
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "carriers/nats/answer.hpp"
 #include "carriers/nats/carrier.hpp"
 #include "carriers/nats/connection.hpp"
@@ -145,7 +145,7 @@ void judge_subjects(const NatsStream& stream, const Settings& settings, std::vec
     const bool takes_none = subjects_taken(stream, settings.sink.subject, queue).empty();
     findings.push_back(
         {takes_none ? NatsLevel::failure : NatsLevel::warning,
-         fmt::format("the stream {} does not take {}", settings.sink.stream, fmt::join(refused, ", ")),
+         fmt::format("the stream {} does not take {}", settings.sink.stream, joined(refused, ", ")),
          "add these subjects to the stream, or change sink.subject"});
   }
 }

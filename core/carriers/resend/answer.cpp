@@ -111,7 +111,7 @@ Answer judge_batch(const Json& body, const std::vector<std::int64_t>& tokens) {
 }
 
 Answer judge_success(const HttpResponse& response, const std::vector<std::int64_t>& tokens) {
-  const auto body = Json::parse(response.body, nullptr, false);
+  const auto body = try_parse_json(response.body);
   if (tokens.size() > 1) return judge_batch(body, tokens);
   const auto id = text_at(body, "id");
   if (id.empty()) return {.verdict = Verdict::unknown, .reply = "the answer has no id"};
@@ -127,7 +127,7 @@ std::string ResendError::text(int status) const {
 }
 
 ResendError parse_resend_error(const HttpResponse& response) {
-  const auto body = Json::parse(response.body, nullptr, false);
+  const auto body = try_parse_json(response.body);
   ResendError error{.name = text_at(body, "name"), .message = text_at(body, "message")};
   if (error.name.empty() && error.message.empty()) error.message = trimmed(response.body);
   return error;

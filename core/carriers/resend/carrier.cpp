@@ -28,10 +28,7 @@ std::string key_of(const std::string& message_ids, const std::string& body) {
   std::string key = message_ids.substr(0, std::min(message_ids.find('\n'), longest_id));
   std::ranges::replace_if(
       key, [](unsigned char c) { return std::isgraph(c) == 0; }, '_');
-  key += '/';
-  for (std::size_t i = 0; i < 16; ++i)
-    key += fmt::format("{:02x}", digest[i]);
-  return key;
+  return key + '/' + hex_text(std::span(digest).first(16));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // What doctor sees of Resend: the key and the sender's domain, by a request that sends nothing.
 
-#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/json.hpp"
@@ -20,7 +19,7 @@ using Level = SinkFinding::Level;
 /// The status of the domain that mails of `host` leave from: it, or one that it is a part of. Empty without
 /// one.
 std::string status_of_domain(const std::string& body, const std::string& host) {
-  const auto answer = Json::parse(body, nullptr, false);
+  const auto answer = try_parse_json(body);
   const auto domains = answer.is_object() ? answer.value("data", Json()) : Json();
   if (!domains.is_array()) return {};
   for (const auto& domain : domains) {

@@ -124,7 +124,7 @@ class SesInspection {
     if (!mail.from) return;
     const auto address = mail.from->address.text();
     for (const auto& identity : {address, address.substr(address.rfind('@') + 1)}) {
-      const auto outcome = ask("/v2/email/identities/" + percent_encoded(identity, false));
+      const auto outcome = ask("/v2/email/identities/" + percent_encoded(identity));
       const auto status = outcome.response.status;
       if (status / 100 == 2 && is_verified_identity(outcome.response.body))
         return note(Level::fine, fmt::format("{} is a verified identity", identity));

@@ -84,7 +84,7 @@ AwsCredentials fetch_of_instance(const std::string& url) {
   };
   const auto names = get("");
   const std::string name(trimmed(std::string_view(names).substr(0, names.find('\n'))));
-  return parse_role_credentials(get(percent_encoded(name, false)), what);
+  return parse_role_credentials(get(percent_encoded(name)), what);
 }
 
 }  // namespace

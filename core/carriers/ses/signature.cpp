@@ -16,13 +16,6 @@ namespace {
 
 constexpr auto algorithm = "AWS4-HMAC-SHA256";
 
-std::string hex_of(const Digest& digest) {
-  std::string text;
-  for (const auto byte : digest)
-    text += fmt::format("{:02x}", byte);
-  return text;
-}
-
 Digest hmac_of(std::span<const std::uint8_t> key, std::string_view text) {
   return Hmac(key).digest({text});
 }
@@ -53,16 +46,6 @@ Digest signing_key(const std::string& secret, std::string_view day, const AwsSco
 
 }  // namespace
 
-std::string percent_encoded(std::string_view text, bool keeps_slashes) {
-  std::string encoded;
-  for (const char c : text) {
-    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                          c == '-' || c == '.' || c == '_' || c == '~' || (c == '/' && keeps_slashes);
-    encoded += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return encoded;
-}
-
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials,
                                         const AwsScope& scope, std::int64_t now) {
   const auto stamp = stamp_of(now);
@@ -80,11 +63,12 @@ std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCred
     names += (names.empty() ? "" : ";") + name;
   }
   // The path is encoded once more than it is sent.
-  const auto text = fmt::format("{}\n{}\n\n{}\n{}\n{}", request.method, percent_encoded(request.path, true),
-                                canonical, names, hex_of(sha256({request.body})));
+  const auto text =
+      fmt::format("{}\n{}\n\n{}\n{}\n{}", request.method, percent_encoded(request.path, "-._~/"), canonical,
+                  names, hex_text(sha256({request.body})));
   const auto place = fmt::format("{}/{}/{}/aws4_request", day, scope.region, scope.service);
-  const auto to_sign = fmt::format("{}\n{}\n{}\n{}", algorithm, stamp, place, hex_of(sha256({text})));
-  const auto signature = hex_of(hmac_of(signing_key(credentials.secret, day, scope), to_sign));
+  const auto to_sign = fmt::format("{}\n{}\n{}\n{}", algorithm, stamp, place, hex_text(sha256({text})));
+  const auto signature = hex_text(hmac_of(signing_key(credentials.secret, day, scope), to_sign));
   lines.push_back(fmt::format("authorization: {} Credential={}/{}, SignedHeaders={}, Signature={}", algorithm,
                               credentials.key_id, place, names, signature));
   return lines;

@@ -42,8 +42,4 @@ struct AwsScope {
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials,
                                         const AwsScope& scope, std::int64_t now);
 
-/// `text` with percent signs for all but letters, digits, `-`, `.`, `_` and `~`; slashes stay if
-/// `keeps_slashes`.
-std::string percent_encoded(std::string_view text, bool keeps_slashes);
-
 }  // namespace mailroom

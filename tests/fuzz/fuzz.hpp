@@ -7,10 +7,15 @@
 #include <string>
 #include <string_view>
 
-/// Called by libFuzzer with one input after another.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
 namespace mailroom::fuzz {
+
+/// A target of the executable fuzz_targets, which its first argument names. `run` gets one input after
+/// another, as libFuzzer's LLVMFuzzerTestOneInput does, and returns what that would: 0, or -1 for an input
+/// that is not to be kept.
+struct Target {
+  using Run = int (*)(const std::uint8_t* data, std::size_t size);
+  Target(const char* name, Run run);
+};
 
 /// Ends the run as a crash, of which libFuzzer keeps the input.
 inline void require(bool holds, const char* what) {

@@ -5,9 +5,7 @@
 #include "bounce/bounce.hpp"
 #include "fuzz/fuzz.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_bounce {
 namespace {
 
 bool is_one_line(const std::string& text) {
@@ -31,10 +29,8 @@ void check(const BounceRecipient& recipient) {
   require(recipient.code >= 0 && recipient.code < 600, "a reply code has three digits");
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto bytes = fuzz::text_of(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = text_of(data, size);
   const auto bounce = is_event(bytes) ? read_event(bytes) : read_bounce(bytes);
   if (!bounce) return 0;
   require(bounce->recipients.size() <= bounce_limits::max_recipients, "recipients are bounded");
@@ -46,3 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(recipient);
   return 0;
 }
+
+const Target target("bounce", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_bounce

@@ -8,9 +8,7 @@
 #include "db/conninfo.hpp"
 #include "fuzz/fuzz.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_conninfo {
 namespace {
 
 using Options = std::map<std::string, std::string>;
@@ -99,12 +97,10 @@ void check_unencoded(const std::string& before, const std::string& after) {
   if (has_none_of(" \t\n\r\v\f'")) check("password=" + password);
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   // A mark that the fuzzer read out of our comparisons proves nothing.
-  if (tells_password(std::string(fuzz::text_of(data, size)))) return -1;
-  fuzz::Fields fields(data, size);
+  if (tells_password(std::string(text_of(data, size)))) return -1;
+  Fields fields(data, size);
   const auto before = without_nul(fields.take());
   const auto after = without_nul(fields.take());
   const auto user = without_nul(fields.take());
@@ -118,6 +114,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 "@db:5432/mail?sslpassword=" + percent_encoded(password)),
           "an encoded password is taken");
   check_unencoded(before, after);
-  check_any(std::string(fuzz::text_of(data, size)));
+  check_any(std::string(text_of(data, size)));
   return 0;
 }
+
+const Target target("conninfo", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_conninfo

@@ -3,36 +3,38 @@
 #include "fuzz/hostile_batch.hpp"
 #include "support/batch_rows.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::fuzz::fuzz_csv {
 namespace {
 
 void read_back(const std::string& line, const std::vector<TokenRow>& rows) {
   const auto values = test::parse_record(line);
-  fuzz::require(values.has_value(), "the line is RFC 4180");
+  require(values.has_value(), "the line is RFC 4180");
   std::vector<std::string> expected;
   for (const auto& row : rows) {
     const std::string action = std::to_string(row.action->number);
-    expected.insert(expected.end(), {action, std::string(row.email), std::string(row.login),
-                                     fuzz::token_of(row), std::string(row.code)});
+    expected.insert(expected.end(), {action, std::string(row.email), std::string(row.login), token_of(row),
+                                     std::string(row.code)});
   }
-  fuzz::require(*values == expected, "the values are those of the rows");
+  require(*values == expected, "the values are those of the rows");
 }
 
 void encode_any_value(std::string_view value) {
   std::string record;
   append_csv_value(record, value);
   const auto values = test::parse_record(record);
-  fuzz::require(values && *values == std::vector{std::string(value)}, "a single value is read back");
+  require(values && *values == std::vector{std::string(value)}, "a single value is read back");
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static fuzz::Writing writing(make_csv_encoder());
-  fuzz::HostileBatch batch(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  static Writing writing(make_csv_encoder());
+  HostileBatch batch(data, size);
   const auto line = writing.line_of(batch);
   if (!line.empty()) read_back(line, batch.sound_rows());
-  encode_any_value(fuzz::text_of(data, size));
+  encode_any_value(text_of(data, size));
   return 0;
 }
+
+const Target target("csv", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_csv

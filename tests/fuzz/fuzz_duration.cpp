@@ -3,9 +3,7 @@
 #include "base/clock.hpp"
 #include "fuzz/fuzz.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_duration {
 namespace {
 
 constexpr std::int64_t longest = 100LL * 365 * 86'400'000;
@@ -15,10 +13,8 @@ void check(Milliseconds duration) {
   require(parse_duration(text) == duration, "a duration is read back");
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Fields fields(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  Fields fields(data, size);
   if (const auto duration = parse_duration(fields.take())) {
     require(duration->count() >= 0 && duration->count() <= longest, "a duration is within its bounds");
     check(*duration);
@@ -28,3 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   format_duration(Milliseconds(number));
   return 0;
 }
+
+const Target target("duration", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_duration

@@ -4,9 +4,7 @@
 #include "cmd/tail/tail_report.hpp"
 #include "fuzz/fuzz.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_event {
 namespace {
 
 auto count_controls(const std::string& line) {
@@ -14,7 +12,7 @@ auto count_controls(const std::string& line) {
 }
 
 /// An event of a batch, a token or an operation.
-Event hostile_event(fuzz::Fields& fields) {
+Event hostile_event(Fields& fields) {
   const auto text = [&] { return std::string(fields.take()); };
   const auto at = bounded_moment(std::chrono::microseconds(fields.take_number()));
   const auto id = fields.take_number();
@@ -35,10 +33,8 @@ Event hostile_event(fuzz::Fields& fields) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Fields fields(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  Fields fields(data, size);
   const auto columns = static_cast<std::size_t>(fields.take_number() & 0xff);
   const auto event = hostile_event(fields);
   EventLines lines({.queue = "mailroom", .columns = columns < 40 ? std::nullopt : std::optional(columns)});
@@ -50,3 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+const Target target("event", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_event

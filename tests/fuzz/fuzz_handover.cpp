@@ -9,9 +9,7 @@
 #include "carriers/ses/credentials.hpp"
 #include "fuzz/fuzz.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_handover {
 namespace {
 
 void read_line(std::string_view line) {
@@ -82,10 +80,8 @@ void read_credentials(std::string_view text) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto text = fuzz::text_of(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  const auto text = text_of(data, size);
   read_line(text);
   read_json(text);
   read_wait(text);
@@ -94,3 +90,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read_credentials(text);
   return 0;
 }
+
+const Target target("handover", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_handover

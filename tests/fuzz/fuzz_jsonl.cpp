@@ -2,8 +2,7 @@
 
 #include "fuzz/hostile_batch.hpp"
 
-using namespace mailroom;
-
+namespace mailroom::fuzz::fuzz_jsonl {
 namespace {
 
 void read_back(const std::string& line, const std::vector<TokenRow>& rows) {
@@ -14,19 +13,22 @@ void read_back(const std::string& line, const std::vector<TokenRow>& rows) {
                                   {"action", row.action->name},
                                   {"email", row.email},
                                   {"login", row.login},
-                                  {"token", fuzz::token_of(row)},
+                                  {"token", token_of(row)},
                                   {"code", row.code},
                                   {"expires_at", row.expires_at}});
   }
-  fuzz::require(object == expected, "the object is that of the rows");
+  require(object == expected, "the object is that of the rows");
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static fuzz::Writing writing(make_jsonl_encoder());
-  fuzz::HostileBatch batch(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  static Writing writing(make_jsonl_encoder());
+  HostileBatch batch(data, size);
   const auto line = writing.line_of(batch);
   if (!line.empty()) read_back(line, batch.sound_rows());
   return 0;
 }
+
+const Target target("jsonl", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_jsonl

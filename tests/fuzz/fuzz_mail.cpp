@@ -8,9 +8,7 @@
 #include "support/gmime_reader.hpp"
 #include "support/parsed_message.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_mail {
 namespace {
 
 /// Everything that a mail is made of.
@@ -21,7 +19,7 @@ struct Input {
 };
 
 /// False unless the addresses are such as the configuration and the database may have.
-bool read_input(fuzz::Fields& fields, Input& input) {
+bool read_input(Fields& fields, Input& input) {
   auto from = parse_mailbox(fields.take());
   auto to = parse_address(fields.take());
   auto headers = parse_extra_headers({std::string(fields.take())});
@@ -41,7 +39,7 @@ bool read_input(fuzz::Fields& fields, Input& input) {
 }
 
 /// What a message has beside that: further recipients, headers of its own, and files.
-void read_message(fuzz::Fields& fields, MailContent& content) {
+void read_message(Fields& fields, MailContent& content) {
   if (auto cc = parse_mailbox(fields.take()); std::holds_alternative<Mailbox>(cc))
     content.cc = {std::get<Mailbox>(cc)};
   if (auto headers = parse_message_headers(fields.take());
@@ -128,10 +126,8 @@ void check_message(const std::string& message, const Input& input) {
     require(has_header(read, header.name, header.value), "a header reads back");
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Fields fields(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  Fields fields(data, size);
   Input input;
   if (!read_input(fields, input)) return 0;
   auto& content = input.content;
@@ -153,3 +149,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(builder.build(content) == message, "the same content gives the same bytes");
   return 0;
 }
+
+const Target target("mail", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_mail

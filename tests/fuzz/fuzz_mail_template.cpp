@@ -6,9 +6,7 @@
 #include "templates/template_set.hpp"
 #include "templates/template_values.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_mail_template {
 namespace {
 
 constexpr std::size_t largest = 64 * 1024;
@@ -16,7 +14,7 @@ constexpr std::size_t largest = 64 * 1024;
 /// No part of the alphabet of templates, so each occurrence in a mail is from the value.
 constexpr auto hostile_value = "<{{login}}>'{{> a}}\"&{{=<% %>=}}";
 
-TemplateFiles files_of(fuzz::Fields& fields) {
+TemplateFiles files_of(Fields& fields) {
   return {.directory = "t",
           .texts = {{"activation.subject", std::string(fields.take())},
                     {"activation.txt", std::string(fields.take())},
@@ -78,10 +76,8 @@ void refuse_soundly(const Error& error) {
   require(line >= "1" && line <= "9", "an error names its line");
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Fields fields(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  Fields fields(data, size);
   const auto files = files_of(fields);
   const std::string json(fields.take());
   const std::string locale(fields.take());
@@ -97,3 +93,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+const Target target("mail_template", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_mail_template

@@ -5,9 +5,7 @@
 #include "fuzz/fuzz.hpp"
 #include "support/misleading_text.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_misleading {
 namespace {
 
 template <typename Json>
@@ -29,10 +27,8 @@ std::string without_colours(std::string text) {
   return text;
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(fuzz::text_of(data, size));
+int run(const std::uint8_t* data, std::size_t size) {
+  const std::string text(text_of(data, size));
   for (const auto& shown : {printable(text), shown_text(text)}) {
     require(test::found_misleading(shown).empty(), "text holds nothing that misleads");
     require(shown.find_first_of("\n\t") == std::string::npos, "text is one line");
@@ -50,3 +46,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_json(nlohmann::ordered_json::array({text, {{text, text}}}));
   return 0;
 }
+
+const Target target("misleading", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_misleading

@@ -4,9 +4,7 @@
 #include "base/text.hpp"
 #include "fuzz/fuzz.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_moment {
 namespace {
 
 void write(Moment moment, Moment now) {
@@ -19,11 +17,9 @@ void write(Moment moment, Moment now) {
   require(is_printable(precise) && !precise.empty(), "a precise moment has a text");
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   constexpr Moment now = std::chrono::sys_seconds(std::chrono::seconds(1'800'000'000));
-  fuzz::Fields fields(data, size);
+  Fields fields(data, size);
   const auto text = fields.take();
   if (const auto moment = parse_moment(text, now)) {
     constexpr std::chrono::days day{1};
@@ -35,3 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   write(now, now + seconds % 4'000'000'000);
   return 0;
 }
+
+const Target target("moment", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_moment

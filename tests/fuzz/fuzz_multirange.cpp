@@ -7,9 +7,7 @@
 #include "fuzz/fuzz.hpp"
 #include "selection/id_range.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_multirange {
 namespace {
 
 void check_ranges(const std::vector<IdRange>& ranges) {
@@ -20,10 +18,8 @@ void check_ranges(const std::vector<IdRange>& ranges) {
   ids_text({.record = BatchRecord{.tokens = ranges}});
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto text = fuzz::text_of(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  const auto text = text_of(data, size);
   try {
     check_ranges(parse_id_ranges(text));
   } catch (const std::invalid_argument&) {
@@ -31,3 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+const Target target("multirange", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_multirange

@@ -4,15 +4,13 @@
 #include "fuzz/hostile_batch.hpp"
 #include "reconcile/consumer_output.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_output_line {
 namespace {
 
 std::vector<WrittenToken> tokens_of(const std::vector<TokenRow>& rows) {
   std::vector<WrittenToken> tokens;
   for (const auto& row : rows)
-    tokens.push_back({fuzz::token_of(row), std::string(row.code)});
+    tokens.push_back({token_of(row), std::string(row.code)});
   return tokens;
 }
 
@@ -29,7 +27,7 @@ void read_any(std::string_view text) {
 void read_back(const std::string& line, const std::vector<WrittenToken>& tokens, bool is_json) {
   const auto whole = parse_output_line(line);
   require(whole && whole->tokens == tokens, "what was written is read back");
-  require(whole->queue == (is_json ? std::optional<std::string>(fuzz::Writing::queue) : std::nullopt),
+  require(whole->queue == (is_json ? std::optional<std::string>(Writing::queue) : std::nullopt),
           "the queue is that of the line");
   // A third of it, and all but its last byte.
   for (const auto size : {line.size() / 3, line.size() - 1}) {
@@ -42,15 +40,18 @@ void read_back(const std::string& line, const std::vector<WrittenToken>& tokens,
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static fuzz::Writing csv(make_csv_encoder());
-  static fuzz::Writing jsonl(make_jsonl_encoder());
-  read_any(fuzz::text_of(data, size));
-  fuzz::HostileBatch batch(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  static Writing csv(make_csv_encoder());
+  static Writing jsonl(make_jsonl_encoder());
+  read_any(text_of(data, size));
+  HostileBatch batch(data, size);
   const auto tokens = tokens_of(batch.sound_rows());
   if (const auto line = csv.line_of(batch); !line.empty()) read_back(line, tokens, false);
   if (const auto line = jsonl.line_of(batch); !line.empty()) read_back(line, tokens, true);
   return 0;
 }
+
+const Target target("output_line", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_output_line

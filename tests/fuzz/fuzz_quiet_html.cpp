@@ -4,19 +4,15 @@
 #include "fuzz/fuzz.hpp"
 #include "preview/quiet_html.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_quiet_html {
 namespace {
 
 std::size_t find_tag(const std::string& html, const char* tag) {
   return lower_case(html).find(tag);
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto html = fuzz::text_of(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  const auto html = text_of(data, size);
   const QuietOptions options{.file_of = [](std::string_view) { return "data:image/png;base64,AA=="; }};
   const auto quiet = quiet_html(html, options);
   const auto again = quiet_html(quiet.html, options);
@@ -25,3 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   quiet_html(html, {.loads_images = true, .follows_links = true});
   return 0;
 }
+
+const Target target("quiet_html", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_quiet_html

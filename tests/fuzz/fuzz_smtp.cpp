@@ -12,9 +12,7 @@
 #include "delivery/reply_text.hpp"
 #include "fuzz/fuzz.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_smtp {
 namespace {
 
 constexpr TimePoint start{std::chrono::hours(1)};
@@ -71,10 +69,8 @@ void check_url(const std::string& text) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Fields fields(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  Fields fields(data, size);
   check_dialogue(fields.take());
   const std::string before(fields.take());
   const std::string after(fields.take());
@@ -84,3 +80,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_url("smtp://" + before + ":" + std::string(mark) + after);
   return 0;
 }
+
+const Target target("smtp", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_smtp

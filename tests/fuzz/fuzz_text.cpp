@@ -4,21 +4,17 @@
 #include "fuzz/fuzz.hpp"
 #include "fuzz/hostile_batch.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_text {
 namespace {
 
 std::int64_t characters(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(fuzz::text_of(data, size));
+int run(const std::uint8_t* data, std::size_t size) {
+  const std::string text(text_of(data, size));
   const bool is_clean = is_printable(text);
-  require(is_clean == fuzz::HostileBatch::is_line(text), "another reader of UTF-8 says the same");
+  require(is_clean == HostileBatch::is_line(text), "another reader of UTF-8 says the same");
   const auto shown = printable(text);
   require(is_printable(shown), "what is shown is printable");
   require(printable(shown) == shown, "showing it again changes nothing");
@@ -33,3 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   nearest_word(text, {"activation", "password_recovery", text});
   return 0;
 }
+
+const Target target("text", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_text

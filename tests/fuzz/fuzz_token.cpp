@@ -8,9 +8,7 @@
 #include "fuzz/fuzz.hpp"
 #include "support/actions.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_token {
 namespace {
 
 Verifier make_verifier() {
@@ -65,16 +63,19 @@ void read_key(std::string_view text) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  fuzz::Fields fields(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  Fields fields(data, size);
   const auto text = fields.take();
   const auto code = fields.take();
   decode(text, code);
-  encode(fuzz::text_of(data, size));
+  encode(text_of(data, size));
   sign(test::activation_action(), text, code);
   sign(test::recovery_action(), text, code);
   read_key(text);
   return 0;
 }
+
+const Target target("token", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_token

@@ -1,14 +1,15 @@
 // A traceparent that is read says what its text says, and its spans are valid JSON whatever else they hold.
 
 #include "base/json.hpp"
+#include "base/text.hpp"
 #include "fuzz/fuzz.hpp"
 #include "otlp/otlp_json.hpp"
 
-using namespace mailroom;
-using fuzz::require;
+namespace mailroom::fuzz::fuzz_traceparent {
+namespace {
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto text = fuzz::text_of(data, size);
+int run(const std::uint8_t* data, std::size_t size) {
+  const auto text = text_of(data, size);
   const auto parent = parse_traceparent(text);
   if (parent) {
     const auto named = "-" + hex_text(parent->trace) + "-" + hex_text(parent->span) + "-";
@@ -24,3 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(!json.is_discarded(), "a request is JSON");
   return 0;
 }
+
+const Target target("traceparent", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_traceparent

@@ -5,9 +5,7 @@
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
 
-using namespace mailroom;
-using fuzz::require;
-
+namespace mailroom::fuzz::fuzz_yaml {
 namespace {
 
 constexpr std::string_view secret = "5ec1e7a4b0d29f6388c7f31d0a96e245b17c0f8ad35e642991fd8c03ba7e4d56";
@@ -45,13 +43,11 @@ void check_loaded(const Settings& settings, const std::string& path) {
     require(value.is_secret || value.text != secret, "a key that is shown by config is hidden there");
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+int run(const std::uint8_t* data, std::size_t size) {
   // One that the fuzzer read out of our comparisons proves nothing.
-  if (tells_secret(std::string(fuzz::text_of(data, size)))) return -1;
-  static fuzz::MemoryFile file;
-  file.fill(with_secret(fuzz::text_of(data, size)));
+  if (tells_secret(std::string(text_of(data, size)))) return -1;
+  static MemoryFile file;
+  file.fill(with_secret(text_of(data, size)));
   try {
     check_loaded(load_settings({.file = file.path(), .flags = {}}, {}), file.path());
   } catch (const Error& error) {
@@ -60,3 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
+
+const Target target("yaml", run);
+
+}  // namespace
+}  // namespace mailroom::fuzz::fuzz_yaml

@@ -19,9 +19,7 @@ pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
 pkg_check_modules(YAML_CPP REQUIRED IMPORTED_TARGET yaml-cpp)
 pkg_check_modules(GMIME REQUIRED IMPORTED_TARGET GLOBAL gmime-3.0)
 
-# Each for one kind of sink of collect; core/carriers has the options.
-pkg_check_modules(LIBNATS IMPORTED_TARGET libnats)
-pkg_check_modules(LIBRABBITMQ IMPORTED_TARGET librabbitmq)
+# What one carrier alone needs is looked for in its directory of core/carriers.
 
 # What systemd offers to its services.
 pkg_check_modules(LIBSYSTEMD IMPORTED_TARGET libsystemd)

@@ -7,23 +7,14 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "carriers/capture/carrier.hpp"
-#include "carriers/exec/carrier.hpp"
 #include "carriers/relay_series.hpp"
-#include "carriers/smtp/carrier.hpp"
-#ifdef MAILROOM_NATS
-#include "carriers/nats/carrier.hpp"
-#endif
-#ifdef MAILROOM_AMQP
-#include "carriers/amqp/carrier.hpp"
-#endif
-#ifdef MAILROOM_HTTP
-#include "carriers/http/webhook.hpp"
-#include "carriers/resend/carrier.hpp"
-#include "carriers/ses/carrier.hpp"
-#endif
 
 namespace mailroom {
+
+/// Each is defined in the directory of its name, or is empty if the build leaves that out.
+extern const CarrierFunctions exec_carrier, http_carrier, nats_carrier, amqp_carrier;
+extern const CarrierFunctions smtp_carrier, ses_carrier, resend_carrier, capture_carrier;
+
 namespace {
 
 const std::vector<CarrierKind> kinds{
@@ -96,7 +87,7 @@ std::span<const CarrierKind> carrier_kinds() {
 }
 
 const CarrierKind& mail_carrier() {
-  static const CarrierKind relays{"relays", {}, Carries::mails, "", make_relays, check_relay_list};
+  static const CarrierKind relays{{make_relays, check_relay_list}, "relays", {}, Carries::mails};
   return relays;
 }
 

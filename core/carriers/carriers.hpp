@@ -44,19 +44,23 @@ struct MailTraits {
   bool recognises = false;  ///< a message that it has, so that it takes it once, however often it is sent
 };
 
-/// A way out of the database.
-struct CarrierKind {
-  std::string_view name;                  ///< `http`
-  std::vector<std::string_view> schemes;  ///< of the URLs that ask for it; none: sink.exec
-  Carries carries = Carries::lines;
-  std::string_view option;  ///< the CMake option that it is built with; empty: it always is
+/// What a directory of core/carriers does: NAME_carrier of its carrier.cpp. Null if it is not built.
+struct CarrierFunctions {
   /// Throws Error(configuration) for a setting that is wrong, here or at the other side, and not if no server
-  /// can be reached. These three are null if it is not built.
+  /// can be reached.
   std::unique_ptr<Carrier> (*make)(const CarrierSetup& setup) = nullptr;
   /// Connects, and hands nothing over. Throws Error(configuration).
   std::vector<SinkFinding> (*check)(const Settings& settings) = nullptr;
   std::string (*library)() = nullptr;  ///< its library and version: `libcurl 7.88.1`; null for none
   MailTraits traits{};
+};
+
+/// A way out of the database.
+struct CarrierKind : CarrierFunctions {
+  std::string_view name;                  ///< `http`
+  std::vector<std::string_view> schemes;  ///< of the URLs that ask for it; none: sink.exec
+  Carries carries = Carries::lines;
+  std::string_view option{};  ///< the CMake option that it is built with; empty: it always is
 };
 
 /// Every kind, also those that are not built.

@@ -1,8 +1,11 @@
 // Lines to a real JetStream cluster: what becomes of each, and of the stream.
+#include <fmt/format.h>
+
 #include "broker/nats_rig.hpp"
 #include "support/carrier_contract.hpp"
 #include "support/catch.hpp"
 #include "support/code_blocks.hpp"
+#include "support/refusing_port.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace mailroom::test::nats_test {
@@ -28,7 +31,13 @@ TEST_CASE("JetStream stores each line once, with its id and header") {
 
 TEST_CASE("JetStream's carrier promises what every carrier does") {
   NatsRig rig;
-  check_carrier(*rig.carrier(), Verdict::accepted);
+  check_carrier("nats", *rig.carrier(), Verdict::accepted);
+  const RefusingPort closed;
+  rig.settings.sink.to = fmt::format("nats://127.0.0.1:{}", closed.port());
+  check_carrier("nats", *rig.carrier(), Verdict::unavailable);
+  const SilentPort silent;
+  rig.settings.sink.to = fmt::format("nats://127.0.0.1:{}", silent.port());
+  check_cancel("nats", *rig.carrier());
 }
 
 TEST_CASE("a line is a CloudEvent in binary mode where the settings name its source") {

@@ -1,10 +1,12 @@
 // Lines to a real RabbitMQ cluster: what is accepted is there, once unless the server of the connection died.
 #include <cstdio>
+#include <fmt/format.h>
 #include <fstream>
 
 #include "broker/rabbitmq_rig.hpp"
 #include "support/carrier_contract.hpp"
 #include "support/catch.hpp"
+#include "support/refusing_port.hpp"
 
 namespace mailroom::test::rabbitmq_test {
 
@@ -47,7 +49,13 @@ int node_of(const Settings& settings, const Answer& answer) {
 
 TEST_CASE("RabbitMQ's carrier promises what every carrier does") {
   RabbitmqRig rig;
-  check_carrier(*rig.carrier(), Verdict::accepted);
+  check_carrier("amqp", *rig.carrier(), Verdict::accepted);
+  const RefusingPort closed;
+  rig.settings.sink.to = fmt::format("amqp://127.0.0.1:{}", closed.port());
+  check_carrier("amqp", *rig.carrier(), Verdict::unavailable);
+  const SilentPort silent;
+  rig.settings.sink.to = fmt::format("amqp://127.0.0.1:{}", silent.port());
+  check_cancel("amqp", *rig.carrier());
 }
 
 TEST_CASE("RabbitMQ stores each line once, with its id and header") {

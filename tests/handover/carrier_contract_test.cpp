@@ -1,4 +1,5 @@
-// What every carrier promises, with a real other side each; those of brokers are in tests/broker.
+// What every carrier promises, with a real other side each. Those of providers are beside their other tests,
+// and those of brokers in tests/broker.
 
 #include "support/carrier_contract.hpp"
 
@@ -51,12 +52,12 @@ struct ContractRig {
 
 TEST_CASE("a program, a web server, a relay and a maildir that take everything answer each message once") {
   ContractRig rig;
-  check_carrier(*rig.program("ok"), Verdict::accepted);
+  check_carrier("exec", *rig.program("ok"), Verdict::accepted);
   const WebhookProcess server("ok");
-  check_carrier(*rig.server(server.url()), Verdict::accepted);
+  check_carrier("http", *rig.server(server.url()), Verdict::accepted);
   const TestRelay relay;
-  check_carrier(*rig.relay(relay.url()), Verdict::accepted);
-  check_carrier(*rig.capture(), Verdict::accepted);
+  check_carrier("smtp", *rig.relay(relay.url()), Verdict::accepted);
+  check_carrier("capture", *rig.capture(), Verdict::accepted);
 }
 
 TEST_CASE("a captured mail has its bytes below its envelope, and is in new alone") {
@@ -84,23 +85,24 @@ TEST_CASE("a captured mail has its bytes below its envelope, and is in new alone
 TEST_CASE("where nothing can be reached, each message is unavailable or comes back untried") {
   ContractRig rig;
   const RefusingPort closed;
-  check_carrier(*rig.program("exit-at-start"), Verdict::unavailable);
-  check_carrier(*rig.server(fmt::format("http://127.0.0.1:{}/", closed.port())), Verdict::unavailable);
-  check_carrier(*rig.relay(fmt::format("smtp://127.0.0.1:{}", closed.port())), Verdict::unavailable);
+  check_carrier("exec", *rig.program("exit-at-start"), Verdict::unavailable);
+  check_carrier("http", *rig.server(fmt::format("http://127.0.0.1:{}/", closed.port())),
+                Verdict::unavailable);
+  check_carrier("smtp", *rig.relay(fmt::format("smtp://127.0.0.1:{}", closed.port())), Verdict::unavailable);
   const auto capture = rig.capture();
   std::filesystem::remove_all(rig.directory.path() / "mail, dir");
-  check_carrier(*capture, Verdict::unavailable);
+  check_carrier("capture", *capture, Verdict::unavailable);
 }
 
 TEST_CASE("cancel answers everything at once, however long the other side hangs") {
   ContractRig rig;
-  check_cancel(*rig.program("hang"));
+  check_cancel("exec", *rig.program("hang"));
   const WebhookProcess server("silent");
-  check_cancel(*rig.server(server.url()));
+  check_cancel("http", *rig.server(server.url()));
   const TestRelay relay(
       {.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(RelayAnswer::Then::hang))});
-  check_cancel(*rig.relay(relay.url()));
-  check_cancel(*rig.capture());
+  check_cancel("smtp", *rig.relay(relay.url()));
+  check_cancel("capture", *rig.capture());
 }
 
 }  // namespace mailroom::test::carrier_contract_test

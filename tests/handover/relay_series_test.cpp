@@ -49,10 +49,10 @@ TEST_CASE("a list of relays is split where the kind changes") {
 TEST_CASE("several carriers promise together what one does") {
   const TestRelay first;
   const TestRelay second;
-  check_carrier(*series_of({first.url(), second.url()}), Verdict::accepted);
+  check_carrier("relays", *series_of({first.url(), second.url()}), Verdict::accepted);
   const TestRelay hanging(
       {.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(RelayAnswer::Then::hang))});
-  check_cancel(*series_of({hanging.url(), second.url()}));
+  check_cancel("relays", *series_of({hanging.url(), second.url()}));
 }
 
 TEST_CASE("each carrier gets the messages of its own endpoints") {

@@ -97,12 +97,12 @@ std::string verdicts_of(const Answer& answer) {
 
 TEST_CASE("Resend keeps the promises of every carrier") {
   const ServerProcess server("provider_server.py", "ok");
-  check_carrier(*ResendRig(server).carrier(), Verdict::accepted);
+  check_carrier("resend", *ResendRig(server).carrier(), Verdict::accepted);
   const RefusingPort closed;
-  check_carrier(*ResendRig(fmt::format("http://127.0.0.1:{}", closed.port())).carrier(),
+  check_carrier("resend", *ResendRig(fmt::format("http://127.0.0.1:{}", closed.port())).carrier(),
                 Verdict::unavailable);
   const ServerProcess silent("provider_server.py", "silent");
-  check_cancel(*ResendRig(silent).carrier());
+  check_cancel("resend", *ResendRig(silent).carrier());
 }
 
 TEST_CASE("a mail is posted to Resend with its fields, a key of its own, and its id is kept") {

@@ -94,11 +94,12 @@ class ChangedVariable {
 
 TEST_CASE("SES keeps the promises of every carrier") {
   const ServerProcess server("provider_server.py", "ok");
-  check_carrier(*SesRig(server).carrier(), Verdict::accepted);
+  check_carrier("ses", *SesRig(server).carrier(), Verdict::accepted);
   const RefusingPort closed;
-  check_carrier(*SesRig(fmt::format("http://127.0.0.1:{}", closed.port())).carrier(), Verdict::unavailable);
+  check_carrier("ses", *SesRig(fmt::format("http://127.0.0.1:{}", closed.port())).carrier(),
+                Verdict::unavailable);
   const ServerProcess silent("provider_server.py", "silent");
-  check_cancel(*SesRig(silent).carrier());
+  check_cancel("ses", *SesRig(silent).carrier());
 }
 
 TEST_CASE("a mail arrives at SES as it is, signed, with its tags, and its id is kept") {

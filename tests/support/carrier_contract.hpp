@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -60,8 +61,10 @@ inline std::vector<Answer> all_answers(Carrier& carrier) {
   return answers;
 }
 
-/// What every carrier promises of messages that the other side takes, or answers not at all.
-inline void check_carrier(Carrier& carrier, Verdict expected) {
+/// What every carrier promises of messages that the other side takes, or that it cannot be reached for.
+/// `kind`: its name in carrier_kinds(), by which a test finds that each is held to this.
+inline void check_carrier(std::string_view kind, Carrier& carrier, Verdict expected) {
+  INFO(kind);
   REQUIRE_FALSE(carrier.endpoints().empty());
   for (const auto& name : carrier.endpoints()) {
     CHECK_FALSE(name.empty());
@@ -89,7 +92,8 @@ inline void check_carrier(Carrier& carrier, Verdict expected) {
 }
 
 /// The other side answers nothing: cancel() answers each message, and the carrier carries on.
-inline void check_cancel(Carrier& carrier) {
+inline void check_cancel(std::string_view kind, Carrier& carrier) {
+  INFO(kind);
   const ContractMessages messages(5);
   for (const auto& message : messages.all())
     carrier.submit(message);

@@ -1,5 +1,6 @@
 // What handing over decides by values alone: commands, answers of programs, ids.
 
+#include <filesystem>
 #include <fmt/format.h>
 #include <set>
 
@@ -10,7 +11,9 @@
 #include "crypto/digest.hpp"
 #include "delivery/delivery_policy.hpp"
 #include "delivery/dispatcher.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
+#include "support/subprocess.hpp"
 
 namespace mailroom::test::handover_test {
 
@@ -33,6 +36,15 @@ std::string read(std::string_view line) {
   if (!answer) return "none";
   return fmt::format("{} {} {} '{}'", verdict_name(answer->verdict), answer->batch,
                      answer->token ? std::to_string(*answer->token) : "*", answer->text);
+}
+
+/// True if a statement of `code` begins with `begin` and has `part`.
+bool has_call(std::string_view code, const std::string& begin, std::string_view part) {
+  for (auto at = code.find(begin); at != std::string_view::npos; at = code.find(begin, at + 1)) {
+    const auto statement = code.substr(at, code.find(';', at) - at);
+    if (statement.find(part) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 ComposedToken token_with(const std::string& text) {
@@ -148,6 +160,21 @@ TEST_CASE("every kind of sink has a name of its own, and every scheme one kind")
   }
   CHECK(without_scheme == 1);
   CHECK(mail_carrier().carries == Carries::mails);
+}
+
+TEST_CASE("each kind of sink has tests that hold it to the contract of carriers") {
+  std::string tests;
+  for (const std::string directory : {"/tests/handover", "/tests/broker"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(source_directory + directory)) {
+      if (entry.path().extension() == ".cpp") tests += read_file(entry.path().string());
+    }
+  }
+  for (const auto& kind : carrier_kinds()) {
+    INFO(kind.name);
+    CHECK(has_call(tests, fmt::format("check_carrier(\"{}\",", kind.name), "Verdict::accepted"));
+    CHECK(has_call(tests, fmt::format("check_carrier(\"{}\",", kind.name), "Verdict::unavailable"));
+    CHECK(has_call(tests, fmt::format("check_cancel(\"{}\",", kind.name), ""));
+  }
 }
 
 TEST_CASE("a URL that no sink takes is an error of the configuration, which shows no password") {

@@ -34,4 +34,7 @@ std::string amqp_library() {
   return fmt::format("librabbitmq {}", amqp_version());
 }
 
+extern const CarrierFunctions amqp_carrier;
+const CarrierFunctions amqp_carrier{make_amqp_carrier, check_amqp, amqp_library};
+
 }  // namespace mailroom

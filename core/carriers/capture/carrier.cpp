@@ -77,4 +77,7 @@ std::unique_ptr<Carrier> make_capture_carrier(const CarrierSetup& setup) {
   return std::make_unique<CaptureCarrier>(capture_directory(setup.settings.send.relay));
 }
 
+extern const CarrierFunctions capture_carrier;
+const CarrierFunctions capture_carrier{make_capture_carrier, check_capture};
+
 }  // namespace mailroom

@@ -86,4 +86,7 @@ std::optional<std::vector<std::string>> command_words(std::string_view command) 
   }
 }
 
+extern const CarrierFunctions exec_carrier;
+const CarrierFunctions exec_carrier{make_exec_carrier, check_exec};
+
 }  // namespace mailroom

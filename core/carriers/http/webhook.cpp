@@ -134,4 +134,7 @@ std::vector<SinkFinding> check_http(const Settings& settings) {
   return findings;
 }
 
+extern const CarrierFunctions http_carrier;
+const CarrierFunctions http_carrier{make_http_carrier, check_http, http_library};
+
 }  // namespace mailroom

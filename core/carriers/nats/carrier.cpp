@@ -47,4 +47,7 @@ std::string nats_library() {
   return fmt::format("libnats {}", nats_GetVersion());
 }
 
+extern const CarrierFunctions nats_carrier;
+const CarrierFunctions nats_carrier{make_nats_carrier, check_nats, nats_library};
+
 }  // namespace mailroom

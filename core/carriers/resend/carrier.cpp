@@ -74,4 +74,8 @@ std::unique_ptr<Carrier> make_resend_carrier(const CarrierSetup& setup) {
   return std::make_unique<HttpCarrier>(std::move(endpoint), std::move(protocol), connections, connections);
 }
 
+extern const CarrierFunctions resend_carrier;
+const CarrierFunctions resend_carrier{
+    make_resend_carrier, check_resend, http_library, {.together = resend_batch, .recognises = true}};
+
 }  // namespace mailroom

@@ -100,4 +100,7 @@ std::unique_ptr<Carrier> make_ses_carrier(const CarrierSetup& setup) {
   return std::make_unique<HttpCarrier>(std::move(http), std::move(protocol), connections, 2 * connections);
 }
 
+extern const CarrierFunctions ses_carrier;
+const CarrierFunctions ses_carrier{make_ses_carrier, check_ses, http_library};
+
 }  // namespace mailroom

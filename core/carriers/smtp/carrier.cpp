@@ -228,4 +228,7 @@ std::string smtp_library() {
   return fmt::format("libcurl {}", curl_version_info(CURLVERSION_NOW)->version);
 }
 
+extern const CarrierFunctions smtp_carrier;
+const CarrierFunctions smtp_carrier{make_smtp_carrier, check_smtp, smtp_library};
+
 }  // namespace mailroom

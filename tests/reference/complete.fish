@@ -3,18 +3,10 @@
 source $argv[1]
 while read -l line
     set -l word (string split -r -m 1 ' ' -- $line)[-1]
-    set -l beginning
-    set -l others
-    for candidate in (complete -C $line | string replace -r '\t.*' '')
-        if test (string sub -l (string length -- $word) -- $candidate) = "$word"
-            set -a beginning $candidate
-        else
-            set -a others $candidate
-        end
-    end
+    set -l candidates (complete -C $line | string replace -r '\t.*' '')
     # Since version 4, fish also returns candidates that merely resemble the word; the prompt shows them when no
     # candidate begins with it.
-    set -l candidates $others
+    set -l beginning (string match -- "$word*" $candidates)
     set -q beginning[1]; and set candidates $beginning
     echo (string replace -r '^--[^=]*=' '' -- $candidates | string replace -r '/$' '')
 end

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t longest_list = 1000;
 constexpr std::size_t at_once = 1000;
-constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
 struct SuppressionOptions {
   std::vector<std::string> addresses;
@@ -63,7 +63,7 @@ ExitCode list(const SuppressionOptions& options, Connection& connection, Context
 
 /// All as lines that import reads.
 ExitCode export_all(const SuppressionOptions& /*options*/, Connection& connection, Context& context) {
-  for (const auto& each : list_suppressions(connection, {}, all))
+  for (const auto& each : list_suppressions(connection, {}, no_limit))
     context.print(json_text(json_of(each)) + "\n");
   return ExitCode::done;
 }

@@ -2,60 +2,57 @@
 
 #include "reasons/bounce_reason.hpp"
 
+#include <array>
+#include <cstddef>
+
 namespace mailroom {
+namespace {
+
+struct ReasonName {
+  BounceReason reason;
+  const char* name;
+};
+
+constexpr std::size_t reasons = static_cast<std::size_t>(BounceReason::undetermined) + 1;
+
+/// Each at the place of its reason.
+constexpr std::array<ReasonName, reasons> reason_names{{{BounceReason::user_unknown, "user_unknown"},
+                                                        {BounceReason::host_unknown, "host_unknown"},
+                                                        {BounceReason::has_moved, "has_moved"},
+                                                        {BounceReason::not_accept, "not_accept"},
+                                                        {BounceReason::mailbox_full, "mailbox_full"},
+                                                        {BounceReason::message_too_big, "message_too_big"},
+                                                        {BounceReason::suspended, "suspended"},
+                                                        {BounceReason::filtered, "filtered"},
+                                                        {BounceReason::blocked, "blocked"},
+                                                        {BounceReason::spam, "spam"},
+                                                        {BounceReason::virus, "virus"},
+                                                        {BounceReason::policy, "policy"},
+                                                        {BounceReason::authentication, "authentication"},
+                                                        {BounceReason::sender_rejected, "sender_rejected"},
+                                                        {BounceReason::relaying_denied, "relaying_denied"},
+                                                        {BounceReason::content, "content"},
+                                                        {BounceReason::rate_limited, "rate_limited"},
+                                                        {BounceReason::expired, "expired"},
+                                                        {BounceReason::network, "network"},
+                                                        {BounceReason::system, "system"},
+                                                        {BounceReason::feedback, "feedback"},
+                                                        {BounceReason::vacation, "vacation"},
+                                                        {BounceReason::delivered, "delivered"},
+                                                        {BounceReason::undetermined, "undetermined"}}};
+
+constexpr bool are_in_place() {
+  for (std::size_t i = 0; i < reasons; ++i) {
+    if (static_cast<std::size_t>(reason_names[i].reason) != i) return false;
+  }
+  return true;
+}
+static_assert(are_in_place());
+
+}  // namespace
 
 const char* bounce_reason_name(BounceReason reason) {
-  switch (reason) {
-    case BounceReason::user_unknown:
-      return "user_unknown";
-    case BounceReason::host_unknown:
-      return "host_unknown";
-    case BounceReason::has_moved:
-      return "has_moved";
-    case BounceReason::not_accept:
-      return "not_accept";
-    case BounceReason::mailbox_full:
-      return "mailbox_full";
-    case BounceReason::message_too_big:
-      return "message_too_big";
-    case BounceReason::suspended:
-      return "suspended";
-    case BounceReason::filtered:
-      return "filtered";
-    case BounceReason::blocked:
-      return "blocked";
-    case BounceReason::spam:
-      return "spam";
-    case BounceReason::virus:
-      return "virus";
-    case BounceReason::policy:
-      return "policy";
-    case BounceReason::authentication:
-      return "authentication";
-    case BounceReason::sender_rejected:
-      return "sender_rejected";
-    case BounceReason::relaying_denied:
-      return "relaying_denied";
-    case BounceReason::content:
-      return "content";
-    case BounceReason::rate_limited:
-      return "rate_limited";
-    case BounceReason::expired:
-      return "expired";
-    case BounceReason::network:
-      return "network";
-    case BounceReason::system:
-      return "system";
-    case BounceReason::feedback:
-      return "feedback";
-    case BounceReason::vacation:
-      return "vacation";
-    case BounceReason::delivered:
-      return "delivered";
-    case BounceReason::undetermined:
-      break;
-  }
-  return "undetermined";
+  return reason_names.at(static_cast<std::size_t>(reason)).name;
 }
 
 const char* bounce_kind_name(BounceKind kind) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -18,14 +19,46 @@ extern const CarrierFunctions smtp_carrier, ses_carrier, resend_carrier, capture
 namespace {
 
 const std::vector<CarrierKind> kinds{
-    {exec_carrier, "exec", {}, Carries::lines},
+    {exec_carrier, "exec", {}, Carries::lines, "", {"sink.ack_on"}},
     {capture_carrier, "capture", {"capture"}, Carries::mails},
-    {smtp_carrier, "smtp", {"smtp", "smtps"}, Carries::mails},
-    {http_carrier, "http", {"https", "http"}, Carries::lines, "MAILROOM_HTTP"},
-    {ses_carrier, "ses", {"ses"}, Carries::mails, "MAILROOM_HTTP"},
-    {resend_carrier, "resend", {"resend"}, Carries::mails, "MAILROOM_HTTP"},
-    {nats_carrier, "nats", {"nats", "tls"}, Carries::lines, "MAILROOM_NATS"},
-    {amqp_carrier, "amqp", {"amqp", "amqps"}, Carries::lines, "MAILROOM_AMQP"}};
+    {smtp_carrier,
+     "smtp",
+     {"smtp", "smtps"},
+     Carries::mails,
+     "",
+     {"send.password_file", "send.token_file", "send.token_command", "send.ca_file", "send.hello_name",
+      "send.plaintext_relay_for_tests"}},
+    {http_carrier,
+     "http",
+     {"https", "http"},
+     Carries::lines,
+     "MAILROOM_HTTP",
+     {"sink.ca_file", "sink.signing_secret_files", "sink.event_source"}},
+    {ses_carrier,
+     "ses",
+     {"ses"},
+     Carries::mails,
+     "MAILROOM_HTTP",
+     {"send.ca_file", "send.ses_credentials_file", "send.ses_configuration_set", "send.ses_endpoint"}},
+    {resend_carrier,
+     "resend",
+     {"resend"},
+     Carries::mails,
+     "MAILROOM_HTTP",
+     {"send.ca_file", "send.resend_key_file", "send.resend_endpoint"}},
+    {nats_carrier,
+     "nats",
+     {"nats", "tls"},
+     Carries::lines,
+     "MAILROOM_NATS",
+     {"sink.ca_file", "sink.password_file", "sink.credentials_file", "sink.stream", "sink.subject",
+      "sink.monitor", "sink.event_source"}},
+    {amqp_carrier,
+     "amqp",
+     {"amqp", "amqps"},
+     Carries::lines,
+     "MAILROOM_AMQP",
+     {"sink.ca_file", "sink.password_file", "sink.exchange", "sink.routing_key", "sink.event_source"}}};
 
 const CarrierKind& kind_of_program() {
   return *std::ranges::find_if(kinds, [](const auto& kind) { return kind.schemes.empty(); });
@@ -80,6 +113,33 @@ const CarrierKind& kind_of_url(const std::string& url) {
   return *kind;
 }
 
+/// The names of the kinds that the settings ask for.
+std::set<std::string_view> used_kinds(const Settings& settings, Carries carries) {
+  std::set<std::string_view> used;
+  if (carries == Carries::lines) {
+    if (hands_over(settings)) used.insert(configured_carrier(settings).name);
+    return used;
+  }
+  const auto add = [&](const std::string& relays) {
+    if (relays.empty()) return;
+    for (const auto& group : relay_groups(relays))
+      used.insert(std::ranges::find(kinds, group.kind, &CarrierKind::name)->name);
+  };
+  add(settings.send.relay);
+  for (const auto& profile : settings.profiles)
+    add(profile.send.relay);
+  return used;
+}
+
+/// The values that are not defaults, also those of profiles.
+std::vector<SettingValue> set_values(const Settings& settings) {
+  auto all = settings.values;
+  for (const auto& profile : settings.profiles)
+    all.insert(all.end(), profile.values.begin(), profile.values.end());
+  std::erase_if(all, [](const auto& value) { return value.origin.kind == OriginKind::default_value; });
+  return all;
+}
+
 }  // namespace
 
 std::span<const CarrierKind> carrier_kinds() {
@@ -97,6 +157,23 @@ MailTraits mail_traits(const Settings& settings) {
   auto traits = std::ranges::find(kinds, groups.front().kind, &CarrierKind::name)->traits;
   if (settings.send.rate) traits.together = 1;
   return traits;
+}
+
+std::vector<UnreadSetting> unread_settings(const Settings& settings, Carries carries) {
+  const auto used = used_kinds(settings, carries);
+  std::vector<UnreadSetting> unread;
+  // What a relay is for is of no matter while mails are captured.
+  if (used.empty() || used.contains("capture")) return unread;
+  for (const auto& value : set_values(settings)) {
+    std::vector<std::string_view> readers;
+    for (const auto& kind : kinds) {
+      if (kind.carries == carries && std::ranges::count(kind.keys, value.key) > 0)
+        readers.push_back(kind.name);
+    }
+    const bool is_read = std::ranges::any_of(readers, [&](auto name) { return used.contains(name); });
+    if (!readers.empty() && !is_read) unread.push_back({value, joined(readers, " and ")});
+  }
+  return unread;
 }
 
 bool hands_over(const Settings& settings) {

@@ -60,11 +60,23 @@ struct CarrierKind : CarrierFunctions {
   std::string_view name;                  ///< `http`
   std::vector<std::string_view> schemes;  ///< of the URLs that ask for it; none: sink.exec
   Carries carries = Carries::lines;
-  std::string_view option{};  ///< the CMake option that it is built with; empty: it always is
+  std::string_view option{};             ///< the CMake option that it is built with; empty: it always is
+  std::vector<std::string_view> keys{};  ///< of the configuration, that not every kind reads
 };
 
 /// Every kind, also those that are not built.
 std::span<const CarrierKind> carrier_kinds();
+
+/// A key that is set, though no carrier that the settings ask for reads it: a mistake, or left from another
+/// one.
+struct UnreadSetting {
+  SettingValue value;
+  std::string readers;  ///< the kinds that do: `nats and amqp`
+};
+
+/// Of sink.to and sink.exec, or of the relays of all profiles. None while mails are captured. Throws as
+/// configured_carrier().
+std::vector<UnreadSetting> unread_settings(const Settings& settings, Carries carries);
 
 /// True if sink.to or sink.exec says where batches are handed over; otherwise they are written to stdout.
 bool hands_over(const Settings& settings);

@@ -36,6 +36,17 @@ Finding judge_senders_view(const UnavailableSink& sink) {
           again));
 }
 
+/// Settings without effect, for whoever expects one.
+void add_unread(Findings& findings, const Settings& settings, Carries carries) {
+  for (const auto& [value, readers] : unread_settings(settings, carries)) {
+    findings.push_back(warning(fmt::format("{} is set (from {}), which has an effect with {} only",
+                                           value.name(), value.origin.where, readers),
+                               {},
+                               fmt::format("remove it, or see whether {} names what you mean",
+                                           carries == Carries::lines ? "sink.to" : "send.relay")));
+  }
+}
+
 /// The relays of one profile.
 Findings check_relays_of(const Settings& settings, const std::vector<UnavailableSink>& unavailable) {
   Findings findings;
@@ -85,6 +96,7 @@ Findings check_relays(Subject& subject) {
                           [&](const Settings& changed) { return check_relays_of(changed, unavailable); });
     std::ranges::move(own, std::back_inserter(findings));
   }
+  add_unread(findings, settings, Carries::mails);
   return findings;
 }
 
@@ -109,6 +121,7 @@ Findings check_sink(Subject& subject) {
   Findings findings;
   for (const auto& found : configured_carrier(settings).check(settings))
     findings.push_back(finding_of(found));
+  add_unread(findings, settings, Carries::lines);
   return findings;
 }
 

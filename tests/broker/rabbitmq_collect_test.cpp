@@ -18,7 +18,7 @@ TEST_CASE("collect hands each token over to RabbitMQ once, and records it", "[co
   HandedOver handed(rig.settings.sink.to, environment_of(rig.settings));
   insert_accounts(*handed.database.connect(), 205);
   CHECK(handed.collect_once() == "");
-  CHECK(rig.reader.read(rig.queue).size() == 21);
+  CHECK(rig.read().size() == 21);
   CHECK(handed.wrong(emitted_ids(rig.reader.lines()), true) == 0);
   CHECK(handed.accepted() == 205);
 }
@@ -28,7 +28,7 @@ TEST_CASE("collectors that are killed lose no token, and RabbitMQ has each under
   RabbitmqRig rig;
   HandedOver handed(rig.settings.sink.to, environment_of(rig.settings));
   CHECK(handed.collect_with_kills(100) == "");
-  const auto messages = rig.reader.read(rig.queue);
+  const auto messages = rig.read();
   CHECK(handed.wrong(emitted_ids(rig.reader.lines()), false) == 0);
   CHECK(handed.tokens() > 1000);
   // A reader that drops message ids that it has had takes each token once.

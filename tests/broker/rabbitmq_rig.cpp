@@ -145,13 +145,21 @@ bool RabbitmqReader::read_all(AmqpConnection& connection, const std::string& nam
   }
 }
 
-std::map<std::string, int> RabbitmqReader::read(const std::string& name) {
+std::map<std::string, int> RabbitmqReader::read(const std::string& name,
+                                                const std::function<void()>& revive) {
   first_.clear();
   lines_.clear();
   lines_once_.clear();
   std::map<std::string, int> found;
   // Members that have just been started may take several tries.
-  const bool is_read = eventually([&] { return read_all(*connect(), name, found); }, patience);
+  const auto is_read_within = [&](std::chrono::seconds time) {
+    return eventually([&] { return read_all(*connect(), name, found); }, time);
+  };
+  bool is_read = is_read_within(revive ? std::chrono::seconds(60) : patience);
+  if (!is_read && revive) {
+    revive();
+    is_read = is_read_within(patience);
+  }
   if (!is_read) throw std::runtime_error("the queue cannot be read");
   return found;
 }
@@ -199,6 +207,17 @@ void RabbitmqRig::restore() {
       await_servers();
     }
   }
+}
+
+std::map<std::string, int> RabbitmqRig::read() {
+  return reader.read(queue, [this] {
+    WARN("the members of the queue have not found each other again: each server is restarted");
+    for (const int node : {1, 2, 3}) {
+      nodes.kill(node);
+      nodes.start(node);
+      await_servers();
+    }
+  });
 }
 
 }  // namespace mailroom::test

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <sstream>
 #include <string>
@@ -19,8 +20,9 @@ class RabbitmqReader {
   /// Removes the queue and makes it anew: a durable quorum queue, or a classic one.
   void make_queue(const std::string& name, bool is_quorum = true, bool is_durable = true);
   void drop_queue(const std::string& name);
-  /// How often each message id is in the queue; the messages go.
-  std::map<std::string, int> read(const std::string& name);
+  /// How often each message id is in the queue; the messages go. `revive` is called once if the queue answers
+  /// nothing for a minute.
+  std::map<std::string, int> read(const std::string& name, const std::function<void()>& revive = {});
   /// The properties of the first message that read() has found.
   const std::string& first() const { return first_; }
   /// The texts of all that read() has found, each with a newline; and without those whose message id came
@@ -57,6 +59,9 @@ struct RabbitmqRig {
   std::unique_ptr<Carrier> carrier() { return make_amqp_carrier({settings, log, 1}); }
   /// Starts what was killed, and waits until the cluster is whole.
   void restore();
+  /// What is in the queue: see RabbitmqReader::read(). Members that were killed together may not find each other
+  /// again; then each server is restarted, as an operator does.
+  std::map<std::string, int> read();
 
   std::string queue;
   std::ostringstream text;

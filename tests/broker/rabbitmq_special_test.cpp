@@ -110,7 +110,7 @@ TEST_CASE("servers with full disks make lines wait; restarted with room, they ha
   }
   CHECK(std::ranges::none_of(lines, &TestLine::rejected));
   lines.insert(lines.end(), before.begin(), before.end());
-  require_each(lines, rig.reader.read(rig.queue));
+  require_each(lines, rig.read());
 }
 
 TEST_CASE("a server that is low on disk makes lines wait, and takes them afterwards") {
@@ -126,7 +126,7 @@ TEST_CASE("a server that is low on disk makes lines wait, and takes them afterwa
     const Fault relief([&] { return answered.waiting > 0; }, [&] { need("50MB"); });
     hand_over(*carrier, lines, &answered);
   }
-  require_each_once(lines, rig.reader.read(rig.queue));
+  require_each_once(lines, rig.read());
 }
 
 TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong password are refused") {
@@ -138,7 +138,7 @@ TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong pas
     const auto carrier = rig.carrier();
     auto lines = make_lines(300);
     hand_over(*carrier, lines);
-    require_each_once(lines, rig.reader.read(rig.queue));
+    require_each_once(lines, rig.read());
   }
   replace_all(rig.settings.sink.to, "localhost", "127.0.0.1");
   CHECK(lacking(refusal_of([&] { rig.carrier(); }), {"has a certificate that is not accepted"}) ==

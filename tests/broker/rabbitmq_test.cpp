@@ -65,7 +65,7 @@ TEST_CASE("RabbitMQ stores each line once, with its id and header") {
   hand_over(*carrier, lines);
   CHECK(lines[0].answers.at(0).reply == "confirmed");
   CHECK(node_of(rig.settings, lines[0].answers.at(0)) == 1);
-  require_each_once(lines, rig.reader.read(rig.queue));
+  require_each_once(lines, rig.read());
   CHECK(rig.reader.first() == "id: " + lines[0].message_id +
                                   ", type: application/json, mode: 2, app: mailroom, Mailroom-Attempt: 1, "
                                   "Mailroom-Batch: 7, Mailroom-Tokens: 3\n" +
@@ -77,7 +77,7 @@ TEST_CASE("a line has the attributes of a CloudEvent where the settings name its
   rig.settings.sink.event_source = "/mailroom";
   const auto line = make_lines(1)[0];
   CHECK(hand_over_once(*rig.carrier(), line).verdict == Verdict::accepted);
-  rig.reader.read(rig.queue);
+  rig.read();
   const std::vector<std::string> attributes{
       "cloudEvents_specversion: 1.0",  "cloudEvents_id: " + line.message_id,
       "cloudEvents_source: /mailroom", "cloudEvents_type: mailroom.activation",
@@ -127,7 +127,7 @@ TEST_CASE("a line that is larger than the server takes is rejected, and others a
   CHECK(lines[10].rejected);
   CHECK(lines[10].answers.back().code == 406);
   lines.erase(lines.begin() + 10);
-  require_each(lines, rig.reader.read(rig.queue));
+  require_each(lines, rig.read());
   auto line = make_lines(1)[0];
   // It is known now.
   line.body.assign(1'048'577, 'x');
@@ -161,7 +161,7 @@ TEST_CASE("a killed leader of the queue costs no line and repeats none") {
   auto lines = make_lines(6000);
   hand_over_beside(*carrier, lines, [&](const Answered&) { rig.nodes.kill(leader); });
   rig.restore();
-  require_each_once(lines, rig.reader.read(rig.queue));
+  require_each_once(lines, rig.read());
 }
 
 TEST_CASE("a killed follower of the queue costs no line and repeats none") {
@@ -172,7 +172,7 @@ TEST_CASE("a killed follower of the queue costs no line and repeats none") {
   auto lines = make_lines(6000);
   hand_over_beside(*carrier, lines, [&](const Answered&) { rig.nodes.kill(follower); });
   rig.restore();
-  require_each_once(lines, rig.reader.read(rig.queue));
+  require_each_once(lines, rig.read());
 }
 
 TEST_CASE("the server of the connection is killed, and another takes the lines") {
@@ -182,7 +182,7 @@ TEST_CASE("the server of the connection is killed, and another takes the lines")
   hand_over_beside(*carrier, lines, [&](const Answered&) { rig.nodes.kill(1); });
   CHECK(node_of(rig.settings, lines.back().answers.back()) != 1);
   rig.restore();
-  require_each_once_unless_resent(lines, rig.reader.read(rig.queue));
+  require_each_once_unless_resent(lines, rig.read());
 }
 
 TEST_CASE("a leader of the queue that stands still until another leads costs no line") {
@@ -195,7 +195,7 @@ TEST_CASE("a leader of the queue that stands still until another leads costs no 
     answered.await_more();
     rig.nodes.resume(leader);
   });
-  require_each_once_unless_resent(lines, rig.reader.read(rig.queue));
+  require_each_once_unless_resent(lines, rig.read());
 }
 
 TEST_CASE("lines wait while the queue has no quorum, and come once afterwards") {
@@ -216,7 +216,7 @@ TEST_CASE("lines wait while the queue has no quorum, and come once afterwards") 
   // What a majority had is confirmed, and no more.
   CHECK(accepted <= lines_in_flight);
   rig.restore();
-  require_each_once(lines, rig.reader.read(rig.queue));
+  require_each_once(lines, rig.read());
 }
 
 TEST_CASE("all servers are killed and started again, and every line is there") {
@@ -231,7 +231,7 @@ TEST_CASE("all servers are killed and started again, and every line is there") {
     rig.restore();
   });
   rig.restore();
-  require_each(lines, rig.reader.read(rig.queue));
+  require_each(lines, rig.read());
 }
 
 TEST_CASE("what was sent is unknown when the sink gives it up, and what was not is unavailable") {

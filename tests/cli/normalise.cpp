@@ -54,7 +54,7 @@ std::string normalise(std::string text, const Places& places) {
       R"(\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC)\b|[+-]\d{2}(:?\d{2})?)?)");
   static const Pattern pid(R"(\bpid[= ]\d+)");
   static const Pattern duration(R"(\bin (\d+(\.\d+)? ?(ns|us|µs|ms|s|min|m|h|d))+\b)");
-  static const Pattern library(R"(\((lib\w+|OpenSSL) \d[\w.-]*\))");
+  static const Pattern library(R"(\(([A-Za-z]\w+) \d+\.\d[\w.-]*\))");
   for (const auto& [place, name] : places)
     replace_all(text, place, name);
   text = time.replaced(text, "<time>");

@@ -1,4 +1,4 @@
-// A build without the sinks that need a library: MAILROOM_HTTP, MAILROOM_NATS and MAILROOM_AMQP are OFF.
+// A build without the sinks that can be left out: MAILROOM_HTTP, MAILROOM_NATS and the like are OFF.
 
 #include <array>
 #include <sstream>
@@ -35,12 +35,10 @@ TEST_CASE("a sink that is not built is listed, and says so by name with the opti
   CHECK(
       refusal_of("kafka://broker1.example") ==
       "sink.to has an unknown scheme, 'kafka'; this mailroom is built without the sinks of URLs: use sink.exec");
-  std::string names;
-  for (const auto& kind : carrier_kinds())
-    names += std::string(kind.name) + (kind.make == nullptr ? " not built, " : " built, ");
-  CHECK(
-      names ==
-      "exec built, capture built, smtp built, http not built, ses not built, resend not built, nats not built, amqp not built, ");
+  for (const auto& kind : carrier_kinds()) {
+    INFO(kind.name);
+    CHECK((kind.make == nullptr) == !kind.option.empty());
+  }
 }
 
 TEST_CASE("a program takes lines without any library") {

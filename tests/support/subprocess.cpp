@@ -47,8 +47,8 @@ Subprocess::Subprocess(const std::vector<std::string>& command,
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, stdout_path.c_str(), appends, 0600);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, stderr_path.c_str(), appends, 0600);
   // fork() copies the tables of all pages, which under the sanitizers takes longer than most programs.
-  const int error = posix_spawn(&pid_, words.at(0).c_str(), &files, nullptr, null_terminated(words).data(),
-                                null_terminated(variables).data());
+  const int error = posix_spawnp(&pid_, words.at(0).c_str(), &files, nullptr, null_terminated(words).data(),
+                                 null_terminated(variables).data());
   posix_spawn_file_actions_destroy(&files);
   if (error != 0) throw std::runtime_error("cannot start " + words.at(0) + ": " + std::strerror(error));
 }

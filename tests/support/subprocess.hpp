@@ -9,7 +9,8 @@
 
 namespace mailroom::test {
 
-/// A program that the test started, with stdout and stderr in files. Killed at the end if it still runs.
+/// A program that the test started, by its path or found in PATH, with stdout and stderr in files. Killed at
+/// the end if it still runs.
 class Subprocess {
  public:
   /// Adds `environment` to this process's environment. Appends to the two files.

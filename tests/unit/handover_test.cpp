@@ -162,6 +162,41 @@ TEST_CASE("every kind of sink has a name of its own, and every scheme one kind")
   CHECK(mail_carrier().carries == Carries::mails);
 }
 
+TEST_CASE("a setting that only other sinks or relays read is found, and none that has an effect") {
+  const auto unread = [](Carries carries, const EnvironmentVariables& variables) {
+    std::string text;
+    for (const auto& found : unread_settings(load_settings({}, variables, FileUse::ignored), carries))
+      text += fmt::format("{} from {}: {}\n", found.value.name(), found.value.origin.where, found.readers);
+    return text;
+  };
+  const EnvironmentVariables sinks{{"MAILROOM_SINK_STREAM", "OTHER"},
+                                   {"MAILROOM_SINK_EXCHANGE", "mails"},
+                                   {"MAILROOM_SINK_PASSWORD_FILE", "/password"},
+                                   {"MAILROOM_SINK_TIMEOUT", "1s"}};
+  const auto lines = [&](const char* key, const char* value) {
+    auto variables = sinks;
+    variables[key] = value;
+    return unread(Carries::lines, variables);
+  };
+  CHECK(lines("MAILROOM_SINK_TO", "nats://localhost") == "sink.exchange from MAILROOM_SINK_EXCHANGE: amqp\n");
+  CHECK(lines("MAILROOM_SINK_TO", "amqp://localhost") == "sink.stream from MAILROOM_SINK_STREAM: nats\n");
+  CHECK(
+      lines("MAILROOM_SINK_EXEC", "cat") ==
+      "sink.password_file from MAILROOM_SINK_PASSWORD_FILE: nats and amqp\nsink.stream from MAILROOM_SINK_STREAM: "
+      "nats\nsink.exchange from MAILROOM_SINK_EXCHANGE: amqp\n");
+  CHECK(unread(Carries::lines, sinks).empty());
+  const auto mails = [&](const char* relays) {
+    return unread(Carries::mails, {{"MAILROOM_SEND_RELAY", relays},
+                                   {"MAILROOM_SEND_PASSWORD_FILE", "/password"},
+                                   {"MAILROOM_SEND_RESEND_KEY_FILE", "/key"}});
+  };
+  CHECK(mails("smtp://localhost") == "send.resend_key_file from MAILROOM_SEND_RESEND_KEY_FILE: resend\n");
+  CHECK(mails("resend://").starts_with("send.password_file from "));
+  CHECK(mails("smtp://localhost,resend://").empty());
+  CHECK(mails("capture:///mails").empty());
+  CHECK(mails("").empty());
+}
+
 TEST_CASE("each kind of sink has tests that hold it to the contract of carriers") {
   std::string tests;
   for (const std::string directory : {"/tests/handover", "/tests/broker"}) {

@@ -59,8 +59,8 @@ struct RabbitmqRig {
   std::unique_ptr<Carrier> carrier() { return make_amqp_carrier({settings, log, 1}); }
   /// Starts what was killed, and waits until the cluster is whole.
   void restore();
-  /// What is in the queue: see RabbitmqReader::read(). Members that were killed together may not find each other
-  /// again; then each server is restarted, as an operator does.
+  /// What is in the queue: see RabbitmqReader::read(). Members that were killed together may not find each
+  /// other again; then each server is restarted, as an operator does.
   std::map<std::string, int> read();
 
   std::string queue;

@@ -24,6 +24,7 @@ std::string sparkline(const std::vector<std::optional<double>>& values);
 /// The largest of `values`; 0 if there is none.
 double largest(const std::vector<std::optional<double>>& values);
 
+/// What append_format() does, once for all types of values.
 void append_formatted(std::string& text, fmt::string_view format, fmt::format_args values);
 
 /// Appends `values` to `text` in the way of fmt::format().

@@ -2,34 +2,21 @@
 
 #include <csignal>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "support/catch.hpp"
-#include "support/loopback_socket.hpp"
 #include "support/operator_rig.hpp"
+#include "support/refusing_port.hpp"
 
 namespace mailroom::test::stop_connecting_test {
 namespace {
 
-class SilentServer {
+class SilentServer : public SilentPort {
  public:
-  SilentServer() {
-    std::tie(socket_, port_) = bind_on_loopback();
-    if (listen(socket_, 8) != 0) throw std::runtime_error("cannot listen");
-  }
-  ~SilentServer() { close(socket_); }
-  SilentServer(const SilentServer&) = delete;
-  SilentServer& operator=(const SilentServer&) = delete;
-
   /// Waits for a client, and keeps it for the lifetime of the process.
-  bool accepts() const { return accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC) >= 0; }
+  bool accepts() const { return accept4(socket(), nullptr, nullptr, SOCK_CLOEXEC) >= 0; }
   std::string conninfo() const {
-    return fmt::format("host=127.0.0.1 port={} dbname=a user=a connect_timeout=0", port_);
+    return fmt::format("host=127.0.0.1 port={} dbname=a user=a connect_timeout=0", port());
   }
-
- private:
-  int socket_ = -1;
-  int port_ = 0;
 };
 
 }  // namespace

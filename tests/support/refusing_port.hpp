@@ -18,27 +18,20 @@ class RefusingPort {
 
   int port() const { return port_; }
 
+ protected:
+  int socket() const { return socket_; }
+
  private:
   int socket_ = -1;
   int port_ = 0;
 };
 
-/// A port of 127.0.0.1 that takes connections and never says anything.
-class SilentPort {
+/// One that takes connections and never says anything.
+class SilentPort : public RefusingPort {
  public:
   SilentPort() {
-    std::tie(socket_, port_) = bind_on_loopback();
-    if (listen(socket_, 64) != 0) throw std::runtime_error("cannot listen on a port of this host");
+    if (listen(socket(), 64) != 0) throw std::runtime_error("cannot listen on a port of this host");
   }
-  ~SilentPort() { close(socket_); }
-  SilentPort(const SilentPort&) = delete;
-  SilentPort& operator=(const SilentPort&) = delete;
-
-  int port() const { return port_; }
-
- private:
-  int socket_ = -1;
-  int port_ = 0;
 };
 
 }  // namespace mailroom::test

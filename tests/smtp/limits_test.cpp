@@ -1,12 +1,10 @@
 // Relays that limit the rate, the connections, or the mails at once.
 
-#include <arpa/inet.h>
 #include <atomic>
 #include <map>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "support/catch.hpp"
+#include "support/refusing_port.hpp"
 #include "support/test_courier.hpp"
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
@@ -34,31 +32,11 @@ std::map<std::int64_t, Answer> outcomes(Courier& courier) {
   return found;
 }
 
-/// A listener on 127.0.0.2 and `port` that accepts connections, and says nothing.
-class SilentListener {
- public:
-  explicit SilentListener(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
-    void* const bytes = &address;
-    REQUIRE(bind(socket_, static_cast<sockaddr*>(bytes), sizeof address) == 0);
-    REQUIRE(listen(socket_, 8) == 0);
-  }
-  ~SilentListener() { close(socket_); }
-  SilentListener(const SilentListener&) = delete;
-  SilentListener& operator=(const SilentListener&) = delete;
-
- private:
-  int socket_;
-};
-
 }  // namespace
 
 TEST_CASE("of two addresses one that accepts connections and does not serve is skipped") {
   const TestRelay server;
-  const SilentListener silent(server.port());
+  const SilentPort silent(server.port());
   const auto port = std::to_string(server.port());
   auto options = impatient();
   options.resolve = {"localhost:" + port + ":127.0.0.2,127.0.0.1"};
@@ -70,7 +48,7 @@ TEST_CASE("of two addresses one that accepts connections and does not serve is s
 TEST_CASE("if no address serves, the reply of the last one is reported") {
   const TestRelay server(
       {.play = TestRelay::at(RelayStep::greeting, RelayAnswer::reply("421 busy", Then::close))});
-  const SilentListener silent(server.port());
+  const SilentPort silent(server.port());
   const auto port = std::to_string(server.port());
   auto options = impatient();
   options.resolve = {"localhost:" + port + ":127.0.0.2,127.0.0.1"};

@@ -8,10 +8,11 @@
 
 namespace mailroom::test {
 
-/// A port of 127.0.0.1 that refuses connections, and that nobody else can take meanwhile.
+/// A port that refuses connections, and that nobody else can take meanwhile: a free one of 127.0.0.1, or
+/// `port` of 127.0.0.2.
 class RefusingPort {
  public:
-  RefusingPort() { std::tie(socket_, port_) = bind_on_loopback(); }
+  explicit RefusingPort(int port = 0) { std::tie(socket_, port_) = bind_on_loopback(port); }
   ~RefusingPort() { close(socket_); }
   RefusingPort(const RefusingPort&) = delete;
   RefusingPort& operator=(const RefusingPort&) = delete;
@@ -29,7 +30,7 @@ class RefusingPort {
 /// One that takes connections and never says anything.
 class SilentPort : public RefusingPort {
  public:
-  SilentPort() {
+  explicit SilentPort(int port = 0) : RefusingPort(port) {
     if (listen(socket(), 64) != 0) throw std::runtime_error("cannot listen on a port of this host");
   }
 };

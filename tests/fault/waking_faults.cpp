@@ -63,19 +63,19 @@ Outcome bursts(Cluster& cluster, const Plan& plan) {
   int silent = 0;
   bool delivered = true;
   for (int round = 0; delivered && round < plan.rounds; ++round) {
-    auto burst = std::make_unique<WriteLoad>(trial.conninfo(), 4,
-                                             plan.seed * 1000 + static_cast<std::uint64_t>(round) * 10,
-                                             WriteLoad::Options{.prepares = conditional,
-                                                                .tolerant = true,
-                                                                .pause_ms = 0,
-                                                                .name = fmt::format("burst{}-", round)});
+    auto load = std::make_unique<WriteLoad>(trial.conninfo(), 4,
+                                            plan.seed * 1000 + static_cast<std::uint64_t>(round) * 10,
+                                            WriteLoad::Options{.prepares = conditional,
+                                                               .tolerant = true,
+                                                               .pause_ms = 0,
+                                                               .name = fmt::format("burst{}-", round)});
     trial.pause(20, 100);
     if (conditional)
       trial.expect(eventually([&] { return somebody_is_polling(*connection); }), "a collector is polling");
     Held held(trial, round);
     silent += held.is_prepared() ? 1 : 0;
     // The last transactions of the burst end meanwhile.
-    std::thread end([&] { burst.reset(); });
+    std::thread end([&] { load.reset(); });
     held.commit();
     end.join();
     delivered = eventually([&] { return is_delivered(*connection); }, std::chrono::seconds(20));

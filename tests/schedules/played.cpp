@@ -7,9 +7,9 @@
 namespace mailroom::test {
 namespace {
 
-Fault fault_of(Mishap mishap) {
-  if (mishap == Mishap::lost_request) return Fault::lost_request;
-  return mishap == Mishap::lost_reply ? Fault::lost_reply : Fault::none;
+ServerFault fault_of(Mishap mishap) {
+  if (mishap == Mishap::lost_request) return ServerFault::lost_request;
+  return mishap == Mishap::lost_reply ? ServerFault::lost_reply : ServerFault::none;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ inline Time since_start(TimePoint time) {
   return std::chrono::duration_cast<Milliseconds>(time - at(0)).count();
 }
 
-struct Event {
+struct BatcherEvent {
   enum Kind { notified, silent, abandoned, connected };
 
   Time time;
@@ -55,7 +55,7 @@ struct Token {
 class Play {
  public:
   /// A claim takes `duration()`, and sees tokens that arrive within the first half of that time.
-  Play(std::vector<Event> events, std::function<Time()> duration)
+  Play(std::vector<BatcherEvent> events, std::function<Time()> duration)
       : events_(std::move(events)), duration_(std::move(duration)) {}
 
   void until(Time end) {
@@ -81,21 +81,22 @@ class Play {
     for (; next_ < events_.size() && events_[next_].time <= now_; ++next_) {
       const auto& event = events_[next_];
       waiting_.insert(waiting_.end(), static_cast<std::size_t>(event.tokens), event.time);
-      if (event.kind == Event::abandoned) ++abandoned_;
-      if (event.kind == Event::connected) {
+      if (event.kind == BatcherEvent::abandoned) ++abandoned_;
+      if (event.kind == BatcherEvent::connected) {
         batcher_.connected();
         draining_ = true;
       }
-      if (event.kind == Event::notified) notified_ = news_ = true;
+      if (event.kind == BatcherEvent::notified) notified_ = news_ = true;
     }
   }
 
   void wait(const Batcher::Decision& decision) {
     const auto wake = since_start(decision.until);
     if (wake <= now_) return fail("it waits until a time in the past");
-    const auto event =
-        std::find_if(events_.begin() + static_cast<std::ptrdiff_t>(next_), events_.end(),
-                     [](const Event& e) { return e.kind == Event::notified || e.kind == Event::connected; });
+    const auto event = std::find_if(
+        events_.begin() + static_cast<std::ptrdiff_t>(next_), events_.end(), [](const BatcherEvent& e) {
+          return e.kind == BatcherEvent::notified || e.kind == BatcherEvent::connected;
+        });
     now_ = event == events_.end() ? wake : std::min(wake, event->time);
   }
 
@@ -123,9 +124,9 @@ class Play {
 
   /// A session stays the same during its claim.
   void deliver_tokens() {
-    const bool reconnects =
-        std::any_of(events_.begin() + static_cast<std::ptrdiff_t>(next_), events_.end(),
-                    [&](const Event& e) { return e.time <= now_ && e.kind == Event::connected; });
+    const bool reconnects = std::any_of(
+        events_.begin() + static_cast<std::ptrdiff_t>(next_), events_.end(),
+        [&](const BatcherEvent& e) { return e.time <= now_ && e.kind == BatcherEvent::connected; });
     if (!reconnects) deliver();
   }
 
@@ -156,7 +157,7 @@ class Play {
   void fail(const std::string& what) { fault_ = what + ", at " + std::to_string(now_); }
 
   Batcher batcher_{{Milliseconds(timeout), Milliseconds(poll_interval)}};
-  std::vector<Event> events_;
+  std::vector<BatcherEvent> events_;
   std::function<Time()> duration_;
   std::size_t next_ = 0;
   Time now_ = 0;

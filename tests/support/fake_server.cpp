@@ -53,14 +53,14 @@ class FakeSession final : public QueueSession {
   ClaimReply claim(const ClaimRequest& request) override {
     server_.claims_.push_back(request);
     server_.claim_times_.push_back(server_.environment_.now());
-    const auto fault = server_.begin_call(Operation::claim, number_);
+    const auto fault = server_.begin_call(ServerOperation::claim, number_);
     const auto reply = server_.claim(number_, request);
     server_.end_call(fault, number_);
     return reply;
   }
 
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override {
-    const auto fault = server_.begin_call(Operation::fetch, number_);
+    const auto fault = server_.begin_call(ServerOperation::fetch, number_);
     const auto tokens = server_.tokens_of(lease);
     server_.end_call(fault, number_);
     const auto now = server_.environment_.now();
@@ -88,14 +88,14 @@ class FakeSession final : public QueueSession {
   }
 
   Notified take_notifications() override {
-    const auto fault = server_.begin_call(Operation::take_notifications, number_);
+    const auto fault = server_.begin_call(ServerOperation::take_notifications, number_);
     const auto heard = server_.take_notifications(number_);
     server_.end_call(fault, number_);
     return heard;
   }
 
   bool arrange(Waking waking) override {
-    const auto fault = server_.begin_call(Operation::arrange, number_);
+    const auto fault = server_.begin_call(ServerOperation::arrange, number_);
     const bool answer = server_.arrange(number_, waking);
     server_.end_call(fault, number_);
     return answer;
@@ -104,7 +104,7 @@ class FakeSession final : public QueueSession {
   int release() override { return server_.release(); }
 
   void check_health() override {
-    server_.end_call(server_.begin_call(Operation::check_health, number_), number_);
+    server_.end_call(server_.begin_call(ServerOperation::check_health, number_), number_);
   }
   int socket() const override { return server_.first_socket_ + number_; }
 
@@ -156,7 +156,7 @@ void FakeServer::add_abandoned(int tokens) {
 }
 
 std::unique_ptr<QueueSession> FakeServer::connect(bool delivers) {
-  const auto fault = begin_call(Operation::connect, -1);
+  const auto fault = begin_call(ServerOperation::connect, -1);
   sessions_.push_back({.delivers = delivers, .begins = environment_.now()});
   const auto number = static_cast<int>(sessions_.size()) - 1;
   auto session = std::make_unique<FakeSession>(*this, number);
@@ -172,10 +172,10 @@ void FakeServer::go_away(Milliseconds duration) {
   }
 }
 
-Fault FakeServer::begin_call(Operation operation, int session) {
+ServerFault FakeServer::begin_call(ServerOperation operation, int session) {
   if (++calls_ > max_calls) throw std::logic_error("the collector loops without an end");
   const auto fault = on_call({operation, calls_, ++calls_of_[operation]});
-  if (fault == Fault::lost_request) {
+  if (fault == ServerFault::lost_request) {
     if (session >= 0) disconnect(session, linger);
     throw ConnectionLost("the request was lost");
   }
@@ -185,9 +185,10 @@ Fault FakeServer::begin_call(Operation operation, int session) {
   return fault;
 }
 
-void FakeServer::end_call(Fault fault, int session) {
-  if (fault == Fault::canceled) throw DatabaseError(ExitCode::failed, "canceling statement", "", "57014");
-  if (fault != Fault::lost_reply) return;
+void FakeServer::end_call(ServerFault fault, int session) {
+  if (fault == ServerFault::canceled)
+    throw DatabaseError(ExitCode::failed, "canceling statement", "", "57014");
+  if (fault != ServerFault::lost_reply) return;
   disconnect(session, linger);
   throw ConnectionLost("the reply was lost");
 }

@@ -15,17 +15,17 @@
 
 namespace mailroom::test {
 
-enum class Operation { connect, claim, fetch, take_notifications, arrange, check_health };
+enum class ServerOperation { connect, claim, fetch, take_notifications, arrange, check_health };
 
 /// A call that is about to reach the server.
 struct Call {
-  Operation operation;
+  ServerOperation operation;
   int number;  ///< among all calls, from 1
   int nth;     ///< among those of its operation, from 1
 };
 
 /// The fault of a call; after a lost reply the server keeps the effect.
-enum class Fault {
+enum class ServerFault {
   none,
   lost_request,
   lost_reply,
@@ -69,7 +69,7 @@ class FakeServer {
   void cut(int socket) { disconnect(session_of(socket), linger); }
 
   /// Called before each call to choose its fault; may throw the error that the call should throw.
-  std::function<Fault(const Call&)> on_call = [](const Call&) { return Fault::none; };
+  std::function<ServerFault(const Call&)> on_call = [](const Call&) { return ServerFault::none; };
   /// How long the server keeps a session after its connection is lost.
   Milliseconds linger{};
   Milliseconds claim_takes{};
@@ -113,8 +113,8 @@ class FakeServer {
         open_at_first{};  ///< tokens that were not committed when it first asked
   };
 
-  Fault begin_call(Operation operation, int session);
-  void end_call(Fault fault, int session);
+  ServerFault begin_call(ServerOperation operation, int session);
+  void end_call(ServerFault fault, int session);
   void disconnect(int session, Milliseconds after);
   bool readable(std::size_t session) const;
 
@@ -130,7 +130,7 @@ class FakeServer {
   FakeEnvironment& environment_;
   int first_socket_;
   int calls_ = 0;
-  std::map<Operation, int> calls_of_;
+  std::map<ServerOperation, int> calls_of_;
   std::vector<ClaimRequest> claims_;
   std::vector<TimePoint> claim_times_;
   TimePoint away_until_{};

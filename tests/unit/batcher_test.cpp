@@ -25,11 +25,11 @@ std::string departures(const Play& play) {
   return text;
 }
 
-constexpr Event start{0, 0, Event::connected};
+constexpr BatcherEvent start{0, 0, BatcherEvent::connected};
 
 struct Scenario {
   const char* name;
-  std::vector<Event> events;
+  std::vector<BatcherEvent> events;
   const char* departures;
 };
 
@@ -42,27 +42,33 @@ const std::vector<Scenario> scenarios{
     {"one notification for many rows drains every full batch", {start, {100, 8}}, "100:3 100:3 5100:2"},
     {"two batches exactly leave nothing behind", {start, {100, 6}}, "100:3 100:3"},
     {"what is there at the start leaves at once", {{0, 7}, start}, "0:3 0:3 0:1"},
-    {"what waits at a reconnect leaves at once", {start, {100, 2}, {900, 0, Event::connected}}, "900:2"},
+    {"what waits at a reconnect leaves at once",
+     {start, {100, 2}, {900, 0, BatcherEvent::connected}},
+     "900:2"},
     {"after a reconnect clocks run as before",
-     {start, {100, 2}, {900, 1, Event::connected}, {1000, 1}},
+     {start, {100, 2}, {900, 1, BatcherEvent::connected}, {1000, 1}},
      "900:3 6000:1"},
     {"the clock of a remainder starts anew after a full batch",
      {start, {100, 2}, {4000, 2}},
      "4000:3 9000:1"},
     {"the clock starts anew after a remainder", {start, {100, 1}, {5200, 1}}, "5100:1 10200:1"},
     {"an abandoned batch does not restart the clock of what waits",
-     {start, {100, 1}, {2000, 0, Event::abandoned}, {2050, 0}},
+     {start, {100, 1}, {2000, 0, BatcherEvent::abandoned}, {2050, 0}},
      "2050:abandoned 5100:1"},
     {"an abandoned batch that comes at the timeout delays nothing",
-     {start, {100, 1}, {5099, 0, Event::abandoned}},
+     {start, {100, 1}, {5099, 0, BatcherEvent::abandoned}},
      "5100:abandoned 5100:1"},
-    {"without a notification a full batch leaves at the poll", {start, {150, 3, Event::silent}}, "900:3"},
+    {"without a notification a full batch leaves at the poll",
+     {start, {150, 3, BatcherEvent::silent}},
+     "900:3"},
     {"without a notification a remainder's clock starts at the poll",
-     {start, {150, 1, Event::silent}},
+     {start, {150, 1, BatcherEvent::silent}},
      "5900:1"},
-    {"a notification tells of what came without one", {start, {150, 2, Event::silent}, {300, 1}}, "300:3"},
+    {"a notification tells of what came without one",
+     {start, {150, 2, BatcherEvent::silent}, {300, 1}},
+     "300:3"},
     {"a token at the timeout of others leaves with them",
-     {start, {100, 1}, {5100, 1, Event::silent}},
+     {start, {100, 1}, {5100, 1, BatcherEvent::silent}},
      "5100:2"},
 };
 
@@ -104,7 +110,7 @@ TEST_CASE("without tokens it polls once per poll interval, and after many notifi
   Play quiet({start}, [] { return 10; });
   quiet.until(10'000);
   CHECK(quiet.polls().size() == 11);
-  std::vector<Event> storm{start};
+  std::vector<BatcherEvent> storm{start};
   for (Time time = 1; time < 10'000; ++time)
     storm.push_back({time, 0});
   Play stormy(storm, [] { return 10; });
@@ -149,7 +155,7 @@ TEST_CASE("a new configuration applies from the next remainder") {
 namespace {
 
 struct Schedule {
-  std::vector<Event> events{start};
+  std::vector<BatcherEvent> events{start};
   Time slowest = 0;  ///< the longest claim
   int tokens = 0;
   int notifications = 0;
@@ -165,13 +171,13 @@ Schedule random_schedule(std::mt19937_64& random) {
   Time time = 0;
   for (Time i = 0; i < count; ++i) {
     time += below(4) == 0 ? 0 : below(gap);
-    Event event{time, static_cast<int>(below(5) == 0 ? below(20) : below(3)), Event::notified};
-    if (below(3) == 0) event.kind = Event::silent;
-    if (below(25) == 0) event.kind = Event::abandoned;
-    if (below(40) == 0) event.kind = Event::connected;
+    BatcherEvent event{time, static_cast<int>(below(5) == 0 ? below(20) : below(3)), BatcherEvent::notified};
+    if (below(3) == 0) event.kind = BatcherEvent::silent;
+    if (below(25) == 0) event.kind = BatcherEvent::abandoned;
+    if (below(40) == 0) event.kind = BatcherEvent::connected;
     schedule.tokens += event.tokens;
-    schedule.notifications += event.kind == Event::notified ? 1 : 0;
-    schedule.extras += event.kind == Event::abandoned || event.kind == Event::connected ? 1 : 0;
+    schedule.notifications += event.kind == BatcherEvent::notified ? 1 : 0;
+    schedule.extras += event.kind == BatcherEvent::abandoned || event.kind == BatcherEvent::connected ? 1 : 0;
     schedule.events.push_back(event);
   }
   return schedule;
@@ -199,7 +205,7 @@ int first_held_back(const Schedule& schedule, const Play& play) {
   int arrived = 0;
   for (const auto& event : schedule.events) {
     arrived += event.tokens;
-    if (event.kind != Event::notified) continue;
+    if (event.kind != BatcherEvent::notified) continue;
     const auto gone =
         static_cast<int>(std::count_if(play.left().begin(), play.left().end(),
                                        [&](const Token& token) { return token.claimed <= event.time; }));

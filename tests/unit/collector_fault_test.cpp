@@ -13,8 +13,8 @@ using test::Claiming;
 using test::CollectorRig;
 using test::FakeEnvironment;
 using test::FakeServer;
-using test::Fault;
-using test::Operation;
+using test::ServerFault;
+using test::ServerOperation;
 
 namespace {
 
@@ -44,7 +44,7 @@ void check_delivery(const CollectorRig& rig) {
 }
 
 /// The error of a claim that was cancelled while it waited.
-Fault refuse_lock() {
+ServerFault refuse_lock() {
   throw DatabaseError(ExitCode::failed, "canceling statement due to user request", "", "57014");
 }
 
@@ -142,9 +142,9 @@ TEST_CASE("a stop whose claim is cancelled acknowledges without the queue's lock
   CollectorRig rig;
   rig.server.add_tokens(3);
   rig.server.on_call = [&](const Call& call) {
-    if (call.operation != Operation::claim || call.nth < 2) return Fault::none;
+    if (call.operation != ServerOperation::claim || call.nth < 2) return ServerFault::none;
     rig.environment.request_stop();
-    return rig.server.claims().back().without_lock ? Fault::none : refuse_lock();
+    return rig.server.claims().back().without_lock ? ServerFault::none : refuse_lock();
   };
   rig.run();
   CHECK(rig.server.claims().size() == 4);
@@ -158,7 +158,7 @@ TEST_CASE("a stop that cannot acknowledge at all logs it, and the batch is emitt
   CollectorRig rig;
   rig.server.add_tokens(3);
   rig.server.on_call = [&](const Call& call) {
-    if (call.operation != Operation::claim || call.nth < 2) return Fault::none;
+    if (call.operation != ServerOperation::claim || call.nth < 2) return ServerFault::none;
     rig.environment.request_stop();
     return refuse_lock();
   };
@@ -179,14 +179,14 @@ TEST_CASE("whichever call loses the connection, before or after its effect, noth
   const int calls = undisturbed.server.calls();
   REQUIRE(calls > 40);
   for (int at = 1; at <= calls; ++at) {
-    for (const auto fault : {Fault::lost_request, Fault::lost_reply}) {
+    for (const auto fault : {ServerFault::lost_request, ServerFault::lost_reply}) {
       for (const auto linger : {0ms, 700ms, 3000ms}) {
-        INFO("call " << at << (fault == Fault::lost_reply ? " after" : " before")
+        INFO("call " << at << (fault == ServerFault::lost_reply ? " after" : " before")
                      << " its effect, the server keeps the session " << linger.count() << " ms");
         CollectorRig rig;
         rig.make_claims(claiming);
         rig.server.linger = linger;
-        rig.server.on_call = [&](const Call& call) { return call.number == at ? fault : Fault::none; };
+        rig.server.on_call = [&](const Call& call) { return call.number == at ? fault : ServerFault::none; };
         script(rig);
         rig.run();
         check_delivery(rig);
@@ -208,8 +208,8 @@ TEST_CASE("repeated connection losses lose and repeat nothing") {
     rig.server.linger = Milliseconds(random() % 2 == 0 ? 0 : random() % 2000);
     rig.server.claim_takes = Milliseconds(random() % 20);
     rig.server.on_call = [&](const Call&) {
-      if (rig.environment.elapsed() > 10s || random() % 100 >= rate) return Fault::none;
-      return random() % 2 == 0 ? Fault::lost_request : Fault::lost_reply;
+      if (rig.environment.elapsed() > 10s || random() % 100 >= rate) return ServerFault::none;
+      return random() % 2 == 0 ? ServerFault::lost_request : ServerFault::lost_reply;
     };
     rig.limits.wait_for_database = 1min;
     for (int i = 0; i < 10; ++i) {
@@ -237,10 +237,10 @@ TEST_CASE("after a refused write the collector reconnects, which may lead to ano
     CollectorRig rig;
     rig.make_claims(claiming);
     // The refusals of a server that is no longer or not yet the primary: three calls of any kind.
-    rig.server.on_call = [&](const Call& call) -> Fault {
-      if (call.operation != Operation::take_notifications && call.number >= at && call.number < at + 3)
+    rig.server.on_call = [&](const Call& call) -> ServerFault {
+      if (call.operation != ServerOperation::take_notifications && call.number >= at && call.number < at + 3)
         refuse_to_write();
-      return Fault::none;
+      return ServerFault::none;
     };
     script(rig);
     rig.run();
@@ -255,9 +255,9 @@ TEST_CASE("a server that refuses writes is an error at the start, unless the col
   for (const auto wait : {0ms, 10'000ms}) {
     CollectorRig rig;
     rig.server.add_tokens(1);
-    rig.server.on_call = [&](const Call&) -> Fault {
+    rig.server.on_call = [&](const Call&) -> ServerFault {
       if (rig.environment.elapsed() < 3s) refuse_to_write();
-      return Fault::none;
+      return ServerFault::none;
     };
     rig.limits = {.once = true, .wait_for_database = wait};
     if (wait > 0ms) {

@@ -10,8 +10,8 @@ using namespace std::chrono_literals;
 using test::Call;
 using test::CollectorRig;
 using test::FakeServer;
-using test::Fault;
-using test::Operation;
+using test::ServerFault;
+using test::ServerOperation;
 
 namespace {
 
@@ -125,8 +125,8 @@ TEST_CASE(
   FakeServer other(rig.environment);
   rig.server.add_tokens(3);
   rig.server.on_call = [&](const Call& call) {
-    if (call.operation == Operation::fetch) rig.environment.request_reload();
-    return Fault::none;
+    if (call.operation == ServerOperation::fetch) rig.environment.request_reload();
+    return ServerFault::none;
   };
   rig.reload = [&] {
     rig.server.go_away(1h);

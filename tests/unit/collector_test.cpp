@@ -14,8 +14,8 @@ namespace mailroom::test::collector_test {
 using namespace std::chrono_literals;
 using test::Call;
 using test::CollectorRig;
-using test::Fault;
-using test::Operation;
+using test::ServerFault;
+using test::ServerOperation;
 
 namespace {
 
@@ -30,17 +30,18 @@ Thrown thrown_by(Work work) {
 }
 
 /// Refuses the `nth` claim with `sqlstate`.
-std::function<Fault(const Call&)> refuse_claim(int nth, const std::string& sqlstate) {
+std::function<ServerFault(const Call&)> refuse_claim(int nth, const std::string& sqlstate) {
   return [nth, sqlstate](const Call& call) {
-    if (call.operation == Operation::claim && call.nth == nth)
+    if (call.operation == ServerOperation::claim && call.nth == nth)
       throw DatabaseError(ExitCode::failed, "the server said no", "", sqlstate);
-    return Fault::none;
+    return ServerFault::none;
   };
 }
 
-std::function<Fault(const Call&)> fault_at(Operation operation, int nth, Fault fault) {
-  return
-      [=](const Call& call) { return call.operation == operation && call.nth == nth ? fault : Fault::none; };
+std::function<ServerFault(const Call&)> fault_at(ServerOperation operation, int nth, ServerFault fault) {
+  return [=](const Call& call) {
+    return call.operation == operation && call.nth == nth ? fault : ServerFault::none;
+  };
 }
 
 std::vector<std::size_t> line_sizes(const CollectorRig& rig) {
@@ -53,11 +54,11 @@ std::vector<std::size_t> line_sizes(const CollectorRig& rig) {
 /// Stops the collector, or gives it a new configuration, when it makes its `nth` claim.
 void run_until_claim(CollectorRig& rig, int nth, bool reloads) {
   rig.server.on_call = [&rig, nth, reloads](const Call& call) {
-    if (call.operation == Operation::claim && call.nth == nth) {
+    if (call.operation == ServerOperation::claim && call.nth == nth) {
       if (reloads) rig.environment.request_reload();
       if (!reloads) rig.environment.request_stop();
     }
-    return Fault::none;
+    return ServerFault::none;
   };
   rig.stop_at(1s);
   rig.run();
@@ -110,8 +111,8 @@ TEST_CASE("while a backlog lasts, a sink with two open batches has one when the 
   rig.limits.once = true;
   std::size_t claims_before_the_first_line = 0;
   rig.server.on_call = [&](const Call& call) {
-    if (call.operation == Operation::claim && rig.lines().empty()) ++claims_before_the_first_line;
-    return Fault::none;
+    if (call.operation == ServerOperation::claim && rig.lines().empty()) ++claims_before_the_first_line;
+    return ServerFault::none;
   };
   rig.run();
   CHECK(claims_before_the_first_line == 2);
@@ -134,8 +135,8 @@ TEST_CASE("while a backlog lasts, the next batch is claimed while one is read") 
     rig.limits.once = true;
     std::vector<std::size_t> lines_at_claim;
     rig.server.on_call = [&](const Call& call) {
-      if (call.operation == Operation::claim) lines_at_claim.push_back(rig.lines().size());
-      return Fault::none;
+      if (call.operation == ServerOperation::claim) lines_at_claim.push_back(rig.lines().size());
+      return ServerFault::none;
     };
     rig.run();
     CHECK(line_sizes(rig) == std::vector<std::size_t>{3, 3, 3, 3, 1});
@@ -233,10 +234,10 @@ TEST_CASE("a remainder waits for its timeout and a full batch is emitted at once
 }
 
 TEST_CASE("a batch that was written when the connection was lost is acknowledged after the reconnect") {
-  for (const auto fault : {Fault::lost_request, Fault::lost_reply}) {
+  for (const auto fault : {ServerFault::lost_request, ServerFault::lost_reply}) {
     CollectorRig rig;
     rig.server.add_tokens(3);
-    rig.server.on_call = fault_at(Operation::claim, 2, fault);
+    rig.server.on_call = fault_at(ServerOperation::claim, 2, fault);
     rig.stop_at(10s);
     rig.run();
     CHECK(rig.each_emitted_once());
@@ -251,7 +252,7 @@ TEST_CASE("a batch that was written when the connection was lost is acknowledged
 TEST_CASE("a batch that another collector has taken over is not acknowledged, and a warning is logged") {
   CollectorRig rig;
   rig.server.add_tokens(3);
-  rig.server.on_call = fault_at(Operation::claim, 2, Fault::lost_request);
+  rig.server.on_call = fault_at(ServerOperation::claim, 2, ServerFault::lost_request);
   std::unique_ptr<QueueSession> rival;
   rig.environment.at(1ms, [&] {
     rival = rig.server.connect();
@@ -303,7 +304,7 @@ TEST_CASE("with --once all due tokens are emitted, and acknowledged at the end")
     rig.limits.once = true;
     rig.server.add_tokens(tokens);
     rig.server.add_abandoned(2);
-    rig.server.on_call = fault_at(Operation::claim, 3, Fault::lost_reply);
+    rig.server.on_call = fault_at(ServerOperation::claim, 3, ServerFault::lost_reply);
     rig.run();
     CHECK(rig.each_emitted_once());
     CHECK(rig.server.open_batches() == 0);
@@ -329,8 +330,8 @@ TEST_CASE("a stop finishes and acknowledges the current batch") {
   CollectorRig rig;
   rig.server.add_tokens(7);
   rig.server.on_call = [&](const Call& call) {
-    if (call.operation == Operation::fetch && call.nth == 1) rig.environment.request_stop();
-    return Fault::none;
+    if (call.operation == ServerOperation::fetch && call.nth == 1) rig.environment.request_stop();
+    return ServerFault::none;
   };
   rig.run();
   CHECK(line_sizes(rig) == std::vector<std::size_t>{3});
@@ -344,11 +345,11 @@ TEST_CASE("a stop during an outage acknowledges the last batch after a reconnect
     CollectorRig rig;
     rig.server.add_tokens(3);
     rig.server.on_call = [&](const Call& call) {
-      if (call.operation == Operation::claim && call.nth == 2) {
+      if (call.operation == ServerOperation::claim && call.nth == 2) {
         rig.server.go_away(away);
         rig.environment.request_stop();
       }
-      return Fault::none;
+      return ServerFault::none;
     };
     if (away < 5s) {
       rig.run();
@@ -438,8 +439,8 @@ TEST_CASE("a silent connection is checked at each health-check interval") {
   rig.environment.at(1ms, [&] { rig.environment.request_reload(); });
   int checks = 0;
   rig.server.on_call = [&](const Call& call) {
-    checks += call.operation == Operation::check_health ? 1 : 0;
-    return Fault::none;
+    checks += call.operation == ServerOperation::check_health ? 1 : 0;
+    return ServerFault::none;
   };
   rig.stop_at(10min);
   rig.run();

@@ -9,8 +9,8 @@ namespace mailroom::test::collector_waking_test {
 using namespace std::chrono_literals;
 using test::Call;
 using test::CollectorRig;
-using test::Fault;
-using test::Operation;
+using test::ServerFault;
+using test::ServerOperation;
 
 namespace {
 
@@ -110,7 +110,8 @@ TEST_CASE("a failed statement that kept inserts from notifying is corrected") {
   rig.stream(100ms, 300ms);
   // The second arrange() call is the request to stay polling. It takes effect, but its reply is an error.
   rig.server.on_call = [](const Call& call) {
-    return call.operation == Operation::arrange && call.nth == 2 ? Fault::canceled : Fault::none;
+    return call.operation == ServerOperation::arrange && call.nth == 2 ? ServerFault::canceled
+                                                                       : ServerFault::none;
   };
   bool was_polling = false;
   rig.environment.at(250ms, [&] { was_polling = rig.server.is_somebody_polling(); });

@@ -12,8 +12,8 @@ namespace mailroom::test::consumer_observer_test {
 using namespace std::chrono_literals;
 using test::Call;
 using test::CollectorRig;
-using test::Fault;
-using test::Operation;
+using test::ServerFault;
+using test::ServerOperation;
 
 namespace {
 

@@ -29,7 +29,7 @@ TEST_CASE("the exit code of findings is that of the problem to fix first") {
   const auto no_trigger = named("triggers", failure("disabled", {}));
   const auto slow = named("drift", warning("slow", {}));
   const auto skipped_ids = named("database", not_checked("no idea"));
-  CHECK(judge({}) == ExitCode::done);
+  CHECK(judge(Findings{}) == ExitCode::done);
   CHECK(judge({named("key", fine("there")), slow, skipped_ids}) == ExitCode::done);
   CHECK(judge({slow, no_trigger}) == ExitCode::unusable);
   CHECK(judge({no_trigger, no_database}) == ExitCode::database);

@@ -29,6 +29,7 @@ TEST_CASE("a disabled or missing trigger is found, and fixed to its original def
   TestDatabase database;
   const auto connection = database.connect();
   const DoctorRig rig(database);
+  REQUIRE(all_fine(rig.examine("triggers")));
   for (const auto& trigger : expected_triggers()) {
     const auto before = definition_of_trigger(*connection, trigger.name);
     const auto verdict = trigger.is_vital ? CheckVerdict::failure : CheckVerdict::warning;
@@ -36,7 +37,7 @@ TEST_CASE("a disabled or missing trigger is found, and fixed to its original def
          {fmt::format("ALTER TABLE {} DISABLE TRIGGER {}", trigger.table, trigger.name),
           fmt::format("ALTER TABLE {} ENABLE REPLICA TRIGGER {}", trigger.table, trigger.name),
           fmt::format("DROP TRIGGER {} ON {}", trigger.name, trigger.table)}) {
-      check_fixing(*connection, rig, "triggers", verdict, break_it);
+      check_next_fixing(*connection, rig, "triggers", verdict, break_it);
       CHECK(definition_of_trigger(*connection, trigger.name) == before);
     }
   }
@@ -46,19 +47,22 @@ TEST_CASE("a missing index is found, and fixed to its original definition") {
   TestDatabase database;
   const auto connection = database.connect();
   const DoctorRig rig(database);
+  REQUIRE(all_fine(rig.examine("drift")));
   for (const auto& [key, object] : expected_objects()) {
     const bool is_constraint = key.kind == ObjectKind::constraint;
     // An index that a foreign key needs cannot be dropped alone.
     const bool is_referenced = key.name == "accounts_pkey" || key.name == "mailroom_messages_pkey";
     if ((!is_constraint && key.kind != ObjectKind::index) || is_referenced) continue;
     const auto before = definition_of_index(*connection, key.name);
-    check_fixing(*connection, rig, "drift", is_constraint ? CheckVerdict::failure : CheckVerdict::warning,
-                 is_constraint ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", object.table, key.name)
-                               : fmt::format("DROP INDEX {}", key.name));
+    check_next_fixing(*connection, rig, "drift",
+                      is_constraint ? CheckVerdict::failure : CheckVerdict::warning,
+                      is_constraint ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", object.table, key.name)
+                                    : fmt::format("DROP INDEX {}", key.name));
     CHECK(definition_of_index(*connection, key.name) == before);
   }
-  check_fixing(*connection, rig, "drift", CheckVerdict::warning,
-               "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tokens_account_idx'::regclass");
+  check_next_fixing(
+      *connection, rig, "drift", CheckVerdict::warning,
+      "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tokens_account_idx'::regclass");
 }
 
 TEST_CASE("a function whose search_path is not pinned, or pinned to another schema, is found and fixed") {

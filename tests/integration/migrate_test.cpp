@@ -104,13 +104,19 @@ TEST_CASE("every version can be reached from every other, up and down") {
     up(*connection, version);
     expected.push_back(catalogue(*connection));
   }
+  const auto check_going = [&](int from, int to) {
+    CAPTURE(from, to);
+    go(to);
+    CHECK(read_schema_state(*connection).version == to);
+    CHECK(catalogue(*connection) == expected[static_cast<std::size_t>(to)]);
+  };
+  // Each way is gone once: to a higher version, and back.
   for (int from = 0; from <= newest; ++from) {
-    for (int to = 0; to <= newest; ++to) {
-      CAPTURE(from, to);
-      go(from);
-      go(to);
-      CHECK(read_schema_state(*connection).version == to);
-      CHECK(catalogue(*connection) == expected[static_cast<std::size_t>(to)]);
+    go(from);
+    check_going(from, from);
+    for (int to = from + 1; to <= newest; ++to) {
+      check_going(from, to);
+      check_going(to, from);
     }
   }
 }

@@ -86,7 +86,8 @@ TEST_CASE("a relay that takes few connections gets them, and is not unavailable"
       accepted += delivered.is_final && delivered.answer.verdict == Verdict::accepted ? 1 : 0;
     CHECK(accepted == 40);
     CHECK_FALSE(courier.breakers().at(0).is_open());
-    CHECK(refused < 10);
+    // A few are until the limit is lowered, more of them where answers come late; without it some 180.
+    CHECK(refused < 50);
   }
 }
 

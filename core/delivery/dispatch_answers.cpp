@@ -20,6 +20,7 @@ bool is_failure_of_endpoint(const Answer& answer) {
 
 void Dispatcher::take_answers() {
   std::vector<std::int64_t> untried;
+  endpoints_.answers_came();
   for (auto& answer : carrier_->take()) {
     const auto found = pending_.find(answer.id);
     if (found == pending_.end()) continue;

@@ -69,9 +69,9 @@ void Endpoint::learn_rate(const Answer& answer, const Refusals& refusals, TimePo
   // One that is refused again and again may be so for its recipient, and must not slow down the others.
   if (!(is_crowded || answer.throttled) || !refusals.is_news(pace_)) return;
   const bool is_another = std::exchange(refused_, answer.id) != answer.id;
-  if (is_crowded && in_flight_ > 0) {
+  if (const int others = at_answers_ - 1; is_crowded && others > 0) {
     // Of those in flight, the carrier may have begun no more than these.
-    at_once_.refused_mail(std::min(in_flight_, most_ - 1), left, now);
+    at_once_.refused_mail(std::min(others, most_ - 1), left, now);
   } else if (is_another) {
     pace_.refused(left, now);
   }
@@ -134,6 +134,11 @@ Endpoints::Endpoints(const std::vector<std::string>& names, int in_flight, std::
                      std::uint64_t seed) {
   for (const auto& name : names)
     endpoints_.emplace_back(name, in_flight, rate, seed++);
+}
+
+void Endpoints::answers_came() {
+  for (auto& endpoint : endpoints_)
+    endpoint.answers_came();
 }
 
 Endpoints::Choice Endpoints::choose(std::size_t first, WallTime now) const {

@@ -110,6 +110,8 @@ class Endpoint {
 
   /// A message leaves. `probe_time`: how long other processes wait for a probe of this one.
   Departure left(TimePoint now, WallTime wall, Milliseconds probe_time);
+  /// Answers were taken that came at the same time: each is judged by what was in flight before all of them.
+  void answers_came() { at_answers_ = in_flight_; }
   /// It came back untried.
   void came_back(const Departure& departure);
   /// Weighs an answer by what other messages get, learns from it, and corrects its verdict. `refusals`: those
@@ -149,6 +151,7 @@ class Endpoint {
   AtOnce at_once_;
   int most_;
   int in_flight_ = 0;
+  int at_answers_ = 0;         ///< in flight before the answers that are being learnt from
   TimePoint last_answered_{};  ///< a message
   std::int64_t refused_ = -1;  ///< the message that came too fast last
 };
@@ -167,6 +170,8 @@ class Endpoints {
   Choice choose(std::size_t first, WallTime now) const;
 
   Endpoint& operator[](std::size_t place) { return endpoints_[place]; }
+  /// See Endpoint::answers_came().
+  void answers_came();
   const Endpoint& front() const { return endpoints_.front(); }
   std::size_t size() const { return endpoints_.size(); }
   /// Where the next message goes, unless that turns out to be unavailable.

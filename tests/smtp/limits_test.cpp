@@ -58,6 +58,9 @@ TEST_CASE("if no address serves, the reply of the last one is reported") {
 }
 
 TEST_CASE("a relay that takes few connections gets them, and is not unavailable") {
+  // Until the first refusal is learnt from, all but two of those that the carrier has: one for each
+  // connection, and twice as many ahead. Then one of three.
+  constexpr int most_refused = 4 + 8 - 2 + 1;
   for (const auto step : {RelayStep::greeting, RelayStep::end}) {
     INFO(static_cast<int>(step));
     std::atomic<int> inside = 0;
@@ -86,8 +89,7 @@ TEST_CASE("a relay that takes few connections gets them, and is not unavailable"
       accepted += delivered.is_final && delivered.answer.verdict == Verdict::accepted ? 1 : 0;
     CHECK(accepted == 40);
     CHECK_FALSE(courier.breakers().at(0).is_open());
-    // A few are until the limit is lowered, more of them where answers come late; without it some 180.
-    CHECK(refused < 50);
+    CHECK(refused <= most_refused);
   }
 }
 

@@ -1,0 +1,48 @@
+// What an endpoint learns from answers about how many messages it takes at once.
+
+#include "delivery/endpoint.hpp"
+
+#include "support/catch.hpp"
+
+namespace mailroom::test::endpoint_test {
+namespace {
+
+constexpr TimePoint start{std::chrono::hours(1)};
+
+/// Gives an endpoint `count` messages, and the answers of all of them together: that number `refused` is one
+/// too many, and that the others are taken.
+void answer_together(Endpoint& endpoint, int count, int refused) {
+  const auto departure = endpoint.left(start, {}, {});
+  for (int i = 1; i < count; ++i)
+    endpoint.left(start, {}, {});
+  endpoint.answers_came();
+  for (int i = 0; i < count; ++i) {
+    Answer answer{.id = i, .verdict = Verdict::accepted};
+    if (i == refused) {
+      answer.verdict = Verdict::deferred;
+      answer.crowded = answer.waits_for_turn = true;
+    }
+    endpoint.learn(answer, {}, departure, start + Milliseconds(5), {}, 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("one message too many lowers how many are given at once, whatever answers come with its own") {
+  for (int refused = 0; refused < 3; ++refused) {
+    CAPTURE(refused);
+    Endpoint endpoint("relay:25", 4, {}, 1);
+    answer_together(endpoint, 3, refused);
+    CHECK(endpoint.connections(start + Milliseconds(5)) == 2);
+    CHECK_FALSE(endpoint.pace().limit());
+  }
+}
+
+TEST_CASE("a message that is too many alone lowers the rate") {
+  Endpoint endpoint("relay:25", 4, {}, 1);
+  answer_together(endpoint, 1, 0);
+  CHECK(endpoint.connections(start + Milliseconds(5)) == 4);
+  CHECK(endpoint.pace().limit());
+}
+
+}  // namespace mailroom::test::endpoint_test

@@ -34,6 +34,11 @@ void read_json(std::string_view text, JsonReader& reader) {
   nlohmann::json::sax_parse(text, &reader);
 }
 
+std::string text_at(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 std::string json_text(const nlohmann::json& value) {
   return escaped_json(plain_json(value));
 }

@@ -25,6 +25,9 @@ using JsonReader = nlohmann::json_sax<nlohmann::json>;
 /// Reads `text` until its end or until `reader` returns false.
 void read_json(std::string_view text, JsonReader& reader);
 
+/// The text of the member `key` of `object`; empty if it is no text, or if there is none.
+std::string text_at(const nlohmann::json& object, const char* key);
+
 /// `value` as JSON on one line. Invalid UTF-8 is replaced, misleading characters are escaped: see
 /// escaped_json().
 std::string json_text(const nlohmann::json& value);

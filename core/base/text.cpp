@@ -60,7 +60,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 constexpr std::size_t bars_count = 8;
 using Bars = std::array<std::string_view, bars_count>;
 constexpr Bars blocks{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-constexpr Bars letters{"_", ".", ":", "-", "=", "+", "*", "#"};
+constexpr Bars ascii_blocks{"_", ".", ":", "-", "=", "+", "*", "#"};
 
 constexpr std::string_view lower_digits = "0123456789abcdef";
 
@@ -123,6 +123,14 @@ std::string lower_case(std::string_view text) {
   for (auto& c : result)
     c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return result;
+}
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, text) != words.end();
+}
+
+bool holds_in_any_case(std::string_view text, std::string_view part) {
+  return lower_case(text).find(part) != std::string::npos;
 }
 
 std::string tag_text(std::string_view text, std::string_view also, std::size_t longest) {
@@ -248,7 +256,7 @@ double largest(const std::vector<std::optional<double>>& values) {
 }
 
 std::string sparkline(const std::vector<std::optional<double>>& values) {
-  const auto& bars = shows_utf8() ? blocks : letters;
+  const auto& bars = shows_utf8() ? blocks : ascii_blocks;
   constexpr double highest = bars_count - 1;
   const double most = largest(values);
   std::string line;

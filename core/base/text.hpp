@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <fmt/format.h>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -72,6 +73,12 @@ std::string_view trimmed(std::string_view text);
 
 /// `text` with the letters of ASCII in lower case.
 std::string lower_case(std::string_view text);
+
+/// True if `text` is one of `words`.
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words);
+
+/// True if `part`, in lower case, is in `text`, in any case of ASCII.
+bool holds_in_any_case(std::string_view text, std::string_view part);
 
 /// Counts lines on the way through a text.
 class LineCounter {

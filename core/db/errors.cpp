@@ -16,10 +16,6 @@
 namespace mailroom {
 namespace {
 
-bool is_one_of(std::string_view text, std::initializer_list<std::string_view> all) {
-  return std::find(all.begin(), all.end(), text) != all.end();
-}
-
 /// The text after a label (`ERROR`, `DETAIL`, `HINT`) of PostgreSQL's report; empty if the label is missing.
 std::string labelled(std::string_view report, std::string_view label) {
   const std::string marker = std::string(label) + ":  ";

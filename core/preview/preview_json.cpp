@@ -28,11 +28,6 @@ nlohmann::json mail_json(const NumberedMail& shown) {
           {"files", std::move(files)}};
 }
 
-std::string text_in(const nlohmann::json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 }  // namespace
 
 std::string list_json(PreviewSource& source, std::uint64_t version) {
@@ -52,8 +47,8 @@ std::string list_json(PreviewSource& source, std::uint64_t version) {
 std::optional<PreviewRequest> read_request(std::string_view json) {
   const auto wanted = try_parse_json(json);
   if (!wanted.is_object()) return std::nullopt;
-  PreviewRequest request{.item = text_in(wanted, "item"), .locale = text_in(wanted, "locale")};
-  if (wanted.contains("data")) request.data = text_in(wanted, "data");
+  PreviewRequest request{.item = text_at(wanted, "item"), .locale = text_at(wanted, "locale")};
+  if (wanted.contains("data")) request.data = text_at(wanted, "data");
   return request;
 }
 

@@ -30,10 +30,6 @@ struct HtmlAttributes {
   std::size_t end = 0;   ///< after the tag
 };
 
-bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  return std::ranges::find(words, word) != words.end();
-}
-
 /// The position of `word`, in lower case, in `text` of any case.
 std::size_t find_word(std::string_view text, std::string_view word, std::size_t from) {
   const auto found = std::search(

@@ -13,11 +13,6 @@
 namespace mailroom {
 namespace {
 
-std::string string_in(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::optional<std::int64_t> integer_in(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number_integer()) return std::nullopt;
@@ -78,9 +73,9 @@ QueueProperties properties_of(const std::string& json) {
   properties.actions = actions_in(object.value("actions", nlohmann::json()));
   properties.priority = static_cast<int>(integer_in(object, "priority").value_or(0));
   properties.rate = read_paced(object.value("rate", nlohmann::json()));
-  properties.budget = string_in(object, "budget");
-  properties.batch_limit = string_in(object, "batch_limit");
-  properties.batch_timeout = string_in(object, "batch_timeout");
+  properties.budget = text_at(object, "budget");
+  properties.batch_limit = text_at(object, "batch_limit");
+  properties.batch_timeout = text_at(object, "batch_timeout");
   return properties;
 }
 

@@ -56,26 +56,21 @@ while (defined(my $size = <STDIN>)) {
 
 constexpr std::size_t longest_answer = std::size_t{1} << 20;
 
-std::string member_of(const AnswerJson& object, const char* name) {
-  const auto value = object.find(name);
-  return value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
-}
-
 std::vector<ForeignRecipient> recipients_in(const std::string& line) {
   std::vector<ForeignRecipient> recipients;
   const auto answer = try_parse_json(sound_utf8(line));
   if (!answer.is_array()) return recipients;
   for (const auto& object : answer) {
     if (!object.is_object() || recipients.size() >= bounce_limits::max_recipients) continue;
-    const auto code = member_of(object, "code");
-    const auto words = member_of(object, "diagnostic");
+    const auto code = text_at(object, "code");
+    const auto words = text_at(object, "diagnostic");
     const bool is_said = code.empty() || words.find(code) != std::string::npos;
-    recipients.push_back({.address = member_of(object, "address"),
-                          .action = member_of(object, "action"),
-                          .status = member_of(object, "status"),
+    recipients.push_back({.address = text_at(object, "address"),
+                          .action = text_at(object, "action"),
+                          .status = text_at(object, "status"),
                           .diagnostic = is_said ? words : code + " " + words,
-                          .reason = member_of(object, "reason"),
-                          .command = member_of(object, "command")});
+                          .reason = text_at(object, "reason"),
+                          .command = text_at(object, "command")});
   }
   return recipients;
 }
@@ -136,7 +131,7 @@ void SisimaiReader::stop() {
 }
 
 bool SisimaiReader::write_some(std::string_view& input) const {
-  const auto written = write(input_, input.data(), input.size());
+  const auto written = ::write(input_, input.data(), input.size());
   if (written < 0) return errno == EAGAIN || errno == EINTR;
   input.remove_prefix(static_cast<std::size_t>(written));
   return true;

@@ -22,11 +22,6 @@ constexpr std::array notification_members{"Message", "MessageId", "Subject", "Ti
 constexpr std::array confirmation_members{"Message", "MessageId", "SubscribeURL", "Timestamp",
                                           "Token",   "TopicArn",  "Type"};
 
-std::string sns_text(const Json& message, const char* key) {
-  const auto found = message.find(key);
-  return found != message.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 /// Empty if a member is missing. Only the subject may be.
 template <typename Members>
 std::string text_to_sign(const Json& message, const Members& members) {
@@ -51,13 +46,13 @@ bool fits(const std::string& url, const Pattern& form) {
 std::optional<SnsMessage> parse_sns_message(std::string_view body) {
   const auto json = try_parse_json(body);
   if (!json.is_object()) return std::nullopt;
-  SnsMessage message{.type = sns_text(json, "Type"),
-                     .topic = sns_text(json, "TopicArn"),
-                     .content = sns_text(json, "Message"),
-                     .signature = sns_text(json, "Signature"),
-                     .signature_version = sns_text(json, "SignatureVersion"),
-                     .certificate_url = sns_text(json, "SigningCertURL"),
-                     .subscribe_url = sns_text(json, "SubscribeURL")};
+  SnsMessage message{.type = text_at(json, "Type"),
+                     .topic = text_at(json, "TopicArn"),
+                     .content = text_at(json, "Message"),
+                     .signature = text_at(json, "Signature"),
+                     .signature_version = text_at(json, "SignatureVersion"),
+                     .certificate_url = text_at(json, "SigningCertURL"),
+                     .subscribe_url = text_at(json, "SubscribeURL")};
   if (message.type == "Notification") {
     message.signed_text = text_to_sign(json, notification_members);
   } else if (message.type == "SubscriptionConfirmation" || message.type == "UnsubscribeConfirmation") {

@@ -54,11 +54,7 @@ std::vector<SqsMessage> SqsQueue::receive() {
   std::vector<SqsMessage> messages;
   const auto list = answer.is_object() ? answer.value("Messages", Json()) : Json();
   for (const auto& message : list.is_array() ? list : Json::array()) {
-    const auto text = [&](const char* key) {
-      const auto value = message.is_object() ? message.value(key, Json()) : Json();
-      return value.is_string() ? value.get<std::string>() : std::string();
-    };
-    messages.push_back({text("ReceiptHandle"), text("Body")});
+    messages.push_back({text_at(message, "ReceiptHandle"), text_at(message, "Body")});
   }
   return messages;
 }

@@ -26,6 +26,22 @@ TEST_CASE("the tag of a mail has letters, digits and what the provider takes") {
   CHECK(tag_text("abcdef", "", 3) == "abc");
 }
 
+TEST_CASE("a word is found in a list, and a part in a text of any case") {
+  CHECK(is_one_of("b", {"a", "b"}));
+  CHECK_FALSE(is_one_of("B", {"a", "b"}));
+  CHECK_FALSE(is_one_of("", {}));
+  CHECK(holds_in_any_case("The API Key is invalid", "api key is invalid"));
+  CHECK_FALSE(holds_in_any_case("The key is invalid", "api key"));
+}
+
+TEST_CASE("the text of a member is read, and of what has no such text it is empty") {
+  CHECK(text_at(parse_json(R"({"name": "Ann"})"), "name") == "Ann");
+  for (const auto* other :
+       {R"({"name": 7})", R"({"Name": "Ann"})", R"({"name": null})", R"(["name"])", "null", "7"})
+    CHECK(text_at(parse_json(other), "name").empty());
+  CHECK(text_at(try_parse_json("no JSON"), "name").empty());
+}
+
 TEST_CASE("a duration is parsed") {
   const std::vector<std::pair<std::string, Milliseconds>> cases{
       {"0", 0ms},

@@ -23,7 +23,7 @@ std::string capture_relay(const std::string& directory) {
 }
 
 bool captures(std::string_view relays) {
-  return lower_case(relays).find(capture_scheme) != std::string::npos;
+  return holds_in_any_case(relays, capture_scheme);
 }
 
 std::string capture_directory(std::string_view relay) {

@@ -75,9 +75,7 @@ std::vector<TokenVerdict> parse_token_outcomes(std::string_view body) {
     if (!token.is_object() || !token.contains("id") || !token["id"].is_number_integer()) continue;
     const auto verdict = named_verdict(token.value("outcome", Json()));
     if (!verdict) continue;
-    const auto reason = token.value("reason", Json());
-    verdicts.push_back({token["id"].get<std::int64_t>(), *verdict,
-                        reason.is_string() ? reason.get<std::string>() : std::string()});
+    verdicts.push_back({token["id"].get<std::int64_t>(), *verdict, text_at(token, "reason")});
   }
   return verdicts;
 }

@@ -23,14 +23,9 @@ using NatsLevel = SinkFinding::Level;
 /// What servers keep of the ids that they have seen must last as long as a token may be handed over again.
 constexpr std::chrono::minutes life_of_tokens{15};
 
-std::string text_at(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::string version_of(const ServerAddress& server) {
   const auto greeting = try_parse_json(read_nats_greeting(server));
-  return greeting.is_object() ? text_at(greeting, "version") : std::string();
+  return text_at(greeting, "version");
 }
 
 /// Connects to each server by itself. The first connection that works, if any.

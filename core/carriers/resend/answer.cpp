@@ -13,26 +13,11 @@ namespace mailroom {
 namespace {
 
 using Json = nlohmann::json;
-using Names = std::initializer_list<std::string_view>;
 
 /// Resend gives no time until a quota is free again.
-constexpr std::chrono::minutes quota_wait{10};
+constexpr std::chrono::minutes resend_quota_wait{10};
 /// A request with the same key is still under way.
 constexpr std::chrono::seconds concurrent_wait{1};
-
-bool is_one_of(const std::string& name, Names names) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-bool holds(const std::string& text, std::string_view part) {
-  return lower_case(text).find(part) != std::string::npos;
-}
-
-std::string text_at(const Json& object, const char* key) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 /// What is about the key, the domain of the sender or the endpoint, and not about this mail. For a key that
 /// it does not know, Resend has answered 400 too.
@@ -41,14 +26,14 @@ bool is_about_account(const ResendError& error, int status) {
          is_one_of(error.name,
                    {"missing_api_key", "restricted_api_key", "invalid_api_key", "suspended_api_key",
                     "invalid_from_address", "invalid_access", "invalid_region"}) ||
-         holds(error.message, "api key is invalid");
+         holds_in_any_case(error.message, "api key is invalid");
 }
 
 Answer judge_limit(const ResendError& error, const HttpResponse& response, std::int64_t now) {
   Answer answer;
   answer.wait = parse_retry_after(response.header("retry-after"), now);
   if (is_one_of(error.name, {"daily_quota_exceeded", "monthly_quota_exceeded"})) {
-    if (!answer.wait) answer.wait = quota_wait;
+    if (!answer.wait) answer.wait = resend_quota_wait;
     return answer;
   }
   answer.verdict = Verdict::deferred;

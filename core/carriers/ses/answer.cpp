@@ -15,27 +15,15 @@
 namespace mailroom {
 namespace {
 
-using Names = std::initializer_list<std::string_view>;
-
 /// SES gives no time until the quota of a day is free again: it counts the last 24 hours.
-constexpr std::chrono::minutes quota_wait{10};
-
-bool is_one_of(const std::string& name, Names names) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-bool holds(const std::string& text, std::string_view part) {
-  return lower_case(text).find(part) != std::string::npos;
-}
+constexpr std::chrono::minutes ses_quota_wait{10};
 
 /// The first of `keys` that has a text.
 std::string text_of(const nlohmann::json& object, std::initializer_list<const char*> keys) {
-  if (!object.is_object()) return {};
-  for (const auto* key : keys) {
-    const auto found = object.find(key);
-    if (found != object.end() && found->is_string()) return found->get<std::string>();
-  }
-  return {};
+  std::string text;
+  for (const auto* key : keys)
+    if (text.empty()) text = text_at(object, key);
+  return text;
 }
 
 /// `MessageRejected` of `com.amazonaws.ses#MessageRejected:http://internal.example/`.
@@ -60,15 +48,15 @@ bool is_about_account(const SesError& error, int status) {
 
 /// In the sandbox SES takes mails only for verified recipients, which says nothing of the others.
 bool is_unverified(const SesError& error) {
-  return error.name == "MessageRejected" && holds(error.message, "not verified");
+  return error.name == "MessageRejected" && holds_in_any_case(error.message, "not verified");
 }
 
 Answer judge_limit(const SesError& error, const HttpOutcome& outcome, std::int64_t now) {
   Answer answer;
   answer.wait = parse_retry_after(outcome.response.header("retry-after"), now);
-  if (holds(error.message, "daily message quota")) {
+  if (holds_in_any_case(error.message, "daily message quota")) {
     answer.verdict = Verdict::unavailable;
-    if (!answer.wait) answer.wait = quota_wait;
+    if (!answer.wait) answer.wait = ses_quota_wait;
     return answer;
   }
   answer.verdict = Verdict::deferred;
@@ -95,7 +83,7 @@ Answer judge_error(const SesError& error, const HttpOutcome& outcome, std::strin
   if (is_about_account(error, status)) {
     answer.verdict = Verdict::unavailable;
   } else if (is_unverified(error)) {
-    const bool is_recipient = holds(error.message, lower_case(recipient));
+    const bool is_recipient = holds_in_any_case(error.message, lower_case(recipient));
     answer.verdict = is_recipient ? Verdict::deferred : Verdict::unavailable;
   } else if (status == 408) {
     answer.verdict = Verdict::deferred;

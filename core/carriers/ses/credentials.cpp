@@ -37,11 +37,6 @@ AwsCredentials read_credentials_file(const std::string& path, bool allow_readabl
   return parse_credentials_file(file.text(), fmt::format("the credentials file {}", path));
 }
 
-std::string text_at(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 }  // namespace
 
 AwsCredentials parse_credentials_file(std::string_view text, const std::string& source) {

@@ -63,11 +63,6 @@ std::string last_line(std::string_view text) {
   return std::string(text.substr(std::min(text.find_first_not_of(blanks), text.size())));
 }
 
-std::string text_of(const nlohmann::json& object, const char* name) {
-  const auto value = object.find(name);
-  return value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
-}
-
 constexpr std::size_t longest_output = 65'536;
 
 [[noreturn]] void refuse_command(const std::string& problem, const std::string& words = {}) {
@@ -124,8 +119,8 @@ class TokenCommand {
 std::string failure_words(std::string_view text) {
   const auto object = try_parse_json(text);
   if (object.is_discarded() || !object.is_object()) return without_secrets(printable(last_line(text)));
-  const auto error = text_of(object, "error");
-  const auto description = text_of(object, "error_description");
+  const auto error = text_at(object, "error");
+  const auto description = text_at(object, "error_description");
   const auto* const separator = error.empty() || description.empty() ? "" : ": ";
   return without_secrets(printable(error + separator + description));
 }
@@ -138,7 +133,7 @@ AccessToken parse_access_token(std::string_view text, const std::string& source)
   if (text.front() == '{') {
     const auto object = try_parse_json(text);
     if (object.is_discarded() || !object.is_object()) refuse_token(source, "gives JSON that does not parse");
-    token.text = text_of(object, "access_token");
+    token.text = text_at(object, "access_token");
     if (const auto words = failure_words(text); token.text.empty() && !words.empty())
       refuse_token(source, "gives no token: " + words);
     const auto lives = object.find("expires_in");

@@ -2,6 +2,7 @@
 
 add_library(mailroom_compiler INTERFACE)
 target_include_directories(mailroom_compiler INTERFACE "${PROJECT_SOURCE_DIR}/core")
+target_compile_definitions(mailroom_compiler INTERFACE MAILROOM_VERSION="${PROJECT_VERSION}")
 target_compile_options(mailroom_compiler INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
   -Woverloaded-virtual -Wimplicit-fallthrough)
@@ -64,17 +65,46 @@ if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     "SHELL:--param ggc-min-expand=300" "SHELL:--param ggc-min-heapsize=524288")
 endif()
 
-# mailroom_add_core(NAME [COLD] [BUSY] [FUZZED] SOURCES… LINK…): one static library for one directory of core/. COLD: it
-# runs once per command. BUSY: tests without a server run it millions of times, so that it is optimized under the
-# sanitizers too. FUZZED: libFuzzer sees which of its code an input reaches.
+# mailroom_add_core(NAME [COLD] [BUSY] [FUZZED] [APART LIBRARY] SOURCES… LINK…): one static library for one directory of
+# core/. COLD: it runs once per command. BUSY: tests without a server run it millions of times, so that it is optimized
+# under the sanitizers too. FUZZED: libFuzzer sees which of its code an input reaches. Where few files are compiled, all
+# directories with the same options are one library, and NAME is its alias. APART: all with the same
+# LIBRARY are, because another one can take its place.
 function(mailroom_add_core name)
-  cmake_parse_arguments(ARG "COLD;BUSY;FUZZED" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
-  add_library(mailroom_${name} STATIC ${ARG_SOURCES})
-  target_link_libraries(mailroom_${name} PUBLIC mailroom_compiler ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
+  cmake_parse_arguments(ARG "COLD;BUSY;FUZZED" "APART" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  set(library mailroom_${name})
+  if(CMAKE_UNITY_BUILD)
+    set(library mailroom_core)
+    foreach(option COLD BUSY FUZZED)
+      if(ARG_${option} AND NOT ARG_APART)
+        string(TOLOWER "${library}_${option}" library)
+      endif()
+    endforeach()
+    if(ARG_APART)
+      set(library mailroom_${ARG_APART})
+    endif()
+    list(TRANSFORM ARG_SOURCES PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" REGEX "^[^/]")
+  endif()
+  if(NOT TARGET ${library})
+    add_library(${library} STATIC)
+  endif()
+  if(NOT library STREQUAL mailroom_${name})
+    add_library(mailroom_${name} ALIAS ${library})
+  endif()
+  target_sources(${library} PRIVATE ${ARG_SOURCES})
+  foreach(other IN LISTS ARG_LINK)
+    if(TARGET ${other})
+      get_target_property(aliased ${other} ALIASED_TARGET)
+      if(aliased STREQUAL library)
+        list(REMOVE_ITEM ARG_LINK ${other})
+      endif()
+    endif()
+  endforeach()
+  target_link_libraries(${library} PUBLIC mailroom_compiler ${ARG_LINK} PRIVATE ${ARG_PRIVATE_LINK})
   if(ARG_FUZZED AND MAILROOM_FUZZ)
-    target_compile_options(mailroom_${name} PRIVATE -fsanitize=fuzzer-no-link)
+    target_compile_options(${library} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   if(ARG_COLD OR (MAILROOM_SANITIZE AND NOT ARG_BUSY))
-    target_compile_options(mailroom_${name} PRIVATE ${MAILROOM_COLD_OPTIONS})
+    target_compile_options(${library} PRIVATE ${MAILROOM_COLD_OPTIONS})
   endif()
 endfunction()

@@ -123,8 +123,8 @@ void set_trace_ids(pqxx::transaction_base& transaction, std::vector<TokenReport>
 
 /// Calls `fill(transaction, history)`, then arranges the timeline.
 template <typename Fill>
-History read(Connection& connection, const AuditRequest& request, const std::vector<std::string>& queues,
-             const Fill& fill) {
+History read_history(Connection& connection, const AuditRequest& request,
+                     const std::vector<std::string>& queues, const Fill& fill) {
   return in_one_snapshot(connection, queues, [&](pqxx::transaction_base& transaction, Moment now) {
     History history{.now = now};
     fill(transaction, history);
@@ -139,7 +139,7 @@ History read(Connection& connection, const AuditRequest& request, const std::vec
 
 History read_account_history(Connection& connection, std::int64_t account,
                              const std::vector<std::int64_t>& messages, const AuditRequest& request) {
-  return read(
+  return read_history(
       connection, request, request.queues, [&](pqxx::transaction_base& transaction, History& history) {
         history.is_of_account = true;
         history.account_id = account;
@@ -168,16 +168,16 @@ History read_account_history(Connection& connection, std::int64_t account,
 
 History read_message_history(Connection& connection, const std::vector<std::int64_t>& messages,
                              const AuditRequest& request) {
-  return read(connection, request, request.queues,
-              [&](pqxx::transaction_base& transaction, History& history) {
-                std::vector<TokenFacts> facts;
-                add_messages(transaction, history, messages, facts);
-                add_tokens(transaction, request, history, std::move(facts));
-              });
+  return read_history(connection, request, request.queues,
+                      [&](pqxx::transaction_base& transaction, History& history) {
+                        std::vector<TokenFacts> facts;
+                        add_messages(transaction, history, messages, facts);
+                        add_tokens(transaction, request, history, std::move(facts));
+                      });
 }
 
 History read_token_history(Connection& connection, std::int64_t token, const AuditRequest& request) {
-  return read(
+  return read_history(
       connection, request, request.queues, [&](pqxx::transaction_base& transaction, History& history) {
         history.tokens_total = 1;
         const auto facts = read_token(transaction, token, history.now);
@@ -191,7 +191,7 @@ History read_token_history(Connection& connection, std::int64_t token, const Aud
 }
 
 History read_batch_history(Connection& connection, std::int64_t batch, const AuditRequest& request) {
-  return read(connection, request, {}, [&](pqxx::transaction_base& transaction, History& history) {
+  return read_history(connection, request, {}, [&](pqxx::transaction_base& transaction, History& history) {
     const auto found = find_batch(transaction, batch);
     if (!found) {
       throw Error(ExitCode::unusable, fmt::format("there is no record of a batch {}", batch),

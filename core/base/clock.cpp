@@ -19,7 +19,7 @@ struct Unit {
 constexpr std::array<Unit, 5> units{
     {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
 
-constexpr std::int64_t longest = 100LL * 365 * 86'400'000;
+constexpr std::int64_t longest_duration = 100LL * 365 * 86'400'000;
 
 /// A date, with or without a time and an offset from UTC.
 std::optional<Moment> parse_date(std::string_view text) {
@@ -54,7 +54,7 @@ std::optional<Milliseconds> parse_duration(std::string_view text) {
     if (digits.empty()) continue;
     const auto number = std::stoll(digits);
     const auto unit = i < units.size() ? units[i].milliseconds : 1;
-    if (number > (longest - total) / unit) return std::nullopt;
+    if (number > (longest_duration - total) / unit) return std::nullopt;
     total += number * unit;
   }
   return Milliseconds{total};

@@ -24,7 +24,7 @@ bool is_hex(std::string_view text) {
   return std::all_of(text.begin(), text.end(), is_digit);
 }
 
-bool is_token_character(char c) {
+bool is_word_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
 }
 
@@ -52,7 +52,7 @@ bool is_secret_in_hex(std::string_view word) {
   return word.size() == digits && !any_is(word, [](int c) { return std::isxdigit(c) == 0; });
 }
 
-constexpr std::string_view blanks = " \t\r\n";
+constexpr std::string_view white_space = " \t\r\n";
 constexpr std::string_view mask = "***";
 
 /// Replaces `user:password` in `://user:password@` by `***`.
@@ -73,7 +73,7 @@ std::string without_addresses(std::string_view text) {
 /// The number of bytes between `password` and its value in `text`, which follows `password`: the equals sign,
 /// blanks and backslashes; 0 if there is no equals sign.
 std::size_t before_value(std::string_view text) {
-  const auto equals = text.find_first_not_of(blanks);
+  const auto equals = text.find_first_not_of(white_space);
   if (equals == std::string_view::npos || text[equals] != '=') return 0;
   return std::min(text.find_first_not_of(" \t\r\n\\", equals + 1), text.size());
 }
@@ -152,7 +152,7 @@ std::string without_secrets(std::string_view whole) {
   std::string_view text = without;
   std::string shown;
   while (!text.empty()) {
-    const auto* const end = std::find_if_not(text.begin(), text.end(), is_token_character);
+    const auto* const end = std::find_if_not(text.begin(), text.end(), is_word_character);
     const auto word = text.substr(0, static_cast<std::size_t>(end - text.begin()));
     shown += may_be_secret(word) ? "***" : word;
     text.remove_prefix(word.size());
@@ -166,7 +166,7 @@ std::string without_secrets(std::string_view whole) {
 bool holds_token(std::string_view text) {
   constexpr std::size_t token_size = 86;
   for (auto start = text.begin(); start != text.end();) {
-    const auto* const end = std::find_if_not(start, text.end(), is_token_character);
+    const auto* const end = std::find_if_not(start, text.end(), is_word_character);
     if (end - start == token_size) return true;
     const bool is_address = end != text.end() && *end == '@';
     if (!is_address && is_secret_in_hex({start, end})) return true;

@@ -68,7 +68,7 @@ void add_recipients(const HeaderFields& block, std::vector<RecipientFields>& rec
 }
 
 /// One line, cut between two characters.
-std::string one_line(std::string_view text) {
+std::string short_line(std::string_view text) {
   std::string line;
   for (const char c : text) {
     const bool is_space = static_cast<unsigned char>(c) <= 0x20 || c == 0x7f;
@@ -110,8 +110,8 @@ BounceRecipient judged(const RecipientFields& fields, const ReportText& report) 
   BounceRecipient recipient;
   recipient.address = report_address(fields.original);
   if (recipient.address.empty()) recipient.address = report_address(fields.final);
-  recipient.diagnostic = one_line(without_type(fields.diagnostic));
-  recipient.remote_mta = one_line(without_type(fields.remote_mta));
+  recipient.diagnostic = short_line(without_type(fields.diagnostic));
+  recipient.remote_mta = short_line(without_type(fields.remote_mta));
   const auto action = lower_case(trimmed(std::string_view(fields.action).substr(0, fields.action.find(' '))));
   auto about = text_about(report.text, recipient.address, report.is_only_one);
   if (about.empty()) about = text_about(report.text, report_address(fields.final), report.is_only_one);
@@ -129,7 +129,7 @@ BounceRecipient judged(const RecipientFields& fields, const ReportText& report) 
            is_at_recipient(about) || is_at_recipient(lower_case(words)) || fields.category == "bad-mailbox"});
   recipient.kind = judgement.kind;
   recipient.reason = judgement.reason;
-  if (recipient.diagnostic.empty()) recipient.diagnostic = one_line(reply_words(about));
+  if (recipient.diagnostic.empty()) recipient.diagnostic = short_line(reply_words(about));
   return recipient;
 }
 

@@ -37,7 +37,7 @@ constexpr double pauses_to_forget = 8;  ///< after a pause of so many longest ga
 
 /// A line of `limit` tokens is awaited for this many times the time that it takes to fill on average. Then
 /// the tokens probably stay away.
-constexpr double patience = 3;
+constexpr double gap_patience = 3;
 
 /// The number of tokens in a line at which the next one is worth less than the delay that it causes.
 double best_fill(double lines_per_gap) {
@@ -174,7 +174,7 @@ BatchChoice choose_batch(const BatchBounds& bounds, std::chrono::duration<double
   const auto limit = std::clamp<double>(fill, bounds.min_limit, bounds.max_limit);
   // Where tokens come too slowly for the least limit, the timeout ends the batches. Otherwise it ends those
   // whose tokens stay away.
-  const double gaps = limit > fill ? std::sqrt(std::max(2 * ratio - 1, 1.0)) - 1 : patience * (limit - 1);
+  const double gaps = limit > fill ? std::sqrt(std::max(2 * ratio - 1, 1.0)) - 1 : gap_patience * (limit - 1);
   const auto timeout = std::clamp<std::chrono::nanoseconds>(
       std::chrono::round<std::chrono::nanoseconds>(gaps * gap), bounds.min_timeout, bounds.max_timeout);
   // A line of n tokens saves n - 1 lines, and costs n (n - 1) / 2 gaps. A wait of t saves t / gap lines, and

@@ -9,11 +9,11 @@ namespace mailroom {
 namespace {
 
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-constexpr std::uint8_t foreign = 0xFF;
+constexpr std::uint8_t no_digit = 0xFF;
 
 constexpr auto make_values() {
   std::array<std::uint8_t, 256> values{};
-  values.fill(foreign);
+  values.fill(no_digit);
   for (std::size_t i = 0; i < alphabet.size(); ++i) {
     values[static_cast<unsigned char>(alphabet[i])] = static_cast<std::uint8_t>(i);
   }
@@ -71,7 +71,7 @@ bool decode_base64url(std::string_view text, std::span<std::uint8_t> bytes) {
   std::size_t at = 0;
   for (const char c : text) {
     const auto value = values[static_cast<unsigned char>(c)];
-    if (value == foreign) return false;
+    if (value == no_digit) return false;
     bits = (bits << 6) | value;
     count += 6;
     if (count >= 8) {

@@ -16,7 +16,7 @@ namespace mailroom {
 namespace {
 
 constexpr Milliseconds slow{200};
-constexpr Milliseconds patience{1000};         ///< with the messages of other lanes
+constexpr Milliseconds lane_patience{1000};    ///< with the messages of other lanes
 constexpr Milliseconds answer_margin{30'000};  ///< beyond the time that an attempt may take
 constexpr Milliseconds end_margin{75'000};     ///< a token that would be tried again later has expired
 
@@ -157,7 +157,7 @@ bool DeliverySink::may_leave_behind(TimePoint since, TimePoint now) const {
   if (!has_several_lanes()) return false;
   return std::ranges::all_of(batches_.front().messages, [&](const auto& message) {
     if (message.is_concluded) return true;
-    const bool has_waited = lanes_[message.composed.lane]->is_slow() || now - since >= patience;
+    const bool has_waited = lanes_[message.composed.lane]->is_slow() || now - since >= lane_patience;
     // One that would end before its answer can come must not be said to have ended.
     return has_waited && message.until - now > options_.dispatch.probe_time + answer_margin + end_margin;
   });

@@ -17,8 +17,8 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr std::array<int, 5> pauses{15, 30, 60, 120, 240};  ///< seconds, by the number of earlier attempts
 constexpr double jitter_share = 0.2;
-constexpr Seconds spread{1};            ///< half of the longest
-constexpr Seconds longest_pause{3600};  ///< that a relay may name
+constexpr Seconds spread{1};                  ///< half of the longest
+constexpr Seconds longest_named_pause{3600};  ///< that a relay may name
 
 Seconds pause_after(int attempts, double jitter) {
   const auto last = static_cast<int>(pauses.size()) - 1;
@@ -164,7 +164,7 @@ TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& an
                        .counted_as = history.counted_as,
                        .code = answer.code,
                        .reply = answer.reply};
-  const Seconds named = std::min<Seconds>(answer.wait.value_or(Milliseconds(0)), longest_pause);
+  const Seconds named = std::min<Seconds>(answer.wait.value_or(Milliseconds(0)), longest_named_pause);
   switch (answer.verdict) {
     case Verdict::accepted:
       outcome.state = Outcome::accepted;

@@ -7,7 +7,7 @@
 namespace mailroom {
 namespace {
 
-constexpr std::array<const char*, outcome_count> names{
+constexpr std::array<const char*, outcome_count> outcome_names{
     "emitted",    "emitted_again", "maybe_emitted", "accepted",  "rejected",   "unknown",
     "expired",    "cancelled",     "delivered",     "bounced",   "complained", "deferred",
     "skipped",    "leased",        "in_gap",        "in_replay", "waiting",    "dead",
@@ -17,7 +17,7 @@ static_assert(static_cast<std::size_t>(Outcome::unexplained) + 1 == outcome_coun
 }  // namespace
 
 const char* outcome_name(Outcome outcome) {
-  return names.at(static_cast<std::size_t>(outcome));
+  return outcome_names.at(static_cast<std::size_t>(outcome));
 }
 
 std::string outcome_text(Outcome outcome) {
@@ -27,9 +27,9 @@ std::string outcome_text(Outcome outcome) {
 }
 
 std::optional<Outcome> find_outcome(std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) return std::nullopt;
-  return static_cast<Outcome>(found - names.begin());
+  const auto found = std::find(outcome_names.begin(), outcome_names.end(), name);
+  if (found == outcome_names.end()) return std::nullopt;
+  return static_cast<Outcome>(found - outcome_names.begin());
 }
 
 }  // namespace mailroom

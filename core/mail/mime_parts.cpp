@@ -30,7 +30,7 @@ constexpr auto is_literal = [] {
 
 /// What stands for itself wherever in a line it comes. A function object, which is inlined where it is
 /// passed.
-constexpr auto is_plain = [](char c) { return c > ' ' && is_literal[static_cast<unsigned char>(c)]; };
+constexpr auto is_plain_literal = [](char c) { return c > ' ' && is_literal[static_cast<unsigned char>(c)]; };
 
 bool is_mistaken_at_start(std::string_view rest) {
   return rest.front() == '.' || rest.starts_with("From ");
@@ -56,7 +56,7 @@ class Lines {
     if (column_ == 0 && is_mistaken_at_start(rest)) return 0;
     const auto room = longest_encoded_line - 1 - std::min(column_, longest_encoded_line - 1);
     const auto within = rest.substr(0, room);
-    const auto* const end = std::find_if_not(within.begin(), within.end(), is_plain);
+    const auto* const end = std::find_if_not(within.begin(), within.end(), is_plain_literal);
     const auto size = static_cast<std::size_t>(end - within.begin());
     out_.append(rest.substr(0, size));
     column_ += size;

@@ -27,8 +27,8 @@ const Buckets answer_buckets{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
 
 constexpr std::array<const char*, 4> stages{"claim", "fetch", "sign", "write"};
 constexpr std::array<const char*, 4> skip_reasons{"expired", "consumed", "wrong_status", "invalid"};
-constexpr std::array<BatchTrigger, 4> triggers{BatchTrigger::full, BatchTrigger::timeout, BatchTrigger::drain,
-                                               BatchTrigger::replay};
+constexpr std::array<BatchTrigger, 4> batch_triggers{BatchTrigger::full, BatchTrigger::timeout,
+                                                     BatchTrigger::drain, BatchTrigger::replay};
 constexpr std::array<const char*, 5> answer_outcomes{"accepted", "deferred", "rejected", "unknown",
                                                      "unavailable"};
 constexpr std::array<const char*, 4> reply_classes{"2xx", "4xx", "5xx", "none"};
@@ -90,8 +90,9 @@ struct ConsumerMetrics::QueueCounters {
         repeated(families.repeated.Add({{"queue", queue}})),
         size(families.size.Add({{"queue", queue}}, size_buckets)),
         delay((delivers ? families.acceptance : families.emission).Add({{"queue", queue}}, delay_buckets)) {
-    for (std::size_t i = 0; i < triggers.size(); ++i)
-      batches[i] = &families.batches.Add({{"queue", queue}, {"trigger", batch_trigger_name(triggers[i])}});
+    for (std::size_t i = 0; i < batch_triggers.size(); ++i)
+      batches[i] =
+          &families.batches.Add({{"queue", queue}, {"trigger", batch_trigger_name(batch_triggers[i])}});
     for (std::size_t i = 0; i < stages.size(); ++i)
       stage[i] = &families.stage.Add({{"queue", queue}, {"stage", stages[i]}}, stage_buckets);
   }
@@ -113,7 +114,7 @@ struct ConsumerMetrics::QueueCounters {
   Counter& repeated;
   Histogram& size;
   Histogram& delay;
-  std::array<Counter*, triggers.size()> batches{};
+  std::array<Counter*, batch_triggers.size()> batches{};
   std::array<Histogram*, stages.size()> stage{};
 };
 

@@ -14,7 +14,7 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-constexpr std::string_view total = "_total";
+constexpr std::string_view total_suffix = "_total";
 
 std::string number_text(double number) {
   if (std::isnan(number)) return "NaN";
@@ -82,7 +82,7 @@ std::string openmetrics_text(const std::vector<MetricFamily>& families, const Ex
   for (const auto& family : families) {
     auto name = family.name;
     const bool is_counter = family.type == MetricType::Counter;
-    if (is_counter && name.ends_with(total)) name.resize(name.size() - total.size());
+    if (is_counter && name.ends_with(total_suffix)) name.resize(name.size() - total_suffix.size());
     out += "# HELP " + name + " ";
     append_escaped(out, family.help);
     out += "\n# TYPE " + name + " " + type_text(family.type) + "\n";
@@ -92,7 +92,7 @@ std::string openmetrics_text(const std::vector<MetricFamily>& families, const Ex
         append_histogram(out, name, metric, exemplars.of(name, label));
       } else {
         const double value = is_counter ? metric.counter.value : metric.gauge.value;
-        out += name + (is_counter ? std::string(total) : std::string()) + labels_text(metric) + " " +
+        out += name + (is_counter ? std::string(total_suffix) : std::string()) + labels_text(metric) + " " +
                number_text(value) + "\n";
       }
     }

@@ -43,8 +43,7 @@ void append_quoted(std::string& out, std::string_view text) {
     out += '"';
     return;
   }
-  using Json = nlohmann::json;
-  out += ascii_json(Json(std::string(text)));
+  out += ascii_json(nlohmann::json(std::string(text)));
 }
 
 /// What comes before the value of an attribute, put together at compile time.

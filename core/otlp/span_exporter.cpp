@@ -19,7 +19,7 @@ namespace mailroom {
 namespace {
 
 constexpr Milliseconds request_time{10'000};
-constexpr Milliseconds longest_wait{60'000};  ///< that the other side may ask for
+constexpr Milliseconds longest_export_wait{60'000};  ///< that the other side may ask for
 constexpr std::chrono::minutes warn_every{5};
 
 /// Those that OTLP names.
@@ -104,7 +104,7 @@ SpanExporter::Result SpanExporter::attempt() {
   if (outcome.end != HttpEnd::answered) return {.may_be_repeated = true, .problem = outcome.failure};
   const auto status = outcome.response.status;
   auto wait = parse_retry_after(outcome.response.header("retry-after"), std::time(nullptr));
-  if (wait) wait = std::min(*wait, longest_wait);
+  if (wait) wait = std::min(*wait, longest_export_wait);
   if (status >= 200 && status < 300) return {.is_taken = true};
   return {
       .may_be_repeated = is_temporary(status), .wait = wait, .problem = fmt::format("it answers {}", status)};

@@ -16,7 +16,7 @@ namespace mailroom {
 namespace {
 
 constexpr std::chrono::seconds every_file{3};  ///< how often all are looked at
-constexpr std::uint32_t watched =
+constexpr std::uint32_t watched_events =
     IN_CLOSE_WRITE | IN_MODIFY | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_DELETE_SELF;
 
 struct CloseDirectory {
@@ -41,7 +41,7 @@ std::optional<std::set<std::string>> DirectoryWatch::take_notified() {
   bool is_complete = fd_ >= 0 && watch_ >= 0;
   alignas(inotify_event) std::array<char, 16 * 1024> events{};
   for (;;) {
-    const auto size = fd_ < 0 ? 0 : read(fd_, events.data(), events.size());
+    const auto size = fd_ < 0 ? 0 : ::read(fd_, events.data(), events.size());
     if (size <= 0) break;
     for (std::size_t at = 0; at < static_cast<std::size_t>(size);) {
       inotify_event event{};
@@ -71,7 +71,7 @@ std::optional<DirectoryWatch::Stamp> DirectoryWatch::look_at(int directory, cons
 std::vector<std::string> DirectoryWatch::look_at_all() {
   all_seen_ = steady_now();
   // Adding it again finds a directory that was made anew, and changes nothing otherwise.
-  if (fd_ >= 0) watch_ = inotify_add_watch(fd_, directory_.c_str(), watched);
+  if (fd_ >= 0) watch_ = inotify_add_watch(fd_, directory_.c_str(), watched_events);
   std::map<std::string, Stamp> seen;
   const std::unique_ptr<DIR, CloseDirectory> entries(opendir(directory_.c_str()));
   error_ = entries ? "" : std::strerror(errno);

@@ -30,7 +30,7 @@ FROM mailroom_budgets b, (SELECT clock_timestamp() AS now) clock,
                   extract(epoch FROM greatest(b.taken_until, clock.now) - clock.now)::double precision AS ahead) s
 ORDER BY b.name)";
 
-constexpr const char* position_sql = R"(
+constexpr const char* end_position_sql = R"(
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
   (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq))";
 
@@ -79,7 +79,7 @@ std::vector<std::string> QueueCatalogue::sharers_of(const std::string& budget) c
 
 QueueCatalogue read_queues_within(pqxx::transaction_base& transaction) {
   QueueCatalogue catalogue;
-  const auto position = Connection::execute(transaction, position_sql)[0];
+  const auto position = Connection::execute(transaction, end_position_sql)[0];
   catalogue.now = moment_in<Milliseconds>(position[0]);
   catalogue.newest = position[1].as<std::int64_t>();
   for (const auto& row : Connection::execute(transaction, queues_sql))

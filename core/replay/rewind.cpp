@@ -13,7 +13,7 @@ namespace {
 
 /// The tokens of a range that the queue takes, each with its state, and whether only its expiry keeps it from
 /// being due: no expiry of a revoked token is moved. $1 and $2 bound the range, $3 is the queue.
-const std::string candidates = R"(
+const std::string replayable_sql = R"(
 WITH revoked AS MATERIALIZED (
   SELECT o.at, mailroom_operation_ids(o.kind, o.details) AS ids FROM mailroom_operations o WHERE o.kind = 'revoke')
 SELECT t.id, t.created_at,
@@ -24,7 +24,8 @@ FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now, mailro
   tokens t LEFT JOIN accounts a ON a.id = t.account
 WHERE t.id > $1 AND t.id <= $2 AND mailroom_takes(clock.actions, t.action))";
 
-/// Runs `sql` within the caller's transaction, with the parameters of `candidates`, and the extension as $4.
+/// Runs `sql` within the caller's transaction, with the parameters of `replayable_sql`, and the extension as
+/// $4.
 pqxx::result run_on_candidates(pqxx::transaction_base& transaction, const std::string& sql,
                                const RewindRequest& request, const RewindPlan& plan) {
   return Connection::execute(transaction, sql, plan.range_from, plan.range_to, request.queue,
@@ -77,7 +78,7 @@ TokenTally& tally_of(RewindPlan& plan, const std::string& state, bool revived) {
 }
 
 void count_tokens(Connection& connection, const RewindRequest& request, RewindPlan& plan) {
-  const auto sql = "WITH found AS MATERIALIZED (" + candidates + R"(),
+  const auto sql = "WITH found AS MATERIALIZED (" + replayable_sql + R"(),
 emitted AS MATERIALIZED (
   SELECT mailroom_emitted_ids($3, (SELECT min(created_at) FROM found), int8range($1, $2, '(]')) AS ids),
 known AS (
@@ -114,7 +115,7 @@ std::int64_t revive(pqxx::transaction_base& transaction, const RewindRequest& re
   const auto sql = R"(
 UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + $4::bigint
 WHERE id IN (SELECT id FROM ()" +
-                   candidates + ") found WHERE state = 'expired' AND revivable)";
+                   replayable_sql + ") found WHERE state = 'expired' AND revivable)";
   return static_cast<std::int64_t>(run_on_candidates(transaction, sql, request, plan).affected_rows());
 }
 

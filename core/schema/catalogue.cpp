@@ -110,12 +110,12 @@ WHERE p.pronamespace = (SELECT schema_oid FROM named) AND (names IS NULL OR p.pr
   AND ('pg_proc'::regclass::oid, p.oid) NOT IN (SELECT classid, objid FROM extension_owned)
 )";
 
-constexpr std::array<const char*, 9> kind_text{"type",    "table", "column",   "constraint", "index",
-                                               "trigger", "rule",  "sequence", "function"};
+constexpr std::array<const char*, 9> object_kind_text{"type",    "table", "column",   "constraint", "index",
+                                                      "trigger", "rule",  "sequence", "function"};
 
 ObjectKind kind_of(const std::string& word) {
   std::size_t i = 0;
-  while (word != kind_text.at(i))
+  while (word != object_kind_text.at(i))
     ++i;
   return static_cast<ObjectKind>(i);
 }
@@ -200,7 +200,7 @@ void run_in_transaction(pqxx::transaction_base& transaction, const std::string& 
 }  // namespace
 
 const char* object_kind_word(ObjectKind kind) {
-  return kind_text.at(static_cast<std::size_t>(kind));
+  return object_kind_text.at(static_cast<std::size_t>(kind));
 }
 
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,

@@ -40,8 +40,8 @@ void require_writable(Connection& connection) {
 /// Makes the server notice a killed client within 1 s; else a long statement would keep its locks to the end.
 void notice_lost_clients(Connection& connection) {
   connection.run(
-      "SELECT set_config(name, '1s', false) FROM pg_settings WHERE name = "
-      "'client_connection_check_interval'");
+      "SELECT set_config(name, '1s', false) FROM (VALUES ('client_connection_check_interval')) s (name) "
+      "WHERE current_setting(name, true) IS NOT NULL");
 }
 
 ConnectionLost cut_off(const MigrationStep& step, const ConnectionLost& error) {
@@ -56,8 +56,8 @@ void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout) 
                       std::to_string(lock_timeout.count()));
   Connection::execute(
       transaction,
-      "SELECT set_config(name, '0', true) FROM pg_settings "
-      "WHERE name IN ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')");
+      "SELECT set_config(name, '0', true) FROM (VALUES ('statement_timeout'), ('transaction_timeout'), "
+      "('idle_in_transaction_session_timeout')) s (name) WHERE current_setting(name, true) IS NOT NULL");
 }
 
 /// Runs `work` and returns the time it took.

@@ -17,7 +17,7 @@
 namespace mailroom {
 namespace {
 
-constexpr std::array<ExpectedTrigger, 17> triggers{{
+constexpr std::array<ExpectedTrigger, 17> expected_trigger_list{{
     {"before_token_insert", "tokens", true, "a token gets no id, so every sign-up and every message fails"},
     {"after_token_inserted", "tokens", false, "collectors see a new token only at their next poll"},
     {"after_account_insert", "accounts", true, "a new account gets no activation token"},
@@ -162,7 +162,7 @@ const ExpectedObjects& expected_objects() {
 }
 
 std::span<const ExpectedTrigger> expected_triggers() {
-  return triggers;
+  return expected_trigger_list;
 }
 
 const std::vector<std::string>& mailroom_tables() {

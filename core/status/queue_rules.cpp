@@ -14,11 +14,11 @@ const std::string rules_sql = "SELECT priority, " + microseconds_sql("paused_at"
   (extract(epoch FROM clock_timestamp() - paused_at) * 1000)::bigint, paused_by, pause_reason
 FROM mailroom_queues WHERE name = $1)";
 
-constexpr const char* actions_sql =
+constexpr const char* rule_actions_sql =
     "SELECT action FROM unnest(mailroom_queue_actions($1)) a (action) ORDER BY 1";
 
 // As mailroom_allowance() reads them.
-constexpr const char* budgets_sql = R"(
+constexpr const char* rule_budgets_sql = R"(
 SELECT b.name, b.tokens, (extract(epoch FROM b.period) * 1000)::bigint, b.burst,
   extract(epoch FROM greatest(b.taken_until, n.now) - n.now)::double precision
 FROM mailroom_queues q JOIN mailroom_budgets b ON b.name = ANY (q.budgets), (SELECT clock_timestamp() AS now) n
@@ -57,9 +57,9 @@ QueueRules read_queue_rules(pqxx::transaction_base& transaction, const std::stri
     rules.priority = row[0].as<int>();
     rules.pause = read_pause(row);
   }
-  for (const auto& row : Connection::execute(transaction, actions_sql, queue))
+  for (const auto& row : Connection::execute(transaction, rule_actions_sql, queue))
     rules.actions.emplace_back(row[0].c_str());
-  for (const auto& row : Connection::execute(transaction, budgets_sql, queue)) {
+  for (const auto& row : Connection::execute(transaction, rule_budgets_sql, queue)) {
     rules.budgets.push_back(
         {.name = row[0].c_str(),
          .rate = {.count = row[1].as<int>(), .period = Milliseconds{row[2].as<std::int64_t>()}},

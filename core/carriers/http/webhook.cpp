@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view prefix = "whsec_";
 constexpr std::size_t shortest_secret = 24;
 constexpr std::size_t longest_secret = 64;
-constexpr auto content = "it must have one line, made with: echo whsec_$(openssl rand -base64 32)";
+constexpr auto secret_form = "it must have one line, made with: echo whsec_$(openssl rand -base64 32)";
 
 }  // namespace
 
@@ -52,7 +52,7 @@ Answer WebhookProtocol::judge(const Message& /*message*/, const HttpOutcome& out
 WebhookSigner::WebhookSigner(const std::vector<std::string>& files, bool allow_readable,
                              std::string_view named_by) {
   for (const auto& path : files) {
-    const SecretFile file(path, {"signing secret", named_by, "", content}, allow_readable);
+    const SecretFile file(path, {"signing secret", named_by, "", secret_form}, allow_readable);
     add(file.text(), path);
   }
 }
@@ -69,7 +69,7 @@ void WebhookSigner::add(std::string_view secret, const std::string& source) {
     throw Error(ExitCode::configuration,
                 fmt::format("the signing secret {} is not whsec_ and the base64 of {} to {} bytes", source,
                             shortest_secret, longest_secret),
-                content);
+                secret_form);
   }
   secrets_.emplace_back(std::span(*bytes));
 }

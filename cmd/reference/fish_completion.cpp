@@ -39,7 +39,13 @@ end
 
 # True if the command before the cursor is one of the arguments.
 function __mailroom_at
-    contains -- (__mailroom_place) $argv
+    # fish asks for each command in turn, with the same line.
+    set -l line (commandline -pc | string collect)
+    if not set -q __mailroom_line; or test "$line" != "$__mailroom_line"
+        set -g __mailroom_line $line
+        set -g __mailroom_line_place (__mailroom_place)
+    end
+    contains -- "$__mailroom_line_place" $argv
 end
 
 )";

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { join } from 'node:path'
-import { Directory, eventually, mailFrame, mailroom, openBrowser, openPage, serve } from './rig.mjs'
+import { Directory, endServers, eventually, mailFrame, mailroom, openBrowser, openPage, serve } from './rig.mjs'
 
 const screenshots = process.env.MAILROOM_SCREENSHOTS
 const database = `preview_${process.pid}`
@@ -29,6 +29,7 @@ before(async () => {
 })
 
 after(async () => {
+  endServers()
   await browser?.close()
   run('dropdb', '--if-exists', '--force', database)
   directory?.remove()
@@ -60,11 +61,12 @@ test('what is due is shown as it comes, is accepted for the database, and leaves
   const server = await serve(['send', '--capture', '--listen', '127.0.0.1:0'], environment)
   const page = await openPage(browser, server.url)
   await page.getByRole('heading', { name: 'Receipt for order 17' }).waitFor()
-  assert.equal(await page.locator('#items button').count(), 1)
+  // The page fills its list after the mail.
+  await eventually('the list', async () => await page.locator('#items button').count() === 1)
   send(18)
   await page.getByRole('heading', { name: 'Receipt for order 18' }).waitFor()
   await eventually('the new mail', async () => await mailFrame(page).locator('h1').textContent() === 'Order 18')
-  assert.equal(await page.locator('#count').textContent(), '2 mails')
+  await eventually('the count', async () => await page.locator('#count').textContent() === '2 mails')
   if (screenshots) await page.screenshot({ path: join(screenshots, 'captured.png') })
   await page.getByRole('tab', { name: 'Source' }).click()
   await eventually('the source', async () => (await page.locator('#source').textContent()).startsWith('Return-Path: <shop@app.example>'))

@@ -27,6 +27,13 @@ export class Directory {
   }
 }
 
+const running = new Set()
+
+// Ends those that a failed test has left, whose pipes would keep this process from its end.
+export function endServers() {
+  for (const program of running) program.kill()
+}
+
 // Runs mailroom until stop(); `url` is the first line that it prints.
 export async function serve(args, environment = {}) {
   const program = spawn(mailroom, args, {
@@ -35,6 +42,8 @@ export async function serve(args, environment = {}) {
   })
   let errors = ''
   program.stderr.on('data', chunk => { errors += chunk })
+  running.add(program)
+  program.on('exit', () => running.delete(program))
   const ended = new Promise(done => program.on('exit', (code, signal) => done(code ?? signal)))
   const lines = createInterface({ input: program.stdout })
   const url = await Promise.race([new Promise(done => lines.once('line', done)), ended.then(code => Promise.reject(new Error(`ended with ${code}: ${errors}`)))])

@@ -4,6 +4,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "broker/handover_rig.hpp"
 #include "carriers/amqp/carrier.hpp"
@@ -17,6 +18,13 @@ Settings rabbitmq_settings();
 /// A client that makes queues and reads them, by connections of its own.
 class RabbitmqReader {
  public:
+  /// A message as it has come.
+  struct Read {
+    std::string id;
+    std::string body;
+    bool is_again;  ///< as the server says: it may have been delivered before
+  };
+
   /// Removes the queue and makes it anew: a durable quorum queue, or a classic one.
   void make_queue(const std::string& name, bool is_quorum = true, bool is_durable = true);
   void drop_queue(const std::string& name);
@@ -34,6 +42,7 @@ class RabbitmqReader {
   std::unique_ptr<AmqpConnection> connect();
   /// False if the connection breaks.
   bool read_all(AmqpConnection& connection, const std::string& name, std::map<std::string, int>& found);
+  void add(const std::vector<Read>& batch, std::map<std::string, int>& found);
 
   std::string first_;
   std::string lines_;

@@ -41,10 +41,8 @@ WHERE claimed_at < before)");
 /// A backlog whose tokens belong to accounts far apart, as when all users are asked to choose a new password,
 /// but for the first batch: nothing is claimed ahead before it has been written.
 void insert_scattered(Connection& connection, int count) {
-  insert_accounts(connection, count);
-  connection.run("SET session_replication_role = replica");
-  connection.run("UPDATE tokens SET account = 2001 + account * 7919 % ($1 - 2000) WHERE id > 2000", count);
-  connection.run("RESET session_replication_role");
+  load_accounts(connection, count, "user",
+                "CASE WHEN id > 2000 THEN 2001 + id * 7919 % ($1 - 2000) ELSE id END");
 }
 
 /// The addresses that were emitted with each token are those of its account.
@@ -123,7 +121,7 @@ TEST_CASE("a stop while the accounts of a batch are locked, for one of two sessi
 TEST_CASE("batches of a backlog are claimed while the ones before are read") {
   TestDatabase database;
   const auto connection = database.connect();
-  insert_accounts(*connection, 20'500);
+  load_accounts(*connection, 20'500);
   TestCollector collector(database, large_batches);
   REQUIRE(collector.process().wait() == 0);
   check_each_once(collector.output(), 20'500);
@@ -136,7 +134,7 @@ TEST_CASE("batches of a backlog are claimed while the ones before are read") {
 TEST_CASE("a token that expires while the reader is slow is not emitted, though it was read ahead") {
   TestDatabase database;
   const auto connection = database.connect();
-  insert_accounts(*connection, 60'000);
+  load_accounts(*connection, 60'000);
   NamedPipe pipe;
   TestCollector collector(database.conninfo(), large_batches, {}, pipe.path());
   std::string output;
@@ -176,7 +174,7 @@ FROM (SELECT ids FROM mailroom_batches ORDER BY id DESC LIMIT 1) b WHERE b.ids @
 TEST_CASE("a role that may have one session only claims and reads in turns") {
   TestDatabase database;
   const auto connection = database.connect();
-  insert_accounts(*connection, 10'000);
+  load_accounts(*connection, 10'000);
   connection->run("CREATE ROLE single LOGIN CONNECTION LIMIT 1");
   connection->run("GRANT ALL ON ALL TABLES IN SCHEMA public TO single");
   connection->run("GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO single");
@@ -200,7 +198,7 @@ TEST_CASE("the end of the second session loses and repeats nothing") {
   if (is_scattered) {
     insert_scattered(*connection, 60'000);
   } else {
-    insert_accounts(*connection, 60'000);
+    load_accounts(*connection, 60'000);
   }
   TestCollector collector(database, large_batches);
   std::int64_t ended = 0;
@@ -220,7 +218,7 @@ TEST_CASE("collectors that are killed while they claim ahead repeat a batch at m
   TestDatabase database;
   const auto connection = database.connect();
   constexpr std::int64_t tokens = 60'000;
-  insert_accounts(*connection, tokens);
+  load_accounts(*connection, tokens);
   std::mt19937_64 random(20261123);
   std::map<std::int64_t, int> emitted;
   int kills = 0;

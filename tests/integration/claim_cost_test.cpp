@@ -221,7 +221,7 @@ TEST_CASE("the blocks that a claim touches depend neither on rows below the curs
       "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "SELECT 'mailroom', '{}', 0, now(), last_value, (SELECT max(id) FROM mailroom_batches), '{}' "
       "FROM tokens_id_seq");
-  insert_accounts(*connection, 50'000, "second");
+  load_accounts(*connection, 50'000, "second");
   const auto many = blocks_of_a_claim(database);
   CAPTURE(few, many);
   CHECK(few <= 32);

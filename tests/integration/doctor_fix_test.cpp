@@ -23,6 +23,32 @@ std::string definition_of_index(Connection& connection, std::string_view name) {
   return value<std::string>(connection, fmt::format("SELECT pg_get_indexdef('{}'::regclass)", name));
 }
 
+struct Damage {
+  std::string statement;
+  std::string named;  ///< in the finding about it, and in no other
+  CheckVerdict verdict;
+};
+
+/// Checks that `check` has one finding for each damage, and none after the findings' fixes.
+void check_fixing_all(Connection& connection, const DoctorRig& rig, const std::string& check,
+                      const std::vector<Damage>& damages) {
+  for (const auto& damage : damages)
+    connection.run(damage.statement);
+  const auto findings = rig.examine(check);
+  INFO(summary(findings));
+  REQUIRE(findings.size() == damages.size());
+  for (const auto& damage : damages) {
+    INFO(check << ": " << damage.statement);
+    const auto names = [&](const Finding& finding) {
+      return finding.reason.find(damage.named) != std::string::npos;
+    };
+    REQUIRE(std::ranges::count_if(findings, names) == 1);
+    CHECK(std::ranges::find_if(findings, names)->verdict == damage.verdict);
+  }
+  REQUIRE(run_fixes(connection, findings));
+  REQUIRE(all_fine(rig.examine(check)));
+}
+
 }  // namespace
 
 TEST_CASE("a disabled or missing trigger is found, and fixed to its original definition") {
@@ -30,16 +56,22 @@ TEST_CASE("a disabled or missing trigger is found, and fixed to its original def
   const auto connection = database.connect();
   const DoctorRig rig(database);
   REQUIRE(all_fine(rig.examine("triggers")));
-  for (const auto& trigger : expected_triggers()) {
-    const auto before = definition_of_trigger(*connection, trigger.name);
-    const auto verdict = trigger.is_vital ? CheckVerdict::failure : CheckVerdict::warning;
-    for (const std::string& break_it :
-         {fmt::format("ALTER TABLE {} DISABLE TRIGGER {}", trigger.table, trigger.name),
-          fmt::format("ALTER TABLE {} ENABLE REPLICA TRIGGER {}", trigger.table, trigger.name),
-          fmt::format("DROP TRIGGER {} ON {}", trigger.name, trigger.table)}) {
-      check_next_fixing(*connection, rig, "triggers", verdict, break_it);
-      CHECK(definition_of_trigger(*connection, trigger.name) == before);
-    }
+  const auto definitions = [&] {
+    std::vector<std::string> all;
+    for (const auto& trigger : expected_triggers())
+      all.push_back(definition_of_trigger(*connection, trigger.name));
+    return all;
+  };
+  const auto before = definitions();
+  for (const auto* how : {"ALTER TABLE {1} DISABLE TRIGGER {0}", "ALTER TABLE {1} ENABLE REPLICA TRIGGER {0}",
+                          "DROP TRIGGER {0} ON {1}"}) {
+    std::vector<Damage> damages;
+    for (const auto& trigger : expected_triggers())
+      damages.push_back({fmt::format(fmt::runtime(how), trigger.name, trigger.table),
+                         fmt::format("{} on {} is ", trigger.name, trigger.table),
+                         trigger.is_vital ? CheckVerdict::failure : CheckVerdict::warning});
+    check_fixing_all(*connection, rig, "triggers", damages);
+    CHECK(definitions() == before);
   }
 }
 
@@ -48,18 +80,23 @@ TEST_CASE("a missing index is found, and fixed to its original definition") {
   const auto connection = database.connect();
   const DoctorRig rig(database);
   REQUIRE(all_fine(rig.examine("drift")));
+  std::vector<Damage> damages;
+  std::map<std::string, std::string> before;
   for (const auto& [key, object] : expected_objects()) {
     const bool is_constraint = key.kind == ObjectKind::constraint;
     // An index that a foreign key needs cannot be dropped alone.
     const bool is_referenced = key.name == "accounts_pkey" || key.name == "mailroom_messages_pkey";
     if ((!is_constraint && key.kind != ObjectKind::index) || is_referenced) continue;
-    const auto before = definition_of_index(*connection, key.name);
-    check_next_fixing(*connection, rig, "drift",
-                      is_constraint ? CheckVerdict::failure : CheckVerdict::warning,
-                      is_constraint ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", object.table, key.name)
-                                    : fmt::format("DROP INDEX {}", key.name));
-    CHECK(definition_of_index(*connection, key.name) == before);
+    before[key.name] = definition_of_index(*connection, key.name);
+    damages.push_back({is_constraint
+                           ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", object.table, key.name)
+                           : fmt::format("DROP INDEX {}", key.name),
+                       fmt::format(" {} on {} is missing", key.name, object.table),
+                       is_constraint ? CheckVerdict::failure : CheckVerdict::warning});
   }
+  check_fixing_all(*connection, rig, "drift", damages);
+  for (const auto& [name, definition] : before)
+    CHECK(definition_of_index(*connection, name) == definition);
   check_next_fixing(
       *connection, rig, "drift", CheckVerdict::warning,
       "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tokens_account_idx'::regclass");

@@ -113,6 +113,18 @@ void insert_accounts(Connection& connection, int count, const std::string& prefi
       count, prefix);
 }
 
+void load_accounts(Connection& connection, int count, const std::string& prefix, const std::string& owner) {
+  connection.transact([&](pqxx::work& transaction) {
+    Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
+    Connection::execute(transaction,
+                        "WITH made AS (INSERT INTO accounts (email, login) SELECT $2 || g || "
+                        "'@test.example', $2 || g FROM generate_series(1, $1) g RETURNING id) "
+                        "INSERT INTO tokens (id, account, action) SELECT nextval('tokens_id_seq'), " +
+                            owner + ", 'activation' FROM made",
+                        count, prefix);
+  });
+}
+
 std::unique_ptr<Connection> begin_insert(const TestDatabase& database, int count, const std::string& prefix,
                                          const std::string& purpose) {
   auto connection = database.connect(purpose);

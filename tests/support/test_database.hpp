@@ -55,6 +55,11 @@ int locks(Connection& connection, const std::string& condition);
 /// Inserts `count` accounts whose logins begin with `prefix`, in one statement; each gets its token.
 void insert_accounts(Connection& connection, int count, const std::string& prefix = "user");
 
+/// Like insert_accounts(), many in a fraction of the time: it does the work of the triggers in one statement,
+/// and notifies nobody. `owner` is the account of a token, by the `id` of the account that it is made with.
+void load_accounts(Connection& connection, int count, const std::string& prefix = "user",
+                   const std::string& owner = "id");
+
 /// Returns a session with an open transaction that has inserted accounts.
 std::unique_ptr<Connection> begin_insert(const TestDatabase& database, int count, const std::string& prefix,
                                          const std::string& purpose = "test");

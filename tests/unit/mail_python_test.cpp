@@ -66,7 +66,7 @@ TEST_CASE("Python's parser reads what was built, and finds no defect") {
   for (std::size_t i = 0; i < mails.size(); ++i) {
     auto& message = read[i];
     const auto expected = expected_of(mails[i]);
-    INFO("mail " << i << "\n" << built(mails[i]).substr(0, 4000));
+    INFO("mail " << i << "\n" << messages[i].substr(0, 4000));
     for (const auto& [key, value] : expected.items()) {
       INFO(key);
       REQUIRE(message[key] == value);

@@ -15,16 +15,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// RabbitMQ drops no repetitions: what was in flight when a connection broke may be there twice, and nothing
-/// else.
-void require_each_once_unless_resent(const std::vector<TestLine>& lines,
-                                     const std::map<std::string, int>& found) {
-  require_each(lines, found);
-  for (const auto& line : lines) {
-    if (line.submitted == 1 && found.contains(line.message_id)) CHECK(found.at(line.message_id) == 1);
-  }
-}
-
 /// Bytes that have come to a port of this machine, and that the process there has not read.
 std::size_t unread_bytes(int port) {
   std::size_t unread = 0;
@@ -183,7 +173,7 @@ TEST_CASE("the server of the connection is killed, and another takes the lines")
   hand_over_beside(*carrier, lines, [&](const Answered&) { rig.nodes.kill(1); });
   CHECK(node_of(rig.settings, lines.back().answers.back()) != 1);
   rig.restore();
-  require_each_once_unless_resent(lines, rig.read());
+  require_each_once_unless_unknown(lines, rig.read());
 }
 
 TEST_CASE("a leader of the queue that stands still until another leads costs no line") {
@@ -196,7 +186,7 @@ TEST_CASE("a leader of the queue that stands still until another leads costs no 
     answered.await_more();
     rig.nodes.resume(leader);
   });
-  require_each_once_unless_resent(lines, rig.read());
+  require_each_once_unless_unknown(lines, rig.read());
 }
 
 TEST_CASE("lines wait while the queue has no quorum, and come once afterwards") {
@@ -238,6 +228,9 @@ TEST_CASE("all servers are killed and started again, and every line is there") {
 TEST_CASE("what was sent is unknown when the sink gives it up, and what was not is unavailable") {
   RabbitmqRig rig;
   const auto carrier = rig.carrier();
+  // A server that has just been started may still close its connections.
+  REQUIRE(
+      eventually([&] { return hand_over_once(*carrier, make_lines(1)[0]).verdict == Verdict::accepted; }));
   for (const int node : {1, 2, 3})
     rig.nodes.stop(node);
   const int port = std::stoi(rig.settings.sink.to.substr(rig.settings.sink.to.find(':', 7) + 1));

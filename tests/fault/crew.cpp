@@ -69,8 +69,10 @@ void Crew::keep(std::string output) {
 
 std::vector<int> Crew::stop() {
   std::vector<int> statuses;
-  for (const auto& member : members_)
+  for (const auto& member : members_) {
+    member->process().await_handler(SIGTERM);
     member->process().signal(SIGTERM);
+  }
   for (const auto& member : members_)
     statuses.push_back(member->process().wait());
   return statuses;

@@ -63,6 +63,15 @@ void Subprocess::signal(int number) const {
   if (pid_ > 0) kill(pid_, number);
 }
 
+void Subprocess::await_handler(int number) const {
+  eventually([&] {
+    siginfo_t ended{};
+    const bool has_ended =
+        waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0;
+    return has_ended || catches(pid_, number);
+  });
+}
+
 int Subprocess::wait(std::chrono::seconds patience) {
   // For kill(2) and waitpid(2) -1 means every process.
   if (pid_ <= 0) throw std::logic_error("wait() was called again after the program had ended");
@@ -77,6 +86,13 @@ int Subprocess::wait(std::chrono::seconds patience) {
 
 bool Subprocess::is_stopped() const {
   return read_file("/proc/" + std::to_string(pid_) + "/stat").find(") T ") != std::string::npos;
+}
+
+bool catches(pid_t pid, int number) {
+  const auto status = read_file("/proc/" + std::to_string(pid) + "/status");
+  const auto at = status.find("SigCgt:");
+  return at != std::string::npos &&
+         (std::stoull(status.substr(at + 7), nullptr, 16) >> (number - 1) & 1U) != 0;
 }
 
 bool eventually(const std::function<bool()>& condition, std::chrono::seconds patience) {

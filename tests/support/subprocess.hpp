@@ -21,6 +21,8 @@ class Subprocess {
   Subprocess& operator=(const Subprocess&) = delete;
 
   void signal(int number) const;
+  /// Waits until it has a handler for that signal, or has ended: one that is starting would die of it.
+  void await_handler(int number) const;
   /// Waits for the end of the program, and kills it after `patience`. Returns the exit status as a shell
   /// reports it (128 + signal). Throws std::logic_error when called again.
   int wait(std::chrono::seconds patience = std::chrono::seconds(120));
@@ -31,6 +33,9 @@ class Subprocess {
  private:
   pid_t pid_ = -1;
 };
+
+/// Whether that process has a handler for that signal.
+bool catches(pid_t pid, int number);
 
 std::string read_file(const std::string& path);
 

@@ -31,6 +31,7 @@ TestConsumer::TestConsumer(const std::vector<std::string>& words, const std::str
                stdout_path.empty() ? output_path() : stdout_path, directory_.path() / "stderr") {}
 
 int TestConsumer::stop() {
+  process_.await_handler(SIGTERM);
   process_.signal(SIGTERM);
   return process_.wait();
 }

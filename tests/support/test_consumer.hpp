@@ -20,7 +20,7 @@ class TestConsumer {
   TestConsumer(const TestConsumer&) = delete;
   TestConsumer& operator=(const TestConsumer&) = delete;
 
-  /// Stops it with SIGTERM and returns its exit status.
+  /// Stops it with SIGTERM, once it has a handler, and returns its exit status.
   int stop();
   int wait() { return process_.wait(); }
   Subprocess& process() { return process_; }

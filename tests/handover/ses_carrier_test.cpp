@@ -220,7 +220,8 @@ TEST_CASE("without credentials no mail leaves, and the record says why and shows
   CHECK_THROWS_WITH(rig.carrier(),
                     "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https:// nor a service of this host");
   rig.settings.send.ses_credentials_file = rig.directory.write("readable", "aws_access_key_id=A\n", 0644);
-  CHECK_THROWS_WITH(rig.carrier(), Catch::Matchers::Contains("everyone can read the credentials file"));
+  CHECK_THROWS_WITH(rig.carrier(),
+                    Catch::Matchers::ContainsSubstring("everyone can read the credentials file"));
 }
 
 TEST_CASE("a sender that SES cannot take keeps mails waiting") {

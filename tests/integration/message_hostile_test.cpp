@@ -161,7 +161,7 @@ TEST_CASE("a message with a hostile value is a mail without foreign headers, or 
         address);
     REQUIRE(rows.size() == 1);
     const std::string outcome = rows[0][0].c_str();
-    CHECK_THAT(outcome, Catch::StartsWith(message.outcome));
+    CHECK_THAT(outcome, Catch::Matchers::StartsWith(message.outcome));
     CHECK(outcome.size() < 1000);
     CHECK(taken.count(address) == (message.outcome == "accepted" ? 1U : 0U));
   }
@@ -186,7 +186,8 @@ TEST_CASE("what no text of PostgreSQL and no JSON can hold is refused where the 
       {"subject => 's', text => 't', headers => '{\"X-A:\": \"x\"}'", "23514 a header has a name"}};
   for (const auto& [arguments, error] : refused) {
     INFO(arguments);
-    CHECK_THAT(refusal(*rig.connection, sent_to("a@mail.example", arguments)), Catch::StartsWith(error));
+    CHECK_THAT(refusal(*rig.connection, sent_to("a@mail.example", arguments)),
+               Catch::Matchers::StartsWith(error));
   }
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_messages") == 0);
 }

@@ -147,13 +147,13 @@ TEST_CASE("a version locks at most one table that others use, and the functions 
     std::size_t count = 0;
     connection->transact([&](pqxx::work& transaction) {
       Connection::execute(transaction, sql);
-      count = Connection::execute(
-                  transaction,
-                  "SELECT DISTINCT relation FROM pg_locks WHERE pid = pg_backend_pid() AND granted "
-                  "AND relation = ANY ($1::oid[]) AND mode NOT IN "
-                  "('AccessShareLock', 'RowShareLock', 'RowExclusiveLock')",
-                  before)
-                  .size();
+      const auto locked = Connection::execute(
+          transaction,
+          "SELECT DISTINCT relation FROM pg_locks WHERE pid = pg_backend_pid() AND granted "
+          "AND relation = ANY ($1::oid[]) AND mode NOT IN "
+          "('AccessShareLock', 'RowShareLock', 'RowExclusiveLock')",
+          before);
+      count = static_cast<std::size_t>(locked.size());
     });
     return count;
   };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <future>
+#include <stdexcept>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -144,7 +145,15 @@ void Connection::rethrow() const {
 }
 
 void Connection::prepare(const std::string& name, const std::string& sql) {
-  guarded([&] { session_->prepare(name, sql); });
+  const auto& known = prepared_.emplace(name, Prepared{sql}).first->second;
+  if (known.sql != sql) throw std::logic_error("there is another prepared statement of the name " + name);
+}
+
+void Connection::have_prepared(const std::string& name) {
+  auto& prepared = prepared_.at(name);
+  if (prepared.is_known) return;
+  guarded([&] { session_->prepare(name, prepared.sql); });
+  prepared.is_known = true;
 }
 
 void Connection::listen(const std::string& channel, Senders senders) {

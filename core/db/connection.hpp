@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <pqxx/pqxx>
@@ -116,11 +117,14 @@ class Connection {
     });
   }
 
-  /// Prepares `sql` as `name`, for run_prepared().
+  /// Has `sql` prepared as `name` when run_prepared() first runs it. The server refuses to prepare what this
+  /// role may not run, and a consumer does not run all that it could. Throws std::logic_error for another
+  /// `sql`.
   void prepare(const std::string& name, const std::string& sql);
 
   template <typename... Arguments>
   pqxx::result run_prepared(const std::string& name, const Arguments&... arguments) {
+    have_prepared(name);
     return alone([&](pqxx::transaction_base& transaction) {
       return pqxx_compat::execute_prepared(transaction, name, arguments...);
     });
@@ -175,6 +179,7 @@ class Connection {
   void open(const std::string& conninfo);
   /// Calls `work`, which waits for the server, on another thread. Throws ConnectionLost if it takes longer.
   void within(Milliseconds limit, const std::function<void()>& work);
+  void have_prepared(const std::string& name);
   /// Finds out whether the pooler allows transactions at all.
   void try_transaction();
   void begin(pqxx::transaction_base& transaction) {
@@ -232,6 +237,11 @@ class Connection {
   std::unique_ptr<pqxx::connection> session_;
   std::unique_ptr<pqxx_compat::Subscription> subscription_;
   std::set<std::string> payloads_;
+  struct Prepared {
+    std::string sql;
+    bool is_known = false;  ///< to the server
+  };
+  std::map<std::string, Prepared> prepared_;  ///< by name
 };
 
 }  // namespace mailroom

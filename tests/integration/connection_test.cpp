@@ -20,6 +20,8 @@ namespace {
 std::unique_ptr<Connection> ended_session(const TestDatabase& database) {
   auto connection = database.connect();
   connection->prepare("one", "SELECT $1::int");
+  connection->run_prepared("one", 1);
+  connection->prepare("other", "SELECT $1::int + 1");
   connection->listen("nothing");
   database.connect()->run("SELECT pg_terminate_backend($1, 10000)", connection->backend_pid());
   return connection;
@@ -44,6 +46,27 @@ TEST_CASE("every call on a terminated session throws, and none opens a new sessi
 TEST_CASE("a prepared statement can be the first to notice that its session was terminated") {
   TestDatabase database;
   CHECK_THROWS_AS(ended_session(database)->run_prepared("one", 1), ConnectionLost);
+  CHECK_THROWS_AS(ended_session(database)->run_prepared("other", 1), ConnectionLost);
+}
+
+TEST_CASE(
+    "a statement is prepared when it is first run, so that one that this role may not run disturbs no other") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->prepare("unknown", "SELECT no_such_function()");
+  connection->prepare("one", "SELECT $1::int");
+  const auto prepared = [&] {
+    return value<std::string>(*connection,
+                              "SELECT coalesce(string_agg(name, ' '), '') FROM pg_prepared_statements");
+  };
+  CHECK(prepared().empty());
+  CHECK(connection->run_prepared("one", 1)[0][0].as<int>() == 1);
+  connection->prepare("one", "SELECT $1::int");
+  CHECK(connection->run_prepared("one", 2)[0][0].as<int>() == 2);
+  CHECK(prepared() == "one");
+  CHECK_THROWS_AS(connection->run_prepared("unknown"), DatabaseError);
+  CHECK_THROWS_AS(connection->prepare("one", "SELECT 1"), std::logic_error);
+  CHECK(prepared() == "one");
 }
 
 TEST_CASE("a table that was made anew under a prepared statement ends the session, and a new one works") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <set>
 
 #include "fault/record_check.hpp"
 
@@ -88,6 +89,17 @@ void DeliveryTrial::judge() {
          fmt::format("at most {} are taken again", allowed_));
 }
 
+namespace {
+
+/// Whether a token that nobody took may rest in that state. Nobody knows what became of one only after an
+/// attempt without an answer, even if a later attempt was refused.
+bool is_final(const std::string& state, int unknowns) {
+  static const std::set<std::string> ends{"rejected", "expired", "cancelled"};
+  return ends.contains(state) || (state == "unknown" && unknowns > 0);
+}
+
+}  // namespace
+
 void DeliveryTrial::judge_records(Connection& connection, const std::map<std::int64_t, int>& taken) {
   auto& tally = outcome_.tally;
   int wrong = 0;
@@ -97,7 +109,7 @@ void DeliveryTrial::judge_records(Connection& connection, const std::map<std::in
   for (const auto& row : connection.run(R"(
 SELECT t.id, coalesce(d.state, ''), d.accepted_at IS NOT NULL, coalesce(d.attempts, 0),
        t.expires_at <= extract(epoch FROM clock_timestamp()),
-       m.cancelled_at IS NOT NULL OR m.replaced_at IS NOT NULL
+       m.cancelled_at IS NOT NULL OR m.replaced_at IS NOT NULL, coalesce(d.unknowns, 0)
 FROM tokens t LEFT JOIN mailroom_deliveries d ON d.queue = 'mailroom' AND d.token = t.id
 LEFT JOIN mailroom_messages m ON m.id = t.message
 WHERE t.expires_at > t.created_at)")) {
@@ -109,7 +121,7 @@ WHERE t.expires_at > t.created_at)")) {
     if (row[5].as<bool>() && !was_taken) continue;
     if (state.empty() && !was_taken && row[4].as<bool>()) {
       ++expired;
-    } else if (!was_taken && options_.final_states.count(state) == 0) {
+    } else if (!was_taken && !is_final(state, row[6].as<int>())) {
       ++tally.lost;
     }
     // What is recorded as accepted has been taken.

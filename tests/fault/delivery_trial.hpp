@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <set>
 
 #include "fault/trial_rig.hpp"
 
@@ -17,8 +16,6 @@ class DeliveryTrial : public TrialRig {
     int writers = 6;
     int producers = 0;                   ///< of messages
     std::chrono::seconds patience{120};  ///< of finish(), with no token that gets a final state
-    /// The states with which a token may end that the other side has not taken.
-    std::set<std::string> final_states{"rejected", "expired", "cancelled"};
   };
 
   TestConsumer& consumer(int index) { return *consumers_.at(static_cast<std::size_t>(index)); }

@@ -21,8 +21,7 @@ SendTrial::SendTrial(Cluster& cluster, const Plan& plan, Options options)
                     {.consumers = options.senders,
                      .writers = options.writers,
                      .producers = options.producers,
-                     .patience = options.patience,
-                     .final_states = {"rejected", "expired", "cancelled", "unknown"}}),
+                     .patience = options.patience}),
       options_(std::move(options)),
       relay_(relay_options(options_)) {
   begin();

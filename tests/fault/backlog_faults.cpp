@@ -27,7 +27,7 @@ Outcome drain(Cluster& cluster, const Plan& plan, bool expired) {
   connection->run(
       "INSERT INTO tokens (account, action, created_at, expires_at) "
       "SELECT 1 + g % 1000, 'activation', n, CASE WHEN $2 THEN n - 60 ELSE n + 86400 END "
-      "FROM generate_series(1, $1) g, LATERAL (SELECT extract(epoch FROM now())::bigint AS n) t",
+      "FROM generate_series(1, $1) g, LATERAL (SELECT floor(extract(epoch FROM now()))::bigint AS n) t",
       tokens, expired);
   trial.expect(eventually([&] { return is_drained(*connection); }, std::chrono::seconds(900)),
                "the backlog drains");

@@ -133,10 +133,13 @@ Outcome stray_replies(Cluster& cluster, const Plan& plan) {
     trial.pause(500, 500);
     trial.expect(trial.delivers_again(), "delivery goes on");
   }
-  auto outcome = trial.finish(plan.rounds);
-  if (late.empty() || doubled.empty())
-    outcome.problems.push_back("not so: some replies are late, some doubled");
-  return outcome;
+  // A busy machine writes few tokens in the time of the rounds.
+  const auto has_both = [&] {
+    const std::lock_guard lock(mutex);
+    return !late.empty() && !doubled.empty();
+  };
+  trial.expect(eventually(has_both), "some replies are late, some doubled");
+  return trial.finish(plan.rounds);
 }
 
 /// The first replies to the end of a mail come after the time-out, which is two minutes there, or never. Some

@@ -117,9 +117,9 @@ class Connection {
     });
   }
 
-  /// Has `sql` prepared as `name` when run_prepared() first runs it. The server refuses to prepare what this
-  /// role may not run, and a consumer does not run all that it could. Throws std::logic_error for another
-  /// `sql`.
+  /// Has `sql` prepared as `name` when run_prepared() first runs it: the server refuses to prepare a
+  /// statement on a table with row security, and a consumer does not run all that it could. Throws
+  /// std::logic_error if `name` stands for another statement.
   void prepare(const std::string& name, const std::string& sql);
 
   template <typename... Arguments>

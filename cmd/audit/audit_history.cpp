@@ -6,11 +6,11 @@
 #include <set>
 
 #include "accounts/account_lookup.hpp"
-#include "actions/action.hpp"
 #include "base/text.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "db/search_path.hpp"
 #include "mail/address.hpp"
+#include "queue/action.hpp"
 #include "suppression/suppressions.hpp"
 
 namespace mailroom {

@@ -6,10 +6,10 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "carriers/carriers.hpp"
+#include "carriers/line_sink.hpp"
 #include "cmd/collect/consumer_run.hpp"
 #include "cmd/command.hpp"
 #include "compose/line_composer.hpp"
-#include "consumer/sink.hpp"
 
 namespace mailroom {
 namespace {

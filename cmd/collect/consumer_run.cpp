@@ -13,12 +13,12 @@
 #include "carriers/capture/carrier.hpp"
 #include "cmd/collect/reload_changes.hpp"
 #include "cmd/terminal/tracing.hpp"
+#include "consumer/service_reporter.hpp"
 #include "db/conninfo.hpp"
 #include "metrics/metrics_endpoint.hpp"
 #include "queue/home.hpp"
 #include "schema/bookkeeping.hpp"
 #include "schema/schema_objects.hpp"
-#include "service/service_reporter.hpp"
 
 namespace mailroom {
 namespace {

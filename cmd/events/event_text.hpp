@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "events/event.hpp"
+#include "feed/event.hpp"
 
 namespace mailroom {
 

@@ -7,7 +7,7 @@
 #include "carriers/carriers.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/context.hpp"
-#include "outcomes/outcome_feed.hpp"
+#include "feed/outcome_feed.hpp"
 #include "process/environment.hpp"
 #include "process/stop_signal.hpp"
 

@@ -16,7 +16,7 @@
 #include "cmd/command.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "db/search_path.hpp"
-#include "events/event.hpp"
+#include "feed/event.hpp"
 #include "mail/address.hpp"
 #include "messages/message_record.hpp"
 #include "selection/id_range.hpp"

@@ -9,7 +9,7 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/terminal/text_table.hpp"
-#include "consumer/encoder.hpp"
+#include "compose/encoder.hpp"
 
 namespace mailroom {
 namespace {

@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 
 #include "accounts/account_lookup.hpp"
-#include "actions/action.hpp"
 #include "audit/timeline.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "mail/address.hpp"
 #include "messages/message_record.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <random>
 
-#include "actions/action.hpp"
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
@@ -12,6 +11,7 @@
 #include "cmd/terminal/progress_bar.hpp"
 #include "process/retry.hpp"
 #include "process/stop_watcher.hpp"
+#include "queue/action.hpp"
 #include "simulation/emission_watch.hpp"
 #include "simulation/simulated_messages.hpp"
 #include "simulation/simulated_rows.hpp"

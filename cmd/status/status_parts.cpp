@@ -4,11 +4,11 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "actions/action.hpp"
 #include "base/clock.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/status/status_report.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

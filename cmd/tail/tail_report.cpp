@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "actions/action.hpp"
 #include "base/clock.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/events/event_text.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "events/event.hpp"
+#include "feed/event.hpp"
 
 namespace mailroom {
 

@@ -8,10 +8,10 @@
 #include <iostream>
 #include <limits>
 
-#include "actions/action.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/verify/verify_report.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

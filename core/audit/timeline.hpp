@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "events/event.hpp"
+#include "feed/event.hpp"
 
 namespace mailroom {
 

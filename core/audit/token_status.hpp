@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "events/event.hpp"
 #include "fate/fate.hpp"
+#include "feed/event.hpp"
 
 namespace mailroom {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "reasons/bounce_reason.hpp"
+#include "bounce/bounce_reason.hpp"
 
 namespace mailroom {
 

@@ -7,9 +7,9 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "reasons/evidence.hpp"
-#include "reasons/judgement.hpp"
-#include "reasons/status_code.hpp"
+#include "bounce/evidence.hpp"
+#include "bounce/judgement.hpp"
+#include "bounce/status_code.hpp"
 
 namespace mailroom {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "bounce/delivery_status.hpp"
-#include "reasons/judgement.hpp"
-#include "reasons/status_code.hpp"
+#include "bounce/judgement.hpp"
+#include "bounce/status_code.hpp"
 
 namespace mailroom {
 namespace {

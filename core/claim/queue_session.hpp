@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "actions/action.hpp"
 #include "base/clock.hpp"
 #include "crypto/token.hpp"
 #include "fate/outcome.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 

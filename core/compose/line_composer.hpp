@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "consumer/encoder.hpp"
+#include "compose/encoder.hpp"
 #include "delivery/composer.hpp"
 
 namespace mailroom {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "db/connection.hpp"
-#include "events/event.hpp"
+#include "feed/event.hpp"
 #include "selection/selection.hpp"
 
 namespace mailroom {

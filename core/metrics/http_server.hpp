@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "listen/http_listener.hpp"
+#include "process/http_listener.hpp"
 
 namespace mailroom {
 

@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "base/threads.hpp"
-#include "listen/http_listener.hpp"
 #include "preview/preview_json.hpp"
+#include "process/http_listener.hpp"
 
 namespace mailroom {
 

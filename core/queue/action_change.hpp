@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "actions/action.hpp"
+#include "queue/action.hpp"
 #include "queue/operation_author.hpp"
 #include "queue/queue_definition.hpp"
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "actions/action.hpp"
 #include "base/text.hpp"
 #include "db/search_path.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

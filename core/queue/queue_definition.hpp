@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "actions/action.hpp"
 #include "db/connection.hpp"
+#include "queue/action.hpp"
 #include "queue/queue_properties.hpp"
 
 namespace mailroom {

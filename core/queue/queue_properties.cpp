@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "actions/action.hpp"
 #include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

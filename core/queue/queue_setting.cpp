@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "actions/action.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/key_table.hpp"
 #include "config/parse_value.hpp"
 #include "config/yaml_document.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

@@ -10,10 +10,10 @@
 #include <iostream>
 #include <set>
 
-#include "actions/action.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "db/values.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "actions/action.hpp"
 #include "db/values.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "actions/action.hpp"
 #include "base/text.hpp"
 #include "db/search_path.hpp"
 #include "db/values.hpp"
+#include "queue/action.hpp"
 #include "status/unsettled.hpp"
 
 namespace mailroom {

@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "base/threads.hpp"
-#include "listen/http_listener.hpp"
+#include "process/http_listener.hpp"
 #include "suppression/bounce_records.hpp"
 #include "webhook/sns_verifier.hpp"
 #include "webhook/svix_verifier.hpp"

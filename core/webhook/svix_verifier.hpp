@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "carriers/http/webhook.hpp"
-#include "listen/http_listener.hpp"
+#include "process/http_listener.hpp"
 
 namespace mailroom {
 

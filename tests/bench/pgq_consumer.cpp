@@ -8,7 +8,7 @@
 
 #include "base/output.hpp"
 #include "bench/rival_rows.hpp"
-#include "consumer/encoder.hpp"
+#include "compose/encoder.hpp"
 #include "process/stop_signal.hpp"
 #include "support/actions.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "carriers/line_sink.hpp"
 #include "consumer/batch_signer.hpp"
-#include "consumer/sink.hpp"
 #include "support/actions.hpp"
 #include "support/batch_rows.hpp"
 

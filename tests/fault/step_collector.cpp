@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "carriers/line_sink.hpp"
 #include "claim/pg_queue_session.hpp"
 #include "config/settings.hpp"
 #include "consumer/collector.hpp"
-#include "consumer/sink.hpp"
 #include "schema/bookkeeping.hpp"
 #include "support/test_collector.hpp"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "carriers/line_sink.hpp"
 #include "consumer/batch_signer.hpp"
-#include "consumer/sink.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/memory_file.hpp"
 #include "support/actions.hpp"

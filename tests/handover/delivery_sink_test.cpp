@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/json.hpp"
+#include "compose/encoder.hpp"
 #include "compose/line_composer.hpp"
-#include "consumer/encoder.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "consumer/encoder.hpp"
+#include "compose/encoder.hpp"
 #include "schedules/process.hpp"
 
 namespace mailroom::test {

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/error.hpp"
-#include "consumer/sink.hpp"
+#include "carriers/line_sink.hpp"
 #include "schedules/played.hpp"
 
 namespace mailroom::test {

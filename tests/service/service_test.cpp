@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "service/service_reporter.hpp"
+#include "consumer/service_reporter.hpp"
 #include "support/catch.hpp"
 #include "support/named_pipe.hpp"
 #include "support/notify_socket.hpp"

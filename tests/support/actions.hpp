@@ -1,7 +1,7 @@
 // The actions that every database has, for tests of rows that never were in one.
 #pragma once
 
-#include "actions/action.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom::test {
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/json.hpp"
+#include "carriers/line_sink.hpp"
 #include "consumer/collector.hpp"
-#include "consumer/sink.hpp"
 #include "support/emitted_ids.hpp"
 #include "support/fake_server.hpp"
 #include "support/text_lines.hpp"

@@ -7,8 +7,8 @@
 
 #include "base/printable.hpp"
 #include "bounce/delivery_status.hpp"
-#include "reasons/judgement.hpp"
-#include "reasons/status_code.hpp"
+#include "bounce/judgement.hpp"
+#include "bounce/status_code.hpp"
 #include "support/bounce_text.hpp"
 #include "support/catch.hpp"
 

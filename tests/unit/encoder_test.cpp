@@ -1,4 +1,4 @@
-#include "consumer/encoder.hpp"
+#include "compose/encoder.hpp"
 
 #include <algorithm>
 #include <random>

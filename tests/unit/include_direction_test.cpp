@@ -13,15 +13,18 @@
 namespace mailroom::test::include_direction_test {
 namespace {
 
-/// A directory may include its own headers and those of lower levels.
-const std::map<std::string, int> level_of{
-    {"base", 0},       {"mail", 3},   {"delivery", 7},    {"compose", 8},   {"service", 7}, {"config", 1},
-    {"crypto", 1},     {"fate", 1},   {"db", 2},          {"process", 3},   {"queue", 4},   {"schema", 3},
-    {"signing", 3},    {"claim", 5},  {"accounts", 5},    {"consumer", 6},  {"prune", 5},   {"replay", 5},
-    {"simulation", 5}, {"status", 5}, {"events", 6},      {"metrics", 7},   {"audit", 7},   {"feed", 7},
-    {"carriers", 8},   {"doctor", 9}, {"reconcile", 8},   {"selection", 2}, {"actions", 3}, {"messages", 5},
-    {"outcomes", 8},   {"bounce", 2}, {"suppression", 5}, {"listen", 2},    {"webhook", 9}, {"preview", 9},
-    {"trace", 1},      {"otlp", 9},   {"health", 6},      {"templates", 4}, {"reasons", 1}};
+/// The level of each directory of core, from the table of ARCHITECTURE.md. A directory may include its own
+/// headers and those of lower levels.
+std::map<std::string, int> levels() {
+  const Pattern row(R"re(\n\| (\d+) \| ([^|]+) \|)re");
+  const Pattern name("`([a-z]+)`");
+  std::map<std::string, int> level_of;
+  for (const auto& line : row.all(read_file(source_directory + "/ARCHITECTURE.md"))) {
+    for (const auto& directory : name.all(line[2]))
+      REQUIRE(level_of.emplace(directory[1], std::stoi(line[1])).second);
+  }
+  return level_of;
+}
 
 /// The text of each source below a directory.
 using Sources = std::map<std::filesystem::path, std::string>;
@@ -78,6 +81,7 @@ std::vector<std::string> places_of(const Wanted& wanted, const std::vector<std::
 TEST_CASE("a directory of core includes only those below it") {
   const std::filesystem::path core = source_directory + "/core";
   const Wanted wanted{"#include", Pattern(R"re(#include "([a-z]+)/[a-z_0-9/]+\.hpp")re")};
+  const auto level_of = levels();
   int checked = 0;
   for (const auto& [path, text] : sources_below("/core")) {
     const auto directory = path.lexically_relative(core).begin()->string();
@@ -91,6 +95,10 @@ TEST_CASE("a directory of core includes only those below it") {
     }
   }
   CHECK(checked > 300);
+  for (const auto& [directory, level] : level_of) {
+    INFO(directory);
+    CHECK(std::filesystem::is_directory(core / directory));
+  }
 }
 
 // Two types of one name with different members break at run time, since the linker keeps the functions of one

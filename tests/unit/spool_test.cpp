@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "consumer/encoder.hpp"
-#include "consumer/sink.hpp"
+#include "carriers/line_sink.hpp"
+#include "compose/encoder.hpp"
 #include "support/catch.hpp"
 #include "support/collector_rig.hpp"
 #include "support/temporary_directory.hpp"

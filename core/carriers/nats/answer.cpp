@@ -6,9 +6,9 @@
 #include <array>
 #include <fmt/format.h>
 
-#include "actions/action.hpp"
 #include "base/text.hpp"
 #include "carriers/broker.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "actions/action.hpp"
 #include "base/error.hpp"
 #include "carriers/nats/answer.hpp"
 #include "carriers/nats/publisher.hpp"
+#include "queue/action.hpp"
 
 namespace mailroom {
 namespace {

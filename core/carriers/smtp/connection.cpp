@@ -15,7 +15,7 @@ namespace mailroom {
 namespace {
 
 /// Of a longer line only its beginning is kept.
-constexpr std::size_t longest_line = 65'536;
+constexpr std::size_t longest_reply_line = 65'536;
 constexpr std::size_t kept_of_line = 4096;
 constexpr std::string_view goodbye = "QUIT\r\n";
 
@@ -257,7 +257,7 @@ bool RelayConnection::receive() {
   if (result != CURLE_OK || size == 0) return false;
   input_.append(bytes.data(), size);
   const auto line = input_.rfind('\n') + 1;
-  if (input_.size() - line > longest_line) input_.resize(line + kept_of_line);
+  if (input_.size() - line > longest_reply_line) input_.resize(line + kept_of_line);
   return true;
 }
 

@@ -1,7 +1,7 @@
 // Every line is a message of its own, whose id is the same at each attempt. A session lock names the reader.
 // Rows are read by their id, and whatever commits late is simply there later: no cursor can pass it.
 
-#include "outcomes/outcome_feed.hpp"
+#include "feed/outcome_feed.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 namespace mailroom {
 namespace {
 
-constexpr std::chrono::minutes patience{10};  ///< longer than any answer may take
+constexpr std::chrono::minutes longest_answer{10};  ///< longer than any answer may take
 
 }  // namespace
 
@@ -89,7 +89,7 @@ int OutcomeFeed::round(KeptOutcomes& kept) {
                        SpooledText(outcome.line));
   }
   if (outcomes.empty()) return 0;
-  if (!dispatcher_.wait(steady_now() + patience)) dispatcher_.cancel();
+  if (!dispatcher_.wait(steady_now() + longest_answer)) dispatcher_.cancel();
   auto answers = dispatcher_.take();
   const auto taken = std::ranges::count_if(answers, [](const auto& dispatched) {
     return dispatched.is_final && dispatched.answer.verdict == Verdict::accepted;

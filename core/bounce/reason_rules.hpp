@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "reasons/bounce_reason.hpp"
+#include "bounce/bounce_reason.hpp"
 
 namespace mailroom {
 

@@ -1,6 +1,6 @@
 // The loop notes what happens, and a thread notifies often enough for the watchdog.
 
-#include "service/service_reporter.hpp"
+#include "consumer/service_reporter.hpp"
 
 #include <algorithm>
 #include <array>
@@ -36,8 +36,8 @@ std::optional<Milliseconds> age_of(std::span<const CreatedTokens> created) {
   return std::max(std::chrono::duration_cast<Milliseconds>(age), Milliseconds(0));
 }
 
-/// A delivery that takes longer is worth a word.
-constexpr Milliseconds slow{3000};
+/// The status names a delivery that takes longer.
+constexpr Milliseconds long_delivery{3000};
 
 std::string in_seconds(Milliseconds duration) {
   return format_duration(std::chrono::floor<std::chrono::seconds>(duration));
@@ -242,7 +242,7 @@ std::string ServiceStatus::renew(TimePoint now) {
   if (is_connected_ && since > 0 && oldest_)
     text += fmt::format(", emitted up to {} after their creation", in_seconds(*oldest_));
   if (is_connected_) text += fmt::format(", {} pending", with_thousands(waiting()));
-  if (delivering_since_ && now - *delivering_since_ >= slow) {
+  if (delivering_since_ && now - *delivering_since_ >= long_delivery) {
     text += fmt::format(", the other side takes nothing for {}",
                         in_seconds(std::chrono::duration_cast<Milliseconds>(now - *delivering_since_)));
   }

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "reasons/bounce_reason.hpp"
+#include "bounce/bounce_reason.hpp"
 
 namespace mailroom {
 

@@ -1,6 +1,6 @@
 // Writes nothing before the batch is complete, and first ends a line that an earlier process left open.
 
-#include "consumer/sink.hpp"
+#include "carriers/line_sink.hpp"
 
 namespace mailroom {
 

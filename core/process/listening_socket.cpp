@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "listen/http_listener.hpp"
+#include "process/http_listener.hpp"
 
 namespace mailroom {
 namespace {

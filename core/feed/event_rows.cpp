@@ -7,8 +7,8 @@
 #include "base/json.hpp"
 #include "base/printable.hpp"
 #include "db/values.hpp"
-#include "events/event.hpp"
 #include "fate/outcome.hpp"
+#include "feed/event.hpp"
 
 namespace mailroom {
 namespace {
@@ -92,7 +92,8 @@ WHERE {})",
 }
 
 // A row for each outcome, the present one last. Each range of ids is a condition of the primary key.
-const std::string deliveries_sql = fmt::format(R"(
+const std::string token_deliveries_sql = fmt::format(
+    R"(
 SELECT d.queue, d.token, d.attempts, d.unknowns, d.batch, {}, {}, {}, e.state, e.sink, e.code, e.reply, e.address,
   (SELECT b.key FROM mailroom_batches b WHERE b.id = e.batch)
 FROM unnest($1::int8multirange) u (g) CROSS JOIN jobs j,
@@ -107,11 +108,10 @@ FROM unnest($1::int8multirange) u (g) CROSS JOIN jobs j,
     SELECT NULL, d.last_at, d.state, d.sink, d.code, d.reply, d.address, d.batch)
     e (n, at, state, sink, code, reply, address, batch)
 ORDER BY d.token, d.queue, e.n NULLS LAST)",
-                                               microseconds_sql("d.not_before"),
-                                               microseconds_sql("d.accepted_at"), microseconds_sql("e.at"));
+    microseconds_sql("d.not_before"), microseconds_sql("d.accepted_at"), microseconds_sql("e.at"));
 
 // A bounce of any kind is one here; the reply says which. The rank is null for what is of an earlier mail.
-const std::string reports_sql = fmt::format(R"(
+const std::string token_reports_sql = fmt::format(R"(
 SELECT b.queue, b.token, {}, coalesce(mailroom_reported_outcome(b.kind), b.kind),
   b.remote, NULL, concat_ws(': ', concat_ws(', ', nullif(b.kind, 'complaint'), b.reason), concat_ws(' ', b.status, b.reply)), b.address,
   (SELECT mailroom_report_rank(b.kind) FROM mailroom_deliveries d WHERE d.queue = b.queue AND d.token = b.token
@@ -120,13 +120,13 @@ FROM unnest($1::int8multirange) u (g),
   LATERAL (SELECT m.id, m.at, m.queue, m.token, m.address, m.kind, m.reason, m.status, m.reply, m.remote FROM mailroom_bounces m
            WHERE m.token >= lower(u.g) AND m.token < upper(u.g) ORDER BY m.token LIMIT 2000000000) b
 ORDER BY b.id)",
-                                            microseconds_sql("b.at"));
+                                                  microseconds_sql("b.at"));
 
 void add_reports(pqxx::transaction_base& transaction, const std::vector<IdRange>& tokens,
                  std::vector<DeliveryRecord>& deliveries) {
   if (deliveries.empty()) return;
   std::map<const DeliveryRecord*, int> ranks;
-  for (const auto& row : Connection::execute(transaction, reports_sql, multirange_of(tokens))) {
+  for (const auto& row : Connection::execute(transaction, token_reports_sql, multirange_of(tokens))) {
     const auto token = row[1].as<std::int64_t>();
     const auto found = std::find_if(deliveries.begin(), deliveries.end(), [&](const auto& delivery) {
       return delivery.token == token && delivery.queue == row[0].c_str();
@@ -239,7 +239,7 @@ std::vector<Operation> list_operations(pqxx::transaction_base& transaction, Mome
 std::vector<DeliveryRecord> find_deliveries(pqxx::transaction_base& transaction,
                                             const std::vector<IdRange>& tokens) {
   std::vector<DeliveryRecord> deliveries;
-  for (const auto& row : Connection::execute(transaction, deliveries_sql, multirange_of(tokens))) {
+  for (const auto& row : Connection::execute(transaction, token_deliveries_sql, multirange_of(tokens))) {
     auto attempt = read_attempt(row);
     if (deliveries.empty() || deliveries.back().token != attempt.token.id ||
         deliveries.back().queue != attempt.queue)

@@ -1,6 +1,6 @@
 // Finds codes in text, and says what those that have one meaning mean.
 
-#include "reasons/status_code.hpp"
+#include "bounce/status_code.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // A set of the starts of words decides for most phrases: the words are read once, not hundreds of times.
 
-#include "reasons/word_patterns.hpp"
+#include "bounce/word_patterns.hpp"
 
 #include <algorithm>
 

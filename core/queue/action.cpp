@@ -1,7 +1,7 @@
 // The rows that every database has, and look-ups, which are linear: an action is a kind of mail, of which
 // there are few.
 
-#include "actions/action.hpp"
+#include "queue/action.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

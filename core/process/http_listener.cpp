@@ -1,7 +1,7 @@
 // libmicrohttpd reads the requests. It takes a socket that listens, so that the messages about addresses are
 // ours.
 
-#include "listen/http_listener.hpp"
+#include "process/http_listener.hpp"
 
 #include <memory>
 #include <microhttpd.h>

@@ -1,13 +1,13 @@
 // The table of words, in order: the first rule that fits decides.
 
-#include "reasons/reason_rules.hpp"
+#include "bounce/reason_rules.hpp"
 
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "base/text.hpp"
-#include "reasons/word_patterns.hpp"
+#include "bounce/word_patterns.hpp"
 
 namespace mailroom {
 namespace {

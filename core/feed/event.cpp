@@ -1,6 +1,6 @@
 // The names of events in the database and in output, and their order within a second.
 
-#include "events/event.hpp"
+#include "feed/event.hpp"
 
 #include <algorithm>
 #include <array>

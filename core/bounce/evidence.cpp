@@ -1,11 +1,11 @@
 // Texts are in the words of Postfix, Exim, sendmail and others; paragraphs are all that they have in common.
 
-#include "reasons/evidence.hpp"
+#include "bounce/evidence.hpp"
 
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "reasons/status_code.hpp"
+#include "bounce/status_code.hpp"
 
 namespace mailroom {
 namespace {

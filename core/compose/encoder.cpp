@@ -1,6 +1,6 @@
 // Quotes by RFC 4180 and RFC 8259, and copies text that needs no quotes as it is.
 
-#include "consumer/encoder.hpp"
+#include "compose/encoder.hpp"
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
 // The order in which evidence counts, and what makes a bounce hard.
 
-#include "reasons/judgement.hpp"
+#include "bounce/judgement.hpp"
 
 #include <string>
 
-#include "reasons/evidence.hpp"
-#include "reasons/reason_rules.hpp"
-#include "reasons/status_code.hpp"
+#include "bounce/evidence.hpp"
+#include "bounce/reason_rules.hpp"
+#include "bounce/status_code.hpp"
 
 namespace mailroom {
 namespace {

@@ -1,6 +1,6 @@
 // The names of kinds and reasons.
 
-#include "reasons/bounce_reason.hpp"
+#include "bounce/bounce_reason.hpp"
 
 #include <array>
 #include <cstddef>

@@ -33,15 +33,18 @@ install_for_debian(FILES "${packaging}/debian/copyright" "${PROJECT_BINARY_DIR}/
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "${package_contact}")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "send sign-up and recovery mail out of a PostgreSQL database")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "database mail for PostgreSQL: one SQL statement asks for a mail")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-"Triggers in the database create a token for each new account and each password
-recovery. mailroom wakes on a notification, claims due tokens in batches, signs
-each of them, and mails them through an SMTP relay or writes them for a sender
-of your own. A token whose transaction has committed is never lost.
+"SELECT mailroom_send() asks for a mail in the transaction that needs it. If
+that rolls back, nobody is mailed. Once it has committed, mailroom delivers the
+mail through an SMTP relay, Amazon SES or Resend, tries again what is deferred,
+and records what became of it for each recipient. No committed mail is lost.
 .
-This package has the program and templates of systemd services, one for each
-queue. It starts none of them.")
+mailroom init sets it up. This package has the program and templates of systemd
+services, one for each queue. It starts none of them.
+.
+Sign-up and recovery mail with signed links is built in for a table of accounts;
+a sender of your own can take the place of mailroom's.")
 set(CPACK_PACKAGE_HOMEPAGE_URL "")
 set(CPACK_STRIP_FILES ON)
 # With DESTDIR, since files in /etc have absolute destinations.

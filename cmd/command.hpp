@@ -27,7 +27,14 @@ struct Command {
 /// Marks an argument that is a token beginning with a hyphen, so that CLI11 does not parse it as an option.
 constexpr char token_mark = '\x01';
 
+/// Subcommands that the help shows together.
+struct CommandGroup {
+  const char* title;
+  std::vector<Command> commands;
+};
+
 /// All subcommands, in help order.
+const std::vector<CommandGroup>& command_groups();
 const std::vector<Command>& commands();
 
 extern const Command migrate_command;

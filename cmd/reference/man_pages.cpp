@@ -176,7 +176,9 @@ std::string render_program_page(const CommandReference& program) {
               description_and_examples(program) + scd_heading("COMMANDS") +
               "Each command has its own page, and a short help: *mailroom COMMAND --help*.\n\n";
   std::vector<std::string> pages;
+  std::string_view group;
   for (const auto& command : program.commands) {
+    if (command.group != group) text += fmt::format("## {}\n\n", group = command.group);
     pages.push_back(scd_link(with_dashes(command.path), 1));
     text += scd_item(pages.back(), {scd_escaped(command.summary)});
   }

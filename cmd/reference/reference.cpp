@@ -66,6 +66,7 @@ CommandReference read_command(const CLI::App& app, const std::string& path_above
   command.name = app.get_name();
   command.path = path_above + app.get_name();
   command.summary = app.get_description();
+  command.group = app.get_group();
   command.needs_command = app.get_require_subcommand_min() > 0;
   const bool is_program = app.get_parent() == nullptr;
   for (const auto* option : app.get_options()) {

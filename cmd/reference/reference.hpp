@@ -41,6 +41,7 @@ struct CommandReference {
   std::string name;
   std::string path;  ///< `mailroom migrate down`
   std::string summary;
+  std::string group;                     ///< the title under which the help lists it
   std::string description;               ///< paragraphs separated by empty lines; empty for a subcommand
   ExampleText examples;                  ///< empty for a subcommand
   std::vector<OptionReference> options;  ///< its own without --help; it also accepts those of its parents

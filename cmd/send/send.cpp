@@ -150,7 +150,7 @@ Run add_send(CommandSyntax& syntax) {
 
 const Command send_command{
     "send",
-    "mail due tokens through an SMTP relay, Amazon SES or Resend, and record what became of each mail",
+    "mail what is due through an SMTP relay, Amazon SES or Resend, and record what became of each mail",
     "Examples:\n"
     "  mailroom send                                      mail tokens until stopped\n"
     "  mailroom send --dry-run                            show what would be mailed\n"

@@ -59,9 +59,9 @@ void add_global_options(CommandLine& line) {
 
 constexpr const char* examples =
     "Examples:\n"
-    "  mailroom migrate             apply all pending migrations\n"
-    "  mailroom collect             write batches of signed tokens to stdout\n"
-    "  mailroom COMMAND --help      show examples and options of one command\n";
+    "  mailroom init           set it up: database, sender, relay, a mail for trial\n"
+    "  mailroom send           mail what SQL statements ask for, until stopped\n"
+    "  mailroom message list   show what became of it\n";
 
 constexpr std::size_t widest_column = 32;
 constexpr std::size_t widest_line = 120;
@@ -84,8 +84,7 @@ std::size_t line_width() {
   return std::min(Output(STDOUT_FILENO).width(), widest_line);
 }
 
-std::string render_list(const std::string& title, const List& list) {
-  const auto column = text_column(list);
+std::string render_list(const std::string& title, const List& list, std::size_t column) {
   auto lines = "\n" + title + ":\n";
   for (const auto& [name, text] : list) {
     const auto start = 2 + display_width(name);
@@ -102,12 +101,19 @@ std::string render_list(const std::string& title, const List& list) {
 }  // namespace
 
 const char* const program_description =
-    "mailroom emits sign-up and recovery tokens from a PostgreSQL database reliably, with no broker to run. "
-    "Triggers create a token for each new account and each recovery, and consume it when it is used. A "
-    "collector wakes when the database notifies it, claims due tokens in batches, signs each token with "
-    "HMAC-SHA256, and writes one line per batch to standard output for a sender to read.\n\n"
-    "Every committed token is emitted at least once, and exactly once if nothing crashes, however many "
-    "collectors run and in whatever order transactions commit.\n\n"
+    "mailroom is database mail for PostgreSQL. An application asks for a mail by one SQL statement, in the "
+    "transaction that needs it: SELECT mailroom_send(ARRAY['ada@example.org'], subject => 'Hello', text => "
+    "'It works.'). If the transaction rolls back, nobody is mailed. Once it has committed, mailroom send "
+    "makes the mail, delivers it through an SMTP relay, Amazon SES or Resend, tries again what is deferred, "
+    "and records what became of it for each recipient.\n\n"
+    "mailroom init sets it up, with a mail for trial; mailroom message list and mailroom audit show what "
+    "became of a mail.\n\n"
+    "Every committed mail goes out at least once, and exactly once if nothing crashes, however many senders "
+    "run and in whatever order transactions commit.\n\n"
+    "Sign-up and recovery mail for a table of accounts is built in: triggers create a token for each new "
+    "account and each recovery, and consume it when it is used; its link is signed with HMAC-SHA256. A "
+    "sender of your own can take the place of mailroom send: mailroom collect hands tokens over in "
+    "batches.\n\n"
     "Data goes to standard output, messages and logs to standard error. No secret, token or code is ever "
     "logged. No command requires a terminal: without one, a command that would ask ends with exit status 7 "
     "unless --yes is given.";
@@ -115,7 +121,8 @@ const char* const program_description =
 CommandLine::CommandLine(Described described) {
   app.name("mailroom");
   app.description(
-      "Emit signed sign-up and recovery tokens from PostgreSQL, in batches, with no broker to run.");
+      "Database mail for PostgreSQL: SELECT mailroom_send() asks for a mail in the transaction that needs it, "
+      "mailroom send delivers it, and the record says what became of it.");
   app.footer(examples);
   app.formatter(std::make_shared<ExamplesFirst>());
   app.fallthrough();
@@ -125,22 +132,28 @@ CommandLine::CommandLine(Described described) {
   app.set_version_flag("--version", version_text(), "show the version and what is built in")
       ->group("Global options");
   add_global_options(*this);
-  for (const auto& command : commands()) {
-    auto* sub = app.add_subcommand(command.name, command.summary);
-    sub->footer(command.examples);
-    sub->formatter(std::make_shared<ExamplesFirst>());
-    sub->allow_extras(false);
-    sub->set_help_flag("-h,--help", "show this help; global options: mailroom --help");
-    const auto describe = [this, sub, &command](std::size_t /*arguments*/ = 0) {
-      CommandSyntax syntax(*sub, overrides);
-      runs.emplace_back(sub, command.add(syntax));
-      syntax.settings(command.name);
-    };
-    if (described == Described::all) {
-      describe();
-    } else {
-      sub->preparse_callback(describe);
-    }
+  for (const auto& group : command_groups()) {
+    for (const auto& command : group.commands)
+      add_command(command, group.title, described);
+  }
+}
+
+void CommandLine::add_command(const Command& command, const char* group, Described described) {
+  auto* sub = app.add_subcommand(command.name, command.summary);
+  sub->group(group);
+  sub->footer(command.examples);
+  sub->formatter(std::make_shared<ExamplesFirst>());
+  sub->allow_extras(false);
+  sub->set_help_flag("-h,--help", "show this help; global options: mailroom --help");
+  const auto describe = [this, sub, &command](std::size_t /*arguments*/ = 0) {
+    CommandSyntax syntax(*sub, overrides);
+    runs.emplace_back(sub, command.add(syntax));
+    syntax.settings(command.name);
+  };
+  if (described == Described::all) {
+    describe();
+  } else {
+    sub->preparse_callback(describe);
   }
 }
 
@@ -178,14 +191,22 @@ std::string ExamplesFirst::make_group(std::string group, bool is_positional,
     list.emplace_back(make_option_name(option, is_positional) + make_option_opts(option),
                       make_option_desc(option));
   }
-  return render_list(group, list);
+  return render_list(group, list, text_column(list));
 }
 
 std::string ExamplesFirst::make_subcommands(const CLI::App* app, CLI::AppFormatMode /*mode*/) const {
-  List list;
-  for (const auto* sub : app->get_subcommands({}))
-    list.emplace_back(sub->get_name(), sub->get_description());
-  return list.empty() ? "" : render_list("Commands", list);
+  List all;
+  std::vector<std::pair<std::string, List>> groups;
+  for (const auto* sub : app->get_subcommands({})) {
+    all.emplace_back(sub->get_name(), sub->get_description());
+    if (groups.empty() || groups.back().first != sub->get_group())
+      groups.emplace_back(sub->get_group(), List{});
+    groups.back().second.push_back(all.back());
+  }
+  std::string lists;
+  for (const auto& [title, list] : groups)
+    lists += render_list(title, list, text_column(all));
+  return lists;
 }
 
 std::string ExamplesFirst::make_option_opts(const CLI::Option* option) const {

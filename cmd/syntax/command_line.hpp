@@ -42,6 +42,9 @@ struct CommandLine {
   Overrides overrides;
   CLI::App app;
   std::vector<std::pair<CLI::App*, Run>> runs;  ///< a described command, and the function that runs it
+
+ private:
+  void add_command(const Command& command, const char* group, Described described);
 };
 
 /// The command as typed: `mailroom migrate`.

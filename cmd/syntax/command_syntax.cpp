@@ -217,7 +217,7 @@ std::vector<Option> CommandSyntax::settings(std::string_view command) {
 CommandSyntax CommandSyntax::command(const std::string& name, const std::string& summary,
                                      const std::function<void()>& on_use) {
   app_->require_subcommand(app_->get_require_subcommand_min(), 1);
-  auto* command = app_->add_subcommand(name, summary);
+  auto* command = app_->add_subcommand(name, summary)->group("Commands");
   command->fallthrough()->callback(on_use);
   return {*command, *overrides_};
 }

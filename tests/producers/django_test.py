@@ -1,16 +1,20 @@
 #!/usr/bin/python3
-"""django_test.py MAILROOM: asks for mails with Django, by the classes and functions of docs/messages.md."""
+"""django_test.py MAILROOM: asks for mails with Django, by the functions of docs/messages.md and the backend of examples/django."""
 
 import base64
+import os
 import sys
 import types
+from email.mime.image import MIMEImage
 
 import django
 import django.conf
 from django.core import mail
-from django.db import IntegrityError, connection, models, transaction
+from django.db import DatabaseError, connection, models, transaction
 
-from shop import ShopTest, code_block, main, run_block
+from shop import ROOT, ShopTest, main, run_block
+
+sys.path.append(os.path.join(ROOT, 'examples', 'django', 'shop'))
 
 
 class DjangoTest(ShopTest):
@@ -18,12 +22,9 @@ class DjangoTest(ShopTest):
     def setUpClass(cls):
         super().setUpClass()
         django.conf.settings.configure(
-            DATABASES={'default': {'ENGINE': 'django.db.backends.postgresql', 'NAME': cls.database.name}},
-            EMAIL_BACKEND='mailroom_backend.MailroomBackend', USE_TZ=True, DEFAULT_AUTO_FIELD='django.db.models.BigAutoField')
+            DATABASES={'default': {'ENGINE': 'django.db.backends.postgresql', 'NAME': cls.database.name, 'USER': cls.app}},
+            EMAIL_BACKEND='mailroom_backend.MailroomBackend', ADMINS=[('Ops', 'ops@example.org')], USE_TZ=True, DEFAULT_AUTO_FIELD='django.db.models.BigAutoField')
         django.setup()
-        backend = types.ModuleType('mailroom_backend')
-        exec(code_block('python', 'class MailroomBackend'), vars(backend))
-        sys.modules['mailroom_backend'] = backend
 
         class Order(models.Model):
             email = models.TextField()
@@ -35,7 +36,6 @@ class DjangoTest(ShopTest):
                 db_table = 'orders'
 
         cls.order = Order
-        cls.message = run_block('class Message(models.Model)', __name__='shop_models')['Message']
 
     @classmethod
     def tearDownClass(cls):
@@ -55,7 +55,7 @@ class DjangoTest(ShopTest):
         ada = types.SimpleNamespace(email='ada@example.org')
         order = place_order(ada, '12.00')
         self.assert_receipt(self.messages()[0], order.pk)
-        self.psql('TRUNCATE orders, mailroom_messages, tokens CASCADE')
+        self.psql('TRUNCATE orders, mailroom.mailroom_messages, mailroom.tokens CASCADE')
         with self.assertRaises(ZeroDivisionError), transaction.atomic():
             place_order(ada, '12.00')
             raise ZeroDivisionError
@@ -86,23 +86,39 @@ class DjangoTest(ShopTest):
         found = self.messages()[0]
         self.assertEqual([found[name] for name in ('cc', 'bcc', 'reply_to', 'headers')],
                          [['bob@example.org'], ['archive@example.org'], 'help@example.org', {'X-Order': '17'}])
-        files = self.psql("SELECT name, content_type, encode(content, 'base64') FROM mailroom_attachments ORDER BY place")
+        files = self.psql("SELECT name, content_type, encode(content, 'base64') FROM mailroom.mailroom_attachments ORDER BY place")
         self.assertEqual([line.split('\t') for line in files.splitlines()],
                          [['invoice.pdf', 'application/pdf', base64.b64encode(b'%PDF\x00').decode()],
                           ['notes.txt', 'text/plain', base64.b64encode('Zwölf'.encode()).decode()]])
 
-    def test_rows_of_the_model_are_messages(self):
-        created = self.message.objects.create(recipients=['ada@example.org'], template='receipt',
-                                              data={'order': 17, 'total': '12.00'}, reference='order:17')
-        self.assertIsNotNone(created.pk)
-        self.assert_receipt(self.messages()[0], 17)
-        self.message.objects.bulk_create(
-            self.message(recipients=[f'user{number}@example.org'], template='newsletter') for number in range(100))
-        self.assertEqual(self.token_count(), 101)
-
     def test_what_cannot_be_a_mail_is_an_error(self):
-        with self.assertRaises((IntegrityError, django.db.Error)), transaction.atomic():
-            self.message.objects.create(recipients=['no mailbox'], template='receipt')
+        with self.assertRaises(django.db.Error):
+            mail.send_mail('Hello', 'Hello.', 'shop@example.org', ['no mailbox'])
+        self.assertEqual(self.messages(), [])
+
+    def test_what_the_backend_does_not_take_is_refused_by_name(self):
+        invitation = mail.EmailMultiAlternatives('Hello', 'Hello.', 'shop@example.org', ['ada@example.org'])
+        invitation.attach_alternative('BEGIN:VCALENDAR', 'text/calendar; method=REQUEST')
+        logo = mail.EmailMessage('Hello', 'Hello.', 'shop@example.org', ['ada@example.org'])
+        logo.attach(MIMEImage(b'\x89PNG', 'png'))
+        for message, part in ((invitation, 'text/calendar'), (logo, 'MIMEImage')):
+            with self.assertRaisesRegex(ValueError, part):
+                message.send()
+        self.assertEqual(self.messages(), [])
+
+    def test_fail_silently_leaves_the_transaction_whole(self):
+        with transaction.atomic():
+            self.assertEqual(mail.send_mail('Hello', 'Hello.', 'shop@example.org', ['no mailbox'], fail_silently=True), 0)
+            self.assertEqual(mail.send_mail('Hello', 'Hello.', 'shop@example.org', ['ada@example.org']), 1)
+        self.assertEqual(len(self.messages()), 1)
+
+    def test_an_error_report_in_a_transaction_that_failed_is_no_second_error(self):
+        with self.assertRaises(DatabaseError), transaction.atomic():
+            try:
+                connection.cursor().execute('SELECT 1 / 0')
+            except DatabaseError:
+                mail.mail_admins('Error', 'It failed.', fail_silently=True)
+                raise
         self.assertEqual(self.messages(), [])
 
 

@@ -97,11 +97,18 @@ class ExamplesTest(unittest.TestCase):
                           MAILROOM_SEND_RELAY=os.environ['MAILROOM_TEST_RELAY'],
                           MAILROOM_SEND_LINK=f'http://127.0.0.1:{cls.port}/{{action}}?token={{token}}',
                           PYTHONDONTWRITEBYTECODE='1')
+        cls.owner, cls.role = os.environ['PGUSER'], cls.database.name
+        cls.database.psql(f'CREATE ROLE {cls.role} LOGIN; GRANT CREATE ON SCHEMA public TO {cls.role}')
+        os.environ['PGUSER'] = cls.role
         cls.set_up_application()
+        os.environ['PGUSER'] = cls.owner
         with open(os.open('mailroom.key', os.O_CREAT | os.O_WRONLY, 0o600), 'w') as file:
             file.write('ab' * 32 + '\n')
         run(MAILROOM, 'migrate')
         run('psql', '-Xqv', 'ON_ERROR_STOP=1', '-f', 'mail.sql')
+        with open('mail.sql', encoding='utf-8') as file:
+            rights = re.findall(r'^--   (GRANT .*;)$', file.read(), re.MULTILINE)
+        cls.database.psql(''.join(rights).replace('TO shop', f'TO {cls.role}'))
         run(MAILROOM, 'template', 'check')
         cls.start(MAILROOM, 'send')
         cls.start_application()
@@ -117,9 +124,9 @@ class ExamplesTest(unittest.TestCase):
     @classmethod
     def start_application(cls):
         if SHOP == 'django':
-            cls.start('./manage.py', 'runserver', '--noreload', str(cls.port))
+            cls.start('./manage.py', 'runserver', '--noreload', str(cls.port), PGUSER=cls.role)
         else:
-            cls.start('node', 'app.mjs', PORT=str(cls.port), NODE_PATH=':'.join(MODULES))
+            cls.start('node', 'app.mjs', PORT=str(cls.port), PGUSER=cls.role, NODE_PATH=':'.join(MODULES))
         deadline = time.monotonic() + TIME_LIMIT
         while time.monotonic() < deadline:
             with socket.socket() as probe:
@@ -140,6 +147,7 @@ class ExamplesTest(unittest.TestCase):
         os.chdir('/')
         shutil.rmtree(cls.directory)
         cls.database.drop()
+        run('psql', '-Xqd', 'postgres', '-c', f'DROP ROLE {cls.role}')
 
     def mails(self, count):
         """All mails, after `count` have come."""

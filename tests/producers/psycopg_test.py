@@ -8,7 +8,7 @@ from shop import ShopTest, main, run_block
 
 class PsycopgTest(ShopTest):
     def connect(self):
-        return psycopg.connect(dbname=self.database.name)
+        return psycopg.connect(dbname=self.database.name, user=self.app)
 
     def test_an_order_and_its_receipt_are_committed_together(self):
         place_order = run_block('with connection.transaction():\n        order')['place_order']

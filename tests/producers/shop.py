@@ -1,8 +1,10 @@
-"""What the tests of docs/messages.md share: a database with tables of an application, and the code of the document."""
+"""What the tests of docs/messages.md and its like share: a database with tables of an application, a role of the application that has
+the rights of docs/security.md, and the code of the documents."""
 
 import json
 import os
 import re
+import subprocess
 import sys
 import unittest
 
@@ -41,7 +43,8 @@ def run_block(part, **names):
 
 
 class ShopTest(unittest.TestCase):
-    """Each class has a database of its own, with mailroom in the schema `mailroom`, and tests one way to ask for mails."""
+    """Each class has a database of its own, with mailroom in the schema `mailroom`, and tests one way to ask for mails. The role `app`
+    owns the application's tables and is the documented producer; no search path leads to mailroom."""
 
     mailroom = None  # main() sets it
 
@@ -49,28 +52,60 @@ class ShopTest(unittest.TestCase):
     def setUpClass(cls):
         cls.database = OwnDatabase(cls.__name__.lower())
         cls.database.create(cls.mailroom, MAILROOM_DATABASE_SCHEMA='mailroom')
-        cls.psql(f'ALTER DATABASE {cls.database.name} SET search_path = public, mailroom')
+        cls.app = f'{cls.database.name}_app'
+        cls.producer = f'{cls.database.name}_producer'
         cls.psql(TABLES)
+        cls.psql(cls.documented_role('producer'))
+        cls.psql(f"""CREATE ROLE {cls.app} LOGIN IN ROLE {cls.producer};
+            GRANT CREATE ON SCHEMA public TO {cls.app};
+            ALTER TABLE users OWNER TO {cls.app}; ALTER TABLE orders OWNER TO {cls.app}""")
         os.environ['PGOPTIONS'] = '-c client_min_messages=warning'
 
     @classmethod
     def tearDownClass(cls):
         cls.database.drop()
+        run('psql', '-Xqd', 'postgres', '-c', f'DROP ROLE {cls.app}', '-c', f'DROP ROLE {cls.producer}')
+
+    @classmethod
+    def documented_role(cls, role):
+        """The SQL that creates a role, for this database: roles belong to the cluster, where other tests run too."""
+        block = code_block('sql', f'CREATE ROLE mailroom_{role} ', 'docs/security.md')
+        return re.sub(r'\bpublic\b', 'mailroom', block).replace(f'mailroom_{role}', f'{cls.database.name}_{role}')
 
     def setUp(self):
-        self.psql('TRUNCATE users, orders, mailroom_messages, tokens CASCADE')
+        self.psql('TRUNCATE users, orders, mailroom.mailroom_messages, mailroom.tokens CASCADE')
 
     @classmethod
     def psql(cls, sql):
+        """As the owner."""
         return cls.database.psql(sql)
+
+    @classmethod
+    def psql_as_app(cls, sql):
+        return run('psql', '-XAtqF', '\t', '-v', 'ON_ERROR_STOP=1', '-U', cls.app, '-d', cls.database.name, '-c', sql)
+
+    def run_as_app(self, *command, **environment):
+        """The words that a program has printed which connects as the application."""
+        environment = {**os.environ, 'PGDATABASE': self.database.name, 'PGUSER': self.app, **environment}
+        ended = subprocess.run(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if ended.returncode != 0:
+            self.fail(f'{ended.stderr}\nhint: scripts/install-packages --tests installs what it needs')
+        return ended.stdout.split()
 
     def messages(self):
         """All messages, oldest first, without what is null."""
-        rows = self.psql('SELECT jsonb_strip_nulls(to_jsonb(m)) FROM mailroom_messages m ORDER BY id')
+        rows = self.psql('SELECT jsonb_strip_nulls(to_jsonb(m)) FROM mailroom.mailroom_messages m ORDER BY id')
         return [json.loads(line) for line in rows.splitlines()]
 
     def token_count(self):
-        return int(self.psql('SELECT count(*) FROM tokens WHERE message IS NOT NULL'))
+        return int(self.psql('SELECT count(*) FROM mailroom.tokens WHERE message IS NOT NULL'))
+
+    def assert_mails(self):
+        """mailroom is as migrate made it, and mails what the application asks for."""
+        run(self.mailroom, 'migrate', 'verify')
+        self.psql('TRUNCATE mailroom.mailroom_messages, mailroom.tokens CASCADE')
+        self.psql_as_app("SELECT mailroom.mailroom_send(ARRAY['ada@example.org'], subject => 'Hello', text => 'It works.')")
+        self.assertEqual((len(self.messages()), self.token_count()), (1, 1))
 
     def assert_receipt(self, message, order, total='12.00', reference=True):
         self.assertEqual(message['recipients'], ['ada@example.org'])

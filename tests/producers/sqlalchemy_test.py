@@ -1,19 +1,27 @@
 #!/usr/bin/python3
-"""sqlalchemy_test.py MAILROOM: asks for mails with SQLAlchemy, by the class and the function of docs/messages.md."""
+"""sqlalchemy_test.py MAILROOM: asks for mails with SQLAlchemy, by the function of docs/messages.md."""
 
-from sqlalchemy import create_engine
+from sqlalchemy import BigInteger, Column, Identity, Text, create_engine
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, declarative_base
 
 from shop import ShopTest, main, run_block
+
+Base = declarative_base()
+
+
+class Order(Base):
+    __tablename__ = 'orders'
+    id = Column(BigInteger, Identity(always=True), primary_key=True)
+    email = Column(Text, nullable=False)
+    total = Column(Text, nullable=False)
 
 
 class SqlalchemyTest(ShopTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.engine = create_engine(f'postgresql+psycopg2:///{cls.database.name}')
-        cls.message = run_block('declarative_base()', __name__='shop_models')['Message']
+        cls.engine = create_engine(f'postgresql+psycopg2://{cls.app}@/{cls.database.name}')
         cls.send_receipt = staticmethod(run_block('def send_receipt')['send_receipt'])
 
     @classmethod
@@ -21,29 +29,23 @@ class SqlalchemyTest(ShopTest):
         cls.engine.dispose()
         super().tearDownClass()
 
-    def test_objects_of_a_session_are_messages(self):
-        with Session(self.engine) as session:
-            message = self.message(recipients=['ada@example.org'], template='receipt', reference='order:17',
-                                   data={'order': 17, 'total': '12.00'})
-            session.add(message)
-            session.add_all(self.message(recipients=[f'user{number}@example.org'], subject='Hello', text='Hello.')
-                            for number in range(20))
-            session.commit()
-            self.assertIsNotNone(message.id)
-        messages = self.messages()
-        self.assert_receipt(next(each for each in messages if 'reference' in each), 17)
-        self.assertEqual(self.token_count(), 21)
+    def order_of(self, session, email):
+        order = Order(email=email, total='12.00')
+        session.add(order)
+        session.flush()
+        self.send_receipt(session, email, order.id, '12.00')
+        return order.id
 
-    def test_an_explicit_none_is_the_default(self):
+    def test_an_order_and_its_receipt_are_committed_together(self):
         with Session(self.engine) as session:
-            session.add(self.message(recipients=['ada@example.org'], template='welcome', data=None, send_after=None))
+            order = self.order_of(session, 'ada@example.org')
             session.commit()
-        self.assertEqual(self.psql('SELECT data IS NULL FROM mailroom_messages').strip(), 't')
+        self.assert_receipt(self.messages()[0], order, reference=False)
+        self.assertEqual(self.token_count(), 1)
 
     def test_a_message_rolls_back_with_its_session(self):
         with Session(self.engine) as session:
-            session.add(self.message(recipients=['ada@example.org'], template='welcome'))
-            session.flush()
+            self.order_of(session, 'ada@example.org')
             session.rollback()
         self.assert_rolled_back()
 
@@ -58,9 +60,15 @@ class SqlalchemyTest(ShopTest):
 
     def test_what_cannot_be_a_mail_is_an_error(self):
         with self.assertRaises(SQLAlchemyError), Session(self.engine) as session:
-            session.add(self.message(recipients=[], template='welcome'))
+            self.order_of(session, 'ada@example.org, eve@example.org')
             session.commit()
-        self.assertEqual(self.messages(), [])
+        self.assert_rolled_back()
+
+    def test_making_and_dropping_all_tables_leaves_mailroom_alone(self):
+        with self.engine.begin() as connection:
+            Base.metadata.drop_all(connection)
+            Base.metadata.create_all(connection)
+        self.assert_mails()
 
 
 if __name__ == '__main__':

@@ -109,7 +109,7 @@ class TracingTest(ShopTest):
         exec(code_block('python', 'traceparent_of', 'docs/tracing.md'), names)
         with psycopg.connect(f'dbname={self.database.name}', autocommit=True) as connection:
             names['sign_up'](connection, FakeSpan(), 'ada@example.org')
-            connection.execute("SELECT mailroom_send(ARRAY['bob@example.org'], template => 'welcome')")
+            connection.execute("SELECT mailroom.mailroom_send(ARRAY['bob@example.org'], template => 'welcome')")
         spans = self.spans()
         self.assert_joined(spans, '0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331')
         self.assertEqual(len({span['traceId'] for span in spans if span['name'].startswith('carry')}), 2)

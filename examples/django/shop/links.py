@@ -10,8 +10,8 @@ from django.conf import settings
 from django.db import connection
 
 REDEEM = """
-    UPDATE tokens t SET consumed_at = floor(extract(epoch FROM clock_timestamp()))
-    FROM mailroom_messages m
+    UPDATE mailroom.tokens t SET consumed_at = floor(extract(epoch FROM clock_timestamp()))
+    FROM mailroom.mailroom_messages m
     WHERE t.secret = %s AND t.action = %s AND t.consumed_at IS NULL
       AND t.expires_at > extract(epoch FROM clock_timestamp()) AND m.id = t.message
     RETURNING m.reference"""
@@ -21,7 +21,7 @@ def send(template_or_action, user, reference, **data):
     """Asks for a mail to the user, in the transaction of the request."""
     name, value = template_or_action
     with connection.cursor() as cursor:
-        cursor.execute(f'SELECT mailroom_send(%s, {name} => %s, data => %s, reference => %s)',
+        cursor.execute(f'SELECT mailroom.mailroom_send(%s, {name} => %s, data => %s, reference => %s)',
                        [[user.email], value, json.dumps(dict(data, name=user.first_name)), reference])
 
 

@@ -25,7 +25,6 @@ DATABASES = {'default': {
     'ENGINE': 'django.db.backends.postgresql',
     'NAME': os.environ.get('PGDATABASE', 'shop'),
     'ATOMIC_REQUESTS': True,  # so a request that fails mails nobody
-    'OPTIONS': {'options': '-c search_path=public,mailroom'},
 }}
 AUTH_USER_MODEL = 'shop.User'
 DEFAULT_AUTO_FIELD = 'django.db.models.BigAutoField'

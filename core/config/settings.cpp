@@ -19,7 +19,7 @@ namespace mailroom {
 namespace {
 
 constexpr auto local_file = "mailroom.yaml";
-constexpr auto system_file = "/etc/mailroom/mailroom.yaml";
+constexpr auto system_file = MAILROOM_SYSTEM_CONFIG;
 constexpr auto file_variable = "MAILROOM_CONFIG";
 constexpr std::string_view prefix = "MAILROOM_";
 constexpr std::string_view inline_key = "signing.key";

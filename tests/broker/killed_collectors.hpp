@@ -22,8 +22,8 @@ class HandedOver {
 
   TestDatabase database;
 
-  /// Accounts sign up all the time, while one collector after the other is killed at a random moment; then
-  /// the last one empties the queue. Its log.
+  /// Accounts sign up all the time, while one collector after the other is killed at a random moment after
+  /// its first tokens were accepted; then the last one empties the queue. Its log.
   std::string collect_with_kills(int kills) {
     std::atomic<bool> is_over = false;
     std::thread writer([&] {
@@ -35,8 +35,14 @@ class HandedOver {
     });
     std::minstd_rand random(7);
     for (int i = 0; i < kills; ++i) {
+      const auto has_begun = has_accepted(accepted() + 1);
       TestCollector collector(database, {"--to", to_, "--batch-limit", "10"}, environment_);
-      std::this_thread::sleep_for(std::chrono::milliseconds(50 + random() % 250));
+      if (!eventually(has_begun)) {
+        is_over = true;
+        writer.join();
+        throw std::runtime_error("a collector handed nothing over: " + collector.log());
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 200));
       collector.process().signal(SIGKILL);
       collector.process().wait();
     }

@@ -59,21 +59,21 @@ TEST_CASE("time limits do not cut a migration short") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   // The statements before the migration have this limit too.
-  connection->run("SET statement_timeout = '500ms'");
-  up(*connection, {{0, "slow", "SELECT pg_sleep(0.6)", "SELECT 1"}});
-  CHECK(value<std::string>(*connection, "SHOW statement_timeout") == "500ms");
+  connection->run("SET statement_timeout = '2s'");
+  up(*connection, {{0, "slow", "SELECT pg_sleep(2.1)", "SELECT 1"}});
+  CHECK(value<std::string>(*connection, "SHOW statement_timeout") == "2s");
 }
 
 TEST_CASE("time limits do not cut CREATE INDEX CONCURRENTLY short") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto limits = known_settings(*database.connect(), {"statement_timeout", "transaction_timeout"});
   for (const auto& limit : limits)
-    database.connect()->run("ALTER DATABASE " + database.name() + " SET " + limit + " = '500ms'");
+    database.connect()->run("ALTER DATABASE " + database.name() + " SET " + limit + " = '2s'");
   const auto connection = database.connect();
   up(*connection,
      {{0, "slow",
        "CREATE FUNCTION slow(x int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS "
-       "'BEGIN PERFORM pg_sleep(0.7); RETURN x; END'; CREATE TABLE a (x int); INSERT INTO a VALUES (1);",
+       "'BEGIN PERFORM pg_sleep(2.1); RETURN x; END'; CREATE TABLE a (x int); INSERT INTO a VALUES (1);",
        "-"},
       {1, "index", "CREATE INDEX CONCURRENTLY IF NOT EXISTS a_x_idx ON a (slow(x));", "-"}});
   CHECK(value<bool>(*connection, "SELECT indisvalid FROM pg_index WHERE indexrelid = 'a_x_idx'::regclass"));

@@ -23,6 +23,7 @@ sys.dont_write_bytecode = True
 DIRECTORY = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(DIRECTORY, '..', '..')
 sys.path.append(os.path.join(DIRECTORY, '..', 'support'))
+from free_port import free_port  # noqa: E402
 from own_database import OwnDatabase, run  # noqa: E402
 
 MAILROOM, SHOP = os.path.abspath(sys.argv[1]), sys.argv[2]
@@ -31,12 +32,6 @@ WITH_POSTFIX = os.path.join(ROOT, 'scripts', 'with-postfix')
 # Debian's, or what scripts/install-packages --tests has unpacked for another Node.js.
 MODULES = ['/usr/share/nodejs', '/usr/local/share/nodejs']
 TIME_LIMIT = 30  # seconds
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(('127.0.0.1', 0))
-        return listener.getsockname()[1]
 
 
 class Inputs(html.parser.HTMLParser):

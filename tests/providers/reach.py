@@ -21,8 +21,9 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, '..', 'support'))
 sys.argv, ARGUMENTS = sys.argv[:1] + sys.argv[1:2], sys.argv
+from free_port import free_port  # noqa: E402
 from own_database import OwnDatabase, run  # noqa: E402
-from ses_local_test import START, free_port  # noqa: E402
+from ses_local_test import START  # noqa: E402
 
 MAILROOM, POST_MAILS = ARGUMENTS[1:3]
 RUNS = int(ARGUMENTS[3]) if len(ARGUMENTS) > 3 else 5

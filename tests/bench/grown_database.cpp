@@ -67,10 +67,4 @@ GrownDatabase grown_database(Stage& stage, int millions) {
   return grown;
 }
 
-void forget_new_batches(Stage& stage, const GrownDatabase& grown) {
-  const auto connection = stage.connect(grown.name);
-  connection->run("DELETE FROM mailroom_batches WHERE id > $1", grown.batches());
-  connection->run("VACUUM mailroom_batches");
-}
-
 }  // namespace mailroom::bench

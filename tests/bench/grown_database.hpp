@@ -11,16 +11,11 @@ struct GrownDatabase {
   std::int64_t emitted = 0;
   std::int64_t due = 0;
   std::int64_t accounts = 0;
-
-  std::int64_t batches() const { return emitted / 100; }
 };
 
 constexpr std::int64_t grown_days = 40;
 
 /// Built on first use; three accounts for ten tokens.
 GrownDatabase grown_database(Stage& stage, int millions);
-
-/// Forgets the batches that were claimed since the database was built: `due` tokens wait again.
-void forget_new_batches(Stage& stage, const GrownDatabase& grown);
 
 }  // namespace mailroom::bench

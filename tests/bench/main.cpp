@@ -30,8 +30,8 @@ std::vector<Row> all_rows(const BenchOptions& options) {
   std::vector<Row> all;
   for (const auto& group :
        {drain_rows(), queue_rows(), latency_rows(), producer_rows(), memory_rows(), verify_rows(),
-        migrate_rows(), idle_rows(), send_rows(), message_rows(), exec_rows(), bounce_rows(), growth_rows(),
-        prune_rows(), options.brokers ? broker_rows() : std::vector<Row>()})
+        migrate_rows(), idle_rows(), send_rows(), message_rows(), bounce_rows(), growth_rows(), prune_rows(),
+        options.brokers ? broker_rows() : std::vector<Row>()})
     all.insert(all.end(), group.begin(), group.end());
   if (options.rivals.empty()) return all;
   for (const auto& group : {pgq_rows(), node_rows(options.rivals)})
@@ -122,8 +122,6 @@ int run_bench(const BenchOptions& options) {
 /// Not the harness, but a program that it measures; nullopt: the harness.
 std::optional<int> run_as_program(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"--pgq-consumer"}) return run_pgq_consumer();
-  if (words == std::vector<std::string>{"--read"}) return read_lines(false);
-  if (words == std::vector<std::string>{"--acknowledge"}) return read_lines(true);
   if (words.size() == 3 && words[0] == "--publish") return publish_file(words[1], words[2]);
   return std::nullopt;
 }

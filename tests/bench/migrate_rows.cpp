@@ -1,4 +1,4 @@
-// How long migrations take: on an empty database, and on the original system's schema while it is in use.
+// How long the upgrade of the original system's schema takes while it is in use, and how long writers wait.
 
 #include <atomic>
 #include <fmt/format.h>
@@ -11,13 +11,6 @@ namespace mailroom::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-Figures measure_fresh(Stage& stage) {
-  stage.drop_database("fresh");
-  stage.create_database("fresh", "template0");
-  const auto cost = Process(stage.mailroom("fresh", {"migrate", "-q", "-y"})).wait();
-  return {{.value = cost.seconds, .unit = "s"}};
-}
 
 /// An application that signs up a hundred accounts per second on its own session.
 class Writer {
@@ -80,11 +73,7 @@ Figures measure_upgrade(Stage& stage) {
 }  // namespace
 
 std::vector<Row> migrate_rows() {
-  return {{.name = "migrate/fresh",
-           .meaning = "mailroom migrate on an empty database",
-           .prepare = [](Stage&) {},
-           .measure = measure_fresh},
-          {.name = "migrate/upgrade",
+  return {{.name = "migrate/upgrade",
            .meaning = "the original schema with a million accounts, beside two writers at 100 inserts/s",
            .prepare = [](Stage& stage) { original_database(stage); },
            .measure = measure_upgrade}};

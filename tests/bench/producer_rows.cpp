@@ -12,7 +12,7 @@ namespace {
 
 const std::string producer_database = "producers";
 
-enum class Notifying { none, seeds, ours };
+enum class Notifying { none, ours };
 
 /// The same inserts each time, into emptied tables.
 void arrange(Stage& stage, Notifying notifying) {
@@ -21,22 +21,6 @@ void arrange(Stage& stage, Notifying notifying) {
   connection->run("UPDATE jobs SET last_seq = 0");
   connection->run(std::string("ALTER TABLE tokens ") + (notifying == Notifying::ours ? "ENABLE" : "DISABLE") +
                   " TRIGGER after_token_inserted");
-  connection->run(std::string("ALTER TABLE tokens ") +
-                  (notifying == Notifying::seeds ? "ENABLE" : "DISABLE") +
-                  " TRIGGER after_token_inserted_always");
-}
-
-void make_producer_database(Stage& stage) {
-  make_live_database(stage, producer_database);
-  stage.once("the seeds' trigger", [&] {
-    const auto connection = stage.connect(producer_database);
-    connection->run(
-        "CREATE FUNCTION notify_always() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN NOTIFY token_insert; RETURN NULL; END $$");
-    connection->run(
-        "CREATE TRIGGER after_token_inserted_always AFTER INSERT ON tokens "
-        "FOR EACH ROW EXECUTE FUNCTION notify_always()");
-  });
 }
 
 std::string insert_statement(const Stage& stage) {
@@ -46,31 +30,26 @@ std::string insert_statement(const Stage& stage) {
       account_count(stage) / 3 - 1);
 }
 
-Figures measure_producers(Stage& stage, int clients, Notifying notifying, bool collecting) {
+/// Beside a collector.
+Figures measure_producers(Stage& stage, int clients, Notifying notifying) {
   arrange(stage, notifying);
-  std::unique_ptr<Process> collector;
-  if (collecting) {
-    // Large batches and a short timeout: the collector emits everything at little cost and never idles.
-    auto setup = stage.mailroom(producer_database,
-                                {"collect", "-q", "--batch-limit", "1000", "--batch-timeout", "100ms"});
-    setup.output = stage.path("collected0");
-    collector = std::make_unique<Process>(std::move(setup));
-  }
+  // Large batches and a short timeout: the collector emits everything at little cost and never idles.
+  auto setup = stage.mailroom(producer_database,
+                              {"collect", "-q", "--batch-limit", "1000", "--batch-timeout", "100ms"});
+  setup.output = stage.path("collected0");
+  Process collector(std::move(setup));
   const auto rate = statements_per_second(stage, producer_database, clients, insert_statement(stage));
-  if (collector) {
-    collector->signal(SIGTERM);
-    collector->wait();
-  }
+  collector.signal(SIGTERM);
+  collector.wait();
   return {{.value = rate, .unit = "commits/s"}};
 }
 
-Row producer_row(int clients, const std::string& name, const std::string& meaning, Notifying notifying,
-                 bool collecting) {
-  return {
-      .name = fmt::format("producers/{}/{}", clients, name),
-      .meaning = fmt::format("single inserts by {} client{}: {}", clients, clients == 1 ? "" : "s", meaning),
-      .prepare = make_producer_database,
-      .measure = [=](Stage& stage) { return measure_producers(stage, clients, notifying, collecting); }};
+Row producer_row(int clients, const std::string& name, const std::string& meaning, Notifying notifying) {
+  return {.name = fmt::format("producers/{}/{}", clients, name),
+          .meaning = fmt::format("single inserts by {} client{}: {}, a collector polling", clients,
+                                 clients == 1 ? "" : "s", meaning),
+          .prepare = [](Stage& stage) { make_live_database(stage, producer_database); },
+          .measure = [=](Stage& stage) { return measure_producers(stage, clients, notifying); }};
 }
 
 }  // namespace
@@ -78,13 +57,8 @@ Row producer_row(int clients, const std::string& name, const std::string& meanin
 std::vector<Row> producer_rows() {
   std::vector<Row> rows;
   for (const int clients : {1, 8, 32}) {
-    rows.push_back(
-        producer_row(clients, "alone", "no notifying trigger, no collector", Notifying::none, false));
-    rows.push_back(
-        producer_row(clients, "none", "no notifying trigger, a collector that polls", Notifying::none, true));
-    rows.push_back(producer_row(clients, "seeds", "NOTIFY in every insert, a collector polling",
-                                Notifying::seeds, true));
-    rows.push_back(producer_row(clients, "ours", "our trigger, a collector polling", Notifying::ours, true));
+    rows.push_back(producer_row(clients, "none", "no notifying trigger", Notifying::none));
+    rows.push_back(producer_row(clients, "ours", "our trigger", Notifying::ours));
   }
   return rows;
 }

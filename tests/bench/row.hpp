@@ -39,7 +39,6 @@ std::vector<Row> send_rows();
 std::vector<Row> message_rows();
 std::vector<Row> growth_rows();
 std::vector<Row> prune_rows();
-std::vector<Row> exec_rows();
 std::vector<Row> bounce_rows();
 /// Needs the clusters of scripts/with-nats and scripts/with-rabbitmq.
 std::vector<Row> broker_rows();
@@ -47,8 +46,5 @@ std::vector<Row> broker_rows();
 /// This program as a counterpart of `collect`: `--publish BROKER FILE` publishes the lines of a file, and
 /// does nothing else.
 int publish_file(const std::string& broker, const std::string& file);
-/// `--read`, `--acknowledge`: reads lines from stdin until they end, and prints how many there were.
-/// `acknowledges`: also answers each on descriptor 3, as docs/exec.md says.
-int read_lines(bool acknowledges);
 
 }  // namespace mailroom::bench

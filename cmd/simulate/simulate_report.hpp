@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "simulation/simulated_messages.hpp"
 #include "simulation/simulation.hpp"
 
 namespace mailroom {
@@ -13,8 +12,7 @@ namespace mailroom {
 /// The result of a run of simulate.
 struct SimulateReport {
   std::optional<std::uint64_t> seed;
-  std::optional<SimulationSummary> played;
-  std::optional<MessageTally> sent;
+  std::optional<SimulationTally> played;
   std::optional<std::int64_t> removed;
   bool stopped = false;
   bool cut_short = false;  ///< a signal stopped the cleanup

@@ -1,35 +1,14 @@
-// What a simulation measures: which tokens were emitted, so that it can consume them, and how long
-// transactions took.
+// Which tokens were emitted, so that a simulation can act for the people who got them.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "db/connection.hpp"
 #include "selection/id_range.hpp"
-#include "simulation/lasting_connection.hpp"
 
 namespace mailroom {
-
-/// Counts durations in little memory. In microseconds: values below 256 are exact, larger ones rounded up by
-/// at most 1/128.
-class LatencyHistogram {
- public:
-  void add(std::chrono::microseconds latency);
-
-  std::int64_t count() const { return count_; }
-  /// The smallest latency that at least `percent` of all do not exceed; never below the exact value. 0 if
-  /// there are none.
-  std::chrono::microseconds percentile(double percent) const;
-  std::chrono::microseconds max() const { return std::chrono::microseconds(max_); }
-
- private:
-  std::map<std::int64_t, std::int64_t> counts_;  ///< by rounded value
-  std::int64_t count_ = 0;
-  std::int64_t max_ = 0;
-};
 
 /// Throws Error(unusable) if no queue takes tokens of `action`, so that none would be emitted.
 void require_queue_for(Connection& connection, const std::string& action);
@@ -38,7 +17,7 @@ void require_queue_for(Connection& connection, const std::string& action);
 class EmissionWatch {
  public:
   /// Begins with batches that are claimed from now on: they hold all tokens that are created later.
-  explicit EmissionWatch(LastingConnection& connection);
+  explicit EmissionWatch(Connection& connection);
 
   /// Returns the ids in batches that were acknowledged since the last call, in no order. Runs one statement
   /// per queue, which reads new batches and those that were open at the last call.
@@ -51,7 +30,7 @@ class EmissionWatch {
     std::vector<std::int64_t> open;
   };
 
-  LastingConnection& connection_;
+  Connection& connection_;
   std::vector<Queue> queues_;
 };
 

@@ -3,14 +3,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "db/connection.hpp"
+#include "base/clock.hpp"
 #include "process/stop_signal.hpp"
-#include "simulation/emission_watch.hpp"
 #include "simulation/simulated_rows.hpp"
 
 namespace mailroom {
@@ -18,49 +14,30 @@ namespace mailroom {
 /// What to simulate.
 struct SimulationRequest {
   std::int64_t accounts = 0;
+  std::int64_t messages = 0;  ///< after the accounts
   std::uint64_t seed = 0;
-  int connections = 1;
-  std::optional<double>
-      rate;  ///< accounts per second over all connections; nullopt: 1,000 per transaction, without a wait
+  std::optional<double> rate;  ///< rows per second, one per transaction; nullopt: 1,000 per transaction
   Shares shares;
-  std::optional<Milliseconds> delay;  ///< consume a token this long after its creation, emitted or not
-  Milliseconds timeout{60000};        ///< fail after this time without an emission, or without the server
-};
-
-/// The progress of a simulation.
-struct SimulationProgress {
-  std::int64_t accounts = 0;
-  std::int64_t waiting = 0;  ///< tokens that wait to be emitted, or for the delay
-  int lost = 0;              ///< lost connections that have not reconnected yet
-  std::string reason;        ///< of the last loss
+  Milliseconds timeout{60000};  ///< fail when tokens wait and none is emitted for so long
 };
 
 /// What was done.
 struct SimulationTally {
   std::int64_t accounts = 0;
-  std::int64_t tokens = 0;
-  std::int64_t activated = 0;
-  std::int64_t recovered = 0;
-  std::int64_t suspended = 0;
-  std::int64_t expired = 0;  ///< tokens that should have been consumed, but were no longer usable by then
-  LatencyHistogram latency;  ///< of every writing transaction
-  TimePoint last_creation;
-};
-
-struct SimulationSummary {
-  SimulationTally total;
+  std::int64_t messages = 0;
+  std::int64_t waiting = 0;  ///< tokens that are to be consumed, and that nobody has emitted yet
+  SimulatedUse used;
   double seconds = 0;
-  double accounts_per_second = 0;  ///< while accounts were being created
-  bool stopped = false;            ///< a signal stopped it early
 };
 
-/// Runs `request` with one thread per connection, and polls for emissions over one more connection. Calls
-/// `report` in the calling thread, about 5 to 50 times per second. Commits every transaction separately, so
-/// that work done before an error or a signal is kept. Reconnects lost connections. Throws Error(failed) when
-/// accounts of the seed exist or nothing is emitted, DatabaseError and ConnectionLost.
-SimulationSummary simulate(const SimulationRequest& request,
-                           const std::function<std::unique_ptr<Connection>()>& connect,
-                           const StopSignal& stop,
-                           const std::function<void(const SimulationProgress&)>& report);
+/// The time at which to write row `n` (from 1 on) at `rate` rows per second: evenly spaced, the first at
+/// `start`. `rate` must be positive.
+TimePoint due_at(TimePoint start, std::int64_t n, double rate);
+
+/// Runs `request`, until it is done or a stop is requested. Calls `report` between the transactions, and
+/// about 50 times per second while it waits. Throws Error(failed) when accounts of the seed exist or nothing
+/// is emitted, DatabaseError and ConnectionLost.
+SimulationTally simulate(Connection& connection, const SimulationRequest& request, StopSignal& stop,
+                         const std::function<void(const SimulationTally&)>& report);
 
 }  // namespace mailroom

@@ -143,10 +143,7 @@ TEST_CASE("simulate needs a queue for the tokens that it waits for") {
   CHECK(run.status == 8);
   CHECK(run.errors.find("no queue takes password_recovery tokens, so none would be emitted") !=
         std::string::npos);
-  CHECK(
-      shell
-          .mailroom({"simulate", "--accounts", "1", "--activate", "100", "--recover", "100", "--delay", "0s"})
-          .status == 0);
+  CHECK(shell.mailroom({"simulate", "--accounts", "1"}).status == 0);
 }
 
 }  // namespace mailroom::test::audit_queues_test

@@ -1,12 +1,18 @@
 // mailroom bounce: reads what came back of mails that a relay had accepted, and records whose mail it was.
 
+#include <cerrno>
+#include <cstring>
 #include <fmt/format.h>
+#include <fstream>
 #include <future>
+#include <iostream>
 
+#include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "cmd/bounce/bounce_reader.hpp"
 #include "cmd/bounce/event_sources.hpp"
+#include "cmd/bounce/mail_file.hpp"
 #include "cmd/bounce/maildir.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/tracing.hpp"
@@ -51,19 +57,30 @@ std::string json_of(const RecordedBounce& bounce) {
   return json_text(line) + "\n";
 }
 
+void read_file(std::istream& in, const std::string& name, BounceReader& reader, Context& context) {
+  MailFile file(in);
+  for (auto bytes = file.next(); bytes; bytes = file.next()) {
+    // No mail server hands over a mail that begins so: it puts a header before what others wrote.
+    const auto report = is_event(*bytes) ? judge_event(*bytes) : reader.judge(*bytes);
+    if (!report.counts()) {
+      context.say(fmt::format("{}: neither a bounce nor a complaint nor an automatic reply\n", name));
+      continue;
+    }
+    for (const auto& bounce : reader.record(name, {report}))
+      context.print(context.global().output == OutputFormat::json ? json_of(bounce) : line_of(bounce));
+  }
+}
+
 ExitCode read_files(const BounceOptions& options, BounceReader& reader, Context& context) {
   const std::vector<std::string> input{"-"};
   for (const auto& path : options.files.empty() ? input : options.files) {
-    const auto bytes = read_report_file(path);
-    // No mail server hands over a mail that begins so: it puts a header before what others wrote.
-    const auto report = is_event(bytes) ? judge_event(bytes) : reader.judge(bytes);
-    if (!report.counts()) {
-      context.say(fmt::format("{}: neither a bounce nor a complaint nor an automatic reply\n",
-                              path == "-" ? "stdin" : path));
+    if (path == "-") {
+      read_file(std::cin, "stdin", reader, context);
       continue;
     }
-    for (const auto& bounce : reader.record(path == "-" ? "stdin" : path, {report}))
-      context.print(context.global().output == OutputFormat::json ? json_of(bounce) : line_of(bounce));
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw Error(ExitCode::failed, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
+    read_file(file, path, reader, context);
   }
   return ExitCode::done;
 }

@@ -43,8 +43,7 @@ BounceReader::BounceReader(Connection& connection, Context& context, MailTracer*
       context_(context),
       tracer_(tracer),
       pattern_(context.settings().send.bounce_address),
-      keys_(load_key_ring(context.settings())),
-      foreign_(context.log()) {}
+      keys_(load_key_ring(context.settings())) {}
 
 std::vector<RecordedBounce> BounceReader::record(const std::string& source,
                                                  const std::vector<Report>& reports) {

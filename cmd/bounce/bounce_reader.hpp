@@ -8,7 +8,6 @@
 
 #include "cmd/command.hpp"
 #include "suppression/bounce_records.hpp"
-#include "suppression/sisimai_reader.hpp"
 #include "trace/mail_tracer.hpp"
 
 namespace mailroom {
@@ -46,7 +45,7 @@ class BounceReader {
   BounceReader(Connection& connection, Context& context, MailTracer* tracer);
 
   /// Of a mail.
-  Report judge(std::string_view bytes) { return judge_report(bytes, pattern_, keys_, foreign_); }
+  Report judge(std::string_view bytes) { return judge_report(bytes, pattern_, keys_); }
 
   /// What became of each recipient.
   std::vector<RecordedBounce> record(const std::string& source, const std::vector<Report>& reports);
@@ -60,7 +59,6 @@ class BounceReader {
   MailTracer* tracer_;
   std::string pattern_;
   KeyRing keys_;
-  SisimaiReader foreign_;
   BounceCount count_;
 };
 

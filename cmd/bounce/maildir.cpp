@@ -9,8 +9,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
-#include <iostream>
-#include <limits>
+#include <istream>
 #include <optional>
 
 #include "base/error.hpp"
@@ -92,18 +91,6 @@ void Maildir::move(const std::string& name, bool is_marked) const {
   fs::rename(directory_ / "new" / name, directory_ / "cur" / (bare + (is_marked ? ":2,FS" : ":2,S")), error);
   if (error && error != std::errc::no_such_file_or_directory)
     fail(fmt::format("cannot move {} to cur", name), error);
-}
-
-std::string read_report_file(const std::string& path) {
-  if (path == "-") {
-    auto bytes = read_begin(std::cin);
-    // Whoever writes must not meet a closed pipe.
-    std::cin.ignore(std::numeric_limits<std::streamsize>::max());
-    return bytes;
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(ExitCode::failed, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  return read_begin(file);
 }
 
 }  // namespace mailroom

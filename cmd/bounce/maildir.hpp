@@ -32,8 +32,4 @@ class Maildir {
   bool is_listed_ = false;
 };
 
-/// The bytes of a file, `-` for standard input, its begin if it is longer than a report can be. Throws
-/// Error(failed).
-std::string read_report_file(const std::string& path);
-
 }  // namespace mailroom

@@ -42,6 +42,8 @@ struct Bounce {
   ProviderMail mail{};          ///< of an event
   std::string event{};          ///< of an event: the same text for each copy of it; empty: its bytes are
   bool is_standard = false;     ///< had a part message/delivery-status or message/feedback-report
+  bool is_report = true;        ///< false: nothing in it says that it came back, or that a program answered
+  std::string words{};          ///< begin of its subject and text, if there are no recipients
 };
 
 namespace bounce_limits {
@@ -55,6 +57,9 @@ constexpr std::size_t max_bytes = std::size_t{1} << 20;
 /// 5965), automatic replies (RFC 3834), and recognises bounces in no standard form. nullopt if it is none of
 /// these. Never throws for what a mail may hold; takes time in proportion to its size.
 std::optional<Bounce> read_bounce(std::string_view bytes);
+
+/// The same for whatever mail: without recipients, and with its words, if it is none of these.
+Bounce read_mail(std::string_view bytes);
 
 /// Reads an event by which Amazon SES or Resend says what became of a mail: the JSON itself, or within what
 /// SNS or EventBridge makes of it. nullopt for anything else, and for events that say nothing of an arrival,

@@ -10,6 +10,7 @@
 #include "bounce/evidence.hpp"
 #include "bounce/judgement.hpp"
 #include "bounce/status_code.hpp"
+#include "bounce/text_recipients.hpp"
 
 namespace mailroom {
 namespace {
@@ -67,21 +68,15 @@ void add_recipients(const HeaderFields& block, std::vector<RecipientFields>& rec
   finish();
 }
 
-/// One line, cut between two characters.
-std::string short_line(std::string_view text) {
+/// One line, with one space between words: texts are folded anywhere.
+std::string one_spaced(std::string_view text) {
   std::string line;
   for (const char c : text) {
     const bool is_space = static_cast<unsigned char>(c) <= 0x20 || c == 0x7f;
     if (!is_space) line += c;
     if (is_space && !line.empty() && line.back() != ' ') line += ' ';
   }
-  if (line.size() > bounce_limits::max_diagnostic) {
-    auto end = bounce_limits::max_diagnostic;
-    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80)
-      --end;
-    line.resize(end);
-  }
-  return std::string(trimmed(line));
+  return line;
 }
 
 /// `5.0.0` and the like say less than a status among the words.
@@ -118,15 +113,20 @@ BounceRecipient judged(const RecipientFields& fields, const ReportText& report) 
   const auto& words = recipient.diagnostic.empty() ? about : recipient.diagnostic;
   recipient.status = best_status(fields.status, words);
   recipient.code = find_reply_code(words);
-  const auto judgement = judge_bounce(
-      {.action = action,
-       .status = recipient.status,
-       .code = recipient.code,
-       .diagnostic = recipient.diagnostic,
-       .text = about,
-       .is_after_data = report.is_of_rule || is_after_data(about) || is_after_data(lower_case(words)),
-       .is_at_recipient =
-           is_at_recipient(about) || is_at_recipient(lower_case(words)) || fields.category == "bad-mailbox"});
+  // Who answers for each recipient after the content, as by LMTP, says by this status that it was not that.
+  const bool is_bad_mailbox = find_status(words).ends_with(".1.1");
+  const auto said = lower_case(one_spaced(about + "\n" + recipient.diagnostic));
+  const bool is_of_content = is_after_data(said);
+  const bool is_general = recipient.status.empty() || recipient.status.ends_with(".0.0");
+  const auto judgement =
+      judge_bounce({.action = action,
+                    .status = recipient.status,
+                    .code = recipient.code,
+                    .diagnostic = recipient.diagnostic,
+                    .text = about,
+                    .is_after_data = report.is_of_rule || (is_of_content && !is_bad_mailbox),
+                    .is_at_recipient = is_at_recipient(said) || fields.category == "bad-mailbox" ||
+                                       fields.is_permanent || (is_general && is_of_address(said))});
   recipient.kind = judgement.kind;
   recipient.reason = judgement.reason;
   if (recipient.diagnostic.empty()) recipient.diagnostic = short_line(reply_words(about));
@@ -162,6 +162,17 @@ int xtext_value(char c) {
 }
 
 }  // namespace
+
+std::string short_line(std::string_view text) {
+  auto line = one_spaced(text);
+  if (line.size() > bounce_limits::max_diagnostic) {
+    auto end = bounce_limits::max_diagnostic;
+    while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80)
+      --end;
+    line.resize(end);
+  }
+  return std::string(trimmed(line));
+}
 
 std::string report_address(std::string_view field) {
   constexpr std::size_t longest = 320;
@@ -240,15 +251,18 @@ void read_failed_recipients(const MailParts& mail, Bounce& bounce) {
   }
 }
 
-void read_named_recipients(const MailParts& mail, Bounce& bounce) {
-  constexpr std::string_view sentence = "error delivering your mail to <";
-  const auto text = people_text(mail.text);
-  for (auto at = text.find(sentence); at != std::string::npos; at = text.find(sentence, at + 1)) {
+void read_recipients_in_text(const MailParts& mail, Bounce& bounce) {
+  std::vector<std::string> others;
+  for (const auto* const name : {"from", "return-path", "reply-to", "sender"})
+    add_addresses(mail.original.first(name), bounce_limits::max_recipients, others);
+  for (const auto* const name : {"from", "reply-to", "to", "delivered-to", "x-original-to"})
+    add_addresses(mail.headers.first(name), bounce_limits::max_recipients, others);
+  for (auto& address : others)
+    address = lower_case(address);
+  for (auto& found : recipients_in_text(people_text(mail.text), others, bounce_limits::max_recipients)) {
     RecipientFields fields;
-    fields.final = text.substr(at + sentence.size() - 1, text.find('>', at) - at - sentence.size() + 2);
-    if (report_address(fields.final).empty()) continue;
-    bounce.recipients.push_back(judged(fields, {text, true}));
-    if (bounce.recipients.size() == bounce_limits::max_recipients) break;
+    fields.final = std::move(found.address);
+    bounce.recipients.push_back(judged(fields, {found.about, true}));
   }
 }
 

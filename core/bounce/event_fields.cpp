@@ -76,6 +76,7 @@ std::optional<Moment> moment_member(const nlohmann::json& object, const char* ke
 BounceRecipient judge_event_recipient(const RecipientFields& fields, const BounceType& type) {
   auto own = fields;
   own.original = event_address(fields.original);
+  own.is_permanent = type.type == "Permanent";
   // What an event of a bounce calls delivered came back all the same.
   if (own.action != "delayed") own.action = "failed";
   auto recipient = judge_recipient(own);

@@ -3,6 +3,7 @@
 #include "bounce/evidence.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/text.hpp"
 #include "bounce/status_code.hpp"
@@ -14,11 +15,18 @@ bool holds(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// An empty line, or one as `<ada@mail.example>: no such user`.
+/// An empty line, or one that begins with an address, which may stand behind a bullet or a code:
+/// `<ada@mail.example>: no such user`.
 bool begins_paragraph(std::string_view line) {
   line = trimmed(line);
-  const auto first = line.substr(0, line.find_first_of(" \t"));
-  return line.empty() || (first.ends_with(':') && holds(first, "@"));
+  if (line.empty()) return true;
+  for (int word = 0; word < 3 && !line.empty(); ++word) {
+    const auto first = line.substr(0, line.find_first_of(" \t"));
+    if (holds(first, "@")) return true;
+    if (first.find_first_not_of("0123456789.-*>") != std::string_view::npos) return false;
+    line = trimmed(line.substr(first.size()));
+  }
+  return false;
 }
 
 /// Calls `visit` with each line, without its end.
@@ -38,7 +46,11 @@ std::string people_text(std::string_view text) {
   const auto words = lower_case(text.substr(0, longest));
   auto end = words.size();
   for (const auto* const line :
-       {"- this is a copy of", "\n----- original message", "\nreturn-path:", "\nreceived: from"})
+       {"- this is a copy of", "\n----- original message", "\nreturn-path:", "\nreceived: ",
+        "-- unsent message", "-- message header", "-- returned message", "-- original message",
+        "--original message", "--- original mail", "--- below this line", "-- the header of the original",
+        "\noriginal message follows", "\nmessage headers follow", "\nincluded is a copy",
+        "\noriginal message headers", "\nbegin forwarded message", "\nthe original message headers"})
     end = std::min(end, words.find(line));
   return words.substr(0, end);
 }
@@ -83,14 +95,31 @@ std::string_view reply_words(std::string_view text) {
 // IronPort has two sentences for refusals: this one where it was not the recipient that was refused.
 bool is_after_data(std::string_view words) {
   if (holds(words, "other mail system problem")) return true;
-  const bool is_data = holds(words, "in reply to end of data") || holds(words, "in reply to data") ||
-                       holds(words, "after end of data");
-  return is_data && !is_at_recipient(words);
+  constexpr std::array<std::string_view, 12> signs{
+      "in reply to end of data",    "in reply to data",
+      "in response to end of data", "after end of data",
+      "after sending data",         "did not like our final data",
+      "did not like our data",      "failed after i sent the message",
+      "for text command",           "[end_of_data]",
+      "after data command",         "-smtp command data"};
+  const bool is_data = std::any_of(signs.begin(), signs.end(), [&](auto sign) { return holds(words, sign); });
+  // Sendmail's own words for it.
+  const bool is_own = holds(words, ">>> data") && holds(words, "5.0.0 service unavailable");
+  return (is_data || is_own) && !is_at_recipient(words);
 }
 
 bool is_at_recipient(std::string_view words) {
   return holds(words, "in reply to rcpt") || holds(words, "after rcpt") || holds(words, ">>> rcpt") ||
-         holds(words, "[rcpt_to]") || holds(words, "does not like recipient");
+         holds(words, "[rcpt_to]") || holds(words, "does not like recipient") ||
+         holds(words, "in response to rcpt") || holds(words, "rcpt to response") ||
+         holds(words, "for rcpt command") ||
+         // Yahoo refuses recipients after the content.
+         holds(words, "delivery error: dd ");
+}
+
+bool is_of_address(std::string_view words) {
+  return holds(words, "server has rejected address") || holds(words, "... user unknown") ||
+         holds(words, "... no such user") || holds(words, "... user not exist");
 }
 
 }  // namespace mailroom

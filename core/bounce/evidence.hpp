@@ -24,4 +24,8 @@ bool is_after_data(std::string_view words);
 /// True if words in lower case say that the server refused the recipient.
 bool is_at_recipient(std::string_view words);
 
+/// True if words in lower case have a form that is of refused addresses, as that of sendmail: `ada... user
+/// unknown`. It says less than a command of SMTP.
+bool is_of_address(std::string_view words);
+
 }  // namespace mailroom

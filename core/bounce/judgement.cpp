@@ -60,6 +60,14 @@ bool is_mailbox_status(std::string_view status, bool is_at_recipient) {
   return status.starts_with("5.2.") && !(status == "5.2.1" && is_at_recipient);
 }
 
+/// An answer of SMTP of which nothing says to which command it was: those to the content may be of a filter
+/// that calls the recipient unknown. A status about the address says it, or words that were no answer.
+bool is_open_answer(const BounceEvidence& evidence) {
+  const bool is_general = evidence.status.empty() || evidence.status.ends_with(".0.0") ||
+                          evidence.status.starts_with("5.7.") || evidence.status.starts_with("5.5.");
+  return is_general && evidence.code != 0 && !evidence.is_at_recipient;
+}
+
 /// `reason`, unless it says that there is no such address and something else contradicts it.
 BounceReason confirmed(BounceReason reason, const BounceEvidence& evidence) {
   if (reason != BounceReason::user_unknown && reason != BounceReason::host_unknown) return reason;
@@ -70,8 +78,9 @@ BounceReason confirmed(BounceReason reason, const BounceEvidence& evidence) {
   const auto text = comparable_words(evidence.text);
   if (words_say(BounceReason::mailbox_full, text) && !words_say(reason, text))
     return BounceReason::mailbox_full;
-  const bool is_contradicted =
-      evidence.is_after_data || is_mailbox_status(evidence.status, evidence.is_at_recipient);
+  const bool is_contradicted = evidence.is_after_data ||
+                               is_mailbox_status(evidence.status, evidence.is_at_recipient) ||
+                               (reason == BounceReason::user_unknown && is_open_answer(evidence));
   return is_contradicted ? BounceReason::filtered : reason;
 }
 

@@ -23,16 +23,34 @@ constexpr std::size_t max_text = 65536;
 constexpr int max_depth = 16;
 constexpr int max_parts = 200;
 constexpr int max_fields = 2000;
+constexpr int max_lines = 40'000;
+constexpr int max_separators = 2000;
+constexpr int max_types = 100;
 
-/// The beginning of `bytes` that has no field, folded or not, longer than max_field. The same holds for
-/// indented text, which costs at most the end of a mail.
+bool begins_with_type(std::string_view line) {
+  constexpr std::string_view name = "content-type";
+  return line.size() > name.size() && (line[0] == 'c' || line[0] == 'C') &&
+         lower_case(line.substr(0, name.size())) == name;
+}
+
+/// The beginning of `bytes` that has no field, folded or not, longer than max_field, and neither more lines
+/// nor more lines that could begin a part than a report has. GMime reads parts within parts by recursion, and
+/// makes an object of each and of each field; what is deeper than its header or a `Content-Type` is of no
+/// type that has parts. The same holds for text, which costs at most the end of a mail.
 std::string_view bounded(std::string_view bytes) {
   bytes = bytes.substr(0, bounce_limits::max_bytes);
   std::size_t field = 0;
+  int lines = 0;
+  int separators = 0;
+  int types = 0;
   for (std::size_t line = 0; line < bytes.size();) {
     const auto end = std::min(bytes.find('\n', line), bytes.size() - 1) + 1;
-    if (bytes[line] != ' ' && bytes[line] != '\t') field = line;
-    if (end - field > max_field) return bytes.substr(0, field);
+    const auto text = bytes.substr(line, end - line);
+    if (text[0] != ' ' && text[0] != '\t') field = line;
+    if (text.starts_with("--")) ++separators;
+    if (begins_with_type(text)) ++types;
+    if (end - field > max_field || ++lines > max_lines || separators > max_separators || types > max_types)
+      return bytes.substr(0, field);
     line = end;
   }
   return bytes;
@@ -53,7 +71,9 @@ Owned<GMimeParser> parser_of(std::string_view bytes) {
 }
 
 /// Those of a mail that a bounce is told by: most fields are traces and signatures, and cost time.
-constexpr std::array<std::string_view, 19> wanted_fields{"from",
+constexpr std::array<std::string_view, 21> wanted_fields{"from",
+                                                         "sender",
+                                                         "reply-to",
                                                          "to",
                                                          "subject",
                                                          "return-path",
@@ -105,7 +125,7 @@ std::string type_of(GMimeObject* object) {
   return lower_case(text_or_empty(type.get()));
 }
 
-/// Of a text/plain, the beginning in UTF-8.
+/// Of a text, the beginning in UTF-8.
 std::string words_of(GMimeObject* object) {
   std::string text;
   if (GMIME_IS_TEXT_PART(object)) {
@@ -125,6 +145,10 @@ class Collector {
     if (object == nullptr || depth > max_depth || ++seen_ > max_parts) return;
     if (GMIME_IS_MULTIPART(object)) {
       const int count = g_mime_multipart_get_count(GMIME_MULTIPART(object));
+      // Some forget to begin the first part.
+      const auto* const before = g_mime_multipart_get_prologue(GMIME_MULTIPART(object));
+      if (count == 0 && parts_.text.empty())
+        parts_.text = sound_utf8(text_or_empty(before).substr(0, max_text));
       for (int i = 0; i < std::min(count, max_parts); ++i)
         add(g_mime_multipart_get_part(GMIME_MULTIPART(object), i), depth + 1);
     } else if (GMIME_IS_MESSAGE_PART(object)) {
@@ -163,6 +187,8 @@ class Collector {
       if (!blocks.empty()) set_original(std::move(blocks.front()));
     } else if (type == "text/plain" && parts_.text.empty()) {
       parts_.text = words_of(object);
+    } else if (type == "text/html" && parts_.html.empty()) {
+      parts_.html = words_of(object);
     }
   }
 
@@ -190,6 +216,8 @@ MailParts read_mail_parts(std::string_view bytes) {
   parts.report_type = lower_case(
       text_or_empty(g_mime_content_type_get_parameter(g_mime_object_get_content_type(body), "report-type")));
   Collector(parts).add(body);
+  if (trimmed(parts.text).empty()) parts.text = text_of_html(parts.html);
+  if (!parts.has_original) parts.original = header_in_text(parts.text);
   return parts;
 }
 

@@ -34,12 +34,20 @@ struct MailParts {
   std::string content_type;  ///< of the mail itself, as `multipart/report`
   std::string report_type;   ///< parameter of the content type (RFC 6522), in lower case; or empty
   std::string text;          ///< the first part for people, in UTF-8, and no more than its beginning
+  std::string html;          ///< the first part in HTML: its words are the text if there is no other
   std::vector<std::string> deliveries;  ///< message/delivery-status
   std::vector<std::string> feedback;    ///< message/feedback-report
-  bool has_original = false;            ///< had the mail that it is about, or the headers of it
-  HeaderFields original;                ///< the headers of that
-  std::vector<MailParts> wrapped;       ///< a notification within this mail: at most one
+  bool has_original = false;       ///< had a part with the mail that it is about, or with the headers of it
+  HeaderFields original;           ///< the headers of that, or of one that stands in the text
+  std::vector<MailParts> wrapped;  ///< a notification within this mail: at most one
 };
+
+/// The words of an HTML text, a line for each block of it, without its tags, styles and scripts.
+std::string text_of_html(std::string_view html);
+
+/// The header fields of a mail that stands within `text`, as some servers send it back; empty if there is
+/// none.
+HeaderFields header_in_text(std::string_view text);
 
 /// Reads the parts outside of mails within the mail.
 MailParts read_mail_parts(std::string_view bytes);

@@ -222,8 +222,8 @@ bool read_report(const MailParts& mail, Bounce& bounce) {
     read_delivery_status(mail, bounce);
     if (bounce.recipients.empty()) read_delivery_status_in_text(mail, bounce);
     if (bounce.recipients.empty()) read_failed_recipients(mail, bounce);
-    if (bounce.recipients.empty()) read_named_recipients(mail, bounce);
-    if (bounce.recipients.empty() && bounce.is_standard) read_original_recipient(mail, bounce);
+    if (bounce.recipients.empty()) read_recipients_in_text(mail, bounce);
+    if (bounce.recipients.empty()) read_original_recipient(mail, bounce);
     fill_in_address(mail, bounce);
   } else if (is_auto_reply(mail)) {
     read_auto_reply(mail, bounce);
@@ -235,7 +235,7 @@ bool read_report(const MailParts& mail, Bounce& bounce) {
 
 }  // namespace
 
-std::optional<Bounce> read_bounce(std::string_view bytes) {
+Bounce read_mail(std::string_view bytes) {
   auto mail = read_mail_parts(bytes);
   Bounce bounce;
   bounce.to = recipients_of(mail.headers);
@@ -244,10 +244,16 @@ std::optional<Bounce> read_bounce(std::string_view bytes) {
     auto inner = std::move(mail.wrapped.front());
     mail = std::move(inner);
   }
-  if (!read_report(mail, bounce)) return std::nullopt;
+  bounce.is_report = read_report(mail, bounce);
+  if (bounce.recipients.empty()) bounce.words = short_line(mail.headers.first("subject") + ": " + mail.text);
   bounce.message_id = first_id(mail.original.first("message-id"));
   if (bounce.message_id.empty()) bounce.message_id = first_id(mail.headers.first("in-reply-to"));
   return bounce;
+}
+
+std::optional<Bounce> read_bounce(std::string_view bytes) {
+  auto bounce = read_mail(bytes);
+  return bounce.is_report ? std::optional(std::move(bounce)) : std::nullopt;
 }
 
 }  // namespace mailroom

@@ -20,6 +20,23 @@ struct Rules {
 
 // What is not about the recipient comes first: it may quote words that elsewhere say that there is none.
 constexpr Rules specific_rules[] = {
+    // The address may exist, or not: who may write to it is all that is said.
+    {BounceReason::policy,
+     "groups.google.com|resolver.rst|permission to post|permissions to post|may not have permission|not have permission|don't have permission|"
+     "sufficient permission|permission to send|notauthorized|authrequired|"
+     "delivery to this address is restricted|delivery to this group is restricted|"
+     "only accepts messages from|only accept messages from|only allows messages from|"
+     "isn't accepting messages from|not accepting messages from|only accepts mail from|"
+     "allowed to post|not a member of|members only|members-only|subscribers only|moderated group|"
+     "keine berechtigung|nicht berechtigt|pas autorisé|pas l'autorisation|no tiene permiso|não tem permissão|"
+     "non hai l'autorizzazione|non dispone dell'autorizzazione|geen toestemming|nie masz uprawnień|"
+     "нет разрешения|не имеете прав|нет прав|投稿|権限|权限|權限|권한"},
+    // A state of the account itself, below, is another matter.
+    {BounceReason::user_unknown,
+     "mailbox is inactive|user not active|user is not active|not an active address|no active account|"
+     "no active mailbox|address is inactive|address inactive|address is not active|address not active|"
+     "address is no longer active|address no longer active|no longer active|that domain or user isn't in|"
+     "badrcptto|badrecipientto|badrecipient|validrcptto|invalid/unknown|unknown/invalid"},
     {BounceReason::network,
      "host not found, try again|temporary failure in name resolution|name server*tim|servfail|"
      "host name lookup failure|name server reply|temporary lookup failure|no route to host|network is unreachable|"
@@ -86,7 +103,8 @@ constexpr Rules specific_rules[] = {
      "disabled|suspended|deactivated|inactive|not active|not activated|inactivity|temporary locked|"
      "temporarily locked|is locked|account locked|mailbox locked|has been locked|is frozen|"
      "account*expired|on hold|temporarily unavailable|temporarily inactive|discontinued|account*blocked|"
-     "mailbox*blocked|désactivé|deaktiviert|gesperrt"},
+     "mailbox*blocked|archived recipient|destinataire archiv|user is terminated|"
+     "delivery error: dd*no longer valid|désactivé|deaktiviert|gesperrt"},
     {BounceReason::has_moved,
      "has moved|user moved|mailbox moved|address has changed|address changed|has been replaced by|"
      "no longer on server|no longer on this server|no longer on our|new address|forwarding address|"
@@ -94,11 +112,13 @@ constexpr Rules specific_rules[] = {
     {BounceReason::filtered,
      "user does not accept|recipient does not accept|mailbox does not accept|user doesn't accept"},
     {BounceReason::not_accept,
-     "nullmx|null mx|does not accept mail|does not accept email|does not accept e-mail|"
-     "doesn't accept mail|doesn't accept email|does not accept any mail|does not accept messages|"
+     "nullmx|null mx|null-mx|null*mx record|mx record*null|name server: .: host not found|"
+     "mail receiving disabled|no mx record found|no route for current request|not accept any e-mail|not accept any email|does not accept mail|does not accept email|does not accept e-mail|"
+     "doesn't accept mail|doesn't accept email|doesn't accept any|doesn't receive|does not accept any mail|does not accept messages|"
      "does not receive mail|no mail is accepted|never accepts mail|smtp service not available here"},
     {BounceReason::host_unknown,
-     "host unknown|unknown host|host not found|domain not found|unknown domain|domain unknown|"
+     "host unknown|unknown host|unknown domain name|domain must exist|domain*is unknown|domain may not exist|"
+     "host not found|hostname not found|host name not found|domain not found|unknown domain|domain unknown|"
      "domain is unknown|domain*not exist|domain*n't exist|host*not exist|host*n't exist|"
      "domain name*not found|domain*not found|no such domain|no such host|nxdomain|"
      "unrouteable mail domain|unroutable mail domain|unrouteable domain|unroutable domain|illegal host|"
@@ -136,7 +156,21 @@ constexpr Rules specific_rules[] = {
      "doesn't have an account|has no mailbox|has no account|is not a user|not our customer|"
      "is not a mailbox|user not local|user not here|user not listed|mailbox not here|not a local|"
      "requested action not taken: mailbox unavailable|mailbox unavailable or access denied|"
-     "5.4.1 recipient address rejected: access denied|destinataire inconnu|utilisateur inconnu|"
+     "recipient address rejected: access denied|5.1.0 address rejected|address not present|not present in|"
+     "mailbox not present|can't accept user|no one at this address|missing home directory|"
+     "rejected recipients|no valid recipients|addresses were unknown|no mail box|unknown virtual|"
+     "illegal alias|unknown alias|invalid final delivery|possibly incorrect|not a valid destination|"
+     "account unavailable|address*unavailable: user|mailbox is unavailable|recipient is not accepted|"
+     "recipient not ok|not ok recipient|wrong or no longer|not recognised|not recognized|name directory|"
+     "recipient name is not|does not exist|doesn't exist|not exist at|not exist here|"
+     "nessun utente|no existe|dicha persona|nicht im domino|nicht im*verzeichnis|nicht vorhanden|"
+     "introuvable|n'a pas été trouv|n'a pu être trouv|n'existe pas|n'est pas répertori|"
+     "no se encontr|no se ha encontrado|no se pudo encontrar|no figura en|non è elencat|non elencat|non è stato trovato|"
+     "non è stata trovata|inesistente|não está listado|não foi encontrado|não foi possível encontrar|não existe|"
+     "niet gevonden|niet vermeld|bestaat niet|hittades inte|finns inte|findes ikke|blev ikke fundet|"
+     "finnes ikke|ble ikke funnet|ei löydy|ei löytynyt|nebyl nalezen|nebyla nalezena|neexistuje|"
+     "nie znaleziono|nie istnieje|nem található|nem létezik|bulunamadı|"
+     "не найден|не существует|не значится|找不到|不存在|查无此|찾을 수 없|존재하지 않|destinataire inconnu|utilisateur inconnu|"
      "destinataire invalide|adresse*inconnu|adresse*invalide|adresse*existe pas|empfänger unbekannt|"
      "unbekannter empfänger|empfänger*existiert nicht|adresse*existiert nicht|benutzer unbekannt|"
      "usuario desconocido|usuario*no existe|dirección*no existe|destinatario*no existe|"

@@ -14,7 +14,7 @@ struct StatusRule {
 };
 
 /// RFC 3463, RFC 7372, RFC 7504, RFC 7505 and the registry of IANA. The class does not matter.
-constexpr std::array<StatusRule, 47> status_rules{{
+constexpr std::array<StatusRule, 50> status_rules{{
     {"1.1", BounceReason::user_unknown},     {"1.2", BounceReason::host_unknown},
     {"1.3", BounceReason::user_unknown},     {"1.6", BounceReason::has_moved},
     {"1.7", BounceReason::sender_rejected},  {"1.8", BounceReason::sender_rejected},
@@ -38,7 +38,8 @@ constexpr std::array<StatusRule, 47> status_rules{{
     {"7.23", BounceReason::authentication},  {"7.24", BounceReason::authentication},
     {"7.25", BounceReason::blocked},         {"7.26", BounceReason::authentication},
     {"7.27", BounceReason::sender_rejected}, {"7.28", BounceReason::rate_limited},
-    {"7.509", BounceReason::authentication},
+    {"7.509", BounceReason::authentication}, {"4.310", BounceReason::host_unknown},
+    {"1.350", BounceReason::user_unknown},   {"1.351", BounceReason::user_unknown},
 }};
 
 bool is_digit(char c) {
@@ -93,7 +94,7 @@ int find_reply_code(std::string_view text) {
     const char before = i == 0 ? ' ' : text[i - 1];
     const char behind = i + 3 == text.size() ? ' ' : text[i + 3];
     constexpr std::string_view starts = " \t\r\n;<('\":";
-    constexpr std::string_view ends = " \t\r\n-";
+    constexpr std::string_view ends = " \t\r\n-,";
     if (starts.find(before) != std::string_view::npos && ends.find(behind) != std::string_view::npos)
       return (text[i] - '0') * 100 + (text[i + 1] - '0') * 10 + (text[i + 2] - '0');
   }
@@ -105,7 +106,9 @@ BounceReason reason_of_status(std::string_view status) {
   const auto detail = status.substr(2);
   const auto* const found = std::find_if(status_rules.begin(), status_rules.end(),
                                          [&](const StatusRule& rule) { return rule.detail == detail; });
-  return found == status_rules.end() ? BounceReason::undetermined : found->reason;
+  if (found != status_rules.end()) return found->reason;
+  // Providers have many numbers of their own for their policies.
+  return detail.starts_with("7.") ? BounceReason::policy : BounceReason::undetermined;
 }
 
 BounceReason reason_of_code(int code) {

@@ -92,6 +92,7 @@ void add_rows(const Report& report, Json& rows) {
   if (!recipients.empty()) return;
   auto row = row_of(report, 1, {});
   row["kind"] = unread;
+  row["reply"] = text_or_null(report.bounce->words);
   rows.push_back(std::move(row));
 }
 
@@ -120,20 +121,18 @@ Report judge_event(std::string_view bytes) {
           .bounce = std::move(event)};
 }
 
-Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys,
-                    ForeignReader& foreign) {
-  Report report{.digest = digest_of(bytes), .begin = {}, .bounce = read_bounce(bytes)};
-  if (!report.bounce) return report;
-  if (report.bounce->recipients.empty()) {
-    for (const auto& recipient : foreign.read(bytes.substr(0, bounce_limits::max_bytes)))
-      report.bounce->recipients.push_back(judge_foreign(recipient));
-  }
+Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys) {
+  Report report{.digest = digest_of(bytes), .begin = {}, .bounce = read_mail(bytes)};
   const auto add = [&](const std::string& id) {
     if (const auto token = token_of_bounce_id(id, keys)) report.tokens.push_back(*token);
   };
   add(report.bounce->envelope_id);
   for (const auto& address : report.bounce->to)
     add(bounce_id_in(address, pattern));
+  if (!report.bounce->is_report && report.tokens.empty()) {
+    report.bounce.reset();
+    return report;
+  }
   const bool is_clear = !report.tokens.empty() && !report.bounce->recipients.empty();
   if (!is_clear) report.begin = bytes.substr(0, kept_of_report);
   return report;

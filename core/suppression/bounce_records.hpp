@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "bounce/bounce.hpp"
-#include "bounce/foreign_recipient.hpp"
 #include "crypto/key_ring.hpp"
 #include "db/connection.hpp"
 
@@ -25,10 +24,9 @@ struct Report {
   bool counts() const { return bounce.has_value(); }
 };
 
-/// Judges the bytes of a report. `pattern`: send.bounce_address; may be empty. `foreign` reads bounces in no
-/// standard form.
-Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys,
-                    ForeignReader& foreign);
+/// Judges the bytes of a mail. `pattern`: send.bounce_address; may be empty. A mail to an id of ours counts,
+/// in whatever form it is.
+Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys);
 
 /// Judges the bytes of an event of a provider, which must come from the provider: whoever can make one can
 /// suppress an address.

@@ -1,6 +1,5 @@
-// measure_bounces DIRECTORY [--alone]: reads the .eml files of DIRECTORY, compares them with its expected.csv
+// measure_bounces DIRECTORY: reads the .eml files of DIRECTORY, compares them with its expected.csv
 // (file,recipient,status,reply_code,reason,hard), and prints how many recipients were found and judged right.
-// --alone: without libsisimai-perl.
 
 #include <chrono>
 #include <filesystem>
@@ -13,7 +12,6 @@
 
 #include "base/text.hpp"
 #include "bounce/bounce.hpp"
-#include "suppression/sisimai_reader.hpp"
 
 namespace {
 
@@ -131,16 +129,7 @@ double time_of(const std::vector<std::string>& mails) {
   return read == 0 ? 0 : taken.count() / rounds / static_cast<double>(mails.size());
 }
 
-/// `foreign`: null for none.
-std::optional<Bounce> read_with(std::string_view bytes, ForeignReader* foreign) {
-  auto bounce = read_bounce(bytes);
-  if (!bounce || !bounce->recipients.empty() || foreign == nullptr) return bounce;
-  for (const auto& recipient : foreign->read(bytes))
-    bounce->recipients.push_back(judge_foreign(recipient));
-  return bounce;
-}
-
-int measure(const std::filesystem::path& directory, ForeignReader* foreign) {
+int measure(const std::filesystem::path& directory) {
   const auto expected = read_expected(directory / "expected.csv");
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(directory))
@@ -152,7 +141,7 @@ int measure(const std::filesystem::path& directory, ForeignReader* foreign) {
   for (const auto& path : files) {
     const auto name = path.filename().string();
     const auto bytes = read_all(path);
-    const auto read = read_with(bytes, foreign);
+    const auto read = read_bounce(bytes);
     const auto found = expected.find(name);
     if (found == expected.end()) {
       if (read) ++unexpected;
@@ -174,12 +163,9 @@ int measure(const std::filesystem::path& directory, ForeignReader* foreign) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool is_alone = argc == 3 && std::string_view(argv[2]) == "--alone";
-  if (argc != 2 && !is_alone) {
-    fmt::print(stderr, "usage: measure_bounces DIRECTORY [--alone]\n");
+  if (argc != 2) {
+    fmt::print(stderr, "usage: measure_bounces DIRECTORY\n");
     return 2;
   }
-  Log log{Log::Options()};
-  SisimaiReader sisimai(log);
-  return measure(argv[1], is_alone ? nullptr : &sisimai);
+  return measure(argv[1]);
 }

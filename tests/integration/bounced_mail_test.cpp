@@ -89,6 +89,29 @@ TEST_CASE("a bounce with an id that somebody made up, or with the Message-ID of 
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_suppressions") == 1);
 }
 
+TEST_CASE(
+    "a mail to an id of ours is on record with its words, whatever it is, and an mbox has each of its mails") {
+  BounceRig rig;
+  const auto from = rig.mail("ada@mail.example");
+  const auto said = rig.read("From: ada@mail.example\r\nTo: " + from +
+                             "\r\nSubject: Wer sind Sie?\r\n\r\nKein Anschluss hier.\r\n");
+  CHECK(
+      said ==
+      "token 1 of queue mailroom, ada@mail.example: unread, undetermined: Wer sind Sie?: Kein Anschluss hier.\n");
+  CHECK(rig.read("From: ada@mail.example\nTo: x@app.example\nSubject: Hello\n\nHi\n")
+            .find("neither a bounce") != std::string::npos);
+  std::string mbox;
+  for (const auto* const to : {"bob@mail.example", "carol@mail.example", "dan@mail.example"})
+    mbox += "From MAILER-DAEMON Thu Apr 29 23:34:45 2026\n" +
+            report_to(
+                rig.mail(to), to, "5.1.1", gone,
+                // The mail that is sent back may begin with such a line too.
+                "--b\nContent-Type: message/rfc822\n\nFrom app Thu Apr 29 23:34:45 2026\nSubject: x\n\ny\n") +
+            "\n";
+  rig.read(mbox);
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_suppressions") == 3);
+}
+
 TEST_CASE("what came back of a mail closes an outcome that was unknown, and the application is told") {
   BounceRig rig;
   const auto from = rig.mail("ada@mail.example");

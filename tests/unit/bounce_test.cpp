@@ -7,6 +7,7 @@
 
 #include "base/printable.hpp"
 #include "bounce/delivery_status.hpp"
+#include "bounce/evidence.hpp"
 #include "bounce/judgement.hpp"
 #include "bounce/status_code.hpp"
 #include "support/bounce_text.hpp"
@@ -219,7 +220,7 @@ TEST_CASE("a bounce in no standard form is recognised, and one that somebody for
       "From: MAILER-DAEMON@mail.example\r\nTo: bounce+17@shop.example\r\nSubject: failure notice\r\n\r\n"
       "Hi. This is the mail program.\r\n<ada@mail.example>:\r\nSorry, no mailbox here by that name.\r\n");
   REQUIRE(bounce);
-  CHECK(bounce->recipients.empty());
+  CHECK(recipients_of(bounce) == "hard user_unknown - 0 ada@mail.example");
   CHECK(!bounce->is_standard);
   CHECK(bounce->to == std::vector<std::string>{"bounce+17@shop.example"});
   CHECK(read("From: gateway@mail.example\r\nSubject: Mail delivery failed: returned\r\n\r\nNo").empty());
@@ -230,6 +231,60 @@ TEST_CASE("a bounce in no standard form is recognised, and one that somebody for
         "no bounce");
 }
 
+TEST_CASE("a text for people names recipients in many forms, and each has its own words") {
+  const auto read_text = [](const std::string& text) {
+    return read(
+        "From: MAILER-DAEMON@mx.example\r\nTo: bounce+17@shop.example\r\nSubject: failure notice\r\n\r\n" +
+        text);
+  };
+  const std::string two =
+      "hard user_unknown 5.1.1 550 ada@mail.example\nsoft mailbox_full 5.2.2 552 bob@mail.example";
+  // Exim has no empty line between them.
+  CHECK(
+      read_text(
+          "The following addresses failed:\r\n\r\n"
+          "  ada@mail.example\r\n    SMTP error from remote mail server after RCPT TO:<ada@mail.example>:\r\n"
+          "    host mx.mail.example: 550 5.1.1 user unknown\r\n"
+          "  bob@mail.example\r\n    SMTP error from remote mail server after RCPT TO:<bob@mail.example>:\r\n"
+          "    host mx.mail.example: 552 5.2.2 mailbox is full\r\n") == two);
+  // sendmail, before there were reports
+  CHECK(read_text("   ----- Transcript of session follows -----\r\nWhile talking to mx.mail.example:\r\n"
+                  ">>> RCPT To:<ada@mail.example>\r\n<<< 550 5.1.1 No such user\r\n"
+                  "550 <ada@mail.example>... User unknown\r\n"
+                  "While talking to mx.mail.example:\r\n>>> RCPT To:<bob@mail.example>\r\n"
+                  "<<< 552 5.2.2 mailbox full\r\n552 <bob@mail.example>... Service unavailable\r\n") == two);
+  CHECK(read_text("<ada@mail.example>:\r\nSorry, no mailbox here. (#5.1.1)\r\n") ==
+        "hard user_unknown 5.1.1 0 ada@mail.example");
+  CHECK(read_text("Unknown user: ada@mail.example\r\n\r\nOriginal message follows.\r\n\r\n"
+                  "From: bob@shop.example\r\nTo: eve@mail.example\r\n") ==
+        "hard user_unknown - 0 ada@mail.example");
+  CHECK(read_text("ada@mail.example<mailto:ada@mail.example>\r\nIt could not be found.\r\n") ==
+        "hard user_unknown - 0 ada@mail.example");
+  // The sender of what is sent back is no recipient, and the one it was for is, if nothing else is named.
+  const auto back = read_bounce(
+      "From: MAILER-DAEMON@mx.example\r\nSubject: failure notice\r\n\r\n"
+      "Your mail from bob@shop.example was refused: no such user\r\n\r\n"
+      "--- Below this line is a copy of the message.\r\n\r\nMessage-ID: <17@shop.example>\r\n"
+      "From: Bob <bob@shop.example>\r\nTo: Ada <ada@mail.example>\r\n\r\nHello\r\n");
+  CHECK(recipients_of(back) == "hard user_unknown - 0 ada@mail.example");
+  CHECK(back->message_id == "17@shop.example");
+  CHECK(read("From: MAILER-DAEMON@mx.example\r\nSubject: failure notice\r\nContent-Type: text/html\r\n\r\n"
+             "<html><style>p {}</style><p>No mailbox: &lt;ada@mail.example&gt;<br>none</p></html>") ==
+        "hard user_unknown - 0 ada@mail.example");
+}
+
+TEST_CASE("what strangers make to cost much is read as far as a report goes") {
+  const std::string head = "From: MAILER-DAEMON@mx.example\r\nSubject: failure notice\r\n";
+  std::string deep = head + "Content-Type: multipart/mixed; boundary=b0\r\n\r\n";
+  for (int i = 1; i < 20000; ++i)
+    deep += fmt::format("--b{}\nContent-Type: multipart/mixed; boundary=b{}\n\n", i - 1, i);
+  CHECK(read_bounce(deep));
+  CHECK(read_bounce(head + repeated("Content-Type: message/rfc822\n\n", 30000)));
+  CHECK(read_bounce(head + "Content-Type: multipart/mixed; boundary=b\n\n" + repeated("--b\n\n", 200000)));
+  CHECK(read_bounce(head + repeated("a:\n", 300000)));
+  CHECK(read_bounce(head + "\n" + repeated("<ada@mail.example>:\n", 50000)));
+}
+
 TEST_CASE("words, status and code have the reason of the table") {
   struct Row {
     const char* diagnostic;
@@ -237,11 +292,28 @@ TEST_CASE("words, status and code have the reason of the table") {
     const char* judgement;
   };
   for (const auto& row : std::vector<Row>{
-           {"550 User unknown", "", "hard user_unknown"},
-           {"550 5.1.1 <a@b.example>... User doesn’t exist", "", "hard user_unknown"},
-           {"550 No mailbox here by that name", "5.0.0", "hard user_unknown"},
-           {"550 Utilisateur inconnu", "", "hard user_unknown"},
-           {"550 Пользователь a@b.example не найден", "", "hard user_unknown"},
+           {"550 User unknown (in reply to RCPT TO command)", "", "hard user_unknown"},
+           {"550 User unknown", "", "soft filtered"},
+           {"550 5.7.1 User unknown", "5.7.1", "soft filtered"},
+           {"User unknown", "", "hard user_unknown"},
+           {"550 5.1.1 <a@b.example>... User doesn’t exist", "5.1.1", "hard user_unknown"},
+           {"550 No mailbox here by that name (in reply to RCPT TO command)", "5.0.0", "hard user_unknown"},
+           {"after RCPT TO:<a@b.example>: 550 Utilisateur inconnu", "", "hard user_unknown"},
+           {"550 5.1.10 Пользователь a@b.example не найден", "5.1.10", "hard user_unknown"},
+           {"Utente non elencato nella directory Domino", "5.0.0", "hard user_unknown"},
+           {"550 5.1.1 Mailbox is inactive", "5.1.1", "hard user_unknown"},
+           {"550 5.2.1 Inactive account", "5.2.1", "soft suspended"},
+           {"554 delivery error: dd This user doesn't have a yahoo.com account", "5.0.0",
+            "hard user_unknown"},
+           {"Name server: .: host not found", "5.1.2", "hard not_accept"},
+           {"550 5.1.10 RESOLVER.ADR.RecipientNotFound; not found", "5.1.10", "hard user_unknown"},
+           {"550 5.4.310 DNS domain b.example does not exist", "5.4.310", "hard host_unknown"},
+           {"550 5.7.124 The sender does not have permission to send to the group; not found", "5.7.124",
+            "soft policy"},
+           {"The group may not exist, or you may not have permission to post messages", "", "soft policy"},
+           {"550 5.7.133 RESOLVER.RST.SenderNotAuthenticatedForGroup; authentication required", "5.7.133",
+            "soft policy"},
+           {"550 5.7.999 No", "5.7.999", "soft policy"},
            {"550-5.1.1 The account that you tried to reach does not 550-5.1.1 exist.", "5.1.1",
             "hard user_unknown"},
            {"550 5.4.1 [a@b.example]: Recipient address rejected: Access denied", "5.4.1",
@@ -288,7 +360,8 @@ TEST_CASE("words, status and code have the reason of the table") {
                                          .status = row.status,
                                          .code = find_reply_code(row.diagnostic),
                                          .diagnostic = row.diagnostic,
-                                         .text = ""});
+                                         .text = "",
+                                         .is_at_recipient = is_at_recipient(lower_case(row.diagnostic))});
     CHECK(fmt::format("{} {}", bounce_kind_name(judgement.kind), bounce_reason_name(judgement.reason)) ==
           row.judgement);
   }
@@ -321,6 +394,7 @@ TEST_CASE("codes are found where they stand alone") {
   CHECK(find_reply_code("host mx[192.0.2.1] said: 550 no") == 550);
   CHECK(find_reply_code("port 5500, 192.0.550.1, 5501") == 0);
   CHECK(find_reply_code("421-wait") == 421);
+  CHECK(find_reply_code("ERROR_CODE :550, no") == 550);
   CHECK(find_reply_code("it said:\n550\tno") == 550);
   CHECK(find_reply_code("55") == 0);
 }

@@ -14,7 +14,7 @@ namespace {
 std::optional<Moment> recording_since(pqxx::transaction_base& transaction) {
   std::optional<Moment> since;
   for (const auto& change : read_schema_history(transaction)) {
-    if (change.name == "queue_tables" && change.direction == "up") since = change.at;
+    if (change.name == queue_migration && change.direction == "up") since = change.at;
   }
   return since;
 }

@@ -112,7 +112,7 @@ struct DeliveryAttempt {
   std::string state{};  ///< `accepted`, `deferred`, `rejected`, `unknown`, `expired` or `cancelled`
   std::string
       sink{};  ///< of the other side: host and port, or a program and its host; empty if none was asked
-  std::string address{};  ///< to which it was mailed; empty if it was not, or by an older mailroom
+  std::string address{};  ///< to which it was mailed; empty if it was not
   std::string key{};      ///< fingerprint of the key that signed it; empty if its batch names none
   int code = 0;           ///< of its reply; 0 for none
   /// Its reply, or the reason. Of `deferred` it may be that of an earlier outcome; empty if there was

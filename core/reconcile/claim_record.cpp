@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "db/values.hpp"
+#include "schema/migration.hpp"
 
 namespace mailroom {
 namespace {
@@ -38,10 +39,10 @@ LEFT JOIN LATERAL (
                                           microseconds_sql("b.claimed_at"), clock_slack_seconds);
 
 // Of a state whose row was written before the schema kept batches, nothing is on record; prune deletes old
-// ones.
+// ones. $1: the name of the version that keeps them.
 constexpr const char* incomplete_sql = R"(
 SELECT coalesce((SELECT floor(extract(epoch FROM max(at)))::bigint FROM mailroom_schema_history
-                 WHERE name = 'queue_tables' AND direction = 'up'), 0),
+                 WHERE name = $1 AND direction = 'up'), 0),
   coalesce((SELECT max(extract(epoch FROM (details->>'before')::timestamptz)::bigint) FROM mailroom_operations
             WHERE kind = 'prune' AND details->>'before' ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$'), 0))";
 
@@ -83,7 +84,7 @@ QueueOperation read_operation(const Row& row) {
 }
 
 void read_incompleteness(pqxx::transaction_base& transaction, ClaimRecord& record) {
-  const auto row = Connection::execute(transaction, incomplete_sql)[0];
+  const auto row = Connection::execute(transaction, incomplete_sql, queue_migration)[0];
   const auto begun = row[0].as<std::int64_t>();
   const auto pruned = row[1].as<std::int64_t>();
   record.incomplete_before = std::max(begun, pruned);

@@ -36,6 +36,7 @@ void advance_history(pqxx::transaction_base& transaction) {
 struct Present {
   bool record = false;  ///< schema_migrations, with the columns of golang-migrate and mailroom
   bool tokens = false;
+  bool traces = false;              ///< tokens as the first version after the original's makes it
   bool functions = false;           ///< the record of the set of functions
   bool may_read_functions = false;  ///< that record
 };
@@ -48,7 +49,9 @@ Present look_for_tables(Connection& connection) {
       "count(*) FILTER (WHERE (attname, atttypid) IN (('version', 'bigint'::regtype), "
       "('dirty', 'boolean'::regtype))), "
       "to_regclass(quote_ident(current_schema()) || '.tokens') IS NOT NULL, "
-      "f.oid IS NOT NULL, coalesce(has_function_privilege(f.oid, 'EXECUTE'), false) "
+      "f.oid IS NOT NULL, coalesce(has_function_privilege(f.oid, 'EXECUTE'), false), "
+      "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(current_schema()) || "
+      "'.tokens') AND a.attname = 'traceparent' AND NOT a.attisdropped) "
       "FROM (SELECT to_regclass(quote_ident(current_schema()) || '.schema_migrations') AS oid) t CROSS JOIN "
       "(SELECT to_regprocedure(quote_ident(current_schema()) || '.mailroom_function_set()') AS oid) f "
       "LEFT JOIN pg_attribute ON attrelid = t.oid AND attnum > 0 AND NOT attisdropped GROUP BY t.oid, f.oid")
@@ -59,6 +62,7 @@ Present look_for_tables(Connection& connection) {
   }
   Present present{.record = !row[1].as<bool>(),
                   .tokens = row[4].as<bool>(),
+                  .traces = row[7].as<bool>(),
                   .functions = row[5].as<bool>(),
                   .may_read_functions = row[6].as<bool>()};
   if (!present.record || row[3].as<int>() == 2) return present;
@@ -82,6 +86,15 @@ FunctionState function_state(Connection& connection, const Present& present) {
                                   function_set_checksum())[0];
   if (row[0].as<bool>()) return FunctionState::current;
   return row[1].as<bool>() ? FunctionState::newer : FunctionState::older;
+}
+
+/// Throws Error(schema) if the tables are those of a mailroom before the first release: a version of the same
+/// number has others.
+void refuse_unreleased(const Present& present, const SchemaState& state) {
+  if (state.dirty || *state.version < 1 || !present.tokens || present.traces) return;
+  throw Error(ExitCode::schema, "the schema is that of an unreleased mailroom, which no release upgrades",
+              "nothing has been changed; to keep accounts and tokens, and delete queues and messages, run "
+              "mailroom migrate goto 0 with the mailroom that made it, and then mailroom migrate");
 }
 
 /// Throws Error(failed) if the record seems empty because row security hides it.
@@ -159,10 +172,12 @@ SchemaState read_schema_state(Connection& connection) {
   if (present.record) {
     const auto rows = connection.run("SELECT version, dirty FROM schema_migrations LIMIT 1");
     if (!rows.empty()) {
-      return {.version = rows[0][0].as<long>(),
-              .dirty = rows[0][1].as<bool>(),
-              .lacks_tokens = !present.tokens,
-              .functions = functions};
+      const SchemaState state{.version = rows[0][0].as<long>(),
+                              .dirty = rows[0][1].as<bool>(),
+                              .lacks_tokens = !present.tokens,
+                              .functions = functions};
+      refuse_unreleased(present, state);
+      return state;
     }
     refuse_hidden_record(connection);
   }

@@ -16,9 +16,13 @@ struct Migration {
   std::string checksum{};  ///< of the set of functions; empty for a version
 
   bool is_function_set() const { return !checksum.empty(); }
-  /// `6_queue_tables`; `functions`
+  /// `7_queue`; `functions`
   std::string title() const { return is_function_set() ? name : std::to_string(version) + "_" + name; }
 };
+
+/// The name of the version that creates the tables of the queue: from then on claims and operations are on
+/// record.
+constexpr const char* queue_migration = "queue";
 
 /// All migrations in this binary, by version, from 0 without gaps.
 const std::vector<Migration>& embedded_migrations();

@@ -35,7 +35,7 @@ struct MigrationStep {
     return migration->version == 0 ? std::nullopt : std::optional<long>(migration->version - 1);
   }
   const std::string& text() const { return direction == Direction::up ? migration->up : migration->down; }
-  /// `6_queue_tables.up.sql`
+  /// `7_queue.up.sql`
   std::string file() const;
 };
 

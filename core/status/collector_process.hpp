@@ -8,7 +8,7 @@
 namespace mailroom {
 
 /// A collector's process, as its application_name `mailroom collect USER@HOST:PID` or `mailroom send …`
-/// names it; until version 9 of the schema it named no user, `mailroom collect@HOST:PID`.
+/// names it.
 struct CollectorProcess {
   std::string host;
   std::string pid;

@@ -42,4 +42,4 @@ $$;
 -- Returns the minimum client: the newest version of the schema that a mailroom must know to work on it. A change that
 -- breaks older clients comes with a version, and this returns it; they can read it without knowing that version. It is
 -- a function because every role may call it, and because any migration tool makes it.
-CREATE OR REPLACE FUNCTION mailroom_minimum_client() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 15;
+CREATE OR REPLACE FUNCTION mailroom_minimum_client() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 8;

@@ -51,7 +51,7 @@ void Stage::once(const std::string& what, const std::function<void()>& body) {
 
 void Stage::create_database(const std::string& name, const std::string& template_name) const {
   connect("postgres")->run("CREATE DATABASE " + name + " TEMPLATE " + template_name);
-  // What every copy is until it is adopted; a binary of before knows no copies.
+  // What every copy is until it is adopted. An empty database and the original's know no copies.
   const auto made = connect(name);
   if (!made->run("SELECT to_regclass('mailroom_home')")[0][0].is_null())
     made->run(

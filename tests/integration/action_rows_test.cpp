@@ -140,12 +140,12 @@ TEST_CASE("the actions and messages go with a downgrade, and nothing else does")
   connection.run("SELECT mailroom_send(ARRAY['a@x.example'], action => 'magic_link')");
   connection.run("INSERT INTO tokens (account, action) VALUES (1, 'magic_link')");
   connection.run("SELECT mailroom_set_queue('mailroom', '{\"actions\": [\"magic_link\"]}', 'token_insert')");
-  CHECK_THROWS_WITH(go_to(rig.database, 9),
+  CHECK_THROWS_WITH(go_to(rig.database, 7),
                     Catch::Matchers::ContainsSubstring("takes neither activation nor password_recovery"));
   go_to(rig.database, newest);
   connection.run(
       "SELECT mailroom_set_queue('mailroom', '{\"actions\": [\"magic_link\", \"activation\"]}', 'token_insert')");
-  go_to(rig.database, 9);
+  go_to(rig.database, 7);
   CHECK(value<std::string>(connection, "SELECT string_agg(action::text, ', ' ORDER BY id) FROM tokens") ==
         "activation, activation");
   CHECK(value<std::string>(connection, "SELECT actions::text FROM mailroom_queues") == "{activation}");

@@ -172,7 +172,7 @@ TEST_CASE("migrating down from the queue's tables reads their records once") {
   connection->run("ANALYZE mailroom_batches");
   connection->dry_run([](pqxx::work& transaction) {
     Connection::execute(transaction, embedded_functions().migration.down);
-    for (const auto& statement : split_statements(embedded_migrations()[6].down)) {
+    for (const auto& statement : split_statements(embedded_migrations()[7].down)) {
       if (statement.text.find("DROP") != std::string::npos) break;
       Connection::execute(transaction, statement.text);
     }

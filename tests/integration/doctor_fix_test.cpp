@@ -125,7 +125,7 @@ TEST_CASE("a missing table, column or function is found, with the migration that
         "missing; "
         "failure: the function mailroom_update_gaps is missing");
   REQUIRE(findings.size() == 3);
-  CHECK(findings[0].hint.find("migrations/6_queue_tables.up.sql") != std::string::npos);
+  CHECK(findings[0].hint.find("migrations/7_queue.up.sql") != std::string::npos);
   CHECK(findings[2].fix == std::vector<std::string>{fmt::format("mailroom migrate goto {}",
                                                                 embedded_migrations().back().version)});
   CHECK(findings[1].hint.find("migrations/0_init.up.sql") != std::string::npos);

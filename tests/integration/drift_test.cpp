@@ -216,14 +216,14 @@ TEST_CASE("verify compares with the version of the database, in whatever schema 
   owner->run("CREATE SCHEMA app; CREATE SCHEMA extensions; CREATE EXTENSION pgcrypto SCHEMA extensions");
   owner->run("ALTER DATABASE " + database.name() + " SET search_path = app, extensions, public");
   const auto connection = database.connect();
-  run_files(*connection, 0, 5);
-  connection->transact([](pqxx::work& transaction) { record_claim(transaction, 5, "adopt", test_author()); });
+  run_files(*connection, 0, 6);
+  connection->transact([](pqxx::work& transaction) { record_claim(transaction, 6, "adopt", test_author()); });
   auto verification = verify_schema(*connection);
   CHECK(verification.schema == "app");
-  CHECK(verification.version == 5);
+  CHECK(verification.version == 6);
   CHECK(text_of(verification.drift.differences) == "");
   // An object of the next version.
-  connection->run(embedded_migrations()[6].up);
+  connection->run(embedded_migrations()[7].up);
   verification = verify_schema(*connection);
   CHECK_FALSE(verification.is_sound());
   CHECK(text_of(verification.drift.differences).find("type mailroom_gap_check unexpected") !=

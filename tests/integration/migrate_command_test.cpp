@@ -57,16 +57,16 @@ TEST_CASE(
   REQUIRE(migrate(database, {"goto", "0"}).status == 0);
   const auto holder = database.connect();
   holder->run("BEGIN");
-  holder->run("LOCK TABLE tokens IN ACCESS SHARE MODE");
+  holder->run("LOCK TABLE accounts IN ACCESS SHARE MODE");
   const TemporaryDirectory directory;
   const auto connection = database.connect();
   {
-    // Migration 2 waits for a lock on tokens.
+    // Migration 2 waits for a lock on accounts.
     Subprocess process({mailroom_binary, "migrate", "--lock-timeout", "1h"},
                        {{"MAILROOM_DATABASE_URL", database.conninfo()}}, directory.path() / "out",
                        directory.path() / "err");
-    REQUIRE(
-        eventually([&] { return locks(*connection, "NOT granted AND relation = 'tokens'::regclass") == 1; }));
+    REQUIRE(eventually(
+        [&] { return locks(*connection, "NOT granted AND relation = 'accounts'::regclass") == 1; }));
     process.signal(SIGKILL);
     process.wait();
   }

@@ -116,7 +116,7 @@ TEST_CASE("the address that was mailed to is listed, not the one that the accoun
   const auto rejected = listed(*rig.connection, {.outcomes = {Outcome::rejected}});
   REQUIRE(rejected.size() == 2);
   CHECK(rejected[0].address == "user1@test.example");
-  // As of a mail from before version 7 of the schema.
+  // As of a line, which is mailed to nobody here.
   CHECK(rejected[1].address == "new2@test.example");
 }
 

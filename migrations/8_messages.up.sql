@@ -1,22 +1,49 @@
 -- Messages: any mail, which an application asks for in its own transaction. A message becomes rows of tokens, one for each
 -- recipient, at once or when its time has come. From there on they are claimed, leased, deferred and recorded as every token.
+-- An action says what a token of it is, how it is signed, how long a message of it is valid; a mail without a signed link is of
+-- an action without a path. What comes back of a mail is a bounce, and an address that gets no more is suppressed.
 --
--- Takes ACCESS EXCLUSIVE on tokens for a moment: rewrites and reads no row. Does not lock accounts: a migration that locks
--- both could deadlock with a sign-up.
+-- Adds a label to an enum, which blocks nobody, and creates tables.
 --
 -- The functions are those that triggers and defaults begin with: migrations/functions makes them anew. Until then no
 -- message can be inserted.
 
--- A token of a message has no account if its message has none, and no secret if its action has no path.
-ALTER TABLE tokens ADD COLUMN message bigint;
-ALTER TABLE tokens ADD COLUMN recipient smallint;
-ALTER TABLE tokens
-    ALTER COLUMN account DROP NOT NULL,
-    ALTER COLUMN secret DROP NOT NULL,
-    ADD CONSTRAINT tokens_message_check CHECK (message IS NOT NULL OR (account IS NOT NULL AND secret IS NOT NULL)) NOT VALID;
+-- No statement of a migration uses the label: PostgreSQL refuses a label that is not committed. The table names actions
+-- by text, so that the label and the row of an action fit into one transaction.
+ALTER TYPE token_action ADD VALUE IF NOT EXISTS 'message';
 
-COMMENT ON COLUMN tokens.message IS 'the message that it delivers; null for a token of an account';
-COMMENT ON COLUMN tokens.recipient IS 'its place in recipients, cc and bcc of the message, from 1; null: the address of its account';
+CREATE TABLE mailroom_actions (
+    action         text PRIMARY KEY CHECK (action ~ '^[a-z][a-z0-9_]{0,61}$'),
+    number         smallint NOT NULL UNIQUE CHECK (number > 0),
+    path           text UNIQUE CHECK (path ~ '^/[a-z0-9_/-]{1,62}$'),
+    has_code       boolean NOT NULL DEFAULT false,
+    account_status account_status,
+    lifetime       interval CHECK (lifetime >= '1 minute'),
+    template       text CHECK (template ~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$'),
+    security       boolean NOT NULL DEFAULT false,
+    producer       name,
+    retired_at     timestamptz,
+    CHECK (path IS NOT NULL OR NOT has_code)
+);
+
+COMMENT ON TABLE mailroom_actions IS 'what a token of each action is; an action is a label of token_action and a row here';
+COMMENT ON COLUMN mailroom_actions.number IS 'of the action in a line of CSV';
+COMMENT ON COLUMN mailroom_actions.path IS
+    'begins what is signed; null for a mail without a signed link, whose token has no secret';
+COMMENT ON COLUMN mailroom_actions.has_code IS 'true if the signature covers a code that the user types';
+COMMENT ON COLUMN mailroom_actions.account_status IS 'a token is due only while its account has this status; null: it needs none';
+COMMENT ON COLUMN mailroom_actions.lifetime IS
+    'of a message, from the moment at which it may be sent; null: no end. A row of tokens that is inserted directly has the default of its column';
+COMMENT ON COLUMN mailroom_actions.template IS 'of a message that names none and has no content; null: such a message is refused';
+COMMENT ON COLUMN mailroom_actions.security IS 'true if a suppressed address still gets it after a complaint';
+COMMENT ON COLUMN mailroom_actions.producer IS
+    'the role whose members may ask for messages of it: who chooses the recipient of a signed link acts for its owner; null: every producer';
+COMMENT ON COLUMN mailroom_actions.retired_at IS 'since then new messages of it are refused';
+
+INSERT INTO mailroom_actions (action, number, path, has_code, account_status, lifetime, template, security) VALUES
+    ('activation', 1, '/activate', false, 'provisioned', '15 minutes', 'activation', true),
+    ('password_recovery', 2, '/recover', true, 'active', '15 minutes', 'recovery', true),
+    ('message', 3, NULL, false, NULL, '3 days', NULL, false);
 
 -- Returns the role that acts: that of SET ROLE, or else that of the session. In a SECURITY DEFINER function current_user is
 -- its owner.
@@ -122,6 +149,17 @@ CREATE TRIGGER before_message_insert BEFORE INSERT ON mailroom_messages
                        OR octet_length(NEW.reference) > 1024)
     EXECUTE FUNCTION trg_before_message_insert();
 
+-- A message whose send_after is changed leaves at the new time.
+CREATE FUNCTION trg_before_message_rescheduled() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER before_message_rescheduled BEFORE UPDATE OF send_after ON mailroom_messages
+    FOR EACH ROW WHEN (OLD.send_after IS DISTINCT FROM NEW.send_after)
+    EXECUTE FUNCTION trg_before_message_rescheduled();
+
 CREATE FUNCTION trg_after_message_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     RAISE EXCEPTION 'the functions of messages are missing' USING HINT = 'run mailroom migrate';
@@ -139,3 +177,49 @@ $$;
 
 CREATE TRIGGER before_attachment_insert BEFORE INSERT ON mailroom_attachments
     FOR EACH ROW EXECUTE FUNCTION trg_before_attachment_insert();
+
+-- What comes back after a relay accepted a mail.
+CREATE TABLE mailroom_bounces (
+    id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    digest   bytea NOT NULL,
+    place    smallint NOT NULL,
+    source   text NOT NULL,
+    queue    text,
+    token    bigint,
+    address  text,
+    kind     text NOT NULL CHECK (kind IN ('hard', 'soft', 'undetermined', 'complaint', 'auto_reply', 'delivered', 'unread')),
+    reason   text NOT NULL,
+    status   text,
+    code     integer,
+    reply    text,
+    remote   text,
+    report   bytea,
+    CHECK ((queue IS NULL) = (token IS NULL))
+);
+COMMENT ON TABLE mailroom_bounces IS 'what came back of mails that a relay had accepted, one row for a recipient';
+COMMENT ON COLUMN mailroom_bounces.digest IS 'SHA-256 of the report that said so; with the place, each is judged once';
+COMMENT ON COLUMN mailroom_bounces.place IS 'of the recipient in the report, from 1';
+COMMENT ON COLUMN mailroom_bounces.source IS 'where the report was read: stdin, or a maildir';
+COMMENT ON COLUMN mailroom_bounces.token IS 'whose mail it was; null if the report does not show that';
+COMMENT ON COLUMN mailroom_bounces.address IS 'the address that was mailed to; of a mail that is not known, that of the report';
+COMMENT ON COLUMN mailroom_bounces.kind IS 'hard: the address takes no mail, now and later; unread: a report in no form that is understood';
+COMMENT ON COLUMN mailroom_bounces.reply IS 'the words of the remote server';
+COMMENT ON COLUMN mailroom_bounces.report IS 'the begin of the report, kept for a look if it was not understood, or its mail is not known';
+
+CREATE UNIQUE INDEX mailroom_bounces_digest_idx ON mailroom_bounces (digest, place);
+CREATE INDEX mailroom_bounces_token_idx ON mailroom_bounces (token) WHERE token IS NOT NULL;
+CREATE INDEX mailroom_bounces_at_idx ON mailroom_bounces (at);
+
+-- The addresses that get no more.
+CREATE TABLE mailroom_suppressions (
+    address  text PRIMARY KEY CHECK (address = lower(address) AND address LIKE '%_@_%'),
+    kind     text NOT NULL CHECK (kind IN ('bounce', 'complaint', 'operator')),
+    reason   text NOT NULL,
+    bounce   bigint,
+    added_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    added_by text NOT NULL
+);
+COMMENT ON TABLE mailroom_suppressions IS 'addresses that get no mail any more, but for actions that are security mail';
+COMMENT ON COLUMN mailroom_suppressions.address IS 'in lower case, its domain in ASCII';
+COMMENT ON COLUMN mailroom_suppressions.bounce IS 'the row of mailroom_bounces that is the reason; no foreign key, since prune removes old ones';

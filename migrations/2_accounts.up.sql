@@ -1,10 +1,10 @@
--- Accounts: times as bigint seconds since 1970, an activation token after the row, no control characters in addresses.
+-- Accounts: times as bigint seconds since 1970, rounded down like those of tokens, an activation token after the row, no
+-- control characters in addresses; what hangs on an account follows its suspension and its deletion.
 --
--- integer ends in January 2038. Times are rounded down, as all comparisons do, so that no row appears to be created after
--- it was emitted. A BEFORE trigger used to insert the activation token. It also runs for a row that INSERT ... ON CONFLICT
--- DO NOTHING then drops: the token referenced no account and the commit failed. An AFTER trigger runs in the same
--- transaction, and only for rows that were inserted. Control characters would break the line of a batch. A trigger checks
--- for them, not a constraint, so that rows from an older system can still change their status.
+-- A BEFORE trigger used to insert the activation token. It also runs for a row that INSERT ... ON CONFLICT DO NOTHING then
+-- drops: the token referenced no account and the commit failed. An AFTER trigger runs in the same transaction, and only for
+-- rows that were inserted. Control characters would break the line of a batch. A trigger checks for them, not a constraint,
+-- so that rows of the original system can still change their status.
 --
 -- Rewrites accounts under ACCESS EXCLUSIVE: blocks readers and writers (some seconds per million rows).
 --
@@ -54,3 +54,13 @@ $$;
 CREATE TRIGGER after_account_suspension AFTER UPDATE OF status ON accounts
     FOR EACH ROW WHEN (OLD.status <> NEW.status AND (OLD.status = 'suspended' OR NEW.status = 'suspended'))
     EXECUTE FUNCTION trg_after_account_suspension();
+
+-- The messages of an account are deleted with it, as its tokens are.
+CREATE FUNCTION trg_after_account_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER after_account_delete AFTER DELETE ON accounts REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION trg_after_account_delete();

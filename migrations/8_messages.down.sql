@@ -1,12 +1,17 @@
--- Deletes the actions, the tokens of all but the two that existed before, and the operations on actions and messages.
--- Makes the type of actions anew, since PostgreSQL removes no label. Refuses and changes nothing while a queue takes
--- none of the two.
+-- Deletes the messages, their tokens, the actions, the tokens of all but the two that existed before, and what is known of
+-- bounces and suppressed addresses, which get mails again then. Makes the type of actions anew, since PostgreSQL removes no
+-- label. Refuses and changes nothing while a queue takes none of the two.
 --
 -- Rewrites tokens under ACCESS EXCLUSIVE: blocks readers and writers.
 --
--- deletes: rows mailroom_actions WHERE number > 3
+-- deletes: table mailroom_suppressions
+-- deletes: table mailroom_bounces
+-- deletes: table mailroom_messages
+-- deletes: table mailroom_attachments
+-- deletes: table mailroom_schedule
+-- deletes: table mailroom_actions
+-- deletes: rows tokens WHERE message IS NOT NULL
 -- deletes: rows tokens WHERE action::text NOT IN ('activation', 'password_recovery')
--- deletes: rows mailroom_operations WHERE kind IN ('create action', 'set action', 'retire action', 'cancel message')
 
 DO $$
 DECLARE
@@ -21,17 +26,22 @@ BEGIN
 END
 $$;
 
-DELETE FROM mailroom_operations WHERE kind IN ('create action', 'set action', 'retire action', 'cancel message');
+-- In the order in which an INSERT of a message takes them.
+LOCK TABLE mailroom_messages, tokens IN ACCESS EXCLUSIVE MODE;
 
-ALTER TABLE mailroom_operations
-    DROP CONSTRAINT mailroom_operations_kind_check,
-    ADD CONSTRAINT mailroom_operations_kind_check CHECK (kind IN (
-        'rewind', 'replay', 'suspend', 'restore', 'prune', 'create queue', 'set queue', 'pause queue', 'resume queue',
-        'drop queue', 'set budget', 'reload', 'went back', 'revoke'));
-
+DROP TABLE mailroom_suppressions;
+DROP TABLE mailroom_bounces;
+DROP TABLE mailroom_schedule;
+DROP TABLE mailroom_attachments;
+DROP TABLE mailroom_messages;
 DROP TABLE mailroom_actions;
+DROP FUNCTION trg_before_attachment_insert();
+DROP FUNCTION trg_after_message_insert();
+DROP FUNCTION trg_before_message_rescheduled();
+DROP FUNCTION trg_before_message_insert();
+DROP FUNCTION mailroom_caller();
 
-DELETE FROM tokens WHERE action::text NOT IN ('activation', 'password_recovery');
+DELETE FROM tokens WHERE message IS NOT NULL OR action::text NOT IN ('activation', 'password_recovery');
 
 UPDATE mailroom_queues
 SET actions = nullif(ARRAY(SELECT a FROM unnest(actions) a WHERE a::text IN ('activation', 'password_recovery')), '{}')

@@ -1,9 +1,11 @@
 -- Turns an account's times back into integer, rounded to the nearest second, creates the activation token in a BEFORE
--- trigger again, and stops checking addresses and recording suspensions. Fails and changes nothing if a time lies after
--- January 2038.
+-- trigger again, stops checking addresses and recording suspensions, and keeps the messages of a deleted account. Fails and
+-- changes nothing if a time lies after January 2038.
 --
 -- Rewrites accounts under ACCESS EXCLUSIVE.
 
+DROP TRIGGER after_account_delete ON accounts;
+DROP FUNCTION trg_after_account_delete();
 DROP TRIGGER after_account_suspension ON accounts;
 DROP FUNCTION trg_after_account_suspension();
 DROP TRIGGER before_account_address_change ON accounts;

@@ -1,11 +1,13 @@
--- Drops the queue's tables and the record of operations, and every queue but 'mailroom', which is all that the older
--- type can hold. Sets jobs.last_seq of that queue to its cursor, or to before the first due token that is not emitted:
+-- Drops the queue's tables, the record of operations and the place where the schema lives, without which a copy mails again,
+-- and every queue but 'mailroom', which is all that the older type can hold. Sets jobs.last_seq of that queue to its cursor, or to before the first due token that is not emitted:
 -- in a batch that is still leased, in a gap, deferred, or of an action that only another queue takes. The next program
 -- thus repeats tokens and loses none.
 --
 -- Takes ACCESS EXCLUSIVE on jobs and on the tables it drops.
 --
+-- deletes: table mailroom_home
 -- deletes: table mailroom_operations
+-- deletes: table mailroom_outcomes
 -- deletes: table mailroom_sinks
 -- deletes: table mailroom_budgets
 -- deletes: table mailroom_queues
@@ -52,13 +54,18 @@ DELETE FROM jobs WHERE job_type <> 'mailroom';
 
 DROP TYPE mailroom_receipt;
 DROP TYPE mailroom_gap_check;
+DROP TABLE mailroom_home;
 DROP TABLE mailroom_operations;
+DROP TABLE mailroom_outcomes;
 DROP TABLE mailroom_sinks;
 DROP TABLE mailroom_budgets;
 DROP TABLE mailroom_queues;
 DROP TABLE mailroom_deliveries;
 DROP TABLE mailroom_gaps;
 DROP TABLE mailroom_batches;
+DROP FUNCTION trg_after_delivery_outcomes();
+DROP FUNCTION trg_before_delivery_outcome();
+DROP FUNCTION trg_after_batch_expired();
 
 CREATE TYPE job_type AS ENUM ('mailroom');
 ALTER TABLE jobs ALTER COLUMN job_type TYPE job_type USING job_type::job_type;

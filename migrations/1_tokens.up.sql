@@ -1,7 +1,8 @@
--- Tokens: ids that the queue can rely on, codes from a cryptographic source, times as bigint seconds since 1970, rounded
--- down, like an account's times.
+-- Tokens: ids that the queue can rely on, codes from a cryptographic source, times as bigint seconds since 1970, and the
+-- columns of a token that delivers a message.
 --
--- A transaction must have its transaction id before it draws a token id: the proof that the queue loses no token
+-- integer ends in January 2038. Times are rounded down, as all comparisons do, so that no row appears to be created after
+-- it was emitted. A transaction must have its transaction id before it draws a token id: the proof that the queue loses no token
 -- depends on it. A trigger enforces the order, and refuses ids that were chosen or drawn beforehand.
 --
 -- Rewrites tokens under ACCESS EXCLUSIVE: blocks readers and writers (some seconds per million rows).
@@ -28,8 +29,17 @@ $$;
 
 -- The type of a column cannot change while a trigger names it.
 DROP TRIGGER after_token_consumed ON tokens;
+DROP TRIGGER after_token_inserted ON tokens;
 
+ALTER TABLE tokens ADD COLUMN message bigint;
+ALTER TABLE tokens ADD COLUMN recipient smallint;
+ALTER TABLE tokens ADD COLUMN traceparent text;
+
+-- A token of a message has no account if its message has none, and no secret if its action has no path.
 ALTER TABLE tokens
+    ALTER COLUMN account DROP NOT NULL,
+    ALTER COLUMN secret DROP NOT NULL,
+    ADD CONSTRAINT tokens_message_check CHECK (message IS NOT NULL OR (account IS NOT NULL AND secret IS NOT NULL)),
     ALTER COLUMN id DROP DEFAULT,
     ALTER COLUMN code SET DEFAULT mailroom_random_code(),
     ALTER COLUMN expires_at TYPE bigint,
@@ -40,9 +50,18 @@ ALTER TABLE tokens
 
 ALTER SEQUENCE tokens_id_seq CACHE 1;
 
+COMMENT ON COLUMN tokens.message IS 'the message that it delivers; null for a token of an account';
+COMMENT ON COLUMN tokens.recipient IS 'its place in recipients, cc and bcc of the message, from 1; null: the address of its account';
+COMMENT ON COLUMN tokens.traceparent IS
+    'the span of the application that asked for its mail (W3C Trace Context, version 00); null for none';
+
 CREATE TRIGGER before_token_insert BEFORE INSERT ON tokens
     FOR EACH ROW EXECUTE FUNCTION trg_before_token_insert();
 
 CREATE TRIGGER after_token_consumed AFTER UPDATE OF consumed_at ON tokens
     FOR EACH ROW WHEN (NEW.consumed_at IS NOT NULL AND OLD.consumed_at IS NULL)
     EXECUTE FUNCTION trg_after_token_consumed();
+
+-- A statement that inserts many tokens notifies once.
+CREATE TRIGGER after_token_inserted AFTER INSERT ON tokens
+    FOR EACH STATEMENT EXECUTE FUNCTION trg_after_token_inserted();

@@ -1,7 +1,9 @@
--- A queue is a row of jobs; its cursor, leases, gaps, deliveries and rates are rows of new tables, and so is the record
--- of operations.
+-- A queue is a row of jobs; its cursor, leases, gaps, deliveries, outcomes and rates are rows of new tables, and so are the
+-- record of operations and the place where the schema lives.
 --
 -- Rewrites jobs (one small row) under ACCESS EXCLUSIVE; touches nothing else that exists.
+--
+-- The functions are those that the triggers begin with: migrations/functions makes them anew.
 
 ALTER TABLE jobs ALTER COLUMN job_type TYPE text;
 DROP TYPE job_type;
@@ -15,6 +17,7 @@ CREATE TABLE mailroom_batches (
     ids              int8multirange NOT NULL,
     collector        integer NOT NULL,
     claimed_by       text NOT NULL DEFAULT current_setting('application_name'),
+    key              text DEFAULT nullif(current_setting('mailroom.key', true), ''),
     attempts         integer NOT NULL DEFAULT 1,
     claimed_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     signed_at        timestamptz,
@@ -26,10 +29,10 @@ CREATE TABLE mailroom_batches (
     skipped_consumed integer NOT NULL DEFAULT 0,
     skipped_status   integer NOT NULL DEFAULT 0,
     skipped_invalid  integer NOT NULL DEFAULT 0,
-    skipped_ids         int8multirange NOT NULL DEFAULT '{}',
+    skipped_ids      int8multirange NOT NULL DEFAULT '{}',
     cursor           bigint NOT NULL,
     open_from        bigint NOT NULL,
-    gap_ids         bigint[] NOT NULL,
+    gap_ids          bigint[] NOT NULL,
     earlier_attempts jsonb,
     ids_mask         bit varying,
     resent           int8multirange
@@ -44,6 +47,9 @@ COMMENT ON COLUMN mailroom_batches.resent IS
 -- Never compressed nor out of line: the fetch reads it for each token.
 ALTER TABLE mailroom_batches ALTER COLUMN ids_mask SET STORAGE PLAIN;
 COMMENT ON COLUMN mailroom_batches.collector IS 'backend pid of the session that holds or held the lease';
+-- A consumer names its key in the setting mailroom.key of its session, so that a claim costs no more.
+COMMENT ON COLUMN mailroom_batches.key IS
+    'fingerprint of the key that signs its tokens; null if the consumer did not name it';
 COMMENT ON COLUMN mailroom_batches.attempts IS 'how often it was leased; an acknowledgement names the attempt';
 COMMENT ON COLUMN mailroom_batches.signed_at IS 'when its last token was signed';
 COMMENT ON COLUMN mailroom_batches.written_at IS 'when its line was written, or its last mail answered';
@@ -54,13 +60,23 @@ COMMENT ON COLUMN mailroom_batches.cursor IS 'ids at or below it are emitted, sk
 COMMENT ON COLUMN mailroom_batches.open_from IS 'no batch below this id is still leased';
 COMMENT ON COLUMN mailroom_batches.gap_ids IS 'the rows of mailroom_gaps that belong to this state';
 COMMENT ON COLUMN mailroom_batches.earlier_attempts IS
-    'abandoned attempts, oldest first: attempt, collector, claimed_by, claimed_at; null if there was none';
+    'abandoned attempts, oldest first: attempt, collector, claimed_by, claimed_at, key; null if there was none';
 
 CREATE INDEX mailroom_batches_state_idx ON mailroom_batches (job_type, id);
 CREATE INDEX mailroom_batches_resent_idx ON mailroom_batches (job_type, id) WHERE resent IS NOT NULL;
 -- Open batches and dead letters.
 CREATE INDEX mailroom_batches_open_idx ON mailroom_batches (job_type, id) WHERE emitted_at IS NULL;
 CREATE INDEX mailroom_batches_claimed_at_idx ON mailroom_batches USING brin (claimed_at) WITH (pages_per_range = 16);
+
+-- Tells applications of tokens that expired before a claim.
+CREATE FUNCTION trg_after_batch_expired() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER after_batch_expired AFTER INSERT ON mailroom_batches
+    FOR EACH ROW WHEN (NEW.skipped_expired > 0) EXECUTE FUNCTION trg_after_batch_expired();
 
 -- Ids at or below the cursor that no snapshot has shown yet: in progress, or rolled back for good.
 CREATE TABLE mailroom_gaps (
@@ -90,6 +106,8 @@ CREATE TABLE mailroom_deliveries (
     accepted_at      timestamptz,
     answered_at      timestamptz,
     sink             text,
+    address          text,
+    counted_as       text CONSTRAINT mailroom_deliveries_counted_check CHECK (counted_as <> ''),
     code             integer,
     reply            text,
     earlier_attempts jsonb,
@@ -107,12 +125,45 @@ COMMENT ON COLUMN mailroom_deliveries.accepted_at IS 'when it was last accepted;
 COMMENT ON COLUMN mailroom_deliveries.answered_at IS
     'when the other side answered the last attempt, which is before the record of it';
 COMMENT ON COLUMN mailroom_deliveries.sink IS 'host and port of the other side';
+COMMENT ON COLUMN mailroom_deliveries.address IS
+    'the address that the last attempt was mailed to; null if nothing was mailed, as with lines';
+COMMENT ON COLUMN mailroom_deliveries.counted_as IS
+    'the address, in lower case, whose mails send.per_recipient counts; null if the sender has no such limit, or nothing was accepted';
 COMMENT ON COLUMN mailroom_deliveries.reply IS 'its answer, or the reason of the state';
 COMMENT ON COLUMN mailroom_deliveries.earlier_attempts IS
-    'outcomes of earlier attempts, oldest first: at, state, sink, code, reply; null if there was none';
+    'outcomes of earlier attempts, oldest first: at, answered_at, state, batch, sink, address, code, reply; null if there was none; a trigger adds them';
 
 CREATE INDEX mailroom_deliveries_waiting_idx ON mailroom_deliveries (queue, not_before) WHERE not_before IS NOT NULL;
 CREATE INDEX mailroom_deliveries_last_at_idx ON mailroom_deliveries USING brin (last_at) WITH (pages_per_range = 16);
+-- The mails that an address was sent lately. It takes no space without send.per_recipient.
+CREATE INDEX mailroom_deliveries_address_idx ON mailroom_deliveries
+    (queue, counted_as, coalesce(accepted_at, last_at)) WHERE counted_as IS NOT NULL;
+
+-- Keeps every outcome when another follows.
+CREATE FUNCTION trg_before_delivery_outcome() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN NEW;
+END
+$$;
+
+-- Each outcome is of another batch, or of another state.
+CREATE TRIGGER before_delivery_outcome BEFORE UPDATE ON mailroom_deliveries
+    FOR EACH ROW WHEN (OLD.batch <> NEW.batch OR OLD.state <> NEW.state)
+    EXECUTE FUNCTION trg_before_delivery_outcome();
+
+-- Tells applications of outcomes.
+CREATE FUNCTION trg_after_delivery_outcomes() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER after_delivery_insert AFTER INSERT ON mailroom_deliveries REFERENCING NEW TABLE AS changed
+    FOR EACH STATEMENT EXECUTE FUNCTION trg_after_delivery_outcomes();
+-- Each outcome is of another batch, or of another state.
+CREATE TRIGGER after_delivery_update AFTER UPDATE ON mailroom_deliveries
+    FOR EACH ROW WHEN (NEW.state <> 'deferred' AND (OLD.batch <> NEW.batch OR OLD.state <> NEW.state))
+    EXECUTE FUNCTION trg_after_delivery_outcomes();
 
 -- What makes a queue different from others. A queue without a row takes the tokens of every action, at priority 0, at
 -- any rate. A queue that was dropped keeps its row, so that a consumer that still serves it learns that it is gone.
@@ -172,13 +223,30 @@ COMMENT ON COLUMN mailroom_sinks.failed_at IS 'the last of them';
 COMMENT ON COLUMN mailroom_sinks.probe_at IS 'when a consumer may try it again';
 COMMENT ON COLUMN mailroom_sinks.reason IS 'the last failure, in the words of the sink';
 
--- Rewinds, replays, suspensions, prunings and changes of queues.
+-- What applications are told.
+CREATE TABLE mailroom_outcomes (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    queue      text NOT NULL,
+    token      bigint NOT NULL,
+    state      text NOT NULL,
+    address    text,
+    code       integer,
+    reply      text,
+    attempts   integer NOT NULL DEFAULT 0,
+    not_before timestamptz
+);
+COMMENT ON TABLE mailroom_outcomes IS 'what became of tokens, until mailroom outcomes has told the application; empty unless that is wanted';
+COMMENT ON COLUMN mailroom_outcomes.attempts IS 'how often the application was told, and refused it';
+
+-- What operators and applications did.
 CREATE TABLE mailroom_operations (
     id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at      timestamptz NOT NULL DEFAULT clock_timestamp(),
-    kind    text NOT NULL CHECK (kind IN ('rewind', 'replay', 'suspend', 'restore', 'prune',
-                                     'create queue', 'set queue', 'pause queue', 'resume queue', 'drop queue',
-                                     'set budget')),
+    kind    text NOT NULL CHECK (kind IN (
+        'rewind', 'replay', 'suspend', 'restore', 'prune', 'create queue', 'set queue', 'pause queue', 'resume queue',
+        'drop queue', 'set budget', 'reload', 'went back', 'revoke', 'create action', 'set action', 'retire action',
+        'cancel message', 'adopt', 'forget', 'suppress', 'unsuppress')),
     actor   text NOT NULL,
     db_user name NOT NULL DEFAULT session_user,
     reason  text,
@@ -224,3 +292,40 @@ CREATE TYPE mailroom_receipt AS (
     signed_ago   bigint,
     written_ago  bigint
 );
+
+-- Where the schema lives, so that a copy of it mails nobody.
+CREATE TABLE mailroom_home (
+    is_only           boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+    system_identifier bigint,
+    database          oid NOT NULL,
+    tokens            oid NOT NULL,
+    batches           oid NOT NULL,
+    reached           xid8 NOT NULL,
+    hosts             text[] CHECK (hosts <> '{}'),
+    adopted_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    adopted_by        text NOT NULL DEFAULT session_user,
+    outcomes_since    timestamptz
+);
+COMMENT ON TABLE mailroom_home IS 'where mails are sent from: what differs in a copy made by a dump or of a template. One row';
+COMMENT ON COLUMN mailroom_home.system_identifier IS 'of the cluster; pg_upgrade changes it, and nothing else here. Null where the server does not tell it';
+COMMENT ON COLUMN mailroom_home.tokens IS 'the oid of the table tokens, as batches is that of mailroom_batches: numbers, which a dump takes along';
+COMMENT ON COLUMN mailroom_home.reached IS 'a transaction id that the cluster has passed';
+COMMENT ON COLUMN mailroom_home.hosts IS 'the only hosts whose consumers may serve this database; null: every host';
+COMMENT ON COLUMN mailroom_home.outcomes_since IS 'since then outcomes are kept for mailroom outcomes; null: they are not';
+
+-- Consumers of every role look at it. There is nothing secret in it.
+GRANT SELECT ON mailroom_home TO PUBLIC;
+
+-- Some services keep pg_control_system() from their users.
+DO $$
+DECLARE
+    v_system bigint;
+BEGIN
+    IF has_function_privilege('pg_control_system()', 'EXECUTE') THEN
+        SELECT c.system_identifier INTO v_system FROM pg_control_system() c;
+    END IF;
+    INSERT INTO mailroom_home (system_identifier, database, tokens, batches, reached)
+    SELECT v_system, d.oid, 'tokens'::regclass, 'mailroom_batches'::regclass, pg_current_xact_id()
+    FROM pg_database d WHERE d.datname = current_database();
+END
+$$;

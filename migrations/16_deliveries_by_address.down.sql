@@ -1,6 +1,0 @@
--- Drops the index mailroom_deliveries_address_idx.
---
--- Runs outside a transaction and does not block readers or writers. Waits for every transaction that uses the table
--- when it begins.
-
-DROP INDEX CONCURRENTLY IF EXISTS mailroom_deliveries_address_idx;

@@ -1,4 +1,4 @@
-// The examples of docs/redeeming.md and docs/redeeming-examples.md, as they stand there.
+// The statements of docs/redeeming.md and the functions of examples/redeeming, as they stand there.
 
 #include <future>
 
@@ -17,8 +17,8 @@ const std::string new_key(64, 'a');
 
 ProgramApplication program(const RedeemingDatabase& database, const std::string& name) {
   // Not `python3` and `node` of PATH: Debian's packages belong to Debian's Python.
-  if (name == "node") return {database, {"/usr/bin/node"}, ".js", "js", {}};
-  return {database, {"/usr/bin/python3"}, ".py", "python", {name}};
+  if (name == "node") return {database, {"/usr/bin/node"}, ".js", {}};
+  return {database, {"/usr/bin/python3"}, ".py", {name}};
 }
 
 /// An application in one language, and its database.

@@ -18,7 +18,6 @@
 namespace mailroom::test {
 
 inline const std::string redeeming_document = "docs/redeeming.md";
-inline const std::string redeeming_examples = "docs/redeeming-examples.md";
 
 /// What an application is asked to redeem, `copies` times at once, with the keys that it accepts.
 struct Redemption {
@@ -146,16 +145,17 @@ class SqlApplication {
   const RedeemingDatabase& database_;
 };
 
-/// A program that calls the functions of docs/redeeming-examples.md.
+/// A program that calls the functions of examples/redeeming.
 class ProgramApplication {
  public:
-  /// `program` is the start of the command; `suffix` is of the files in tests/integration/redeeming, and
-  /// `language` marks the example.
+  /// `interpreter` is the start of the command; `suffix` is of the files in tests/integration/redeeming and
+  /// of the example.
   ProgramApplication(const RedeemingDatabase& database, std::vector<std::string> interpreter,
-                     const std::string& suffix, const std::string& language, std::vector<std::string> library)
+                     const std::string& suffix, std::vector<std::string> library)
       : database_(database), command_(std::move(interpreter)) {
     const auto driver = "drive" + suffix;
-    directory_.write("redeeming" + suffix, code_block(redeeming_examples, language, "activate"));
+    directory_.write("redeeming" + suffix,
+                     read_file(source_directory + "/examples/redeeming/redeeming" + suffix));
     command_.push_back(
         directory_.write(driver, read_file(source_directory + "/tests/integration/redeeming/" + driver)));
     command_.insert(command_.end(), library.begin(), library.end());

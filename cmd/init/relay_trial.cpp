@@ -15,7 +15,7 @@
 #include "base/text.hpp"
 #include "carriers/carriers.hpp"
 #include "carriers/relay_series.hpp"
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/relay/relay.hpp"
 #include "config/settings.hpp"
 
 namespace mailroom {

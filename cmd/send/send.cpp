@@ -6,7 +6,7 @@
 #include "base/clock.hpp"
 #include "carriers/capture/carrier.hpp"
 #include "carriers/carriers.hpp"
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/relay/relay.hpp"
 #include "cmd/collect/consumer_run.hpp"
 #include "cmd/command.hpp"
 #include "cmd/send/send_capture.hpp"

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "carriers/carriers.hpp"
-#include "carriers/smtp/configured_relays.hpp"
+#include "carriers/smtp/relay/configured_relays.hpp"
 #include "mail/configured_mail.hpp"
 #include "signing/configured_keys.hpp"
 

@@ -5,10 +5,12 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
-#include "carriers/smtp/answer.hpp"
-#include "carriers/smtp/dialogue.hpp"
-#include "carriers/smtp/relay.hpp"
-#include "carriers/smtp/relay_fault.hpp"
+#include "carriers/smtp/dialogue/dialogue.hpp"
+#include "carriers/smtp/refusal/judgement.hpp"
+#include "carriers/smtp/refusal/refusal_subject.hpp"
+#include "carriers/smtp/refusal/relay_fault.hpp"
+#include "carriers/smtp/refusal/relay_wish.hpp"
+#include "carriers/smtp/session/envelope.hpp"
 #include "delivery/reply_text.hpp"
 #include "fuzz/fuzz.hpp"
 

@@ -1,6 +1,6 @@
 // A check of a relay: everything that comes before a mail, and no mail.
 
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "support/catch.hpp"
 #include "support/refusing_port.hpp"
 #include "support/subprocess.hpp"
@@ -46,7 +46,7 @@ std::string text_of(const RelayCheck& check) {
 }
 
 std::string check(const TestRelay& server, const RelayOptions& options = {}, const std::string& user = {}) {
-  return text_of(Relay(url_of(server, user), options).check());
+  return text_of(RelaySession(url_of(server, user), options).check());
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ std::string check(const TestRelay& server, const RelayOptions& options = {}, con
 TEST_CASE("a check connects and says NOOP, and sends no mail") {
   const TestRelay server;
   {
-    Relay relay(url_of(server), {});
+    RelaySession relay(url_of(server), {});
     const auto result = relay.check();
     CHECK(text_of(result) == "none, 250: ok");
     CHECK_FALSE(result.encrypted);
@@ -73,7 +73,7 @@ TEST_CASE("a check authenticates, and only over TLS") {
   const TestCertificate another;
   const auto options = login_with(certificate);
   const TestRelay server(server_for_alice(certificate));
-  Relay relay(url_of(server, "alice"), options);
+  RelaySession relay(url_of(server, "alice"), options);
   const auto result = relay.check();
   CHECK(text_of(result) == "none, 250: ok");
   CHECK(result.encrypted);
@@ -94,7 +94,7 @@ TEST_CASE("a check authenticates, and only over TLS") {
   const TestRelay speaks_no_tls;
   auto tls_url = url_of(speaks_no_tls);
   tls_url.implicit_tls = true;
-  CHECK(text_of(Relay(tls_url, options).check()).find("tls, 0: ") == 0);
+  CHECK(text_of(RelaySession(tls_url, options).check()).find("tls, 0: ") == 0);
 }
 
 TEST_CASE("a check reports what the relay says of a login, without the password") {
@@ -111,24 +111,24 @@ TEST_CASE("a check reports what the relay says of a login, without the password"
 TEST_CASE("a check names the sender, and no recipient") {
   auto sample = mail_to("").envelope;
   const TestRelay server;
-  CHECK(text_of(Relay(url_of(server), {}).check(&sample)) == "none, 250: ok");
+  CHECK(text_of(RelaySession(url_of(server), {}).check(&sample)) == "none, 250: ok");
   CHECK(has_sent(server, "MAIL FROM:<sender@mail.example>"));
   CHECK(has_sent(server, "RSET"));
   CHECK_FALSE(has_sent(server, "RCPT"));
 
   const TestRelay refusing(
       {.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("553 5.7.1 not yours"))});
-  CHECK(text_of(Relay(url_of(refusing), {}).check(&sample)) == "sender, 553: 5.7.1 not yours");
+  CHECK(text_of(RelaySession(url_of(refusing), {}).check(&sample)) == "sender, 553: 5.7.1 not yours");
 
   const TestRelay closing({.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("421 4.3.2 stopping"))});
-  CHECK(text_of(Relay(url_of(closing), {}).check(&sample)) == "busy, 421: 4.3.2 stopping");
+  CHECK(text_of(RelaySession(url_of(closing), {}).check(&sample)) == "busy, 421: 4.3.2 stopping");
 
   sample.needs_smtputf8 = true;
   sample.utf8_sender = "ü@mail.example";
-  CHECK(text_of(Relay(url_of(server), {}).check(&sample)) ==
+  CHECK(text_of(RelaySession(url_of(server), {}).check(&sample)) ==
         "no SMTPUTF8, 0: the relay does not offer SMTPUTF8, which the sender ü@mail.example needs");
   const TestRelay offering({.offers_smtputf8 = true});
-  CHECK(text_of(Relay(url_of(offering), {}).check(&sample)) == "none, 250: ok");
+  CHECK(text_of(RelaySession(url_of(offering), {}).check(&sample)) == "none, 250: ok");
 }
 
 TEST_CASE("a check tells a relay that takes the connection and says nothing from one that is not there") {
@@ -151,7 +151,7 @@ TEST_CASE("a check tells a relay that refuses from one that is not there") {
   CHECK(check(TestRelay({.play = hanging}), impatient()) == "refused, 0: no reply to EHLO within 1s");
   const RefusingPort refusing_port;
   const auto url = parse_relay_urls("smtp://127.0.0.1:" + std::to_string(refusing_port.port())).front();
-  CHECK(text_of(Relay(url, {}).check()).find("unreachable, 0: ") == 0);
+  CHECK(text_of(RelaySession(url, {}).check()).find("unreachable, 0: ") == 0);
 }
 
 }  // namespace mailroom::test::check_test

@@ -1,8 +1,8 @@
 // Authentication: never without TLS, never silently left out, and never in a reply.
 
 #include "base/error.hpp"
-#include "carriers/smtp/configured_relays.hpp"
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/relay/configured_relays.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "support/catch.hpp"
 #include "support/test_certificate.hpp"
 #include "support/test_mail.hpp"
@@ -44,7 +44,7 @@ TEST_CASE("a user authenticates once per connection, over TLS also on this host"
     options.implicit_tls = implicit;
     options.offers_starttls = !implicit;
     const TestRelay server(options);
-    Relay relay(url_of(server, "alice"), rig.client());
+    RelaySession relay(url_of(server, "alice"), rig.client());
     for (int i = 0; i < 2; ++i)
       CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
     REQUIRE(server.taken().size() == 2);
@@ -63,7 +63,7 @@ TEST_CASE("credentials never go over a connection without TLS") {
   untrusted.certificate = &another;
   for (const auto& options : {plain, untrusted}) {
     const TestRelay server(options);
-    Relay relay(url_of(server, "alice"), rig.client());
+    RelaySession relay(url_of(server, "alice"), rig.client());
     CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::unavailable);
     CHECK_FALSE(has_sent(server, "AUTH"));
     CHECK_FALSE(has_sent(server, "MAIL"));
@@ -73,7 +73,7 @@ TEST_CASE("credentials never go over a connection without TLS") {
 TEST_CASE("a relay that offers no AUTH gets no mail if a user is configured") {
   LoginRig rig;
   const TestRelay server(rig.server(""));
-  Relay relay(url_of(server, "alice"), rig.client());
+  RelaySession relay(url_of(server, "alice"), rig.client());
   for (int i = 0; i < 2; ++i) {
     CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
           "unavailable, not counted, 0: the relay offers no AUTH, and a user is configured");
@@ -85,7 +85,7 @@ TEST_CASE("a relay that offers no AUTH gets no mail if a user is configured") {
 TEST_CASE("a relay that refuses the credentials is unavailable") {
   LoginRig rig;
   const TestRelay server(rig.server("alice", "another"));
-  Relay relay(url_of(server, "alice"), rig.client());
+  RelaySession relay(url_of(server, "alice"), rig.client());
   CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
         "unavailable, not counted, 535: 5.7.8 wrong user or password");
   CHECK_FALSE(has_sent(server, "MAIL"));
@@ -96,7 +96,7 @@ TEST_CASE("a temporary refusal of AUTH is no request for a lower rate") {
   auto options = rig.server();
   options.play = TestRelay::at(RelayStep::auth, RelayAnswer::reply("454 4.7.0 later"));
   const TestRelay server(options);
-  Relay relay(url_of(server, "alice"), rig.client());
+  RelaySession relay(url_of(server, "alice"), rig.client());
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
   CHECK(text_of(delivery) == "unavailable, not counted, 454: 4.7.0 later");
   CHECK_FALSE(delivery.throttled);
@@ -111,14 +111,14 @@ TEST_CASE("a password that the relay repeats is masked") {
   auto options = rig.server();
   options.play = TestRelay::at(RelayStep::auth, answer);
   const TestRelay server(options);
-  Relay relay(url_of(server, "alice"), rig.client());
+  RelaySession relay(url_of(server, "alice"), rig.client());
   CHECK(relay.deliver(mail_to("user@mail.example")).reply == "no: *** ***== ***=");
 }
 
 TEST_CASE("a user without a password, a name that is none and a missing CA file are refused") {
   const auto message = [](const std::string& url, const RelayOptions& options) -> std::string {
     try {
-      const Relay relay(parse_relay_urls(url).front(), options);
+      const RelaySession relay(parse_relay_urls(url).front(), options);
     } catch (const Error& error) {
       CHECK(error.code() == ExitCode::configuration);
       CHECK_FALSE(error.hint().empty());
@@ -142,7 +142,7 @@ TEST_CASE("EHLO has the configured name, exactly so, and else the full name or t
     const TestRelay server;
     auto options = RelayOptions();
     options.hello_name = name;
-    Relay relay(url_of(server), options);
+    RelaySession relay(url_of(server), options);
     CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
     CHECK(server.commands().front() == "1 EHLO " + (name.empty() ? own_hello_name() : name));
   }
@@ -155,7 +155,7 @@ TEST_CASE("a mechanism that the relay refuses is followed by the next, on the sa
     options.mechanisms = "GSSAPI NTLM CRAM-MD5 LOGIN PLAIN";
     options.works = works;
     const TestRelay server(options);
-    Relay relay(url_of(server, "alice"), rig.client());
+    RelaySession relay(url_of(server, "alice"), rig.client());
     CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
     REQUIRE(server.taken().size() == 1);
     CHECK(server.taken()[0].user == "alice");
@@ -170,7 +170,7 @@ TEST_CASE("where no login can begin, the offer is named") {
   auto options = rig.server();
   options.mechanisms = "GSSAPI XOAUTH2";
   const TestRelay server(options);
-  Relay relay(url_of(server, "alice"), rig.client());
+  RelaySession relay(url_of(server, "alice"), rig.client());
   CHECK(
       text_of(relay.deliver(mail_to("user@mail.example"))) ==
       "unavailable, not counted, 0: the relay offers AUTH GSSAPI XOAUTH2 only, and mailroom knows PLAIN, LOGIN, "
@@ -189,7 +189,7 @@ TEST_CASE("an access token logs in, and a kept one that is refused is fetched ag
   client.tokens = std::make_shared<TokenSource>(
       [&] { return AccessToken{.text = ++fetched == 1 ? "first" : "second"}; }, true);
   client.tokens->token(std::chrono::steady_clock::now());
-  Relay relay(url_of(server, "alice"), client);
+  RelaySession relay(url_of(server, "alice"), client);
   CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   CHECK(fetched == 2);
   CHECK(server.connections() == 1);
@@ -205,10 +205,10 @@ TEST_CASE("a token that cannot be had, or is refused, makes the relay unavailabl
   auto client = rig.client();
   client.tokens = std::make_shared<TokenSource>(
       []() -> AccessToken { throw Error(ExitCode::configuration, "no token today"); }, true);
-  CHECK(text_of(Relay(url_of(server, "alice"), client).deliver(mail_to("user@mail.example"))) ==
+  CHECK(text_of(RelaySession(url_of(server, "alice"), client).deliver(mail_to("user@mail.example"))) ==
         "unavailable, not counted, 0: no token today");
   client.tokens = std::make_shared<TokenSource>([] { return AccessToken{.text = "stale-token"}; }, false);
-  CHECK(text_of(Relay(url_of(server, "alice"), client).deliver(mail_to("user@mail.example"))) ==
+  CHECK(text_of(RelaySession(url_of(server, "alice"), client).deliver(mail_to("user@mail.example"))) ==
         "unavailable, not counted, 535: 5.7.8 wrong user or password");
   CHECK(server.taken().empty());
 }

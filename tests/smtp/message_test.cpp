@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "support/catch.hpp"
 #include "support/test_mail.hpp"
 #include "support/test_relay.hpp"
@@ -26,7 +26,7 @@ std::string random_message(std::mt19937& random) {
 
 TEST_CASE("no part of an address or a message becomes a command") {
   const TestRelay server;
-  Relay relay(url_of(server), {});
+  RelaySession relay(url_of(server), {});
   using namespace std::string_literals;
   for (const auto& address :
        {"a@b.example\r\nRCPT TO:<c@d.example>"s, "a@b.example\nDATA"s, "a\r@b.example"s, "a\0b@c.example"s,
@@ -48,7 +48,7 @@ TEST_CASE("no part of an address or a message becomes a command") {
 
 TEST_CASE("the message arrives as it is") {
   const TestRelay server;
-  Relay relay(url_of(server), {});
+  RelaySession relay(url_of(server), {});
   auto mail = mail_to("user+tag@mail.example");
   CHECK(relay.deliver(mail).verdict == Verdict::accepted);
   mail.envelope.from.clear();
@@ -67,14 +67,14 @@ TEST_CASE("an address with UTF-8 needs a relay that offers SMTPUTF8") {
   mail.envelope.needs_smtputf8 = true;
   {
     const TestRelay server({.offers_smtputf8 = true});
-    Relay relay(url_of(server), {});
+    RelaySession relay(url_of(server), {});
     CHECK(relay.deliver(mail).verdict == Verdict::accepted);
     REQUIRE(server.taken().size() == 1);
     CHECK(server.taken()[0].from == "<sender@mail.example> SMTPUTF8");
     CHECK(server.taken()[0].to == "ü@xn--bcher-kva.example");
   }
   const TestRelay server;
-  Relay relay(url_of(server), {});
+  RelaySession relay(url_of(server), {});
   for (int i = 0; i < 2; ++i) {
     CHECK(text_of(relay.deliver(mail)) ==
           "rejected, counted, 0: the relay does not offer SMTPUTF8, which the address needs");
@@ -89,7 +89,7 @@ TEST_CASE("a sender with UTF-8 is no mail's fault") {
   mail.envelope.utf8_sender = "grüße@app.example";
   const TestRelay server;
   CHECK(
-      text_of(Relay(url_of(server), {}).deliver(mail)) ==
+      text_of(RelaySession(url_of(server), {}).deliver(mail)) ==
       "unavailable, not counted, 0: the relay does not offer SMTPUTF8, which the sender grüße@app.example needs");
   CHECK(server.taken().empty());
 }
@@ -97,7 +97,7 @@ TEST_CASE("a sender with UTF-8 is no mail's fault") {
 // A long message is sent in parts, at whose ends dots and line ends must not be lost or doubled.
 TEST_CASE("a message with many dots arrives as it is, whatever its length") {
   const TestRelay server;
-  Relay relay(url_of(server), {});
+  RelaySession relay(url_of(server), {});
   std::mt19937 random(7);
   std::vector<std::string> messages;
   for (int i = 0; i < 60; ++i)

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_certificate.hpp"
@@ -32,7 +32,7 @@ struct TwoAddresses {
     options.port_on_second_address = second.port();
     return options;
   }
-  Relay relay() const {
+  RelaySession relay() const {
     const auto port = std::to_string(second.port());
     auto options = impatient();
     options.password = password;
@@ -107,7 +107,7 @@ TEST_CASE("if the other address is down, the first one's words are reported, and
   const auto port = std::to_string(server.port());
   auto options = impatient();
   options.resolve = {"localhost:" + port + ":127.0.0.1,127.0.0.2"};
-  Relay relay(parse_relay_urls("smtp://localhost:" + port).front(), options);
+  RelaySession relay(parse_relay_urls("smtp://localhost:" + port).front(), options);
   CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) == "unavailable, not counted, 421: 4.7.0 busy");
   CHECK(server.connections() == 1);
   refuses = false;
@@ -126,7 +126,7 @@ TEST_CASE("keywords of EHLO are known in any case") {
   RelayOptions options;
   options.password = password;
   options.ca_file = certificate.certificate();
-  Relay relay(url_of(server, "alice"), options);
+  RelaySession relay(url_of(server, "alice"), options);
   auto mail = mail_to("grüße@mail.example");
   mail.envelope.needs_smtputf8 = true;
   CHECK(relay.deliver(mail).verdict == Verdict::accepted);
@@ -162,7 +162,7 @@ TEST_CASE("a connection that is given up while it is opened ends with QUIT") {
     RelayOptions options;
     options.password = password;
     options.ca_file = certificate.certificate();
-    Relay relay(url_of(server, "alice"), options);
+    RelaySession relay(url_of(server, "alice"), options);
     CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::unavailable);
     CHECK(eventually([&] { return count_sent(server, "QUIT") == 1; }));
     relay.check();
@@ -174,7 +174,7 @@ TEST_CASE("a connection that is given up while it is opened ends with QUIT") {
 TEST_CASE(
     "a mail that needs SMTPUTF8 costs no connection where it is not offered, and a sender ends it with QUIT") {
   const TestRelay server;
-  Relay relay(url_of(server), {});
+  RelaySession relay(url_of(server), {});
   auto mail = mail_to("grüße@mail.example");
   mail.envelope.needs_smtputf8 = true;
   CHECK(relay.deliver(mail).verdict == Verdict::rejected);
@@ -201,7 +201,7 @@ TEST_CASE("what greets in another protocol is named, at once") {
                               .implicit_tls = implicit});
       RelayOptions options;
       options.ca_file = certificate.certificate();
-      Relay relay(url_of(server), options);
+      RelaySession relay(url_of(server), options);
       CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) == "unavailable, not counted, 0: " + text);
       const auto check = relay.check();
       CHECK(check.fault == RelayFault::no_smtp);

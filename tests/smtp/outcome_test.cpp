@@ -1,6 +1,6 @@
 // The outcome of one mail, for each answer at each step of the dialogue.
 
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "support/catch.hpp"
 #include "support/refusing_port.hpp"
 #include "support/test_mail.hpp"
@@ -28,7 +28,7 @@ void check(const OutcomeRow& row, bool always, bool offers_pipelining, std::stri
   options.offers_pipelining = offers_pipelining;
   options.play = always ? TestRelay::at(row.step, row.answer) : TestRelay::once(row.step, row.answer);
   const TestRelay server(options);
-  Relay relay(url_of(server), row.answer.then == Then::hang ? impatient() : RelayOptions{});
+  RelaySession relay(url_of(server), row.answer.then == Then::hang ? impatient() : RelayOptions{});
   INFO("step " << static_cast<int>(row.step) << ", pipelining " << offers_pipelining << ", answer "
                << row.answer.text.value_or("as usual") << ", then " << static_cast<int>(row.answer.then));
   const auto delivery = relay.deliver(mail_to("user@mail.example", message));
@@ -70,7 +70,7 @@ TEST_CASE("a relay that does not begin a dialogue is unavailable") {
   for (const auto& answer : {drop, reset, half("220 te")}) {
     for (const auto step : {RelayStep::greeting, RelayStep::ehlo}) {
       const TestRelay server({.play = TestRelay::at(step, answer)});
-      Relay relay(url_of(server), {});
+      RelaySession relay(url_of(server), {});
       const auto delivery = relay.deliver(mail_to("user@mail.example"));
       CHECK(delivery.verdict == Verdict::unavailable);
       CHECK_FALSE(delivery.counts());
@@ -82,7 +82,7 @@ TEST_CASE("a relay that does not begin a dialogue is unavailable") {
 
 TEST_CASE("a relay that refuses connections is unavailable") {
   const RefusingPort closed;
-  Relay relay(parse_relay_urls("smtp://127.0.0.1:" + std::to_string(closed.port())).front(), {});
+  RelaySession relay(parse_relay_urls("smtp://127.0.0.1:" + std::to_string(closed.port())).front(), {});
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
   CHECK(delivery.verdict == Verdict::unavailable);
   CHECK_FALSE(delivery.counts());
@@ -193,7 +193,7 @@ TEST_CASE("a mail whose end was sent and not answered is unknown") {
 TEST_CASE("a long reply with control characters is recorded in short and printable form") {
   const auto text = std::string("550 5.1.1 \x1b[31mred\x01 ") + std::string(10'000, 'x');
   const TestRelay server({.play = TestRelay::at(RelayStep::rcpt, reply(text))});
-  Relay relay(url_of(server), {});
+  RelaySession relay(url_of(server), {});
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
   CHECK(delivery.verdict == Verdict::rejected);
   CHECK(delivery.code == 550);
@@ -208,7 +208,7 @@ TEST_CASE("a reply can name a time and ask for a lower rate") {
   const TestRelay server({.play = [&](const RelayMoment& moment) {
     return moment.step == RelayStep::rcpt ? reply(answer) : RelayAnswer{};
   }});
-  Relay relay(url_of(server), options);
+  RelaySession relay(url_of(server), options);
   auto delivery = relay.deliver(mail_to("user@mail.example"));
   CHECK(delivery.verdict == Verdict::deferred);
   CHECK(delivery.wait == std::chrono::seconds(60));

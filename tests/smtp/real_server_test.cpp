@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
@@ -18,7 +18,7 @@ TEST_CASE("aiosmtpd takes mails over one connection and shows what it got") {
   Subprocess server({"/usr/bin/python3", "-u", "-m", "aiosmtpd", "-n", "-c", "aiosmtpd.handlers.Debugging",
                      "stdout", "-l", fmt::format("127.0.0.1:{}", port)},
                     {}, output, output);
-  Relay relay(parse_relay_urls(fmt::format("smtp://127.0.0.1:{}", port)).front(), {});
+  RelaySession relay(parse_relay_urls(fmt::format("smtp://127.0.0.1:{}", port)).front(), {});
   Answer delivery;
   const auto first = [&] {
     delivery = relay.deliver(mail_to("first@mail.example"));

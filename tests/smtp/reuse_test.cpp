@@ -3,7 +3,7 @@
 #include <atomic>
 #include <fmt/format.h>
 
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/test_mail.hpp"
@@ -24,7 +24,7 @@ Play at_second_mail(RelayStep step, RelayAnswer answer) {
 
 /// Delivers two mails and returns the outcome of the second.
 Answer deliver_second(const TestRelay& server) {
-  Relay relay(url_of(server), impatient());
+  RelaySession relay(url_of(server), impatient());
   REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
   return relay.deliver(mail_to("second@mail.example"));
 }
@@ -34,7 +34,7 @@ Answer deliver_second(const TestRelay& server) {
 TEST_CASE("mails share a connection, which ends with QUIT") {
   const TestRelay server;
   {
-    Relay relay(url_of(server), {});
+    RelaySession relay(url_of(server), {});
     for (int i = 0; i < 5; ++i)
       CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   }
@@ -63,7 +63,7 @@ TEST_CASE(
     options.timeout = options.end_timeout = std::chrono::minutes(10);
     options.rest_time = Milliseconds(0);
     options.rested_timeout = Milliseconds(100);
-    Relay relay(url_of(server), options);
+    RelaySession relay(url_of(server), options);
     REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
     CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
     CHECK(server.connections() == 2);
@@ -78,7 +78,7 @@ TEST_CASE("a goodbye or a second reply together with the reply to a mail costs n
       INFO(second);
       const auto answer = RelayAnswer::reply("250 2.0.0 ok\r\n" + second, then);
       const TestRelay server({.play = TestRelay::once(RelayStep::end, answer)});
-      Relay relay(url_of(server), {});
+      RelaySession relay(url_of(server), {});
       CHECK(text_of(relay.deliver(mail_to("first@mail.example"))) == "accepted, counted, 250: 2.0.0 ok");
       CHECK(text_of(relay.deliver(mail_to("second@mail.example"))) ==
             "accepted, counted, 250: 2.0.0 ok: queued as Q2-1");
@@ -95,7 +95,7 @@ TEST_CASE("a relay that refuses MAIL on a kept connection is asked once more, on
     const TestRelay server({.play = [&](const RelayMoment& moment) {
       return refuses && moment.step == RelayStep::mail ? RelayAnswer::reply(text) : RelayAnswer{};
     }});
-    Relay relay(url_of(server), {});
+    RelaySession relay(url_of(server), {});
     REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
     refuses = true;
     CHECK(relay.deliver(mail_to("second@mail.example")).code == std::stoi(text));
@@ -114,7 +114,7 @@ TEST_CASE("what a relay says unasked, or a connection that it has closed, costs 
       };
       const TestRelay server(
           {.play = TestRelay::once(RelayStep::end, RelayAnswer{.then = then, .unasked = wait})});
-      Relay relay(url_of(server), {});
+      RelaySession relay(url_of(server), {});
       CHECK(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
       is_idle = true;
       REQUIRE(eventually([&] { return server.unasked() == 1; }));
@@ -130,7 +130,7 @@ TEST_CASE("a relay that closes after some mails gets the others over new connect
     const bool is_last = moment.step == RelayStep::end && moment.mail == 3;
     return is_last ? RelayAnswer{.then = Then::close} : RelayAnswer{};
   }});
-  Relay relay(url_of(server), {});
+  RelaySession relay(url_of(server), {});
   for (int i = 0; i < 10; ++i) {
     INFO(i);
     CHECK(relay.deliver(mail_to(fmt::format("user{}@mail.example", i))).verdict == Verdict::accepted);
@@ -149,7 +149,7 @@ TEST_CASE("a refused mail does not affect the next one") {
         INFO(static_cast<int>(step) << " " << text << " " << pipelining);
         const TestRelay server(
             {.play = TestRelay::once(step, RelayAnswer::reply(text)), .offers_pipelining = pipelining});
-        Relay relay(url_of(server), {});
+        RelaySession relay(url_of(server), {});
         CHECK(relay.deliver(mail_to("first@mail.example")).code == std::stoi(text));
         CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
         REQUIRE(server.taken().size() == 1);
@@ -168,7 +168,7 @@ TEST_CASE("a refused mail costs no connection, which ends with QUIT") {
                                 .offers_pipelining = pipelining,
                                 .takes_empty_messages = takes_empty});
         {
-          Relay relay(url_of(server), {});
+          RelaySession relay(url_of(server), {});
           for (int i = 0; i < 3; ++i) {
             CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
                   "rejected, counted, 550: 5.1.1 unknown");
@@ -186,7 +186,7 @@ TEST_CASE("a connection whose MAIL is refused ends with QUIT") {
   for (const bool pipelining : {false, true}) {
     const TestRelay server({.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("451 4.3.0 later")),
                             .offers_pipelining = pipelining});
-    Relay relay(url_of(server), {});
+    RelaySession relay(url_of(server), {});
     CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::unavailable);
     CHECK(eventually([&] { return server.commands().back() == "1 QUIT"; }));
   }
@@ -195,7 +195,7 @@ TEST_CASE("a connection whose MAIL is refused ends with QUIT") {
 TEST_CASE("a relay that does not answer RSET costs no mail") {
   const TestRelay server(
       {.play = TestRelay::once(RelayStep::rcpt, RelayAnswer::reply("450 later")), .is_deaf_to_rset = true});
-  Relay relay(url_of(server), impatient());
+  RelaySession relay(url_of(server), impatient());
   CHECK(relay.deliver(mail_to("first@mail.example")).code == 450);
   CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
   CHECK(server.connections() == 2);
@@ -216,7 +216,7 @@ TEST_CASE("the commands of a mail go together if the relay offers PIPELINING, an
     // The reply to MAIL waits for what comes after it.
     const TestRelay server({.play = TestRelay::at(RelayStep::mail, RelayAnswer{.is_late = true}),
                             .offers_pipelining = pipelining});
-    Relay relay(url_of(server), impatient());
+    RelaySession relay(url_of(server), impatient());
     for (int i = 1; i <= 2; ++i) {
       CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
             (pipelining ? fmt::format("accepted, counted, 250: 2.0.0 ok: queued as Q1-{}", i)
@@ -231,7 +231,7 @@ TEST_CASE("a second reply to a command is not taken for the reply to what follow
     INFO(static_cast<int>(step) << " " << pipelining);
     const TestRelay server(
         {.play = TestRelay::once(step, RelayAnswer::reply(text)), .offers_pipelining = pipelining});
-    Relay relay(url_of(server), {});
+    RelaySession relay(url_of(server), {});
     CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
           "accepted, counted, 250: 2.0.0 ok: queued as Q2-1");
     CHECK(server.connections() == 2);
@@ -254,7 +254,7 @@ TEST_CASE("the late reply to one mail is never taken for the reply to the next o
       }
       return {};
     }});
-    Relay relay(url_of(server), impatient());
+    RelaySession relay(url_of(server), impatient());
     CHECK(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::unknown);
     CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
     CHECK(text_of(relay.deliver(mail_to("nobody@mail.example"))) ==
@@ -270,11 +270,11 @@ TEST_CASE("only the end of the message has the longer time-out") {
   options.end_timeout = Milliseconds(60'000);
   {
     const TestRelay server({.play = TestRelay::at(RelayStep::end, slow)});
-    Relay relay(url_of(server), options);
+    RelaySession relay(url_of(server), options);
     CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   }
   const TestRelay server({.play = TestRelay::at(RelayStep::rcpt, slow)});
-  Relay relay(url_of(server), options);
+  RelaySession relay(url_of(server), options);
   CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::deferred);
 }
 
@@ -283,7 +283,7 @@ TEST_CASE("a relay that answers slowly but in time is not given up") {
       {.play = [](const RelayMoment&) { return RelayAnswer{.delay = Milliseconds(700)}; }});
   auto options = impatient();
   options.timeout = Milliseconds(5000);
-  Relay relay(url_of(server), options);
+  RelaySession relay(url_of(server), options);
   CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   CHECK(server.connections() == 1);
 }

@@ -1,6 +1,6 @@
 // TLS: required, checked, and never left out.
 
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "support/catch.hpp"
 #include "support/test_certificate.hpp"
 #include "support/test_mail.hpp"
@@ -18,7 +18,7 @@ RelayOptions with_tls(const std::string& ca_file) {
 
 /// Delivers to a server that must not get the mail, and returns why it did not.
 std::string refusal(const TestRelay& server, const RelayOptions& options) {
-  Relay relay(url_of(server), options);
+  RelaySession relay(url_of(server), options);
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
   CHECK(delivery.verdict == Verdict::unavailable);
   CHECK_FALSE(delivery.counts());
@@ -37,7 +37,7 @@ TEST_CASE("mails go over STARTTLS or smtps, on one connection") {
                             .implicit_tls = implicit,
                             .offers_starttls = !implicit,
                             .offers_pipelining = true});
-    Relay relay(url_of(server), with_tls(certificate.certificate()));
+    RelaySession relay(url_of(server), with_tls(certificate.certificate()));
     for (int i = 0; i < 3; ++i)
       CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
             "accepted, counted, 250: 2.0.0 ok: queued as Q1-" + std::to_string(i + 1));
@@ -60,7 +60,7 @@ TEST_CASE("only the names of this host are trusted without TLS") {
   auto url = url_of(server);
   // Linux connects to this host, but the address is not one of its loopback addresses.
   url.host = "0.0.0.0";
-  Relay relay(url, {});
+  RelaySession relay(url, {});
   CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
         "unavailable, not counted, 0: the relay does not offer STARTTLS, and TLS is required");
   CHECK(server.connections() == 1);
@@ -109,7 +109,7 @@ TEST_CASE("a certificate that has expired, or is of another host or issuer, is r
 TEST_CASE("a loopback relay needs no TLS, even if it offers it with a certificate of its own") {
   const TestCertificate certificate;
   const TestRelay server({.certificate = &certificate, .offers_starttls = true});
-  Relay relay(url_of(server), {});
+  RelaySession relay(url_of(server), {});
   CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   CHECK_FALSE(server.taken().at(0).encrypted);
 }

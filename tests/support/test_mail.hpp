@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "support/test_relay.hpp"
 
 namespace mailroom::test {

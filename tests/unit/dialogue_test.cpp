@@ -1,4 +1,4 @@
-#include "carriers/smtp/dialogue.hpp"
+#include "carriers/smtp/dialogue/dialogue.hpp"
 
 #include <string>
 

@@ -1,8 +1,9 @@
+#include "carriers/smtp/session/envelope.hpp"
+
 #include <random>
 #include <string>
 #include <vector>
 
-#include "carriers/smtp/relay.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::envelope_test {

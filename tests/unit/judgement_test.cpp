@@ -1,7 +1,8 @@
+#include "carriers/smtp/refusal/judgement.hpp"
+
 #include <random>
 #include <vector>
 
-#include "carriers/smtp/answer.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::judgement_test {

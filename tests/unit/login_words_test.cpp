@@ -1,9 +1,9 @@
 // What a login says, and where its access token comes from.
 
 #include "base/error.hpp"
-#include "carriers/smtp/access_token.hpp"
-#include "carriers/smtp/configured_relays.hpp"
-#include "carriers/smtp/login.hpp"
+#include "carriers/smtp/login/mechanisms.hpp"
+#include "carriers/smtp/relay/access_token.hpp"
+#include "carriers/smtp/relay/configured_relays.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::login_words_test {

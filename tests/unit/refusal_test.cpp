@@ -1,9 +1,8 @@
 // Whom a relay's refusal is about, by what relays say.
 
-#include "carriers/smtp/refusal.hpp"
-
 #include <vector>
 
+#include "carriers/smtp/refusal/refusal_subject.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::refusal_test {

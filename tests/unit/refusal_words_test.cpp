@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "carriers/smtp/refusal.hpp"
+#include "carriers/smtp/refusal/refusal_subject.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::refusal_words_test {

@@ -1,11 +1,11 @@
 // What is wrong when a relay refuses, by its code and its words.
 
-#include "carriers/smtp/relay_fault.hpp"
+#include "carriers/smtp/refusal/relay_fault.hpp"
 
 #include <string>
 #include <vector>
 
-#include "carriers/smtp/carrier.hpp"
+#include "carriers/smtp/check.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::relay_fault_test {

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/secret_file.hpp"
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/relay/relay.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 

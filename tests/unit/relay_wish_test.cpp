@@ -1,4 +1,6 @@
-#include "carriers/smtp/relay_fault.hpp"
+#include "carriers/smtp/refusal/relay_wish.hpp"
+
+#include "carriers/smtp/refusal/refusal_subject.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::relay_wish_test {

@@ -12,7 +12,8 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/threads.hpp"
-#include "carriers/smtp/configured_relays.hpp"
+#include "carriers/smtp/check.hpp"
+#include "carriers/smtp/relay/configured_relays.hpp"
 
 namespace mailroom {
 namespace {
@@ -20,11 +21,11 @@ namespace {
 /// Of a connection: some networks forget it a few minutes later.
 constexpr Milliseconds longest_idle{60'000};
 
-Answer attempt(Relay& relay, const Message& mail) try {
-  return relay.deliver(mail);
+Answer attempt(RelaySession& session, const Message& mail) try {
+  return session.deliver(mail);
 } catch (const std::exception& error) {
   // Out of memory, perhaps after the mail was sent.
-  return {.verdict = Verdict::unknown, .sink = relay.url().name(), .reply = printable(error.what())};
+  return {.verdict = Verdict::unknown, .sink = session.url().name(), .reply = printable(error.what())};
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ SmtpCarrier::SmtpCarrier(Options options) : options_(std::move(options)) {
   for (int i = 0; i < options_.connections; ++i) {
     auto& worker = *workers_.emplace_back(std::make_unique<Worker>());
     for (const auto& url : options_.relays)
-      worker.connections.push_back({.relay = std::make_unique<Relay>(url, options_.relay)});
+      worker.connections.push_back({.session = std::make_unique<RelaySession>(url, options_.relay)});
   }
   const BlockedSignals blocked;
   for (const auto& worker : workers_)
@@ -108,15 +109,15 @@ void SmtpCarrier::cancel() {
   for (; !queue_.empty(); queue_.pop_front())
     keep({.id = queue_.front().id, .was_tried = false});
   if (unanswered_ == 0) return;
-  const auto each_relay = [&](auto visit) {
+  const auto each_session = [&](auto visit) {
     for (const auto& worker : workers_) {
       for (auto& connection : worker->connections)
-        visit(*connection.relay);
+        visit(*connection.session);
     }
   };
-  each_relay([](Relay& relay) { relay.interrupt(); });
+  each_session([](RelaySession& session) { session.interrupt(); });
   cancelled_.wait(lock, [this] { return unanswered_ == 0; });
-  each_relay([](Relay& relay) { relay.resume(); });
+  each_session([](RelaySession& session) { session.resume(); });
 }
 
 void SmtpCarrier::limit_connections(std::size_t endpoint, int most) {
@@ -164,7 +165,7 @@ void SmtpCarrier::rest(Worker& worker, std::unique_lock<std::mutex>& lock) {
     connection.is_open = connection.works = false;
   lock.unlock();
   for (const auto& connection : worker.connections)
-    connection.relay->rest();
+    connection.session->rest();
   lock.lock();
   worker.is_busy = false;
 }
@@ -175,7 +176,7 @@ void SmtpCarrier::deliver(Worker& worker, std::unique_lock<std::mutex>& lock) {
   connection.is_open = true;
   lock.unlock();
   const auto began = steady_now();
-  auto answer = attempt(*connection.relay, message);
+  auto answer = attempt(*connection.session, message);
   answer.id = message.id;
   answer.took = steady_now() - began;
   answer.ended = wall_now();

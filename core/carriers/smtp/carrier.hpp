@@ -1,4 +1,8 @@
-// What carries mails to SMTP relays for mailroom send, and what to do about a relay that takes none.
+// Carries mails to SMTP relays: the connections, each with its thread.
+//
+// relay/ says which relay it is and as whom to log in; session/ delivers mails over one connection; dialogue/
+// has the steps of SMTP and the bytes; login/ the mechanisms of AUTH; refusal/ what a reply means for the
+// mail, for the relay and for doctor. check.cpp is what doctor says.
 #pragma once
 
 #include <condition_variable>
@@ -13,17 +17,12 @@
 
 #include "base/threads.hpp"
 #include "carriers/carriers.hpp"
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/relay/relay.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "config/settings.hpp"
 #include "delivery/carrier.hpp"
 
 namespace mailroom {
-
-/// What is wrong, as a predicate of the relay: `cannot be reached`.
-std::string problem_of(const RelayCheck& check);
-
-/// What helps.
-std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const Settings& settings);
 
 /// Delivers mails over several connections, a thread each, so that a slow recipient delays no other mail.
 /// Each relay is an endpoint. A connection is kept for the next mail, which prefers one that is open.
@@ -57,7 +56,7 @@ class SmtpCarrier final : public Carrier {
  private:
   /// A worker's connection to a relay.
   struct Connection {
-    std::unique_ptr<Relay> relay;
+    std::unique_ptr<RelaySession> session;
     bool is_open = false;  ///< or being opened
     bool works = false;    ///< the relay has answered a mail on it
   };
@@ -98,9 +97,6 @@ class SmtpCarrier final : public Carrier {
 
 /// Throws Error(configuration) as read_relays().
 std::unique_ptr<Carrier> make_smtp_carrier(const CarrierSetup& setup);
-
-/// Connects to each relay, logs in and names the sender, but no recipient.
-std::vector<SinkFinding> check_smtp(const Settings& settings);
 
 /// `libcurl 7.88.1`
 std::string smtp_library();

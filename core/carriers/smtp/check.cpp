@@ -1,4 +1,6 @@
-// What doctor sees of relays: connects to each, logs in, names the sender, and says what to do.
+// Connects to each relay, logs in, names the sender, and says what to do.
+
+#include "carriers/smtp/check.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,9 +8,8 @@
 #include <optional>
 
 #include "base/text.hpp"
-#include "carriers/smtp/carrier.hpp"
-#include "carriers/smtp/configured_relays.hpp"
-#include "carriers/smtp/relay_fault.hpp"
+#include "carriers/smtp/relay/configured_relays.hpp"
+#include "carriers/smtp/session/session.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
 
@@ -159,7 +160,7 @@ std::vector<SinkFinding> check_smtp(const Settings& settings) {
   const auto sample = sample_of(settings);
   std::vector<SinkFinding> findings;
   for (const auto& relay : configured.relays) {
-    const auto check = Relay(relay, configured.options).check(sample ? &*sample : nullptr);
+    const auto check = RelaySession(relay, configured.options).check(sample ? &*sample : nullptr);
     findings.push_back(judge_relay(relay, check, settings));
   }
   return findings;

@@ -1,6 +1,6 @@
 // Whom a refusal is about, by what relays really say; docs/smtp.md describes the rule.
 
-#include "carriers/smtp/refusal.hpp"
+#include "carriers/smtp/refusal/refusal_subject.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,12 @@
-// Reads a relay's codes and words: what is wrong, and whether it asks for fewer mails or fewer at once.
+// Whether a relay asks for fewer mails, or for fewer at once, by its codes and words.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "carriers/smtp/answer.hpp"
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/dialogue/steps.hpp"
+#include "delivery/refusal_memory.hpp"
 
 namespace mailroom {
 
@@ -24,25 +24,5 @@ RelayWish relay_wish(SmtpStep step, int code, std::string_view words,
 
 /// True if `CODE TEXT` contains one of `patterns`, ignoring case: then the reply is a wish for a lower rate.
 bool is_configured_wish(int code, std::string_view text, const std::vector<std::string>& patterns);
-
-/// Why a relay refuses a command that is not AUTH.
-RelayFault fault_of_refusal(SmtpStep step, int code, std::string_view text);
-
-/// Why a relay refuses AUTH.
-enum class LoginFault {
-  password,      ///< a wrong user, password or token
-  unsure,        ///< the same, or the account's setting at the provider
-  app_password,  ///< it wants a password of its own for programs
-  sign_in,       ///< its owner must sign in at the provider
-  switched_off,  ///< the provider lets this account use no SMTP, or no password
-  mechanism,     ///< the mechanism is not the right one for this user
-  encryption,    ///< it sees no TLS, or none that it takes
-  account,       ///< a quota, or the state of the account
-  host,          ///< this host's address
-  crowded,       ///< too many connections
-  later,         ///< any other temporary refusal
-};
-
-LoginFault fault_of_login(int code, std::string_view text);
 
 }  // namespace mailroom

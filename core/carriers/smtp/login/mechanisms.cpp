@@ -1,6 +1,6 @@
-// The words of a login; RelayHandle says them.
+// The words of a login; SmtpLogin sends them.
 
-#include "carriers/smtp/login.hpp"
+#include "carriers/smtp/login/mechanisms.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,32 +1,15 @@
-// Recognises commands by their verbs, notes what EHLO offers, and sets the time limit of each step.
+// Recognises commands by their verbs, notes what EHLO offers, and sets the time limit of each step. It does
+// not decide what becomes of a mail (refusal/judgement).
 
-#include "carriers/smtp/dialogue.hpp"
+#include "carriers/smtp/dialogue/dialogue.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <fmt/format.h>
-#include <optional>
 #include <utility>
 
 namespace mailroom {
 namespace {
-
-std::optional<SmtpStep> step_of(std::string_view verb) {
-  constexpr std::array<std::pair<std::string_view, SmtpStep>, 9> verbs{{{"EHLO", SmtpStep::hello},
-                                                                        {"HELO", SmtpStep::hello},
-                                                                        {"STARTTLS", SmtpStep::starttls},
-                                                                        {"AUTH", SmtpStep::auth},
-                                                                        {"NOOP", SmtpStep::noop},
-                                                                        {"RSET", SmtpStep::rset},
-                                                                        {"MAIL", SmtpStep::mail},
-                                                                        {"RCPT", SmtpStep::rcpt},
-                                                                        {"DATA", SmtpStep::data}}};
-  const auto* const known =
-      std::find_if(verbs.begin(), verbs.end(), [&](const auto& entry) { return entry.first == verb; });
-  if (known == verbs.end()) return std::nullopt;
-  return known->second;
-}
 
 /// `keyword` is in upper case.
 bool is_same_keyword(std::string_view offered, std::string_view keyword) {
@@ -64,17 +47,18 @@ void Dialogue::step_to(SmtpStep step, TimePoint now) {
 
 void Dialogue::sent(std::string_view bytes, TimePoint now) {
   const auto verb = bytes.substr(0, bytes.find_first_of(" \r\n"));
-  // The answer to a challenge of AUTH is base64, which may look like a verb.
+  // RFC 4954, section 4: the answer to a challenge, which is 334, is base64, which may look like a verb.
   const bool answers_challenge = exchange_.step == SmtpStep::auth && exchange_.code == 334;
   const auto step = answers_challenge ? SmtpStep::auth : step_of(verb);
   if (!step) return;
-  // HELO after a refusal of EHLO: that stands until there is a reply.
+  // RFC 5321, section 3.2: HELO after a refusal of EHLO. The refusal stands until there is a reply.
   const bool is_helo = *step == SmtpStep::hello && exchange_.step == SmtpStep::hello && exchange_.code >= 400;
   if (is_helo) {
     replaces_refusal_ = true;
     overdue_at_ = now + limit();
     return;
   }
+  // RFC 3207, section 4.2: what was offered before TLS does not count.
   if (*step == SmtpStep::hello) {
     offers_smtputf8_ = offers_pipelining_ = offers_dsn_ = false;
     auth_offer_.reset();
@@ -107,6 +91,7 @@ void Dialogue::received(std::string_view line) {
     return;
   }
   exchange_.code = reply_.code();
+  // RFC 3207, section 4: from 220 on both speak TLS.
   if (exchange_.step == SmtpStep::starttls && exchange_.code == 220) is_plain_ = false;
   if (exchange_.step == SmtpStep::auth && exchange_.code / 100 == 2) authenticated_ = true;
 }
@@ -131,7 +116,7 @@ bool Dialogue::is_overdue(TimePoint now) {
 }
 
 Milliseconds Dialogue::limit() const {
-  return exchange_.step == SmtpStep::end ? limits_.at_end : limits_.timeout;
+  return form_of(exchange_.step).limit == StepLimit::end_timeout ? limits_.at_end : limits_.timeout;
 }
 
 }  // namespace mailroom

@@ -1,12 +1,13 @@
 // Reads the files of passwords and tokens, and refuses settings that do not go together.
 
-#include "carriers/smtp/configured_relays.hpp"
+#include "carriers/smtp/relay/configured_relays.hpp"
 
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
 #include <cctype>
 #include <fmt/format.h>
+#include <fstream>
 #include <ifaddrs.h>
 #include <memory>
 #include <net/if.h>
@@ -99,6 +100,19 @@ std::vector<std::string> own_addresses() {
 
 }  // namespace
 
+void check_relay(const RelayUrl& url, const RelayOptions& options) {
+  if (!url.user.empty() && options.password.empty() && !options.tokens) {
+    throw Error(ExitCode::configuration,
+                fmt::format("the relay {} has a user, and there is no password", url.name()),
+                "name the file that contains it in send.password_file, or remove the user from the URL");
+  }
+  if (!options.hello_name.empty()) check_hello_name(options.hello_name);
+  if (!options.ca_file.empty() && !std::ifstream(options.ca_file).good()) {
+    throw Error(ExitCode::configuration, fmt::format("cannot read the CA file {}", options.ca_file),
+                "it is set by send.ca_file, and this user must be able to read it");
+  }
+}
+
 ConfiguredRelays read_relays(const Settings& settings) {
   require_keys({"send.relay"}, settings);
   ConfiguredRelays configured;
@@ -126,6 +140,7 @@ ConfiguredRelays read_relays(const Settings& settings) {
 }
 
 bool is_hello_name(std::string_view name) {
+  // RFC 5321, section 4.1.3: an address literal.
   if (name.starts_with('[') && name.ends_with(']')) {
     const std::string literal(name.substr(1, name.size() - 2));
     constexpr std::string_view ipv6_tag = "IPv6:";

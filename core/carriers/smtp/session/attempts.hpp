@@ -1,23 +1,25 @@
-// The SMTP that Relay speaks. Users of Relay include neither this header nor those of libcurl.
+// One attempt at a mail over the connection to a relay, and what is known after it.
 #pragma once
 
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "carriers/smtp/connection.hpp"
-#include "carriers/smtp/dialogue.hpp"
-#include "carriers/smtp/login.hpp"
-#include "carriers/smtp/relay.hpp"
-#include "carriers/smtp/relay_fault.hpp"
+#include "carriers/smtp/dialogue/connection.hpp"
+#include "carriers/smtp/dialogue/dialogue.hpp"
+#include "carriers/smtp/dialogue/sockets.hpp"
+#include "carriers/smtp/login/login.hpp"
+#include "carriers/smtp/refusal/relay_fault.hpp"
+#include "carriers/smtp/refusal/relay_wish.hpp"
+#include "carriers/smtp/relay/relay.hpp"
 #include "delivery/answer.hpp"
+#include "delivery/carrier.hpp"
 
 namespace mailroom {
 
-/// Attempts at mails over one connection.
-class RelayHandle {
+/// Attempts at mails over one connection, which is kept between them. Users of a session include neither this
+/// header nor those of libcurl.
+class RelayAttempts {
  public:
-  RelayHandle(RelayUrl url, RelayOptions options);
+  RelayAttempts(RelayUrl url, RelayOptions options);
 
   /// One attempt.
   Answer attempt(const Message& message, bool on_fresh_connection, bool& again);
@@ -37,11 +39,6 @@ class RelayHandle {
 
  private:
   CURLcode open();
-  void log_in();
-  bool lets_nobody_in() const;
-  bool authenticate(AuthMechanism mechanism, const Credentials& credentials);
-  bool try_mechanisms(const Credentials& credentials);
-  bool command(const std::string& command);
   bool is_fit_for(const Envelope& mail);
   void transact(const Message& mail);
   bool send_envelope(const Envelope& mail);
@@ -60,15 +57,14 @@ class RelayHandle {
   RelayWish wish_of(const SmtpExchange& exchange, const std::string& text, const Envelope& mail) const;
 
   RelayOptions options_;
-  std::vector<std::string> secrets_;
   Dialogue dialogue_;
   RelayConnection connection_;
+  SmtpLogin login_;
   bool refuses_envid_ = false;  ///< it offers DSN and does not take its parameters
   bool was_refused_ = false;    ///< the last mail, so that the relay may still know of it
   bool is_rested_ = false;      ///< the connection was idle for some time before this attempt
   TimePoint last_used_{};
   CURLcode opened_ = CURLE_OK;  ///< what became of opening the connection in this attempt
-  std::string login_problem_;   ///< why no login could begin
   std::string utf8_sender_;     ///< of the last mail
 };
 

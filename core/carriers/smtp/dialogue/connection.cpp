@@ -1,6 +1,6 @@
 // Sets up libcurl, tries the other addresses of a name, and reads replies line by line.
 
-#include "carriers/smtp/connection.hpp"
+#include "carriers/smtp/dialogue/connection.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -46,12 +46,6 @@ void capitalise_starttls(std::span<char> line) {
 }
 
 }  // namespace
-
-bool requires_tls(const RelayUrl& url, const RelayOptions& options) {
-  // Credentials never go over a connection without TLS, not even on this host: it may be a tunnel.
-  if (options.plaintext_for_tests && url.user.empty() && !url.implicit_tls) return false;
-  return url.implicit_tls || options.tls_on_loopback || !url.user.empty() || !url.is_loopback();
-}
 
 RelayConnection::RelayConnection(const RelayUrl& url, const RelayOptions& options, RelaySockets& sockets,
                                  Dialogue& dialogue)
@@ -271,6 +265,12 @@ bool RelayConnection::read_reply() {
     }
   }
   return true;
+}
+
+bool RelayConnection::command(const std::string& text) {
+  const auto line = text + "\r\n";
+  dialogue_.sent(line, steady_now());
+  return send(line) && read_reply();
 }
 
 void RelayConnection::close() {

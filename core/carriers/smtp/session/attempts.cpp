@@ -1,6 +1,6 @@
 // Sends envelope and message, pipelined where that is offered, and clears up after a refusal.
 
-#include "carriers/smtp/relay_handle.hpp"
+#include "carriers/smtp/session/attempts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
-#include "carriers/smtp/answer.hpp"
-#include "carriers/smtp/refusal.hpp"
+#include "carriers/smtp/refusal/judgement.hpp"
+#include "carriers/smtp/refusal/refusal_subject.hpp"
+#include "carriers/smtp/session/envelope.hpp"
 #include "delivery/reply_text.hpp"
 
 namespace mailroom {
@@ -19,43 +19,33 @@ namespace {
 /// For replies that decide nothing.
 constexpr Milliseconds short_limit{3000};
 
-/// `message` as it goes over the wire (RFC 5321, section 4.5.2): a dot more where a line begins with one, and
-/// the end.
-std::string stuffed(std::string_view message) {
-  constexpr std::string_view line_end = "\r\n";
-  constexpr std::string_view dotted_line = "\r\n.";
-  std::string bytes;
-  bytes.reserve(message.size() + message.size() / 64 + 16);
-  if (message.starts_with('.')) bytes += '.';
-  for (auto at = message.find(dotted_line); at != std::string_view::npos; at = message.find(dotted_line)) {
-    bytes.append(message.substr(0, at + dotted_line.size())) += '.';
-    message.remove_prefix(at + dotted_line.size());
-  }
-  bytes += message;
-  if (!bytes.empty() && !bytes.ends_with(line_end)) bytes += line_end;
-  return bytes += ".\r\n";
-}
-
-std::string mail_command(const Envelope& mail, bool offers_dsn) {
-  // Of a bounce the header suffices, and the id comes back with it (RFC 3461).
-  const bool has_id = offers_dsn && !mail.id.empty();
-  return fmt::format("MAIL FROM:<{}>{}{}", mail.from, mail.needs_smtputf8 ? " SMTPUTF8" : "",
-                     has_id ? " RET=HDRS ENVID=" + mail.id : "");
-}
-
 }  // namespace
 
-RelayHandle::RelayHandle(RelayUrl relay_url, RelayOptions options)
+RelayAttempts::RelayAttempts(RelayUrl relay_url, RelayOptions options)
     : url(std::move(relay_url)),
       options_(std::move(options)),
-      secrets_(secrets_of_login(url.user, options_.password)),
       dialogue_({.timeout = options_.timeout,
                  .at_end = std::max(options_.timeout, options_.end_timeout),
                  .wants_auth = !url.user.empty()}),
-      connection_(url, options_, sockets, dialogue_) {}
+      connection_(url, options_, sockets, dialogue_),
+      login_(url, options_, dialogue_, connection_) {}
+
+CURLcode RelayAttempts::open() {
+  auto opened = connection_.open();
+  do {
+    if (opened == CURLE_OK) login_.log_in();
+  } while (opened == CURLE_OK && login_.is_shut_out() && connection_.open_next(opened));
+  return opened;
+}
+
+bool RelayAttempts::open_elsewhere() {
+  if (!connection_.open_next(opened_)) return false;
+  if (opened_ == CURLE_OK) login_.log_in();
+  return opened_ == CURLE_OK && !login_.is_shut_out();
+}
 
 /// False, and the exchange says so, if there is no connection, or if it lacks what `mail` needs.
-bool RelayHandle::is_fit_for(const Envelope& mail) {
+bool RelayAttempts::is_fit_for(const Envelope& mail) {
   utf8_sender_ = mail.utf8_sender;
   const bool is_open = opened_ == CURLE_OK && dialogue_.exchange().stop == SmtpStop::none;
   const bool has_failed_login = dialogue_.exchange().step == SmtpStep::auth && !dialogue_.is_authenticated();
@@ -63,28 +53,30 @@ bool RelayHandle::is_fit_for(const Envelope& mail) {
 }
 
 /// True if the relay waits for the message. The exchange says where it ended otherwise.
-bool RelayHandle::send_envelope(const Envelope& mail) {
-  const std::array<std::string, 3> commands{mail_command(mail, takes_envid()) + "\r\n",
-                                            fmt::format("RCPT TO:<{}>\r\n", mail.to), "DATA\r\n"};
+bool RelayAttempts::send_envelope(const Envelope& mail) {
+  constexpr std::array<SmtpStep, 3> steps{SmtpStep::mail, SmtpStep::rcpt, SmtpStep::data};
+  std::array<std::string, 3> requests;
+  std::ranges::transform(steps, requests.begin(),
+                         [&](SmtpStep step) { return request_of(step, mail, takes_envid()); });
+  // RFC 2920, section 3.1: all of these may be sent before the first reply.
   const bool at_once = dialogue_.offers_pipelining();
-  std::string unsent = at_once ? commands[0] + commands[1] + commands[2] : "";
-  for (const auto& command : commands) {
-    dialogue_.sent(command, steady_now());
-    if (!at_once) unsent = command;
-    if (is_rested_ && &command == &commands.front()) dialogue_.hurry(options_.rested_timeout, steady_now());
+  std::string unsent = at_once ? requests[0] + requests[1] + requests[2] : "";
+  for (const auto& request : requests) {
+    dialogue_.sent(request, steady_now());
+    if (!at_once) unsent = request;
+    if (is_rested_ && &request == &requests.front()) dialogue_.hurry(options_.rested_timeout, steady_now());
     if (!unsent.empty() && !connection_.send(std::exchange(unsent, {}))) return false;
     if (!connection_.read_reply()) return false;
-    const auto& exchange = dialogue_.exchange();
-    if (exchange.step == SmtpStep::data ? exchange.code != 354 : exchange.code / 100 != 2) return false;
+    if (!goes_on(dialogue_.exchange().step, dialogue_.exchange().code)) return false;
   }
   return true;
 }
 
-bool RelayHandle::is_usable() {
+bool RelayAttempts::is_usable() {
   return connection_.is_quiet() && (!was_refused_ || reset());
 }
 
-bool RelayHandle::reset() {
+bool RelayAttempts::reset() {
   constexpr std::string_view command = "RSET\r\n";
   was_refused_ = false;
   dialogue_.sent(command, steady_now());
@@ -96,7 +88,7 @@ bool RelayHandle::reset() {
 }
 
 /// Reads the replies to the commands that were sent together with the one that was refused.
-bool RelayHandle::read_other_replies(SmtpStep refused) {
+bool RelayAttempts::read_other_replies(SmtpStep refused) {
   if (!dialogue_.offers_pipelining() || refused >= SmtpStep::data) return true;
   for (const std::string_view command : {"RCPT", "DATA"}) {
     if (command == "RCPT" && refused == SmtpStep::rcpt) continue;
@@ -111,7 +103,7 @@ bool RelayHandle::read_other_replies(SmtpStep refused) {
   return connection_.send(".\r\n") && connection_.read_reply();
 }
 
-void RelayHandle::clear_up(const SmtpExchange& exchange, Verdict outcome) {
+void RelayAttempts::clear_up(const SmtpExchange& exchange, Verdict outcome) {
   last_used_ = steady_now();
   if (outcome == Verdict::accepted || exchange.stop == SmtpStop::no_smtputf8) return;
   if (awaits_command(exchange) && (exchange.step < SmtpStep::mail || exchange.stop != SmtpStop::none))
@@ -124,7 +116,7 @@ void RelayHandle::clear_up(const SmtpExchange& exchange, Verdict outcome) {
   if (outcome == Verdict::unavailable) connection_.close();
 }
 
-void RelayHandle::transact(const Message& mail) {
+void RelayAttempts::transact(const Message& mail) {
   if (!send_envelope(mail.envelope) || connection_.has_input()) return;
   dialogue_.message_began(steady_now());
   // What was not sent whole has no end that the relay could have seen.
@@ -134,7 +126,7 @@ void RelayHandle::transact(const Message& mail) {
 }
 
 /// What is known at the end of an attempt.
-SmtpExchange RelayHandle::finished_exchange() const {
+SmtpExchange RelayAttempts::finished_exchange() const {
   auto exchange = dialogue_.exchange();
   if (exchange.stop == SmtpStop::none && sockets.interrupted()) exchange.stop = SmtpStop::interrupted;
   if (exchange.stop == SmtpStop::none && opened_ == CURLE_OPERATION_TIMEDOUT)
@@ -144,27 +136,29 @@ SmtpExchange RelayHandle::finished_exchange() const {
 }
 
 /// MAIL and RSET, at an address of the relay that takes mail.
-void RelayHandle::say_sender(const Envelope& sample) {
+void RelayAttempts::say_sender(const Envelope& sample) {
   do {
-    if (!command(mail_command(sample, takes_envid()))) return;
-    if (dialogue_.exchange().code / 100 == 2) command("RSET");
+    const auto request = request_of(SmtpStep::mail, sample, takes_envid());
+    dialogue_.sent(request, steady_now());
+    if (!connection_.send(request) || !connection_.read_reply()) return;
+    if (dialogue_.exchange().code / 100 == 2) connection_.command("RSET");
   } while (dialogue_.exchange().step == SmtpStep::mail && dialogue_.exchange().code == 421 &&
            open_elsewhere() && is_fit_for(sample));
 }
 
-std::string RelayHandle::text_of(const SmtpExchange& exchange, Verdict outcome) const {
+std::string RelayAttempts::text_of(const SmtpExchange& exchange, Verdict outcome) const {
   const auto& reply = dialogue_.reply();
   if (outcome == Verdict::accepted) return reply.last_line();
   const bool is_refusal = exchange.code >= 400 && is_definite(exchange.code);
   const bool is_own_stop = exchange.stop != SmtpStop::none && exchange.stop != SmtpStop::lost;
   if (is_refusal && (!is_own_stop || exchange.stop == SmtpStop::interrupted)) return reply.text();
   if (exchange.stop == SmtpStop::no_smtp) return no_smtp_text(reply.text());
-  if (exchange.stop == SmtpStop::no_login) return login_problem_;
+  if (exchange.stop == SmtpStop::no_login) return login_.problem();
   if (exchange.stop == SmtpStop::no_sender_smtputf8)
     return fmt::format("the relay does not offer SMTPUTF8, which the sender {} needs", utf8_sender_);
   if (opened_ == CURLE_USE_SSL_FAILED) return "the relay does not offer STARTTLS, and TLS is required";
   if (is_unexpected(exchange) && !is_own_stop)
-    return fmt::format("unexpected reply to {}: {}", step_name(exchange.step), reply.text());
+    return fmt::format("unexpected reply to {}: {}", form_of(exchange.step).name, reply.text());
   if (is_silent(exchange)) {
     return fmt::format(
         "connected, but no greeting within {}; a port that speaks TLS from the first byte needs smtps://",
@@ -178,12 +172,12 @@ std::string RelayHandle::text_of(const SmtpExchange& exchange, Verdict outcome) 
 }
 
 /// True if the relay took the connection, and has not said a word in time.
-bool RelayHandle::is_silent(const SmtpExchange& exchange) const {
+bool RelayAttempts::is_silent(const SmtpExchange& exchange) const {
   return exchange.step == SmtpStep::connect && exchange.stop == SmtpStop::timed_out && !url.implicit_tls &&
          connection_.was_reached();
 }
 
-Answer RelayHandle::attempt(const Message& message, bool on_fresh_connection, bool& again) {
+Answer RelayAttempts::attempt(const Message& message, bool on_fresh_connection, bool& again) {
   const auto& mail = message.envelope;
   dialogue_.begin(steady_now());
   is_rested_ = !on_fresh_connection && steady_now() - last_used_ >= options_.rest_time;
@@ -219,7 +213,7 @@ Answer RelayHandle::attempt(const Message& message, bool on_fresh_connection, bo
   return {.verdict = judgement.verdict,
           .sink = url.name(),
           .code = has_reply ? exchange.code : 0,
-          .reply = recorded_reply(text, secrets_),
+          .reply = recorded_reply(text, login_.secrets()),
           .wait = has_reply && !is_accepted ? named_delay(text) : std::nullopt,
           .is_excused = !judgement.counts,
           .throttled = wish == RelayWish::lower_rate,
@@ -229,8 +223,8 @@ Answer RelayHandle::attempt(const Message& message, bool on_fresh_connection, bo
           .refusal = is_named ? refusal_key(exchange.code, text, mail.to) : std::string()};
 }
 
-RelayWish RelayHandle::wish_of(const SmtpExchange& exchange, const std::string& text,
-                               const Envelope& mail) const {
+RelayWish RelayAttempts::wish_of(const SmtpExchange& exchange, const std::string& text,
+                                 const Envelope& mail) const {
   const int code = exchange.code >= 400 ? exchange.code : 0;
   if (is_configured_wish(code, text, options_.throttled_by)) return RelayWish::lower_rate;
   return relay_wish(exchange.step, code, own_words(text, mail.to), exchange.about);

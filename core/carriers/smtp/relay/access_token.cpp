@@ -1,6 +1,6 @@
 // Access tokens of OAuth 2: runs the program that prints one, and keeps it for the time that it is good for.
 
-#include "carriers/smtp/access_token.hpp"
+#include "carriers/smtp/relay/access_token.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/clock.hpp"
-#include "carriers/smtp/answer.hpp"
+#include "carriers/smtp/dialogue/exchange.hpp"
 #include "delivery/reply_text.hpp"
 
 namespace mailroom {

@@ -1,14 +1,13 @@
-// What a RelayHandle finds out about its relay without a mail: how far it gets, and the fault that stops it.
+// What is found out about a relay without a mail: how far a session gets, and the fault that stops it.
 
 #include "base/clock.hpp"
-#include "carriers/smtp/answer.hpp"
-#include "carriers/smtp/relay_fault.hpp"
-#include "carriers/smtp/relay_handle.hpp"
+#include "carriers/smtp/refusal/relay_fault.hpp"
+#include "carriers/smtp/session/attempts.hpp"
 #include "delivery/reply_text.hpp"
 
 namespace mailroom {
 
-RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
+RelayFault RelayAttempts::fault_of(const SmtpExchange& exchange) const {
   if (exchange.stop == SmtpStop::no_smtp) return RelayFault::no_smtp;
   if (exchange.stop == SmtpStop::no_auth) return RelayFault::no_auth;
   if (exchange.stop == SmtpStop::no_login) return RelayFault::no_mechanism;
@@ -33,12 +32,12 @@ RelayFault RelayHandle::fault_of(const SmtpExchange& exchange) const {
   return connection_.was_reached() ? RelayFault::silent : RelayFault::unreachable;
 }
 
-RelayCheck RelayHandle::check(const Envelope* sample) {
+RelayCheck RelayAttempts::check(const Envelope* sample) {
   dialogue_.begin(steady_now());
   opened_ = open();
   if (is_fit_for(sample == nullptr ? Envelope{} : *sample)) {
     if (sample == nullptr) {
-      command("NOOP");
+      connection_.command("NOOP");
     } else {
       say_sender(*sample);
     }
@@ -52,7 +51,7 @@ RelayCheck RelayHandle::check(const Envelope* sample) {
       fault == RelayFault::none ? dialogue_.reply().text() : text_of(exchange, Verdict::unavailable);
   return {.fault = fault,
           .code = has_reply ? exchange.code : 0,
-          .reply = recorded_reply(text, secrets_),
+          .reply = recorded_reply(text, login_.secrets()),
           .encrypted = requires_tls(url, options_),
           .hello_name = options_.hello_name};
 }

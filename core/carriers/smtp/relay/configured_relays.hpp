@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/relay/relay.hpp"
 #include "config/settings.hpp"
 
 namespace mailroom {
@@ -30,6 +30,10 @@ std::string choose_hello_name(const HostNames& host);
 
 /// choose_hello_name() of this host. Asks the resolver only if the host's name has no domain.
 std::string own_hello_name();
+
+/// Throws Error(configuration) unless `url` and `options` fit: a user needs a password, EHLO a name, and the
+/// CA file must be readable.
+void check_relay(const RelayUrl& url, const RelayOptions& options);
 
 /// The relays that the configuration names, in their order, and how to connect to them.
 struct ConfiguredRelays {

@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "carriers/smtp/dialogue.hpp"
-#include "carriers/smtp/relay.hpp"
+#include "carriers/smtp/dialogue/dialogue.hpp"
+#include "carriers/smtp/dialogue/sockets.hpp"
+#include "carriers/smtp/relay/relay.hpp"
 
 namespace mailroom {
 
@@ -40,6 +41,9 @@ class RelayConnection {
   bool send(std::string_view bytes);
   /// Reads lines until the dialogue has a reply. False if none comes in time.
   bool read_reply();
+  /// Sends `text` as a line, a command or the answer to a challenge, and reads the reply. False if none
+  /// comes.
+  bool command(const std::string& text);
   /// Says goodbye, and does not wait for the answer.
   void close();
   /// Ends a connection on which a late reply may come.
@@ -84,8 +88,5 @@ class RelayConnection {
   /// Destroyed first: its end is reported to the callbacks.
   std::unique_ptr<CURL, void (*)(CURL*)> curl_;
 };
-
-/// True if `url` takes mail over TLS only.
-bool requires_tls(const RelayUrl& url, const RelayOptions& options);
 
 }  // namespace mailroom

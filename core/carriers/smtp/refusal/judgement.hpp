@@ -1,0 +1,21 @@
+// What becomes of a mail by what is known of an attempt at it.
+#pragma once
+
+#include "carriers/smtp/dialogue/exchange.hpp"
+#include "delivery/answer.hpp"
+
+namespace mailroom {
+
+/// What an attempt means for the mail.
+struct MailJudgement {
+  Verdict verdict;
+  bool counts;
+  bool again;  ///< worth a second attempt at once, on a fresh connection
+
+  bool operator==(const MailJudgement&) const = default;
+};
+
+/// The table of docs/smtp.md.
+MailJudgement judge(const SmtpExchange& exchange);
+
+}  // namespace mailroom

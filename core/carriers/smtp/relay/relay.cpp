@@ -1,0 +1,49 @@
+// The URLs of relays, and where TLS is required.
+
+#include "carriers/smtp/relay/relay.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace mailroom {
+namespace {
+
+const UrlForm relay_form{.subject = "the relay",
+                         .schemes = {{"smtp", 25}, {"smtps", 465}},
+                         .password_key = "send.password_file",
+                         .hint = "write it as smtp://host, smtp://user@host:587 or smtps://user@host",
+                         .has_path = false};
+
+RelayUrl parse_relay_url(std::string_view text) {
+  const auto url = parse_server_url(text, relay_form);
+  const RelayUrl relay{url.servers.front(), url.scheme == "smtps", url.user};
+  // RFC 8314, section 7.3: 465 is the port of submission over TLS.
+  if (relay.implicit_tls || relay.port != 465) return relay;
+  throw Error(ExitCode::configuration,
+              fmt::format("the relay 'smtp://{}{}' has port 465, which speaks TLS from the first byte",
+                          relay.user.empty() ? "" : "***@", relay.address()),
+              "write it with smtps:// in place of smtp://");
+}
+
+}  // namespace
+
+std::vector<RelayUrl> parse_relay_urls(std::string_view text) {
+  std::vector<RelayUrl> relays;
+  for (const auto part : split(text, ',')) {
+    const auto url = trimmed(part);
+    if (url.empty()) throw Error(ExitCode::configuration, "a relay is missing", relay_form.hint);
+    relays.push_back(parse_relay_url(url));
+  }
+  return relays;
+}
+
+bool requires_tls(const RelayUrl& url, const RelayOptions& options) {
+  // RFC 8314, section 3: credentials never go over a connection without TLS, not even on this host: it may be
+  // a tunnel.
+  if (options.plaintext_for_tests && url.user.empty() && !url.implicit_tls) return false;
+  return url.implicit_tls || options.tls_on_loopback || !url.user.empty() || !url.is_loopback();
+}
+
+}  // namespace mailroom

@@ -1,0 +1,78 @@
+// Refuses a mail that could be read as commands, and decides whether a second attempt is worth it.
+
+#include "carriers/smtp/session/session.hpp"
+
+#include <utility>
+
+#include "carriers/smtp/relay/configured_relays.hpp"
+#include "carriers/smtp/session/attempts.hpp"
+#include "carriers/smtp/session/envelope.hpp"
+
+namespace mailroom {
+namespace {
+
+/// What becomes of a mail that never reached the relay's connection.
+Answer refused(const RelayUrl& url, Verdict verdict, std::string why) {
+  return {.verdict = verdict,
+          .sink = url.name(),
+          .reply = std::move(why),
+          .is_excused = verdict != Verdict::rejected};
+}
+
+}  // namespace
+
+RelaySession::RelaySession(RelayUrl url, RelayOptions options) {
+  check_relay(url, options);
+  if (options.hello_name.empty()) options.hello_name = own_hello_name();
+  attempts_ = std::make_unique<RelayAttempts>(std::move(url), std::move(options));
+}
+
+RelaySession::~RelaySession() = default;
+
+Answer RelaySession::deliver(const Message& mail) {
+  const auto& envelope = mail.envelope;
+  if (!envelope.from.empty() && !is_envelope_address(envelope.from, envelope.needs_smtputf8)) {
+    return refused(url(), Verdict::unavailable, "the sender's address cannot be written into a command");
+  }
+  if (!is_envelope_address(envelope.to, envelope.needs_smtputf8)) {
+    return refused(url(), Verdict::rejected, "the address cannot be written into a command");
+  }
+  if (!is_transmittable(mail.body)) {
+    return refused(url(), Verdict::rejected, "the message has a NUL, or a line end other than CRLF");
+  }
+  if (attempts_->sockets.interrupted()) {
+    return refused(url(), Verdict::deferred, "stopped before the mail was sent");
+  }
+  bool again = false;
+  auto delivery = attempts_->attempt(mail, false, again);
+  if (again) delivery = attempts_->attempt(mail, true, again);
+  // RFC 5321, section 5.1: the client should try the other addresses of a name.
+  const auto is_turned_away = [&] {
+    return delivery.verdict == Verdict::unavailable && delivery.code == 421 && !delivery.before_message;
+  };
+  while (is_turned_away() && attempts_->open_elsewhere())
+    delivery = attempts_->attempt(mail, false, again);
+  return delivery;
+}
+
+RelayCheck RelaySession::check(const Envelope* sample) {
+  return attempts_->check(sample);
+}
+
+void RelaySession::rest() {
+  attempts_->rest();
+}
+
+const RelayUrl& RelaySession::url() const {
+  return attempts_->url;
+}
+
+void RelaySession::interrupt() {
+  attempts_->sockets.interrupt();
+}
+
+void RelaySession::resume() {
+  attempts_->sockets.resume();
+}
+
+}  // namespace mailroom

@@ -1,0 +1,48 @@
+// A session with a relay as the carrier and doctor see it: deliver, check, interrupt.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "carriers/smtp/refusal/relay_fault.hpp"
+#include "carriers/smtp/relay/relay.hpp"
+#include "delivery/answer.hpp"
+#include "delivery/carrier.hpp"
+
+namespace mailroom {
+
+class RelayAttempts;
+
+/// Delivers mails to one relay over one kept connection, one after the other. Used by one thread, except
+/// interrupt().
+class RelaySession {
+ public:
+  /// Throws Error(configuration) as check_relay(). Opens no connection yet.
+  RelaySession(RelayUrl url, RelayOptions options);
+  /// Says goodbye to the relay, and does not wait for its answer.
+  ~RelaySession();
+  RelaySession(const RelaySession&) = delete;
+  RelaySession& operator=(const RelaySession&) = delete;
+
+  /// Delivers `mail`; takes as long as the relay does, within the time-outs. Where the connection was lost
+  /// before the relay could have accepted the mail, tries once more on a fresh connection.
+  Answer deliver(const Message& mail);
+
+  /// Connects anew, with TLS and authentication as for a mail, and names the sender of `sample`, but no
+  /// recipient. Without a sample it says NOOP. Takes as long as the relay does, within the time-outs.
+  RelayCheck check(const Envelope* sample = nullptr);
+
+  /// Ends the connection, as a mail may not come soon; the next one opens another.
+  void rest();
+
+  const RelayUrl& url() const;
+
+  /// Ends deliver(), also each later one, until resume(). From any thread; returns at once.
+  void interrupt();
+  void resume();
+
+ private:
+  std::unique_ptr<RelayAttempts> attempts_;
+};
+
+}  // namespace mailroom

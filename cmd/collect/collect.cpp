@@ -50,7 +50,7 @@ DeliverySink::Options sink_options(const Settings& settings) {
   DeliverySink::Options options;
   options.dispatch.in_flight = settings.sink.in_flight;
   options.dispatch.probe_time = settings.sink.timeout;
-  // Each line has an id by which the other side can tell that it has it.
+  // Each line has an id by which the receiver can tell that it has it.
   if (settings.sink.when_unknown == WhenUnknown::resend) options.dispatch.resend_for = resend_for;
   options.messages = settings.collect.lines_per_claim;
   options.message_limit = settings.collect.batch_limit.max;

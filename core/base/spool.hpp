@@ -1,4 +1,4 @@
-// Texts that wait for the other side of a consumer: the first few MiB in memory, the rest in a temporary
+// Texts that wait for the receiver of a consumer: the first few MiB in memory, the rest in a temporary
 // file.
 #pragma once
 

@@ -1,4 +1,7 @@
 // From what a notification says of one recipient to a reason and a kind.
+//
+// It does not parse mails (reader) and does not record: whether an address gets more mails is decided by
+// migrations/functions/bounces.sql.
 #pragma once
 
 #include <string_view>

@@ -46,7 +46,7 @@ struct MailTraits {
 
 /// What a directory of core/carriers does: NAME_carrier of its carrier.cpp. Null if it is not built.
 struct CarrierFunctions {
-  /// Throws Error(configuration) for a setting that is wrong, here or at the other side, and not if no server
+  /// Throws Error(configuration) for a setting that is wrong, here or at the receiver, and not if no server
   /// can be reached.
   std::unique_ptr<Carrier> (*make)(const CarrierSetup& setup) = nullptr;
   /// Connects, and hands nothing over. Throws Error(configuration).

@@ -46,7 +46,7 @@ struct TokenOutcome {
   int attempts = 0;                       ///< how many attempts it counts as: 0 or 1
   int unknowns = 0;                       ///< how often the token may have been accepted without an answer
   std::chrono::duration<double> wait{};   ///< of deferred: how long to wait before the next attempt
-  std::optional<WallTime> answered_at{};  ///< when the other side answered; nullopt if nothing was tried
+  std::optional<WallTime> answered_at{};  ///< when the receiver answered; nullopt if nothing was tried
   std::string sink{};                     ///< host and port; empty if nothing was tried
   std::string address{};                  ///< to which it was mailed; empty for a line
   std::string counted_as{};               ///< TokenRow::counted_as

@@ -40,7 +40,7 @@ struct ValueRange {
 
 enum class CollectFormat { csv, jsonl };
 enum class NotifyWhen { when_listening, always };
-/// What to do with a token that the other side may have accepted without an answer.
+/// What to do with a token that the receiver may have accepted without an answer.
 enum class WhenUnknown {
   resend,  ///< deliver it again; a mail only once more, then it is a dead letter
   hold,    ///< it is a dead letter

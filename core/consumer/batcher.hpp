@@ -1,4 +1,7 @@
 // When a collector claims, and how much: fixed values, or a choice within ranges by how fast tokens arrive.
+//
+// It sees one queue. It does not choose between queues (queue_turns), does not claim, and has neither clock
+// nor database: it takes times and the replies to claims.
 #pragma once
 
 #include <chrono>

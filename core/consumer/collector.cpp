@@ -128,7 +128,7 @@ bool Collector::claims_on() const {
 }
 
 void Collector::wait_until(TimePoint until) {
-  // A batch that is held long would be emitted again after a crash, and one that the other side could not
+  // A batch that is held long would be emitted again after a crash, and one that the receiver could not
   // take goes back to the queue, for any consumer that can deliver it.
   if (pipeline_.has_open()) return pipeline_.finish_all();
   if (!receipts_.empty() && until - environment_.now() > longest_hold) return receipts_.acknowledge_oldest();

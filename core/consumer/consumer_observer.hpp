@@ -72,7 +72,7 @@ struct ObservedClaim {
   std::chrono::nanoseconds took{};
 };
 
-/// What the other side of a sink, such as a relay, answered to one token.
+/// What the receiver of a sink, such as a relay, answered to one token.
 struct SinkAnswer {
   std::string queue;
   std::string sink;          ///< host and port; empty if nothing was tried
@@ -105,7 +105,7 @@ class ConsumerObserver {
   virtual void disconnected() {}
   virtual void claimed(const ObservedClaim& /*claim*/) {}
   virtual void finished(const FinishedBatch& /*batch*/) {}
-  /// Follows for each token that the other side has answered, before finished().
+  /// Follows for each token that the receiver has answered, before finished().
   virtual void answered(const SinkAnswer& /*answer*/) {}
 
   virtual void reloading() {}

@@ -64,7 +64,7 @@ class Pipeline {
   void configure(const Key& key, std::unique_ptr<Sink> sink);
 
   Capacity capacity() const;
-  /// False if finishing a batch would have to wait for the other side.
+  /// False if finishing a batch would have to wait for the receiver.
   bool is_ready() const { return sink_->is_ready(); }
   /// Why nothing is claimed, for people.
   std::string unavailability() const { return sink_->unavailability(); }

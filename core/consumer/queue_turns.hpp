@@ -1,4 +1,6 @@
 // Which of several queues is next, by priority, waiting time and budget.
+//
+// It does not decide when a queue is due nor how much is claimed (batcher), and does not claim (claimer).
 #pragma once
 
 #include <algorithm>

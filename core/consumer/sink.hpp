@@ -14,18 +14,19 @@ namespace mailroom {
 
 /// What became of a batch.
 struct BatchOutcome {
-  int emitted = 0;  ///< tokens that the other side has taken
+  int emitted = 0;  ///< tokens that the receiver has taken
   /// One for each token that was added or skipped; nullopt from a sink that learns no outcomes.
   std::optional<std::vector<TokenOutcome>> outcomes{};
 };
 
 /// Where a consumer delivers signed tokens. A sink never sees the database, and the consumer does not know
-/// which sink it drives.
+/// which sink it drives. Its receiver is whatever takes them: stdout's reader, a program, a server or a
+/// relay.
 class Sink {
  public:
   virtual ~Sink() = default;
 
-  /// How many batches may be open at the same time: 1 or 2. With 2 the other side has work while the consumer
+  /// How many batches may be open at the same time: 1 or 2. With 2 the receiver has work while the consumer
   /// acknowledges one batch and claims the next.
   virtual std::size_t most_open() const { return 1; }
   /// How many tokens it takes now, with those in open batches.
@@ -44,11 +45,11 @@ class Sink {
     static_cast<void>(defect);
   }
   /// Closes the oldest open batch, and returns what became of it, once that is known. Calls `when_slow` once
-  /// if it waits for the other side for some time. Throws Error(output_closed) when the other side has gone.
+  /// if it waits for the receiver for some time. Throws Error(output_closed) when the receiver has gone.
   virtual BatchOutcome finish(const std::function<void()>& when_slow) = 0;
-  /// False if finish() would have to wait for the other side.
+  /// False if finish() would have to wait for the receiver.
   virtual bool is_ready() const = 0;
-  /// Shares with other consumers which of its other sides are unavailable; called before each claim. `heard`:
+  /// Shares with other consumers which of its receivers are unavailable; called before each claim. `heard`:
   /// others may have changed it. A sink that shares nothing does nothing.
   virtual void consult(SinkBoard& board, bool heard) {
     static_cast<void>(board);
@@ -60,9 +61,9 @@ class Sink {
   /// Waits until there is nothing more of that kind: the consumer stops, leaves its session or changes its
   /// sink.
   virtual void finish_late() {}
-  /// The consumer claims nothing before this time, because the other side is unavailable.
+  /// The consumer claims nothing before this time, because the receiver is unavailable.
   virtual TimePoint claims_from() const { return {}; }
-  /// Which of its other sides are unavailable, and why; printable, and empty if none is.
+  /// Which of its receivers are unavailable, and why; printable, and empty if none is.
   virtual std::string unavailability() const { return {}; }
 };
 

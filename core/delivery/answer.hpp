@@ -13,11 +13,11 @@ namespace mailroom {
 
 /// What became of a message, or of one of its tokens.
 enum class Verdict {
-  accepted,     ///< the other side has taken responsibility
+  accepted,     ///< the receiver has taken responsibility
   deferred,     ///< not accepted; a later attempt may succeed
   rejected,     ///< will never be accepted
-  unknown,      ///< sent, and not answered: the other side may have it
-  unavailable,  ///< the other side takes nothing now; says nothing of this message
+  unknown,      ///< sent, and not answered: the receiver may have it
+  unavailable,  ///< the receiver takes nothing now; says nothing of this message
 };
 
 /// The word for `verdict` in records and output: `accepted`.
@@ -50,7 +50,7 @@ struct Answer {
   std::string sink{};                  ///< of the endpoint that answered: host and port, or the program
   int code = 0;                        ///< 0 for none
   std::string reply{};                 ///< or why there was none; any bytes, without credentials
-  std::optional<Milliseconds> wait{};  ///< until the next attempt, if the other side asks for it
+  std::optional<Milliseconds> wait{};  ///< until the next attempt, if the receiver asks for it
   bool is_excused = false;             ///< no attempt at the message is counted: it is not at fault
   bool throttled = false;              ///< it asks for a lower rate
   bool crowded = false;                ///< it takes no more connections, or no more messages at once

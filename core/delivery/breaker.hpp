@@ -47,7 +47,7 @@ Breaker after_answer(const Breaker& breaker, const Answer& answer, WallTime bega
 /// under way, 1 s: it may end at any time.
 std::optional<std::chrono::seconds> time_to_probe(const Breaker& breaker, WallTime now);
 
-/// What the consumers of a database know together about the other sides of a sink, such as its relays.
+/// What the consumers of a database know together about the receivers of a sink, such as its relays.
 class SharedBreakers {
  public:
   /// `probe_time`: how long others wait for a probe of this sink.

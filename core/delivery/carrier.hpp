@@ -1,5 +1,5 @@
-// What leaves the queue, a line of tokens, the mail of one or several mails, and the interface to whatever
-// takes it: a program, an HTTP server, NATS, RabbitMQ or SMTP relays.
+// What leaves the queue, a line of tokens, a mail or several mails, and the interface to what carries it to
+// its receiver: a program, an HTTP server, NATS, RabbitMQ or SMTP relays.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ struct Message {
   std::vector<std::int64_t> tokens{};  ///< their ids
   std::int64_t created_at = 0;         ///< of the newest of them, in seconds since 1970
   /// Of a line: `queue.batch.line.digest`, where the digest is of the ids and texts of the tokens. The same
-  /// at each attempt, so that the other side can recognise a line that it has.
+  /// at each attempt, so that the receiver can recognise a line that it has.
   std::string message_id{};
   /// A line as JSON without a newline, or header and body of a mail with CRLF line ends. Lives until the
   /// answer has been taken.
@@ -70,7 +70,7 @@ class Carrier {
   virtual std::size_t unfinished() const = 0;
   /// Answers every message at once: unknown if it was sent, otherwise unavailable.
   virtual void cancel() = 0;
-  /// How many messages beyond those in flight it keeps, so that the next one does not wait for us.
+  /// How many messages beyond those in flight it keeps, so that the next one is at hand when one is done.
   virtual int ahead() const { return 0; }
   /// Keeps at most `most` connections to an endpoint from now on, and gives back what it has not begun.
   virtual void limit_connections(std::size_t /*endpoint*/, int /*most*/) {}

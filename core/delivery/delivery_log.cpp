@@ -21,7 +21,7 @@ std::string age_of(TimePoint since, TimePoint now) {
   return format_duration(std::chrono::floor<std::chrono::seconds>(now - since));
 }
 
-/// True if a mail with this outcome was refused by the other side, or cannot be written yet, which has a
+/// True if a mail with this outcome was refused by the receiver, or cannot be written yet, which has a
 /// reason. What was not tried, or ended otherwise, the totals count.
 bool is_refusal(const TokenOutcome& outcome) {
   if (outcome.state == Outcome::deferred) return outcome.attempts > 0 || !outcome.reply.empty();

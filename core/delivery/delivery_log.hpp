@@ -1,4 +1,4 @@
-// What the log of a consumer says of the other side: each reason of failure once, its end, and no line for
+// What the log of a consumer says of the receiver: each reason of failure once, its end, and no line for
 // each mail.
 #pragma once
 
@@ -15,14 +15,14 @@ namespace mailroom {
 
 /// What the log calls the parts of a sink.
 struct DeliveryWords {
-  const char* side = "sink";       ///< the other side: `relay`
+  const char* side = "sink";       ///< the receiver: `relay`
   const char* item = "token";      ///< what is accepted: `mail`
   const char* messages = "lines";  ///< what is carried: `mails`
 };
 
 /// Logs that a relay or another sink is unavailable, with the first reason and each other one, and that it is
 /// available again; and the first mail that is refused for a reason. Lasts as long as the consumer, so that a
-/// reload forgets nothing. Addresses in the words of the other side are masked. Takes times.
+/// reload forgets nothing. Addresses in the words of the receiver are masked. Takes times.
 class DeliveryLog {
  public:
   /// `log` must outlive this.

@@ -1,4 +1,7 @@
 // Which tokens are delivered, when one is tried again, and what is recorded of each.
+//
+// It judges one token at a time, between batches. It does not choose a relay, a rate or the moment of an
+// attempt (dispatcher, endpoint), and does not write: what it returns is recorded with the next claim.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +23,7 @@ struct DeliveryPolicy {
   bool supersede = true;                ///< mail only the newest of several recovery tokens of an account
   std::optional<Rate> per_recipient{};  ///< how many mails of a queue an address may get
   int resends = 1;                      ///< with WhenUnknown::resend: how often a token is delivered again
-  bool is_recognised = false;           ///< the other side recognises what a batch that was cut off has sent
+  bool is_recognised = false;           ///< the receiver recognises what a batch that was cut off has sent
 };
 
 /// What is known of a token before an attempt.

@@ -11,7 +11,7 @@ namespace mailroom {
 namespace {
 
 constexpr Milliseconds claim_lead{1000};
-/// How long a message that the other side recognises is sent again while its answer is lost.
+/// How long a message that the receiver recognises is sent again while its answer is lost.
 constexpr Milliseconds recognised_for{600'000};
 constexpr std::size_t longest_pack = 4U << 20U;  ///< bytes
 
@@ -210,7 +210,7 @@ BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
   for (const auto& outcome : batch.outcomes)
     delivery_log_.outcome(options_.words, outcome, batch.ended);
   const auto accepted = std::ranges::count(batch.outcomes, Outcome::accepted, &TokenOutcome::state);
-  // The other side began with this batch when it had finished the one before.
+  // The receiver began with this batch when it had finished the one before.
   const auto began = std::max(batch.began, last_ended_);
   last_ended_ = batch.ended;
   pace_.finished(steady_now(), batch.ended - began, batch.carried,

@@ -22,9 +22,9 @@
 
 namespace mailroom {
 
-/// Decides whether a sink keeps two batches open, of half a claim each, or one. With two the other side works
+/// Decides whether a sink keeps two batches open, of half a claim each, or one. With two the receiver works
 /// while the consumer acknowledges and claims; but what a claim costs beside its tokens is then paid twice,
-/// which a fast other side does not make up for. Pure: takes times.
+/// which a fast receiver does not make up for. Pure: takes times.
 class ClaimPace {
  public:
   /// About what the server spends on a token, for its claim, its fetch and its record.
@@ -32,7 +32,7 @@ class ClaimPace {
 
   /// A batch has been claimed, and begins.
   void began(TimePoint now);
-  /// A batch of `tokens` is done at `now`, for which the other side took `busy`. A whole claim has
+  /// A batch of `tokens` is done at `now`, for which the receiver took `busy`. A whole claim has
   /// `whole` tokens.
   void finished(TimePoint now, std::chrono::nanoseconds busy, int tokens, int whole);
 
@@ -46,7 +46,7 @@ class ClaimPace {
 };
 
 /// Makes messages of the tokens of a batch, delivers them, and records what became of each token. A token
-/// counts as emitted when the other side has accepted its message. Two batches may be open, so that messages
+/// counts as emitted when the receiver has accepted its message. Two batches may be open, so that messages
 /// are in flight while the consumer claims; or one, as ClaimPace says.
 ///
 /// With several lanes, none delays the messages of another: what cannot leave soon goes back to the queue,
@@ -54,7 +54,7 @@ class ClaimPace {
 /// attempt may take, and maybe accepted. Its answer is reported when it comes.
 ///
 /// Where a carrier takes several mails together, those of a batch are packed in the order in which they come.
-/// A batch that is taken over makes the same messages again, so that the other side can recognise them.
+/// A batch that is taken over makes the same messages again, so that the receiver can recognise them.
 class DeliverySink final : public Sink {
  public:
   struct Options {
@@ -71,7 +71,7 @@ class DeliverySink final : public Sink {
     std::unique_ptr<Carrier> carrier;
     std::optional<Rate> rate{};  ///< at which its messages leave at most
     int together = 1;            ///< how many mails its carrier takes in a message
-    bool recognises = false;     ///< whether the other side takes a message once, however often it is sent
+    bool recognises = false;     ///< whether the receiver takes a message once, however often it is sent
   };
 
   /// `ways`: those that Composed::lane counts, at least one. `stop_fd` becomes readable when a stop is
@@ -147,7 +147,7 @@ class DeliverySink final : public Sink {
   /// True if the messages of the oldest batch that are not concluded may be answered later.
   bool may_leave_behind(TimePoint since, TimePoint now) const;
   void leave_behind();
-  /// Says, once for many, that the other side limits messages or connections.
+  /// Says, once for many, that the receiver limits messages or connections.
   void note_limit(const Dispatched& dispatched);
   void observe(const Answer& answer, const Lease& lease, const ComposedToken& token);
   bool has_several_lanes() const { return lanes_.size() > 1; }

@@ -1,4 +1,8 @@
 // Drives a carrier: which message leaves when and to which endpoint, and which is tried again.
+//
+// It decides while a batch is leased. It does not decide whether a token is mailed at all, nor when a later
+// batch tries it again (delivery_policy), does not know the database, and does not read replies (the carriers
+// do).
 #pragma once
 
 #include <condition_variable>
@@ -63,7 +67,7 @@ class Dispatcher {
   struct Options {
     int in_flight = 64;               ///< messages at the carrier at the same time
     Milliseconds probe_time{30'000};  ///< how long others wait for a probe of this process
-    /// How long a message that may have been taken is sent again; 0: never, as the other side could not tell
+    /// How long a message that may have been taken is sent again; 0: never, as the receiver could not tell
     /// that it has it.
     Milliseconds resend_for{0};
     std::optional<Rate> rate{};  ///< at which messages leave at most
@@ -99,7 +103,7 @@ class Dispatcher {
   /// Gives up every message that has not left: deferred without counting.
   void give_back();
   /// Gives up every message without an answer: unknown if it was sent, otherwise deferred without counting.
-  /// Returns when all have their answer, which takes a moment, however long the other side hangs.
+  /// Returns when all have their answer, which takes a moment, however long the receiver hangs.
   void cancel();
 
   /// How the endpoints are, in their order; to share with other processes.

@@ -1,4 +1,8 @@
 // The relays or servers of a carrier: what is known of each, the limits that follow, and which one is next.
+//
+// It counts and compares answers. It does not send, does not wait and has no clock; it does not decide
+// whether a refused mail is tried again (dispatch_answers), and does not read a reply's words (the carriers
+// do).
 #pragma once
 
 #include <algorithm>

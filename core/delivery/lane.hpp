@@ -1,4 +1,7 @@
-// A way of the sink to the other side: that of all messages, or of those of some profiles.
+// The way out for the messages of some profiles, or of all: a carrier with its dispatcher.
+//
+// It decides which messages a batch does not wait for. It does not order the messages of its own
+// (dispatcher), and knows nothing of other lanes.
 #pragma once
 
 #include <memory>

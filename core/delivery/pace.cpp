@@ -113,7 +113,7 @@ bool Pace::refused(TimePoint left, TimePoint now) {
   return true;
 }
 
-/// True if the other side has taken nothing for some time: its quota is that of a longer time.
+/// True if the receiver has taken nothing for some time: its quota is that of a longer time.
 bool Pace::is_closed(TimePoint now) const {
   return limit_ && !took_since_cut_ && (now - last_taken_ > one_second || refused_in_row_ > refusals_borne);
 }

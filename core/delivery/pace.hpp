@@ -29,13 +29,13 @@ class RecentCount {
   std::int64_t last_ = 0;  ///< the newest bucket
 };
 
-/// The rate at which another side, such as a relay, takes mails, learnt from what it took and what it refused
+/// The rate at which a receiver, such as a relay, takes mails, learnt from what it took and what it refused
 /// as too much. Without a refusal there is no limit.
 ///
-/// The first limit is what the other side took in the second before. A refusal halves the limit, but not
+/// The first limit is what the receiver took in the second before. A refusal halves the limit, but not
 /// below nine tenths of what was taken in the last second, ten seconds or minute; refusals of mails that left
 /// before the last cut say nothing new. The limit grows while mails are taken, slowly at first. Where nothing
-/// was taken between two cuts, the other side had closed altogether, as at the end of a quota of a minute:
+/// was taken between two cuts, the receiver had closed altogether, as at the end of a quota of a minute:
 /// the next mail that it takes doubles the limit, until it is what it was. Pure: takes times, returns times.
 class Pace {
  public:
@@ -71,7 +71,7 @@ class Pace {
   std::chrono::nanoseconds gap() const;
   /// How many mails a sender takes at a time, at least 1 and at most `most`.
   int room(int most) const;
-  /// True if the other side has refused everything for so long that it is not only a limit of a minute.
+  /// True if the receiver has refused everything for so long that it is not only a limit of a minute.
   bool is_shut(TimePoint now) const {
     return refused_in_row_ > 0 && now - refused_since_ > std::chrono::seconds(75);
   }
@@ -96,7 +96,7 @@ class Pace {
   bool took_since_cut_ = false;
   int refused_in_row_ = 0;            ///< without those that left before a cut
   TimePoint refused_since_{};         ///< the first of them
-  std::optional<double> reopens_to_;  ///< the limit before the other side closed
+  std::optional<double> reopens_to_;  ///< the limit before the receiver closed
   TimePoint last_taken_{};
   TimePoint next_{};
   std::minstd_rand random_;
@@ -121,7 +121,7 @@ class Refusals {
   bool is_news(const Pace& pace) const {
     return beside_others_ < 2 || (beside_others_ < 3 && pace.limit().value_or(2) > 1);
   }
-  /// True if the other side took others between one and the next, so that the refusals are about this mail.
+  /// True if the receiver took others between one and the next, so that the refusals are about this mail.
   bool are_about_mail() const { return beside_others_ >= most; }
 
  private:

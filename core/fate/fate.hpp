@@ -1,5 +1,8 @@
 // The one judge of what became of a token in a queue. Pure: audit gives it the records of one token, and
 // reconcile those that a range of ids has in common.
+//
+// It does not read records, does not say why an attempt failed (bounce, delivery), and does not decide what
+// is to be done about it (health).
 #pragma once
 
 #include <cstdint>

@@ -103,15 +103,14 @@ struct TokenSkip {
   bool reason_certain = false;  ///< recorded, not derived from the present state
 };
 
-/// An outcome of a delivery: what the other side (a relay, a program or a server) answered, or why none was
+/// An outcome of a delivery: what the receiver (a relay, a program or a server) answered, or why none was
 /// asked.
 struct DeliveryAttempt {
   StoredToken token{};  ///< only the id, unless the reader of the row knows the token
   std::string queue{};
   Moment at{};
   std::string state{};  ///< `accepted`, `deferred`, `rejected`, `unknown`, `expired` or `cancelled`
-  std::string
-      sink{};  ///< of the other side: host and port, or a program and its host; empty if none was asked
+  std::string sink{};  ///< of the receiver: host and port, or a program and its host; empty if none was asked
   std::string address{};  ///< to which it was mailed; empty if it was not
   std::string key{};      ///< fingerprint of the key that signed it; empty if its batch names none
   int code = 0;           ///< of its reply; 0 for none

@@ -1,4 +1,7 @@
 // What is wrong with a queue, and how to fix it.
+//
+// It judges a state that was read before, and changes nothing. It does not read the database (core/status),
+// does not try relays or keys (core/doctor), and does not say what becomes of a single token (core/fate).
 #pragma once
 
 #include <map>

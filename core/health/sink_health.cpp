@@ -30,7 +30,8 @@ std::string refusal_hint(const DeliveryStatus& deliveries) {
          "be mailed, once it takes mails again";
 }
 
-/// Mails that wait, or that this queue had lately, find no way while nothing else accepts any.
+/// A failure if mails wait, or this queue had some within the last hour, and no other relay or sink accepts
+/// them; otherwise a warning.
 QueueFinding unavailable(const UnavailableSink& sink, const DeliveryStatus& deliveries, bool has_tokens) {
   const bool is_needed = has_tokens || !deliveries.last_hour.empty();
   const bool others_accept = deliveries.last_accepted.value_or(sink.lasts) < sink.lasts;

@@ -1,4 +1,7 @@
 // Removes a person from what mailroom has on record, for mailroom message forget.
+//
+// It does not touch the application's own tables, backups or logs, nor mails that a relay has taken; and it
+// does not decide what of a record has to stay (migrations/functions/forgetting.sql).
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace mailroom {
 namespace {
 
 constexpr Milliseconds request_time{10'000};
-constexpr Milliseconds longest_export_wait{60'000};  ///< that the other side may ask for
+constexpr Milliseconds longest_export_wait{60'000};  ///< that the receiver may ask for
 constexpr std::chrono::minutes warn_every{5};
 
 /// Those that OTLP names.

@@ -19,7 +19,7 @@ namespace mailroom {
 /// Error(configuration).
 HttpEndpoint trace_endpoint(const std::string& url);
 
-/// Sends what is in a buffer, many spans in a request. What the other side does not take for the moment is
+/// Sends what is in a buffer, many spans in a request. What the receiver does not take for the moment is
 /// sent again, and given up after some times; meanwhile the buffer drops what it has no room for. Nobody else
 /// waits for it but the destructor.
 class SpanExporter {
@@ -46,7 +46,7 @@ class SpanExporter {
   struct Result {
     bool is_taken = false;
     bool may_be_repeated = false;
-    std::optional<Milliseconds> wait{};  ///< as the other side says
+    std::optional<Milliseconds> wait{};  ///< as the receiver says
     std::string problem{};
   };
 

@@ -18,7 +18,7 @@ constexpr int rows_at_once = 20'000;
 // kept apart: each begins where the one before ends, so the last one ends where the next range begins. A
 // queue that was made by hand has a cursor and no batch: nobody says who passed the ids before it. The exact
 // number of a batch's ids is counted only where it can differ from the number of its tokens. What a consumer
-// skipped is among the ids that it skipped, with what the other side refused if it records outcomes
+// skipped is among the ids that it skipped, with what the receiver refused if it records outcomes
 // ($11): then the claim's share is not known exactly.
 const std::string records_sql = fmt::format(
     R"(

@@ -27,7 +27,7 @@ struct RewindRequest {
 
 /// What was known of the mails of some tokens before they are emitted again.
 struct SentBefore {
-  std::int64_t accepted = 0;  ///< the other side took it
+  std::int64_t accepted = 0;  ///< the receiver took it
   std::int64_t maybe = 0;     ///< it may have taken it
   std::int64_t emitted = 0;   ///< a batch without outcomes emitted it: only its reader knows
 

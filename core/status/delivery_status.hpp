@@ -23,7 +23,7 @@ struct UnavailableSink {
   std::string reason;       ///< the last failure, in the words of the sink
 };
 
-/// What the other side has refused since it accepted something last, within an hour.
+/// What the receiver has refused since it accepted something last, within an hour.
 struct RefusedSince {
   std::int64_t tokens = 0;    ///< rejected, or deferred by an answer
   std::int64_t deferred = 0;  ///< of these

@@ -1,4 +1,8 @@
 // The addresses that get no more mails, for operators.
+//
+// It lists and changes them. It does not decide which bounce suppresses an address (core/bounce/judgement and
+// migrations/functions/bounces.sql), and stops no mail itself: migrations/functions/fetch.sql tells the
+// sender of each token.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct SpanCounts {
   std::uint64_t refused = 0;  ///< by the collector of traces, for good
 };
 
-/// add() and counts() are for any thread, and neither waits for the other side; the rest is for the thread
+/// add() and counts() are for any thread, and neither waits for the receiver; the rest is for the thread
 /// that sends.
 class SpanBuffer {
  public:

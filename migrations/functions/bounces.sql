@@ -1,4 +1,5 @@
--- What comes back after a relay accepted a mail: whose mail it was, what is recorded, and which address gets no more.
+-- What comes back after a relay accepted a mail: whose mail it was, what is recorded, and which address gets no more. It
+-- does not read reports and does not judge their words (core/bounce), and sends nothing again.
 
 -- Returns the 64 bits that mailroom_batch_mails() has put into the Message-ID of a mail: whoever knows them has seen it.
 -- p_database: the oid of this database. Inlined.

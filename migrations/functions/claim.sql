@@ -1,4 +1,6 @@
--- The claim: acknowledge one batch and take the next, in one short transaction.
+-- The claim: acknowledge one batch and take the next, in one short transaction. It does not choose the queue, nor how
+-- many tokens are wanted (core/consumer), does not read mails (fetch.sql), and does not decide what an answer means for a
+-- token (core/delivery/delivery_policy): it records the outcome that it is given.
 --
 -- A claim holds the advisory lock (mailroom_lock_class('queue'), hashtext(queue)) until it commits, and each
 -- collector's session holds (mailroom_lock_class('collector'), its backend's pid) until it ends.

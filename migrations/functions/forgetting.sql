@@ -1,4 +1,6 @@
--- What is removed of messages: their content once they can be sent no more, and an address for good.
+-- What is removed of messages: their content once they can be sent no more, and an address for good. It deletes
+-- no message, token or delivery (prune.sql does), leaves the record that something was sent, and does not touch the tables of
+-- applications.
 
 -- Removes the content of messages that ended before p_before (seconds since 1970): subject, text, HTML, data, headers and
 -- attachments. The record of who got what stays. Works in steps as those of prune.sql do, whose columns it returns.

@@ -110,7 +110,7 @@ std::size_t keep_page(char* bytes, std::size_t size, std::size_t count, void* pa
   return size * count;
 }
 
-/// The first line that the other side says after the connection is made; empty if it says none in time.
+/// The first line that the receiver says after the connection is made; empty if it says none in time.
 std::string first_line(CURL* handle) {
   curl_socket_t socket = CURL_SOCKET_BAD;
   curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket);

@@ -1,20 +1,48 @@
 # How tests are given to ctest: an executable, or a test file, is one of its tests. A process for each test case would
 # take longer than most of the cases. scripts/test counts the cases.
+#
+# Labels say of a test where it runs:
+#   plain  without the sanitizers alone: it measures, or runs others' programs rather than our code. The preset ci has these tests
+#          only, the preset asan all others, so that .ci/run runs each test once.
+#   long   takes minutes by nature: scripts/test runs it with --all only.
 
-# mailroom_add_cases(TARGET NAME LABEL [CASES…]): one test of ctest for all cases of an executable, or for those that the
-# expressions of Catch2 choose.
-function(mailroom_add_cases target name label)
-  add_test(NAME "${name}" COMMAND ${target} ${ARGN})
-  set_tests_properties("${name}" PROPERTIES LABELS ${label})
+# What the tests of a label run, where it is not built otherwise.
+add_custom_target(plain_tests)
+add_custom_target(long_tests)
+
+# mailroom_add_test(NAME NAME LABELS LABEL… [TARGETS TARGET…] [PROPERTIES NAME VALUE…] COMMAND WORD…): one test of ctest, which runs
+# what TARGETS build. A command that this machine cannot run prints `NOT RUN: reason` and ends with 0.
+function(mailroom_add_test)
+  cmake_parse_arguments(ARG "" "NAME" "LABELS;TARGETS;PROPERTIES;COMMAND" ${ARGN})
+  set(is_plain OFF)
+  if("plain" IN_LIST ARG_LABELS)
+    set(is_plain ON)
+  endif()
+  if((is_plain AND MAILROOM_SANITIZE) OR (NOT is_plain AND MAILROOM_TESTS STREQUAL "plain"))
+    return()
+  endif()
+  add_test(NAME "${ARG_NAME}" COMMAND ${ARG_COMMAND})
+  set_tests_properties("${ARG_NAME}" PROPERTIES LABELS "${ARG_LABELS}" ${ARG_PROPERTIES})
+  foreach(label IN ITEMS plain long)
+    if(ARG_TARGETS AND label IN_LIST ARG_LABELS)
+      add_dependencies(${label}_tests ${ARG_TARGETS})
+    endif()
+  endforeach()
 endfunction()
 
-# mailroom_add_files(TARGET DIRECTORY LABEL): one test of ctest, DIRECTORY/NAME, for each source NAME_test.cpp of TARGET.
-function(mailroom_add_files target directory label)
+# mailroom_add_cases(TARGET NAME LABELS [CASES…]): one test of ctest for all cases of an executable, or for those that the
+# expressions of Catch2 choose.
+function(mailroom_add_cases target name labels)
+  mailroom_add_test(NAME "${name}" LABELS ${labels} TARGETS ${target} COMMAND ${target} ${ARGN})
+endfunction()
+
+# mailroom_add_files(TARGET DIRECTORY LABELS): one test of ctest, DIRECTORY/NAME, for each source NAME_test.cpp of TARGET.
+function(mailroom_add_files target directory labels)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     if(source MATCHES "([a-z0-9_]+)_test\\.cpp")
       # Catch2 makes a tag of each file's name.
-      mailroom_add_cases(${target} "${directory}/${CMAKE_MATCH_1}" ${label} "--filenames-as-tags" "[#${CMAKE_MATCH_1}_test]")
+      mailroom_add_cases(${target} "${directory}/${CMAKE_MATCH_1}" "${labels}" "--filenames-as-tags" "[#${CMAKE_MATCH_1}_test]")
     endif()
   endforeach()
 endfunction()

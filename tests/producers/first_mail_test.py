@@ -41,7 +41,7 @@ class FirstMailTest(unittest.TestCase):
 
 if __name__ == '__main__':
     if os.geteuid() != 0:
-        sys.exit(print('only root can start a Postfix: nothing was tested'))
+        sys.exit(print('NOT RUN: only root can start a Postfix'))
     if 'MAILROOM_TEST_RELAY' not in os.environ:
         os.execv(WITH_POSTFIX, [WITH_POSTFIX, '--', sys.executable, *sys.argv])
     unittest.main(argv=sys.argv[:1] + sys.argv[2:])

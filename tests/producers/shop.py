@@ -54,11 +54,8 @@ class ShopTest(unittest.TestCase):
         cls.database.create(cls.mailroom, MAILROOM_DATABASE_SCHEMA='mailroom')
         cls.app = f'{cls.database.name}_app'
         cls.producer = f'{cls.database.name}_producer'
-        cls.psql(TABLES)
         cls.psql(cls.documented_role('producer'))
-        cls.psql(f"""CREATE ROLE {cls.app} LOGIN IN ROLE {cls.producer};
-            GRANT CREATE ON SCHEMA public TO {cls.app};
-            ALTER TABLE users OWNER TO {cls.app}; ALTER TABLE orders OWNER TO {cls.app}""")
+        cls.psql(f'CREATE ROLE {cls.app} LOGIN IN ROLE {cls.producer}; GRANT CREATE ON SCHEMA public TO {cls.app}')
         os.environ['PGOPTIONS'] = '-c client_min_messages=warning'
 
     @classmethod
@@ -73,7 +70,9 @@ class ShopTest(unittest.TestCase):
         return re.sub(r'\bpublic\b', 'mailroom', block).replace(f'mailroom_{role}', f'{cls.database.name}_{role}')
 
     def setUp(self):
-        self.psql('TRUNCATE users, orders, mailroom.mailroom_messages, mailroom.tokens CASCADE')
+        self.psql(f"""DROP TABLE IF EXISTS users, orders, accounts; {TABLES};
+            ALTER TABLE users OWNER TO {self.app}; ALTER TABLE orders OWNER TO {self.app};
+            TRUNCATE mailroom.mailroom_messages, mailroom.tokens CASCADE""")
 
     @classmethod
     def psql(cls, sql):

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """sqlalchemy_test.py MAILROOM: asks for mails with SQLAlchemy, by the function of docs/messages.md."""
 
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
 from sqlalchemy import BigInteger, Column, Identity, Text, create_engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, declarative_base
@@ -63,6 +65,13 @@ class SqlalchemyTest(ShopTest):
             self.order_of(session, 'ada@example.org, eve@example.org')
             session.commit()
         self.assert_rolled_back()
+
+    def test_alembic_generates_nothing_for_mailroom(self):
+        with self.engine.connect() as connection:
+            changes = compare_metadata(MigrationContext.configure(connection), Base.metadata)
+        # It would drop what the models do not have: it sees the tables of the application, and no others.
+        self.assertIn('remove_table', [change[0] for change in changes if isinstance(change, tuple)])
+        self.assertNotIn('mailroom', repr(changes))
 
     def test_making_and_dropping_all_tables_leaves_mailroom_alone(self):
         with self.engine.begin() as connection:

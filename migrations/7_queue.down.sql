@@ -26,11 +26,11 @@ WITH states AS (
     SELECT j.job_type AS queue, q.actions, s.gap_ids,
            least(coalesce(s.cursor, j.last_seq, 0),
                  (SELECT min(lower(b.ids)) - 1 FROM mailroom_batches b
-                  WHERE b.job_type = j.job_type AND b.emitted_at IS NULL AND NOT isempty(b.ids))) AS cursor
+                  WHERE b.queue = j.job_type AND b.emitted_at IS NULL AND NOT isempty(b.ids))) AS cursor
     FROM jobs j
     LEFT JOIN mailroom_queues q ON q.name = j.job_type
     LEFT JOIN LATERAL (
-        SELECT b.cursor, b.gap_ids FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id DESC LIMIT 1) s ON q.dropped_at IS NULL),
+        SELECT b.cursor, b.gap_ids FROM mailroom_batches b WHERE b.queue = j.job_type ORDER BY b.id DESC LIMIT 1) s ON q.dropped_at IS NULL),
 due AS (
     SELECT id, action FROM tokens
     WHERE consumed_at IS NULL AND expires_at > extract(epoch FROM clock_timestamp())),

@@ -13,7 +13,7 @@ DROP TYPE job_type;
 -- chain of dead row versions.
 CREATE TABLE mailroom_batches (
     id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    job_type         text NOT NULL,
+    queue            text NOT NULL,
     ids              int8multirange NOT NULL,
     collector        integer NOT NULL,
     claimed_by       text NOT NULL DEFAULT current_setting('application_name'),
@@ -62,10 +62,10 @@ COMMENT ON COLUMN mailroom_batches.gap_ids IS 'the rows of mailroom_gaps that be
 COMMENT ON COLUMN mailroom_batches.earlier_attempts IS
     'abandoned attempts, oldest first: attempt, collector, claimed_by, claimed_at, key; null if there was none';
 
-CREATE INDEX mailroom_batches_state_idx ON mailroom_batches (job_type, id);
-CREATE INDEX mailroom_batches_resent_idx ON mailroom_batches (job_type, id) WHERE resent IS NOT NULL;
+CREATE INDEX mailroom_batches_state_idx ON mailroom_batches (queue, id);
+CREATE INDEX mailroom_batches_resent_idx ON mailroom_batches (queue, id) WHERE resent IS NOT NULL;
 -- Open batches and dead letters.
-CREATE INDEX mailroom_batches_open_idx ON mailroom_batches (job_type, id) WHERE emitted_at IS NULL;
+CREATE INDEX mailroom_batches_open_idx ON mailroom_batches (queue, id) WHERE emitted_at IS NULL;
 CREATE INDEX mailroom_batches_claimed_at_idx ON mailroom_batches USING brin (claimed_at) WITH (pages_per_range = 16);
 
 -- Tells applications of tokens that expired before a claim.

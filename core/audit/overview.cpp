@@ -10,7 +10,7 @@ namespace {
 
 std::vector<QueueTotals> read_totals(pqxx::transaction_base& transaction, const Period& period) {
   const auto rows = Connection::execute(transaction, R"(
-SELECT job_type, count(*) FILTER (WHERE NOT isempty(ids) OR emitted > 0 OR emitted_at IS NULL),
+SELECT queue, count(*) FILTER (WHERE NOT isempty(ids) OR emitted > 0 OR emitted_at IS NULL),
   sum(emitted), sum(skipped_expired), sum(skipped_consumed), sum(skipped_status), sum(skipped_invalid),
   count(*) FILTER (WHERE attempts > 1),
   count(*) FILTER (WHERE emitted_at IS NULL AND dead_at IS NULL),
@@ -20,8 +20,8 @@ SELECT job_type, count(*) FILTER (WHERE NOT isempty(ids) OR emitted > 0 OR emitt
       OR emitted + skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0)
 FROM mailroom_batches
 WHERE claimed_at >= to_timestamp($1::bigint) AND claimed_at < to_timestamp($2::bigint)
-GROUP BY job_type
-ORDER BY job_type)",
+GROUP BY queue
+ORDER BY queue)",
                                         in_seconds(period.since), in_seconds(period.until));
   std::vector<QueueTotals> totals;
   for (const auto& row : rows) {

@@ -31,7 +31,7 @@ newest AS MATERIALIZED (
   SELECT b.* FROM counted c, LATERAL (SELECT * FROM mailroom_batches WHERE mailroom_batches.id = c.id LIMIT 1) b
   WHERE $3::bigint[] IS NOT NULL OR c.so_far - c.emitted < {1}),
 held AS MATERIALIZED (
-  SELECT t.id AS token, b.job_type AS queue, b.id AS batch, to_timestamp(t.created_at) AS created,
+  SELECT t.id AS token, b.queue, b.id AS batch, to_timestamp(t.created_at) AS created,
     c.at AS commit, b.claimed_at AS claimed, b.signed_at AS signed,
     CASE WHEN d.token IS NULL THEN b.written_at END AS written,
     CASE WHEN d.batch = b.id THEN coalesce(d.answered_at, d.accepted_at) END AS accepted
@@ -44,7 +44,7 @@ held AS MATERIALIZED (
   CROSS JOIN LATERAL (SELECT {0} AS at) c
   LEFT JOIN LATERAL (
     SELECT * FROM mailroom_deliveries
-    WHERE mailroom_deliveries.queue = b.job_type AND mailroom_deliveries.token = t.id LIMIT 1) d ON true
+    WHERE mailroom_deliveries.queue = b.queue AND mailroom_deliveries.token = t.id LIMIT 1) d ON true
   ORDER BY b.id DESC, t.id DESC
   LIMIT {1}),
 staged AS MATERIALIZED (

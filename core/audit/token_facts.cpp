@@ -78,7 +78,7 @@ void read_token_positions(pqxx::transaction_base& transaction, const std::vector
                                         fmt::format(R"(
 SELECT j.job_type, s.cursor,
   (SELECT bool_or(h.horizon = '0') FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> t.id),
-  (SELECT {} FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id LIMIT 1),
+  (SELECT {} FROM mailroom_batches b WHERE b.queue = j.job_type ORDER BY b.id LIMIT 1),
   coalesce((SELECT min(id) FROM mailroom_batches), 1) > 1,
   coalesce(mailroom_takes(mailroom_queue_actions(j.job_type), (SELECT action FROM tokens WHERE tokens.id = t.id)), true)
 FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s, unnest($1::bigint[]) WITH ORDINALITY t (id, n)

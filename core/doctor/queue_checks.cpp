@@ -208,7 +208,7 @@ Findings check_batches(Subject& subject) {
   constexpr std::size_t shown = 5;
   Findings findings;
   const auto rows = subject.connection->run(R"(
-SELECT id, job_type, attempts FROM mailroom_batches WHERE dead_at IS NOT NULL AND emitted_at IS NULL)");
+SELECT id, queue, attempts FROM mailroom_batches WHERE dead_at IS NOT NULL AND emitted_at IS NULL)");
   std::map<std::int64_t, pqxx::row> row_of;
   std::vector<DeadBatch> dead;
   for (const auto& row : rows) {

@@ -14,12 +14,13 @@
 namespace mailroom {
 namespace {
 
+/// False also for the tables of an unreleased mailroom.
 bool has_queue_tables(Connection& connection) {
   return connection
       .run(R"(
 SELECT EXISTS (
-  SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE c.relname = 'mailroom_batches' AND n.nspname = current_schema()))")[0][0]
+  SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
+  WHERE c.relname = 'mailroom_batches' AND n.nspname = current_schema() AND a.attname = 'queue'))")[0][0]
       .as<bool>();
 }
 

@@ -19,7 +19,7 @@ constexpr Moment last_moment = year_10000 - std::chrono::seconds(1);
 /// `ids` is the SQL expression for the requested ids of a batch.
 std::string columns(const std::string& ids) {
   return fmt::format(R"(
-  id, job_type, ({})::text,
+  id, queue, ({})::text,
   (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(mailroom_batch_ids(ids, ids_mask) + skipped_ids) g),
   claimed_by, collector, attempts, {}, {}, {},
   emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, skipped_ids::text,
@@ -226,7 +226,7 @@ std::optional<BatchRecord> find_first_claim(pqxx::transaction_base& transaction,
                                "SELECT " + columns("mailroom_batch_ids(ids, ids_mask) + skipped_ids") +
                                    R"(
 FROM mailroom_batches
-WHERE job_type = $1 AND id >= (SELECT coalesce(mailroom_first_batch_since(to_timestamp($2::bigint)), 1))
+WHERE queue = $1 AND id >= (SELECT coalesce(mailroom_first_batch_since(to_timestamp($2::bigint)), 1))
   AND claimed_at >= to_timestamp($3::bigint) AND cursor >= $4
 ORDER BY id
 LIMIT 1)",

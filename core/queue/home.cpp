@@ -54,7 +54,7 @@ void require_no_deliveries(Connection& connection, const std::string& sink) {
 (SELECT 'mails of queue ' || queue || ' have left this database by way of ' || coalesce(sink, 'a relay')
  FROM mailroom_deliveries WHERE accepted_at IS NOT NULL AND sink IS DISTINCT FROM $1 LIMIT 1)
 UNION ALL
-(SELECT 'tokens of queue ' || job_type || ' were handed over from this database by mailroom collect'
+(SELECT 'tokens of queue ' || queue || ' were handed over from this database by mailroom collect'
  FROM mailroom_batches WHERE emitted > 0 AND claimed_by LIKE 'mailroom collect%' LIMIT 1))",
                                     sink);
   if (found.empty()) return;

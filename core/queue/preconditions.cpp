@@ -45,7 +45,7 @@ WHERE EXISTS (
     SELECT unnest(h.ids) FROM mailroom_gaps h WHERE h.id = ANY (queue.gap_ids)
     UNION ALL
     SELECT unnest(mailroom_batch_ids(b.ids, b.ids_mask)) FROM mailroom_batches b
-    WHERE b.job_type = $1 AND b.emitted_at IS NULL AND b.dead_at IS NULL) r, LATERAL (
+    WHERE b.queue = $1 AND b.emitted_at IS NULL AND b.dead_at IS NULL) r, LATERAL (
     SELECT FROM tokens t
     WHERE t.id >= lower(r.ids) AND (upper_inf(r.ids) OR t.id < upper(r.ids)) AND (t.secret IS NOT NULL) = $2::boolean
       AND t.action::text IN (SELECT action FROM taken)

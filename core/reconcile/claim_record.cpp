@@ -33,9 +33,9 @@ SELECT s.cursor, s.open_from, s.gap_ids::text,
 FROM mailroom_queue_state($1) s
 CROSS JOIN (
   SELECT coalesce(min(id), (SELECT coalesce(max(id), 0) + 1 FROM mailroom_batches)) AS id FROM mailroom_batches
-  WHERE job_type = $1 AND claimed_at >= to_timestamp($2::bigint - {})) f
+  WHERE queue = $1 AND claimed_at >= to_timestamp($2::bigint - {})) f
 LEFT JOIN LATERAL (
-  SELECT id, cursor, claimed_at FROM mailroom_batches WHERE job_type = $1 AND id < f.id ORDER BY id DESC LIMIT 1) b ON true)",
+  SELECT id, cursor, claimed_at FROM mailroom_batches WHERE queue = $1 AND id < f.id ORDER BY id DESC LIMIT 1) b ON true)",
                                           microseconds_sql("b.claimed_at"), clock_slack_seconds);
 
 // Of a state whose row was written before the schema kept batches, nothing is on record; prune deletes old

@@ -79,7 +79,7 @@ std::int64_t count_deleted(pqxx::transaction_base& transaction, const std::strin
   const auto row = Connection::execute(transaction, R"(
 SELECT coalesce(sum(upper(u.g) - lower(u.g) - t.existing), 0)::bigint
 FROM (SELECT range_agg(r) AS ids FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) r
-      WHERE b.job_type = $1 AND b.emitted_at IS NOT NULL
+      WHERE b.queue = $1 AND b.emitted_at IS NOT NULL
         AND b.claimed_at >= to_timestamp($2::bigint) AND b.claimed_at < to_timestamp($3::bigint)) b,
   unnest(b.ids) u (g),
   LATERAL (SELECT count(*) AS existing FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g)) t)",

@@ -25,7 +25,7 @@ const std::string records_sql = fmt::format(
 DECLARE mailroom_ranges NO SCROLL CURSOR FOR
 WITH chain AS (
   SELECT b.*, lag(b.cursor, 1, $3::bigint) OVER (ORDER BY b.id) AS before
-  FROM mailroom_batches b WHERE b.job_type = $1 AND b.id >= $2::bigint),
+  FROM mailroom_batches b WHERE b.queue = $1 AND b.id >= $2::bigint),
 timed AS (
   SELECT b.*, b.claimed_by ~ '^mailroom send[@ ]' AS by_sender,
     b.ids_mask IS NULL AND isempty(b.skipped_ids) AND b.cursor > b.before
@@ -52,7 +52,7 @@ claims AS MATERIALIZED (
   FROM begun b WHERE NOT b.goes_on),
 sessions AS MATERIALIZED (
   SELECT collector, claimed_by, max(claimed_at) AS last FROM mailroom_batches
-  WHERE job_type = $1 AND id >= $2::bigint GROUP BY 1, 2),
+  WHERE queue = $1 AND id >= $2::bigint GROUP BY 1, 2),
 known AS MATERIALIZED (
   SELECT c.*,
     CASE WHEN c.state = 1 AND upper(c.ids) - lower(c.ids) <> c.emitted THEN c.emitted < (

@@ -29,7 +29,7 @@ queue AS MATERIALIZED (
       SELECT unnest(h.ids) FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids)
       UNION ALL
       SELECT unnest(mailroom_batch_ids(b.ids, b.ids_mask)) FROM mailroom_batches b
-      WHERE b.job_type = $1 AND b.emitted_at IS NULL AND b.dead_at IS NULL) held (g)), '{{}}') AS held
+      WHERE b.queue = $1 AND b.emitted_at IS NULL AND b.dead_at IS NULL) held (g)), '{{}}') AS held
   FROM mailroom_queue_state($1) s),
 picked AS MATERIALIZED (SELECT t.id, t.account, t.action, t.consumed_at, t.expires_at, t.created_at {}),
 chosen AS MATERIALIZED (SELECT p.*, a.status FROM picked p LEFT JOIN accounts a ON a.id = p.account),

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* key_condition = R"(
   AND t.id <@ (SELECT coalesce(range_agg(g), '{}')
     FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g
-    WHERE b.job_type = q.name AND (b.key = ANY ($4::text[]) OR EXISTS (
+    WHERE b.queue = q.name AND (b.key = ANY ($4::text[]) OR EXISTS (
       SELECT FROM jsonb_array_elements(b.earlier_attempts) e WHERE e->>'key' = ANY ($4::text[])))))";
 
 /// What the SQL of a revocation begins with: `chosen`, the ids that match in one of the queues $1. $2: the
@@ -50,7 +50,7 @@ held AS MATERIALIZED (
   SELECT s.cursor, mailroom_queue_actions(j.job_type) AS actions,
     coalesce((SELECT range_agg(g) FROM mailroom_gaps h, unnest(h.ids) g WHERE h.id = ANY (s.gap_ids)), '{}') AS gaps,
     coalesce((SELECT range_agg(g) FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g
-              WHERE b.job_type = j.job_type AND b.emitted_at IS NULL AND b.dead_at IS NULL), '{}') AS leased
+              WHERE b.queue = j.job_type AND b.emitted_at IS NULL AND b.dead_at IS NULL), '{}') AS leased
   FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s),
 judged AS MATERIALIZED (
   SELECT t.id, t.account, t.consumed_at IS NOT NULL AS consumed,

@@ -66,7 +66,7 @@ SELECT count(*) FROM (
   WHERE created_at >= (
     SELECT least(extract(epoch FROM clock_timestamp())::bigint - 3600, min(extract(epoch FROM b.claimed_at)::bigint - 1))
     FROM jobs j, LATERAL (
-      SELECT claimed_at FROM mailroom_batches WHERE job_type = j.job_type ORDER BY id DESC LIMIT 1) b)
+      SELECT claimed_at FROM mailroom_batches WHERE queue = j.job_type ORDER BY id DESC LIMIT 1) b)
   LIMIT $1::int) t)",
                                         most_checked_tokens);
   return rows[0][0].as<int>() < most_checked_tokens;

@@ -37,6 +37,7 @@ struct Present {
   bool record = false;  ///< schema_migrations, with the columns of golang-migrate and mailroom
   bool tokens = false;
   bool traces = false;              ///< tokens as the first version after the original's makes it
+  bool job_types = false;           ///< the table of batches as no release makes it
   bool functions = false;           ///< the record of the set of functions
   bool may_read_functions = false;  ///< that record
 };
@@ -51,7 +52,9 @@ Present look_for_tables(Connection& connection) {
       "to_regclass(quote_ident(current_schema()) || '.tokens') IS NOT NULL, "
       "f.oid IS NOT NULL, coalesce(has_function_privilege(f.oid, 'EXECUTE'), false), "
       "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(current_schema()) || "
-      "'.tokens') AND a.attname = 'traceparent' AND NOT a.attisdropped) "
+      "'.tokens') AND a.attname = 'traceparent' AND NOT a.attisdropped), "
+      "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(current_schema()) || "
+      "'.mailroom_batches') AND a.attname = 'job_type' AND NOT a.attisdropped) "
       "FROM (SELECT to_regclass(quote_ident(current_schema()) || '.schema_migrations') AS oid) t CROSS JOIN "
       "(SELECT to_regprocedure(quote_ident(current_schema()) || '.mailroom_function_set()') AS oid) f "
       "LEFT JOIN pg_attribute ON attrelid = t.oid AND attnum > 0 AND NOT attisdropped GROUP BY t.oid, f.oid")
@@ -63,6 +66,7 @@ Present look_for_tables(Connection& connection) {
   Present present{.record = !row[1].as<bool>(),
                   .tokens = row[4].as<bool>(),
                   .traces = row[7].as<bool>(),
+                  .job_types = row[8].as<bool>(),
                   .functions = row[5].as<bool>(),
                   .may_read_functions = row[6].as<bool>()};
   if (!present.record || row[3].as<int>() == 2) return present;
@@ -91,7 +95,8 @@ FunctionState function_state(Connection& connection, const Present& present) {
 /// Throws Error(schema) if the tables are those of a mailroom before the first release: a version of the same
 /// number has others.
 void refuse_unreleased(const Present& present, const SchemaState& state) {
-  if (state.dirty || *state.version < 1 || !present.tokens || present.traces) return;
+  const bool lacks_traces = !state.dirty && *state.version > 0 && present.tokens && !present.traces;
+  if (!present.job_types && !lacks_traces) return;
   throw Error(ExitCode::schema, "the schema is that of an unreleased mailroom, which no release upgrades",
               "nothing has been changed; to keep accounts and tokens, and delete queues and messages, run "
               "mailroom migrate goto 0 with the mailroom that made it, and then mailroom migrate");
@@ -181,8 +186,10 @@ SchemaState read_schema_state(Connection& connection) {
     }
     refuse_hidden_record(connection);
   }
-  if (has_tables_of_our_names(connection)) return {.version = 0, .unrecorded = true, .functions = functions};
-  return {};
+  if (!has_tables_of_our_names(connection)) return {};
+  const SchemaState state{.version = 0, .unrecorded = true, .functions = functions};
+  refuse_unreleased(present, state);
+  return state;
 }
 
 void record_version(pqxx::transaction_base& transaction, std::optional<long> version) {

@@ -49,7 +49,7 @@ std::string mailed_sql(std::string_view parameter, std::string_view queue, bool 
                      WHERE a.attempt->>'state' IN ('accepted', 'unknown'){3})))
        OR (t.id <@ (SELECT coalesce(range_agg(g), '{{}}')
              FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g
-             WHERE b.job_type = {0} AND b.emitted > 0{4})
+             WHERE b.queue = {0} AND b.emitted > 0{4})
            AND NOT EXISTS (SELECT FROM mailroom_deliveries e WHERE e.queue = {0} AND e.token = t.id))){5})",
       queue, recent, within("coalesce(e.answered_at, e.last_at)"),
       within("coalesce(a.attempt->>'answered_at', a.attempt->>'at')::timestamptz"), within("b.emitted_at"),
@@ -70,8 +70,8 @@ std::string signed_last_sql(std::string_view queue, std::string_view keys) {
     WHERE d.queue = {0} AND d.token = t.id AND d.accepted_at IS NOT NULL),
     NOT t.id <@ (SELECT coalesce(range_agg(g), '{{}}')
       FROM mailroom_batches n, unnest(mailroom_batch_ids(n.ids, n.ids_mask)) g
-      WHERE n.job_type = {0} AND n.emitted > 0 AND n.key <> ALL {1}
-        AND n.id > (SELECT max(m.id) FROM mailroom_batches m WHERE m.job_type = {0} AND m.key = ANY {1}))))",
+      WHERE n.queue = {0} AND n.emitted > 0 AND n.key <> ALL {1}
+        AND n.id > (SELECT max(m.id) FROM mailroom_batches m WHERE m.queue = {0} AND m.key = ANY {1}))))",
                      queue, keys);
 }
 
@@ -135,7 +135,7 @@ std::string Selection::condition(std::string_view parameter, std::string_view qu
          fmt::format(R"(
   AND t.id <@ (SELECT coalesce(range_agg(g), '{{}}')
     FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask) + b.skipped_ids) g
-    WHERE b.job_type = {}{}{})",
+    WHERE b.queue = {}{}{})",
                      queue, recent, batch_condition(parameter)) +
          ")" + (keys.empty() ? "" : signed_last_sql(queue, list_sql(parameter, "keys", "text")));
 }

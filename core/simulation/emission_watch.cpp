@@ -19,7 +19,7 @@ SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions(j.job_type), $1::
 EmissionWatch::EmissionWatch(Connection& connection) : connection_(connection) {
   const auto rows = connection_.run(R"(
 SELECT job_type AS queue,
-  coalesce((SELECT b.id FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id DESC LIMIT 1), 0) AS newest
+  coalesce((SELECT b.id FROM mailroom_batches b WHERE b.queue = j.job_type ORDER BY b.id DESC LIMIT 1), 0) AS newest
 FROM jobs j)");
   for (const auto& row : rows)
     queues_.push_back({row["queue"].c_str(), row["newest"].as<std::int64_t>(), {}});
@@ -32,7 +32,7 @@ std::vector<IdRange> EmissionWatch::poll() {
     // queues need not, so each queue has its own `newest`.
     const auto rows = connection_.run(R"(
 SELECT id, emitted_at IS NOT NULL AS emitted, dead_at IS NOT NULL AS dead, ids
-FROM mailroom_batches WHERE job_type = $1::text AND id > $2::bigint
+FROM mailroom_batches WHERE queue = $1::text AND id > $2::bigint
 UNION ALL
 SELECT id, emitted_at IS NOT NULL, dead_at IS NOT NULL, ids
 FROM mailroom_batches WHERE id = ANY ($3::bigint[]))",

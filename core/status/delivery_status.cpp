@@ -42,11 +42,11 @@ GROUP BY reply HAVING count(*) >= 3 ORDER BY 1 DESC, reply LIMIT 1)";
 // Reads the newest batches back to the last one with an emitted token, which usually is the newest.
 constexpr const char* unfit_sql = R"(
 WITH last AS MATERIALIZED (
-  SELECT id FROM (SELECT id, emitted FROM mailroom_batches WHERE job_type = $1 ORDER BY id DESC LIMIT 10000) b
+  SELECT id FROM (SELECT id, emitted FROM mailroom_batches WHERE queue = $1 ORDER BY id DESC LIMIT 10000) b
   WHERE emitted > 0 LIMIT 1)
 SELECT coalesce(sum(skipped_status), 0), (extract(epoch FROM clock_timestamp() - min(claimed_at)) * 1000)::bigint
 FROM (SELECT skipped_status, claimed_at FROM mailroom_batches
-      WHERE job_type = $1 AND id > coalesce((SELECT id FROM last), 0) ORDER BY id DESC LIMIT 10000) b
+      WHERE queue = $1 AND id > coalesce((SELECT id FROM last), 0) ORDER BY id DESC LIMIT 10000) b
 WHERE skipped_status > 0 AND claimed_at > clock_timestamp() - interval '1 hour')";
 
 // Ids are drawn in time order: the oldest token is among the lowest ids.

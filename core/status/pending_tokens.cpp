@@ -58,7 +58,7 @@ GROUP BY s.n, life)";
 constexpr const char* passed_sql = R"(
 WITH sources AS (
   SELECT 'batch' AS kind, mailroom_batch_ids(b.ids, b.ids_mask) AS ids FROM mailroom_batches b
-  WHERE b.job_type = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL
+  WHERE b.queue = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL
   UNION ALL
   SELECT CASE WHEN h.horizon = '0' THEN 'replay' ELSE 'gap' END, h.ids FROM mailroom_gaps h
   WHERE h.id = ANY ($3::bigint[]) AND (h.pending IS NULL OR EXISTS (

@@ -34,7 +34,7 @@ constexpr const char* open_batches_sql = R"(
 SELECT b.id, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g), b.attempts,
   b.collector, b.claimed_by, (extract(epoch FROM clock_timestamp() - b.claimed_at) * 1000)::bigint
 FROM mailroom_batches b
-WHERE b.job_type = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL
+WHERE b.queue = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL
 ORDER BY b.id)";
 
 // $1 gaps

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* recent_sql = R"(
 WITH recent AS MATERIALIZED (
   SELECT id, claimed_by, claimed_at, emitted_at, dead_at, emitted, skipped_expired, cursor, resent, key FROM mailroom_batches
-  WHERE job_type = $1
+  WHERE queue = $1
   ORDER BY id DESC
   LIMIT 5000),
 passed AS (
@@ -71,7 +71,7 @@ std::string links_of_key_sql() {
   return R"(
 WITH recent AS MATERIALIZED (
   SELECT id, ids, ids_mask, key, emitted, emitted_at FROM mailroom_batches
-  WHERE job_type = $1
+  WHERE queue = $1
   ORDER BY id DESC
   LIMIT 5000),
 mine AS MATERIALIZED (

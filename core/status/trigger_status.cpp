@@ -44,7 +44,7 @@ SELECT n.nspname, format($f$
     SELECT FROM %1$I.tokens t
     WHERE t.consumed_at IS NULL AND t.expires_at > extract(epoch FROM clock_timestamp())
       AND t.id > (SELECT coalesce(max(coalesce(
-                           (SELECT b.cursor FROM %1$I.mailroom_batches b WHERE b.job_type = j.job_type
+                           (SELECT b.cursor FROM %1$I.mailroom_batches b WHERE b.queue = j.job_type
                             ORDER BY b.id DESC LIMIT 1), j.last_seq)), 0)
                   FROM %1$I.jobs j)
     LIMIT 1000) waiting$f$, n.nspname)

@@ -19,7 +19,7 @@ constexpr auto left_sql = R"(
 SELECT d.id, count(*) FROM mailroom_batches d,
   unnest(mailroom_batch_ids(d.ids, d.ids_mask) - coalesce((
     SELECT range_agg(x) FROM mailroom_batches s, unnest(s.resent) x
-    WHERE s.job_type = d.job_type AND s.id > d.id AND s.resent IS NOT NULL), '{{}}'){}) g, tokens t
+    WHERE s.queue = d.queue AND s.id > d.id AND s.resent IS NOT NULL), '{{}}'){}) g, tokens t
 WHERE d.id = ANY ($1::bigint[]) AND t.id >= lower(g) AND t.id < upper(g) AND t.consumed_at IS NULL
 GROUP BY d.id)";
 

@@ -122,7 +122,7 @@ BEGIN
     WHERE d.queue = p_queue AND d.token = r.token AND r.state = 'accepted' AND d.state = 'deferred' AND d.not_before IS NOT NULL
       AND NOT coalesce(d.earlier_attempts, '[]') @> ANY (v_recorded)
       AND NOT EXISTS (SELECT FROM mailroom_batches s
-                      WHERE s.job_type = p_queue AND s.id > p_receipt.batch AND s.resent @> r.token);
+                      WHERE s.queue = p_queue AND s.id > p_receipt.batch AND s.resent @> r.token);
     INSERT INTO mailroom_deliveries AS d (queue, token, state, attempts, batch, first_at, last_at, accepted_at, counted_as,
                                           earlier_attempts)
     SELECT p_queue, r.token, 'deferred', r.attempts, p_receipt.batch, v_now, v_now, r.accepted_at, r.counted_as,
@@ -188,7 +188,7 @@ BEGIN
         RETURN NULL;
     END IF;
     IF p_receipt.outcomes IS NOT NULL THEN
-        SELECT b.job_type, mailroom_batch_ids(b.ids, b.ids_mask), b.attempts, b.emitted_at IS NULL AND b.dead_at IS NULL
+        SELECT b.queue, mailroom_batch_ids(b.ids, b.ids_mask), b.attempts, b.emitted_at IS NULL AND b.dead_at IS NULL
         INTO v_queue, v_ids, v_attempt, v_is_open FROM mailroom_batches b
         WHERE b.id = p_receipt.batch AND (b.attempts > p_receipt.attempt
                                           OR b.attempts = p_receipt.attempt AND b.emitted_at IS NULL) FOR UPDATE;

@@ -18,7 +18,7 @@ CREATE OR REPLACE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS TABLE (cur
                  coalesce(n.open_from, 1) AS open_from, coalesce(n.gap_ids, '{}') AS gap_ids, q.actions
           FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type LEFT JOIN LATERAL (
               SELECT b.cursor, b.open_from, b.gap_ids FROM mailroom_batches b
-              WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1) n ON true
+              WHERE b.queue = p_queue ORDER BY b.id DESC LIMIT 1) n ON true
           WHERE j.job_type = p_queue) s
     JOIN tokens_id_seq q ON s.cursor <= CASE WHEN q.is_called THEN q.last_value ELSE q.last_value - 1 END
     WHERE s.published = s.cursor
@@ -27,7 +27,7 @@ CREATE OR REPLACE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS TABLE (cur
           SELECT FROM (SELECT t.action, row_number() OVER () AS n
                        FROM (SELECT action FROM tokens WHERE id > s.cursor ORDER BY id LIMIT 1000) t) t
           WHERE mailroom_takes(s.actions, t.action) OR t.n = 1000)
-      AND NOT EXISTS (SELECT FROM mailroom_batches b WHERE b.job_type = p_queue AND b.id >= s.open_from
+      AND NOT EXISTS (SELECT FROM mailroom_batches b WHERE b.queue = p_queue AND b.id >= s.open_from
                       AND b.emitted_at IS NULL AND b.dead_at IS NULL)
       AND NOT EXISTS (SELECT FROM mailroom_deliveries d
                       WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp()))
@@ -45,7 +45,7 @@ DECLARE
 BEGIN
     FOR r IN
         SELECT b.id, b.collector, b.attempts, b.claimed_at FROM mailroom_batches b
-        WHERE b.job_type = p_queue AND b.id >= p_open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL
+        WHERE b.queue = p_queue AND b.id >= p_open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL
           AND (b.id, b.attempts) IS DISTINCT FROM (p_ack, p_ack_attempt)
         ORDER BY b.attempts, b.id
     LOOP
@@ -241,7 +241,7 @@ BEGIN
                WHEN p_held IS NOT NULL THEN
                    b.id = p_held AND b.collector = p_collector AND b.emitted_at IS NULL AND b.dead_at IS NULL
                    AND NOT EXISTS (SELECT FROM mailroom_batches o
-                                   WHERE o.job_type = p_queue AND o.id >= b.open_from AND o.id < b.id
+                                   WHERE o.queue = p_queue AND o.id >= b.open_from AND o.id < b.id
                                      AND o.emitted_at IS NULL AND o.dead_at IS NULL
                                      AND (o.id, o.attempts) IS DISTINCT FROM (p_receipt.batch, p_receipt.attempt))
                WHEN b.open_from <> b.id THEN false
@@ -255,7 +255,7 @@ BEGIN
            pg_try_advisory_xact_lock(mailroom_lock_class('cancel'), hashtext(p_queue)) AS is_calm
     INTO v_queue
     FROM (SELECT) one LEFT JOIN LATERAL (
-        SELECT * FROM mailroom_batches WHERE job_type = p_queue ORDER BY id DESC LIMIT 1) b ON true
+        SELECT * FROM mailroom_batches WHERE queue = p_queue ORDER BY id DESC LIMIT 1) b ON true
     LEFT JOIN mailroom_queues q ON q.name = p_queue;
     IF v_queue.dropped_at IS NOT NULL THEN
         RAISE EXCEPTION 'unknown queue "%"', p_queue USING ERRCODE = 'MR001';
@@ -322,7 +322,7 @@ BEGIN
         IF v_id <= v_queue.newest THEN
             PERFORM mailroom_require_newer('mailroom_batches', v_id, v_queue.newest);
         END IF;
-        INSERT INTO mailroom_batches (id, job_type, ids, ids_mask, collector, emitted_at, skipped_expired, skipped_consumed,
+        INSERT INTO mailroom_batches (id, queue, ids, ids_mask, collector, emitted_at, skipped_expired, skipped_consumed,
                                       cursor, open_from, gap_ids)
         OVERRIDING SYSTEM VALUE
         VALUES (v_id, p_queue, v_ids, v_mask, p_collector, CASE WHEN size = 0 THEN clock_timestamp() END,

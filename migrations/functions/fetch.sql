@@ -93,7 +93,7 @@ RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_
 LANGUAGE sql STABLE AS $$
     WITH again AS MATERIALIZED (
         SELECT s.id, floor(extract(epoch FROM s.claimed_at))::bigint AS at, s.resent + '{}' AS ids
-        FROM mailroom_batches k JOIN mailroom_batches s ON s.job_type = k.job_type AND s.id < k.id
+        FROM mailroom_batches k JOIN mailroom_batches s ON s.queue = k.queue AND s.id < k.id
         WHERE k.id = p_batch AND s.resent IS NOT NULL
           AND extract(epoch FROM s.claimed_at) >= coalesce((
               SELECT t.created_at FROM tokens t WHERE t.id >= lower(k.ids) ORDER BY t.id LIMIT 1), 0) - 3600)
@@ -115,12 +115,12 @@ LANGUAGE sql STABLE AS $$
                  AND NOT (SELECT c.security FROM mailroom_actions c WHERE c.action = b.action::text)) END,
            (SELECT k.traceparent FROM tokens k WHERE k.id = b.id), m.created_at, d.answered_at IS NOT NULL
     FROM mailroom_batch_tokens(p_batch, p_attempt) b
-    JOIN (SELECT job_type FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
+    JOIN (SELECT queue FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
     LEFT JOIN LATERAL (
-        SELECT * FROM mailroom_deliveries WHERE mailroom_deliveries.queue = q.job_type AND mailroom_deliveries.token = b.id
+        SELECT * FROM mailroom_deliveries WHERE mailroom_deliveries.queue = q.queue AND mailroom_deliveries.token = b.id
           AND (SELECT EXISTS (SELECT FROM mailroom_batches k, LATERAL (
                    SELECT FROM mailroom_deliveries r
-                   WHERE r.queue = k.job_type AND r.token >= lower(k.ids) AND r.token < upper(k.ids) LIMIT 1) x
+                   WHERE r.queue = k.queue AND r.token >= lower(k.ids) AND r.token < upper(k.ids) LIMIT 1) x
                WHERE k.id = p_batch))
         LIMIT 1) d ON true
     LEFT JOIN LATERAL (

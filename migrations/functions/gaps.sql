@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION mailroom_newest_gap() RETURNS bigint LANGUAGE sql STA
     SELECT greatest(
         (SELECT max(h.id) FROM mailroom_gaps h),
         (SELECT max(g.g) FROM jobs j, LATERAL (
-             SELECT b.gap_ids FROM mailroom_batches b WHERE b.job_type = j.job_type ORDER BY b.id DESC LIMIT 1) s,
+             SELECT b.gap_ids FROM mailroom_batches b WHERE b.queue = j.job_type ORDER BY b.id DESC LIMIT 1) s,
          unnest(s.gap_ids) g (g)))
 $$;
 

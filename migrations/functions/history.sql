@@ -12,7 +12,7 @@ RETURNS int8multirange LANGUAGE sql STABLE AS $$
                   WHERE t.id >= lower(held.ids) AND t.id < upper(held.ids)
                     AND t.created_at > extract(epoch FROM b.claimed_at)) later,
          unnest(held.ids - coalesce(later.ids, '{}')) g
-    WHERE b.job_type = p_queue AND b.emitted_at IS NOT NULL
+    WHERE b.queue = p_queue AND b.emitted_at IS NOT NULL
       AND b.claimed_at >= to_timestamp(greatest(least(p_created_at, 253402300800), 0)) - interval '1 hour'
       AND b.ids && p_within
 $$;
@@ -32,7 +32,7 @@ CREATE OR REPLACE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bi
         FROM mailroom_queue_state(p_queue) s,
              (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) q,
              (SELECT claimed_at, xmin AS written FROM mailroom_batches
-              WHERE job_type = p_queue ORDER BY id DESC LIMIT 1) b),
+              WHERE queue = p_queue ORDER BY id DESC LIMIT 1) b),
     made AS MATERIALIZED (
         SELECT t.id, to_timestamp(least(t.created_at, 253402300800) + CASE
                    WHEN l.is_behind AND t.created_at = l.second AND age(t.xmin) < age(l.written) THEN 1 ELSE 0 END) AS at
@@ -41,16 +41,16 @@ CREATE OR REPLACE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bi
           AND NOT EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (l.gap_ids) AND h.ids @> t.id)),
     steps AS MATERIALIZED (
         (SELECT b.cursor, b.claimed_at AS at FROM mailroom_batches b, last l
-         WHERE b.job_type = p_queue AND b.claimed_at < to_timestamp(l.since) ORDER BY b.id DESC LIMIT 1)
+         WHERE b.queue = p_queue AND b.claimed_at < to_timestamp(l.since) ORDER BY b.id DESC LIMIT 1)
         UNION ALL
         SELECT b.cursor, b.claimed_at FROM mailroom_batches b, last l
-        WHERE b.job_type = p_queue AND b.claimed_at >= to_timestamp(l.since)),
+        WHERE b.queue = p_queue AND b.claimed_at >= to_timestamp(l.since)),
     reached AS (
         SELECT id, at, max(cursor) OVER (ORDER BY at, id NULLS LAST ROWS UNBOUNDED PRECEDING) AS cursor
         FROM (SELECT NULL::bigint AS id, at, cursor FROM steps UNION ALL SELECT id, at, NULL FROM made) moments)
     SELECT r.id FROM reached r
     WHERE r.id <= r.cursor AND NOT EXISTS (
-        SELECT FROM mailroom_batches b WHERE b.job_type = p_queue AND b.claimed_at >= r.at AND b.ids @> r.id
+        SELECT FROM mailroom_batches b WHERE b.queue = p_queue AND b.claimed_at >= r.at AND b.ids @> r.id
           AND mailroom_batch_ids(b.ids, b.ids_mask) @> r.id)
 $$;
 
@@ -92,14 +92,14 @@ BEGIN
     SELECT min(id), max(id) + 1 INTO v_low, v_high FROM mailroom_batches;
     WHILE v_low < v_high LOOP
         SELECT b.id, b.cursor < p_token INTO v_id, v_is_before FROM mailroom_batches b
-        WHERE b.job_type = p_queue AND b.id >= (v_low + v_high) / 2 ORDER BY b.id LIMIT 1;
+        WHERE b.queue = p_queue AND b.id >= (v_low + v_high) / 2 ORDER BY b.id LIMIT 1;
         IF v_is_before THEN
             v_low := v_id + 1;
         ELSE
             v_high := (v_low + v_high) / 2;
         END IF;
     END LOOP;
-    SELECT b.id INTO v_id FROM mailroom_batches b WHERE b.job_type = p_queue AND b.id >= v_low ORDER BY b.id LIMIT 1;
+    SELECT b.id INTO v_id FROM mailroom_batches b WHERE b.queue = p_queue AND b.id >= v_low ORDER BY b.id LIMIT 1;
     RETURN v_id;
 END
 $$;

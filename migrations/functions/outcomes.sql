@@ -32,8 +32,8 @@ $$;
 CREATE OR REPLACE FUNCTION trg_after_batch_expired() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     v_is_wanted boolean := (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL;
-    v_actions token_action[] := (SELECT q.actions FROM mailroom_queues q WHERE q.name = NEW.job_type);
-    v_after bigint := (SELECT b.cursor FROM mailroom_batches b WHERE b.job_type = NEW.job_type AND b.id < NEW.id ORDER BY b.id DESC LIMIT 1);
+    v_actions token_action[] := (SELECT q.actions FROM mailroom_queues q WHERE q.name = NEW.queue);
+    v_after bigint := (SELECT b.cursor FROM mailroom_batches b WHERE b.queue = NEW.queue AND b.id < NEW.id ORDER BY b.id DESC LIMIT 1);
     r record;
 BEGIN
     FOR r IN
@@ -42,7 +42,7 @@ BEGIN
           AND t.expires_at <= extract(epoch FROM clock_timestamp()) ORDER BY t.id
     LOOP
         IF v_is_wanted THEN
-            INSERT INTO mailroom_outcomes (queue, token, state) VALUES (NEW.job_type, r.id, 'expired');
+            INSERT INTO mailroom_outcomes (queue, token, state) VALUES (NEW.queue, r.id, 'expired');
         END IF;
         PERFORM mailroom_notify_outcome(r.id);
     END LOOP;

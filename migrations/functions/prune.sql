@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION mailroom_queue_states() RETURNS TABLE (queue text, cu
 LANGUAGE sql STABLE AS $$
     SELECT j.job_type, coalesce(b.cursor, j.last_seq, 0), coalesce(b.open_from, 1), coalesce(b.gap_ids, '{}')
     FROM jobs j LEFT JOIN LATERAL (
-        SELECT * FROM mailroom_batches WHERE mailroom_batches.job_type = j.job_type ORDER BY id DESC LIMIT 1) b ON true
+        SELECT * FROM mailroom_batches WHERE mailroom_batches.queue = j.job_type ORDER BY id DESC LIMIT 1) b ON true
 $$;
 
 -- Returns which tokens stay, however old: those above last, which is p_last_token or the lowest cursor, and held, which
@@ -27,7 +27,7 @@ LANGUAGE sql STABLE AS $$
             SELECT unnest(h.ids) FROM queues q JOIN mailroom_gaps h ON h.id = ANY (q.gap_ids)
             UNION ALL
             SELECT unnest(mailroom_batch_ids(b.ids, b.ids_mask))
-            FROM queues q JOIN mailroom_batches b ON b.job_type = q.queue AND b.id >= q.open_from
+            FROM queues q JOIN mailroom_batches b ON b.queue = q.queue AND b.id >= q.open_from
             WHERE b.emitted_at IS NULL AND b.dead_at IS NULL) x (g))
 $$;
 
@@ -74,15 +74,15 @@ DECLARE
 BEGIN
     WITH bounds AS MATERIALIZED (SELECT * FROM mailroom_prune_bounds(p_last_token)),
     looked AS MATERIALIZED (
-        SELECT b.id, b.job_type, mailroom_batch_ids(b.ids, b.ids_mask) AS ids,
+        SELECT b.id, b.queue, mailroom_batch_ids(b.ids, b.ids_mask) AS ids,
                greatest(b.emitted_at, b.dead_at) < to_timestamp(p_before) AS is_old,
                b.claimed_at >= to_timestamp(p_before) AS is_new
         FROM mailroom_batches b WHERE b.id > p_after AND b.id <= p_last ORDER BY b.id LIMIT p_rows),
     old AS MATERIALIZED (
         SELECT l.id FROM looked l
         WHERE l.is_old
-          AND (EXISTS (SELECT FROM mailroom_batches n WHERE n.job_type = l.job_type AND n.id > l.id)
-               OR NOT EXISTS (SELECT FROM jobs j WHERE j.job_type = l.job_type))
+          AND (EXISTS (SELECT FROM mailroom_batches n WHERE n.queue = l.queue AND n.id > l.id)
+               OR NOT EXISTS (SELECT FROM jobs j WHERE j.job_type = l.queue))
           AND NOT EXISTS (
               SELECT FROM unnest(l.ids) u (g), LATERAL (
                   SELECT FROM tokens t

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION mailroom_queue_state(p_queue text, OUT cursor bigint,
 LANGUAGE plpgsql AS $$
 BEGIN
     SELECT b.cursor, b.open_from, b.gap_ids INTO cursor, open_from, gap_ids
-    FROM mailroom_batches b WHERE b.job_type = p_queue ORDER BY b.id DESC LIMIT 1;
+    FROM mailroom_batches b WHERE b.queue = p_queue ORDER BY b.id DESC LIMIT 1;
     IF NOT FOUND THEN
         SELECT coalesce(j.last_seq, 0), 1, '{}' INTO cursor, open_from, gap_ids FROM jobs j WHERE j.job_type = p_queue;
     END IF;
@@ -66,7 +66,7 @@ DECLARE
     v_newest bigint := (SELECT max(b.id) FROM mailroom_batches b);
     v_id bigint;
 BEGIN
-    INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids, resent)
+    INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids, resent)
     VALUES (p_queue, '{}', pg_backend_pid(), clock_timestamp(), p_cursor, p_open_from, p_gap_ids, p_resent)
     RETURNING id INTO v_id;
     PERFORM mailroom_require_newer('mailroom_batches', v_id, v_newest);
@@ -82,7 +82,7 @@ LANGUAGE sql AS $$
         UPDATE mailroom_batches b SET ids = mailroom_batch_ids(b.ids, b.ids_mask) - p_cut, ids_mask = NULL
         FROM (SELECT o.id, e.ids * p_cut AS ids
               FROM mailroom_batches o, LATERAL (SELECT mailroom_batch_ids(o.ids, o.ids_mask) AS ids) e
-              WHERE o.job_type = p_queue AND o.id >= p_open_from AND o.emitted_at IS NULL
+              WHERE o.queue = p_queue AND o.id >= p_open_from AND o.emitted_at IS NULL
                 AND o.dead_at IS NULL AND e.ids && p_cut) taken
         WHERE b.id = taken.id
         RETURNING b.id, taken.ids)

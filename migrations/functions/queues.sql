@@ -153,7 +153,7 @@ BEGIN
     PERFORM mailroom_record_operation('drop queue', p_queue, jsonb_build_object(
         'cursor', v_state.cursor, 'before', mailroom_queue_definition(p_queue)));
     UPDATE mailroom_batches b SET dead_at = clock_timestamp()
-    WHERE b.job_type = p_queue AND b.id >= v_state.open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL;
+    WHERE b.queue = p_queue AND b.id >= v_state.open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL;
     UPDATE mailroom_deliveries d
     SET state = 'cancelled', not_before = NULL, last_at = clock_timestamp(), sink = NULL, address = NULL, code = NULL,
         reply = 'the queue was dropped'

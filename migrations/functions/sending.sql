@@ -210,7 +210,7 @@ DECLARE
     v_state record := mailroom_queue_state(p_queue);
 BEGIN
     SELECT true, b.claimed_at INTO is_open, at FROM mailroom_batches b
-    WHERE b.job_type = p_queue AND b.id >= v_state.open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL
+    WHERE b.queue = p_queue AND b.id >= v_state.open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL
       AND mailroom_batch_ids(b.ids, b.ids_mask) @> p_token;
     IF FOUND OR p_token > v_state.cursor THEN
         RETURN;
@@ -221,7 +221,7 @@ BEGIN
         RETURN;
     END IF;
     SELECT false, b.emitted_at INTO is_open, at FROM mailroom_batches b
-    WHERE b.job_type = p_queue AND b.id >= mailroom_first_batch_since(to_timestamp(p_created_at) - interval '1 hour')
+    WHERE b.queue = p_queue AND b.id >= mailroom_first_batch_since(to_timestamp(p_created_at) - interval '1 hour')
       AND b.emitted_at IS NOT NULL AND b.ids @> p_token AND mailroom_batch_ids(b.ids, b.ids_mask) @> p_token
     ORDER BY b.id DESC LIMIT 1;
 END

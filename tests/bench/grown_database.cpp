@@ -31,7 +31,7 @@ constexpr const char* insert_due_tokens =
 
 /// The records that a collector at limit 100 leaves.
 constexpr const char* insert_batches =
-    "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_by, claimed_at, signed_at, written_at, emitted_at, "
+    "INSERT INTO mailroom_batches (queue, ids, collector, claimed_by, claimed_at, signed_at, written_at, emitted_at, "
     "emitted, cursor, open_from, gap_ids) "
     "SELECT 'mailroom', int8multirange(int8range(b.last - 99, b.last, '[]')), 1, 'mailroom collect@bench', "
     "c.at, c.at, c.at, c.at, 100, b.last, b.last / 100, '{}' "

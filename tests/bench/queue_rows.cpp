@@ -139,7 +139,7 @@ Figures measure_behind(Stage& stage) {
   const auto connection = stage.connect(database);
   const auto batches = connection->run(
       "SELECT extract(epoch FROM max(claimed_at) - min(claimed_at)) * 1000 / count(*), max(cursor) "
-      "FROM mailroom_batches WHERE job_type = 'mailroom'");
+      "FROM mailroom_batches WHERE queue = 'mailroom'");
   if (batches[0][1].as<std::int64_t>() >= backlog)
     throw std::runtime_error("the backlog was drained before the last recovery");
   const auto batch = batches[0][0].as<double>();

@@ -88,7 +88,7 @@ void pause_one(Trial& trial, Connection& connection) {
   trial.pause(100, 400);
   const auto leased = connection.run(R"(
 SELECT coalesce(sum(upper(g) - lower(g)), 0)
-FROM mailroom_queues q JOIN mailroom_batches b ON b.job_type = q.name AND b.claimed_at > q.paused_at,
+FROM mailroom_queues q JOIN mailroom_batches b ON b.queue = q.name AND b.claimed_at > q.paused_at,
      unnest(mailroom_batch_ids(b.ids, b.ids_mask) + b.skipped_ids) g
 WHERE q.name = $1)",
                                      queue);
@@ -105,7 +105,7 @@ void rewind(Trial& trial, Connection& connection, const std::string& queue) {
     for (const auto& row : Connection::execute(work, R"(
 SELECT x FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g,
   generate_series(lower(g), upper(g) - 1) x
-WHERE b.job_type = $1 AND b.emitted_at IS NOT NULL AND x > $2)",
+WHERE b.queue = $1 AND b.emitted_at IS NOT NULL AND x > $2)",
                                                queue, replay.after))
       replay.emitted.insert(row[0].as<std::int64_t>());
     Connection::execute(work, "SELECT mailroom_rewind($1, $2, 1000000, '{}')", queue, replay.after);

@@ -23,7 +23,7 @@ void fill(Connection& connection) {
       "expires_at = expires_at - ($1::int + 1 - id) * 90",
       accounts);
   connection.run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_at, emitted_at, emitted, cursor, "
+      "INSERT INTO mailroom_batches (queue, ids, collector, claimed_at, emitted_at, emitted, cursor, "
       "open_from, gap_ids) SELECT 'mailroom', int8multirange(int8range(g, g + 1)), 1, t, t, 1, g, g, '{}' "
       "FROM generate_series(1, $1::int) g, LATERAL (SELECT now() - ($1::int + 1 - g) * interval '90 s' AS t) "
       "s",

@@ -71,7 +71,7 @@ TEST_CASE("one requested queue is told of alone, and one that does not take the 
             .find(": not emitted: queue activation does not take its action, password_recovery; ") !=
         std::string::npos);
   drop_queue(*rig.connection, "recovery");
-  rig.connection->run("DELETE FROM mailroom_batches WHERE job_type = 'mailroom'");
+  rig.connection->run("DELETE FROM mailroom_batches WHERE queue = 'mailroom'");
   drop_queue(*rig.connection, "mailroom");
   CHECK(
       status_text(rig.report(3, {"activation"}), Moment()).find(": not emitted: no queue takes its action") !=

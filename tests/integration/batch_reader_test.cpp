@@ -62,7 +62,7 @@ std::int64_t add_batch(Connection& connection, const std::string& ids,
                        const std::optional<std::string>& mask) {
   return connection
       .run(
-          "INSERT INTO mailroom_batches (job_type, ids, ids_mask, collector, cursor, open_from, gap_ids) "
+          "INSERT INTO mailroom_batches (queue, ids, ids_mask, collector, cursor, open_from, gap_ids) "
           "VALUES ('mailroom', $1::int8multirange, $2::bit varying, 0, 0, 1, '{}') RETURNING id",
           ids, mask)[0][0]
       .as<std::int64_t>();

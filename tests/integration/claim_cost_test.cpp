@@ -218,7 +218,7 @@ TEST_CASE("the blocks that a claim touches depend neither on rows below the curs
   const auto few = blocks_of_a_claim(database);
   add_old_tokens(*connection, 100'000);
   connection->run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "SELECT 'mailroom', '{}', 0, now(), last_value, (SELECT max(id) FROM mailroom_batches), '{}' "
       "FROM tokens_id_seq");
   load_accounts(*connection, 50'000, "second");

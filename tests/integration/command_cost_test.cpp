@@ -167,7 +167,7 @@ TEST_CASE("migrating down from the queue's tables reads their records once") {
   TestDatabase database;
   const auto connection = database.connect();
   connection->run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "SELECT 'mailroom', '{}', 1, now(), g, 1, '{}' FROM generate_series(1, 10000) g");
   connection->run("ANALYZE mailroom_batches");
   connection->dry_run([](pqxx::work& transaction) {

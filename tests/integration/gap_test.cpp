@@ -167,7 +167,7 @@ TEST_CASE("a gap restored from another cluster blocks nothing") {
   Queue queue;
   queue.connection->run("INSERT INTO mailroom_gaps (ids, horizon) VALUES ('{[1,5)}', '9000000000000')");
   queue.connection->run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "SELECT 'mailroom', '{}', 0, now(), 0, 1, array_agg(id) FROM mailroom_gaps");
   insert_accounts(*queue.connection, 1);
   CHECK(queue.drain() >= 1);

@@ -98,7 +98,7 @@ TEST_CASE("migrating down and up again loses no account and no token, and keeps 
   const auto connection = database.connect();
   insert_accounts(*connection, 5);
   connection->run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "VALUES ('mailroom', '{[1,4)}', 0, now(), 3, 1, '{}'), ('mailroom', '{[4,5)}', 0, NULL, 4, 1, '{}')");
   down(*connection, newest);
   // The fourth token is leased and not acknowledged: it must be emitted again.

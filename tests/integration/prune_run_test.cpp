@@ -262,7 +262,7 @@ void insert_ended(Connection& connection, std::int64_t first, std::int64_t last,
                         first, last, days);
     Connection::execute(
         transaction,
-        "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_at, emitted_at, emitted, cursor, open_from, gap_ids) "
+        "INSERT INTO mailroom_batches (queue, ids, collector, claimed_at, emitted_at, emitted, cursor, open_from, gap_ids) "
         "SELECT 'mailroom', int8multirange(int8range(g, g + 1)), 1, c.at, c.at, 1, g, 1, '{}' "
         "FROM generate_series($1::bigint, $2::bigint) g, LATERAL (SELECT now() - $3::int * interval '1 day' AS at) c "
         "ORDER BY g",

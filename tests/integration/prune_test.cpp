@@ -206,7 +206,7 @@ TEST_CASE("the records of a dropped queue are removed entirely, and its cursor h
   CHECK(planned.batches == summary.batches);
   CHECK(tokens(*connection).empty());
   // The newest row of the queue that is left is its state.
-  CHECK(value<std::string>(*connection, "SELECT string_agg(job_type, ',') FROM mailroom_batches") ==
+  CHECK(value<std::string>(*connection, "SELECT string_agg(queue, ',') FROM mailroom_batches") ==
         "mailroom");
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries") == 0);
 }
@@ -223,7 +223,7 @@ TEST_CASE("a queue that was created again keeps its state") {
   expire(*connection, "true");
   age_batches(*connection);
   prune(database);
-  CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE job_type = 'recovery'") == 1);
+  CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE queue = 'recovery'") == 1);
   CHECK(value<int>(*connection, "SELECT s.cursor FROM mailroom_queue_state('recovery') s") == 2);
 }
 

@@ -105,6 +105,19 @@ TEST_CASE("a version of an unreleased mailroom is refused by every command, and 
   CHECK(verify_schema(connection).is_sound());
 }
 
+TEST_CASE("the batches of an unreleased mailroom are recognised, whoever recorded its version") {
+  const bool is_recorded = GENERATE(true, false);
+  CAPTURE(is_recorded);
+  const TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("ALTER TABLE mailroom_batches RENAME queue TO job_type");
+  connection->run(is_recorded ? "UPDATE schema_migrations SET version = 26" : "DROP TABLE schema_migrations");
+  CHECK_THROWS_WITH(migrate(*connection),
+                    "the schema is that of an unreleased mailroom, which no release upgrades");
+  CHECK_THROWS_WITH(require_current_schema(*connection),
+                    "the schema is that of an unreleased mailroom, which no release upgrades");
+}
+
 TEST_CASE("the earlier form is recognised, and its conversion leads to version 0") {
   PsqlDatabase earlier(
       "ALTER TABLE tokens ALTER secret DROP DEFAULT, ALTER secret TYPE varchar(64) USING encode(secret, "

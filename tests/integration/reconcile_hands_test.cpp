@@ -249,7 +249,7 @@ TEST_CASE("a batch is open where no claim looks for it", "[reconcile]") {
   insert_accounts(*rig.connection, 5);
   REQUIRE(rig.session->claim({.limit = 2}).lease);
   rig.hand(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "VALUES ('mailroom', '{}', 1, clock_timestamp(), 2, 100, '{}')");
   CHECK(rig.unexplained() == "1-2");
 }

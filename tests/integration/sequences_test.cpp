@@ -178,14 +178,14 @@ TEST_CASE("a batch that was written before its sequence fell behind is acknowled
   const auto first = session->claim({.limit = 1});
   REQUIRE(first.lease);
   connection->run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "SELECT 'other', '{}', 0, now(), 0, 1, '{}' FROM generate_series(1, 9)");
   connection->run("ALTER SEQUENCE mailroom_batches_id_seq RESTART");
   const Receipt receipt{*first.lease, {.emitted = 1}};
   CHECK_THROWS_AS(session->claim({.limit = 1, .receipt = receipt}), DatabaseError);
   session->claim({.limit = 0, .receipt = receipt});
   CHECK(value<bool>(*connection,
-                    "SELECT emitted_at IS NOT NULL FROM mailroom_batches WHERE job_type = 'mailroom'"));
+                    "SELECT emitted_at IS NOT NULL FROM mailroom_batches WHERE queue = 'mailroom'"));
 }
 
 TEST_CASE("an id of a gap that a queue still lists is not given to another queue's gap") {
@@ -193,7 +193,7 @@ TEST_CASE("an id of a gap that a queue still lists is not given to another queue
   const auto connection = database.connect();
   make_queue(*connection, "second", activations_only);
   connection->run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "SELECT 'mailroom', '{}', 0, now(), 0, 1, '{7}'");
   insert_accounts(*connection, 2);
   connection->run("DELETE FROM tokens WHERE id = 1");

@@ -113,8 +113,8 @@ TEST_CASE("with a shared budget a recovery waits for no activation that was not 
     REQUIRE(eventually([&] { return lines_of(collector, "recovery") == round; }));
     const auto claimed_before = rig.connection->run(R"(
 SELECT count(*) FROM mailroom_batches b
-WHERE b.job_type = 'mailroom' AND NOT isempty(b.ids) AND b.claimed_at > $1::timestamptz
-  AND b.claimed_at < (SELECT max(r.claimed_at) FROM mailroom_batches r WHERE r.job_type = 'recovery'))",
+WHERE b.queue = 'mailroom' AND NOT isempty(b.ids) AND b.claimed_at > $1::timestamptz
+  AND b.claimed_at < (SELECT max(r.claimed_at) FROM mailroom_batches r WHERE r.queue = 'recovery'))",
                                                     inserted);
     // One claim may have begun before the recovery was inserted.
     CHECK(claimed_before[0][0].as<int>() <= 1);

@@ -19,7 +19,7 @@ namespace {
 void add_history(Connection& connection, int count) {
   add_old_tokens(connection, count);
   connection.run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, emitted_at, cursor, open_from, gap_ids) "
+      "INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "SELECT 'mailroom', '{}', 0, now(), last_value, 1, '{}' FROM tokens_id_seq");
 }
 

@@ -22,7 +22,7 @@ void fill(Connection& connection) {
   connection.run("UPDATE accounts SET email = repeat('long-address-', 8) || '@mail.example' WHERE id = 30");
   connection.run("UPDATE tokens SET expires_at = 5 WHERE id IN (3, 4)");
   connection.run(
-      "INSERT INTO mailroom_batches (job_type, ids, collector, claimed_by, claimed_at, cursor, open_from, "
+      "INSERT INTO mailroom_batches (queue, ids, collector, claimed_by, claimed_at, cursor, open_from, "
       "gap_ids) "
       "VALUES ('mailroom', '{[1,9)}', 1, 'mailroom collect@a-host-with-a-long-name.mail.example:12345', "
       "now() - interval '1 hour', 8, 1, '{}')");

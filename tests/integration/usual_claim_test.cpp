@@ -108,7 +108,7 @@ class Situation {
       if (is_open && id < newest_) oldest_open_ = {id, attempts};
       const int collectors[] = {own_pid_, living_pid_, 1};
       run(fmt::format(
-          "INSERT INTO mailroom_batches (id, job_type, ids, ids_mask, collector, attempts, emitted_at, "
+          "INSERT INTO mailroom_batches (id, queue, ids, ids_mask, collector, attempts, emitted_at, "
           "cursor, open_from, gap_ids) OVERRIDING SYSTEM VALUE "
           "VALUES ({}, 'mailroom', '{{[30,35)}}', {}, {}, {}, {}, {}, {}, '{}')",
           id, id % 3 == 0 ? "B'10110'" : "NULL", collectors[id == newest_ ? 0 : below(3)], attempts,

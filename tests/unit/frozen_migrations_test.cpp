@@ -31,8 +31,8 @@ const std::map<std::string, std::string>& frozen() {
       {"5_tokens_by_consumption.up.sql", "6247f3966d53066fa88bcd073bfc6aca2eae6b022648611b7e6386d89e3e0360"},
       {"6_tokens_by_message.down.sql", "62602a548d6fb724f2c315cb1747035b027da7603fbba6e0b5c4ed1fc83ff462"},
       {"6_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
-      {"7_queue.down.sql", "1e115ffe8b709eeca2fa9e1964cfc2e7986d4f6e2fffdc9d4f07911da7204b5e"},
-      {"7_queue.up.sql", "33c955f813ebf375c3cbd255c29bb1886677eac1fe135a2ac745a4a884ecdd27"},
+      {"7_queue.down.sql", "84aaa2de6ccd81aaf66694198ce52b963e94d036a61aab6f680a3d88ba34cd0a"},
+      {"7_queue.up.sql", "680157b8eb3ed013980fc86b3a1fa4c80a8aeb474466ec8f37d4e5feb755c0d1"},
       {"8_messages.down.sql", "25118197152aa99a16f27a2d58ee50efd514a72bafeac11b2c0d9eb1aaf03419"},
       {"8_messages.up.sql", "b57ab7186ff563d7e35bb017b878f6484ffac8a4ea268552d91ccd43817a2185"},
   };

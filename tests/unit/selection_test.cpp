@@ -48,7 +48,7 @@ TEST_CASE("a clause holds no value, and names the parameter and the queue") {
   for (const auto* value : {"550", "send@host", "0eae0c88ac3a5e1a", "activation", "100"})
     CHECK(sql.find(value) == std::string::npos);
   CHECK(sql.find("e.queue = $9") != std::string::npos);
-  CHECK(sql.find("b.job_type = $9") != std::string::npos);
+  CHECK(sql.find("b.queue = $9") != std::string::npos);
 }
 
 TEST_CASE("an outcome is wanted by its word, and one that expired unsent by two") {

@@ -313,6 +313,25 @@ COMMENT ON COLUMN mailroom_home.reached IS 'a transaction id that the cluster ha
 COMMENT ON COLUMN mailroom_home.hosts IS 'the only hosts whose consumers may serve this database; null: every host';
 COMMENT ON COLUMN mailroom_home.outcomes_since IS 'since then outcomes are kept for mailroom outcomes; null: they are not';
 
+-- Takes away what default privileges gave others on the tables and sequences above, and on the history. What is granted
+-- afterwards stays.
+DO $$
+DECLARE
+    r record;
+BEGIN
+    FOR r IN
+        SELECT DISTINCT c.oid::regclass AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind,
+               coalesce(quote_ident(g.rolname), 'PUBLIC') AS grantee
+        FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles g ON g.oid = a.grantee
+        WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'S')
+          AND c.relname LIKE 'mailroom\_%' AND a.grantee <> c.relowner
+          AND (c.xmin = pg_current_xact_id()::xid OR c.relname LIKE 'mailroom\_schema\_history%')
+    LOOP
+        EXECUTE format('REVOKE ALL ON %s %s FROM %s', r.kind, r.name, r.grantee);
+    END LOOP;
+END
+$$;
+
 -- Consumers of every role look at it. There is nothing secret in it.
 GRANT SELECT ON mailroom_home TO PUBLIC;
 

@@ -223,3 +223,20 @@ CREATE TABLE mailroom_suppressions (
 COMMENT ON TABLE mailroom_suppressions IS 'addresses that get no mail any more, but for actions that are security mail';
 COMMENT ON COLUMN mailroom_suppressions.address IS 'in lower case, its domain in ASCII';
 COMMENT ON COLUMN mailroom_suppressions.bounce IS 'the row of mailroom_bounces that is the reason; no foreign key, since prune removes old ones';
+
+-- Takes away what default privileges gave others on the tables and sequences above. What is granted afterwards stays.
+DO $$
+DECLARE
+    r record;
+BEGIN
+    FOR r IN
+        SELECT DISTINCT c.oid::regclass AS name, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind,
+               coalesce(quote_ident(g.rolname), 'PUBLIC') AS grantee
+        FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles g ON g.oid = a.grantee
+        WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'S')
+          AND c.relname LIKE 'mailroom\_%' AND c.xmin = pg_current_xact_id()::xid AND a.grantee <> c.relowner
+    LOOP
+        EXECUTE format('REVOKE ALL ON %s %s FROM %s', r.kind, r.name, r.grantee);
+    END LOOP;
+END
+$$;

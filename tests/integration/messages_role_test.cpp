@@ -176,6 +176,30 @@ TEST_CASE("default privileges give no function that runs with its owner's rights
   connection->run("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM " + other.name());
 }
 
+TEST_CASE("default privileges give no table and no sequence that a migration makes; what is granted stays") {
+  const TestDatabase database(TestDatabase::Schema::none);
+  const TestRole other(database, "other");
+  const auto connection = database.connect();
+  for (const auto* objects : {"TABLES", "SEQUENCES"}) {
+    for (const auto& grantee : {other.name(), std::string("PUBLIC")})
+      connection->run(fmt::format("ALTER DEFAULT PRIVILEGES GRANT ALL ON {} TO {}", objects, grantee));
+  }
+  const auto given = [&] {
+    return value<std::string>(*connection, R"(
+SELECT coalesce(string_agg(DISTINCT c.relname || ' ' || a.privilege_type, ', '), '') FROM pg_class c, aclexplode(c.relacl) a
+WHERE c.relname LIKE 'mailroom\_%' AND a.grantee <> c.relowner)");
+  };
+  migrate(*connection);
+  CHECK(given() == "mailroom_home SELECT");
+  connection->run("GRANT SELECT ON mailroom_messages TO " + other.name());
+  connection->run(embedded_functions().migration.up);
+  CHECK(given() == "mailroom_home SELECT, mailroom_messages SELECT");
+  for (const auto* objects : {"TABLES", "SEQUENCES"}) {
+    for (const auto& grantee : {other.name(), std::string("PUBLIC")})
+      connection->run(fmt::format("ALTER DEFAULT PRIVILEGES REVOKE ALL ON {} FROM {}", objects, grantee));
+  }
+}
+
 TEST_CASE("a consumer records what it notes of itself, and nothing else") {
   const DatabaseRig rig;
   const TestRole role(rig.database);

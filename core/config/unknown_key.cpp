@@ -35,9 +35,6 @@ std::map<std::string, std::string> suggestions_for(const std::string& key) {
   return suggestions;
 }
 
-/// Keys of earlier versions that no spelling leads from.
-const std::map<std::string_view, std::string_view> renamed{{"send.per_account", "send.per_recipient"}};
-
 }  // namespace
 
 bool is_section(std::string_view name) {
@@ -45,8 +42,6 @@ bool is_section(std::string_view name) {
 }
 
 std::string hint_for_unknown(const std::string& key) {
-  if (const auto found = renamed.find(key); found != renamed.end())
-    return fmt::format("it is {} now", found->second);
   const auto suggestions = suggestions_for(key);
   std::vector<std::string> candidates;
   for (const auto& [typed, meant] : suggestions)

@@ -53,7 +53,7 @@ TEST_CASE("a gap ends with its last id, whatever unrelated transaction runs") {
   CHECK(queue.gaps() == 0);
 }
 
-TEST_CASE("gaps without ids, as an earlier version left them, are merged like others") {
+TEST_CASE("gaps without ids are merged like others") {
   Queue queue;
   const auto unrelated = queue.database.connect();
   unrelated->run("BEGIN");

@@ -63,7 +63,7 @@ class StepPrinter final : public MigrationObserver {
       nlohmann::ordered_json line{{"version", step.migration->version},
                                   {"name", step.migration->name},
                                   {"direction", direction_text(step)},
-                                  {"milliseconds", took.count()},
+                                  {"duration_ms", took.count()},
                                   {"dry_run", options_.dry_run}};
       if (options_.show_sql) line["sql"] = step.text();
       return context_.print(json_text(line) + "\n");

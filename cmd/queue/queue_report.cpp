@@ -56,7 +56,7 @@ Json budget_json(const Budget& budget, const QueueCatalogue& catalogue) {
           {"rate", format_rate(budget.paced.rate)},
           {"burst", budget.paced.burst},
           {"left", budget.left},
-          {"next_in_ms", budget.next_in.count()},
+          {"next_in_seconds", static_cast<double>(budget.next_in.count()) / 1000},
           {"queues", catalogue.sharers_of(budget.name)}};
 }
 

@@ -42,7 +42,7 @@ Answer deliver(const Settings& settings, const WrittenMail& mail, Log& log) {
 std::string outcome_json(const SendTrial& trial, const Answer& delivery) {
   nlohmann::ordered_json object{{"to", trial.to},
                                 {"outcome", verdict_name(delivery.verdict)},
-                                {"relay", delivery.sink},
+                                {"sink", delivery.sink},
                                 {"code", nullptr},
                                 {"reply", delivery.reply}};
   if (delivery.code != 0) object["code"] = delivery.code;

@@ -48,7 +48,7 @@ TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, Mome
   // The sequence may be behind the cursors after tokens were truncated or restored.
   const auto newest = Connection::execute(transaction, R"(
 SELECT greatest(
-  (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq),
+  (SELECT id FROM mailroom_last_drawn_token()),
   (SELECT max(s.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s)))")[0][0]
                           .as<std::int64_t>();
   if (id > newest) {

@@ -33,7 +33,7 @@ const char* token_columns(bool with_creation) {
 
 /// The last ones, so that the others keep their places.
 constexpr const char* trace_columns =
-    ", t.traceparent, round(extract(epoch FROM t.asked_at) * 1000000)::bigint, t.was_tried";
+    ", t.traceparent, round(extract(epoch FROM t.message_created_at) * 1000000)::bigint, t.was_tried";
 constexpr int trace_column_count = 3;
 
 TokenRow token_of(const pqxx::row& row, int first_column, bool with_creation, KnownActions& actions) {

@@ -70,8 +70,7 @@ EventFeed::ServerState EventFeed::read_state() {
 std::string EventFeed::identity() {
   return session_
       ->run(R"(
-SELECT system_identifier || ' ' || oid FROM pg_control_system(), pg_database WHERE datname = current_database())")
-          [0][0]
+SELECT system_identifier || ' ' || oid FROM pg_control_system(), mailroom_this_database())")[0][0]
       .c_str();
 }
 

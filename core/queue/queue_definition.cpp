@@ -32,7 +32,7 @@ ORDER BY b.name)";
 
 constexpr const char* end_position_sql = R"(
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
-  (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq))";
+  (SELECT id FROM mailroom_last_drawn_token()))";
 
 template <typename Row>
 QueueRecord read_queue(const Row& row) {

@@ -33,9 +33,7 @@ pqxx::result run_on_candidates(pqxx::transaction_base& transaction, const std::s
 }
 
 std::int64_t newest_token(Connection& connection) {
-  return connection
-      .run("SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq")[0][0]
-      .as<std::int64_t>();
+  return connection.run("SELECT id FROM mailroom_last_drawn_token()")[0][0].as<std::int64_t>();
 }
 
 std::int64_t cursor_of(Connection& connection, const std::string& queue) {

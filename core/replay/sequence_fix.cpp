@@ -89,10 +89,7 @@ ORDER BY 1)")) {
   fix.newest_token =
       Connection::execute(transaction, "SELECT coalesce(max(id), 0) FROM tokens")[0][0].as<std::int64_t>();
   fix.sequence_before =
-      Connection::execute(
-          transaction,
-          "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq")[0][0]
-          .as<std::int64_t>();
+      Connection::execute(transaction, "SELECT id FROM mailroom_last_drawn_token()")[0][0].as<std::int64_t>();
   fix.sequence_after = std::max(fix.sequence_before, fix.newest_token);
   for (const auto& missed : fix.queues)
     fix.sequence_after = std::max(fix.sequence_after, missed.cursor);
@@ -178,7 +175,7 @@ Error open_insert(Connection& connection) {
 SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'relation' AND l.relation = 'tokens'::regclass AND l.granted
   AND l.mode NOT IN ('AccessShareLock', 'RowShareLock')
-  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND l.database = (SELECT d.oid FROM mailroom_this_database() d)
 ORDER BY a.xact_start
 LIMIT 1)");
   const auto who = rows.empty() ? std::string("it has ended, or is prepared: see pg_prepared_xacts")

@@ -21,8 +21,7 @@ const std::string session_columns = R"(
   (extract(epoch FROM clock_timestamp() - a.state_change) * 1000)::bigint)";
 constexpr int session_width = 11;
 
-const std::string in_this_database =
-    "l.database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+const std::string in_this_database = "l.database = (SELECT d.oid FROM mailroom_this_database() d)";
 
 /// `sql` with the names in braces replaced. The migrations choose the advisory locks: a class of this schema,
 /// and a hash of the name of a queue or budget, or a collector's pid; the polling lock has the table tokens.

@@ -26,7 +26,7 @@ SET LOCAL enable_bitmapscan = off)";
 
 constexpr const char* position_sql = R"(
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.cursor,
-  (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq), s.open_from, s.gap_ids::text
+  (SELECT id FROM mailroom_last_drawn_token()), s.open_from, s.gap_ids::text
 FROM mailroom_queue_state($1) s)";
 
 // $1 queue, $2 open_from

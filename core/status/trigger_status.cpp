@@ -27,7 +27,7 @@ SELECT CASE WHEN s.setrole <> 0 THEN 'the role ' || r.rolname
        ELSE format('ALTER ROLE %I IN DATABASE %I RESET session_replication_role;', r.rolname, current_database()) END
 FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole
 WHERE EXISTS (SELECT FROM unnest(s.setconfig) c WHERE lower(c) = 'session_replication_role=replica')
-  AND (s.setdatabase = 0 OR s.setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()))
+  AND (s.setdatabase = 0 OR s.setdatabase = (SELECT d.oid FROM mailroom_this_database() d))
   AND (s.setrole = 0
        OR has_any_column_privilege(s.setrole, to_regclass(format('%I.accounts', current_schema())), 'INSERT'))
 UNION ALL
@@ -62,7 +62,7 @@ WHERE n.nspname <> current_schema() AND has_schema_privilege(n.oid, 'USAGE')
     SELECT FROM pg_locks l
     WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.objid = l.pid::oid
       AND l.classid = (hashtext('mailroom collector') # t.oid::integer)::oid
-      AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database()))
+      AND l.database = (SELECT d.oid FROM mailroom_this_database() d))
 ORDER BY n.nspname)";
 
 }  // namespace

@@ -27,7 +27,7 @@ RETURNS TABLE (queue text, token bigint, address text, typed text) LANGUAGE sql 
                 SELECT NULL::bigint AS id
                 UNION ALL SELECT b.id FROM mailroom_batches b WHERE b.queue = i.queue AND b.resent IS NOT NULL AND b.resent @> t.id) r
             WHERE mailroom_mail_key(
-                t.secret, t.message, m.created_at, (SELECT oid FROM pg_database WHERE datname = current_database()), r.id) = i.key))
+                t.secret, t.message, m.created_at, (SELECT d.oid FROM mailroom_this_database() d), r.id) = i.key))
     SELECT d.queue, d.token, d.address, lower(coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email))
     FROM found f,
         -- LIMIT: one look-up for each, however many the planner expects to be found.

@@ -20,7 +20,7 @@ CREATE OR REPLACE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS TABLE (cur
               SELECT b.cursor, b.open_from, b.gap_ids FROM mailroom_batches b
               WHERE b.queue = p_queue ORDER BY b.id DESC LIMIT 1) n ON true
           WHERE j.job_type = p_queue) s
-    JOIN tokens_id_seq q ON s.cursor <= CASE WHEN q.is_called THEN q.last_value ELSE q.last_value - 1 END
+    JOIN mailroom_last_drawn_token() q ON s.cursor <= q.id
     WHERE s.published = s.cursor
       AND NOT EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids))
       AND NOT EXISTS (
@@ -236,7 +236,7 @@ BEGIN
             USING ERRCODE = 'MR003', HINT = 'connect directly to the server, not through a pooler in transaction mode';
     END IF;
     PERFORM pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext(p_queue));
-    SELECT b.cursor, (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM tokens_id_seq) AS top,
+    SELECT b.cursor, (SELECT d.id FROM mailroom_last_drawn_token() d) AS top,
            CASE
                WHEN p_held IS NOT NULL THEN
                    b.id = p_held AND b.collector = p_collector AND b.emitted_at IS NULL AND b.dead_at IS NULL
@@ -382,7 +382,7 @@ BEGIN
         cursor := v_state.cursor;
         RETURN;
     END IF;
-    SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END INTO v_top FROM tokens_id_seq;
+    SELECT d.id INTO v_top FROM mailroom_last_drawn_token() d;
     IF v_top < v_state.cursor THEN
         RAISE EXCEPTION 'the token sequence is at %, behind the cursor at %', v_top, v_state.cursor
             USING ERRCODE = 'MR002';

@@ -74,7 +74,7 @@ $$;
 -- Returns the same with what a sink with outcomes needs to know about each token: its earlier attempts, and, if p_newer,
 -- whether its account has a newer recovery token that may still be emitted (null if not). resent_at: since when
 -- it is a mail of its own, in seconds since 1970, if an operator had it emitted again after its creation; null if not.
--- traceparent, asked_at and was_tried are for traces, and cost nothing where they are not selected: the trace of the token, when its
+-- traceparent, message_created_at and was_tried are for traces, and cost nothing where they are not selected: the trace of the token, when its
 -- message was inserted, and whether an attempt is on record.
 -- suppressed: why the address gets no mail, null if it does; security mail goes to it all the same.
 -- mail_key: 64 bits for the mail's id. They differ from those of any other token, also of the same id, by its random
@@ -88,7 +88,7 @@ RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint,
                resent_at bigint, mail_key text, message bigint, recipient smallint, recipients text[], cc text[], bcc text[],
                sender text, reply_to text, headers jsonb, template text, locale text, data jsonb, subject text, text text,
-               html text, profile text, reference text, attachments integer, suppressed text, traceparent text, asked_at timestamptz,
+               html text, profile text, reference text, attachments integer, suppressed text, traceparent text, message_created_at timestamptz,
                was_tried boolean)
 LANGUAGE sql STABLE AS $$
     WITH again AS MATERIALIZED (
@@ -105,7 +105,7 @@ LANGUAGE sql STABLE AS $$
                  AND mailroom_is_live(n.consumed_at, n.expires_at,
                                       (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint))) END,
            r.at,
-           mailroom_mail_key(b.secret, b.message, m.created_at, (SELECT oid FROM pg_database WHERE datname = current_database()), r.id),
+           mailroom_mail_key(b.secret, b.message, m.created_at, (SELECT d.oid FROM mailroom_this_database() d), r.id),
            b.message, b.recipient, m.recipients, m.cc, m.bcc, m.sender, m.reply_to, m.headers,
            CASE WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL THEN coalesce(m.template, m.of_action) END,
            m.locale, m.data, m.subject, m.text, m.html, m.profile, m.reference, m.attachments,

@@ -26,11 +26,11 @@ $$;
 -- emitted again.
 CREATE OR REPLACE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bigint LANGUAGE sql STABLE AS $$
     WITH last AS MATERIALIZED (
-        SELECT s.cursor, s.gap_ids, mailroom_queue_actions(p_queue) AS actions, s.cursor > q.drawn AS is_behind, floor(extract(epoch FROM b.claimed_at)) AS second, b.written,
+        SELECT s.cursor, s.gap_ids, mailroom_queue_actions(p_queue) AS actions, s.cursor > q.id AS is_behind, floor(extract(epoch FROM b.claimed_at)) AS second, b.written,
                -- A bigint, as the index has; no time is infinite then.
                floor(greatest(least(extract(epoch FROM clock_timestamp()) - 3600, extract(epoch FROM b.claimed_at) - 1), 0))::bigint AS since
         FROM mailroom_queue_state(p_queue) s,
-             (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) q,
+             mailroom_last_drawn_token() q,
              (SELECT claimed_at, xmin AS written FROM mailroom_batches
               WHERE queue = p_queue ORDER BY id DESC LIMIT 1) b),
     made AS MATERIALIZED (
@@ -54,53 +54,58 @@ CREATE OR REPLACE FUNCTION mailroom_missed_tokens(p_queue text) RETURNS SETOF bi
           AND mailroom_batch_ids(b.ids, b.ids_mask) @> r.id)
 $$;
 
--- These find batches by bisection, about twenty index probes each. PL/pgSQL caches their plans, so that looking up
--- thousands of tokens in a session costs no planning.
-
--- Returns the id that a batch first leased at p_at would have; null if there is no batch. Ids follow the first lease,
--- but claimed_at is the time of the last lease, so this probes only batches with one attempt.
-CREATE OR REPLACE FUNCTION mailroom_first_batch_since(p_at timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+-- Returns the first id from which on no row lies before what is searched, by bisection: about twenty probes of an index. Null if
+-- the table is empty. p_of says of what: batches first leased at p_at, those of a queue whose cursor reached p_token, or
+-- messages created at p_at. PL/pgSQL caches the plans, so that looking up thousands of tokens in a session costs no planning.
+CREATE OR REPLACE FUNCTION mailroom_bisect(p_of text, p_at timestamptz, p_queue text, p_token bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
 DECLARE
     v_low bigint;
+    v_middle bigint;
     v_high bigint;
     v_id bigint;
     v_is_before boolean;
 BEGIN
-    SELECT min(id), max(id) + 1 INTO v_low, v_high FROM mailroom_batches;
+    IF p_of = 'messages' THEN
+        SELECT min(m.id), max(m.id) + 1 INTO v_low, v_high FROM mailroom_messages m;
+    ELSE
+        SELECT min(b.id), max(b.id) + 1 INTO v_low, v_high FROM mailroom_batches b;
+    END IF;
     WHILE v_low < v_high LOOP
-        SELECT b.id, b.claimed_at < p_at INTO v_id, v_is_before FROM mailroom_batches b
-        WHERE b.id >= (v_low + v_high) / 2 AND b.attempts = 1 ORDER BY b.id LIMIT 1;
+        v_middle := (v_low + v_high) / 2;
+        CASE p_of
+            WHEN 'batches' THEN
+                SELECT b.id, b.claimed_at < p_at INTO v_id, v_is_before FROM mailroom_batches b
+                WHERE b.id >= v_middle AND b.attempts = 1 ORDER BY b.id LIMIT 1;
+            WHEN 'cursors' THEN
+                SELECT b.id, b.cursor < p_token INTO v_id, v_is_before FROM mailroom_batches b
+                WHERE b.queue = p_queue AND b.id >= v_middle ORDER BY b.id LIMIT 1;
+            WHEN 'messages' THEN
+                SELECT m.id, m.created_at < p_at INTO v_id, v_is_before FROM mailroom_messages m
+                WHERE m.id >= v_middle ORDER BY m.id LIMIT 1;
+        END CASE;
         IF v_is_before THEN
             v_low := v_id + 1;
         ELSE
-            v_high := (v_low + v_high) / 2;
+            v_high := v_middle;
         END IF;
     END LOOP;
     RETURN v_low;
 END
 $$;
 
+-- Returns the id that a batch first leased at p_at would have; null if there is no batch. Ids follow the first lease,
+-- but claimed_at is the time of the last lease, so this probes only batches with one attempt.
+CREATE OR REPLACE FUNCTION mailroom_first_batch_since(p_at timestamptz) RETURNS bigint LANGUAGE sql STABLE
+RETURN mailroom_bisect('batches', p_at, NULL, NULL);
+
 -- Returns the first batch of a queue whose cursor is at or above p_token; null if there is none. After a rewind this is
 -- one of several. Searches by ids only, so that no clock and no changed expiry hides the batch.
 CREATE OR REPLACE FUNCTION mailroom_batch_reaching(p_queue text, p_token bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    v_low bigint;
-    v_high bigint;
-    v_id bigint;
-    v_is_before boolean;
+    v_low bigint := mailroom_bisect('cursors', NULL, p_queue, p_token);
 BEGIN
-    SELECT min(id), max(id) + 1 INTO v_low, v_high FROM mailroom_batches;
-    WHILE v_low < v_high LOOP
-        SELECT b.id, b.cursor < p_token INTO v_id, v_is_before FROM mailroom_batches b
-        WHERE b.queue = p_queue AND b.id >= (v_low + v_high) / 2 ORDER BY b.id LIMIT 1;
-        IF v_is_before THEN
-            v_low := v_id + 1;
-        ELSE
-            v_high := (v_low + v_high) / 2;
-        END IF;
-    END LOOP;
-    SELECT b.id INTO v_id FROM mailroom_batches b WHERE b.queue = p_queue AND b.id >= v_low ORDER BY b.id LIMIT 1;
-    RETURN v_id;
+    RETURN (SELECT b.id FROM mailroom_batches b WHERE b.queue = p_queue AND b.id >= v_low ORDER BY b.id LIMIT 1);
 END
 $$;
 
@@ -118,7 +123,7 @@ DECLARE
 BEGIN
     FOR v_queue, v_token IN SELECT j.job_type, t FROM jobs j, unnest(p_tokens) t LOOP
         v_id := mailroom_batch_reaching(v_queue, v_token);
-        RETURN QUERY SELECT b.id FROM mailroom_batches b 
+        RETURN QUERY SELECT b.id FROM mailroom_batches b
             WHERE b.id = v_id AND (b.ids @> v_token AND mailroom_batch_ids(b.ids, b.ids_mask) @> v_token OR b.skipped_ids @> v_token);
     END LOOP;
     -- Batches before the next one with one attempt may have been first leased within the time too.
@@ -139,8 +144,8 @@ BEGIN
         WHERE CASE jsonb_typeof(o.details->'sequence_before') WHEN 'number' THEN
             (o.details->'sequence_before')::numeric BETWEEN 0 AND 9223372036854775807 END
         UNION ALL
-        SELECT s.drawn, 'infinity'::timestamptz
-        FROM (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS drawn FROM tokens_id_seq) s
-        WHERE s.drawn < (SELECT max(q.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) q);
+        SELECT s.id, 'infinity'::timestamptz
+        FROM mailroom_last_drawn_token() s
+        WHERE s.id < (SELECT max(q.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) q);
 END
 $$;

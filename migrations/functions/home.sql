@@ -1,5 +1,10 @@
 -- Where the schema lives. A copy of it, restored from a dump or made of a template, mails nobody until an operator adopts it.
 
+-- Returns the oid of this database, as pg_locks has it. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_this_database() RETURNS TABLE (oid oid) LANGUAGE sql STABLE AS $$
+    SELECT d.oid FROM pg_database d WHERE d.datname = current_database()
+$$;
+
 -- Returns what tells this place from that of a copy, in the columns of mailroom_home. CREATE DATABASE changes the oid of the
 -- database, and a dump those of the tables; a failover, a promotion and a new name change none, and pg_upgrade changes only the
 -- system's identifier.
@@ -9,7 +14,7 @@ BEGIN
     IF has_function_privilege('pg_control_system()', 'EXECUTE') THEN
         SELECT c.system_identifier INTO system_identifier FROM pg_control_system() c;
     END IF;
-    SELECT d.oid INTO database FROM pg_database d WHERE d.datname = current_database();
+    SELECT d.oid INTO database FROM mailroom_this_database() d;
     tokens := 'tokens'::regclass; batches := 'mailroom_batches'::regclass; reached := pg_snapshot_xmax(pg_current_snapshot());
 END
 $$;

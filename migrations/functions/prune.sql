@@ -36,6 +36,11 @@ CREATE OR REPLACE FUNCTION mailroom_token_is_old(p_consumed_at bigint, p_expires
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(p_consumed_at, p_expires_at) < p_before;
 
+-- True if a token may be deleted: it is old, and p_last and p_held of mailroom_prune_bounds() do not keep it. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_is_prunable(p_id bigint, p_consumed_at bigint, p_expires_at bigint, p_before bigint,
+    p_last bigint, p_held int8multirange) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN mailroom_token_is_old(p_consumed_at, p_expires_at, p_before) AND p_id <= p_last AND NOT p_held @> p_id;
+
 -- Deletes tokens that are old, not above a cursor, and in no gap and no open batch.
 CREATE OR REPLACE FUNCTION mailroom_prune_tokens(p_after bigint, p_last bigint, p_last_token bigint, p_before bigint,
     p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint)
@@ -45,8 +50,7 @@ DECLARE
 BEGIN
     WITH bounds AS MATERIALIZED (SELECT * FROM mailroom_prune_bounds(p_last_token)),
     looked AS MATERIALIZED (
-        SELECT t.id, mailroom_token_is_old(t.consumed_at, t.expires_at, p_before) AND t.id <= (SELECT last FROM bounds)
-               AND NOT (SELECT held FROM bounds) @> t.id AS is_old,
+        SELECT t.id, mailroom_is_prunable(t.id, t.consumed_at, t.expires_at, p_before, (SELECT last FROM bounds), (SELECT held FROM bounds)) AS is_old,
                t.created_at >= p_before AS is_new
         FROM tokens t WHERE t.id > p_after AND t.id <= p_last ORDER BY t.id LIMIT p_rows),
     old AS MATERIALIZED (SELECT id FROM looked WHERE is_old LIMIT p_limit)
@@ -87,8 +91,8 @@ BEGIN
               SELECT FROM unnest(l.ids) u (g), LATERAL (
                   SELECT FROM tokens t
                   WHERE t.id >= lower(u.g) AND t.id < upper(u.g)
-                    AND NOT (p_dry_run AND mailroom_token_is_old(t.consumed_at, t.expires_at, p_before)
-                             AND t.id <= (SELECT last FROM bounds) AND NOT (SELECT held FROM bounds) @> t.id)
+                    AND NOT (p_dry_run AND mailroom_is_prunable(t.id, t.consumed_at, t.expires_at, p_before,
+                                                                (SELECT last FROM bounds), (SELECT held FROM bounds)))
                   LIMIT 1) t)
         LIMIT p_limit)
     SELECT coalesce(array_agg(o.id), '{}'), CASE WHEN count(*) = p_limit THEN max(o.id) ELSE (
@@ -118,8 +122,8 @@ BEGIN
         SELECT d.token AS id, d.not_before IS NULL AND d.last_at < to_timestamp(p_before) AND NOT EXISTS (
                    SELECT FROM tokens t
                    WHERE t.id = d.token
-                     AND NOT (p_dry_run AND mailroom_token_is_old(t.consumed_at, t.expires_at, p_before)
-                              AND t.id <= (SELECT last FROM bounds) AND NOT (SELECT held FROM bounds) @> t.id)) AS is_old,
+                     AND NOT (p_dry_run AND mailroom_is_prunable(t.id, t.consumed_at, t.expires_at, p_before,
+                                                                 (SELECT last FROM bounds), (SELECT held FROM bounds)))) AS is_old,
                d.last_at >= to_timestamp(p_before) AS is_new
         FROM mailroom_deliveries d
         WHERE d.queue = p_queue AND d.token > p_after AND d.token <= p_last ORDER BY d.token LIMIT p_rows),
@@ -158,8 +162,8 @@ BEGIN
           AND NOT EXISTS (
               SELECT FROM tokens t
               WHERE t.message = l.id
-                AND NOT (p_dry_run AND mailroom_token_is_old(t.consumed_at, t.expires_at, p_before)
-                         AND t.id <= (SELECT last FROM bounds) AND NOT (SELECT held FROM bounds) @> t.id))
+                AND NOT (p_dry_run AND mailroom_is_prunable(t.id, t.consumed_at, t.expires_at, p_before,
+                                                            (SELECT last FROM bounds), (SELECT held FROM bounds))))
         LIMIT p_limit)
     SELECT coalesce(array_agg(o.id), '{}'), CASE WHEN count(*) = p_limit THEN max(o.id) ELSE (
         SELECT CASE WHEN count(*) < p_rows OR NOT bool_and(l.is_new) THEN max(l.id) END FROM looked l) END

@@ -20,7 +20,7 @@ DECLARE
 BEGIN
     v_state := mailroom_lock_queue(p_queue);
     cursor_before := v_state.cursor;
-    SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END INTO v_top FROM tokens_id_seq;
+    SELECT d.id INTO v_top FROM mailroom_last_drawn_token() d;
     IF p_target < 0 OR p_target > v_top THEN
         RAISE EXCEPTION 'the cursor cannot be set to %: the newest token drawn is %', p_target, v_top
             USING ERRCODE = 'MR004';

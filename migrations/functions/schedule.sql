@@ -113,21 +113,8 @@ $$;
 CREATE OR REPLACE FUNCTION mailroom_lost_messages(p_since timestamptz, p_until timestamptz)
 RETURNS TABLE (message bigint, is_later boolean, is_fit boolean) LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    v_low bigint;
-    v_high bigint;
-    v_id bigint;
-    v_is_before boolean;
+    v_low bigint := mailroom_bisect('messages', p_since - interval '1 hour', NULL, NULL);
 BEGIN
-    SELECT min(m.id), max(m.id) + 1 INTO v_low, v_high FROM mailroom_messages m;
-    WHILE v_low < v_high LOOP
-        SELECT m.id, m.created_at < p_since - interval '1 hour' INTO v_id, v_is_before FROM mailroom_messages m
-        WHERE m.id >= (v_low + v_high) / 2 ORDER BY m.id LIMIT 1;
-        IF v_is_before THEN
-            v_low := v_id + 1;
-        ELSE
-            v_high := (v_low + v_high) / 2;
-        END IF;
-    END LOOP;
     RETURN QUERY
         SELECT m.id, coalesce(m.send_after > now(), false),
                EXISTS (SELECT FROM mailroom_actions a WHERE a.action = m.action AND a.number > 2 AND a.retired_at IS NULL

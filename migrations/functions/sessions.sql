@@ -18,7 +18,7 @@ BEGIN
             (SELECT string_agg(DISTINCT l.pid::text, ', ') FROM pg_locks l
              WHERE l.locktype = 'advisory' AND l.classid = mailroom_lock_class('collector')::oid
                AND l.objid = pg_backend_pid()::oid AND l.objsubid = 2
-               AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())), pg_backend_pid()
+               AND l.database = (SELECT d.oid FROM mailroom_this_database() d)), pg_backend_pid()
             USING ERRCODE = 'MR006', HINT = 'reconnect to get another pid; mailroom status shows the holder';
     END IF;
     -- Shows which queues this session serves. Does not wait: who holds the lock only hides that.
@@ -33,7 +33,7 @@ CREATE OR REPLACE FUNCTION mailroom_is_collector(p_pid integer) RETURNS boolean 
     SELECT EXISTS (
         SELECT FROM pg_locks l JOIN pg_stat_get_activity(p_pid) a ON a.pid = l.pid
         WHERE l.locktype = 'advisory' AND l.classid = mailroom_lock_class('collector')::oid AND l.objid = p_pid::oid AND l.objsubid = 2 AND l.pid = p_pid
-          AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+          AND l.database = (SELECT d.oid FROM mailroom_this_database() d)
           AND l.mode = 'ExclusiveLock' AND l.granted
           AND EXISTS (SELECT FROM pg_roles r WHERE has_table_privilege(r.oid, 'mailroom_batches', 'INSERT')
                       AND pg_has_role(a.usesysid, r.oid, 'MEMBER')))

@@ -1,5 +1,10 @@
 -- Tokens: the triggers that give a token its id and its account its status, what is due, and what a queue takes.
 
+-- Returns the id of a token that was drawn last, whether or not its transaction was committed; 0 if there is none. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_last_drawn_token() RETURNS TABLE (id bigint) LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN s.is_called THEN s.last_value ELSE s.last_value - 1 END FROM tokens_id_seq s
+$$;
+
 -- Returns five decimal digits, all 100,000 equally likely (to within 4 in 10^10): the last 48 bits of a version 4
 -- UUID are random, and PostgreSQL takes them from a cryptographic source.
 CREATE OR REPLACE FUNCTION mailroom_random_code() RETURNS varchar LANGUAGE sql VOLATILE PARALLEL SAFE

@@ -32,7 +32,7 @@ BEGIN
     FROM pg_locks l
     WHERE l.locktype = 'advisory' AND l.classid = 1835100526 AND l.objid = 'tokens'::regclass::oid AND l.objsubid = 2
       AND l.pid = pg_backend_pid() AND l.mode = 'ExclusiveLock'
-      AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database());
+      AND l.database = (SELECT d.oid FROM mailroom_this_database() d);
     IF v_was_polling AND (SELECT count(*) > 1 FROM jobs) THEN
         PERFORM pg_notify(p_channel, 'drain');
     END IF;
@@ -48,7 +48,7 @@ CREATE OR REPLACE FUNCTION mailroom_open_inserts(p_among text[]) RETURNS text[] 
     SELECT coalesce(array_agg(DISTINCT l.virtualtransaction), '{}')
     FROM pg_locks l
     WHERE l.locktype = 'relation' AND l.relation = 'tokens'::regclass AND l.mode = 'RowExclusiveLock' AND l.granted
-      AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+      AND l.database = (SELECT d.oid FROM mailroom_this_database() d)
       AND l.pid IS DISTINCT FROM pg_backend_pid()
       AND (p_among IS NULL OR l.virtualtransaction = ANY (p_among) OR l.pid IS NULL)
 $$;

@@ -146,8 +146,7 @@ TEST_CASE("prune removes the record of a masked batch when its own tokens are go
   CHECK(ids(*rig.connection, "SELECT id FROM tokens WHERE action = 'password_recovery'").empty());
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM tokens") == 10);
   // The newest row is the state of the queue.
-  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE queue = 'recovery'") ==
-        1);
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE queue = 'recovery'") == 1);
 }
 
 }  // namespace mailroom::test::masked_batch_test

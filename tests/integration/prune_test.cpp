@@ -206,8 +206,7 @@ TEST_CASE("the records of a dropped queue are removed entirely, and its cursor h
   CHECK(planned.batches == summary.batches);
   CHECK(tokens(*connection).empty());
   // The newest row of the queue that is left is its state.
-  CHECK(value<std::string>(*connection, "SELECT string_agg(queue, ',') FROM mailroom_batches") ==
-        "mailroom");
+  CHECK(value<std::string>(*connection, "SELECT string_agg(queue, ',') FROM mailroom_batches") == "mailroom");
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries") == 0);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 
 #include "base/log.hpp"
+#include "base/printable.hpp"
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "cmd/syntax/arguments.hpp"

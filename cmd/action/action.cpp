@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
 #include "cmd/action/action_report.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/context.hpp"

@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/terminal/text_table.hpp"
 

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "accounts/named_subject.hpp"
-#include "base/text.hpp"
 #include "cmd/audit/audit_history.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/command.hpp"

@@ -6,7 +6,9 @@
 #include <set>
 
 #include "accounts/account_lookup.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "db/search_path.hpp"
 #include "mail/address.hpp"

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 

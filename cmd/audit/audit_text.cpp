@@ -5,7 +5,10 @@
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
+#include "base/terminal_text.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 #include "cmd/message/message_report.hpp"

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/bounce/bounce_reader.hpp"
 #include "cmd/bounce/event_sources.hpp"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "cmd/bounce/event_sources.hpp"
 #include "process/environment.hpp"
 #include "webhook/event_webhook.hpp"

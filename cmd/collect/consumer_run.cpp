@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "carriers/capture/carrier.hpp"
 #include "cmd/collect/reload_changes.hpp"
 #include "cmd/terminal/tracing.hpp"

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/secret_text.hpp"
-#include "base/text.hpp"
+#include "base/terminal_text.hpp"
 
 namespace mailroom {
 namespace {

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "queue/queue_properties.hpp"
 
 namespace mailroom {

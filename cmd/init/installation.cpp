@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "base/encoded_text.hpp"
 #include "base/error.hpp"
 #include "base/output.hpp"
-#include "base/text.hpp"
 
 namespace mailroom {
 namespace {

@@ -7,6 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/printable.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

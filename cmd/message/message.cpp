@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/message/message_action.hpp"
 #include "selection/selection.hpp"

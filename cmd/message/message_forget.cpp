@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/message/message_action.hpp"
 #include "mail/address.hpp"
 #include "messages/forgetting.hpp"

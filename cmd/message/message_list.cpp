@@ -4,7 +4,7 @@
 
 #include "audit/timeline.hpp"
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/message/message_action.hpp"
 #include "cmd/message/message_report.hpp"
 

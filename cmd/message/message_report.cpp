@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/terminal/text_table.hpp"
 
 namespace mailroom {

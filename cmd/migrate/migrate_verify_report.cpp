@@ -7,7 +7,7 @@
 #include "base/clock.hpp"
 #include "base/json.hpp"
 #include "base/printable.hpp"
-#include "base/text.hpp"
+#include "base/terminal_text.hpp"
 #include "cmd/migrate/migrate_action.hpp"
 #include "schema/drift.hpp"
 

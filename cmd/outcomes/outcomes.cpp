@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <random>
 
+#include "base/wording.hpp"
 #include "carriers/carriers.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/context.hpp"

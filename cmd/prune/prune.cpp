@@ -4,7 +4,8 @@
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/status/status_sizes.hpp"
 #include "cmd/terminal/context.hpp"

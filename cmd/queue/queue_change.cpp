@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/queue/queue_action.hpp"
 #include "cmd/queue/queue_report.hpp"

@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "cmd/queue/queue_action.hpp"
 #include "cmd/queue/queue_report.hpp"
 #include "cmd/terminal/context.hpp"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "cmd/queue/queue_action.hpp"
 
 namespace mailroom {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/queue/queue_report.hpp"
 
 namespace mailroom {

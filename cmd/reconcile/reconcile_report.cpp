@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "cmd/terminal/text_table.hpp"
 
 namespace mailroom {

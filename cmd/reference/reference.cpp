@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
 

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 #include <map>
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/resend/resend_report.hpp"
 #include "cmd/selection/named_tokens.hpp"

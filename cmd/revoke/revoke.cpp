@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/selection/named_tokens.hpp"
 #include "reconcile/reconciliation.hpp"

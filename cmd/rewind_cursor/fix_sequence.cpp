@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "cmd/rewind_cursor/rewind_report.hpp"
 #include "cmd/terminal/context.hpp"
 #include "cmd/terminal/text_table.hpp"

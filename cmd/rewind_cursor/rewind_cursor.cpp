@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/rewind_cursor/rewind_report.hpp"
 #include "cmd/terminal/context.hpp"

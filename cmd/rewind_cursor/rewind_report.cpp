@@ -6,7 +6,8 @@
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "cmd/resend/resend_report.hpp"
 #include "cmd/terminal/text_table.hpp"
 

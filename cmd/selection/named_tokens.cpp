@@ -12,6 +12,7 @@
 #include "accounts/named_subject.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/text_table.hpp"

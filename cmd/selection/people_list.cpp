@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "compose/encoder.hpp"
 

@@ -7,7 +7,8 @@
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "carriers/carriers.hpp"
 #include "cmd/send/send_setup.hpp"
 #include "cmd/template/template_render.hpp"

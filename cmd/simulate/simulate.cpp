@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <random>
 
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/simulate/simulate_report.hpp"
 #include "cmd/terminal/progress_bar.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 
 namespace mailroom {
 namespace {

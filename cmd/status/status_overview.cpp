@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/status/status_report.hpp"
 #include "cmd/terminal/text_table.hpp"
 

@@ -6,7 +6,9 @@
 
 #include "base/clock.hpp"
 #include "base/printable.hpp"
+#include "base/terminal_text.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/status/status_report.hpp"
 #include "queue/action.hpp"
 

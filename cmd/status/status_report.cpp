@@ -10,7 +10,9 @@
 
 #include "base/clock.hpp"
 #include "base/printable.hpp"
+#include "base/terminal_text.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/terminal/text_table.hpp"
 
 namespace mailroom {

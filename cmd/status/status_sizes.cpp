@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "process/stop_signal.hpp"
 

@@ -8,7 +8,9 @@
 #include <limits>
 
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "suppression/suppressions.hpp"
 

@@ -6,7 +6,9 @@
 
 #include "accounts/suspension.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "replay/rewind.hpp"

@@ -9,7 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
 #include "crypto/token.hpp"

@@ -11,7 +11,7 @@
 
 #include "base/log.hpp"
 #include "base/output.hpp"
-#include "base/text.hpp"
+#include "base/terminal_text.hpp"
 #include "carriers/carriers.hpp"
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_syntax.hpp"

@@ -5,6 +5,7 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "cmd/command.hpp"
 #include "cmd/events/event_text.hpp"
 #include "cmd/selection/selection_options.hpp"

@@ -7,7 +7,9 @@
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/terminal_text.hpp"
+#include "base/wording.hpp"
 #include "cmd/events/event_text.hpp"
 #include "queue/action.hpp"
 

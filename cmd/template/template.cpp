@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
 #include "cmd/command.hpp"
 #include "cmd/template/template_render.hpp"
 #include "cmd/template/template_serve.hpp"

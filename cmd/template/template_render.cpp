@@ -7,6 +7,8 @@
 
 #include "accounts/account_lookup.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
+#include "base/terminal_text.hpp"
 #include "base/text.hpp"
 #include "mail/configured_mail.hpp"
 #include "mail/message.hpp"

@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/printable.hpp"
+#include "base/terminal_text.hpp"
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
 #include "db/loss_hint.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "base/terminal_text.hpp"
 
 namespace mailroom {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
 
 namespace mailroom {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "accounts/token_lookup.hpp"
 
+#include "base/encoded_text.hpp"
 #include "db/values.hpp"
 #include "queue/batch_lookup.hpp"
 

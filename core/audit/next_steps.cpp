@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/clock.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "status/fix_commands.hpp"
 
 namespace mailroom {

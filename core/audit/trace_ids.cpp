@@ -2,6 +2,7 @@
 
 #include "audit/trace_ids.hpp"
 
+#include "base/encoded_text.hpp"
 #include "trace/traceparent.hpp"
 
 namespace mailroom {

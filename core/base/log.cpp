@@ -17,7 +17,6 @@
 #include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
-#include "base/text.hpp"
 
 #ifdef MAILROOM_SYSTEMD
 #define SD_JOURNAL_SUPPRESS_LOCATION

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/terminal_text.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

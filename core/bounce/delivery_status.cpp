@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/encoded_text.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "bounce/evidence.hpp"

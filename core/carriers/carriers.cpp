@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "carriers/relay_series.hpp"
 

@@ -3,7 +3,7 @@
 #include "carriers/cloud_event.hpp"
 
 #include "base/clock.hpp"
-#include "base/text.hpp"
+#include "base/encoded_text.hpp"
 
 namespace mailroom {
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <span>
 
-#include "base/text.hpp"
+#include "base/encoded_text.hpp"
 #include "claim/message_rows.hpp"
 
 namespace mailroom {

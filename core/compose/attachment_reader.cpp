@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 #include <string>
 
-#include "base/text.hpp"
+#include "base/terminal_text.hpp"
+#include "base/wording.hpp"
 
 namespace mailroom {
 namespace {

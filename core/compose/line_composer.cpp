@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "base/encoded_text.hpp"
 #include "base/text.hpp"
 #include "crypto/digest.hpp"
 

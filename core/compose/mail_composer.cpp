@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
 
 namespace mailroom {
 namespace {

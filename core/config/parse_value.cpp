@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
 

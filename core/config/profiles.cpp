@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "config/key_table.hpp"
 #include "config/settings.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "config/key_table.hpp"
 
 namespace mailroom {

@@ -9,6 +9,7 @@
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "config/key_table.hpp"
 #include "config/yaml_document.hpp"
 

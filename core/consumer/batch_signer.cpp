@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
 
 namespace mailroom {
 namespace {

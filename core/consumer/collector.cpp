@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 
 namespace mailroom {
 namespace {

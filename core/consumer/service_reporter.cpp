@@ -17,8 +17,8 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "base/threads.hpp"
+#include "base/wording.hpp"
 #include "status/queue_status.hpp"
 
 #ifdef MAILROOM_SYSTEMD

@@ -6,7 +6,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include "base/text.hpp"
+#include "base/encoded_text.hpp"
 
 namespace mailroom {
 namespace {

@@ -5,10 +5,10 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include "base/encoded_text.hpp"
 #include "base/error.hpp"
 #include "base/secret_file.hpp"
 #include "base/secret_text.hpp"
-#include "base/text.hpp"
 #include "crypto/digest.hpp"
 
 namespace mailroom {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/pattern.hpp"
+#include "base/printable.hpp"
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "db/loss_hint.hpp"

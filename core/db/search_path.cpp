@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
 

@@ -32,7 +32,7 @@ void mask_all(std::string& text, const std::string& secret) {
 }
 
 /// The base64 of `text` without padding.
-std::string base64(std::string_view text) {
+std::string unpadded_base64(std::string_view text) {
   std::vector<std::uint8_t> bytes(text.begin(), text.end());
   std::string encoded(base64url_length(bytes.size()), '\0');
   encode_base64url(bytes, encoded);
@@ -145,7 +145,7 @@ std::string without_addresses(std::string_view text) {
 std::vector<std::string> secrets_of_login(const std::string& user, const std::string& password) {
   if (password.empty()) return {};
   using namespace std::string_literals;
-  return {base64("\0"s + user + "\0"s + password), base64(password), password};
+  return {unpadded_base64("\0"s + user + "\0"s + password), unpadded_base64(password), password};
 }
 
 std::optional<std::chrono::seconds> named_delay(std::string_view text) {

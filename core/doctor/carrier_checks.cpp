@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <iterator>
 
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
 #include "status/delivery_status.hpp"

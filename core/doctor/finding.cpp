@@ -8,7 +8,8 @@
 #include <fmt/format.h>
 #include <set>
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "schema/migration.hpp"
 
 namespace mailroom {

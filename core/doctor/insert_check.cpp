@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/printable.hpp"
-#include "base/text.hpp"
 #include "db/errors.hpp"
 #include "db/search_path.hpp"
 #include "doctor/subject.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/secret_text.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/conninfo.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/subject.hpp"

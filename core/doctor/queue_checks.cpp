@@ -10,6 +10,7 @@
 #include "base/actor.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/search_path.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/subject.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "health/queue_health.hpp"
 #include "status/fix_commands.hpp"
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/search_path.hpp"
 #include "status/fix_commands.hpp"
 

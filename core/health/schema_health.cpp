@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/printable.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/search_path.hpp"
 #include "health/queue_health.hpp"
 #include "queue/preconditions.hpp"

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/wording.hpp"
 #include "health/queue_health.hpp"
 #include "status/fix_commands.hpp"
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <optional>
 
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "health/queue_health.hpp"
 #include "status/queue_sessions.hpp"
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "health/queue_health.hpp"
 #include "status/fix_commands.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "config/parse_value.hpp"
 #include "mail/bounce_address.hpp"

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/encoded_text.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 
 namespace mailroom {
 namespace {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "base/encoded_text.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"

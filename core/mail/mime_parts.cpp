@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 
+#include "base/encoded_text.hpp"
 #include "base/printable.hpp"
 #include "crypto/base64.hpp"
 #include "mail/link_template.hpp"

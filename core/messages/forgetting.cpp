@@ -7,6 +7,7 @@
 #include <optional>
 #include <variant>
 
+#include "base/encoded_text.hpp"
 #include "base/text.hpp"
 #include "db/values.hpp"
 #include "mail/address.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "base/encoded_text.hpp"
 #include "base/text.hpp"
 #include "metrics/metric_families.hpp"
 

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
 #include "mail/message.hpp"
 
 namespace mailroom {

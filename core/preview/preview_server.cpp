@@ -11,6 +11,7 @@
 #include "base/actor.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "crypto/digest.hpp"
 #include "crypto/hmac.hpp"

@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
 #include "templates/template_set.hpp"
 
 namespace mailroom {

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

@@ -9,6 +9,7 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 
 namespace mailroom {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
 #include "db/values.hpp"
 
 namespace mailroom {

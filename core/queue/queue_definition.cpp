@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/values.hpp"
 
 namespace mailroom {

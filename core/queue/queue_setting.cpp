@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "config/key_table.hpp"
 #include "config/parse_value.hpp"
 #include "config/yaml_document.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/values.hpp"
 #include "replay/chosen_tokens.hpp"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/encoded_text.hpp"
 #include "base/printable.hpp"
 #include "crypto/digest.hpp"
 #include "db/values.hpp"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/encoded_text.hpp"
 #include "base/text.hpp"
 #include "crypto/digest.hpp"
 #include "schema/statements.hpp"

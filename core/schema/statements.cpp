@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/pattern.hpp"
+#include "base/terminal_text.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

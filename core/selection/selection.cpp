@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 
 namespace mailroom {
 namespace {

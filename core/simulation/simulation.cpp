@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "simulation/emission_watch.hpp"
 
 namespace mailroom {

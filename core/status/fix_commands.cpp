@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/search_path.hpp"
 
 namespace mailroom {

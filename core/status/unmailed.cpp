@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/search_path.hpp"
 #include "db/values.hpp"
 #include "queue/action.hpp"

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "base/encoded_text.hpp"
 #include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"

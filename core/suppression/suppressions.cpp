@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "db/values.hpp"
 #include "mail/address.hpp"

@@ -8,7 +8,9 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/terminal_text.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "templates/template_values.hpp"
 
 namespace mailroom {

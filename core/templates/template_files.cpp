@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "templates/template_data.hpp"
 

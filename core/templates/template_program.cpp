@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 #include <optional>
 
+#include "base/printable.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 
 namespace mailroom {
 namespace {

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/terminal_text.hpp"
+#include "base/wording.hpp"
 
 namespace mailroom {
 namespace {

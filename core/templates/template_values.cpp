@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "base/text.hpp"
+#include "base/wording.hpp"
 
 namespace mailroom {
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/terminal_text.hpp"
+#include "base/wording.hpp"
 #include "templates/template_set.hpp"
 #include "templates/template_values.hpp"
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "bench/targets.hpp"
 #include "cmd/terminal/text_table.hpp"
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "fault/fault.hpp"
 #include "fault/step_collector.hpp"
 

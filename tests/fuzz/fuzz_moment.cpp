@@ -1,7 +1,7 @@
 // A moment that is read is one that can be written; every number of seconds has a text.
 
 #include "base/clock.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
 #include "fuzz/fuzz.hpp"
 
 namespace mailroom::fuzz::fuzz_moment {

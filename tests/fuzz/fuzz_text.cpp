@@ -1,6 +1,8 @@
 // Text of any bytes is made fit for a terminal's line, and stays as it is where it was.
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/terminal_text.hpp"
+#include "base/wording.hpp"
 #include "fuzz/fuzz.hpp"
 #include "fuzz/hostile_batch.hpp"
 

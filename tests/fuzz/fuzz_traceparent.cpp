@@ -1,7 +1,7 @@
 // A traceparent that is read says what its text says, and its spans are valid JSON whatever else they hold.
 
+#include "base/encoded_text.hpp"
 #include "base/json.hpp"
-#include "base/text.hpp"
 #include "fuzz/fuzz.hpp"
 #include "otlp/otlp_json.hpp"
 

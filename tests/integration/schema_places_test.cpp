@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/text.hpp"
 #include "support/catch.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/operator_rig.hpp"

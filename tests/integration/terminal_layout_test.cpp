@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "base/text.hpp"
+#include "base/terminal_text.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/terminal.hpp"

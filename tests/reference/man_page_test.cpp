@@ -1,6 +1,7 @@
 #include <sstream>
 
 #include "base/pattern.hpp"
+#include "base/printable.hpp"
 #include "cmd/reference/generated_files.hpp"
 #include "config/settings.hpp"
 #include "shell_output.hpp"

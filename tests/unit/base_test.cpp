@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/encoded_text.hpp"
 #include "base/json.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/pattern.hpp"
+#include "base/printable.hpp"
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
+#include "base/wording.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_directory.hpp"
 

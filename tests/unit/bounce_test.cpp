@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "bounce/delivery_status.hpp"
 #include "bounce/evidence.hpp"
 #include "bounce/judgement.hpp"

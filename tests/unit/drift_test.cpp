@@ -2,7 +2,7 @@
 
 #include "schema/drift.hpp"
 
-#include "base/text.hpp"
+#include "base/terminal_text.hpp"
 #include "schema/bookkeeping.hpp"
 #include "support/catch.hpp"
 

@@ -3,7 +3,8 @@
 #include "cmd/events/event_text.hpp"
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
+#include "base/terminal_text.hpp"
 #include "cmd/tail/tail_report.hpp"
 #include "support/catch.hpp"
 

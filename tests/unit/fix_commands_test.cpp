@@ -2,7 +2,7 @@
 
 #include "status/fix_commands.hpp"
 
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/search_path.hpp"
 #include "support/catch.hpp"
 

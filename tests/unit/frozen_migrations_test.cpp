@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "base/encoded_text.hpp"
 #include "crypto/digest.hpp"
 #include "schema/function_set.hpp"
 #include "schema/migration_plan.hpp"

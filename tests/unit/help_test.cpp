@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "base/pattern.hpp"
-#include "base/text.hpp"
+#include "base/terminal_text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
 #include "cmd/syntax/command_syntax.hpp"

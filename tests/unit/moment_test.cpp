@@ -1,7 +1,8 @@
 #include <limits>
 
 #include "base/clock.hpp"
-#include "base/text.hpp"
+#include "base/terminal_text.hpp"
+#include "base/wording.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "support/catch.hpp"
 #include "support/with_locale.hpp"

@@ -1,7 +1,8 @@
 // Untrusted text in text output and in JSON: none of it controls a terminal or is invisible.
 
+#include "base/printable.hpp"
+
 #include "base/json.hpp"
-#include "base/text.hpp"
 #include "support/catch.hpp"
 #include "support/misleading_text.hpp"
 

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "base/json.hpp"
-#include "base/text.hpp"
+#include "base/terminal_text.hpp"
 #include "cmd/status/status_watch.hpp"
 #include "support/catch.hpp"
 #include "support/text_lines.hpp"

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <random>
 
+#include "base/encoded_text.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::traceparent_test {

@@ -4,7 +4,7 @@
 
 #include "base/json.hpp"
 #include "base/printable.hpp"
-#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "carriers/amqp/carrier.hpp"
 
 namespace mailroom {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/encoded_text.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/server_url.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/text.hpp"
+#include "base/printable.hpp"
 #include "carriers/capture/carrier.hpp"
 
 namespace mailroom {

@@ -15,7 +15,7 @@
 #include "base/actor.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
 #include "carriers/capture/carrier.hpp"
 
 namespace mailroom {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "base/printable.hpp"
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
 #include "carriers/exec/carrier.hpp"

@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 
 namespace mailroom {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
+#include "base/printable.hpp"
 
 namespace mailroom {
 namespace {

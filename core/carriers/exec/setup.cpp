@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "carriers/exec/carrier.hpp"
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "carriers/http/exchange.hpp"
 

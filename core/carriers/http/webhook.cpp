@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/secret_file.hpp"
 #include "base/text.hpp"
 #include "carriers/cloud_event.hpp"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "base/text.hpp"
+#include "base/encoded_text.hpp"
 #include "carriers/resend/answer.hpp"
 #include "carriers/resend/endpoint.hpp"
 #include "crypto/digest.hpp"

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <span>
 
+#include "base/encoded_text.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "base/text.hpp"
 #include "carriers/ses/answer.hpp"
 #include "carriers/ses/signature.hpp"
 #include "crypto/base64.hpp"

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <string>
 
+#include "base/encoded_text.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/printable.hpp"
-#include "base/text.hpp"
 #include "carriers/ses/answer.hpp"
 #include "carriers/ses/carrier.hpp"
 #include "mail/configured_mail.hpp"

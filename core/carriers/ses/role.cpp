@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "base/encoded_text.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/secret_file.hpp"

@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 
+#include "base/encoded_text.hpp"
 #include "base/text.hpp"
 #include "crypto/digest.hpp"
 #include "crypto/hmac.hpp"

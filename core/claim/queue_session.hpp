@@ -153,8 +153,8 @@ struct TokenRow {
   std::string_view counted_as{};  ///< that address, for one comparison; empty if the session counts none
   std::optional<std::int64_t> resent_at{};  ///< when an operator had it emitted again
   std::string_view suppressed{};            ///< why its address gets no mail; empty if it does
-  std::string_view mail_key{};              ///< what tells the id of its mail from others of this token's id
-  TraceOrigin trace{};                      ///< only for a session that reads it
+  std::string_view mail_key{};  ///< in the Message-ID: tells tokens apart whose ids were used again
+  TraceOrigin trace{};          ///< only for a session that reads it
   // Of a token that a message made. `email` is the recipient's address.
   std::optional<std::int64_t> message{};
   int recipient = 0;                        ///< which of the message's, counted from 1 over to, cc and bcc
@@ -189,8 +189,9 @@ class SinkBoard {
  public:
   virtual ~SinkBoard() = default;
 
-  /// Tells the others `news`, and returns those of `names` that are unavailable. With `probe`, one whose
-  /// probe_at has come is the caller's to try, and nobody else's for that long. In a transaction of its own.
+  /// Tells the others `news`, and returns those of `names` that are unavailable. With `probe`, the caller may
+  /// try one whose probe_at has come, and no other consumer tries it for that long. In a transaction of its
+  /// own.
   virtual std::vector<SinkState> share(const std::vector<SinkState>& news,
                                        const std::vector<std::string>& names,
                                        std::optional<Milliseconds> probe) = 0;
@@ -245,9 +246,9 @@ class QueueSession : public SinkBoard {
     fetch(lease, each);
     return std::nullopt;
   }
-  /// Replaces deferrals that the batch of `late`, which is acknowledged, has recorded of tokens without an
-  /// answer, by what became of them. Their `unknowns` count from there: -1 if it is known now. A queue
-  /// without records of deliveries has none.
+  /// The batch of `late` is acknowledged, and has recorded tokens without an answer as deferred. Replaces
+  /// these records by what became of the tokens. Their `unknowns` are added to those of the record: -1 if the
+  /// outcome is known now. A queue without records of deliveries has none.
   virtual void report(const Receipt& /*late*/) {}
   /// Makes tokens of messages whose time has come, of at most release_limit. Returns of how many. A queue
   /// without a schedule has none.

@@ -58,8 +58,8 @@ class Sink {
   /// What became of tokens whose batches did not wait for it, since the last call: one receipt for each
   /// message.
   virtual std::vector<Receipt> take_late() { return {}; }
-  /// Waits until there is nothing more of that kind: the consumer stops, leaves its session or changes its
-  /// sink.
+  /// Waits until take_late() has nothing more to come. Called when the consumer stops, leaves its session or
+  /// changes its sink.
   virtual void finish_late() {}
   /// The consumer claims nothing before this time, because the receiver is unavailable.
   virtual TimePoint claims_from() const { return {}; }

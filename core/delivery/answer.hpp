@@ -51,16 +51,16 @@ struct Answer {
   int code = 0;                        ///< 0 for none
   std::string reply{};                 ///< or why there was none; any bytes, without credentials
   std::optional<Milliseconds> wait{};  ///< until the next attempt, if the receiver asks for it
-  bool is_excused = false;             ///< no attempt at the message is counted: it is not at fault
-  bool throttled = false;              ///< it asks for a lower rate
-  bool crowded = false;                ///< it takes no more connections, or no more messages at once
-  bool before_message = false;         ///< it ended at the connection or the login
-  bool waits_for_turn = false;      ///< a limit has refused the message, or it was not tried: it may be soon
+  bool is_excused = false;          ///< the attempt does not count against the message, which is not at fault
+  bool throttled = false;           ///< it asks for a lower rate
+  bool crowded = false;             ///< it takes no more connections, or no more messages at once
+  bool before_message = false;      ///< it ended at the connection or the login
+  bool waits_for_turn = false;      ///< a limit refused the message, or kept it here: it is tried again soon
   std::string refusal{};            ///< the key of a refusal that may be about every message; else empty
   bool about_everyone = false;      ///< deferred, since the endpoint refuses one message after another
-  bool was_tried = true;            ///< false: the carrier gives it back, as its endpoint is unavailable
+  bool was_tried = true;            ///< false: returned without an attempt, since its endpoint is unavailable
   int other_connections = 0;        ///< to the endpoint, that are open beside this one
-  bool others_work = false;         ///< one of them has been of use
+  bool others_work = false;         ///< one of them has carried a message that the receiver answered
   std::chrono::nanoseconds took{};  ///< the attempt; 0 if nothing was tried
   WallTime ended{};                 ///< when it ended
   std::vector<TokenVerdict> tokens{};  ///< those that the answer names; `verdict` holds for the others
@@ -70,7 +70,7 @@ struct Answer {
   /// True if the endpoint has said something of the message, so that it is there.
   bool shows_life() const {
     if (verdict == Verdict::unavailable || verdict == Verdict::unknown) return false;
-    // What was given up here, or has not come as far as the message, says nothing of it.
+    // An attempt that was given up here, or ended before the message was sent, says nothing of the endpoint.
     return !about_everyone && !before_message && (code != 0 || !is_excused);
   }
 };

@@ -66,6 +66,6 @@ class SharedBreakers {
   std::vector<std::string> names_;
   Milliseconds probe_time_;
   std::vector<Breaker> shared_;
-  std::vector<bool> holds_probe_;  ///< the next probe is this sink's
+  std::vector<bool> holds_probe_;  ///< this process is the one to send the next probe
 };
 }  // namespace mailroom

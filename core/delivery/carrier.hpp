@@ -72,7 +72,7 @@ class Carrier {
   virtual void cancel() = 0;
   /// How many messages beyond those in flight it keeps, so that the next one is at hand when one is done.
   virtual int ahead() const { return 0; }
-  /// Keeps at most `most` connections to an endpoint from now on, and gives back what it has not begun.
+  /// Keeps at most `most` connections to an endpoint from now on, and returns untried what it has not begun.
   virtual void limit_connections(std::size_t /*endpoint*/, int /*most*/) {}
 };
 

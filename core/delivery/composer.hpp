@@ -18,8 +18,8 @@ namespace mailroom {
 /// A message with its tokens.
 struct Composed {
   Message message;       ///< without id, attempt and body
-  std::string bytes;     ///< the body, which a sink takes out
-  std::size_t lane = 0;  ///< by which of the sink's it leaves
+  std::string bytes;     ///< the body, which the sink moves into its spool
+  std::size_t lane = 0;  ///< the place of the sink's lane by which it leaves
   std::vector<ComposedToken> tokens;
 };
 

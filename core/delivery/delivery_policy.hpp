@@ -38,7 +38,7 @@ struct DeliveryHistory {
   std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
   std::int64_t created_at = 0;          ///< seconds since 1970; 0: not known
   std::int64_t expires_at = 0;          ///< the same
-  std::string counted_as{};             ///< its address, for that limit
+  std::string counted_as{};             ///< its address, as DeliveryPolicy::per_recipient counts it
   int mailed = 0;            ///< mails to its address within the period of DeliveryPolicy::per_recipient
   std::string suppressed{};  ///< why its address gets no mail; empty if it does
   std::shared_ptr<TokenTrace> trace{};  ///< null without traces
@@ -69,8 +69,9 @@ TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wai
 
 /// The outcome of an attempt. A deferred token waits 15 s, 30 s, 1, 2 and then 4 minutes, 20 % more or less
 /// by `jitter` from -1 to 1, or longer if the relay names a time: but where the link does not live that
-/// long, until shortly before its end. A token that the relay had no time for counts no attempt, and one that
-/// waited for its turn comes back within 2 s; one whose refusal seemed to be about every mail after 15 s.
+/// long, until shortly before its end. A token that the relay was too busy to look at counts no attempt.
+/// One that waited for its turn comes back within 2 s, and one whose refusal seemed to be about every mail
+/// after 15 s.
 TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& answer,
                                 const DeliveryPolicy& policy, double jitter);
 

@@ -51,8 +51,8 @@ class AtOnce {
     note_refusal(now);
   }
   /// The only connection was refused: others have all that the relay allows. One more is tried after 1 s, and
-  /// twice as late after each refusal, at most after 30 s. False from the refusal on that follows the longest
-  /// wait: the relay takes none of us.
+  /// twice as late after each refusal, at most after 30 s. False from the refusal that
+  /// follows the longest wait on: then the relay takes no connection of this host.
   bool refused_all(TimePoint now) {
     constexpr int last = 6;
     opens_at_ =
@@ -102,7 +102,7 @@ class Endpoint {
   /// Whether it may be given a message now.
   enum class Leave {
     given,  ///< also to the probe of an unavailable one
-    later,  ///< a probe is under way, and shows it
+    later,  ///< a probe is under way, and its answer decides
     none,   ///< it is unavailable
   };
   Leave leave(WallTime now) const;
@@ -127,8 +127,8 @@ class Endpoint {
 
   /// The time until it is probed; nullopt if it is available.
   std::optional<std::chrono::seconds> time_to_probe(WallTime wall) const;
-  /// How long it is given nothing, as others have all connections that it allows; 0 or less: it is given
-  /// some.
+  /// How long no message goes to it, since other processes hold all connections that it allows; 0 or less:
+  /// messages go to it.
   std::chrono::nanoseconds closed_for(TimePoint now) const { return at_once_.opens_at() - now; }
   /// How many connections it takes.
   int connections(TimePoint now) { return at_once_.limit(now); }

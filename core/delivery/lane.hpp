@@ -16,9 +16,9 @@
 
 namespace mailroom {
 
-/// When messages come back that a lane has no time for: one after the other, so that they leave room in the
-/// claims for those of other lanes. Where that would take longer than four minutes, the next begin from the
-/// front again. Pure: takes times.
+/// When messages come back from the queue that a lane could not take: one after the other, so that claims
+/// have room for messages of other lanes. Those that would wait longer than four minutes begin with the
+/// shortest wait again. Pure: takes times.
 class ReturnTimes {
  public:
   static constexpr std::chrono::seconds longest{240};

@@ -44,15 +44,15 @@ enum class RefusalSubject {
 /// kinds of refusals came while other mails were taken. Pure: takes times.
 class RefusalMemory {
  public:
-  /// From the third equal refusal on, without an accepted mail in between, the relay is what is wrong.
+  /// From the third equal refusal on, without an accepted mail in between, the fault is the relay's.
   static constexpr int equal_run = 3;
   /// So it is from this one on if they differ.
   static constexpr int mixed_run = 6;
   /// How long it is remembered that a kind of refusal meets some mails only.
   static constexpr std::chrono::minutes kept{5};
 
-  /// A mail was taken, in an attempt that began at `began`. What the relay refused before as if it took
-  /// nothing was about the mails that were refused.
+  /// A mail was taken, in an attempt that began at `began`. Refusals before it that
+  /// seemed to be about every mail were about the mails that were refused.
   void accepted(WallTime began, WallTime now);
   /// A mail was refused. Returns `everyone` if the relay takes no mail: `by_words` says so, or it refuses one
   /// mail after another, or the mail was the probe of an unavailable relay. Returns `recipient` if other

@@ -101,8 +101,8 @@ Verdict play(const Fault& fault, Notifying notifying, Cluster& cluster, const Ha
   try {
     outcome = fault.run(cluster, plan);
   } catch (const CannotBePlayed& reason) {
-    fmt::print("{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  not run\nNOT RUN: {}: {}\n", fault.name, 0, "-", "-",
-               "-", "-", "-", fault.name, reason.what());
+    fmt::print("{:<42} {:>6} {:>9} {:>9} {:>5} {:>8} {:>11}  not run\nNOT RUN: {}: {}\n", fault.name, 0, "-",
+               "-", "-", "-", "-", fault.name, reason.what());
     std::fflush(stdout);
     return Verdict::not_run;
   } catch (const std::exception& error) {

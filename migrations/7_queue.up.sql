@@ -34,6 +34,7 @@ CREATE TABLE mailroom_batches (
     open_from        bigint NOT NULL,
     gap_ids          bigint[] NOT NULL,
     earlier_attempts jsonb,
+    begun            text[] DEFAULT nullif(current_setting('mailroom.begun', true), '')::text[],
     ids_mask         bit varying,
     resent           int8multirange
 );
@@ -60,7 +61,9 @@ COMMENT ON COLUMN mailroom_batches.cursor IS 'ids at or below it are emitted, sk
 COMMENT ON COLUMN mailroom_batches.open_from IS 'no batch below this id is still leased';
 COMMENT ON COLUMN mailroom_batches.gap_ids IS 'the rows of mailroom_gaps that belong to this state';
 COMMENT ON COLUMN mailroom_batches.earlier_attempts IS
-    'abandoned attempts, oldest first: attempt, collector, claimed_by, claimed_at, key; null if there was none';
+    'abandoned attempts, oldest first: attempt, collector, claimed_by, claimed_at, key, begun; null if there was none';
+COMMENT ON COLUMN mailroom_batches.begun IS
+    'the sinks with which a session had begun while it was leased: what became of its tokens there is unknown if the lease ends; null: none has seen any';
 
 CREATE INDEX mailroom_batches_state_idx ON mailroom_batches (queue, id);
 CREATE INDEX mailroom_batches_resent_idx ON mailroom_batches (queue, id) WHERE resent IS NOT NULL;

@@ -116,6 +116,11 @@ void BrokerPublisher::answer(std::int64_t message, TimePoint since, Verdict verd
                       .ended = wall_now()});
 }
 
+void BrokerPublisher::give_back(std::int64_t message) {
+  if (answers_.empty()) ready_.signal();
+  answers_.push_back({.id = message, .was_tried = false});
+}
+
 Milliseconds BrokerPublisher::next_pause() {
   pause_ = std::clamp(pause_ * 2, first_pause, longest_broker_pause);
   return pause_;

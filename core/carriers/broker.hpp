@@ -83,6 +83,8 @@ class BrokerPublisher : public Carrier {
 
   /// With mutex_ held.
   void answer(std::int64_t message, TimePoint since, Verdict verdict, int code, std::string reply);
+  /// With mutex_ held: a message that must not leave yet.
+  void give_back(std::int64_t message);
   /// How long the thread that connects waits once no server lets mailroom in: longer each time.
   Milliseconds next_pause();
   void reset_pause() { pause_ = {}; }

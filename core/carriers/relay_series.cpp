@@ -123,6 +123,10 @@ int RelaySeries::ahead() const {
   return most;
 }
 
+bool RelaySeries::asks_for_clearance() const {
+  return std::ranges::all_of(carriers_, [](const auto& carrier) { return carrier->asks_for_clearance(); });
+}
+
 void RelaySeries::limit_connections(std::size_t endpoint, int most) {
   auto& carrier = carrier_of(endpoint);
   carrier.limit_connections(endpoint, most);

@@ -42,6 +42,7 @@ class RelaySeries final : public Carrier {
   std::size_t unfinished() const override;
   void cancel() override;
   int ahead() const override;
+  bool asks_for_clearance() const override;
   void limit_connections(std::size_t endpoint, int most) override;
 
  private:

@@ -2,6 +2,7 @@
 
 #include "claim/pg_queue_session.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/actor.hpp"
@@ -46,6 +47,19 @@ SET enable_bitmapscan = off)";
 void show_fingerprint(Connection& connection, const std::string& fingerprint) {
   connection.run("SELECT set_config('mailroom.key', $1, false)", fingerprint);
   connection.run("SELECT pg_try_advisory_lock_shared(('x' || $1::text)::bit(64)::bigint)", fingerprint);
+}
+
+/// The names of sinks as PostgreSQL's text of an array: that of several brokers has commas, a program's may
+/// have anything.
+std::string names_text(const std::vector<std::string>& names) {
+  std::string text = "{";
+  for (const auto& name : names) {
+    text += text.size() > 1 ? ",\"" : "\"";
+    for (const char c : name)
+      text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    text += '"';
+  }
+  return text + "}";
 }
 
 using Seconds = std::chrono::duration<double>;
@@ -116,7 +130,11 @@ void check_sequences(Connection& connection) {
 }  // namespace
 
 PgQueueSession::PgQueueSession(const Setup& setup)
-    : watcher_(setup.watcher), queues_(setup.queues), channel_(setup.channel), connection_(connect(setup)) {
+    : watcher_(setup.watcher),
+      queues_(setup.queues),
+      channel_(setup.channel),
+      connection_(connect(setup)),
+      delivers_(setup.detail.delivers) {
   const auto waiting = wait();
   watch_waits(setup);
   const auto collector = attach(setup);
@@ -184,7 +202,65 @@ ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
   // The last attempt does not wait long for a lock.
   const auto waiting = wait(request.without_lock ? last_patience : StopWatcher::moment);
   claimed_ = claim_->run(request);
+  complete(claimed_.reply.lease);
   return claimed_.reply;
+}
+
+void PgQueueSession::complete(std::optional<Lease>& lease) {
+  if (!lease || !delivers_) return;
+  lease->begun = announced_;
+  if (lease->attempt == 1) return;
+  const auto rows = connection_->run(
+      "SELECT coalesce(jsonb_path_query_array(earlier_attempts, '$[*].begun'), '[]') FROM mailroom_batches WHERE id = $1",
+      lease->batch);
+  if (rows.empty()) return;
+  for (const auto& sinks : parse_json(rows[0][0].as<std::string>()))
+    lease->earlier.push_back(sinks.get<std::vector<std::string>>());
+}
+
+void PgQueueSession::announce(const std::vector<std::string>& sinks) {
+  if (sinks == announced_) return;
+  const auto waiting = wait();
+  connection_->run("SELECT set_config('mailroom.begun', $1, false)", sinks.empty() ? "" : names_text(sinks));
+  announced_ = sinks;
+}
+
+std::vector<std::int64_t> PgQueueSession::begin(const std::vector<Lease>& leases,
+                                                const std::vector<std::string>& sinks) {
+  const auto waiting = wait();
+  std::vector<std::string> batches;
+  std::vector<std::string> attempts;
+  for (const auto& lease : leases) {
+    batches.push_back(std::to_string(lease.batch));
+    attempts.push_back(std::to_string(lease.attempt));
+  }
+  auto announced = announced_;
+  for (const auto& sink : sinks) {
+    if (std::ranges::find(announced, sink) == announced.end()) announced.push_back(sink);
+  }
+  std::vector<std::int64_t> held;
+  for (const auto& row :
+       connection_->run("SELECT mailroom_begin_leases($1::bigint[], $2::integer[], $3::text[], $4)",
+                        array_text(batches), array_text(attempts), names_text(sinks), names_text(announced)))
+    held.push_back(row[0].as<std::int64_t>());
+  announced_ = announced;
+  return held;
+}
+
+void PgQueueSession::keep(const std::vector<Lease>& leases) {
+  const auto waiting = wait();
+  for (const auto& queue : queues_) {
+    std::vector<std::string> batches;
+    std::vector<std::string> attempts;
+    for (const auto& lease : leases) {
+      if (lease.queue != queue) continue;
+      batches.push_back(std::to_string(lease.batch));
+      attempts.push_back(std::to_string(lease.attempt));
+    }
+    if (!batches.empty())
+      connection_->run("SELECT mailroom_keep_leases($1, $2::bigint[], $3::integer[])", queue,
+                       array_text(batches), array_text(attempts));
+  }
 }
 
 ClaimedBatch PgQueueSession::take_batch(const Lease& lease) {
@@ -211,6 +287,7 @@ std::optional<ClaimReply> PgQueueSession::fetch_and_claim(const Lease& lease,
     return std::nullopt;
   }
   claimed_ = *std::move(claimed);
+  complete(claimed_.reply.lease);
   return claimed_.reply;
 }
 
@@ -224,7 +301,7 @@ std::vector<SinkState> PgQueueSession::share(const std::vector<SinkState>& news,
 SELECT name, failures, extract(epoch FROM since), extract(epoch FROM failed_at), extract(epoch FROM probe_at), reason
 FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms'))",
                                      channel_, storable(connection_->facts(), sinks_json(news)),
-                                     array_text(names), probe_ms));
+                                     names_text(names), probe_ms));
 }
 
 void PgQueueSession::report(const Receipt& late) {

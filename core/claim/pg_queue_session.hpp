@@ -60,6 +60,10 @@ class PgQueueSession final : public QueueSession {
   Notified take_notifications() override;
   std::vector<SinkState> share(const std::vector<SinkState>& news, const std::vector<std::string>& names,
                                std::optional<Milliseconds> probe) override;
+  void announce(const std::vector<std::string>& sinks) override;
+  std::vector<std::int64_t> begin(const std::vector<Lease>& leases,
+                                  const std::vector<std::string>& sinks) override;
+  void keep(const std::vector<Lease>& leases) override;
   void report(const Receipt& late) override;
   void record(const std::string& kind, const std::string& details) override;
   std::optional<std::int64_t> newest_batch() override;
@@ -73,6 +77,8 @@ class PgQueueSession final : public QueueSession {
   int attach(const Setup& setup);
   /// The batch of the last claim if it has this lease, with the rows that came with it.
   ClaimedBatch take_batch(const Lease& lease);
+  /// Adds to a new lease with which sinks it and the leases before have begun.
+  void complete(std::optional<Lease>& lease);
   /// Keep the result for as long as a statement runs.
   StopWatcher::Wait wait(Milliseconds patience = StopWatcher::moment) {
     return {watcher_, Awaited::database, connection_.get(), patience};
@@ -86,6 +92,8 @@ class PgQueueSession final : public QueueSession {
   std::optional<ClaimStatement> claim_{};
   std::optional<BatchFetch> fetch_{};
   ClaimedBatch claimed_;  ///< of the last claim
+  bool delivers_;
+  std::vector<std::string> announced_{};  ///< sinks with which new leases begin
   std::optional<std::string>
       silent_{};                   ///< array of transactions that may not have notified; nullopt: unknown
   std::set<std::string> heard_{};  ///< payloads that no call has returned yet

@@ -22,8 +22,12 @@ struct Lease {
   std::int64_t batch = 0;
   int attempt = 0;
   std::string queue{};
+  std::vector<std::string> begun{};                 ///< the sinks with which it is on record as begun
+  std::vector<std::vector<std::string>> earlier{};  ///< the same of the leases before
 
-  bool operator==(const Lease&) const = default;
+  bool operator==(const Lease& other) const {
+    return batch == other.batch && attempt == other.attempt && queue == other.queue;
+  }
 };
 
 /// The outcome of the tokens of a batch.
@@ -195,6 +199,23 @@ class SinkBoard {
   virtual std::vector<SinkState> share(const std::vector<SinkState>& news,
                                        const std::vector<std::string>& names,
                                        std::optional<Milliseconds> probe) = 0;
+  /// The leases that are claimed from now on begin with a session with these sinks; others do so only when
+  /// that is recorded (LeaseRecord).
+  virtual void announce(const std::vector<std::string>& /*sinks*/) {}
+};
+
+/// Where a sink has it recorded that tokens may be with the receiver, before they are.
+class LeaseRecord {
+ public:
+  virtual ~LeaseRecord() = default;
+
+  /// Records for `leases` that a session with `sinks` has begun, and returns the batches of those that are
+  /// still this consumer's; nullopt if that cannot be recorded now.
+  virtual std::optional<std::vector<std::int64_t>> begin(const std::vector<Lease>& leases,
+                                                         const std::vector<std::string>& sinks) = 0;
+  /// Keeps the leases while the sink waits for the receiver: makes a session with the database if the last
+  /// one has ended.
+  virtual void keep() = 0;
 };
 
 /// The notifications since the last call. With several kinds, one call returns one of them.
@@ -246,6 +267,17 @@ class QueueSession : public SinkBoard {
     fetch(lease, each);
     return std::nullopt;
   }
+  /// As LeaseRecord::begin(), and announce() of these sinks too. A queue without records has nothing to
+  /// write.
+  virtual std::vector<std::int64_t> begin(const std::vector<Lease>& leases,
+                                          const std::vector<std::string>& /*sinks*/) {
+    std::vector<std::int64_t> batches;
+    for (const auto& lease : leases)
+      batches.push_back(lease.batch);
+    return batches;
+  }
+  /// Takes the leases of an earlier session of this consumer that nobody else has taken over.
+  virtual void keep(const std::vector<Lease>& /*leases*/) {}
   /// The batch of `late` is acknowledged, and has recorded tokens without an answer as deferred. Replaces
   /// these records by what became of the tokens. Their `unknowns` are added to those of the record: -1 if the
   /// outcome is known now. A queue without records of deliveries has none.

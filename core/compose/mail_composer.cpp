@@ -48,6 +48,11 @@ int MailComposer::begin(const Lease& lease, int /*limit*/) {
   return 1;
 }
 
+std::size_t MailComposer::lane_of(const TokenRow& row) const {
+  const auto* const profile = profiles_->find(row);
+  return profile == nullptr ? 0 : profile->lane;
+}
+
 Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
   if (auto withheld = profiles_->withheld(row)) return std::move(*withheld);
   const auto& profile = *profiles_->find(row);

@@ -49,6 +49,7 @@ class MailComposer final : public Composer {
 
   int begin(const Lease& lease, int limit) override;
   Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override;
+  std::size_t lane_of(const TokenRow& row) const override;
   std::optional<Composed> finish() override { return std::nullopt; }
 
  private:

@@ -64,7 +64,7 @@ TokenRow token_of(const Row& row, KnownActions& actions) {
 WaitingMail preview(const std::string& queue, const TokenRow& token, const MailProfiles& profiles,
                     const DeliveryPolicy& policy) {
   WaitingMail mail{.token = token.id, .action = token.action->name, .email = std::string(token.email)};
-  auto history = history_of(token, {.batch = 0, .attempt = 1});
+  auto history = history_of(token, 0);
   mail.not_mailed = outcome_without_attempt(history, policy);
   if (mail.not_mailed) return mail;
   if (auto withheld = profiles.withheld(token)) {

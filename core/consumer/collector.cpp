@@ -70,6 +70,7 @@ void Collector::collect() {
     if (is_reloading_ && !claimer_.has_claim()) reload();
     try {
       if (!sessions_.connect()) continue;
+      pipeline_.keep_leases();
       record_reloads();
       step();
     } catch (const ConnectionLost& error) {

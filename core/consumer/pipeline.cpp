@@ -17,13 +17,46 @@ Pipeline::Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& se
       environment_(environment),
       log_(log),
       observer_(observer),
-      emission_log_(log) {}
+      emission_log_(log) {
+  sink_->attend(*this);
+}
+
+void Pipeline::keep_leases() {
+  if (sessions_.session_or_null() == nullptr || kept_in_ == sessions_.number()) return;
+  auto leases = receipts_.leases();
+  if (finishing_) leases.push_back(*finishing_);
+  for (const auto& open : open_)
+    leases.push_back(open.batch.receipt.lease);
+  if (!leases.empty()) sessions_.session().keep(leases);
+  kept_in_ = sessions_.number();
+}
+
+std::optional<std::vector<std::int64_t>> Pipeline::begin(const std::vector<Lease>& leases,
+                                                         const std::vector<std::string>& sinks) {
+  if (sessions_.session_or_null() == nullptr) return std::nullopt;
+  try {
+    return sessions_.session().begin(leases, sinks);
+  } catch (const Error& error) {
+    sessions_.failed(error);
+    return std::nullopt;
+  }
+}
+
+void Pipeline::keep() {
+  sessions_.keep();
+  try {
+    keep_leases();
+  } catch (const Error& error) {
+    sessions_.failed(error);
+  }
+}
 
 void Pipeline::configure(const Key& key, std::unique_ptr<Sink> sink) {
   finish_all();
   finish_late();
   signer_.configure(key);
   sink_ = std::move(sink);
+  sink_->attend(*this);
 }
 
 Pipeline::Capacity Pipeline::capacity() const {
@@ -68,10 +101,12 @@ void Pipeline::finish_oldest() {
   };
   auto open = std::move(open_.front());
   open_.pop_front();
+  finishing_ = open.batch.receipt.lease;
   observer_.delivers();
   signer_.finish(open.batch, *sink_, when_slow);
   environment_.note_wait(Awaited::nothing);
   observer_.turned(environment_.now());
+  finishing_.reset();
   note_finished(open, receipts_.add(std::move(open.batch.receipt)));
 }
 

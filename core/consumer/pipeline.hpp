@@ -47,7 +47,7 @@ struct MadeClaim {
 ///
 /// A batch is acknowledged only after the sink has finished it, so a crash repeats at most the batches that
 /// are open at the sink or have a receipt. Together these are at most as many as may be open.
-class Pipeline {
+class Pipeline final : private LeaseRecord {
  public:
   /// What the sink takes now.
   struct Capacity {
@@ -60,6 +60,8 @@ class Pipeline {
   Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& sessions, Receipts& receipts,
            Waker& waker, Environment& environment, Log& log, ConsumerObserver& observer);
 
+  /// Takes the leases of what is open, and of what is not acknowledged, into a new session.
+  void keep_leases();
   /// Takes effect at once, after what is open has been finished.
   void configure(const Key& key, std::unique_ptr<Sink> sink);
 
@@ -102,6 +104,9 @@ class Pipeline {
     BatchTrigger trigger = BatchTrigger::full;
   };
 
+  std::optional<std::vector<std::int64_t>> begin(const std::vector<Lease>& leases,
+                                                 const std::vector<std::string>& sinks) override;
+  void keep() override;
   /// How many batches may stay open while the next is claimed.
   std::size_t may_stay_open(const MadeClaim& claim, bool claims_on) const;
   void note_finished(const OpenBatch& open, const Receipt& receipt);
@@ -114,8 +119,10 @@ class Pipeline {
   Environment& environment_;
   Log& log_;
   ConsumerObserver& observer_;
-  std::deque<OpenBatch> open_;  ///< the oldest first
-  std::vector<Receipt> late_;   ///< what became of tokens whose batches did not wait for it
+  std::deque<OpenBatch> open_;        ///< the oldest first
+  std::optional<Lease> finishing_{};  ///< that of the batch whose answers are awaited
+  int kept_in_ = 0;                   ///< the number of the session that has the leases
+  std::vector<Receipt> late_;         ///< what became of tokens whose batches did not wait for it
   std::int64_t written_ = 0;
   bool is_reader_fast_ = false;
   EmissionLog emission_log_;

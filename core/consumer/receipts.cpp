@@ -9,6 +9,13 @@ constexpr Milliseconds farewell{5000};  ///< how long a consumer that leaves tri
 
 }  // namespace
 
+std::vector<Lease> Receipts::leases() const {
+  std::vector<Lease> leases;
+  for (const auto& receipt : receipts_)
+    leases.push_back(receipt.lease);
+  return leases;
+}
+
 bool Receipts::fit_claim(const std::string& queue) const {
   return receipts_.empty() || (receipts_.size() == 1 && receipts_.front().lease.queue == queue);
 }

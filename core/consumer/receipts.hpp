@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.hpp"
 #include "consumer/session_keeper.hpp"
@@ -26,6 +27,7 @@ class Receipts {
   bool holds(const Lease& lease) const {
     return std::ranges::any_of(receipts_, [&](const auto& receipt) { return receipt.lease == lease; });
   }
+  std::vector<Lease> leases() const;
   const Receipt& add(Receipt receipt) { return receipts_.emplace_back(std::move(receipt)); }
 
   /// True if one claim for `queue` can acknowledge all of them.

@@ -3,6 +3,7 @@
 #include "consumer/session_keeper.hpp"
 
 #include <algorithm>
+#include <poll.h>
 #include <utility>
 
 #include "base/json.hpp"
@@ -11,6 +12,7 @@ namespace mailroom {
 namespace {
 
 constexpr Milliseconds take_over_grace{1500};
+constexpr Milliseconds kept_pause{200};  ///< between attempts to connect, while the sink waits
 
 }  // namespace
 
@@ -113,6 +115,33 @@ void SessionKeeper::leave() {
 void SessionKeeper::drop() {
   if (session_) observer_.disconnected();
   session_.reset();
+}
+
+void SessionKeeper::keep() {
+  try {
+    if (session_) {
+      pollfd socket{.fd = session_->socket(), .events = POLLIN, .revents = 0};
+      if (poll(&socket, 1, 0) > 0) session_->check_health();
+      return;
+    }
+    const auto now = environment_.now();
+    if (now < next_try_) return;
+    next_try_ = now + kept_pause;
+    adopt(options_.connect());
+    take_over_from_ = environment_.now() + take_over_grace;
+  } catch (const Error& error) {
+    // What another session does not help against, the loop meets when the sink has its answers.
+    if (retry_for(error) != Retry::none) failed(error);
+  }
+}
+
+void SessionKeeper::failed(const Error& error) {
+  const auto fix = retry_for(error);
+  if (fix == Retry::none) throw error;
+  if (fix != Retry::new_session) return log_.warn("statement failed, retrying", {{"reason", error.what()}});
+  if (session_) retries_.worked();
+  retries_.failed("connection lost", reason_of(error), environment_.now());
+  drop();
 }
 
 void SessionKeeper::lost(const ConnectionLost& error) {

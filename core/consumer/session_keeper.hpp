@@ -56,6 +56,11 @@ class SessionKeeper {
   /// False for a while after a reconnect: other consumers may still reconnect and acknowledge their batches.
   bool may_take_over(TimePoint now) const { return now >= take_over_from_; }
 
+  /// While the sink waits: notices that the session has ended, and makes the next one. Does not wait.
+  void keep();
+  /// A statement has failed while the sink waits: drops the session if another one may help. Rethrows `error`
+  /// if nothing helps.
+  void failed(const Error& error);
   /// Drops the session, so that connect() makes another one.
   void lost(const ConnectionLost& error);
   /// Prepares a retry; false if a retry does not help.
@@ -89,6 +94,7 @@ class SessionKeeper {
   std::int64_t newest_known_ = 0;  ///< the newest batch that it has claimed; 0 if there is none
   TimePoint take_over_from_{};
   TimePoint last_round_trip_{};
+  TimePoint next_try_{};  ///< of keep()
 };
 
 }  // namespace mailroom

@@ -26,6 +26,8 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
+  /// Where it has leases recorded from now on; outlives the sink. A sink without outcomes has none recorded.
+  virtual void attend(LeaseRecord& record) { static_cast<void>(record); }
   /// How many batches may be open at the same time: 1 or 2. With 2 the receiver has work while the consumer
   /// acknowledges one batch and claims the next.
   virtual std::size_t most_open() const { return 1; }

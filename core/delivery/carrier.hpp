@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "delivery/answer.hpp"
+#include "delivery/clearance.hpp"
 
 namespace mailroom {
 
@@ -49,6 +51,12 @@ struct Message {
   bool has_files = false;  ///< a mail with attachments
   /// Of several mails: what differs, while `body` has one after the other. Empty for a line and for one mail.
   std::vector<PackedMail> mails{};
+  /// Asked before the receiver could take the message; null: it may leave.
+  std::shared_ptr<Clearance> clearance{};
+
+  /// Waits until it may leave. False: it must not, and goes back untried.
+  bool awaits_clearance() const { return clearance == nullptr || clearance->wait(); }
+  bool is_cleared() const { return clearance == nullptr || clearance->is_given(); }
 };
 
 /// Hands messages over to another program or server, several at the same time, and learns what became of
@@ -70,6 +78,11 @@ class Carrier {
   virtual std::size_t unfinished() const = 0;
   /// Answers every message at once: unknown if it was sent, otherwise unavailable.
   virtual void cancel() = 0;
+  /// True if its own threads ask for the clearance of a message, when a session with the receiver has begun.
+  /// For others the dispatcher asks, as soon as has_session().
+  virtual bool asks_for_clearance() const { return false; }
+  /// False if it is not connected: then it gives back what is not cleared, as unavailable or untried.
+  virtual bool has_session() const { return true; }
   /// How many messages beyond those in flight it keeps, so that the next one is at hand when one is done.
   virtual int ahead() const { return 0; }
   /// Keeps at most `most` connections to an endpoint from now on, and returns untried what it has not begun.

@@ -41,6 +41,11 @@ class Composer {
 
   /// The tokens that follow are of this batch. Returns how many a message has at most: `limit`, or fewer.
   virtual int begin(const Lease& lease, int limit) = 0;
+  /// By which of the sink's lanes the message of `row` leaves, if it has one.
+  virtual std::size_t lane_of(const TokenRow& row) const {
+    static_cast<void>(row);
+    return 0;
+  }
   /// `token` is empty if the action has no path. Views in `row` are valid only during the call.
   virtual Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) = 0;
   /// The message that was begun, if there is one.

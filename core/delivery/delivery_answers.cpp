@@ -56,13 +56,19 @@ std::string DeliverySink::awaited_in(const OpenBatch& batch) const {
 
 void DeliverySink::poll_answers(const std::function<bool(TimePoint now)>& is_done) {
   std::optional<TimePoint> stop_requested;
-  std::vector<pollfd> fds{{stop_fd_, POLLIN, 0}};
+  std::vector<pollfd> fds{{stop_fd_, POLLIN, 0}, {bell_->fd(), POLLIN, 0}};
   for (const auto& lane : lanes_)
     fds.push_back({lane->dispatcher().fd(), POLLIN, 0});
+  auto kept_at = steady_now();
   while (true) {
     take_answers();
     const auto now = steady_now();
     if (is_done(now)) return;
+    if (record_ != nullptr && now - kept_at >= slow) {
+      record_->keep();
+      kept_at = now;
+    }
+    clear();
     if (fds[0].revents != 0) {
       stop_requested = now;
       fds[0].fd = -1;
@@ -111,7 +117,7 @@ Receipt DeliverySink::late_receipt(const LateMessage& message, const Dispatched&
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     delivery_log_.outcome(options_.words, outcomes[i], dispatched.at);
     // The deferral counted these.
-    outcomes[i].unknowns -= message.composed.tokens[i].history.take_overs + 1;
+    outcomes[i].unknowns -= message.composed.tokens[i].history.take_overs + (message.may_be_taken ? 1 : 0);
   }
   return {.lease = message.lease, .counts = {}, .outcomes = std::move(outcomes)};
 }
@@ -142,7 +148,7 @@ std::vector<TokenOutcome> DeliverySink::outcomes_of(const Lease& lease, const Co
     auto own = answer_to(dispatched.answer, token);
     observe(own, lease, token);
     const bool is_recognised = packs_[message.lane].recognises;
-    const bool was_lost = dispatched.may_be_taken || lease.attempt > 1;
+    const bool was_lost = dispatched.may_be_taken || take_overs(lease, *lanes_[message.lane]) > 0;
     if (is_recognised && was_lost && own.verdict == Verdict::accepted)
       own.reply += " (sent again with the same key, as an answer was lost)";
     outcomes.push_back(
@@ -176,11 +182,69 @@ void DeliverySink::leave_behind() {
     if (message.is_concluded) continue;
     auto& composed = message.composed;
     lanes_[composed.lane]->is_late();
-    for (const auto& token : composed.tokens)
+    // What was not on record as begun does not leave after the record that is made now.
+    const bool may_be_taken = !batch.clearances[composed.lane]->refuse();
+    for (const auto& token : composed.tokens) {
       batch.outcomes.push_back(
-          unanswered_outcome(token.history, options_.dispatch.probe_time + answer_margin));
-    late_.emplace(composed.message.id, LateMessage{.lease = batch.lease, .composed = std::move(composed)});
+          unanswered_outcome(token.history, options_.dispatch.probe_time + answer_margin, may_be_taken));
+    }
+    late_.emplace(
+        composed.message.id,
+        LateMessage{.lease = batch.lease, .composed = std::move(composed), .may_be_taken = may_be_taken});
   }
+}
+
+bool DeliverySink::is_asked(std::size_t lane) const {
+  return std::ranges::any_of(batches_, [&](const auto& batch) { return batch.clearances[lane]->is_asked(); });
+}
+
+void DeliverySink::clear() {
+  bell_->clear();
+  std::vector<std::size_t> asking;
+  std::vector<std::string> sinks;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    if (!is_asked(i)) continue;
+    asking.push_back(i);
+    std::ranges::copy(lanes_[i]->names(), std::back_inserter(sinks));
+  }
+  if (asking.empty()) return;
+  std::vector<Lease> leases;
+  for (const auto& batch : batches_)
+    leases.push_back(batch.lease);
+  const auto held = record_->begin(leases, sinks);
+  if (!held) return;
+  const auto now = steady_now();
+  for (const auto lane : asking) {
+    for (const auto& batch : batches_) {
+      const bool is_held = std::ranges::find(*held, batch.lease.batch) != held->end();
+      if (is_held) {
+        batch.clearances[lane]->give();
+      } else {
+        batch.clearances[lane]->refuse();
+      }
+    }
+    lanes_[lane]->begun(now);
+    lanes_[lane]->dispatcher().clear();
+  }
+}
+
+std::vector<std::string> DeliverySink::sinks_in_session() const {
+  const auto now = steady_now();
+  std::vector<std::string> sinks;
+  for (const auto& lane : lanes_) {
+    if (lane->is_in_session(now)) std::ranges::copy(lane->names(), std::back_inserter(sinks));
+  }
+  return sinks;
+}
+
+/// Which lane had the mails of a sink that is no longer configured is not known.
+int DeliverySink::take_overs(const Lease& lease, const Lane& lane) const {
+  const auto is_another = [&](const std::string& sink) {
+    return std::ranges::none_of(lanes_, [&](const auto& each) { return each->is_among({sink}); });
+  };
+  return static_cast<int>(std::ranges::count_if(lease.earlier, [&](const auto& sinks) {
+    return lane.is_among(sinks) || std::ranges::any_of(sinks, is_another);
+  }));
 }
 
 void DeliverySink::note_limit(const Dispatched& dispatched) {

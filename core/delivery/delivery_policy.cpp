@@ -51,13 +51,16 @@ int may_have_been_mailed(const DeliveryHistory& history) {
   return history.unknowns + history.take_overs;
 }
 
-/// Earlier attempts that an attempt now could repeat.
-int may_be_repeated(const DeliveryHistory& history, const DeliveryPolicy& policy) {
-  return history.unknowns + (policy.is_recognised ? 0 : history.take_overs);
+/// False if an attempt now could repeat one, and that is not wanted. A consumer that died is no attempt: its
+/// mails are sent again, however often, unless none may be.
+bool may_be_sent(const DeliveryHistory& history, const DeliveryPolicy& policy) {
+  if (policy.when_unknown == WhenUnknown::resend) return true;
+  return history.unknowns == 0 && (policy.is_recognised || history.take_overs == 0);
 }
 
-int allowed_unknowns(const DeliveryPolicy& policy) {
-  return policy.when_unknown == WhenUnknown::resend ? policy.resends : 0;
+/// True if a mail is sent again after an attempt without an answer.
+bool may_be_sent_again(const DeliveryHistory& history, const DeliveryPolicy& policy) {
+  return policy.when_unknown == WhenUnknown::resend && history.unknowns < policy.resends;
 }
 
 TokenOutcome without_attempt(const DeliveryHistory& history, Outcome state, std::string reason) {
@@ -86,14 +89,14 @@ bool may_repeat_token(std::string_view text) {
 
 }  // namespace
 
-DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* defect) {
+DeliveryHistory history_of(const TokenRow& row, int take_overs, const char* defect) {
   return {.token = row.id,
           .action = row.action->name,
           .state = row.state,
           .defect = defect,
           .attempts = row.attempts,
           .unknowns = row.unknowns,
-          .take_overs = lease.attempt - 1,
+          .take_overs = take_overs,
           .newer = row.newer,
           .created_at = row.created_at,
           .expires_at = row.expires_at,
@@ -128,7 +131,7 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
                            fmt::format("the address has had {} mails, and send.per_recipient is {}",
                                        history.mailed, format_rate(*policy.per_recipient)));
   }
-  if (may_be_repeated(history, policy) > allowed_unknowns(policy)) {
+  if (!may_be_sent(history, policy)) {
     return TokenOutcome{.token = history.token,
                         .action = history.action,
                         .state = Outcome::unknown,
@@ -145,11 +148,11 @@ TokenOutcome withheld_outcome(const DeliveryHistory& history, Outcome state, std
   return outcome;
 }
 
-TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wait) {
+TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wait, bool may_be_taken) {
   return {.token = history.token,
           .action = history.action,
           .state = Outcome::deferred,
-          .unknowns = history.take_overs + 1,
+          .unknowns = history.take_overs + (may_be_taken ? 1 : 0),
           .wait = wait,
           .counted_as = history.counted_as};
 }
@@ -182,8 +185,7 @@ TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& an
       break;
     case Verdict::unknown:
       ++outcome.unknowns;
-      outcome.state =
-          may_be_repeated(history, policy) < allowed_unknowns(policy) ? Outcome::deferred : Outcome::unknown;
+      outcome.state = may_be_sent_again(history, policy) ? Outcome::deferred : Outcome::unknown;
       outcome.wait = pause_after(history.attempts, jitter);
       break;
     case Verdict::unavailable:

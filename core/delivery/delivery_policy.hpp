@@ -34,7 +34,7 @@ struct DeliveryHistory {
   const char* defect = nullptr;         ///< why it cannot be mailed, for example its address; null if it can
   int attempts = 0;                     ///< earlier attempts that the relay answered, or may have accepted
   int unknowns = 0;                     ///< earlier attempts that it may have accepted, in other batches
-  int take_overs = 0;                   ///< earlier leases of this batch: each may have mailed it
+  int take_overs = 0;                   ///< earlier leases of its batch that may have mailed it
   std::optional<std::int64_t> newer{};  ///< a newer recovery token of the same account that is due
   std::int64_t created_at = 0;          ///< seconds since 1970; 0: not known
   std::int64_t expires_at = 0;          ///< the same
@@ -52,7 +52,8 @@ struct ComposedToken {
   std::int64_t dated = 0;  ///< since when it has been due, in seconds since 1970
 };
 
-DeliveryHistory history_of(const TokenRow& row, const Lease& lease, const char* defect = nullptr);
+/// `take_overs`: earlier leases of the batch that may have mailed it.
+DeliveryHistory history_of(const TokenRow& row, int take_overs, const char* defect = nullptr);
 
 /// The outcome of a token that must not be mailed; nullopt if it may be. A token that an earlier attempt may
 /// have mailed is `unknown`, whatever the reason.
@@ -64,8 +65,8 @@ std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& histo
 TokenOutcome withheld_outcome(const DeliveryHistory& history, Outcome state, std::string reason);
 
 /// The outcome, until its answer comes, of an attempt that its batch does not wait for: deferred for `wait`,
-/// within which the answer comes if this consumer lives, and maybe accepted.
-TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wait);
+/// within which the answer comes if this consumer lives. `may_be_taken`: it may have been accepted.
+TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wait, bool may_be_taken);
 
 /// The outcome of an attempt. A deferred token waits 15 s, 30 s, 1, 2 and then 4 minutes, 20 % more or less
 /// by `jitter` from -1 to 1, or longer if the relay names a time: but where the link does not live that

@@ -34,7 +34,8 @@ TracedToken traced_token(const TokenRow& row, const Lease& lease) {
           .token = row.id,
           .message = row.message.value_or(0),
           .asked_at = row.trace.asked_at,
-          .was_tried = row.trace.was_tried || row.attempts > 0 || row.unknowns > 0 || lease.attempt > 1};
+          .was_tried = row.trace.was_tried || row.attempts > 0 || row.unknowns > 0 ||
+                       std::ranges::any_of(lease.earlier, [](const auto& sinks) { return !sinks.empty(); })};
 }
 
 }  // namespace
@@ -84,14 +85,19 @@ void DeliverySink::begin(const Lease& lease, int line_limit) {
   const auto now = steady_now();
   pace_.began(now);
   spool_.begin_batch();
-  batches_.push_back({.lease = lease, .first_message = next_id_, .began = now, .ended = now});
+  auto& batch =
+      batches_.emplace_back(OpenBatch{.lease = lease, .first_message = next_id_, .began = now, .ended = now});
+  for (const auto& lane : lanes_) {
+    const bool is_on_record = record_ == nullptr || lane->is_among(lease.begun);
+    batch.clearances.push_back(std::make_shared<Clearance>(bell_, is_on_record));
+  }
   options_.message_limit = composer_->begin(lease, line_limit);
 }
 
 void DeliverySink::add(const TokenRow& row, std::string_view token) {
   auto& batch = batches_.back();
   ++batch.tokens;
-  auto history = history_of(row, batch.lease);
+  auto history = history_of(row, take_overs(batch.lease, *lanes_[composer_->lane_of(row)]));
   if (options_.policy.per_recipient) history.mailed += open_mails_to(row.counted_as);
   if (auto outcome = outcome_without_attempt(history, options_.policy)) {
     batch.outcomes.push_back(std::move(*outcome));
@@ -170,7 +176,8 @@ int DeliverySink::open_mails_to(std::string_view recipient) const {
 void DeliverySink::skip(const TokenRow& row, const char* defect) {
   auto& batch = batches_.back();
   ++batch.tokens;
-  batch.outcomes.push_back(*outcome_without_attempt(history_of(row, batch.lease, defect), options_.policy));
+  const int earlier = take_overs(batch.lease, *lanes_[composer_->lane_of(row)]);
+  batch.outcomes.push_back(*outcome_without_attempt(history_of(row, earlier, defect), options_.policy));
 }
 
 /// The messages that were begun are the last ones of the newest batch.
@@ -187,6 +194,7 @@ void DeliverySink::submit(OpenBatch& batch, Composed composed) {
   const auto& tokens = kept.composed.tokens;
   batch.carried += static_cast<int>(tokens.size());
   auto& message = kept.composed.message;
+  message.clearance = batch.clearances[kept.composed.lane];
   message.id = next_id_++;
   message.batch = batch.lease.batch;
   message.attempt = batch.lease.attempt;
@@ -222,6 +230,8 @@ BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
 }
 
 void DeliverySink::consult(SinkBoard& board, bool heard) {
+  clear();
+  board.announce(sinks_in_session());
   for (const auto& lane : lanes_)
     lane->consult(board, heard, delivery_log_, options_.words);
 }

@@ -79,6 +79,7 @@ class DeliverySink final : public Sink {
   DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> ways, Options options, int stop_fd,
                Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer, MailTracer* tracer = nullptr);
 
+  void attend(LeaseRecord& record) override { record_ = &record; }
   std::size_t most_open() const override { return options_.messages > 1 && pace_.overlaps() ? 2 : 1; }
   int room() const override;
   void begin(const Lease& lease, int line_limit) override;
@@ -108,6 +109,7 @@ class DeliverySink final : public Sink {
     int carried = 0;            ///< tokens of messages
     std::vector<TokenOutcome> outcomes{};
     std::map<std::string, int, std::less<>> mails_by_recipient{};
+    std::vector<std::shared_ptr<Clearance>> clearances{};  ///< of each lane
     TimePoint began{};
     TimePoint ended{};  ///< its last answer
   };
@@ -116,6 +118,7 @@ class DeliverySink final : public Sink {
   struct LateMessage {
     Lease lease;
     Composed composed;
+    bool may_be_taken = false;  ///< as it was recorded
   };
 
   /// The mails that leave together by a lane.
@@ -137,6 +140,12 @@ class DeliverySink final : public Sink {
   void poll_answers(const std::function<bool(TimePoint now)>& is_done);
   std::string awaited_in(const OpenBatch& batch) const;
   void take_answers();
+  /// Has the open leases recorded for the lanes that ask, and lets their messages leave.
+  void clear();
+  bool is_asked(std::size_t lane) const;
+  /// What the next leases begin with.
+  std::vector<std::string> sinks_in_session() const;
+  int take_overs(const Lease& lease, const Lane& lane) const;
   void record(Dispatched dispatched);
   Receipt late_receipt(const LateMessage& message, const Dispatched& dispatched);
   /// Weighs an answer as it is recorded, and tells the log of a limit.
@@ -170,8 +179,10 @@ class DeliverySink final : public Sink {
   std::int64_t next_id_ = 0;       ///< of a message
   TimePoint last_ended_{};         ///< the last answer of the batch before
   ClaimPace pace_;
-  std::map<std::int64_t, LateMessage> late_;  ///< by the message's id
-  std::vector<Receipt> answered_late_;        ///< what became of such
+  LeaseRecord* record_ = nullptr;
+  std::shared_ptr<const EventFd> bell_ = std::make_shared<EventFd>();  ///< somebody asks
+  std::map<std::int64_t, LateMessage> late_;                           ///< by the message's id
+  std::vector<Receipt> answered_late_;                                 ///< what became of such
   std::optional<TimePoint> warned_of_limit_{};
 };
 

@@ -58,7 +58,7 @@ void Dispatcher::keep_busy() {
 Milliseconds Dispatcher::patience() {
   const auto now = steady_now();
   auto next = resends_.empty() ? TimePoint::max() : resends_.begin()->first;
-  if (!waiting_.empty()) {
+  if (!waiting_.empty() && !is_held(waiting_.front())) {
     const auto choice = endpoints_.choose(pending_.at(waiting_.front()).first, wall_now());
     if (choice.leave == Endpoint::Leave::given)
       next = std::min(next, endpoints_[choice.place].next_room(now, carrier_->ahead()));
@@ -110,10 +110,15 @@ bool Dispatcher::submit_next(TimePoint now) {
     const bool is_full = static_cast<int>(carrier_->unfinished()) >= options_.in_flight + ahead;
     if (is_full || !endpoints_[choice.place].has_room(now, ahead)) return false;
   }
+  if (choice.leave == Endpoint::Leave::given && is_held(id)) return false;
   if (is_resend) {
     resends_.erase(resends_.begin());
   } else {
     waiting_.pop_front();
+  }
+  if (is_refused(id)) {
+    give_up(id, "its lease has ended");
+    return true;
   }
   if (choice.leave == Endpoint::Leave::none) {
     turn_away(id, now);
@@ -121,6 +126,18 @@ bool Dispatcher::submit_next(TimePoint now) {
     send(id, choice.place, now);
   }
   return true;
+}
+
+/// True if it waits for its clearance. What the carrier could send now has to have it.
+bool Dispatcher::is_held(std::int64_t id) {
+  const auto& clearance = pending_.at(id).message.clearance;
+  if (clearance == nullptr || carrier_->asks_for_clearance() || !carrier_->has_session()) return false;
+  return !clearance->ask() && !clearance->is_refused();
+}
+
+bool Dispatcher::is_refused(std::int64_t id) const {
+  const auto& clearance = pending_.at(id).message.clearance;
+  return clearance != nullptr && clearance->is_refused();
 }
 
 void Dispatcher::send(std::int64_t id, std::size_t endpoint, TimePoint now) {
@@ -189,6 +206,9 @@ void Dispatcher::give_back_overdue(TimePoint now) {
 void Dispatcher::cancel() {
   const std::lock_guard lock(mutex_);
   is_cancelling_ = true;
+  for (const auto& [id, pending] : pending_) {
+    if (pending.message.clearance != nullptr) pending.message.clearance->refuse();
+  }
   carrier_->cancel();
   take_answers();
   for (const auto id : std::exchange(waiting_, {}))

@@ -100,6 +100,13 @@ class Dispatcher {
     std::unique_lock lock(mutex_);
     return results_.wait(lock, until);
   }
+  /// A clearance has been given or refused.
+  void clear() { news_.signal(); }
+  /// True if an endpoint has answered a message a moment ago.
+  bool is_answering() const {
+    const std::lock_guard lock(mutex_);
+    return endpoints_.is_answering(steady_now());
+  }
   /// Gives up every message that has not left: deferred without counting.
   void give_back();
   /// Gives up every message without an answer: unknown if it was sent, otherwise deferred without counting.
@@ -164,6 +171,8 @@ class Dispatcher {
   Milliseconds patience();
   void pump();
   bool submit_next(TimePoint now);
+  bool is_held(std::int64_t id);
+  bool is_refused(std::int64_t id) const;
   bool is_resend_due(TimePoint now) const { return !resends_.empty() && resends_.begin()->first <= now; }
   void tell_connections(std::size_t endpoint, TimePoint now);
   void send(std::int64_t id, std::size_t endpoint, TimePoint now);

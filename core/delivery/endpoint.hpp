@@ -181,6 +181,9 @@ class Endpoints {
   /// Where the next message goes, unless that turns out to be unavailable.
   const Endpoint& likely() const;
   bool is_limited(TimePoint now) const;
+  bool is_answering(TimePoint now) const {
+    return std::ranges::any_of(endpoints_, [&](const auto& each) { return each.is_answering(now); });
+  }
   /// The time until a message is taken; nullopt if one is now.
   std::optional<std::chrono::seconds> time_to_admission(TimePoint now, WallTime wall) const;
 

@@ -9,6 +9,7 @@ namespace mailroom {
 namespace {
 
 constexpr std::chrono::milliseconds slow_answer{1000};
+constexpr std::chrono::seconds session_memory{5};
 constexpr std::chrono::milliseconds longest_turn{1000};  ///< how long a batch waits for the turn of a message
 constexpr std::chrono::milliseconds usual_gap{20};
 
@@ -25,6 +26,16 @@ Lane::Lane(std::unique_ptr<Carrier> carrier, const Dispatcher::Options& options)
       in_flight_(options.in_flight),
       dispatcher_(std::move(carrier), options),
       was_open_(shared_.names().size()) {}
+
+bool Lane::is_among(const std::vector<std::string>& sinks) const {
+  return std::ranges::any_of(names(),
+                             [&](const auto& name) { return std::ranges::find(sinks, name) != sinks.end(); });
+}
+
+bool Lane::is_in_session(TimePoint now) const {
+  if (!begun_at_ || dispatcher_.time_to_admission()) return false;
+  return now - *begun_at_ < session_memory || dispatcher_.is_answering();
+}
 
 std::optional<Answer> Lane::turn_away(TimePoint now) {
   Answer answer{.sink = shared_.names().front(), .ended = wall_now()};

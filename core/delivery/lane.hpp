@@ -40,6 +40,14 @@ class Lane {
 
   /// Of its endpoints.
   const std::vector<std::string>& names() const { return shared_.names(); }
+  /// True if one of its endpoints is among `sinks`.
+  bool is_among(const std::vector<std::string>& sinks) const;
+  /// A session with the other side has been recorded at `now`, for the leases that are open.
+  void begun(TimePoint now) { begun_at_ = now; }
+  /// True if that, or an answer, was a moment ago: then the next leases may be recorded so as they are
+  /// claimed.
+  bool is_in_session(TimePoint now) const;
+
   /// The answer to a further message while it cannot leave soon: its endpoints are unavailable, at their
   /// rate, or busy with slow messages. nullopt: it can.
   std::optional<Answer> turn_away(TimePoint now);
@@ -64,6 +72,7 @@ class Lane {
   std::vector<bool> was_open_;  ///< the breakers, when they were last told to the log
   ReturnTimes return_times_;
   bool is_slow_ = false;
+  std::optional<TimePoint> begun_at_{};
 };
 
 }  // namespace mailroom

@@ -429,10 +429,16 @@ BEGIN
         UPDATE mailroom_batches SET dead_at = clock_timestamp() WHERE id = dead;
         IF p_delivers THEN
             PERFORM mailroom_record_outcomes(p_queue, dead, i.ids, (
-                SELECT jsonb_agg(jsonb_build_object('first', lower(r), 'last', upper(r) - 1, 'state', 'unknown', 'unknowns', 1,
-                                                    'reply', 'its batch was dead-lettered after too many attempts'))
+                SELECT jsonb_agg(jsonb_build_object(
+                    'first', lower(r), 'last', upper(r) - 1,
+                    'state', CASE WHEN i.has_begun THEN 'unknown' ELSE 'rejected' END, 'unknowns', i.has_begun::integer,
+                    'reply', 'its batch was dead-lettered after too many attempts'
+                             || CASE WHEN i.has_begun THEN '' ELSE ', none of which reached the receiver' END))
                 FROM unnest(i.ids) r))
-            FROM mailroom_batches b, LATERAL mailroom_batch_ids(b.ids, b.ids_mask) i (ids) WHERE b.id = dead;
+            FROM mailroom_batches b, LATERAL (
+                SELECT mailroom_batch_ids(b.ids, b.ids_mask),
+                       b.begun IS NOT NULL OR b.earlier_attempts @? '$[*].begun[*]') i (ids, has_begun)
+            WHERE b.id = dead;
         END IF;
     END IF;
     IF v_lease.abandoned IS NOT NULL THEN
@@ -440,9 +446,10 @@ BEGIN
         UPDATE mailroom_batches b
         SET collector = pg_backend_pid(), claimed_by = current_setting('application_name'),
             attempts = b.attempts + 1, claimed_at = clock_timestamp(), key = nullif(current_setting('mailroom.key', true), ''),
+            begun = nullif(current_setting('mailroom.begun', true), '')::text[],
             earlier_attempts = coalesce(b.earlier_attempts, '[]') || jsonb_build_object(
                 'attempt', b.attempts, 'collector', b.collector, 'claimed_by', b.claimed_by, 'claimed_at', b.claimed_at,
-                'key', b.key)
+                'key', b.key, 'begun', coalesce(to_jsonb(b.begun), '[]'))
         WHERE b.id = v_lease.abandoned
         RETURNING b.id, b.attempts, (SELECT coalesce(sum(upper(g) - lower(g)), 0) FROM unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g)
         INTO batch, attempt, size;

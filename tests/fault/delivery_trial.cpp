@@ -92,10 +92,10 @@ void DeliveryTrial::judge() {
 namespace {
 
 /// Whether a token that nobody took may rest in that state. Nobody knows what became of one only after an
-/// attempt without an answer, even if a later attempt was refused.
-bool is_final(const std::string& state, int unknowns) {
+/// attempt without an answer, even if a later attempt was refused: and then the other side has seen it.
+bool is_final(const std::string& state, int unknowns, bool was_seen) {
   static const std::set<std::string> ends{"rejected", "expired", "cancelled"};
-  return ends.contains(state) || (state == "unknown" && unknowns > 0);
+  return ends.contains(state) || (state == "unknown" && unknowns > 0 && was_seen);
 }
 
 }  // namespace
@@ -109,9 +109,10 @@ void DeliveryTrial::judge_records(Connection& connection, const std::map<std::in
   for (const auto& row : connection.run(R"(
 SELECT t.id, coalesce(d.state, ''), d.accepted_at IS NOT NULL, coalesce(d.attempts, 0),
        t.expires_at <= extract(epoch FROM clock_timestamp()),
-       m.cancelled_at IS NOT NULL OR m.replaced_at IS NOT NULL, coalesce(d.unknowns, 0)
+       m.cancelled_at IS NOT NULL OR m.replaced_at IS NOT NULL, coalesce(d.unknowns, 0),
+       coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email, '')
 FROM tokens t LEFT JOIN mailroom_deliveries d ON d.queue = 'mailroom' AND d.token = t.id
-LEFT JOIN mailroom_messages m ON m.id = t.message
+LEFT JOIN mailroom_messages m ON m.id = t.message LEFT JOIN accounts a ON a.id = t.account
 WHERE t.expires_at > t.created_at)")) {
     const auto token = row[0].as<std::int64_t>();
     const bool was_taken = taken.count(token) > 0;
@@ -121,7 +122,7 @@ WHERE t.expires_at > t.created_at)")) {
     if (row[5].as<bool>() && !was_taken) continue;
     if (state.empty() && !was_taken && row[4].as<bool>()) {
       ++expired;
-    } else if (!was_taken && !is_final(state, row[6].as<int>())) {
+    } else if (!was_taken && !is_final(state, row[6].as<int>(), has_seen(row[7].as<std::string>()))) {
       ++tally.lost;
     }
     // What is recorded as accepted has been taken.

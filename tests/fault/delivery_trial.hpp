@@ -39,6 +39,11 @@ class DeliveryTrial : public TrialRig {
   virtual std::unique_ptr<TestConsumer> hire() const = 0;
   /// How often the other side has taken each token. May expect more, and allow more repeats.
   virtual std::map<std::int64_t, int> judge_taken() = 0;
+  /// True if the other side has heard of a mail to that address, or cannot tell.
+  virtual bool has_seen(const std::string& address) const {
+    static_cast<void>(address);
+    return true;
+  }
 
  private:
   bool drains();

@@ -138,6 +138,62 @@ Outcome server_crashes(Cluster& cluster, const Plan& plan, Load load) {
   return trial.finish(plan.rounds);
 }
 
+/// Senders are killed while their relay takes connections and says nothing: none has tried a mail. Whatever
+/// `when_unknown` is, each is mailed once.
+Outcome kill_before_greeting(Cluster& cluster, const Plan& plan, const std::string& when_unknown) {
+  constexpr int senders = 2;
+  constexpr int kills = 3;
+  constexpr int mails = 30;
+  std::atomic<bool> is_silent = false;
+  const auto play = [&](const RelayMoment& moment) {
+    return is_silent && moment.step == RelayStep::greeting ? RelayAnswer::nothing(RelayAnswer::Then::hang)
+                                                           : RelayAnswer{};
+  };
+  SendTrial trial(cluster, plan,
+                  {.senders = senders,
+                   .writers = 0,
+                   .relay = {.play = play},
+                   .environment = {{"MAILROOM_SEND_WHEN_UNKNOWN", when_unknown}}});
+  trial.allow_no_other_attempt();
+  const auto connection = trial.connect();
+  for (int round = 1; round <= plan.rounds; ++round) {
+    is_silent = true;
+    for (int kill = 0; kill <= kills; ++kill) {
+      for (int index = 0; index < senders; ++index) {
+        trial.expect(trial.consumer(index).connected(), "a sender connects");
+        trial.replace(index, SIGKILL);
+      }
+      if (kill == 0) insert_accounts(*connection, mails, "round" + std::to_string(round) + "-");
+      trial.pause(500, 800);
+    }
+    is_silent = false;
+    const auto all = static_cast<std::size_t>(round * mails);
+    // The last connection to the silent relay lasts for the time-out.
+    for (int index = 0; index < senders; ++index)
+      trial.replace(index, SIGKILL);
+    trial.expect(eventually([&] { return trial.taken().size() >= all; }, std::chrono::seconds(60)),
+                 "the relay gets every mail");
+  }
+  return trial.finish(plan.rounds);
+}
+
+/// The server crashes while some mails wait for their answer for longer than the others need to reconnect.
+Outcome server_crashes_behind_slow_mails(Cluster& cluster, const Plan& plan) {
+  const auto play = [](const RelayMoment& moment) {
+    return RelayAnswer{.delay = Milliseconds(is_chosen(moment, RelayStep::end, 8) ? 6000 : 0)};
+  };
+  SendTrial trial(cluster, plan, {.senders = 3, .writers = 2, .relay = {.play = play}});
+  trial.allow_no_other_attempt();
+  for (int round = 0; round < plan.rounds; ++round) {
+    trial.pause(1000, 2000);
+    cluster.stop(round % 2 == 0 ? "immediate" : "fast");
+    cluster.start();
+    trial.pause(3000, 4000);
+    trial.expect(trial.delivers_again(), "delivery resumes");
+  }
+  return trial.finish(plan.rounds);
+}
+
 using Play = Outcome (*)(Cluster&, const Plan&, Load);
 
 std::function<Outcome(Cluster&, const Plan&)> with_tokens(Play play) {
@@ -168,6 +224,11 @@ std::vector<Fault> send_faults() {
       {"send: database sessions end", "at most the batch limit per session is repeated", 60, 5,
        with_tokens(sessions_end)},
       {"send: stop -m immediate and start", "nothing repeated", 12, 1, with_tokens(server_crashes)},
+      {"send: killed before the relay greets", "each mail is mailed once", 6, 1,
+       [](Cluster& cluster, const Plan& plan) { return kill_before_greeting(cluster, plan, "resend"); }},
+      {"send: the same, when_unknown: hold", "each mail is mailed once", 6, 1,
+       [](Cluster& cluster, const Plan& plan) { return kill_before_greeting(cluster, plan, "hold"); }},
+      {"send: restarts while answers are late", "nothing repeated", 8, 1, server_crashes_behind_slow_mails},
       {"messages: no fault", "each call and each key is one mail", 20, 3, with_messages(senders_alone), true},
       {"messages: kill -9 at random", "the same, the batch limit per kill is repeated", 200, 12,
        with_messages(kill_senders)},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "fault/message_oracle.hpp"
 
@@ -50,6 +51,13 @@ bool SendTrial::delivers_again() const {
 }
 
 std::map<std::int64_t, int> SendTrial::judge_taken() {
+  auto commands = relay_.commands();
+  if (options_.first_relay != nullptr)
+    std::ranges::move(options_.first_relay->commands(), std::back_inserter(commands));
+  for (const auto& command : commands) {
+    const auto from = command.find("RCPT TO:<");
+    if (from != std::string::npos) seen_.insert(command.substr(from + 9, command.rfind('>') - from - 9));
+  }
   std::map<std::int64_t, std::vector<TakenMail>> mails;
   auto tokens = tokens_of_messages(*connect());
   for (auto& mail : taken()) {
@@ -59,7 +67,8 @@ std::map<std::int64_t, int> SendTrial::judge_taken() {
   }
   std::map<std::int64_t, int> times;
   int unlike = 0;
-  for (const auto& [token, copies] : mails) {
+  for (const auto& [token, of_token] : mails) {
+    const auto& copies = of_token;
     times[token] = static_cast<int>(copies.size());
     const bool are_the_same = std::ranges::all_of(copies, [&](const auto& mail) {
       return mail.message == copies.front().message && mail.to == copies.front().to;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 
 #include "fault/delivery_trial.hpp"
 #include "support/test_sender.hpp"
@@ -36,9 +37,11 @@ class SendTrial : public DeliveryTrial {
  private:
   std::unique_ptr<TestConsumer> hire() const override;
   std::map<std::int64_t, int> judge_taken() override;
+  bool has_seen(const std::string& address) const override { return seen_.contains(address); }
   void judge_producers(const MessageNotes& notes);
 
   Options options_;
+  std::set<std::string> seen_;  ///< recipients that a relay has heard of
   TestRelay relay_;
 };
 

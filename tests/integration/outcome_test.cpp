@@ -251,6 +251,7 @@ TEST_CASE("rule 2: what comes late of a dead batch replaces what was supposed of
   insert_accounts(*rig.connection, 1);
   const auto lease = rig.claim(1).lease;
   REQUIRE(lease);
+  rig.session->begin({*lease}, {"relay:25"});
   rig.connection->run("UPDATE mailroom_batches SET attempts = 20");
   const Lease last{lease->batch, 20, lease->queue};
   CHECK(rig.claim(1).dead == lease->batch);
@@ -314,16 +315,63 @@ TEST_CASE("rule 4: that a token was accepted once stays on record", "[outcome]")
   CHECK(value<std::string>(*rig.connection, "SELECT accepted_at::text FROM mailroom_deliveries") == at);
 }
 
-TEST_CASE("rule 4: the tokens of a batch that is dead-lettered are unknown", "[outcome]") {
+TEST_CASE("rule 4: the tokens of a batch that is dead-lettered are unknown if the other side may have them",
+          "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
   const auto lease = rig.claim(2).lease;
   REQUIRE(lease);
-  rig.connection->run("UPDATE mailroom_batches SET attempts = 20");
-  const auto reply = rig.claim(2);
-  CHECK(reply.dead == lease->batch);
-  CHECK(rig.deliveries() == "unknown 0, unknown 0");
-  CHECK(value<int>(*rig.connection, "SELECT min(unknowns) FROM mailroom_deliveries") == 1);
+  const bool has_begun = GENERATE(false, true);
+  if (has_begun) CHECK(rig.session->begin({*lease}, {"relay:25"}) == Ids{lease->batch});
+  const auto second = rig.claim(2);
+  REQUIRE(second.lease);
+  CHECK(second.lease->attempt == 2);
+  rig.connection->run("UPDATE mailroom_batches SET attempts = 20, begun = NULL");
+  CHECK(rig.claim(2).dead == lease->batch);
+  CHECK(rig.deliveries() == (has_begun ? "unknown 0, unknown 0" : "rejected 0, rejected 0"));
+  CHECK(value<int>(*rig.connection, "SELECT min(unknowns) FROM mailroom_deliveries") == (has_begun ? 1 : 0));
+}
+
+TEST_CASE("rule 4: a lease says with which sinks it and those before it had begun", "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 3);
+  const auto first = rig.claim(1).lease;
+  REQUIRE(first);
+  CHECK(first->begun.empty());
+  CHECK(rig.session->begin({*first}, {"relay:25", "a, \"b\":25"}) == Ids{first->batch});
+  const auto second = rig.claim(1).lease;
+  REQUIRE(second == Lease{first->batch, 2, first->queue});
+  // What it was told once holds for the next leases.
+  CHECK(second->begun == std::vector<std::string>{"relay:25", "a, \"b\":25"});
+  CHECK(second->earlier == std::vector<std::vector<std::string>>{{"a, \"b\":25", "relay:25"}});
+  rig.session->announce({});
+  const auto third = rig.claim(1).lease;
+  REQUIRE(third);
+  CHECK(third->begun.empty());
+  CHECK(third->earlier.size() == 2);
+  // What was taken over is not the consumer's any more.
+  CHECK(rig.session->begin({*first, *third}, {"relay:25"}) == Ids{third->batch});
+}
+
+TEST_CASE("rule 4: a consumer keeps its leases in its next session, unless they were taken over",
+          "[outcome]") {
+  OutcomeRig rig;
+  insert_accounts(*rig.connection, 2);
+  const auto kept = rig.claim(1).lease;
+  REQUIRE(kept);
+  rig.session.reset();
+  rig.session = attach_sender(rig.database);
+  const auto other = attach_sender(rig.database);
+  rig.session->keep({*kept});
+  const auto next = other->claim({.limit = 1, .partial = true}).lease;
+  REQUIRE(next);
+  CHECK(next->batch != kept->batch);
+  rig.session.reset();
+  const auto taken = other->claim({.limit = 1, .partial = true, .held = next->batch}).lease;
+  REQUIRE(taken == Lease{kept->batch, 2, kept->queue});
+  rig.session = attach_sender(rig.database);
+  rig.session->keep({*kept});
+  CHECK(rig.claim(0, receipt_of(*kept, {outcome(1, Outcome::rejected)})).receipt_void);
 }
 
 TEST_CASE("rule 5: deferred tokens, gaps and the window share a batch when all have more than fits",

@@ -34,9 +34,9 @@ void FakeQueue::bury(std::int64_t id, FakeBatch& batch, bool delivers) {
   if (!delivers) return;
   for (const auto token : batch.tokens)
     record(id, {.token = token,
-                .state = Outcome::unknown,
-                .unknowns = 1,
-                .reply = "its batch was dead-lettered after too many attempts"});
+                .state = Outcome::rejected,
+                .reply = "its batch was dead-lettered after too many attempts, none of which reached the "
+                         "receiver"});
 }
 
 /// A deferral of a token that is gone, or that expires before it would be tried again, is none.

@@ -57,12 +57,14 @@ TEST_CASE("a rate that is given holds beside the one that is learnt") {
 }
 
 TEST_CASE("a message without an answer counts as maybe accepted, and waits for it") {
-  const auto outcome = unanswered_outcome({.token = 7, .action = "message", .take_overs = 1}, minutes(3));
+  const auto outcome =
+      unanswered_outcome({.token = 7, .action = "message", .take_overs = 1}, minutes(3), true);
   CHECK(outcome.state == Outcome::deferred);
   CHECK(outcome.attempts == 0);
   CHECK(outcome.unknowns == 2);
   CHECK(outcome.wait == minutes(3));
   CHECK(outcome.reply.empty());
+  CHECK(unanswered_outcome({.take_overs = 1}, minutes(3), false).unknowns == 1);
 }
 
 }  // namespace mailroom::test::lane_test

@@ -67,12 +67,19 @@ void AmqpPublisher::start(std::unique_ptr<AmqpConnection> connection, const std:
   thread_ = std::thread([this] { work(); });
 }
 
+bool AmqpPublisher::has_session() const {
+  const std::lock_guard lock(mutex_);
+  return is_up_ && !is_blocked_ && !is_failing_;
+}
+
 void AmqpPublisher::submit(Message message) {
   ++unfinished_;
   const std::lock_guard lock(mutex_);
   const auto now = steady_now();
   if (!is_up_ || is_blocked_ || is_failing_) {
     answer(message.id, now, Verdict::unavailable, trouble_code_, trouble_);
+  } else if (!message.is_cleared()) {
+    give_back(message.id);
   } else if (size_limit_ > 0 && message.body.size() > size_limit_) {
     answer(message.id, now, Verdict::rejected, AMQP_PRECONDITION_FAILED,
            fmt::format("{} bytes are more than the server takes, {}", message.body.size(), size_limit_));

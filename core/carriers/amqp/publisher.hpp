@@ -25,6 +25,7 @@ class AmqpPublisher final : public BrokerPublisher {
 
   void submit(Message message) override;
   void cancel() override;
+  bool has_session() const override;
 
   /// Starts to publish, over `connection` if it is not null; otherwise `why` says why there is none yet.
   void start(std::unique_ptr<AmqpConnection> connection, const std::string& why);

@@ -106,6 +106,12 @@ void ExecCarrier::submit(Message message) {
   end_if_deaf();
   try_start();
   const auto now = steady_now();
+  if (child_ && !message.is_cleared()) {
+    // It was started only now.
+    if (answers_.empty()) ready_.signal();
+    answers_.push_back({.id = message.id, .was_tried = false});
+    return;
+  }
   if (given_.empty()) {
     progress_ = now;
     arm(now + options_.timeout);

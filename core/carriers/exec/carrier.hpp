@@ -56,6 +56,7 @@ class ExecCarrier final : public Carrier {
   std::vector<Answer> take() override;
   std::size_t unfinished() const override { return given_.size() + answers_.size(); }
   void cancel() override;
+  bool has_session() const override { return child_ != nullptr; }
   std::vector<std::string> endpoints() const override { return {name_}; }
 
  private:

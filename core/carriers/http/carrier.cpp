@@ -114,7 +114,7 @@ void HttpCarrier::begin(Message message) {
   const auto began = steady_now();
   try {
     if (idle_.empty()) idle_.push_back(std::make_unique<HttpExchange>(endpoint_));
-    idle_.back()->prepare(protocol_->request(message, unix_time()));
+    idle_.back()->prepare(protocol_->request(message, unix_time()), message.clearance);
     curl_multi_add_handle(multi_.get(), idle_.back()->handle());
     busy_.push_back({.exchange = std::move(idle_.back()), .message = std::move(message), .began = began});
     idle_.pop_back();
@@ -145,6 +145,11 @@ void HttpCarrier::collect_results() {
 }
 
 void HttpCarrier::end(Flight& flight, const HttpOutcome& outcome) {
+  if (flight.exchange->was_held_back()) {
+    settle(flight.message, {.id = flight.message.id, .was_tried = false});
+    idle_.push_back(std::move(flight.exchange));
+    return;
+  }
   auto answered = protocol_->judge(flight.message, outcome, unix_time());
   answered.id = flight.message.id;
   answered.sink = endpoint_.name;

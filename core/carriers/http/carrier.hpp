@@ -52,6 +52,7 @@ class HttpCarrier final : public Carrier {
   std::size_t unfinished() const override;
   void cancel() override;
   int ahead() const override { return ahead_; }
+  bool asks_for_clearance() const override { return true; }
   std::vector<std::string> endpoints() const override { return {endpoint_.name}; }
 
  private:

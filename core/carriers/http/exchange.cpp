@@ -90,8 +90,10 @@ void HttpExchange::add_header(const std::string& line) {
   headers_.reset(list);
 }
 
-void HttpExchange::prepare(HttpRequest request) {
+void HttpExchange::prepare(HttpRequest request, std::shared_ptr<Clearance> clearance) {
   request_ = std::move(request);
+  clearance_ = std::move(clearance);
+  was_held_back_ = false;
   response_ = {};
   error_.front() = '\0';
   header_size_ = 0;
@@ -154,7 +156,10 @@ curl_socket_t HttpExchange::on_open(void* /*self*/, curlsocktype /*purpose*/, cu
 /// libcurl would send a request again if a kept connection ends without an answer: the server may have taken
 /// it.
 int HttpExchange::on_request(void* self, char* /*ip*/, char* /*local_ip*/, int /*port*/, int /*local_port*/) {
-  const bool is_repetition = std::exchange(static_cast<HttpExchange*>(self)->was_sent_, true);
+  auto& exchange = *static_cast<HttpExchange*>(self);
+  exchange.was_held_back_ = exchange.clearance_ != nullptr && !exchange.clearance_->wait();
+  if (exchange.was_held_back_) return CURL_PREREQFUNC_ABORT;
+  const bool is_repetition = std::exchange(exchange.was_sent_, true);
   return is_repetition ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 

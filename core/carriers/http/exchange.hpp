@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "delivery/clearance.hpp"
 
 namespace mailroom {
 
@@ -89,11 +90,13 @@ class HttpExchange {
   HttpExchange(const HttpExchange&) = delete;
   HttpExchange& operator=(const HttpExchange&) = delete;
 
-  /// Prepares the request for handle().
-  void prepare(HttpRequest request);
+  /// Prepares the request for handle(). Once there is a connection, it awaits `clearance`, which may be null.
+  void prepare(HttpRequest request, std::shared_ptr<Clearance> clearance = {});
   CURL* handle() const { return curl_.get(); }
   /// What has become of the request, which ended with `result`. Its body is freed.
   HttpOutcome finish(CURLcode result);
+  /// True if the request was not sent, as its clearance was refused.
+  bool was_held_back() const { return was_held_back_; }
   /// What becomes of the request, which is given up. Its body is freed.
   HttpOutcome give_up(const std::string& why);
   /// Sends the request and waits for its answer.
@@ -128,6 +131,8 @@ class HttpExchange {
   HttpRequest request_;
   HttpResponse response_;
   std::size_t header_size_ = 0;
+  std::shared_ptr<Clearance> clearance_;
+  bool was_held_back_ = false;
   bool was_sent_ = false;     ///< the request, or a part of it
   bool is_too_long_ = false;  ///< the body, so that it is not read to its end
   bool has_header_ = false;   ///< the whole of it

@@ -151,6 +151,11 @@ std::shared_ptr<NatsConnection> NatsPublisher::usable_connection() const {
   return is_usable ? connection_ : nullptr;
 }
 
+bool NatsPublisher::has_session() const {
+  const std::lock_guard lock(mutex_);
+  return usable_connection() != nullptr;
+}
+
 void NatsPublisher::submit(Message message) {
   ++unfinished_;
   std::shared_ptr<NatsConnection> connection;
@@ -162,6 +167,7 @@ void NatsPublisher::submit(Message message) {
       answer(message.id, steady_now(), Verdict::unavailable, 0, why);
       return;
     }
+    if (!message.is_cleared()) return give_back(message.id);
   }
   publish(*connection, message);
 }

@@ -24,6 +24,7 @@ class NatsPublisher final : public BrokerPublisher, private NatsListener {
 
   void submit(Message message) override;
   void cancel() override;
+  bool has_session() const override;
 
   /// Connects for the first time; what came of it.
   BrokerFailure connect();

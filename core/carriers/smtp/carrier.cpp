@@ -182,7 +182,7 @@ void SmtpCarrier::deliver(Worker& worker, std::unique_lock<std::mutex>& lock) {
   answer.ended = wall_now();
   lock.lock();
   note_end(worker, message.endpoint, answer);
-  const bool is_unavailable = answer.verdict == Verdict::unavailable;
+  const bool is_unavailable = answer.was_tried && answer.verdict == Verdict::unavailable;
   keep(std::move(answer));
   if (is_unavailable) give_back_untried(message.endpoint);
 }

@@ -52,6 +52,7 @@ class SmtpCarrier final : public Carrier {
   /// tenth of a delivery.
   int ahead() const override { return 2 * options_.connections; }
   void limit_connections(std::size_t endpoint, int most) override;
+  bool asks_for_clearance() const override { return true; }
 
  private:
   /// A worker's connection to a relay.

@@ -116,13 +116,16 @@ void RelayAttempts::clear_up(const SmtpExchange& exchange, Verdict outcome) {
   if (outcome == Verdict::unavailable) connection_.close();
 }
 
-void RelayAttempts::transact(const Message& mail) {
-  if (!send_envelope(mail.envelope) || connection_.has_input()) return;
+/// False if the mail must not leave: the relay waits for a message that does not come.
+bool RelayAttempts::transact(const Message& mail) {
+  if (!send_envelope(mail.envelope) || connection_.has_input()) return true;
+  if (!mail.awaits_clearance()) return false;
   dialogue_.message_began(steady_now());
   // What was not sent whole has no end that the relay could have seen.
-  if (!connection_.send(stuffed(mail.body))) return;
+  if (!connection_.send(stuffed(mail.body))) return true;
   dialogue_.message_ended(steady_now());
   connection_.read_reply();
+  return true;
 }
 
 /// What is known at the end of an attempt.
@@ -186,7 +189,10 @@ Answer RelayAttempts::attempt(const Message& message, bool on_fresh_connection, 
   is_rested_ = is_rested_ && is_kept;
   opened_ = is_kept ? CURLE_OK : open();
   if (!is_kept) was_refused_ = false;
-  if (is_fit_for(mail)) transact(message);
+  if (is_fit_for(mail) && !transact(message)) {
+    connection_.drop();
+    return {.sink = url.name(), .was_tried = false};
+  }
   auto exchange = finished_exchange();
   exchange.is_own_mail_command = mail.needs_smtputf8 && mail.utf8_sender.empty();
   if (exchange.code >= 400)

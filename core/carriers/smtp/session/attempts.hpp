@@ -40,7 +40,7 @@ class RelayAttempts {
  private:
   CURLcode open();
   bool is_fit_for(const Envelope& mail);
-  void transact(const Message& mail);
+  bool transact(const Message& mail);
   bool send_envelope(const Envelope& mail);
   bool takes_envid() const { return dialogue_.offers_dsn() && !refuses_envid_; }
   /// True if the open connection can carry a mail.

@@ -188,7 +188,7 @@ CREATE TABLE mailroom_bounces (
     queue    text,
     token    bigint,
     address  text,
-    kind     text NOT NULL CHECK (kind IN ('hard', 'soft', 'undetermined', 'complaint', 'auto_reply', 'delivered', 'unread')),
+    kind     text NOT NULL CHECK (kind IN ('hard', 'soft', 'undetermined', 'complaint', 'delayed', 'auto_reply', 'delivered', 'unread')),
     reason   text NOT NULL,
     status   text,
     code     integer,
@@ -210,10 +210,12 @@ COMMENT ON COLUMN mailroom_bounces.report IS 'the begin of the report, kept for 
 CREATE UNIQUE INDEX mailroom_bounces_digest_idx ON mailroom_bounces (digest, place);
 CREATE INDEX mailroom_bounces_token_idx ON mailroom_bounces (token) WHERE token IS NOT NULL;
 CREATE INDEX mailroom_bounces_at_idx ON mailroom_bounces (at);
+-- For bounce.suppress_after, which counts the soft ones of an address.
+CREATE INDEX mailroom_bounces_address_idx ON mailroom_bounces (address, id) WHERE kind IN ('soft', 'delivered');
 
 -- The addresses that get no more.
 CREATE TABLE mailroom_suppressions (
-    address  text PRIMARY KEY CHECK (address = lower(address) AND address LIKE '%_@_%'),
+    address  text PRIMARY KEY CHECK (address = lower(address COLLATE "C") AND address LIKE '%_@_%'),
     kind     text NOT NULL CHECK (kind IN ('bounce', 'complaint', 'operator')),
     reason   text NOT NULL,
     bounce   bigint,
@@ -221,7 +223,7 @@ CREATE TABLE mailroom_suppressions (
     added_by text NOT NULL
 );
 COMMENT ON TABLE mailroom_suppressions IS 'addresses that get no mail any more, but for actions that are security mail';
-COMMENT ON COLUMN mailroom_suppressions.address IS 'in lower case, its domain in ASCII';
+COMMENT ON COLUMN mailroom_suppressions.address IS 'its one form: mailroom_canonical()';
 COMMENT ON COLUMN mailroom_suppressions.bounce IS 'the row of mailroom_bounces that is the reason; no foreign key, since prune removes old ones';
 
 -- Takes away what default privileges gave others on the tables and sequences above. What is granted afterwards stays.

@@ -53,5 +53,11 @@ BEGIN
         'OUT checksum text, OUT earlier text[], OUT functions text[], OUT signatures text[]) '
         'LANGUAGE sql IMMUTABLE PARALLEL SAFE BEGIN ATOMIC SELECT %L::text, %L::text[], %L::text[], %L::text[]; END',
         v_set, v_earlier, v_functions, v_signatures);
+    -- What is stored in the one form of an address has that of these functions.
+    IF to_regclass(v_schema || '.mailroom_suppressions') IS NOT NULL THEN
+        EXECUTE format('UPDATE %1$s.mailroom_suppressions s SET address = %1$s.mailroom_canonical(s.address) '
+                       'WHERE s.address <> %1$s.mailroom_canonical(s.address) AND NOT EXISTS ('
+                       '    SELECT FROM %1$s.mailroom_suppressions o WHERE o.address = %1$s.mailroom_canonical(s.address))', v_schema);
+    END IF;
 END
 $$;

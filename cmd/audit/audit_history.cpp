@@ -86,8 +86,7 @@ std::vector<std::string> suppressible_addresses(const History& history) {
     const auto address = address_of_mailbox(mailbox);
     if (address.find('@') == std::string::npos) return;
     try {
-      for (auto& form : suppressed_forms(address))
-        addresses.insert(std::move(form));
+      addresses.insert(suppressed_form(address));
     } catch (const Error&) {
       // No address can be mailed in this form, so none is suppressed.
     }

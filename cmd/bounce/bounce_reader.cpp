@@ -21,10 +21,12 @@ namespace {
 /// Says what came back, in the trace of its mail. What was read before has been said.
 void trace(const RecordedBounce& bounce, MailTracer& tracer) {
   if (!bounce.is_new || bounce.traceparent.empty() || !bounce.token) return;
-  const bool has_failed =
-      bounce.kind != "delivered" && bounce.kind != bounce_kind_name(BounceKind::auto_reply);
+  const bool has_failed = bounce.kind != "delivered" &&
+                          bounce.kind != bounce_kind_name(BounceKind::auto_reply) &&
+                          bounce.kind != bounce_kind_name(BounceKind::delayed);
   const char* const operation = bounce.kind == "delivered"   ? "delivery"
                                 : bounce.kind == "complaint" ? "complaint"
+                                : bounce.kind == "delayed"   ? "delay"
                                 : has_failed                 ? "bounce"
                                                              : "reply";
   tracer.came_back(
@@ -42,12 +44,13 @@ BounceReader::BounceReader(Connection& connection, Context& context, MailTracer*
     : connection_(connection),
       context_(context),
       tracer_(tracer),
-      pattern_(context.settings().send.bounce_address),
-      keys_(load_key_ring(context.settings())) {}
+      proof_{.pattern = context.settings().send.bounce_address,
+             .home = home_name(connection),
+             .keys = load_key_ring(context.settings())} {}
 
 std::vector<RecordedBounce> BounceReader::record(const std::string& source,
                                                  const std::vector<Report>& reports) {
-  auto recorded = record_bounces(connection_, source, reports);
+  auto recorded = record_bounces(connection_, source, reports, context_.settings().bounce.suppress_after);
   for (const auto& report : reports)
     ++(report.counts() ? count_.reports : count_.others);
   for (const auto& bounce : recorded) {

@@ -45,7 +45,7 @@ class BounceReader {
   BounceReader(Connection& connection, Context& context, MailTracer* tracer);
 
   /// Of a mail.
-  Report judge(std::string_view bytes) { return judge_report(bytes, pattern_, keys_); }
+  Report judge(std::string_view bytes) { return judge_report(bytes, proof_); }
 
   /// What became of each recipient.
   std::vector<RecordedBounce> record(const std::string& source, const std::vector<Report>& reports);
@@ -57,8 +57,7 @@ class BounceReader {
   Connection& connection_;
   Context& context_;
   MailTracer* tracer_;
-  std::string pattern_;
-  KeyRing keys_;
+  BounceProof proof_;
   BounceCount count_;
 };
 

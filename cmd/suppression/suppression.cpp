@@ -29,7 +29,7 @@ struct SuppressionOptions {
 std::vector<std::string> forms_of(const std::vector<std::string>& typed) {
   std::vector<std::string> forms;
   for (const auto& each : typed)
-    std::ranges::move(suppressed_forms(each), std::back_inserter(forms));
+    forms.push_back(suppressed_form(each));
   return forms;
 }
 
@@ -117,7 +117,7 @@ ExitCode import_lines(const SuppressionOptions& options, Connection& connection,
     const auto address = address_of_line(line);
     if (address.empty() || (lines == 1 && address.find('@') == std::string::npos)) continue;
     try {
-      std::ranges::move(suppressed_forms(address), std::back_inserter(forms));
+      forms.push_back(suppressed_form(address));
     } catch (const Error& error) {
       throw Error(ExitCode::usage, fmt::format("line {}: {}", lines, error.what()),
                   "lines before it may have been taken: import again when it is corrected");

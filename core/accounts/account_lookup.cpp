@@ -183,8 +183,8 @@ MailedTo find_mailed_to(Connection& connection, const std::string& address) {
     return Connection::execute(transaction, R"(
 SELECT DISTINCT t.account, CASE WHEN t.account IS NULL THEN t.message END
 FROM mailroom_deliveries d JOIN tokens t ON t.id = d.token AND floor(extract(epoch FROM d.last_at)) >= t.created_at
-WHERE lower(d.address) = lower($1) OR EXISTS (
-  SELECT FROM jsonb_array_elements(d.earlier_attempts) e WHERE lower(e->>'address') = lower($1))
+WHERE mailroom_canonical(d.address) = mailroom_canonical($1) OR EXISTS (
+  SELECT FROM jsonb_array_elements(d.earlier_attempts) e WHERE mailroom_canonical(e->>'address') = mailroom_canonical($1))
 ORDER BY 2 DESC, 1 LIMIT 20)",
                                address);
   });

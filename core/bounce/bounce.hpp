@@ -17,6 +17,8 @@ struct BounceRecipient {
   /// The address that the mail was sent to, with the domain in lower case; empty if the report hides it. It
   /// is Original-Recipient if there is one, since Final-Recipient may be where that address led to.
   std::string address;
+  /// Where that address led to, if the report says both; else empty.
+  std::string final_address{};
   BounceKind kind = BounceKind::undetermined;
   BounceReason reason = BounceReason::undetermined;
   std::string status;      ///< enhanced status as `5.1.1` (RFC 3463), or empty
@@ -39,11 +41,13 @@ struct Bounce {
   std::string envelope_id;      ///< ENVID of our envelope (RFC 3461), decoded; empty for none
   std::string message_id;       ///< Message-ID of the mail it is about, without <>; empty for none
   std::vector<std::string> to;  ///< addresses that the report was sent to, of the envelope first
-  ProviderMail mail{};          ///< of an event
-  std::string event{};          ///< of an event: the same text for each copy of it; empty: its bytes are
-  bool is_standard = false;     ///< had a part message/delivery-status or message/feedback-report
-  bool is_report = true;        ///< false: nothing in it says that it came back, or that a program answered
-  std::string words{};          ///< begin of its subject and text, if there are no recipients
+  /// Envelope senders of the mail that came back: only who got that copy knows them.
+  std::vector<std::string> returned_from{};
+  ProviderMail mail{};       ///< of an event
+  std::string event{};       ///< of an event: the same text for each copy of it; empty: its bytes are
+  bool is_standard = false;  ///< had a part message/delivery-status or message/feedback-report
+  bool is_report = true;     ///< false: nothing in it says that it came back, or that a program answered
+  std::string words{};       ///< begin of its subject and text, if there are no recipients
 };
 
 namespace bounce_limits {

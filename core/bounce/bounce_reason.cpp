@@ -63,6 +63,8 @@ const char* bounce_kind_name(BounceKind kind) {
       return "soft";
     case BounceKind::complaint:
       return "complaint";
+    case BounceKind::delayed:
+      return "delayed";
     case BounceKind::auto_reply:
       return "auto_reply";
     case BounceKind::delivered:

@@ -11,6 +11,7 @@ enum class BounceKind : std::uint8_t {
   soft,          ///< it did not arrive, and another mail may
   undetermined,  ///< it did not arrive, and nothing says whether another mail may
   complaint,     ///< the recipient called it spam
+  delayed,       ///< it is still tried
   auto_reply,    ///< a program answered for the recipient
   delivered      ///< it arrived, or was passed on
 };

@@ -4,6 +4,7 @@
 #include "bounce/delivery_status.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/encoded_text.hpp"
 #include "base/printable.hpp"
@@ -105,7 +106,9 @@ bool is_of_receipt_rule(std::string_view reporting_mta) {
 BounceRecipient judged(const RecipientFields& fields, const ReportText& report) {
   BounceRecipient recipient;
   recipient.address = report_address(fields.original);
-  if (recipient.address.empty()) recipient.address = report_address(fields.final);
+  auto final_address = report_address(fields.final);
+  if (recipient.address.empty()) recipient.address = std::exchange(final_address, {});
+  recipient.final_address = std::move(final_address);
   recipient.diagnostic = short_line(without_type(fields.diagnostic));
   recipient.remote_mta = short_line(without_type(fields.remote_mta));
   const auto action = lower_case(trimmed(std::string_view(fields.action).substr(0, fields.action.find(' '))));

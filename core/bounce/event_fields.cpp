@@ -85,6 +85,14 @@ BounceRecipient judge_event_recipient(const RecipientFields& fields, const Bounc
     recipient.kind = BounceKind::hard;
     return recipient;
   }
+  if (recipient.kind == BounceKind::delayed) return recipient;
+  // Amazon SES calls so what answers for somebody on holiday: no server said anything.
+  const bool is_open = type.type == "Undetermined" || (type.type == "Transient" && type.subtype == "General");
+  if (is_open && fields.status.empty() && fields.diagnostic.empty()) {
+    recipient.kind = BounceKind::auto_reply;
+    recipient.reason = BounceReason::vacation;
+    return recipient;
+  }
   const bool is_explained = recipient.reason != BounceReason::undetermined;
   if (!is_explained) recipient.reason = reason_of_subtype(type.subtype);
   const bool is_known = recipient.reason != BounceReason::undetermined;

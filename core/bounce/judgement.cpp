@@ -19,7 +19,6 @@ bool is_positive(const BounceEvidence& evidence) {
 
 /// A reply code says more than the class of a status: a queue that gives up reports 4.4.7 after a 550.
 bool is_temporary(const BounceEvidence& evidence) {
-  if (evidence.action == "delayed") return true;
   if (evidence.code >= 400) return evidence.code < 500;
   return evidence.status.starts_with("4");
 }
@@ -89,6 +88,7 @@ BounceReason confirmed(BounceReason reason, const BounceEvidence& evidence) {
 BounceJudgement judge_bounce(const BounceEvidence& evidence) {
   if (is_positive(evidence)) return {BounceReason::delivered, BounceKind::delivered};
   const auto reason = confirmed(reason_of(evidence), evidence);
+  if (evidence.action == "delayed") return {reason, BounceKind::delayed};
   if (is_temporary(evidence)) return {reason, BounceKind::soft};
   if (is_hard(reason)) return {reason, BounceKind::hard};
   const bool is_known = reason != BounceReason::undetermined;

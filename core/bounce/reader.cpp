@@ -107,6 +107,8 @@ bool is_bounce_by_headers(const MailParts& mail) {
   if (mail.report_type == "delivery-status") return true;
   const auto from = lower_case(headers.first("from"));
   if (is_daemon(from)) return true;
+  // An answer repeats a subject of ours, which may be any.
+  if (headers.has("in-reply-to") && mail.original.is_empty()) return false;
   const auto subject = lower_case(headers.first("subject"));
   if (begins_with_any(subject, clear_subjects)) return true;
   const auto path = lower_case(headers.first("return-path"));
@@ -246,6 +248,7 @@ Bounce read_mail(std::string_view bytes) {
   }
   bounce.is_report = read_report(mail, bounce);
   if (bounce.recipients.empty()) bounce.words = short_line(mail.headers.first("subject") + ": " + mail.text);
+  add_addresses(mail.original.first("return-path"), max_candidates, bounce.returned_from);
   bounce.message_id = first_id(mail.original.first("message-id"));
   if (bounce.message_id.empty()) bounce.message_id = first_id(mail.headers.first("in-reply-to"));
   return bounce;

@@ -22,7 +22,7 @@ constexpr std::size_t token_fields = 10;
 constexpr std::size_t token_fields_with_creation = 11;
 
 /// Of mailroom_batch_mails(), before those of the message.
-constexpr int mail_columns = 18;
+constexpr int mail_columns = 19;
 
 /// The columns of a token. Without its creation a drain in large batches is 5 % faster.
 const char* token_columns(bool with_creation) {
@@ -103,7 +103,7 @@ std::string fetch_sql(const TokenDetail& detail) {
   if (!detail.delivers)
     return fmt::format("SELECT {} FROM mailroom_batch_tokens($1, $2) t", token_columns(detail.with_creation));
   return fmt::format(R"(
-SELECT {}, t.account, t.attempts, t.unknowns, t.newer, t.resent_at, t.mail_key, t.suppressed, {}{}
+SELECT {}, t.account, t.attempts, t.unknowns, t.newer, t.resent_at, t.mail_key, t.suppressed, t.home, {}{}
 FROM mailroom_batch_mails($1, $2, {}) t LEFT JOIN LATERAL (SELECT t.* WHERE $3 AND {}) m ON true)",
                      token_columns(true), message_columns("m.attachments", "m.message"),
                      detail.reads_traces ? trace_columns : "", detail.reads_newer, is_small_message("t"));
@@ -150,6 +150,7 @@ TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, KnownActi
   token.resent_at = optional_of<std::int64_t>(at(4));
   token.mail_key = {at(5).c_str(), at(5).size()};
   token.suppressed = {at(6).c_str(), at(6).size()};
+  token.home = {at(7).c_str(), at(7).size()};
   if (detail.reads_traces) token.trace = trace_of(row, token.created_at);
   return token;
 }

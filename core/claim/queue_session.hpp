@@ -157,6 +157,7 @@ struct TokenRow {
   std::string_view counted_as{};  ///< that address, for one comparison; empty if the session counts none
   std::optional<std::int64_t> resent_at{};  ///< when an operator had it emitted again
   std::string_view suppressed{};            ///< why its address gets no mail; empty if it does
+  std::string_view home{};                  ///< what the ids of its mail are bound to: mailroom_home_name()
   std::string_view mail_key{};  ///< in the Message-ID: tells tokens apart whose ids were used again
   TraceOrigin trace{};          ///< only for a session that reads it
   // Of a token that a message made. `email` is the recipient's address.

@@ -13,13 +13,13 @@ namespace {
 /// $1: the queue, $2: tokens with their addresses, $3: the period in ms, $4: the highest count of interest.
 /// The conditions are written as those of the index are. LIMIT ends the look-up of an address that gets many.
 const std::string counts_sql = R"(
-SELECT r.token, lower(r.address), (
+SELECT r.token, r.address, (
   SELECT count(*) FROM (
     SELECT FROM mailroom_deliveries d
-    WHERE d.queue = $1 AND d.counted_as = lower(r.address) AND d.token <> r.token
+    WHERE d.queue = $1 AND d.counted_as = r.address AND d.token <> r.token
       AND coalesce(d.accepted_at, d.last_at) > (SELECT clock_timestamp()) - $3::bigint * interval '1 ms'
     LIMIT $4::bigint) m)
-FROM jsonb_to_recordset($2::jsonb) r (token bigint, address text))";
+FROM (SELECT j.token, mailroom_canonical(j.address) AS address FROM jsonb_to_recordset($2::jsonb) j (token bigint, address text)) r)";
 
 }  // namespace
 

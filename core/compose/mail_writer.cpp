@@ -114,6 +114,7 @@ std::variant<WrittenMail, Refusal> MailWriter::write(std::string_view queue, con
                               .token = row.id,
                               .to = {{.name = "", .address = recipient}},
                               .attachments = std::move(attachments)},
+                  .home = std::string(row.home),
                   .template_name = action.template_name,
                   .values = {.action = short_action_name(action.name),
                              .email = std::string(row.email),
@@ -141,7 +142,7 @@ std::variant<WrittenMail, Refusal> MailWriter::write(MailDraft draft, const Addr
     return Refusal{fmt::format("the mail has {} bytes, at most {} are allowed (send.max_size)",
                                with_thousands(static_cast<std::int64_t>(message.size())),
                                with_thousands(static_cast<std::int64_t>(max_size_)))};
-  return WrittenMail{.envelope = envelope_of(draft.content, to),
+  return WrittenMail{.envelope = envelope_of(draft, to),
                      .subject = std::move(draft.content.subject),
                      .message = std::move(message)};
 }
@@ -161,7 +162,8 @@ std::optional<Refusal> MailWriter::render(MailDraft& draft) const {
   return std::nullopt;
 }
 
-Envelope MailWriter::envelope_of(const MailContent& content, const Address& to) const {
+Envelope MailWriter::envelope_of(const MailDraft& draft, const Address& to) const {
+  const auto& content = draft.content;
   const auto& sender = content.sender ? *content.sender : from_;
   Envelope envelope{
       .from = sender.address.text(),
@@ -169,7 +171,7 @@ Envelope MailWriter::envelope_of(const MailContent& content, const Address& to) 
       .needs_smtputf8 = needs_smtputf8(to) || has_utf8_address(content) || !builder_.utf8_sender().empty(),
       .utf8_sender = builder_.utf8_sender()};
   if (bounce_address_ && content.token > 0) {
-    envelope.id = bounce_address_->id_of(content.token);
+    envelope.id = bounce_address_->id_of(content.token, draft.home);
     envelope.from = bounce_address_->address_with(envelope.id);
   }
   return envelope;

@@ -32,6 +32,7 @@ struct WrittenMail {
 /// What a mail is made of.
 struct MailDraft {
   MailContent content;          ///< without what the template makes
+  std::string home{};           ///< TokenRow::home
   std::string template_name{};  ///< empty: the content has all that its reader sees
   std::string locale{};         ///< of the reader; may be empty
   std::string data{};           ///< of the message: an object of JSON, or empty
@@ -69,7 +70,7 @@ class MailWriter {
  private:
   /// Puts what the template makes into the content; nullopt if it does.
   std::optional<Refusal> render(MailDraft& draft) const;
-  Envelope envelope_of(const MailContent& content, const Address& to) const;
+  Envelope envelope_of(const MailDraft& draft, const Address& to) const;
 
   Mailbox from_;
   MessageBuilder builder_;

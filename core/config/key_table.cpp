@@ -123,6 +123,10 @@ std::vector<Entry> output_keys() {
             as_written(&BounceSettings::sns_topics)}
           .list(),
       Entry{
+          "bounce.suppress_after", "MAILROOM_BOUNCE_SUPPRESS_AFTER", "",
+          "how many mails to an address may come back softly within a time before it is suppressed, such as 5/14d",
+          into(&BounceSettings::suppress_after, parse_rate_value)},
+      Entry{
           "sink.to", "MAILROOM_SINK_TO", "",
           "where collect hands its batches over instead of writing them to stdout, for example https://app.example/tokens",
           as_written(&SinkSettings::to)}

@@ -150,6 +150,7 @@ struct SendSettings {
 struct BounceSettings {
   std::vector<std::string> resend_secret_files;  ///< of the webhook; the first is the newest
   std::vector<std::string> sns_topics;           ///< ARNs, not parsed
+  std::optional<Rate> suppress_after;            ///< soft bounces of an address; nullopt: any number
 
   bool operator==(const BounceSettings&) const = default;
 };

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -227,6 +228,17 @@ std::string address_of_mailbox(std::string_view text) {
   const auto open = text.rfind('<');
   if (text.empty() || text.back() != '>' || open == std::string_view::npos) return std::string(text);
   return std::string(without_blanks(text.substr(open + 1, text.size() - open - 2)));
+}
+
+std::string canonical_text(const Address& address) {
+  auto local = unquoted(address.local);
+  if (foreign_to_dot_atom(local) != '\0' || needs_quotes(local)) {
+    std::string quoted;
+    for (const char c : local)
+      quoted += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
+    local = fmt::format("\"{}\"", quoted);
+  }
+  return lower_case(local + "@" + address.domain);
 }
 
 std::string international_text(const Address& address) {

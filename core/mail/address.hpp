@@ -47,6 +47,10 @@ std::variant<Mailbox, Refusal> parse_mailbox(std::string_view text);
 /// text stays as it is, without blanks around it.
 std::string address_of_mailbox(std::string_view text);
 
+/// The one form of an address that can be written in several, by which addresses are compared: without quotes
+/// and backslashes that it does not need, in lower case. mailroom_canonical() makes the same in SQL.
+std::string canonical_text(const Address& address);
+
 /// The address with an international domain as people read it, in Unicode.
 std::string international_text(const Address& address);
 

@@ -1,5 +1,5 @@
-// The id is the token's number and a part of an HMAC over it, in base32 (RFC 4648) and lower case: local
-// parts may lose their case on the way.
+// The id is the token's number and a part of an HMAC over it and the name of its database, in base32 (RFC
+// 4648) and lower case: local parts may lose their case on the way.
 
 #include "mail/bounce_address.hpp"
 
@@ -16,10 +16,10 @@ constexpr std::string_view placeholder = "{id}";
 constexpr std::size_t most_octets = 64;          // RFC 5321, section 4.5.3.1.1
 constexpr std::size_t longest_id = 19 + 1 + 10;  // of the highest token
 
-std::string tag_of(std::int64_t token, const Key& key) {
+std::string tag_of(std::int64_t token, std::string_view home, const Key& key) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz234567";
   constexpr int tag_letters = 10;
-  const auto digest = Hmac(key).digest({"mailroom bounce ", std::to_string(token)});
+  const auto digest = Hmac(key).digest({"mailroom bounce ", std::to_string(token), " ", home});
   std::string tag;
   for (std::size_t bit = 0; bit < tag_letters * 5; bit += 5) {
     const auto pair = static_cast<unsigned>(digest[bit / 8] << 8U | digest[bit / 8 + 1]);
@@ -30,13 +30,14 @@ std::string tag_of(std::int64_t token, const Key& key) {
 
 }  // namespace
 
-std::optional<std::int64_t> token_of_bounce_id(std::string_view id, const KeyRing& keys) {
+std::optional<std::int64_t> token_of_bounce_id(std::string_view id, std::string_view home,
+                                               const KeyRing& keys) {
   const auto dash = id.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
   const auto token = parse_number<std::int64_t>(id.substr(0, dash));
   if (!token || *token < 1) return std::nullopt;
   const auto tag = lower_case(id.substr(dash + 1));
-  const auto has_made_it = [&](const Key& key) { return tag_of(*token, key) == tag; };
+  const auto has_made_it = [&](const Key& key) { return tag_of(*token, home, key) == tag; };
   const bool is_ours = has_made_it(keys.current) || std::ranges::any_of(keys.previous, has_made_it);
   return is_ours ? token : std::nullopt;
 }
@@ -59,8 +60,8 @@ std::optional<Refusal> BounceAddress::problem_of(std::string_view pattern) {
              : std::optional(Refusal{"its domain is not in ASCII: write it with xn--"});
 }
 
-std::string BounceAddress::id_of(std::int64_t token) const {
-  return fmt::format("{}-{}", token, tag_of(token, key_));
+std::string BounceAddress::id_of(std::int64_t token, std::string_view home) const {
+  return fmt::format("{}-{}", token, tag_of(token, home, key_));
 }
 
 std::string BounceAddress::address_with(std::string_view id) const {

@@ -12,9 +12,11 @@
 namespace mailroom {
 
 /// The token whose mail has this bounce id: `42-k3x9q2mh7d`, in letters of any case. nullopt unless one of
-/// the keys has made it: the id carries 50 bits of an HMAC-SHA256, so that nobody can suppress an address by
-/// mailing bounces with ids that he guessed.
-std::optional<std::int64_t> token_of_bounce_id(std::string_view id, const KeyRing& keys);
+/// the keys has made it for this database: the id carries 50 bits of an HMAC-SHA256 over the token and `home`
+/// (mailroom_home_name()), so that nobody can suppress an address by mailing bounces with ids that he
+/// guessed, or has of another database with the same key.
+std::optional<std::int64_t> token_of_bounce_id(std::string_view id, std::string_view home,
+                                               const KeyRing& keys);
 
 /// Makes the envelope senders of send.bounce_address: `bounce+{id}@app.example`. Threads may share one.
 class BounceAddress {
@@ -25,8 +27,8 @@ class BounceAddress {
   /// `pattern` has no problem_of().
   BounceAddress(std::string pattern, Key key) : pattern_(std::move(pattern)), key_(std::move(key)) {}
 
-  /// What stands for {id} in the address for the mail of a token.
-  std::string id_of(std::int64_t token) const;
+  /// What stands for {id} in the address for the mail of a token of the database `home`.
+  std::string id_of(std::int64_t token, std::string_view home) const;
   std::string address_with(std::string_view id) const;
 
  private:

@@ -1,4 +1,4 @@
-// Compares addresses in lower case, and domains as they are mailed.
+// Compares addresses in their one form, and domains as they are mailed.
 
 #include "mail/redirection.hpp"
 
@@ -21,7 +21,7 @@ std::optional<Refusal> Redirection::allow(std::string_view entry) {
   const auto parsed = parse_address(is_domain ? fmt::format("any{}", entry) : std::string(entry));
   if (const auto* refusal = std::get_if<Refusal>(&parsed)) return *refusal;
   const auto& address = std::get<Address>(parsed);
-  allowed_.insert(is_domain ? domain_key(address) : lower_case(address.text()));
+  allowed_.insert(is_domain ? domain_key(address) : canonical_text(address));
   return std::nullopt;
 }
 
@@ -31,7 +31,7 @@ std::optional<Address> Redirection::destination_of(const Address& recipient) con
 }
 
 bool Redirection::allows(const Address& recipient) const {
-  return allowed_.contains(domain_key(recipient)) || allowed_.contains(lower_case(recipient.text()));
+  return allowed_.contains(domain_key(recipient)) || allowed_.contains(canonical_text(recipient));
 }
 
 }  // namespace mailroom

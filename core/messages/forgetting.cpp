@@ -24,8 +24,8 @@ std::string json_escaped(std::string_view text) {
   return escaped;
 }
 
-/// In lower case: each as it was typed, as it is mailed and with a domain that people read, and both as links
-/// and JSON have them.
+/// In lower case: each in its one form, as it was typed, as it is mailed and with a domain that people read,
+/// and both as links and JSON have them.
 std::string addresses_of(const ForgetRequest& request) {
   std::vector<std::string> all;
   const auto add = [&](const std::string& address) {
@@ -36,7 +36,8 @@ std::string addresses_of(const ForgetRequest& request) {
     const auto parsed = parse_address(address);
     std::vector<std::string> forms{lower_case(address)};
     if (const auto* mailed = std::get_if<Address>(&parsed))
-      forms.insert(forms.end(), {lower_case(mailed->text()), lower_case(international_text(*mailed))});
+      forms.insert(forms.end(), {canonical_text(*mailed), lower_case(mailed->text()),
+                                 lower_case(international_text(*mailed))});
     for (const auto& form : forms) {
       const auto at = form.rfind('@');
       add(form);
@@ -65,10 +66,10 @@ named AS MATERIALIZED (
   SELECT n.has_ended, n.id IN (SELECT f.id FROM found f) AS is_counted FROM mailroom_messages_naming($1::text[]) n)
 SELECT count(*), count(*) FILTER (WHERE NOT is_whole), count(*) FILTER (WHERE waits),
   (SELECT count(*) FROM mailroom_deliveries d
-   WHERE lower(d.address) = ANY ($1::text[]) OR mailroom_mentions(concat_ws(E'\n', d.reply, d.earlier_attempts), $1::text[])
+   WHERE mailroom_canonical(d.address) = ANY ($1::text[]) OR mailroom_mentions(concat_ws(E'\n', d.reply, d.earlier_attempts), $1::text[])
      OR d.token IN (
        SELECT t.id FROM marked k JOIN tokens t ON t.message = k.id WHERE k.is_whole OR t.recipient = ANY (k.places))),
-  (SELECT count(*) FROM accounts a WHERE lower(a.email) = ANY ($1::text[])),
+  (SELECT count(*) FROM accounts a WHERE mailroom_canonical(a.email) = ANY ($1::text[])),
   (SELECT count(*) FROM named n WHERE n.has_ended AND NOT n.is_counted), (SELECT count(*) FROM named n WHERE NOT n.has_ended),
   (SELECT count(*) FROM (
      SELECT concat_ws(E'\n', reason, details) FROM mailroom_operations UNION ALL SELECT reason FROM mailroom_sinks

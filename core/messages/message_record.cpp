@@ -49,8 +49,8 @@ WHERE (NOT $1::jsonb ? 'references' OR m.reference = ANY (ARRAY(SELECT jsonb_arr
   AND (NOT $1::jsonb ? 'until' OR m.created_at < to_timestamp(($1::jsonb->>'until')::bigint))
   AND (NOT $1::jsonb ? 'recipients' OR EXISTS (
     SELECT FROM unnest(coalesce(m.recipients || m.cc || m.bcc, ARRAY[a.email])) r (mailbox)
-    WHERE lower(mailroom_address(r.mailbox))
-      = ANY (ARRAY(SELECT lower(mailroom_address(jsonb_array_elements_text($1::jsonb->'recipients')))))))
+    WHERE mailroom_canonical(mailroom_address(r.mailbox))
+      = ANY (ARRAY(SELECT mailroom_canonical(mailroom_address(jsonb_array_elements_text($1::jsonb->'recipients')))))))
   AND ($1::jsonb->'states' IS DISTINCT FROM '["scheduled"]'
     OR EXISTS (SELECT FROM mailroom_schedule w WHERE w.send_after = m.send_after AND w.message = m.id))
   AND (NOT $1::jsonb ? 'states' OR s.names && ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'states')))
@@ -195,7 +195,7 @@ std::vector<std::int64_t> messages_of_several(Connection& connection, const std:
 SELECT m.id FROM mailroom_messages m
 WHERE cardinality(m.recipients || m.cc || m.bcc) > 1 AND EXISTS (
   SELECT FROM unnest(m.recipients || m.cc || m.bcc) r (mailbox)
-  WHERE lower(mailroom_address(r.mailbox)) = lower(mailroom_address($1)))
+  WHERE mailroom_canonical(mailroom_address(r.mailbox)) = mailroom_canonical(mailroom_address($1)))
 ORDER BY m.id DESC LIMIT $2)",
                                                  address, limit))
         ids.push_back(row[0].as<std::int64_t>());
@@ -266,7 +266,8 @@ std::vector<std::int64_t> tokens_of_messages_to(pqxx::transaction_base& transact
   for (const auto& row : Connection::execute(transaction, R"(
 SELECT t.id FROM tokens t JOIN mailroom_messages m ON m.id = t.message
 WHERE t.message = ANY ($1::bigint[]) AND (m.reference = $2 OR t.recipient IS NULL
-  OR lower(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient])) = lower(mailroom_address($2)))
+  OR mailroom_canonical(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]))
+    = mailroom_canonical(mailroom_address($2)))
 ORDER BY t.id DESC)",
                                              array_text(messages), name))
     tokens.push_back(row[0].as<std::int64_t>());

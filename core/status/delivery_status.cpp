@@ -68,10 +68,10 @@ SELECT name, failures, (extract(epoch FROM clock_timestamp() - since) * 1000)::b
 FROM mailroom_sinks WHERE probe_at > clock_timestamp() - interval '10 minutes' ORDER BY since, name)";
 
 constexpr const char* reports_sql = R"(
-SELECT count(*) FILTER (WHERE queue = $1 AND kind = 'hard'),
-  count(*) FILTER (WHERE queue = $1 AND kind IN ('soft', 'undetermined')),
-  count(*) FILTER (WHERE queue = $1 AND kind = 'complaint'),
-  count(*) FILTER (WHERE queue = $1 AND kind = 'delivered'),
+SELECT count(DISTINCT token) FILTER (WHERE queue = $1 AND kind = 'hard'),
+  count(DISTINCT token) FILTER (WHERE queue = $1 AND kind IN ('soft', 'undetermined')),
+  count(DISTINCT token) FILTER (WHERE queue = $1 AND kind = 'complaint'),
+  count(DISTINCT token) FILTER (WHERE queue = $1 AND kind = 'delivered'),
   count(*) FILTER (WHERE token IS NULL)
 FROM mailroom_bounces WHERE at > clock_timestamp() - interval '1 hour')";
 

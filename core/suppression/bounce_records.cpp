@@ -75,6 +75,7 @@ Json row_of(const Report& report, std::size_t place, const BounceRecipient& reci
            {"message_ids", message_ids_of(*report.bounce)},
            {"mail", provider_mail_of(*report.bounce)},
            {"address", text_or_null(recipient.address)},
+           {"final", text_or_null(recipient.final_address)},
            {"kind", bounce_kind_name(recipient.kind)},
            {"reason", bounce_reason_name(recipient.reason)},
            {"status", text_or_null(recipient.status)},
@@ -122,14 +123,18 @@ Report judge_event(std::string_view bytes) {
           .bounce = std::move(event)};
 }
 
-Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys) {
+Report judge_report(std::string_view bytes, const BounceProof& proof) {
   Report report{.digest = digest_of(bytes), .begin = {}, .bounce = read_mail(bytes)};
   const auto add = [&](const std::string& id) {
-    if (const auto token = token_of_bounce_id(id, keys)) report.tokens.push_back(*token);
+    if (const auto token = token_of_bounce_id(id, proof.home, proof.keys)) report.tokens.push_back(*token);
   };
   add(report.bounce->envelope_id);
-  for (const auto& address : report.bounce->to)
-    add(bounce_id_in(address, pattern));
+  for (const auto* const addresses : {&report.bounce->to, &report.bounce->returned_from}) {
+    for (const auto& address : *addresses)
+      add(bounce_id_in(address, proof.pattern));
+  }
+  // All who got a copy know the Message-ID.
+  if (!proof.pattern.empty()) report.bounce->message_id.clear();
   if (!report.bounce->is_report && report.tokens.empty()) {
     report.bounce.reset();
     return report;
@@ -139,8 +144,13 @@ Report judge_report(std::string_view bytes, const std::string& pattern, const Ke
   return report;
 }
 
+std::string home_name(Connection& connection) {
+  return connection.run("SELECT mailroom_home_name()")[0][0].c_str();
+}
+
 std::vector<RecordedBounce> record_bounces(Connection& connection, const std::string& source,
-                                           const std::vector<Report>& reports) {
+                                           const std::vector<Report>& reports,
+                                           const std::optional<Rate>& suppress_after) {
   auto rows = Json::array();
   for (const auto& report : reports) {
     if (report.counts()) add_rows(report, rows);
@@ -148,10 +158,14 @@ std::vector<RecordedBounce> record_bounces(Connection& connection, const std::st
   std::vector<RecordedBounce> recorded;
   if (rows.empty()) return recorded;
   std::size_t next = 0;
+  std::optional<int> most;
+  std::optional<std::int64_t> period;
+  if (suppress_after) most = suppress_after->count;
+  if (suppress_after) period = suppress_after->period.count();
   for (const auto& row :
        connection.run("SELECT is_new, queue, token, address, suppressed, traceparent, created_at, message "
-                      "FROM mailroom_record_bounces($1, $2::jsonb)",
-                      source, json_text(rows))) {
+                      "FROM mailroom_record_bounces($1, $2::jsonb, $3, $4::bigint * interval '1 ms')",
+                      source, json_text(rows), most, period)) {
     const auto& told = rows[next++];
     auto& bounce = recorded.emplace_back();
     bounce.kind = told["kind"];

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bounce/bounce.hpp"
+#include "config/rate.hpp"
 #include "crypto/key_ring.hpp"
 #include "db/connection.hpp"
 
@@ -24,9 +25,18 @@ struct Report {
   bool counts() const { return bounce.has_value(); }
 };
 
-/// Judges the bytes of a mail. `pattern`: send.bounce_address; may be empty. A mail to an id of ours counts,
-/// in whatever form it is.
-Report judge_report(std::string_view bytes, const std::string& pattern, const KeyRing& keys);
+/// What shows whose mail a report is about.
+struct BounceProof {
+  std::string pattern;  ///< send.bounce_address: then only its ids do; empty: the Message-ID does
+  std::string home;     ///< mailroom_home_name(): the database that ids are of
+  KeyRing keys;
+};
+
+/// Judges the bytes of a mail. A mail to an id of ours counts, in whatever form it is.
+Report judge_report(std::string_view bytes, const BounceProof& proof);
+
+/// mailroom_home_name()
+std::string home_name(Connection& connection);
 
 /// Judges the bytes of an event of a provider, which must come from the provider: whoever can make one can
 /// suppress an address.
@@ -61,7 +71,9 @@ struct RecordedBounce {
 
 /// Records the reports that count, in one transaction, in their order. `source`: where they were read. The
 /// application is told, addresses are suppressed, and an outcome that was unknown is accepted then.
+/// `suppress_after`: how many mails to an address may come back softly within a time; nullopt: any number.
 std::vector<RecordedBounce> record_bounces(Connection& connection, const std::string& source,
-                                           const std::vector<Report>& reports);
+                                           const std::vector<Report>& reports,
+                                           const std::optional<Rate>& suppress_after);
 
 }  // namespace mailroom

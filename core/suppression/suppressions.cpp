@@ -1,8 +1,7 @@
-// An address has a row for each form in which an application may write it.
+// An address has one row, in the form of canonical_text().
 
 #include "suppression/suppressions.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <variant>
 
@@ -54,16 +53,11 @@ ORDER BY s.added_at DESC, s.address LIMIT $2)",
   return list;
 }
 
-std::vector<std::string> suppressed_forms(const std::string& typed) {
-  const auto address = address_of_mailbox(typed);
-  const auto parsed = parse_address(address);
+std::string suppressed_form(const std::string& typed) {
+  const auto parsed = parse_address(address_of_mailbox(typed));
   if (const auto* refusal = std::get_if<Refusal>(&parsed))
     throw Error(ExitCode::usage, fmt::format("'{}' is no address: {}", shown_text(typed), refusal->reason));
-  std::vector<std::string> forms{lower_case(std::get<Address>(parsed).text())};
-  for (const auto& form : {lower_case(address), lower_case(international_text(std::get<Address>(parsed)))}) {
-    if (std::ranges::find(forms, form) == forms.end()) forms.push_back(form);
-  }
-  return forms;
+  return canonical_text(std::get<Address>(parsed));
 }
 
 std::int64_t add_suppressions(Connection& connection, const std::vector<std::string>& addresses,

@@ -31,11 +31,11 @@ struct Suppression {
 std::vector<Suppression> list_suppressions(Connection& connection, const std::vector<std::string>& addresses,
                                            std::int64_t limit);
 
-/// The forms under which an address is suppressed, in lower case: as it is mailed, and as it was typed.
-/// Throws Error(usage) for what is no address.
-std::vector<std::string> suppressed_forms(const std::string& typed);
+/// The form under which an address is suppressed: canonical_text(). Throws Error(usage) for what is no
+/// address.
+std::string suppressed_form(const std::string& typed);
 
-/// Suppresses addresses, which suppressed_forms() has made, for the reason of the author, and records that.
+/// Suppresses addresses, which suppressed_form() has made, for the reason of the author, and records that.
 /// Returns how many were not suppressed before.
 std::int64_t add_suppressions(Connection& connection, const std::vector<std::string>& addresses,
                               const OperationAuthor& author);

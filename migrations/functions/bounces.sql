@@ -9,11 +9,11 @@ RETURN encode(substring(sha256(
     CASE WHEN p_message IS NULL THEN p_secret ELSE convert_to(concat_ws(':', p_message, extract(epoch FROM p_created_at)), 'UTF8') END
     || convert_to(concat_ws(':', p_database, 'tokens'::regclass::oid, p_batch), 'UTF8')) FROM 1 FOR 8), 'hex');
 
--- Returns the mail that a report is about, none if it shows none. p_tokens: ids that a signature proves. p_message_ids: the parts
--- of Message-IDs, as objects with queue, key, and token or message. p_address: of the recipient in the report, which tells the copies
--- of a message apart. typed: the address as the application wrote it.
+-- Returns the mail that a report is about, none if it shows none. p_tokens: ids that a signature proves, each of one copy in this
+-- database. p_message_ids: the parts of Message-IDs, as objects with queue, key, and token or message. p_address: of the recipient in the
+-- report, which tells the copies of a message apart. is_proof: false if all who got a copy of the message know what the report shows.
 CREATE OR REPLACE FUNCTION mailroom_reported_mail(p_tokens bigint[], p_message_ids jsonb, p_address text)
-RETURNS TABLE (queue text, token bigint, address text, typed text) LANGUAGE sql STABLE AS $$
+RETURNS TABLE (queue text, token bigint, address text, is_proof boolean) LANGUAGE sql STABLE AS $$
     WITH queues AS MATERIALIZED (SELECT j.job_type AS name FROM jobs j UNION SELECT q.name FROM mailroom_queues q),
     found AS (
         SELECT q.name AS queue, k.id AS token, true AS is_own FROM unnest(p_tokens) k (id), queues q
@@ -27,14 +27,15 @@ RETURNS TABLE (queue text, token bigint, address text, typed text) LANGUAGE sql 
                 SELECT NULL::bigint AS id
                 UNION ALL SELECT b.id FROM mailroom_batches b WHERE b.queue = i.queue AND b.resent IS NOT NULL AND b.resent @> t.id) r
             WHERE mailroom_mail_key(
-                t.secret, t.message, m.created_at, (SELECT d.oid FROM mailroom_this_database() d), r.id) = i.key))
-    SELECT d.queue, d.token, d.address, lower(coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email))
+                t.secret, t.message, m.created_at, (SELECT d.oid FROM mailroom_this_database() d), r.id) = i.key)),
+    copies AS (SELECT count(DISTINCT g.token) = 1 AS is_one FROM found g)
+    SELECT d.queue, d.token, d.address, f.is_own OR (SELECT c.is_one FROM copies c)
     FROM found f,
         -- LIMIT: one look-up for each, however many the planner expects to be found.
         LATERAL (SELECT o.* FROM mailroom_deliveries o WHERE o.queue = f.queue AND o.token = f.token LIMIT 1) d
-    LEFT JOIN tokens t ON t.id = d.token LEFT JOIN mailroom_messages m ON m.id = t.message LEFT JOIN accounts a ON a.id = t.account
-    WHERE d.address IS NOT NULL AND (f.is_own OR lower(d.address) = lower(p_address) OR (SELECT count(DISTINCT g.token) FROM found g) = 1)
-    ORDER BY lower(d.address) = lower(p_address) DESC, d.last_at DESC LIMIT 1
+    WHERE d.address IS NOT NULL
+      AND (f.is_own OR mailroom_canonical(d.address) = mailroom_canonical(p_address) OR (SELECT c.is_one FROM copies c))
+    ORDER BY f.is_own DESC, mailroom_canonical(d.address) = mailroom_canonical(p_address) DESC, d.last_at DESC LIMIT 1
 $$;
 
 -- Returns the mail that an event of a provider is about, none if it shows none. p_mail: an object with the tags queue and token, the id
@@ -42,28 +43,34 @@ $$;
 -- mails by the same account, so they count for the address only that was mailed. Without tags the id is looked for among the
 -- mails of that time.
 CREATE OR REPLACE FUNCTION mailroom_event_mail(p_mail jsonb, p_address text)
-RETURNS TABLE (queue text, token bigint, address text, typed text) LANGUAGE sql STABLE AS $$
-    SELECT d.queue, d.token, d.address, lower(coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email))
+RETURNS TABLE (queue text, token bigint, address text, is_proof boolean) LANGUAGE sql STABLE AS $$
+    SELECT d.queue, d.token, d.address, true
     FROM jsonb_to_record(p_mail) p (id text, queue text, token bigint, sent_at double precision),
          LATERAL (
             SELECT o.* FROM (SELECT j.job_type AS name FROM jobs j UNION SELECT n.name FROM mailroom_queues n) q
                        JOIN mailroom_deliveries o ON o.queue = q.name AND o.token = p.token
             WHERE regexp_replace(q.name, '[^A-Za-z0-9-]+', '_', 'g') = regexp_replace(p.queue, '[^A-Za-z0-9-]+', '_', 'g')
-              AND lower(o.address) = lower(p_address)
+              AND mailroom_canonical(o.address) = mailroom_canonical(p_address)
             UNION ALL
             SELECT o.* FROM mailroom_deliveries o
             WHERE o.last_at BETWEEN to_timestamp(p.sent_at) - interval '1 hour' AND to_timestamp(p.sent_at) + interval '1 day'
               AND (o.reply = p.id OR starts_with(o.reply, p.id || ' ('))) d
-         LEFT JOIN tokens t ON t.id = d.token LEFT JOIN mailroom_messages m ON m.id = t.message LEFT JOIN accounts a ON a.id = t.account
     WHERE d.address IS NOT NULL LIMIT 1
 $$;
 
--- Records what reports say of the mails that they are about, once each, and suppresses or frees their addresses. p_reports: an
--- array of objects with digest (hex), place, tokens, message_ids, mail, address, kind, reason, status, code, reply, remote and report
+-- True if neither address that a report gives, of the original and of the final recipient, is another one than p_mailed: what an
+-- alias or a list led to says nothing of the alias. A report may hide both.
+CREATE OR REPLACE FUNCTION mailroom_is_about(p_original text, p_final text, p_mailed text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(mailroom_canonical(p_original) = mailroom_canonical(p_mailed), true)
+   AND coalesce(mailroom_canonical(p_final) = mailroom_canonical(p_mailed), true);
+
+-- Records what reports say of the mails that they are about, once each, and suppresses or frees their addresses. p_most, p_period:
+-- how many mails of this time to an address may come back softly before it is suppressed too; null: any. p_reports: an
+-- array of objects with digest (hex), place, tokens, message_ids, mail, address, final, kind, reason, status, code, reply, remote and report
 -- (hex, or none). Returns for each of them, in their order, whether it is new, and whose mail it was. One whose mail was not known is
 -- new again when it is: an event may come before the mail is on record. SECURITY DEFINER, so that whatever reads the mailbox of
 -- bounces needs no other right.
-CREATE OR REPLACE FUNCTION mailroom_record_bounces(p_source text, p_reports jsonb)
+CREATE OR REPLACE FUNCTION mailroom_record_bounces(p_source text, p_reports jsonb, p_most integer DEFAULT NULL, p_period interval DEFAULT NULL)
 RETURNS TABLE (is_new boolean, queue text, token bigint, address text, suppressed boolean, traceparent text, created_at bigint, message bigint)
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
@@ -72,15 +79,16 @@ DECLARE
     v_queues text[];
     v_tokens bigint[];
     v_addresses text[];
-    v_typed text[];
+    v_counts boolean[];
 BEGIN
     WITH given AS MATERIALIZED (
         SELECT decode(i.digest, 'hex') AS digest, i.place, i.kind, i.reason, i.status, i.code, i.reply, i.remote, i.report, i.n, f.queue, f.token,
-               coalesce(f.address, i.address) AS address, f.typed, row_number() OVER (PARTITION BY i.digest, i.place ORDER BY i.n) = 1 AS is_first
+               coalesce(f.address, i.address) AS address, f.is_proof AND mailroom_is_about(i.address, i.final, f.address) AS is_proof,
+               row_number() OVER (PARTITION BY i.digest, i.place ORDER BY i.n) = 1 AS is_first
         FROM ROWS FROM (jsonb_to_recordset(p_reports) AS (
-                 digest text, place smallint, tokens bigint[], message_ids jsonb, mail jsonb, address text, kind text, reason text,
+                 digest text, place smallint, tokens bigint[], message_ids jsonb, mail jsonb, address text, final text, kind text, reason text,
                  status text, code integer, reply text, remote text, report text)) WITH ORDINALITY
-                 i (digest, place, tokens, message_ids, mail, address, kind, reason, status, code, reply, remote, report, n)
+                 i (digest, place, tokens, message_ids, mail, address, final, kind, reason, status, code, reply, remote, report, n)
              LEFT JOIN LATERAL (
                  SELECT * FROM mailroom_reported_mail(i.tokens, i.message_ids, i.address)
                  UNION ALL SELECT * FROM mailroom_event_mail(i.mail, i.address) LIMIT 1) f ON true),
@@ -94,14 +102,19 @@ BEGIN
         WHERE b.token IS NULL AND excluded.token IS NOT NULL
         RETURNING b.id, b.digest, b.place)
     SELECT array_agg(a.id ORDER BY g.n), array_agg(g.queue ORDER BY g.n), array_agg(g.token ORDER BY g.n), array_agg(g.address ORDER BY g.n),
-           array_agg(g.typed ORDER BY g.n) INTO v_ids, v_queues, v_tokens, v_addresses, v_typed
+           -- A copy that arrived somewhere was to more than one mailbox.
+           array_agg(g.is_proof AND (g.kind = 'delivered' OR NOT EXISTS (
+               SELECT FROM given o WHERE o.digest = g.digest AND o.token = g.token AND o.kind = 'delivered')) ORDER BY g.n)
+    INTO v_ids, v_queues, v_tokens, v_addresses, v_counts
     FROM given g LEFT JOIN added a ON a.digest = g.digest AND a.place = g.place AND g.is_first;
-    PERFORM mailroom_follow_bounces(v_ids, v_typed);
+    PERFORM mailroom_follow_bounces(v_ids, v_counts);
+    IF p_most IS NOT NULL THEN
+        PERFORM mailroom_suppress_soft(v_ids, v_counts, p_most, p_period);
+    END IF;
     PERFORM mailroom_tell_bounces(v_ids);
     RETURN QUERY
     SELECT u.id IS NOT NULL, u.queue, u.token, u.address,
-           b.token IS NOT NULL AND (b.kind IN ('hard', 'complaint') OR EXISTS (
-               SELECT FROM mailroom_suppressions s WHERE s.address = lower(u.address))),
+           b.token IS NOT NULL AND EXISTS (SELECT FROM mailroom_suppressions s WHERE s.address = mailroom_canonical(u.address)),
            t.traceparent, t.created_at, t.message
     FROM unnest(v_ids, v_queues, v_tokens, v_addresses) WITH ORDINALITY u (id, queue, token, address, n)
     LEFT JOIN mailroom_bounces b ON b.id = u.id
@@ -111,48 +124,73 @@ $$;
 
 -- Suppresses the addresses of new bounces, or frees them, as if they came one after the other, and closes unknown outcomes: what came
 -- back was accepted. A delivery frees an address if it is of another mail than the bounce: a server may return a mail that it has
--- taken, and events come in any order. p_typed: for each its address as the application wrote it.
-CREATE OR REPLACE FUNCTION mailroom_follow_bounces(p_bounces bigint[], p_typed text[]) RETURNS void LANGUAGE plpgsql AS $$
+-- taken, and events come in any order. p_counts: for each, whether it proves something of its address.
+CREATE OR REPLACE FUNCTION mailroom_follow_bounces(p_bounces bigint[], p_counts boolean[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE mailroom_deliveries d
     SET state = 'accepted', accepted_at = coalesce(d.accepted_at, b.at), last_at = b.at, reply = 'a report of it came back'
     FROM mailroom_bounces b WHERE b.id = ANY (p_bounces) AND d.queue = b.queue AND d.token = b.token AND d.state = 'unknown';
-    DELETE FROM mailroom_suppressions s USING unnest(p_bounces, p_typed) u (id, typed), mailroom_bounces b
-    WHERE b.id = u.id AND b.token IS NOT NULL AND b.kind = 'delivered' AND s.address IN (lower(b.address), u.typed) AND s.kind = 'bounce'
-      AND b.token IS DISTINCT FROM (SELECT o.token FROM mailroom_bounces o WHERE o.id = s.bounce);
-    WITH delivered AS MATERIALIZED (
-        SELECT b.id, b.token, f.address FROM unnest(p_bounces, p_typed) u (id, typed) JOIN mailroom_bounces b ON b.id = u.id,
-             unnest(ARRAY[lower(b.address), u.typed]) f (address)
-        WHERE b.token IS NOT NULL AND b.kind = 'delivered')
+    DELETE FROM mailroom_suppressions s USING unnest(p_bounces, p_counts) u (id, counts), mailroom_bounces b
+    WHERE u.counts AND b.id = u.id AND b.token IS NOT NULL AND b.kind = 'delivered' AND s.address = mailroom_canonical(b.address)
+      AND s.kind = 'bounce' AND b.token IS DISTINCT FROM (SELECT o.token FROM mailroom_bounces o WHERE o.id = s.bounce);
+    WITH counted AS MATERIALIZED (
+        SELECT b.*, mailroom_canonical(b.address) AS canonical
+        FROM unnest(p_bounces, p_counts) u (id, counts) JOIN mailroom_bounces b ON b.id = u.id
+        WHERE u.counts AND b.token IS NOT NULL AND b.kind IN ('delivered', 'hard', 'complaint'))
     INSERT INTO mailroom_suppressions AS s (address, kind, reason, bounce, added_by)
-    SELECT DISTINCT ON (f.address) f.address, CASE b.kind WHEN 'complaint' THEN 'complaint' ELSE 'bounce' END, b.reason, b.id, 'mailroom bounce'
-    FROM unnest(p_bounces, p_typed) u (id, typed) JOIN mailroom_bounces b ON b.id = u.id,
-         LATERAL (SELECT lower(b.address) AS address
-                  UNION SELECT u.typed WHERE u.typed LIKE '%_@_%' AND mailroom_is_same_local(u.typed, b.address)) f
-    WHERE b.token IS NOT NULL AND (b.kind = 'complaint' OR b.kind = 'hard' AND NOT EXISTS (
+    SELECT DISTINCT ON (b.canonical) b.canonical, CASE b.kind WHEN 'complaint' THEN 'complaint' ELSE 'bounce' END, b.reason, b.id, 'mailroom bounce'
+    FROM counted b
+    WHERE b.kind = 'complaint' OR b.kind = 'hard' AND NOT EXISTS (
         -- Another mail that is delivered later frees it.
-        SELECT FROM delivered l WHERE l.id > b.id AND l.address = f.address AND l.token <> b.token))
-    ORDER BY f.address, b.kind = 'complaint' DESC, b.id
+        SELECT FROM counted l WHERE l.kind = 'delivered' AND l.id > b.id AND l.canonical = b.canonical AND l.token <> b.token)
+    ORDER BY b.canonical, b.kind = 'complaint' DESC, b.id
     ON CONFLICT (address) DO UPDATE SET kind = excluded.kind, reason = excluded.reason, bounce = excluded.bounce
     WHERE s.kind = 'bounce' AND excluded.kind = 'complaint';
 END
 $$;
 
--- True if both addresses have the same part before the last @: one may have its domain as people read it, the other in ASCII. An
--- address that mails are redirected to is another one.
-CREATE OR REPLACE FUNCTION mailroom_is_same_local(p_one text, p_other text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
-    SELECT lower(regexp_replace(p_one, '@[^@]*$', '')) = lower(regexp_replace(p_other, '@[^@]*$', ''))
+-- Suppresses the addresses of new soft bounces of which p_most mails or more came back within p_period, and none arrived since. A
+-- refusal that is about the sender or the mail itself says nothing of the address.
+CREATE OR REPLACE FUNCTION mailroom_suppress_soft(p_bounces bigint[], p_counts boolean[], p_most integer, p_period interval) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO mailroom_suppressions (address, kind, reason, bounce, added_by)
+    SELECT DISTINCT ON (s.canonical) s.canonical, 'bounce', 'repeated_soft', s.id, 'mailroom bounce'
+    FROM (SELECT b.*, mailroom_canonical(b.address) AS canonical
+          FROM unnest(p_bounces, p_counts) u (id, counts) JOIN mailroom_bounces b ON b.id = u.id
+          WHERE u.counts AND b.token IS NOT NULL AND b.kind = 'soft') s
+    WHERE p_most <= (
+        SELECT count(DISTINCT (o.queue, o.token)) FROM mailroom_bounces o
+        WHERE o.address IN (s.address, s.canonical) AND o.kind = 'soft' AND o.at > clock_timestamp() - p_period
+          AND o.reason NOT IN ('blocked', 'spam', 'virus', 'policy', 'authentication', 'sender_rejected', 'relaying_denied', 'content',
+                               'rate_limited', 'message_too_big')
+          AND o.id > coalesce((SELECT max(l.id) FROM mailroom_bounces l
+                               WHERE l.address IN (s.address, s.canonical) AND l.kind = 'delivered'), 0))
+    ORDER BY s.canonical, s.id DESC
+    ON CONFLICT (address) DO NOTHING;
+END
 $$;
 
--- Returns the outcome that a bounce of this kind is of its mail; null for what says nothing of it. Inlined.
+-- Returns the outcome that a report of this kind is of its mail; null for what is none: a delay, an automatic reply. Inlined.
 CREATE OR REPLACE FUNCTION mailroom_reported_outcome(p_kind text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN p_kind IN ('hard', 'soft', 'undetermined') THEN 'bounced' WHEN p_kind = 'complaint' THEN 'complained'
             WHEN p_kind = 'delivered' THEN 'delivered' END;
 
--- Of several bounces of a mail the highest decides, and of several such the newest: events come in any order, and a server may
--- accept a mail that it returns later. Inlined.
+-- Of several reports of a mail the highest decides, in whatever order they came, and of several such the newest: a server may accept
+-- a mail that it returns later, but what says less than a hard bounce says nothing of a mail that arrived. Inlined.
 CREATE OR REPLACE FUNCTION mailroom_report_rank(p_kind text) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE p_kind WHEN 'complaint' THEN 2 WHEN 'hard' THEN 1 ELSE 0 END;
+RETURN CASE p_kind WHEN 'complaint' THEN 3 WHEN 'hard' THEN 2 WHEN 'delivered' THEN 1 ELSE 0 END;
+
+-- True if a report of its mail that ranks higher was there before: then it changes nothing.
+CREATE OR REPLACE FUNCTION mailroom_is_outranked(p_bounce mailroom_bounces) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM mailroom_bounces o LEFT JOIN mailroom_deliveries d ON d.queue = o.queue AND d.token = o.token
+        WHERE o.token = p_bounce.token AND o.queue = p_bounce.queue AND o.id < p_bounce.id
+          AND o.at >= least(d.accepted_at, d.answered_at)
+          AND mailroom_reported_outcome(o.kind) IS NOT NULL AND mailroom_report_rank(o.kind) > mailroom_report_rank(p_bounce.kind));
+END
+$$;
 
 -- Tells the application of new bounces, as of outcomes.
 CREATE OR REPLACE FUNCTION mailroom_tell_bounces(p_bounces bigint[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -161,10 +199,11 @@ BEGIN
     SELECT b.queue, b.token, mailroom_reported_outcome(b.kind), b.address, b.code, concat_ws(' ', b.reason || ':', b.status, b.reply)
     FROM mailroom_bounces b
     WHERE b.id = ANY (p_bounces) AND b.token IS NOT NULL AND mailroom_reported_outcome(b.kind) IS NOT NULL
-      AND (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL
+      AND (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL AND NOT mailroom_is_outranked(b)
     ORDER BY b.id;
     PERFORM mailroom_notify_outcome(b.token) FROM mailroom_bounces b JOIN tokens t ON t.id = b.token
-    WHERE b.id = ANY (p_bounces) AND mailroom_reported_outcome(b.kind) IS NOT NULL AND t.message IS NOT NULL;
+    WHERE b.id = ANY (p_bounces) AND mailroom_reported_outcome(b.kind) IS NOT NULL AND t.message IS NOT NULL
+      AND NOT mailroom_is_outranked(b);
 END
 $$;
 
@@ -190,9 +229,9 @@ $$;
 CREATE OR REPLACE FUNCTION mailroom_forget_bounces(p_addresses text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE mailroom_bounces b
-    SET address = CASE WHEN lower(b.address) <> ALL (p_addresses) THEN b.address END, reply = mailroom_without_addresses(b.reply, p_addresses),
+    SET address = CASE WHEN mailroom_canonical(b.address) <> ALL (p_addresses) THEN b.address END, reply = mailroom_without_addresses(b.reply, p_addresses),
         report = NULL
-    WHERE lower(b.address) = ANY (p_addresses) OR mailroom_mentions(b.reply, p_addresses)
+    WHERE mailroom_canonical(b.address) = ANY (p_addresses) OR mailroom_mentions(b.reply, p_addresses)
        OR mailroom_mentions(encode(b.report, 'escape'), p_addresses);
     DELETE FROM mailroom_suppressions s WHERE s.address = ANY (p_addresses);
 END

@@ -76,6 +76,7 @@ $$;
 -- it is a mail of its own, in seconds since 1970, if an operator had it emitted again after its creation; null if not.
 -- traceparent, message_created_at and was_tried are for traces, and cost nothing where they are not selected: the trace of the token, when its
 -- message was inserted, and whether an attempt is on record.
+-- home: to which database the ids of its mails are bound.
 -- suppressed: why the address gets no mail, null if it does; security mail goes to it all the same.
 -- mail_key: 64 bits for the mail's id. They differ from those of any other token, also of the same id, by its random
 -- secret, or by its message, whose copies share a key; from those of its mail before it was emitted again; and from
@@ -89,7 +90,7 @@ RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_
                resent_at bigint, mail_key text, message bigint, recipient smallint, recipients text[], cc text[], bcc text[],
                sender text, reply_to text, headers jsonb, template text, locale text, data jsonb, subject text, text text,
                html text, profile text, reference text, attachments integer, suppressed text, traceparent text, message_created_at timestamptz,
-               was_tried boolean)
+               was_tried boolean, home text)
 LANGUAGE sql STABLE AS $$
     WITH again AS MATERIALIZED (
         SELECT s.id, floor(extract(epoch FROM s.claimed_at))::bigint AS at, s.resent + '{}' AS ids
@@ -111,9 +112,10 @@ LANGUAGE sql STABLE AS $$
            m.locale, m.data, m.subject, m.text, m.html, m.profile, m.reference, m.attachments,
            CASE WHEN (SELECT EXISTS (SELECT FROM mailroom_suppressions)) THEN (
                SELECT concat_ws(' ', s.kind, s.reason) FROM mailroom_suppressions s
-               WHERE s.address = lower(b.email)
+               WHERE s.address = mailroom_canonical(b.email)
                  AND NOT (SELECT c.security FROM mailroom_actions c WHERE c.action = b.action::text)) END,
-           (SELECT k.traceparent FROM tokens k WHERE k.id = b.id), m.created_at, d.answered_at IS NOT NULL
+           (SELECT k.traceparent FROM tokens k WHERE k.id = b.id), m.created_at, d.answered_at IS NOT NULL,
+           (SELECT mailroom_home_name())
     FROM mailroom_batch_tokens(p_batch, p_attempt) b
     JOIN (SELECT queue FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
     LEFT JOIN LATERAL (

@@ -94,17 +94,17 @@ BEGIN
 END
 $$;
 
--- Returns the messages with one of p_addresses, which are in lower case, or with p_reference: the places of the recipients
+-- Returns the messages with one of p_addresses, which are mailroom_canonical(), or with p_reference: the places of the recipients
 -- that are meant, over to, cc and bcc, and whether these are all.
 CREATE OR REPLACE FUNCTION mailroom_messages_of(p_addresses text[], p_reference text)
 RETURNS TABLE (id bigint, places smallint[], is_whole boolean) LANGUAGE sql STABLE AS $$
     SELECT m.id, f.places, m.recipients IS NULL OR cardinality(f.places) = f.count
     FROM mailroom_messages m LEFT JOIN accounts a ON a.id = m.account, LATERAL (
         SELECT coalesce(array_agg(r.place::smallint ORDER BY r.place) FILTER (
-                   WHERE m.reference = p_reference OR lower(mailroom_address(r.mailbox)) = ANY (p_addresses)), '{}') AS places,
+                   WHERE m.reference = p_reference OR mailroom_canonical(mailroom_address(r.mailbox)) = ANY (p_addresses)), '{}') AS places,
                count(*) FILTER (WHERE r.mailbox <> '') AS count
         FROM unnest(m.recipients || m.cc || m.bcc) WITH ORDINALITY r (mailbox, place)) f
-    WHERE m.reference = p_reference OR f.places <> '{}' OR (m.recipients IS NULL AND lower(a.email) = ANY (p_addresses))
+    WHERE m.reference = p_reference OR f.places <> '{}' OR (m.recipients IS NULL AND mailroom_canonical(a.email) = ANY (p_addresses))
 $$;
 
 -- True if an attachment names one of p_addresses: in its name, or in what it says if that is text.
@@ -169,7 +169,7 @@ BEGIN
         v_tokens := v_tokens || ARRAY(
             SELECT t.id FROM tokens t WHERE t.message = r.id AND (r.is_whole OR t.recipient = ANY (r.places)));
         v_all := v_all || ARRAY(
-            SELECT lower(mailroom_address(b.mailbox)) FROM unnest(r.recipients || r.cc || r.bcc) WITH ORDINALITY b (mailbox, place)
+            SELECT mailroom_canonical(mailroom_address(b.mailbox)) FROM unnest(r.recipients || r.cc || r.bcc) WITH ORDINALITY b (mailbox, place)
             WHERE b.mailbox <> '' AND b.place = ANY (r.places));
         PERFORM mailroom_erase_message(r.id, r.places, r.is_whole, p_addresses, v_result = 'cancelled' AND r.is_whole);
     END LOOP;
@@ -228,13 +228,13 @@ BEGIN
         reply = CASE WHEN n.is_own OR mailroom_mentions(d.reply, p_addresses) THEN left(d.reply, 0) || '(forgotten)' ELSE d.reply END,
         earlier_attempts = mailroom_forgotten_attempts(d.earlier_attempts, n.is_own, p_addresses)
     FROM mailroom_deliveries e, LATERAL (
-        SELECT coalesce(e.token = ANY (p_tokens) OR lower(e.address) = ANY (p_addresses) OR lower(e.counted_as) = ANY (p_addresses),
+        SELECT coalesce(e.token = ANY (p_tokens) OR mailroom_canonical(e.address) = ANY (p_addresses) OR e.counted_as = ANY (p_addresses),
                         false) AS is_own) n
     WHERE d.queue = e.queue AND d.token = e.token
       AND (n.is_own OR mailroom_mentions(concat_ws(E'\n', e.reply, e.earlier_attempts), p_addresses));
     GET DIAGNOSTICS v_count = ROW_COUNT;
     UPDATE mailroom_outcomes o SET address = NULL, reply = left(o.reply, 0) || '(forgotten)'
-    WHERE o.token = ANY (p_tokens) OR lower(o.address) = ANY (p_addresses);
+    WHERE o.token = ANY (p_tokens) OR mailroom_canonical(o.address) = ANY (p_addresses);
     UPDATE mailroom_outcomes o SET reply = '(forgotten)' WHERE mailroom_mentions(o.reply, p_addresses);
     RETURN v_count;
 END
@@ -249,7 +249,7 @@ LANGUAGE sql IMMUTABLE AS $$
         ELSE (CASE WHEN n.is_own THEN x.e - 'address' ELSE x.e END)
              || CASE WHEN x.e->>'reply' IS NULL THEN '{}' ELSE '{"reply": "(forgotten)"}' END::jsonb END ORDER BY x.o)
     FROM jsonb_array_elements(p_attempts) WITH ORDINALITY x (e, o),
-    LATERAL (SELECT p_is_own OR coalesce(lower(x.e->>'address') = ANY (p_addresses), false) AS is_own) n
+    LATERAL (SELECT p_is_own OR coalesce(mailroom_canonical(x.e->>'address') = ANY (p_addresses), false) AS is_own) n
 $$;
 
 -- Replaces p_addresses in what operators and sinks have said. Who did an operation stays.

@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION mailroom_different_places(p_mailboxes text[]) RETURNS smallint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY(SELECT min(b.place)::smallint FROM unnest(p_mailboxes) WITH ORDINALITY b (mailbox, place)
-             WHERE b.mailbox <> '' GROUP BY lower(mailroom_address(b.mailbox)) ORDER BY 1);
+             WHERE b.mailbox <> '' GROUP BY mailroom_canonical(mailroom_address(b.mailbox)) ORDER BY 1);
 
 -- Returns the places of mailboxes, each address once; one null for none. One that was forgotten is empty. Inlined.
 CREATE OR REPLACE FUNCTION mailroom_places(p_mailboxes text[]) RETURNS smallint[] LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -80,12 +80,13 @@ std::string report_on(std::int64_t token, const std::string& from) {
 /// An empty maildir but for a report on each token.
 void fill_maildir(const Stage& stage, const fs::path& maildir) {
   const BounceAddress address(bounce_pattern, Key::from_hex(bench_key, "the bench"));
+  const std::string home = stage.connect(bounced_database)->run("SELECT mailroom_home_name()")[0][0].c_str();
   fs::remove_all(maildir);
   for (const auto* part : {"new", "cur", "tmp"})
     fs::create_directories(maildir / part);
   for (std::int64_t token = 1; token <= report_count(stage); ++token)
     std::ofstream(maildir / "new" / fmt::format("17650000{:08d}.M1P1.mx", token), std::ios::binary)
-        << report_on(token, address.address_with(address.id_of(token)));
+        << report_on(token, address.address_with(address.id_of(token, home)));
 }
 
 Figures measure_maildir(Stage& stage) {

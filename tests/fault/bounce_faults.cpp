@@ -36,6 +36,7 @@ class BounceTrial : public TrialRig {
     for (const auto* part : {"new", "cur", "tmp"})
       fs::create_directories(maildir_ / part);
     connection_->run("SELECT mailroom_want_outcomes(true)");
+    home_ = connection_->run("SELECT mailroom_home_name()")[0][0].c_str();
   }
 
   /// Delivers the reports of a round, each third of them hard, each tenth of them twice.
@@ -93,7 +94,7 @@ class BounceTrial : public TrialRig {
   std::string report_on(std::int64_t token, const std::string& to) const {
     const std::string words = token % 3 == 0 ? "5.1.1\r\nDiagnostic-Code: smtp; 550 5.1.1 user unknown"
                                              : "5.2.2\r\nDiagnostic-Code: smtp; 552 5.2.2 mailbox full";
-    return "From: MAILER-DAEMON@mx.example\r\nTo: " + address_.address_with(address_.id_of(token)) +
+    return "From: MAILER-DAEMON@mx.example\r\nTo: " + address_.address_with(address_.id_of(token, home_)) +
            "\r\nSubject: Undelivered Mail Returned to Sender\r\nMIME-Version: 1.0\r\n"
            "Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n"
            "--b\r\nContent-Type: text/plain\r\n\r\nsorry\r\n"
@@ -146,6 +147,7 @@ class BounceTrial : public TrialRig {
   fs::path maildir_ = directory_.path() / "bounces";
   std::string log_ = directory_.path() / "log";
   std::unique_ptr<Connection> connection_;
+  std::string home_;
   BounceAddress address_{envelope, Key::from_hex(test_key, "the trial")};
   std::map<std::string, std::int64_t> reports_;  ///< by digest, with the token that each is about
   int rounds_ = 0;

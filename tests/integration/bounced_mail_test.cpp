@@ -84,6 +84,8 @@ TEST_CASE("a bounce with an id that somebody made up, or with the Message-ID of 
   }
   CHECK(value<int>(*rig.connection,
                    "SELECT count(*) FROM mailroom_bounces WHERE token IS NULL AND report IS NOT NULL") == 3);
+  // Where mails leave without ids, the Message-ID of the mail is one.
+  rig.environment.erase("MAILROOM_SEND_BOUNCE_ADDRESS");
   CHECK(rig.read(report_to("x@app.example", "ada@mail.example", "5.1.1", gone, returned(id)))
             .starts_with("token 1 "));
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_suppressions") == 1);
@@ -110,6 +112,114 @@ TEST_CASE(
             "\n";
   rig.read(mbox);
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_suppressions") == 3);
+}
+
+TEST_CASE("an id proves one copy, and a report suppresses only the address that was mailed") {
+  BounceRig rig;
+  const auto suppressed = [&] {
+    return value<std::string>(
+        *rig.connection,
+        "SELECT coalesce(string_agg(address, ' ' ORDER BY address), '') FROM mailroom_suppressions");
+  };
+  const auto id_in = [](const std::string& mail) {
+    const auto at = mail.find("Message-ID: <") + 13;
+    return mail.substr(at, mail.find('>', at) - at);
+  };
+  const auto returned = [](const std::string& id, const std::string& path = {}) {
+    return "--b\r\nContent-Type: text/rfc822-headers\r\n\r\n" +
+           (path.empty() ? path : "Return-Path: <" + path + ">\r\n") + "Message-ID: <" + id + ">\r\n\r\n";
+  };
+  rig.connection->run(
+      "SELECT mailroom_send(ARRAY['eve@mail.example'], cc => ARRAY['victim@mail.example'], subject => 'x', text => 'y')");
+  REQUIRE(rig.run({"send", "--once"}).status == 0);
+  const auto copies = rig.relay.taken();
+  REQUIRE(copies.size() == 2);
+  const auto& of_eve = copies[0].to.find("eve") != std::string::npos ? copies[0] : copies[1];
+  const auto& of_victim = &of_eve == &copies[0] ? copies[1] : copies[0];
+  // What Eve has: the Message-ID of all copies, and the id of her own.
+  const auto id = id_in(of_eve.message);
+  CHECK(rig.read(report_to("bounce@app.example", "victim@mail.example", "5.1.1", gone, returned(id)))
+            .starts_with("of no mail"));
+  rig.read(report_to(of_eve.from, "victim@mail.example", "5.1.1", gone, returned(id)));
+  rig.read(report_to("bounce@app.example", "victim@mail.example", "5.1.1", gone, returned(id, of_eve.from)));
+  CHECK(suppressed().empty());
+  // Somebody behind an alias has left, and another one has got it.
+  const auto field =
+      "Original-Recipient: rfc822;victim@mail.example\r\nFinal-Recipient: rfc822;carol@inner.example\r\n"
+      "Action: failed\r\nStatus: 5.1.1\r\n\r\n";
+  const auto with = [&](const std::string& fields) {
+    auto report = report_to(of_victim.from, "x@y.example", "5.1.1", gone);
+    const auto at = report.find("Final-Recipient");
+    return report.replace(at, report.find("--b--") - at, fields);
+  };
+  rig.read(with(field));
+  rig.read(
+      with("Final-Recipient: rfc822;victim@mail.example\r\nAction: failed\r\nStatus: 5.1.1\r\n\r\n"
+           "Final-Recipient: rfc822;bob@inner.example\r\nAction: relayed\r\nStatus: 2.0.0\r\n\r\n"));
+  CHECK(suppressed().empty());
+  // The id of the copy in the mail that came back, as a feedback report has it, is a proof.
+  rig.read(
+      report_to("bounce@app.example", "VICTIM@mail.example", "5.1.1", gone, returned(id, of_victim.from)));
+  CHECK(suppressed() == "victim@mail.example");
+  // Another database with the same key and the same numbers.
+  BounceRig other;
+  other.mail("ada@mail.example");
+  rig.mail("dan@mail.example");
+  const auto theirs = other.relay.taken().back().from;
+  rig.connection->run("TRUNCATE mailroom_suppressions");
+  CHECK(rig.read(report_to(theirs, "eve@mail.example", "5.1.1", gone)).starts_with("of no mail"));
+  CHECK(suppressed().empty());
+  // Without ids a Message-ID proves the mail of a message with one copy only.
+  rig.environment.erase("MAILROOM_SEND_BOUNCE_ADDRESS");
+  rig.read(report_to("bounce@app.example", "victim@mail.example", "5.1.1", gone, returned(id) + "\r\n"));
+  CHECK(suppressed().empty());
+  rig.mail("erin@mail.example");
+  rig.read(report_to("no-reply@app.example", "erin@mail.example", "5.1.1", gone,
+                     returned(id_in(rig.relay.taken().back().message))));
+  CHECK(suppressed() == "erin@mail.example");
+}
+
+TEST_CASE(
+    "so many soft bounces of an address suppress it, and a delivery ends the count and the suppression") {
+  BounceRig rig;
+  rig.environment["MAILROOM_BOUNCE_SUPPRESS_AFTER"] = "3/14d";
+  const auto full = [&](const std::string& to) {
+    const auto from = rig.mail(to);
+    if (from.empty()) return false;
+    rig.read(report_to(from, to, "5.2.2", "552 5.2.2 mailbox full"));
+    rig.read(report_to(from, to, "5.2.2", "552 5.2.2 mailbox is full"));
+    return true;
+  };
+  const auto delivered = [&](const std::string& to) {
+    auto report = report_to(rig.mail(to), to, "2.0.0", "250 ok");
+    rig.read(report.replace(report.find("failed"), 6, "delivered"));
+  };
+  const auto reasons = [&] {
+    return value<std::string>(
+        *rig.connection,
+        "SELECT coalesce(string_agg(kind || ' ' || reason, ','), '') FROM mailroom_suppressions");
+  };
+  CHECK(full("ada@mail.example"));
+  CHECK(full("ada@mail.example"));
+  delivered("ada@mail.example");
+  CHECK(full("ada@mail.example"));
+  CHECK(full("ada@mail.example"));
+  CHECK(reasons().empty());
+  const auto last = rig.mail("ada@mail.example");
+  CHECK(full("ada@mail.example"));
+  CHECK(reasons() == "bounce repeated_soft");
+  CHECK_FALSE(full("ada@mail.example"));
+  // Of a mail that was on its way.
+  auto report = report_to(last, "ada@mail.example", "2.0.0", "250 ok");
+  rig.read(report.replace(report.find("failed"), 6, "delivered"));
+  CHECK(reasons().empty());
+  CHECK_FALSE(rig.mail("ada@mail.example").empty());
+  // What is about the sender says nothing of an address.
+  for (int i = 0; i < 4; ++i) {
+    const auto from = rig.mail("bob@mail.example");
+    rig.read(report_to(from, "bob@mail.example", "5.7.1", "550 5.7.1 blocked using zen.spamhaus.org"));
+  }
+  CHECK(reasons().empty());
 }
 
 TEST_CASE("what came back of a mail closes an outcome that was unknown, and the application is told") {

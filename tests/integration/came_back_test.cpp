@@ -69,11 +69,19 @@ TEST_CASE(
     "a hard bounce counts more than a delivery, whichever is read first, and a new mail more than both") {
   CameBackRig rig;
   rig.mail("ada@mail.example");
+  rig.came_back("ada@mail.example", "delayed", "expired", "still trying");
+  CHECK(value<std::string>(*rig.connection, "SELECT state FROM mailroom_message_status(1)") == "accepted");
   rig.came_back("ada@mail.example", "soft", "expired", "still trying");
   rig.came_back("ada@mail.example", "delivered", "delivered", "250 ok");
   CHECK(has(rig.counted_outcomes(), R"("delivered","explanation")"));
   rig.came_back("ada@mail.example", "auto_reply", "vacation", "away");
   CHECK(has(rig.counted_outcomes(), R"("delivered","explanation")"));
+  // Nothing less than a hard bounce says anything of a mail that arrived, and a delay never does.
+  for (const auto* const kind : {"soft", "undetermined", "delayed", "unread"}) {
+    rig.came_back("ada@mail.example", kind, "expired", "still trying");
+    CHECK(has(rig.counted_outcomes(), R"("delivered","explanation")"));
+    CHECK(value<std::string>(*rig.connection, "SELECT state FROM mailroom_message_status(1)") == "delivered");
+  }
   rig.came_back("ada@mail.example", "hard", "user_unknown", "550 gone");
   rig.came_back("ada@mail.example", "delivered", "delivered", "250 ok");
   CHECK(has(rig.counted_outcomes(), R"("bounced","explanation":"hard, user_unknown")"));
@@ -95,14 +103,20 @@ TEST_CASE("status counts what came back, and warns where providers stop senders"
   CAPTURE(before);
   CHECK(has(before, "1 other bounce, 1 report of no mail that is known in the last hour"));
   CHECK_FALSE(has(before, "providers stop senders"));
+  // Mails are counted, and not what is said of them.
   for (int i = 0; i < 10; ++i)
     rig.came_back("ada@mail.example", "hard", "user_unknown", "550 gone");
-  for (int i = 0; i < 3; ++i)
-    rig.came_back("ada@mail.example", "complaint", "feedback", "abuse");
+  CHECK(has(rig.run({"status"}).output, "1 hard bounce, 1 other bounce"));
+  for (int i = 0; i < 10; ++i) {
+    const auto to = "u" + std::to_string(i) + "@mail.example";
+    rig.mail(to);
+    if (i < 9) rig.came_back(to, "hard", "user_unknown", "550 gone");
+    if (i < 3) rig.came_back(to, "complaint", "feedback", "abuse");
+  }
   const auto after = rig.run({"status"});
   CAPTURE(after.output);
-  CHECK(has(after.output, "10 hard bounces came back within the last hour, in which 1 mail was accepted: "));
-  CHECK(has(after.output, "3 complaints came back within the last hour, in which 1 mail was accepted: "));
+  CHECK(has(after.output, "10 hard bounces came back within the last hour, in which 11 mails were accepted: "));
+  CHECK(has(after.output, "3 complaints came back within the last hour, in which 11 mails were accepted: "));
   CHECK(has(rig.run({"status", "-o", "prometheus"}).output,
             "mailroom_queue_reports{queue=\"mailroom\",kind=\"hard\"} 10 "));
   rig.connection->run("UPDATE mailroom_bounces SET at = at - interval '1 hour'");

@@ -84,9 +84,9 @@ TEST_CASE("a bounce of SES is judged by the server's words, then by the status, 
            {bounce("Transient", "MessageTooLarge", "", ""), "soft message_too_big - 0 ada@mail.example"},
            {bounce("Transient", "ContentRejected", "", ""), "soft content - 0 ada@mail.example"},
            {bounce("Transient", "AttachmentRejected", "", ""), "soft content - 0 ada@mail.example"},
-           {bounce("Transient", "General", "", ""), "soft undetermined - 0 ada@mail.example"},
+           {bounce("Transient", "General", "", ""), "auto_reply vacation - 0 ada@mail.example"},
            {bounce("Transient", "General", "5.1.1", unknown), "soft user_unknown 5.1.1 550 ada@mail.example"},
-           {bounce("Undetermined", "Undetermined", "", ""), "undetermined undetermined - 0 ada@mail.example"},
+           {bounce("Undetermined", "Undetermined", "", ""), "auto_reply vacation - 0 ada@mail.example"},
            {bounce("Undetermined", "Undetermined", "5.1.1", unknown),
             "hard user_unknown 5.1.1 550 ada@mail.example"},
            {bounce("New type", "", "", ""), "undetermined undetermined - 0 ada@mail.example"}}) {
@@ -131,7 +131,7 @@ TEST_CASE("the other events of SES: delivery, delay, complaint, rejection; click
                  {{"delayType", "MailboxFull"},
                   {"delayedRecipients",
                    {{{"emailAddress", "ada@mail.example"}, {"diagnosticCode", "smtp; 421 busy"}}}}})) ==
-        "soft system - 421 ada@mail.example");
+        "delayed system - 421 ada@mail.example");
   const auto complaint = [](const char* type) {
     return ses("Complaint", "complaint",
                {{"complaintFeedbackType", type},
@@ -164,7 +164,7 @@ TEST_CASE("the events of Resend") {
         "hard user_unknown - 0 ada@mail.example");
   CHECK(read(resend("delivered")) == "delivered delivered - 0 ada@mail.example");
   CHECK(read(resend("complained")) == "complaint feedback - 0 ada@mail.example");
-  CHECK(read(resend("delivery_delayed")) == "soft expired - 0 ada@mail.example");
+  CHECK(read(resend("delivery_delayed")) == "delayed expired - 0 ada@mail.example");
   CHECK(read(resend("failed", {{"failed", {{"reason", "reached_daily_quota"}}}})) ==
         "soft system - 0 ada@mail.example");
   for (const auto* type : {"sent", "opened", "clicked", "scheduled"})

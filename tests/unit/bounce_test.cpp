@@ -107,7 +107,7 @@ TEST_CASE("several recipients have a judgement each, with and without empty line
   const std::string third = "Final-Recipient: rfc822;c@mail.example\r\nAction: relayed\r\nStatus: 2.0.0\r\n";
   const std::string wanted =
       "hard user_unknown 5.1.1 0 a@mail.example\n"
-      "soft network 4.4.1 0 b@mail.example\n"
+      "delayed network 4.4.1 0 b@mail.example\n"
       "delivered delivered 2.0.0 0 c@mail.example";
   CHECK(read(report_of(first + "\r\n" + second + "\r\n" + third)) == wanted);
   CHECK(read(report_of(first + second + third)) == wanted);
@@ -209,6 +209,14 @@ TEST_CASE("an automatic reply is one, and a mail of a person or a program is not
   CHECK(read(from + "Subject: Automatic reply: Welcome\r\n\r\nHello").starts_with("auto_reply"));
   CHECK(read(from + "Subject: =?utf-8?q?R=C3=A9ponse_automatique?=\r\n\r\n").starts_with("auto_reply"));
   CHECK(read(from + rest) == "no bounce");
+  // What answers may have an empty sender, and repeats a subject of ours, which may be any.
+  CHECK(read("Return-Path: <>\r\n" + from +
+             "Subject: Re: Delivery report of your parcel\r\n"
+             "In-Reply-To: <signup-42@shop.example>\r\n\r\nthanks") == "no bounce");
+  CHECK(read("Return-Path: <>\r\n" + from +
+             "Subject: Undeliverable mail: what we do\r\nAuto-Submitted: auto-replied\r\n"
+             "In-Reply-To: <signup-42@shop.example>\r\n\r\nI am away")
+            .starts_with("auto_reply"));
   CHECK(read(from +
              "Auto-Submitted: auto-generated\r\nPrecedence: bulk\r\nList-Unsubscribe: <https://a>\r\n" +
              rest) == "no bounce");

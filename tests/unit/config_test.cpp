@@ -125,6 +125,8 @@ const std::vector<Row> rows{
      [](const Settings& s) { return joined(s.bounce.resend_secret_files); }},
     {"bounce.sns_topics", "", "f1,f2", "e", "g1,g2",
      [](const Settings& s) { return joined(s.bounce.sns_topics); }},
+    {"bounce.suppress_after", "", "5/h", "1/d", "3/2d",
+     [](const Settings& s) { return s.bounce.suppress_after ? format_rate(*s.bounce.suppress_after) : ""; }},
     {"sink.to", "", "https://f", "https://e", "https://g", [](const Settings& s) { return s.sink.to; }},
     {"sink.exec", "", "f", "e 'x y'", "g", [](const Settings& s) { return s.sink.exec; }},
     {"sink.in_flight", "64", "1", "1024", "9",

@@ -35,7 +35,7 @@ const std::map<std::string, std::string>& frozen() {
       {"7_queue.down.sql", "84aaa2de6ccd81aaf66694198ce52b963e94d036a61aab6f680a3d88ba34cd0a"},
       {"7_queue.up.sql", "42772d9cf8bcf792eec06c961d9f46e33432426e45e8765d20dad26949cd9e86"},
       {"8_messages.down.sql", "25118197152aa99a16f27a2d58ee50efd514a72bafeac11b2c0d9eb1aaf03419"},
-      {"8_messages.up.sql", "c507047246d773b15b77254ebf352c132f4b9f45d7f9721be9e0d2159d5b6d51"},
+      {"8_messages.up.sql", "d3b28f04b60232eea2a6a196701fa227da460c2dbc15cbec4ad328a97fd990fb"},
   };
   return checksums;
 }

@@ -115,7 +115,8 @@ TEST_CASE("status counts what came back, and warns where providers stop senders"
   }
   const auto after = rig.run({"status"});
   CAPTURE(after.output);
-  CHECK(has(after.output, "10 hard bounces came back within the last hour, in which 11 mails were accepted: "));
+  CHECK(
+      has(after.output, "10 hard bounces came back within the last hour, in which 11 mails were accepted: "));
   CHECK(has(after.output, "3 complaints came back within the last hour, in which 11 mails were accepted: "));
   CHECK(has(rig.run({"status", "-o", "prometheus"}).output,
             "mailroom_queue_reports{queue=\"mailroom\",kind=\"hard\"} 10 "));

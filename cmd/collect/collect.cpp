@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <limits>
+#include <random>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -76,11 +77,11 @@ ConsumerSetup collect_setup(const Settings& settings) {
 ConsumerSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
   const auto filled = with_lines_in_flight(settings);
   auto setup = collect_setup(filled);
-  setup.collector.make_sink = sink_maker({configured_carrier(settings),
-                                          {settings},
-                                          [] { return std::make_unique<LineComposer>(); },
-                                          sink_options(filled)},
-                                         parts, log);
+  std::random_device random;
+  std::vector<DeliverySink::Way> ways;
+  ways.push_back({.carrier = configured_carrier(settings).make({settings, log, random()})});
+  setup.collector.make_sink = sink_maker(
+      {std::move(ways), [] { return std::make_unique<LineComposer>(); }, sink_options(filled)}, parts, log);
   return setup;
 }
 

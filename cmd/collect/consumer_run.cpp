@@ -232,15 +232,7 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
 std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const ConsumerParts& parts, Log& log) {
   std::random_device random;
   setup.options.dispatch.seed = random();
-  const auto ways = std::make_shared<std::vector<DeliverySink::Way>>();
-  for (const auto& lane : setup.lanes) {
-    auto& way = ways->emplace_back(DeliverySink::Way{.carrier = setup.carrier.make({lane, log, random()})});
-    if (setup.carrier.carries != Carries::mails) continue;
-    const auto traits = mail_traits(lane);
-    way.rate = lane.send.rate;
-    way.together = traits.together;
-    way.recognises = traits.recognises;
-  }
+  const auto ways = std::make_shared<std::vector<DeliverySink::Way>>(std::move(setup.ways));
   return [ways, compose = std::move(setup.compose), options = setup.options, stop = parts.signal.stop_fd(),
           &log, &watcher = parts.watcher, &observer = parts.observer, &delivery_log = parts.delivery_log,
           tracer = parts.tracer] {

@@ -57,14 +57,12 @@ ConsumerSetup consumer_setup(const Settings& settings);
 
 /// In what two such consumers differ.
 struct DeliverySetup {
-  const CarrierKind& carrier;
-  std::vector<Settings> lanes;  ///< the settings of the carrier of each
+  std::vector<DeliverySink::Way> ways;  ///< made already, so that a reload that fails changes nothing
   std::function<std::unique_ptr<Composer>()> compose;
   DeliverySink::Options options;  ///< without the seed
 };
 
-/// Makes the carriers now, so that a reload that fails changes nothing, and returns what makes the sink with
-/// them. Throws Error(configuration).
+/// What makes the sink, once: it takes the ways.
 std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const ConsumerParts& parts, Log& log);
 
 }  // namespace mailroom

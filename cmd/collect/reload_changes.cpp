@@ -52,13 +52,16 @@ void add_templates(const std::string& directory, Files& files) {
     files[directory + "/" + name] = sha256({text});
 }
 
-void add_files_of(const SendSettings& send, FileContents& contents) {
-  add_secret(send.password_file, contents["password"]);
-  add_secret(send.token_file, contents["access token"]);
-  add_secret(send.ses_credentials_file, contents["credentials"]);
-  add_secret(send.resend_key_file, contents["API key"]);
-  add_plain(send.ca_file, contents["certificates"]);
-  add_templates(send.templates, contents["templates"]);
+/// The files that settings of the sections name: `database` and what takes the messages.
+void add_files(const std::vector<SettingValue>& values, std::string_view section, FileContents& contents) {
+  for (const auto& value : values) {
+    const auto& entry = *find_key(value.key);
+    if (!value.key.starts_with("database.") && !value.key.starts_with(section)) continue;
+    for (const auto& path : files_of(entry, value)) {
+      auto& files = contents[std::string(entry.content)];
+      entry.is_secret_file ? add_secret(path, files) : add_plain(path, files);
+    }
+  }
 }
 
 /// By name, as a log may show them.
@@ -89,18 +92,12 @@ std::int64_t count_changed(const Files& before, const Files& after) {
 
 FileContents read_contents(const Settings& settings, bool mails) {
   FileContents contents;
-  add_secret(settings.database.password_file, contents["database password"]);
-  if (mails) {
-    add_files_of(settings.send, contents);
-    for (const auto& profile : settings.profiles)
-      add_files_of(profile.send, contents);
-  } else {
-    const auto& sink = settings.sink;
-    add_secret(sink.password_file, contents["password"]);
-    add_secret(sink.credentials_file, contents["credentials"]);
-    for (const auto& path : sink.signing_secret_files)
-      add_secret(path, contents["signing secrets"]);
-    add_plain(sink.ca_file, contents["certificates"]);
+  add_files(settings.values, mails ? "send." : "sink.", contents);
+  if (!mails) return contents;
+  add_templates(settings.send.templates, contents["templates"]);
+  for (const auto& profile : settings.profiles) {
+    add_files(profile.values, "send.", contents);
+    add_templates(profile.send.templates, contents["templates"]);
   }
   return contents;
 }

@@ -14,6 +14,7 @@
 #include "cmd/init/questions.hpp"
 #include "cmd/init/relay_trial.hpp"
 #include "cmd/syntax/arguments.hpp"
+#include "config/key_table.hpp"
 #include "db/connection.hpp"
 #include "mail/address.hpp"
 #include "mail/link_template.hpp"
@@ -91,6 +92,7 @@ void run_program(const std::vector<std::string>& words, Context& context) {
                 "correct what it says, and type it");
 }
 
+constexpr std::string_view password_key = "send.password_file";
 constexpr auto usual_database = "dbname=mailroom user=mailroom";
 
 void connect_as_service() {
@@ -137,17 +139,26 @@ Question database_question(const Installation& installation, Context& context) {
       .check = [&](const std::string& value) { try_database(value, installation.with_systemd, context); }};
 }
 
-void ask_for_relay(Installation& made, const Settings& settings, Context& context) {
-  made.password_file = given_file(settings, "send.password_file");
-  const auto can_be_tried = [&](const std::string& relay) {
-    return !names_user(relay) || !made.password_file.empty();
-  };
-  for (const auto* key : {"ca_file", "hello_name", "ses_credentials_file", "ses_configuration_set",
-                          "ses_endpoint", "resend_key_file", "resend_endpoint"}) {
-    const auto name = std::string("send.") + key;
-    auto value = name.ends_with("_file") ? given_file(settings, name) : given(settings, name);
-    if (!value.empty()) made.relay_settings.emplace_back(key, std::move(value));
+/// What was given for relays, beside what is asked for.
+std::vector<SettingValue> given_for_relay(const Settings& settings) {
+  std::vector<SettingValue> values;
+  for (const auto& entry : key_table()) {
+    if (!entry.needs_relay() || entry.key == "send.relay" || entry.key == password_key) continue;
+    auto value = setting_of(settings, entry.key);
+    if (value.origin.kind == OriginKind::default_value) continue;
+    if (!entry.content.empty()) value.text = given_file(settings, entry.key);
+    values.push_back(std::move(value));
   }
+  return values;
+}
+
+void ask_for_relay(Installation& made, const Settings& settings, Context& context) {
+  made.password_file = given_file(settings, password_key);
+  const auto& path = settings.send.path;
+  const bool has_login =
+      !made.password_file.empty() || !path.token_file.empty() || !path.token_command.empty();
+  const auto can_be_tried = [&](const std::string& relay) { return has_login || !names_user(relay); };
+  made.relay_settings = given_for_relay(settings);
   const RelayLogin login{.from = made.from, .password_file = made.password_file};
   made.relay = answer_to(
       {.text = "relay that takes them, as smtp://user@relay.example:587, ses://eu-west-1 or resend://",
@@ -287,7 +298,7 @@ const Command init_command{
     "mailroom.yaml and the signing key, creates the schema, checks the configuration, and sends a mail for trial. As root, "
     "mailroom init --systemd does this for the services of the package, and starts the one that mails. Each answer is tried "
     "at once, and asked for again if it cannot be used. What is given as an option, or by a variable such as "
-    "MAILROOM_DATABASE_URL, is not asked for; with --yes nothing is. So ca_file, hello_name, and what ses:// and resend:// need.\n\n"
+    "MAILROOM_DATABASE_URL, is not asked for; with --yes nothing is. So ca_file, hello_name, an access token, and what ses:// and resend:// need.\n\n"
     "It changes nothing that is there: a configuration that names a database or a relay, and a key, stay as they are. A "
     "file with a key or a password can be read by its owner alone, with --systemd also by the user of the services.\n\n"
     "The database must exist; with --systemd the role and the database mailroom of a PostgreSQL on this host are made "

@@ -2,12 +2,14 @@
 
 #include "cmd/init/installation.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <grp.h>
+#include <iterator>
 #include <pwd.h>
 #include <string_view>
 #include <sys/random.h>
@@ -18,6 +20,8 @@
 #include "base/encoded_text.hpp"
 #include "base/error.hpp"
 #include "base/output.hpp"
+#include "base/text.hpp"
+#include "config/key_table.hpp"
 
 namespace mailroom {
 namespace {
@@ -30,6 +34,13 @@ std::string yaml_text(std::string_view text) {
     all += c;
   }
   return all + "'";
+}
+
+std::string yaml_value(const SettingValue& value) {
+  if (!find_key(value.key)->is_list) return yaml_text(value.text);
+  std::vector<std::string> items;
+  std::ranges::transform(value.items, std::back_inserter(items), yaml_text);
+  return fmt::format("[{}]", joined(items, ", "));
 }
 
 [[noreturn]] void throw_unwritable(const std::string& path) {
@@ -73,8 +84,8 @@ std::string configuration_of(const Installation& installation, bool has_key) {
   if (installation.password) text += fmt::format("  password_file: {}\n", installation.password_path());
   if (!installation.password_file.empty())
     text += fmt::format("  password_file: {}\n", yaml_text(installation.password_file));
-  for (const auto& [key, value] : installation.relay_settings)
-    text += fmt::format("  {}: {}\n", key, yaml_text(value));
+  for (const auto& value : installation.relay_settings)
+    text += fmt::format("  {}: {}\n", value.key.substr(value.key.find('.') + 1), yaml_value(value));
   text += fmt::format("  from: {}\n", yaml_text(installation.from));
   if (!installation.link.empty()) text += fmt::format("  link: {}\n", yaml_text(installation.link));
   return text;

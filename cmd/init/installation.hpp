@@ -3,8 +3,9 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "config/settings.hpp"
 
 namespace mailroom {
 
@@ -16,12 +17,11 @@ struct Installation {
   std::string schema{};
   std::string from{};
   std::string relay{};
-  std::optional<std::string> password{};  ///< of the relay's user; nullopt: none is asked for
-  std::string password_file{};            ///< that exists already; empty: none
-  /// What else was given for the relay, by its key in `send`: `ca_file`, `ses_credentials_file`.
-  std::vector<std::pair<std::string, std::string>> relay_settings{};
-  std::string link{};   ///< empty: none
-  std::string trial{};  ///< who gets a mail for trial; empty: nobody
+  std::optional<std::string> password{};       ///< of the relay's user; nullopt: none is asked for
+  std::string password_file{};                 ///< that exists already; empty: none
+  std::vector<SettingValue> relay_settings{};  ///< what else was given for the relay, of the section `send`
+  std::string link{};                          ///< empty: none
+  std::string trial{};                         ///< who gets a mail for trial; empty: nobody
 
   std::string file() const { return directory + "/mailroom.yaml"; }
   /// Of the key, as the file names it.

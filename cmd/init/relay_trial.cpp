@@ -13,10 +13,10 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "carriers/carriers.hpp"
 #include "carriers/relay_series.hpp"
 #include "carriers/smtp/relay/relay.hpp"
 #include "config/settings.hpp"
+#include "mail/configured_mail.hpp"
 
 namespace mailroom {
 namespace {
@@ -41,24 +41,26 @@ class MemoryFile {
   int fd_;
 };
 
-constexpr std::string_view smtp = "smtp";
+bool is_smtp(const RelayTarget& relay) {
+  return kind_of_relay(relay).name == "smtp";
+}
 
-std::string without_users(const std::string& relay) {
+std::string without_users(const std::string& relays) {
   std::vector<std::string> urls;
-  for (const auto& group : relay_groups(relay)) {
-    if (group.kind != smtp) {
-      urls.push_back(group.relays);
+  for (const auto& relay : parse_relays(relays)) {
+    if (!is_smtp(relay)) {
+      urls.push_back(relay.url);
       continue;
     }
-    for (const auto& each : parse_relay_urls(group.relays))
-      urls.push_back(fmt::format("{}://{}", each.implicit_tls ? "smtps" : "smtp", each.address()));
+    const auto url = parse_relay_url(relay.url);
+    urls.push_back(fmt::format("{}://{}", url.implicit_tls ? "smtps" : "smtp", url.address()));
   }
   return joined(urls, ",");
 }
 
-void check(const std::vector<Overrides::Flag>& settings) {
-  const auto findings = mail_carrier().check(
-      load_settings({.file = {}, .flags = settings}, process_environment(), FileUse::ignored));
+void check(const std::vector<Overrides::Flag>& flags) {
+  const auto settings = load_settings({.file = {}, .flags = flags}, process_environment(), FileUse::ignored);
+  const auto findings = check_relay_list(settings.send.path, parse_configured_mail(settings));
   const auto failed = std::ranges::find(findings, SinkFinding::Level::failure, &SinkFinding::level);
   if (failed != findings.end()) throw Error(ExitCode::failed, failed->reason, failed->hint);
 }
@@ -69,10 +71,9 @@ Overrides::Flag setting(const std::string& key, const std::string& text) {
 
 }  // namespace
 
-bool names_user(const std::string& relay) {
-  return std::ranges::any_of(relay_groups(relay), [](const RelayGroup& group) {
-    return group.kind == smtp && std::ranges::any_of(parse_relay_urls(group.relays),
-                                                     [](const RelayUrl& each) { return !each.user.empty(); });
+bool names_user(const std::string& relays) {
+  return std::ranges::any_of(parse_relays(relays), [](const RelayTarget& relay) {
+    return is_smtp(relay) && !parse_relay_url(relay.url).user.empty();
   });
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "base/clock.hpp"
 #include "carriers/capture/carrier.hpp"
-#include "carriers/carriers.hpp"
 #include "carriers/smtp/relay/relay.hpp"
 #include "cmd/collect/consumer_run.hpp"
 #include "cmd/command.hpp"
@@ -26,40 +26,40 @@ struct SendOptions {
 };
 
 /// Sends all mails by `relay`, as fast as it takes them.
-void replace_relays(ConfiguredMails& mails, const std::string& relay) {
-  for (auto& lane : mails.lanes) {
-    lane.send.relay = relay;
-    lane.send.rate.reset();
+void replace_relays(std::vector<RelayPath>& lanes, const RelayTarget& relay) {
+  for (auto& lane : lanes) {
+    lane.targets = {relay};
+    lane.rate.reset();
   }
 }
 
 /// send.batch_limit; or by itself two requests, if a provider takes many mails in one.
-int batch_limit(const Settings& settings, const std::vector<Settings>& lanes) {
+int batch_limit(const Settings& settings, const std::vector<DeliverySink::Way>& ways) {
   const bool is_given = setting_of(settings, "send.batch_limit").origin.kind != OriginKind::default_value;
   int together = 1;
-  for (const auto& lane : lanes)
-    together = std::max(together, mail_traits(lane).together);
+  for (const auto& way : ways)
+    together = std::max(together, way.together);
   return is_given || together == 1 ? settings.send.batch_limit : 2 * together;
 }
 
 DeliverySink::Options sink_options(const Settings& settings, int batch_limit) {
-  return {.dispatch = {.in_flight = settings.send.connections,
-                       .probe_time = settings.send.timeout + RelayOptions{}.end_timeout},
+  return {.dispatch = {.in_flight = settings.send.path.connections,
+                       .probe_time = settings.send.path.timeout + RelayOptions{}.end_timeout},
           .messages = batch_limit,
           .policy = delivery_policy(settings),
           .words = {.side = "relay", .item = "mail", .messages = "mails"}};
 }
 
-/// `relay` replaces those of the settings, unless it is empty.
-ConsumerSetup make_setup(const Settings& settings, const std::string& relay, const ConsumerParts& parts,
-                         Log& log) {
+/// `relay` replaces those of the settings, if there is one.
+ConsumerSetup make_setup(const Settings& settings, const std::optional<RelayTarget>& relay,
+                         const ConsumerParts& parts, Log& log) {
   auto setup = consumer_setup(settings);
-  if (relay.empty()) require_send_keys(settings);
-  auto mails = configured_mails(settings);
-  if (!relay.empty()) replace_relays(mails, relay);
-  setup.captures =
-      std::ranges::any_of(mails.lanes, [](const auto& lane) { return captures(lane.send.relay); });
-  for (const auto& warning : mails.profiles->warnings())
+  if (!relay) require_send_keys(settings);
+  const auto profiles = configured_profiles(settings);
+  auto lanes = lanes_of(settings);
+  if (relay) replace_relays(lanes, *relay);
+  setup.captures = std::ranges::any_of(lanes, captures);
+  for (const auto& warning : profiles->warnings())
     log.warn("a template is probably wrong", {{"what", warning}});
   setup.has_link = has_link(settings);
   tell_of_missing_link(settings, log);
@@ -67,16 +67,17 @@ ConsumerSetup make_setup(const Settings& settings, const std::string& relay, con
   setup.session.program = "mailroom send";
   setup.session.detail.reads_newer = settings.send.supersede;
   setup.session.detail.per_recipient = settings.send.per_recipient;
-  const auto compose = [profiles = mails.profiles, target = setup.session.conninfo,
-                        &watcher = parts.watcher] {
+  const auto compose = [profiles, target = setup.session.conninfo, &watcher = parts.watcher] {
     const auto connect = [target, &watcher] {
       return connect_until_stopped(watcher.signal(), target, "mailroom send");
     };
     return std::make_unique<MailComposer>(profiles, std::make_unique<AttachmentReader>(connect, &watcher));
   };
-  const int most = batch_limit(settings, mails.lanes);
+  std::vector<DeliverySink::Way> ways;
+  std::ranges::transform(lanes, std::back_inserter(ways), way_of);
+  const int most = batch_limit(settings, ways);
   setup.collector.make_sink =
-      sink_maker({mail_carrier(), std::move(mails.lanes), compose, sink_options(settings, most)}, parts, log);
+      sink_maker({std::move(ways), compose, sink_options(settings, most)}, parts, log);
   setup.collector.turns.batcher = {
       .batch_timeout = Milliseconds(0), .poll_interval = settings.collect.poll_interval, .line_limit = most};
   // A relay is slower than notifications are.
@@ -90,8 +91,8 @@ ExitCode run_send(SendOptions options, Context& context) {
   options.limits.wait_for_database = options.wait.value_or(Milliseconds{0});
   std::optional<Capture> capture;
   if (options.capture.directory) capture.emplace(options.capture, context);
-  const auto make = [&, relay = capture ? capture->relay() : std::string()](const Settings& settings,
-                                                                            const ConsumerParts& parts) {
+  const auto make = [&, relay = capture ? std::optional(capture->relay()) : std::nullopt](
+                        const Settings& settings, const ConsumerParts& parts) {
     auto setup = make_setup(settings, relay, parts, context.log());
     if (options.capture.anyway) setup.captures = false;
     return setup;

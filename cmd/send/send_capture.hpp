@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cmd/terminal/context.hpp"
+#include "config/relay_path.hpp"
 #include "preview/captured_mails.hpp"
 #include "preview/preview_server.hpp"
 
@@ -31,14 +32,14 @@ class Capture {
   Capture& operator=(const Capture&) = delete;
 
   /// The relay that keeps mails here.
-  const std::string& relay() const { return relay_; }
+  const RelayTarget& relay() const { return relay_; }
   /// Waits for a signal, if there is a page to look at.
   void wait_for_reader() const;
 
  private:
   bool is_temporary_;
   std::string directory_;
-  std::string relay_;
+  RelayTarget relay_;
   std::unique_ptr<CapturedMails> mails_;
   std::unique_ptr<PreviewServer> server_;
 };

@@ -3,10 +3,9 @@
 #include "cmd/send/send_setup.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "base/text.hpp"
-#include "carriers/carriers.hpp"
+#include "carriers/relay_series.hpp"
 #include "carriers/smtp/relay/configured_relays.hpp"
 #include "mail/configured_mail.hpp"
 #include "signing/configured_keys.hpp"
@@ -14,17 +13,6 @@
 namespace mailroom {
 
 namespace {
-
-/// True if the mails of both go to the same relays, at the same rate, with the same login.
-bool leaves_likewise(const SendSettings& one, const SendSettings& other) {
-  const auto way = [](const SendSettings& send) {
-    return std::tie(send.relay, send.password_file, send.token_file, send.token_command, send.ca_file,
-                    send.ses_credentials_file, send.ses_configuration_set, send.ses_endpoint,
-                    send.resend_key_file, send.resend_endpoint, send.hello_name, send.throttled_by,
-                    send.rate);
-  };
-  return way(one) == way(other);
-}
 
 /// The writer of mails that leave: their bounces come back with an id.
 std::shared_ptr<const MailWriter> sending_writer(const Settings& settings) {
@@ -34,11 +22,12 @@ std::shared_ptr<const MailWriter> sending_writer(const Settings& settings) {
 }
 
 /// As check_send_settings(), for the settings of one profile.
-void check_profile(const Settings& settings, Log& log) {
+void check_profile(const Settings& settings) {
   parse_configured_mail(settings);
-  if (!settings.send.hello_name.empty()) check_hello_name(settings.send.hello_name);
-  if (settings.send.relay.empty()) return;
-  mail_carrier().make({settings, log});
+  const auto& path = settings.send.path;
+  if (!path.hello_name.empty()) check_hello_name(path.hello_name);
+  if (path.targets.empty()) return;
+  make_relays(path);
   configured_writer(settings);
 }
 
@@ -65,28 +54,40 @@ void tell_of_redirection(const Settings& settings, Log& log) {
 }
 
 void check_send_settings(const Settings& settings, Log& log) {
-  check_profile(settings, log);
+  check_profile(settings);
   for (const auto& profile : settings.profiles)
-    check_profile(with_profile(settings, profile.name), log);
-  if (settings.send.relay.empty()) return;
+    check_profile(with_profile(settings, profile.name));
+  if (settings.send.path.targets.empty()) return;
   tell_of_missing_link(settings, log);
   tell_of_redirection(settings, log);
 }
 
-ConfiguredMails configured_mails(const Settings& settings) {
-  ConfiguredMails mails{.profiles = nullptr, .lanes = {settings}};
+std::shared_ptr<const MailProfiles> configured_profiles(const Settings& settings) {
+  const auto lanes = lanes_of(settings);
   const auto profiles =
       std::make_shared<MailProfiles>(MailProfiles::Entry{.writer = sending_writer(settings), .lane = 0});
   for (const auto& profile : settings.profiles) {
-    auto own = with_profile(settings, profile.name);
-    auto lane = std::ranges::find_if(
-        mails.lanes, [&](const Settings& other) { return leaves_likewise(own.send, other.send); });
-    const auto place = static_cast<std::size_t>(lane - mails.lanes.begin());
-    profiles->add(profile.name, {.writer = sending_writer(own), .lane = place});
-    if (lane == mails.lanes.end()) mails.lanes.push_back(std::move(own));
+    const auto lane = std::ranges::find(lanes, profile.send.path) - lanes.begin();
+    profiles->add(profile.name, {.writer = sending_writer(with_profile(settings, profile.name)),
+                                 .lane = static_cast<std::size_t>(lane)});
   }
-  mails.profiles = profiles;
-  return mails;
+  return profiles;
+}
+
+std::vector<RelayPath> lanes_of(const Settings& settings) {
+  std::vector<RelayPath> lanes{settings.send.path};
+  for (const auto& profile : settings.profiles) {
+    if (std::ranges::find(lanes, profile.send.path) == lanes.end()) lanes.push_back(profile.send.path);
+  }
+  return lanes;
+}
+
+DeliverySink::Way way_of(const RelayPath& path) {
+  const auto traits = mail_traits(path);
+  return {.carrier = make_relays(path),
+          .rate = path.rate,
+          .together = traits.together,
+          .recognises = traits.recognises};
 }
 
 bool has_link(const Settings& settings) {

@@ -9,7 +9,9 @@
 #include "cmd/template/template_render.hpp"
 #include "cmd/terminal/context.hpp"
 #include "compose/mail_composer.hpp"
+#include "config/relay_path.hpp"
 #include "delivery/delivery_policy.hpp"
+#include "delivery/delivery_sink.hpp"
 
 namespace mailroom {
 
@@ -35,14 +37,15 @@ void require_send_keys(const Settings& settings);
 std::shared_ptr<const MailWriter> configured_writer(
     const Settings& settings, std::optional<BounceAddress> bounce_address = std::nullopt);
 
-/// How mails are written and leave.
-struct ConfiguredMails {
-  std::shared_ptr<const MailProfiles> profiles;
-  std::vector<Settings> lanes;  ///< the settings of each: profiles with the same relays and rate share one
-};
+/// How the mails of each profile are written, and the place of their lane in lanes_of(). Throws
+/// Error(configuration) as configured_writer(), also for each profile.
+std::shared_ptr<const MailProfiles> configured_profiles(const Settings& settings);
 
-/// Throws Error(configuration) as configured_writer(), also for each profile.
-ConfiguredMails configured_mails(const Settings& settings);
+/// The different paths, that of the section `send` first: each profile has one of them.
+std::vector<RelayPath> lanes_of(const Settings& settings);
+
+/// Throws Error(configuration) as make_relays().
+DeliverySink::Way way_of(const RelayPath& path);
 
 /// Throws Error(configuration) for what `mailroom send` would refuse before it connects; without a relay, for
 /// a value that is set and not valid. Tells `log` of a link that is missing.

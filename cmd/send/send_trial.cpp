@@ -8,8 +8,9 @@
 #include "base/clock.hpp"
 #include "base/json.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "base/wording.hpp"
-#include "carriers/carriers.hpp"
+#include "carriers/relay_series.hpp"
 #include "cmd/send/send_setup.hpp"
 #include "cmd/template/template_render.hpp"
 #include "cmd/terminal/text_table.hpp"
@@ -31,10 +32,9 @@ Address recipient_of(const SendTrial& trial) {
   return std::get<Address>(std::move(address));
 }
 
-Answer deliver(const Settings& settings, const WrittenMail& mail, Log& log) {
-  auto single = settings;
-  single.send.connections = 1;
-  Dispatcher dispatcher(mail_carrier().make({single, log}), {.in_flight = 1});
+Answer deliver(RelayPath path, const WrittenMail& mail) {
+  path.connections = 1;
+  Dispatcher dispatcher(make_relays(path), {.in_flight = 1});
   dispatcher.submit({.envelope = mail.envelope}, SpooledText(mail.message));
   if (!dispatcher.wait(steady_now() + patience)) dispatcher.cancel();
   return dispatcher.take().back().answer;
@@ -131,7 +131,7 @@ ExitCode run_send_trial(const SendTrial& trial, Context& context) {
   if (const auto* refusal = std::get_if<Refusal>(&mail))
     refuse_example(trial.mail, *refusal, writer->template_names());
   context.log().warn("the token is an example and does not verify");
-  const auto delivery = deliver(settings, std::get<WrittenMail>(mail), context.log());
+  const auto delivery = deliver(settings.send.path, std::get<WrittenMail>(mail));
   if (context.global().output == OutputFormat::json) context.print(outcome_json(trial, delivery));
   if (delivery.verdict != Verdict::accepted) {
     throw Error(ExitCode::failed,
@@ -146,7 +146,7 @@ ExitCode run_send_trial(const SendTrial& trial, Context& context) {
 
 ExitCode run_send_preview(Context& context) {
   const auto& settings = context.settings();
-  const auto profiles = configured_mails(settings).profiles;
+  const auto profiles = configured_profiles(settings);
   const auto connection = context.connect_to_schema("send");
   const auto mails =
       read_waiting_mails(*connection, only_queue(settings), *profiles, delivery_policy(settings), most_shown);

@@ -44,7 +44,7 @@ ExitCode run_status(const StatusOptions& options, Context& context) {
   const auto& settings = context.settings();
   StatusRequest request{.settings = settings, .limits = options.limits};
   request.limits.collector_silence = silence_limit(settings.collect.poll_interval);
-  request.limits.send_connections = settings.send.connections;
+  request.limits.send_connections = settings.send.path.connections;
   request.json = options.format == StatusFormat::json ||
                  (options.format == StatusFormat::global && context.global().output == OutputFormat::json);
   if (options.format == StatusFormat::prometheus) {

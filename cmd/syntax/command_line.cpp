@@ -23,7 +23,6 @@ namespace {
 std::string version_text() {
   std::string sinks;
   for (const auto& kind : carrier_kinds()) {
-    if (kind.carries != Carries::lines) continue;
     sinks += fmt::format("{}{}", sinks.empty() ? "" : ", ", kind.name);
     if (kind.make == nullptr) sinks += fmt::format(" (not built: {})", kind.option);
     if (kind.library != nullptr) sinks += fmt::format(" ({})", kind.library());

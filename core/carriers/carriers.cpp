@@ -1,4 +1,5 @@
-// Chooses by the scheme of sink.to. Kinds that are not built stay in the list, for a hint at their option.
+// Chooses by the scheme of sink.to and of each relay. Kinds that are not built stay in the list, for a hint
+// at their option.
 
 #include "carriers/carriers.hpp"
 
@@ -9,67 +10,35 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "carriers/relay_series.hpp"
+#include "config/key_table.hpp"
 
 namespace mailroom {
 
 /// Each is defined in the directory of its name, or is empty if the build leaves that out.
 extern const CarrierFunctions exec_carrier, http_carrier, nats_carrier, amqp_carrier;
-extern const CarrierFunctions smtp_carrier, ses_carrier, resend_carrier, capture_carrier;
+extern const RelayFunctions smtp_carrier, ses_carrier, resend_carrier, capture_carrier;
 
 namespace {
 
-const std::vector<CarrierKind> kinds{
-    {exec_carrier, "exec", {}, Carries::lines, "", {"sink.ack_on"}},
-    {capture_carrier, "capture", {"capture"}, Carries::mails},
-    {smtp_carrier,
-     "smtp",
-     {"smtp", "smtps"},
-     Carries::mails,
-     "",
-     {"send.password_file", "send.token_file", "send.token_command", "send.ca_file", "send.hello_name",
-      "send.plaintext_relay_for_tests"}},
-    {http_carrier,
-     "http",
-     {"https", "http"},
-     Carries::lines,
-     "MAILROOM_HTTP",
-     {"sink.ca_file", "sink.signing_secret_files", "sink.event_source"}},
-    {ses_carrier,
-     "ses",
-     {"ses"},
-     Carries::mails,
-     "MAILROOM_HTTP",
-     {"send.ca_file", "send.ses_credentials_file", "send.ses_configuration_set", "send.ses_endpoint"}},
-    {resend_carrier,
-     "resend",
-     {"resend"},
-     Carries::mails,
-     "MAILROOM_HTTP",
-     {"send.ca_file", "send.resend_key_file", "send.resend_endpoint"}},
-    {nats_carrier,
-     "nats",
-     {"nats", "tls"},
-     Carries::lines,
-     "MAILROOM_NATS",
-     {"sink.ca_file", "sink.password_file", "sink.credentials_file", "sink.stream", "sink.subject",
-      "sink.monitor", "sink.event_source"}},
-    {amqp_carrier,
-     "amqp",
-     {"amqp", "amqps"},
-     Carries::lines,
-     "MAILROOM_AMQP",
-     {"sink.ca_file", "sink.password_file", "sink.exchange", "sink.routing_key", "sink.event_source"}}};
+const std::vector<CarrierKind> kinds_of_lines{{exec_carrier, {"exec", {}}},
+                                              {http_carrier, {"http", {"https", "http"}, "MAILROOM_HTTP"}},
+                                              {nats_carrier, {"nats", {"nats", "tls"}, "MAILROOM_NATS"}},
+                                              {amqp_carrier, {"amqp", {"amqp", "amqps"}, "MAILROOM_AMQP"}}};
+
+const std::vector<RelayKind> kinds_of_relays{{capture_carrier, {"capture", {"capture"}}},
+                                             {smtp_carrier, {"smtp", {"smtp", "smtps"}}},
+                                             {ses_carrier, {"ses", {"ses"}, "MAILROOM_HTTP"}},
+                                             {resend_carrier, {"resend", {"resend"}, "MAILROOM_HTTP"}}};
 
 const CarrierKind& kind_of_program() {
-  return *std::ranges::find_if(kinds, [](const auto& kind) { return kind.schemes.empty(); });
+  return *std::ranges::find_if(kinds_of_lines, [](const auto& kind) { return kind.schemes.empty(); });
 }
 
 /// The schemes of the kinds that are built in.
 std::vector<std::string> usable_schemes() {
   std::vector<std::string> schemes;
-  for (const auto& kind : kinds) {
-    if (kind.make == nullptr || kind.carries != Carries::lines) continue;
+  for (const auto& kind : kinds_of_lines) {
+    if (kind.make == nullptr) continue;
     for (const auto scheme : kind.schemes)
       schemes.push_back(fmt::format("{}://", scheme));
   }
@@ -89,12 +58,20 @@ std::string hint_for_build(const CarrierKind& kind) {
                      schemes.empty() ? "sink.exec" : joined(schemes, ", "));
 }
 
+bool has_scheme(const KindName& kind, std::string_view scheme) {
+  return std::ranges::count(kind.schemes, scheme) > 0;
+}
+
 const CarrierKind& kind_of_url(const std::string& url) {
   const auto end = url.find("://");
   const auto scheme = lower_case(url.substr(0, end == std::string::npos ? 0 : end));
-  const auto kind = std::ranges::find_if(
-      kinds, [&](const auto& each) { return std::ranges::count(each.schemes, scheme) > 0; });
-  if (kind == kinds.end()) {
+  const auto is_asked_for = [&](const KindName& kind) { return has_scheme(kind, scheme); };
+  if (std::ranges::any_of(kinds_of_relays, is_asked_for)) {
+    throw Error(ExitCode::configuration, fmt::format("sink.to is the URL of a relay: {}://", scheme),
+                "mailroom send mails tokens, through the relay that send.relay names");
+  }
+  const auto kind = std::ranges::find_if(kinds_of_lines, is_asked_for);
+  if (kind == kinds_of_lines.end()) {
     // What is before the host may be a password.
     const auto host = url.substr(url.rfind('@') + 1);
     throw Error(ExitCode::configuration,
@@ -102,10 +79,6 @@ const CarrierKind& kind_of_url(const std::string& url) {
                     ? fmt::format("sink.to is no URL: '{}'", shown_text(host))
                     : fmt::format("sink.to has an unknown scheme, '{}'", shown_text(scheme)),
                 hint_for_url());
-  }
-  if (kind->carries != Carries::lines) {
-    throw Error(ExitCode::configuration, fmt::format("sink.to is the URL of a relay: {}://", scheme),
-                "mailroom send mails tokens, through the relay that send.relay names");
   }
   if (kind->make == nullptr) {
     throw Error(ExitCode::configuration,
@@ -121,14 +94,13 @@ std::set<std::string_view> used_kinds(const Settings& settings, Carries carries)
     if (hands_over(settings)) used.insert(configured_carrier(settings).name);
     return used;
   }
-  const auto add = [&](const std::string& relays) {
-    if (relays.empty()) return;
-    for (const auto& group : relay_groups(relays))
-      used.insert(std::ranges::find(kinds, group.kind, &CarrierKind::name)->name);
+  const auto add = [&](const RelayPath& path) {
+    for (const auto& target : path.targets)
+      used.insert(kind_of_relay(target).name);
   };
-  add(settings.send.relay);
+  add(settings.send.path);
   for (const auto& profile : settings.profiles)
-    add(profile.send.relay);
+    add(profile.send.path);
   return used;
 }
 
@@ -144,20 +116,18 @@ std::vector<SettingValue> set_values(const Settings& settings) {
 }  // namespace
 
 std::span<const CarrierKind> carrier_kinds() {
-  return kinds;
+  return kinds_of_lines;
 }
 
-const CarrierKind& mail_carrier() {
-  static const CarrierKind relays{{make_relays, check_relay_list}, "relays", {}, Carries::mails};
-  return relays;
+std::span<const RelayKind> relay_kinds() {
+  return kinds_of_relays;
 }
 
-MailTraits mail_traits(const Settings& settings) {
-  const auto groups = relay_groups(settings.send.relay);
-  if (groups.size() != 1) return {};
-  auto traits = std::ranges::find(kinds, groups.front().kind, &CarrierKind::name)->traits;
-  if (settings.send.rate) traits.together = 1;
-  return traits;
+const RelayKind& kind_of_relay(const RelayTarget& target) {
+  const auto kind = std::ranges::find_if(kinds_of_relays,
+                                         [&](const auto& each) { return has_scheme(each, target.scheme); });
+  return kind == kinds_of_relays.end() ? *std::ranges::find(kinds_of_relays, "smtp", &RelayKind::name)
+                                       : *kind;
 }
 
 std::vector<UnreadSetting> unread_settings(const Settings& settings, Carries carries) {
@@ -165,14 +135,13 @@ std::vector<UnreadSetting> unread_settings(const Settings& settings, Carries car
   std::vector<UnreadSetting> unread;
   // What a relay is for is of no matter while mails are captured.
   if (used.empty() || used.contains("capture")) return unread;
+  const auto* const section = carries == Carries::lines ? "sink." : "send.";
   for (const auto& value : set_values(settings)) {
-    std::vector<std::string_view> readers;
-    for (const auto& kind : kinds) {
-      if (kind.carries == carries && std::ranges::count(kind.keys, value.key) > 0)
-        readers.push_back(kind.name);
-    }
-    const bool is_read = std::ranges::any_of(readers, [&](auto name) { return used.contains(name); });
-    if (!readers.empty() && !is_read) unread.push_back({value, joined(readers, " and ")});
+    const auto readers = find_key(value.key)->readers;
+    if (readers.empty() || !value.key.starts_with(section)) continue;
+    const auto names = split(readers, ' ');
+    if (std::ranges::none_of(names, [&](auto name) { return used.contains(name); }))
+      unread.push_back({value, joined(names, " and ")});
   }
   return unread;
 }

@@ -11,11 +11,12 @@
 #include "base/log.hpp"
 #include "config/settings.hpp"
 #include "delivery/carrier.hpp"
+#include "mail/configured_mail.hpp"
 #include "status/fix_commands.hpp"
 
 namespace mailroom {
 
-/// What a carrier is made from.
+/// What a carrier of lines is made from.
 struct CarrierSetup {
   const Settings& settings;  ///< not kept
   Log& log;                  ///< outlives the carrier
@@ -44,7 +45,8 @@ struct MailTraits {
   bool recognises = false;  ///< a message that it has, so that it takes it once, however often it is sent
 };
 
-/// What a directory of core/carriers does: NAME_carrier of its carrier.cpp. Null if it is not built.
+/// What a directory of core/carriers does that carries lines: NAME_carrier of its carrier.cpp. Null if it is
+/// not built.
 struct CarrierFunctions {
   /// Throws Error(configuration) for a setting that is wrong, here or at the receiver, and not if no server
   /// can be reached.
@@ -52,20 +54,33 @@ struct CarrierFunctions {
   /// Connects, and hands nothing over. Throws Error(configuration).
   std::vector<SinkFinding> (*check)(const Settings& settings) = nullptr;
   std::string (*library)() = nullptr;  ///< its library and version: `libcurl 7.88.1`; null for none
+};
+
+/// The same of a directory that carries mails. It sees of the configuration what its own relays are for.
+struct RelayFunctions {
+  /// `path`: with targets of this kind alone; not kept. Throws as CarrierFunctions::make().
+  std::unique_ptr<Carrier> (*make)(const RelayPath& path) = nullptr;
+  /// Connects, and sends no mail. `mail`: what the mails of the path are like. Throws Error(configuration).
+  std::vector<SinkFinding> (*check)(const RelayPath& path, const ConfiguredMail& mail) = nullptr;
+  std::string (*library)() = nullptr;
   MailTraits traits{};
 };
 
-/// A way out of the database.
-struct CarrierKind : CarrierFunctions {
+/// How a kind is asked for.
+struct KindName {
   std::string_view name;                  ///< `http`
   std::vector<std::string_view> schemes;  ///< of the URLs that ask for it; none: sink.exec
-  Carries carries = Carries::lines;
-  std::string_view option{};             ///< the CMake option that it is built with; empty: it always is
-  std::vector<std::string_view> keys{};  ///< of the configuration, that not every kind reads
+  std::string_view option{};              ///< the CMake option that it is built with; empty: it always is
 };
+
+/// A way of lines out of the database.
+struct CarrierKind : CarrierFunctions, KindName {};
+/// A way of mails.
+struct RelayKind : RelayFunctions, KindName {};
 
 /// Every kind, also those that are not built.
 std::span<const CarrierKind> carrier_kinds();
+std::span<const RelayKind> relay_kinds();
 
 /// A key that is set, though no carrier that the settings ask for reads it: a mistake, or left from another
 /// one.
@@ -81,12 +96,8 @@ std::vector<UnreadSetting> unread_settings(const Settings& settings, Carries car
 /// True if sink.to or sink.exec says where batches are handed over; otherwise they are written to stdout.
 bool hands_over(const Settings& settings);
 
-/// What carries mails: the relays of send.relay, each by its own kind. It is not in carrier_kinds().
-const CarrierKind& mail_carrier();
-
-/// The traits of send.relay: those of its kind, if all its relays are of one carrier. Mails leave one by one
-/// where they have a rate.
-MailTraits mail_traits(const Settings& settings);
+/// The kind of a relay: what has no scheme of another is one of SMTP, whose carrier refuses it. Pure.
+const RelayKind& kind_of_relay(const RelayTarget& target);
 
 /// The kind that sink.to or sink.exec asks for. Throws Error(configuration) for a URL of an unknown scheme,
 /// and for a kind that is not built.

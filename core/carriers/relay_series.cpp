@@ -1,4 +1,4 @@
-// Each carrier gets a copy of the settings with its own part of the list. epoll makes one descriptor of
+// Each carrier gets a copy of the path with its own part of the relays. epoll makes one descriptor of
 // theirs.
 
 #include "carriers/relay_series.hpp"
@@ -11,54 +11,43 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
 
-constexpr std::string_view usual_kind = "smtp";
-
-std::string_view kind_of_relay(std::string_view url) {
-  const auto end = url.find("://");
-  const auto scheme = lower_case(url.substr(0, end == std::string_view::npos ? 0 : end));
-  for (const auto& kind : carrier_kinds()) {
-    if (kind.carries == Carries::mails && std::ranges::count(kind.schemes, scheme) > 0) return kind.name;
-  }
-  return usual_kind;
-}
-
-const CarrierKind& built_kind(std::string_view name) {
-  const auto& kind = *std::ranges::find(carrier_kinds(), name, &CarrierKind::name);
+const RelayKind& built(const RelayKind& kind) {
   if (kind.make != nullptr) return kind;
   throw Error(ExitCode::configuration,
               fmt::format("this mailroom is built without the relays of {}", kind.name),
               fmt::format("build it with -D {}=ON, or name a relay of smtp://", kind.option));
 }
 
-Settings with_relays(const Settings& settings, const RelayGroup& group) {
-  auto changed = settings;
-  changed.send.relay = group.relays;
-  return changed;
-}
-
-std::vector<RelayGroup> configured_groups(const Settings& settings) {
-  if (settings.send.relay.empty()) require_keys({"send.relay"}, settings);
-  return relay_groups(settings.send.relay);
+void require_relays(const RelayPath& path) {
+  constexpr std::string_view key = "send.relay";
+  if (path.targets.empty()) refuse_missing({path.name_of(key)}, key);
 }
 
 }  // namespace
 
-std::vector<RelayGroup> relay_groups(std::string_view relays) {
+std::vector<RelayGroup> relay_groups(const RelayPath& path) {
   std::vector<RelayGroup> groups;
-  for (const auto part : split(relays, ',')) {
-    const auto kind = kind_of_relay(trimmed(part));
-    if (kind == usual_kind && !groups.empty() && groups.back().kind == kind) {
-      groups.back().relays += fmt::format(",{}", part);
-    } else {
-      groups.push_back({.kind = kind, .relays = std::string(part)});
+  for (const auto& target : path.targets) {
+    const auto& kind = kind_of_relay(target);
+    if (kind.name != "smtp" || groups.empty() || groups.back().kind != &kind) {
+      groups.push_back({.kind = &kind, .path = path});
+      groups.back().path.targets.clear();
     }
+    groups.back().path.targets.push_back(target);
   }
   return groups;
+}
+
+MailTraits mail_traits(const RelayPath& path) {
+  const auto groups = relay_groups(path);
+  if (groups.size() != 1) return {};
+  auto traits = groups.front().kind->traits;
+  if (path.rate) traits.together = 1;
+  return traits;
 }
 
 RelaySeries::RelaySeries(std::vector<std::unique_ptr<Carrier>> carriers)
@@ -132,22 +121,20 @@ void RelaySeries::limit_connections(std::size_t endpoint, int most) {
   carrier.limit_connections(endpoint, most);
 }
 
-std::unique_ptr<Carrier> make_relays(const CarrierSetup& setup) {
-  const auto groups = configured_groups(setup.settings);
+std::unique_ptr<Carrier> make_relays(const RelayPath& path) {
+  require_relays(path);
   std::vector<std::unique_ptr<Carrier>> carriers;
-  for (const auto& group : groups) {
-    const auto own = with_relays(setup.settings, group);
-    carriers.push_back(built_kind(group.kind).make({own, setup.log, setup.seed}));
-  }
+  for (const auto& group : relay_groups(path))
+    carriers.push_back(built(*group.kind).make(group.path));
   if (carriers.size() == 1) return std::move(carriers.front());
   return std::make_unique<RelaySeries>(std::move(carriers));
 }
 
-std::vector<SinkFinding> check_relay_list(const Settings& settings) {
+std::vector<SinkFinding> check_relay_list(const RelayPath& path, const ConfiguredMail& mail) {
+  require_relays(path);
   std::vector<SinkFinding> findings;
-  for (const auto& group : configured_groups(settings))
-    std::ranges::move(built_kind(group.kind).check(with_relays(settings, group)),
-                      std::back_inserter(findings));
+  for (const auto& group : relay_groups(path))
+    std::ranges::move(built(*group.kind).check(group.path, mail), std::back_inserter(findings));
   return findings;
 }
 

@@ -1,4 +1,4 @@
-// The relays of send.relay where they are of several kinds: a carrier for each provider, and for neighbours
+// The relays of a path where they are of several kinds: a carrier for each provider, and for neighbours
 // that speak SMTP.
 #pragma once
 
@@ -12,18 +12,14 @@
 
 namespace mailroom {
 
-/// A part of a list of relays that one carrier takes.
+/// A part of a path that one carrier takes.
 struct RelayGroup {
-  std::string_view kind;  ///< the name of the CarrierKind
-  std::string relays;     ///< their URLs, separated by commas
-
-  bool operator==(const RelayGroup&) const = default;
+  const RelayKind* kind;
+  RelayPath path;
 };
 
-/// Splits the text of send.relay before and after each relay that is not of SMTP. What begins with no scheme
-/// of a kind that carries mails belongs to `smtp`, which refuses it. A list of SMTP relays stays as it is
-/// written. Pure.
-std::vector<RelayGroup> relay_groups(std::string_view relays);
+/// Parts the relays before and after each that is not of SMTP. Pure.
+std::vector<RelayGroup> relay_groups(const RelayPath& path);
 
 /// Several carriers as one: their endpoints one after the other. The Dispatcher gives a message to the first
 /// endpoint that is available, whichever carrier has it.
@@ -54,11 +50,16 @@ class RelaySeries final : public Carrier {
   int epoll_;                       ///< readable while a carrier's descriptor is
 };
 
-/// The carrier of send.relay. Throws Error(configuration) for what a kind refuses, and for a kind that is not
-/// built.
-std::unique_ptr<Carrier> make_relays(const CarrierSetup& setup);
+/// The traits of the kind, if all relays of a path are of one carrier. Mails leave one by one where they have
+/// a rate.
+MailTraits mail_traits(const RelayPath& path);
 
-/// What each kind finds out about its relays, in their order. Throws Error(configuration) as make_relays().
-std::vector<SinkFinding> check_relay_list(const Settings& settings);
+/// The carrier of a path, which is not kept. Throws Error(configuration) for one without relays, for what a
+/// kind refuses, and for a kind that is not built.
+std::unique_ptr<Carrier> make_relays(const RelayPath& path);
+
+/// What each kind finds out about its relays, in their order, for such mails. Throws Error(configuration) as
+/// make_relays().
+std::vector<SinkFinding> check_relay_list(const RelayPath& path, const ConfiguredMail& mail);
 
 }  // namespace mailroom

@@ -32,7 +32,8 @@ std::vector<Entry> queue_keys() {
           .option("", "--schema NAME", "work in the schema NAME of the database"),
       Entry{"database.password_file", "MAILROOM_DATABASE_PASSWORD_FILE", "",
             "file with the password for the database, unless the URL has one",
-            into(&DatabaseSettings::password_file, parse_path)},
+            into(&DatabaseSettings::password_file, parse_path)}
+          .secret_file("database password"),
       Entry{"signing.key_file", "MAILROOM_SECRET_KEY_FILE", "",
             "file of the signing key: 64 hexadecimal digits (make it with: openssl rand -hex 32)",
             into(&SigningSettings::key_file, parse_path)}
@@ -152,7 +153,8 @@ std::vector<Entry> output_keys() {
             "where the program of sink.exec answers: 3 (a descriptor) or stdout",
             choice(&SinkSettings::ack_on, {{"3", AckOn::descriptor_3}, {"stdout", AckOn::stdout}})}
           .option("collect outcomes", "--ack-on WHERE",
-                  "with --exec: read answers from descriptor 3 or from stdout"),
+                  "with --exec: read answers from descriptor 3 or from stdout")
+          .read_by("exec"),
       Entry{"sink.when_unknown", "MAILROOM_SINK_WHEN_UNKNOWN", "resend",
             "what to do with a token that the other side may have accepted without an answer: resend or hold",
             choice(&SinkSettings::when_unknown,
@@ -160,39 +162,53 @@ std::vector<Entry> output_keys() {
       Entry{
           "sink.ca_file", "MAILROOM_SINK_CA_FILE", "",
           "file with the certificates that the other side's certificate is checked against, if not the system's",
-          into(&SinkSettings::ca_file, parse_path)},
+          into(&SinkSettings::ca_file, parse_path)}
+          .file("certificates")
+          .read_by("http nats amqp"),
       Entry{
           "sink.signing_secret_files", "MAILROOM_SINK_SIGNING_SECRET_FILES", "",
           "files of the secrets that sign HTTP requests, each whsec_ and base64; several while a secret is replaced",
           into(&SinkSettings::signing_secret_files, parse_paths)}
+          .secret_file("signing secrets")
+          .read_by("http")
           .list(),
       Entry{"sink.password_file", "MAILROOM_SINK_PASSWORD_FILE", "",
             "file with the password of the user that sink.to names",
-            into(&SinkSettings::password_file, parse_path)},
+            into(&SinkSettings::password_file, parse_path)}
+          .secret_file("password")
+          .read_by("nats amqp"),
       Entry{"sink.credentials_file", "MAILROOM_SINK_CREDENTIALS_FILE", "",
             "file of a NATS user's credentials, with its JWT and seed",
-            into(&SinkSettings::credentials_file, parse_path)},
+            into(&SinkSettings::credentials_file, parse_path)}
+          .secret_file("credentials")
+          .read_by("nats"),
       Entry{"sink.stream", "MAILROOM_SINK_STREAM", "MAILROOM", "JetStream stream that must store the batches",
-            into(&SinkSettings::stream, parse_name)},
+            into(&SinkSettings::stream, parse_name)}
+          .read_by("nats"),
       Entry{"sink.subject", "MAILROOM_SINK_SUBJECT", "mailroom.{queue}.{action}",
-            "NATS subject of a batch, with {queue} and {action}", as_written(&SinkSettings::subject)},
+            "NATS subject of a batch, with {queue} and {action}", as_written(&SinkSettings::subject)}
+          .read_by("nats"),
       Entry{
           "sink.monitor", "MAILROOM_SINK_MONITOR", "",
           "where NATS servers serve their state, for doctor: for example http://nats1.example:8222,nats2.example:8222",
           as_written(&SinkSettings::monitor)}
+          .read_by("nats")
           .hides(Secrecy::url),
       Entry{
           "sink.exchange", "MAILROOM_SINK_EXCHANGE", "",
           "AMQP exchange that batches are published to; empty for the default exchange, which leads to queues by name",
-          as_written(&SinkSettings::exchange)},
+          as_written(&SinkSettings::exchange)}
+          .read_by("amqp"),
       Entry{
           "sink.routing_key", "MAILROOM_SINK_ROUTING_KEY", "{queue}",
           "AMQP routing key of a batch, with {queue} and {action}; with the default exchange the AMQP queue",
-          as_written(&SinkSettings::routing_key)},
+          as_written(&SinkSettings::routing_key)}
+          .read_by("amqp"),
       Entry{
           "sink.event_source", "MAILROOM_SINK_EVENT_SOURCE", "",
           "source of the CloudEvents headers that make each batch an event, for example /mailroom; without it, no such headers",
-          into(&SinkSettings::event_source, parse_uri_reference)},
+          into(&SinkSettings::event_source, parse_uri_reference)}
+          .read_by("http nats amqp"),
       Entry{
           "metrics.listen", "MAILROOM_METRICS_LISTEN", "",
           "where collect and send serve metrics for Prometheus: an address and a port, or the path of a unix socket",
@@ -251,6 +267,26 @@ std::span<const KeyEntry> key_table() {
 const KeyEntry* find_key(std::string_view key) {
   const auto found = std::ranges::find(entries, key, &KeyEntry::key);
   return found == entries.end() ? nullptr : &*found;
+}
+
+KeyTarget option_of_relay(std::function<std::string(const SettingValue&)> parse) {
+  return {.store =
+              [parse = std::move(parse)](const SettingValue& value, Settings& settings) {
+                auto text = parse(value);
+                auto& options = settings.send.path.options;
+                options.erase(value.key);
+                if (!text.empty()) options.emplace(value.key, std::move(text));
+              },
+          .is_of_path = true};
+}
+
+KeyTarget option_of_relay() {
+  return option_of_relay([](const SettingValue& value) { return value.text; });
+}
+
+std::vector<std::string> files_of(const KeyEntry& entry, const SettingValue& value) {
+  if (entry.content.empty() || value.text.empty()) return {};
+  return entry.is_list ? parse_paths(value) : std::vector<std::string>{parse_path(value)};
 }
 
 SettingValue make_value(const KeyEntry& entry, std::string text, std::vector<std::string> items,

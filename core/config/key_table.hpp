@@ -27,28 +27,37 @@ struct KeyTarget {
   /// Stores the value; throws Error(configuration) if it is invalid. Called only if there is a value.
   std::function<void(const SettingValue& value, Settings& settings)> store;
   std::vector<std::string> choices{};  ///< the allowed values; empty if there is no fixed set
+  bool is_of_path = false;             ///< it goes into the RelayPath
 };
 
 /// The section of a type: each has a type of its own.
 template <typename Section>
 Section& section_in(Settings& s) {
-  return std::get<Section&>(std::tie(s.database, s.signing, s.collect, s.queue, s.send, s.bounce, s.sink,
-                                     s.metrics, s.trace, s.audit, s.messages, s.log));
+  return std::get<Section&>(std::tie(s.database, s.signing, s.collect, s.queue, s.send, s.send.path, s.bounce,
+                                     s.sink, s.metrics, s.trace, s.audit, s.messages, s.log));
 }
 
 /// Stores what `parse(value, limits…)` returns in a member of a section.
 template <typename Section, typename T, typename Parse, typename... Limits>
 KeyTarget into(T Section::*member, Parse parse, Limits... limits) {
-  return {[=](const SettingValue& value, Settings& settings) {
-    section_in<Section>(settings).*member = parse(value, limits...);
-  }};
+  return {
+      .store = [=](const SettingValue& value,
+                   Settings& settings) { section_in<Section>(settings).*member = parse(value, limits...); },
+      .is_of_path = std::is_same_v<Section, RelayPath>};
 }
 
 /// Stores the one of `choices` that is named.
 template <typename Section, typename T>
 KeyTarget choice(T Section::*member, const Choices<std::type_identity_t<T>>& choices) {
-  return {into(member, parse_choice<T>, choices).store, names_of(choices)};
+  auto target = into(member, parse_choice<T>, choices);
+  target.choices = names_of(choices);
+  return target;
 }
+
+/// Stores what `parse(value)` returns as the option of a relay that only relays of one kind have.
+KeyTarget option_of_relay(std::function<std::string(const SettingValue&)> parse);
+/// Stores the text so.
+KeyTarget option_of_relay();
 
 /// Stores the text, or the items of a list.
 template <typename Section, typename T>
@@ -83,9 +92,18 @@ struct KeyEntry {
   std::string_view example{};  ///< of a key without a default that some command needs
   std::vector<KeyOption> options{};
   Secrecy secrecy = Secrecy::none;
-  bool is_list = false;      ///< a list in the file, joined by commas elsewhere
-  bool takes_effect = true;  ///< at a reload; false: at the next start
-  bool of_profiles = false;  ///< a key of `send` that a profile may have
+  bool is_list = false;        ///< a list in the file, joined by commas elsewhere
+  bool takes_effect = true;    ///< at a reload; false: at the next start
+  bool of_profiles = false;    ///< a key of `send` that a profile may have
+  bool for_relays = false;     ///< of a RelayPath, and also for a relay that a profile names
+  std::string_view readers{};  ///< the kinds of carriers that it is for, separated by blanks; empty: for all
+  std::string_view content{};  ///< of the file that it names: `password`; empty: it names none
+  bool is_secret_file = false;
+
+  /// True if the value is for the relays that are named beside it: no other relay is ever told it.
+  bool is_of_relay() const { return target.is_of_path && !for_relays; }
+  /// True if it says how to talk to a relay: a profile that has it names the relay too.
+  bool needs_relay() const { return target.is_of_path && (!for_relays || !readers.empty()); }
 
   // The table writes with these what only some keys have.
   KeyEntry& option(std::string_view commands, std::string_view spec, std::string_view help) {
@@ -108,6 +126,22 @@ struct KeyEntry {
     of_profiles = true;
     return *this;
   }
+  KeyEntry& for_every_relay() {
+    for_relays = true;
+    return *this;
+  }
+  KeyEntry& read_by(std::string_view kinds) {
+    readers = kinds;
+    return *this;
+  }
+  KeyEntry& file(std::string_view what) {
+    content = what;
+    return *this;
+  }
+  KeyEntry& secret_file(std::string_view what) {
+    is_secret_file = true;
+    return file(what);
+  }
   KeyEntry& needs_restart() {
     takes_effect = false;
     return *this;
@@ -116,12 +150,19 @@ struct KeyEntry {
 
 /// The keys of the section `send`, a part of the table.
 std::vector<KeyEntry> send_keys();
+/// Those of one provider's relays among them, each in the file keys.cpp of the provider's directory of
+/// core/carriers.
+std::vector<KeyEntry> ses_keys();
+std::vector<KeyEntry> resend_keys();
 
 /// Every key, in the order of the documentation.
 std::span<const KeyEntry> key_table();
 
 /// The entry of `key`; null for an unknown key.
 const KeyEntry* find_key(std::string_view key);
+
+/// The paths of the files that a value of `entry` names; none if it names none. Throws as parse_path().
+std::vector<std::string> files_of(const KeyEntry& entry, const SettingValue& value);
 
 /// A value of `entry`, whose text is that of its items joined by commas. Secret too if a list has a key.
 SettingValue make_value(const KeyEntry& entry, std::string text, std::vector<std::string> items,

@@ -1,8 +1,7 @@
-// How a profile of the configuration file changes the section `send`: one with a relay of its own gets no
-// password of another.
+// How a profile of the configuration file changes the section `send`: its values replace those of the
+// section, and a relay of its own begins without what the section says for its relays alone.
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <iterator>
 
@@ -16,47 +15,51 @@ namespace mailroom {
 namespace {
 
 constexpr std::string_view relay_key = "send.relay";
-/// What is sent to one relay, and to no other.
-constexpr std::array<std::string_view, 9> login_keys{
-    "send.password_file", "send.token_file",           "send.token_command",
-    "send.ca_file",       "send.ses_credentials_file", "send.ses_configuration_set",
-    "send.ses_endpoint",  "send.resend_key_file",      "send.resend_endpoint"};
-
-/// True for a relay, and for what says how to talk to it.
-bool is_about_relay(const SettingValue& value) {
-  return value.key == relay_key || value.key == "send.hello_name" || value.key == "send.throttled_by" ||
-         std::ranges::find(login_keys, value.key) != login_keys.end();
-}
 
 bool has_value(const Profile& profile, std::string_view key) {
   return std::ranges::find(profile.values, key, &SettingValue::key) != profile.values.end();
 }
 
+bool needs_relay(const SettingValue& value) {
+  return find_key(value.key)->needs_relay();
+}
+
 void require_relay(const Profile& profile) {
   if (has_value(profile, relay_key)) return;
-  const auto lonely = std::ranges::find_if(profile.values, is_about_relay);
+  const auto lonely = std::ranges::find_if(profile.values, needs_relay);
   if (lonely == profile.values.end()) return;
   throw Error(ExitCode::configuration,
               fmt::format("{} ({}) needs a relay of the profile", lonely->name(), describe(lonely->origin)),
               fmt::format("name it: profiles.{}.relay", profile.name));
 }
 
-/// A relay of the profile gets no password of `send`.
-void forget_login(Profile& profile, SendSettings& send) {
-  send.password_file.clear();
-  send.token_file.clear();
-  send.token_command.clear();
-  send.ca_file.clear();
-  send.ses_credentials_file.clear();
-  send.ses_configuration_set.clear();
-  send.ses_endpoint.clear();
-  send.resend_key_file.clear();
-  send.resend_endpoint.clear();
-  for (const auto key : login_keys) {
-    if (has_value(profile, key)) continue;
-    profile.values.push_back(default_value_of(*find_key(key)));
+/// What `send` says for its own relays alone is not set for those of the profile.
+void unset_for_other_relays(Profile& profile) {
+  for (const auto& entry : key_table()) {
+    if (!entry.is_of_relay() || has_value(profile, entry.key)) continue;
+    profile.values.push_back(default_value_of(entry));
     profile.values.back().profile = profile.name;
   }
+}
+
+std::vector<SettingValue> merged_values(const Settings& settings, const Profile& profile) {
+  auto values = settings.values;
+  for (const auto& value : profile.values)
+    *std::ranges::find(values, value.key, &SettingValue::key) = value;
+  return values;
+}
+
+/// Whose relays these are: one lane, whose records have one name, takes the mails of profiles with equal
+/// paths.
+std::string first_with(RelayPath path, const std::string& name, const Settings& settings) {
+  const auto is_same = [&](const RelayPath& other) {
+    path.profile = other.profile;
+    return path == other;
+  };
+  if (is_same(settings.send.path)) return settings.send.path.profile;
+  const auto first =
+      std::ranges::find_if(settings.profiles, [&](const Profile& other) { return is_same(other.send.path); });
+  return first == settings.profiles.end() ? name : first->send.path.profile;
 }
 
 }  // namespace
@@ -67,17 +70,15 @@ Profile finished_profile(Profile profile, const Settings& settings) {
     return setting_of(settings, key).origin.kind == OriginKind::flag;
   };
   std::erase_if(profile.values, [&](const SettingValue& value) {
-    return is_overridden(is_about_relay(value) ? relay_key : std::string_view(value.key));
+    return is_overridden(needs_relay(value) ? relay_key : std::string_view(value.key));
   });
-  auto changed = settings;
-  if (has_value(profile, relay_key)) {
-    forget_login(profile, changed.send);
-    changed.send.relay_profile = profile.name;
-  }
-  for (const auto& value : profile.values) {
-    if (value.origin.kind != OriginKind::default_value) find_key(value.key)->target.store(value, changed);
-  }
-  profile.send = std::move(changed.send);
+  const bool has_relay = has_value(profile, relay_key);
+  if (has_relay) unset_for_other_relays(profile);
+  Settings own;
+  own.values = merged_values(settings, profile);
+  store_values(own);
+  if (has_relay) own.send.path.profile = first_with(own.send.path, profile.name, settings);
+  profile.send = std::move(own.send);
   return profile;
 }
 
@@ -93,8 +94,7 @@ Settings with_profile(const Settings& settings, std::string_view name) {
                                           : fmt::format("profiles: {}", joined(names, ", ")));
   }
   changed.send = profile->send;
-  for (const auto& value : profile->values)
-    *std::ranges::find(changed.values, value.key, &SettingValue::key) = value;
+  changed.values = merged_values(settings, *profile);
   return changed;
 }
 

@@ -1,4 +1,8 @@
-// The keys of the section `send`: what takes the mails, what they are made of, and which are sent.
+// The keys of the section `send`: what takes the mails, what they are made of, and which are sent. Those of
+// one provider's relays are in its directory of core/carriers.
+
+#include <algorithm>
+#include <iterator>
 
 #include "config/key_table.hpp"
 
@@ -10,67 +14,65 @@ std::string parse_template_directory(const SettingValue& value) {
   return parse_path(value);
 }
 
-}  // namespace
+std::vector<RelayTarget> parse_relay_list(const SettingValue& value) {
+  return parse_relays(value.text);
+}
 
-std::vector<KeyEntry> send_keys() {
-  using namespace std::chrono_literals;
+/// The relays, and what each of them needs to let mails in.
+std::vector<KeyEntry> relay_keys() {
   return {
       KeyEntry{
           "send.relay", "MAILROOM_SEND_RELAY", "",
           "what takes the mails: smtp://, smtps://, ses:// or resend://; several are separated by commas and tried in order",
-          as_written(&SendSettings::relay)}
+          into(&RelayPath::targets, parse_relay_list)}
           .like("smtp://user@relay.example:587")
           .hides(Secrecy::url)
           .option("init send", "--relay URL", "send through this relay, or several separated by commas")
           .in_profiles(),
       KeyEntry{"send.password_file", "MAILROOM_SEND_PASSWORD_FILE", "",
                "file with the password for the user of the relay",
-               into(&SendSettings::password_file, parse_path)}
+               into(&RelayPath::password_file, parse_path)}
+          .secret_file("password")
+          .read_by("smtp")
           .like("/etc/mailroom/relay-password")
           .option("init send", "--password-file FILE", "read the password of the relay from FILE")
           .in_profiles(),
       KeyEntry{"send.token_file", "MAILROOM_SEND_TOKEN_FILE", "",
                "file with an OAuth 2 token instead, read at each login",
-               into(&SendSettings::token_file, parse_path)}
+               into(&RelayPath::token_file, parse_path)}
+          .secret_file("access token")
+          .read_by("smtp")
           .in_profiles(),
       KeyEntry{"send.token_command", "MAILROOM_SEND_TOKEN_COMMAND", "",
                "shell command that prints the token; kept until it ends",
-               as_written(&SendSettings::token_command)}
+               as_written(&RelayPath::token_command)}
+          .read_by("smtp")
           .in_profiles(),
       KeyEntry{
           "send.ca_file", "MAILROOM_SEND_CA_FILE", "",
           "file with the certificates that a relay's certificate is checked against, if not the system's",
-          into(&SendSettings::ca_file, parse_path)}
+          into(&RelayPath::ca_file, parse_path)}
+          .file("certificates")
+          .read_by("smtp ses resend")
           .in_profiles(),
-      KeyEntry{
-          "send.ses_credentials_file", "MAILROOM_SEND_SES_CREDENTIALS_FILE", "",
-          "file with the AWS credentials for ses://; without it those of the role of this container or instance",
-          into(&SendSettings::ses_credentials_file, parse_path)}
-          .in_profiles(),
-      KeyEntry{"send.ses_configuration_set", "MAILROOM_SEND_SES_CONFIGURATION_SET", "",
-               "configuration set of Amazon SES that mails are sent with",
-               as_written(&SendSettings::ses_configuration_set)}
-          .in_profiles(),
-      KeyEntry{"send.ses_endpoint", "MAILROOM_SEND_SES_ENDPOINT", "",
-               "URL of the endpoint of Amazon SES, if not that of the region, such as one of a VPC",
-               as_written(&SendSettings::ses_endpoint)}
-          .hides(Secrecy::url)
-          .in_profiles(),
-      KeyEntry{"send.resend_key_file", "MAILROOM_SEND_RESEND_KEY_FILE", "",
-               "file with the API key for resend://", into(&SendSettings::resend_key_file, parse_path)}
-          .in_profiles(),
-      KeyEntry{"send.resend_endpoint", "MAILROOM_SEND_RESEND_ENDPOINT", "",
-               "URL of the API of Resend, if not https://api.resend.com, such as one for tests",
-               as_written(&SendSettings::resend_endpoint)}
-          .hides(Secrecy::url)
-          .in_profiles(),
+  };
+}
+
+/// What holds for every relay, and what the mails are.
+std::vector<KeyEntry> mail_keys() {
+  using namespace std::chrono_literals;
+  return {
       KeyEntry{"send.hello_name", "MAILROOM_SEND_HELLO_NAME", "", "name in EHLO, if not that of this host",
-               as_written(&SendSettings::hello_name)}
+               as_written(&RelayPath::hello_name)}
+          .for_every_relay()
+          .read_by("smtp")
           .in_profiles(),
       KeyEntry{
           "send.plaintext_relay_for_tests", "MAILROOM_SEND_PLAINTEXT_RELAY_FOR_TESTS", "false",
           "send without TLS to a relay that is not on this host; only for a test set-up: links are readable on the way",
-          into(&SendSettings::plaintext_relay_for_tests, parse_switch)},
+          into(&RelayPath::plaintext_for_tests, parse_switch)}
+          .for_every_relay()
+          .read_by("smtp"),
       KeyEntry{"send.from", "MAILROOM_SEND_FROM", "",
                "sender of the mails: an address, or a name and the address in angle brackets",
                as_written(&SendSettings::from)}
@@ -106,7 +108,8 @@ std::vector<KeyEntry> send_keys() {
                into(&SendSettings::max_size, parse_size, 64 * 1024, 100 * 1024 * 1024)},
       KeyEntry{"send.connections", "MAILROOM_SEND_CONNECTIONS", "4",
                "number of mails that are delivered at the same time, from 1 to 64",
-               into(&SendSettings::connections, parse_count, 1, 64)}
+               into(&RelayPath::connections, parse_count, 1, 64)}
+          .for_every_relay()
           .option("send", "--connections N", "deliver N mails at the same time"),
       KeyEntry{
           "send.batch_limit", "MAILROOM_SEND_BATCH_LIMIT", "10",
@@ -115,11 +118,13 @@ std::vector<KeyEntry> send_keys() {
           .option("send", "--batch-limit N", "have at most N tokens in progress"),
       KeyEntry{"send.timeout", "MAILROOM_SEND_TIMEOUT", "30s",
                "how long a relay may take for an answer, from 1s to 10m; after the end of a mail at least 2m",
-               into(&SendSettings::timeout, parse_interval, 1s, 10min)},
+               into(&RelayPath::timeout, parse_interval, 1s, 10min)}
+          .for_every_relay(),
       KeyEntry{
           "send.rate", "MAILROOM_SEND_RATE", "",
           "maximum rate at which one sender mails, such as 10/s; the rate of a queue holds for all senders together",
-          into(&SendSettings::rate, parse_rate_value)}
+          into(&RelayPath::rate, parse_rate_value)}
+          .for_every_relay()
           .in_profiles(),
       KeyEntry{"send.per_recipient", "MAILROOM_SEND_PER_RECIPIENT", "",
                "maximum number of mails of a queue to one address, such as 20/1h; further ones are cancelled",
@@ -143,10 +148,21 @@ std::vector<KeyEntry> send_keys() {
                into(&SendSettings::supersede, parse_switch)},
       KeyEntry{"send.throttled_by", "MAILROOM_SEND_THROTTLED_BY", "",
                "texts in a relay's answers that ask for a lower rate, besides those in docs/smtp.md",
-               as_written(&SendSettings::throttled_by)}
+               as_written(&RelayPath::throttled_by)}
+          .for_every_relay()
+          .read_by("smtp")
           .list()
           .in_profiles(),
   };
+}
+
+}  // namespace
+
+std::vector<KeyEntry> send_keys() {
+  auto keys = relay_keys();
+  for (auto more : {ses_keys(), resend_keys(), mail_keys()})
+    std::ranges::move(more, std::back_inserter(keys));
+  return keys;
 }
 
 }  // namespace mailroom

@@ -150,18 +150,21 @@ EnvironmentVariables process_environment() {
 
 void require_keys(const std::vector<std::string_view>& keys, const Settings& settings) {
   std::vector<std::string> missing;
-  std::string_view example;
+  std::string_view first;
   for (const auto key : keys) {
     const auto& value = setting_of(settings, key);
     if (!value.text.empty()) continue;
-    if (missing.empty()) example = find_key(key)->example;
+    if (missing.empty()) first = key;
     missing.push_back(value.name());
   }
-  if (missing.empty()) return;
-  throw Error(
-      ExitCode::configuration,
-      fmt::format("{} {} not set", joined(missing, ", "), missing.size() == 1 ? "is" : "are"),
-      fmt::format("for example {}: {}; mailroom.yaml.example describes each", missing.front(), example));
+  if (!missing.empty()) refuse_missing(missing, first);
+}
+
+void refuse_missing(const std::vector<std::string>& names, std::string_view first) {
+  throw Error(ExitCode::configuration,
+              fmt::format("{} {} not set", joined(names, ", "), names.size() == 1 ? "is" : "are"),
+              fmt::format("for example {}: {}; mailroom.yaml.example describes each", names.front(),
+                          find_key(first)->example));
 }
 
 Settings with_queue_defaults(const Settings& settings, const std::string& queue,
@@ -195,7 +198,15 @@ const SettingValue& setting_of(const Settings& settings, std::string_view key) {
 }
 
 std::string SettingValue::name() const {
-  return profile.empty() ? key : fmt::format("profiles.{}.{}", profile, key.substr(key.find('.') + 1));
+  return name_in_profile(profile, key);
+}
+
+void store_values(Settings& settings) {
+  for (const auto& value : settings.values) {
+    const bool is_given = value.origin.kind != OriginKind::default_value || !value.text.empty();
+    if (is_given) find_key(value.key)->target.store(value, settings);
+  }
+  settings.send.path.allows_readable_files = settings.signing.allow_readable_key;
 }
 
 Settings load_settings(const Overrides& overrides, const EnvironmentVariables& environment, FileUse use) {
@@ -212,10 +223,7 @@ Settings load_settings(const Overrides& overrides, const EnvironmentVariables& e
   apply_flags(values, overrides.flags);
   drop_overridden(values, inline_key, key_file);
   drop_overridden(values, "sink.to", "sink.exec");
-  for (const auto& value : values) {
-    const bool is_given = value.origin.kind != OriginKind::default_value || !value.text.empty();
-    if (is_given) find_key(value.key)->target.store(value, settings);
-  }
+  store_values(settings);
   check_together(settings);
   for (auto& profile : profiles) {
     for (auto& value : profile.values)

@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "config/listen_address.hpp"
 #include "config/rate.hpp"
+#include "config/relay_path.hpp"
 
 namespace mailroom {
 
@@ -113,36 +114,20 @@ struct QueueSettings {
 };
 
 struct SendSettings {
-  std::string relay;  ///< not parsed
-  std::string password_file;
-  std::string token_file;     ///< of OAuth 2, for the user of the relay
-  std::string token_command;  ///< for the shell
-  std::string ca_file;
-  std::string ses_credentials_file;   ///< of AWS; empty: those of this host's role
-  std::string ses_configuration_set;  ///< empty: none
-  std::string ses_endpoint;           ///< a URL, not parsed; empty: that of the region
-  std::string resend_key_file;        ///< with the API key of Resend
-  std::string resend_endpoint;        ///< a URL, not parsed; empty: Resend's own
-  std::string hello_name;
-  bool plaintext_relay_for_tests = false;
+  RelayPath path;
   std::string from;                  ///< `Name <local@domain>`, not parsed
   std::string reply_to;              ///< the same
   std::string link;                  ///< not parsed
   std::string templates;             ///< a directory
   std::vector<std::string> headers;  ///< each `Name: value`, not parsed
   int max_size = 0;                  ///< of a mail, in bytes
-  int connections = 0;
   int batch_limit = 0;
-  Milliseconds timeout{};
   std::optional<Rate> per_recipient;
   std::string bounce_address;      ///< with {id}, not parsed; empty: that of the sender
   std::string redirect_to;         ///< an address, not parsed
   std::vector<std::string> allow;  ///< addresses, and domains after an @; not parsed
   WhenUnknown when_unknown = WhenUnknown::resend;
   bool supersede = true;
-  std::vector<std::string> throttled_by;  ///< parts of replies
-  std::optional<Rate> rate;               ///< of one sender
-  std::string relay_profile{};            ///< which profile names the relay; empty: none does
 
   bool operator==(const SendSettings&) const = default;
 };
@@ -248,8 +233,14 @@ Settings with_profile(const Settings& settings, std::string_view name);
 /// A profile of the file with its section `send`, which load_settings() keeps: flags hold for every profile.
 Profile finished_profile(Profile profile, const Settings& settings);
 
+/// Parses what Settings::values say into the sections. Throws Error as load_settings().
+void store_values(Settings& settings);
+
 /// Throws Error(configuration) that names every one of `keys` without a value, with an example of the first.
 void require_keys(const std::vector<std::string_view>& keys, const Settings& settings);
+
+/// The error of require_keys() for keys of these names; `first` is the first of them.
+[[noreturn]] void refuse_missing(const std::vector<std::string>& names, std::string_view first);
 
 /// `settings` with the batch limit and timeout that the database defines for a queue, where the configuration
 /// does not say otherwise. An empty text defines nothing. Throws Error(configuration) for an invalid value.

@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 #include <iterator>
 
+#include "base/text.hpp"
 #include "base/wording.hpp"
+#include "carriers/relay_series.hpp"
+#include "config/key_table.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
+#include "mail/configured_mail.hpp"
 #include "status/delivery_status.hpp"
 #include "status/queue_sessions.hpp"
 
@@ -47,29 +51,24 @@ void add_unread(Findings& findings, const Settings& settings, Carries carries) {
   }
 }
 
+/// The files with secrets of the relays that `send` names.
+Findings check_secret_files(const Settings& settings) {
+  Findings findings;
+  for (const auto& entry : key_table()) {
+    if (!entry.is_of_relay() || !entry.is_secret_file) continue;
+    for (const auto& file : files_of(entry, setting_of(settings, entry.key)))
+      std::ranges::move(
+          judge_permissions(std::string(entry.content), file, settings.send.path.allows_readable_files),
+          std::back_inserter(findings));
+  }
+  return findings;
+}
+
 /// The relays of one profile.
 Findings check_relays_of(const Settings& settings, const std::vector<UnavailableSink>& unavailable) {
-  Findings findings;
-  if (!settings.send.password_file.empty())
-    findings =
-        judge_permissions("password", settings.send.password_file, settings.signing.allow_readable_key);
-  if (!settings.send.token_file.empty()) {
-    for (auto& finding :
-         judge_permissions("token", settings.send.token_file, settings.signing.allow_readable_key))
-      findings.push_back(std::move(finding));
-  }
-  if (!settings.send.ses_credentials_file.empty()) {
-    for (auto& finding : judge_permissions("credentials", settings.send.ses_credentials_file,
-                                           settings.signing.allow_readable_key))
-      findings.push_back(std::move(finding));
-  }
-  if (!settings.send.resend_key_file.empty()) {
-    for (auto& finding :
-         judge_permissions("key", settings.send.resend_key_file, settings.signing.allow_readable_key))
-      findings.push_back(std::move(finding));
-  }
+  auto findings = check_secret_files(settings);
   if (any_failure(findings)) return findings;
-  for (const auto& found : mail_carrier().check(settings)) {
+  for (const auto& found : check_relay_list(settings.send.path, parse_configured_mail(settings))) {
     findings.push_back(finding_of(found));
     const auto known = std::ranges::find(unavailable, found.endpoint, &UnavailableSink::name);
     if (found.level != SinkFinding::Level::failure && known != unavailable.end())
@@ -84,14 +83,15 @@ Findings check_relays(Subject& subject) {
   if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
   const auto& settings = *subject.settings;
   const bool has_own = std::ranges::any_of(
-      settings.profiles, [](const auto& profile) { return !profile.send.relay_profile.empty(); });
-  if (settings.send.relay.empty() && !has_own) return {fine("not configured")};
+      settings.profiles, [](const auto& profile) { return !profile.send.path.profile.empty(); });
+  const bool has_relay = !settings.send.path.targets.empty();
+  if (!has_relay && !has_own) return {fine("not configured")};
   const auto unavailable = read_unavailable(subject);
   Findings findings;
-  if (!settings.send.relay.empty()) findings = check_relays_of(settings, unavailable);
+  if (has_relay) findings = check_relays_of(settings, unavailable);
   for (const auto& profile : settings.profiles) {
     // The others use those of `send`.
-    if (profile.send.relay_profile.empty()) continue;
+    if (profile.send.path.profile.empty()) continue;
     auto own = of_profile(settings, profile.name,
                           [&](const Settings& changed) { return check_relays_of(changed, unavailable); });
     std::ranges::move(own, std::back_inserter(findings));

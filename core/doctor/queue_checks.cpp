@@ -117,14 +117,14 @@ bool is_of_this_check(const QueueFinding& finding, const Settings& settings) {
                                                     "paused",
                                                     "notifications_held",
                                                     "dead"};
-  if (finding.code == "sink_unavailable" && !settings.send.relay.empty()) return false;
+  if (finding.code == "sink_unavailable" && !settings.send.path.targets.empty()) return false;
   return std::find(others.begin(), others.end(), finding.code) == others.end();
 }
 
 HealthLimits limits_of(const Subject& subject) {
   HealthLimits limits;
   limits.collector_silence = silence_limit(subject.settings->collect.poll_interval);
-  limits.send_connections = subject.settings->send.connections;
+  limits.send_connections = subject.settings->send.path.connections;
   if (subject.fingerprint.empty()) return limits;
   limits.keys = subject.previous_fingerprints;
   limits.keys.insert(limits.keys.begin(), subject.fingerprint);

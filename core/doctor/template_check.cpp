@@ -40,7 +40,7 @@ void require_no_links(Subject& subject) {
 Findings check_templates_of(Subject& subject, const Settings& settings) {
   parse_configured_mail(settings);
   // Templates can be written before anything is sent.
-  const bool sends = !settings.send.relay.empty();
+  const bool sends = !settings.send.path.targets.empty();
   const bool lacks_link = sends && settings.send.link.empty();
   if (sends) require_keys({"send.from"}, settings);
   if (lacks_link) require_no_links(subject);

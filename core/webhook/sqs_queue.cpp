@@ -32,7 +32,7 @@ std::string region_of_host(const std::string& host, const std::string& url) {
 }  // namespace
 
 SqsQueue::SqsQueue(const std::string& url, const Settings& settings)
-    : url_(url), credentials_(credential_source(settings)) {
+    : url_(url), credentials_(credential_source(settings.send.path)) {
   constexpr std::size_t longest_url = 1000;
   const auto scheme = url.find("://");
   const auto path = scheme == std::string::npos ? scheme : url.find('/', scheme + 3);
@@ -42,8 +42,8 @@ SqsQueue::SqsQueue(const std::string& url, const Settings& settings)
   endpoint_.url = url.substr(0, path) + "/";
   host_ = url.substr(scheme + 3, path - scheme - 3);
   region_ = region_of_host(host_.substr(0, host_.find(':')), url);
-  endpoint_.ca_file = settings.send.ca_file;
-  endpoint_.timeout = settings.send.timeout + std::chrono::seconds(wait_seconds);
+  endpoint_.ca_file = settings.send.path.ca_file;
+  endpoint_.timeout = settings.send.path.timeout + std::chrono::seconds(wait_seconds);
   endpoint_.longest_answer = longest_answer;
 }
 

@@ -11,6 +11,7 @@
 #include "carriers/smtp/refusal/relay_fault.hpp"
 #include "carriers/smtp/refusal/relay_wish.hpp"
 #include "carriers/smtp/session/envelope.hpp"
+#include "config/relay_path.hpp"
 #include "delivery/reply_text.hpp"
 #include "fuzz/fuzz.hpp"
 
@@ -61,7 +62,8 @@ void check_dialogue(std::string_view lines) {
 
 void check_url(const std::string& text) {
   try {
-    for (const auto& relay : parse_relay_urls(text)) {
+    for (const auto& target : parse_relays(text)) {
+      const auto relay = parse_relay_url(target.url);
       require(relay.user.find(mark) == std::string::npos, "a password is no user");
       require(relay.host.find(mark) == std::string::npos, "a password is no host");
     }

@@ -8,6 +8,7 @@
 
 #include "carriers/capture/carrier.hpp"
 #include "carriers/carriers.hpp"
+#include "carriers/relay_series.hpp"
 #include "carriers/smtp/carrier.hpp"
 #include "handed_over.hpp"
 #include "support/refusing_port.hpp"
@@ -40,11 +41,12 @@ struct ContractRig {
   }
   /// Keeps mails in `maildir` of the directory.
   std::unique_ptr<Carrier> capture() {
-    settings.send.relay = capture_relay((directory.path() / "mail, dir").string());
-    return mail_carrier().make({settings, log});
+    RelayPath path;
+    path.targets = {capture_relay((directory.path() / "mail, dir").string())};
+    return make_relays(path);
   }
   static std::unique_ptr<Carrier> relay(const std::string& url) {
-    return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = parse_relay_urls(url)});
+    return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = {parse_relay_url(url)}});
   }
 };
 

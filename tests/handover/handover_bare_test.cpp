@@ -1,6 +1,6 @@
 // A build without the sinks that can be left out: MAILROOM_HTTP, MAILROOM_NATS and the like are OFF.
 
-#include <array>
+#include <algorithm>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -35,10 +35,12 @@ TEST_CASE("a sink that is not built is listed, and says so by name with the opti
   CHECK(
       refusal_of("kafka://broker1.example") ==
       "sink.to has an unknown scheme, 'kafka'; this mailroom is built without the sinks of URLs: use sink.exec");
-  for (const auto& kind : carrier_kinds()) {
+  const auto check = [](const auto& kind) {
     INFO(kind.name);
     CHECK((kind.make == nullptr) == !kind.option.empty());
-  }
+  };
+  std::ranges::for_each(carrier_kinds(), check);
+  std::ranges::for_each(relay_kinds(), check);
 }
 
 TEST_CASE("a program takes lines without any library") {

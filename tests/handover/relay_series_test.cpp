@@ -8,13 +8,14 @@
 #include "delivery/dispatcher.hpp"
 #include "support/carrier_contract.hpp"
 #include "support/refusing_port.hpp"
+#include "support/relay_paths.hpp"
 #include "support/test_relay.hpp"
 
 namespace mailroom::test::relay_series_test {
 namespace {
 
 std::unique_ptr<Carrier> smtp_to(const std::string& urls) {
-  return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = parse_relay_urls(urls)});
+  return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = relay_urls(urls)});
 }
 
 std::unique_ptr<Carrier> series_of(const std::vector<std::string>& lists) {
@@ -39,11 +40,12 @@ std::vector<Dispatched> dispatched(Dispatcher& dispatcher, int mails) {
 }  // namespace
 
 TEST_CASE("a list of relays is split where the kind changes") {
-  using Groups = std::vector<RelayGroup>;
-  CHECK(relay_groups("smtp://a , smtps://b:26,smtp://c") ==
-        Groups{{.kind = "smtp", .relays = "smtp://a , smtps://b:26,smtp://c"}});
-  CHECK(relay_groups("") == Groups{{.kind = "smtp", .relays = ""}});
-  CHECK(relay_groups("http://a,b") == Groups{{.kind = "smtp", .relays = "http://a,b"}});
+  CHECK(shown_groups("smtp://a , smtps://b:26,SMTP://c") == "smtp: smtp://a smtps://b:26 SMTP://c");
+  CHECK(shown_groups("smtp://a,capture:///b,smtp://c,smtp://d") ==
+        "smtp: smtp://a | capture: capture:///b | smtp: smtp://c smtp://d");
+  CHECK(shown_groups("").empty());
+  CHECK(shown_groups("http://a,b") == "smtp: http://a b");
+  CHECK(shown_groups("smtp://a,") == "smtp: smtp://a ");
 }
 
 TEST_CASE("several carriers promise together what one does") {

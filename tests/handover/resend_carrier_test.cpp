@@ -9,6 +9,7 @@
 #include "delivery/dispatcher.hpp"
 #include "support/carrier_contract.hpp"
 #include "support/refusing_port.hpp"
+#include "support/relay_paths.hpp"
 #include "support/temporary_directory.hpp"
 #include "webhook_process.hpp"
 
@@ -22,24 +23,19 @@ constexpr const char* key = "re_geheim_geheim";
 
 struct ResendRig {
   TemporaryDirectory directory;
-  std::ostringstream text;
-  Log log{{}, text};
-  Settings settings = load_settings({}, {}, FileUse::ignored);
+  RelayPath path = path_of({});
+  ConfiguredMail mail{};
 
   explicit ResendRig(const std::string& endpoint, const std::string& more_relays = {}) {
-    settings.send.relay = "resend://" + more_relays;
-    settings.send.resend_endpoint = endpoint;
-    settings.send.resend_key_file = directory.write("key", std::string(key) + "\n", 0600);
-    for (auto& value : settings.values) {
-      if (value.key == "send.relay") value.text = settings.send.relay;
-      if (value.key == "send.resend_key_file") value.text = settings.send.resend_key_file;
-    }
+    path.targets = parse_relays("resend://" + more_relays);
+    path.options["send.resend_endpoint"] = endpoint;
+    path.options["send.resend_key_file"] = directory.write("key", std::string(key) + "\n", 0600);
   }
   explicit ResendRig(const ServerProcess& server, const std::string& more_relays = {})
       : ResendRig(server.url(""), more_relays) {}
 
-  std::unique_ptr<Carrier> carrier() { return mail_carrier().make({settings, log, 1}); }
-  std::vector<SinkFinding> findings() { return mail_carrier().check(settings); }
+  std::unique_ptr<Carrier> carrier() { return make_relays(path); }
+  std::vector<SinkFinding> findings() { return check_relay_list(path, mail); }
 
   Answer answer(int mails = 1) {
     const auto made = carrier();
@@ -148,9 +144,9 @@ TEST_CASE("one of several mails that Resend refuses is rejected, whether it name
   CHECK(verdicts_of(ResendRig(partly).answer(3)) ==
         "1 accepted id-0-0\n2 rejected Invalid `to` field\n3 accepted id-0-2\n");
   const ServerProcess whole("provider_server.py", "whole");
-  auto settings = ResendRig(whole);
-  settings.settings.send.connections = 1;
-  const auto answer = settings.answer(4);
+  auto rig = ResendRig(whole);
+  rig.path.connections = 1;
+  const auto answer = rig.answer(4);
   CHECK(answer.verdict == Verdict::accepted);
   CHECK(verdicts_of(answer) ==
         "1 accepted id-1\n2 rejected validation_error: Invalid `to` field\n3 accepted id-3\n"
@@ -162,7 +158,7 @@ TEST_CASE("one of several mails that Resend refuses is rejected, whether it name
 TEST_CASE("mails that go by themselves, as one of them was refused, all have an answer if Resend goes away") {
   const ServerProcess server("provider_server.py", "whole");
   ResendRig rig(server);
-  rig.settings.send.connections = 1;
+  rig.path.connections = 1;
   const auto made = rig.carrier();
   rig.directory.write("key", "no key\n", 0600);
   CHECK(ResendRig::answer_of(*made, 3).verdict == Verdict::unavailable);
@@ -171,7 +167,7 @@ TEST_CASE("mails that go by themselves, as one of them was refused, all have an 
 TEST_CASE("a request that lost its answer is unknown, at whichever byte") {
   const ServerProcess server("provider_server.py", "cut");
   ResendRig rig(server);
-  rig.settings.send.connections = 1;
+  rig.path.connections = 1;
   const auto made = rig.carrier();
   int unknown = 0;
   Answer last;
@@ -220,12 +216,12 @@ TEST_CASE("doctor sees the key and the domain at Resend, and sends nothing") {
       R"({"data": [{"name": "app.example", "status": "verified"}, {"name": "b.example", "status": "pending"}]})");
   const ServerProcess server("provider_server.py", "domains", {file});
   ResendRig rig(server);
-  rig.settings.send.from = "no-reply@app.example";
+  rig.mail = mail_from("no-reply@app.example");
   CHECK(said(rig.findings()).find("app.example is a verified domain") != std::string::npos);
-  rig.settings.send.from = "no-reply@b.example";
+  rig.mail = mail_from("no-reply@b.example");
   CHECK(said(rig.findings()).find("the domain b.example is not verified: its status is pending") !=
         std::string::npos);
-  rig.settings.send.from = "no-reply@c.example";
+  rig.mail = mail_from("no-reply@c.example");
   CHECK(said(rig.findings()).find("Resend does not have the domain c.example") != std::string::npos);
   const auto restricted =
       error_server({"401", "restricted_api_key", "This API key is restricted to only send emails"});
@@ -239,17 +235,18 @@ TEST_CASE("doctor sees the key and the domain at Resend, and sends nothing") {
 }
 
 TEST_CASE("mails leave together only where Resend is the only relay and has no rate") {
-  auto settings = load_settings({}, {}, FileUse::ignored);
-  const auto traits = [&](const std::string& relay) {
-    settings.send.relay = relay;
-    return mail_traits(settings);
+  std::optional<Rate> rate;
+  const auto traits = [&](const std::string& relays) {
+    auto path = path_of(relays);
+    path.rate = rate;
+    return mail_traits(path);
   };
   CHECK(traits("resend://").together == 100);
   CHECK(traits("resend://").recognises);
   CHECK(traits("resend://, smtp://relay.example").together == 1);
   CHECK_FALSE(traits("resend://, smtp://relay.example").recognises);
   CHECK(traits("smtp://relay.example").together == 1);
-  settings.send.rate = Rate{2, 1000ms};
+  rate = Rate{2, 1000ms};
   CHECK(traits("resend://").together == 1);
   CHECK(traits("resend://").recognises);
 }

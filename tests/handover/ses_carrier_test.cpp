@@ -11,6 +11,7 @@
 #include "delivery/dispatcher.hpp"
 #include "support/carrier_contract.hpp"
 #include "support/refusing_port.hpp"
+#include "support/relay_paths.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/test_relay.hpp"
 #include "webhook_process.hpp"
@@ -23,24 +24,20 @@ namespace {
 
 struct SesRig {
   TemporaryDirectory directory;
-  std::ostringstream text;
-  Log log{{}, text};
-  Settings settings = load_settings({}, {}, FileUse::ignored);
+  RelayPath path = path_of({});
+  ConfiguredMail mail{};
 
   explicit SesRig(const std::string& endpoint, const std::string& more_relays = {}) {
-    settings.send.relay = "ses://eu-west-1" + more_relays;
-    settings.send.ses_endpoint = endpoint;
-    settings.send.ses_credentials_file = directory.write(
+    path.targets = parse_relays("ses://eu-west-1" + more_relays);
+    path.options["send.ses_endpoint"] = endpoint;
+    path.options["send.ses_credentials_file"] = directory.write(
         "credentials", "[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = geheim\n", 0600);
-    for (auto& value : settings.values) {
-      if (value.key == "send.relay") value.text = settings.send.relay;
-    }
   }
   explicit SesRig(const ServerProcess& server, const std::string& more_relays = {})
       : SesRig(server.url(""), more_relays) {}
 
-  std::unique_ptr<Carrier> carrier() { return mail_carrier().make({settings, log, 1}); }
-  std::vector<SinkFinding> findings() { return mail_carrier().check(settings); }
+  std::unique_ptr<Carrier> carrier() { return make_relays(path); }
+  std::vector<SinkFinding> findings() { return check_relay_list(path, mail); }
 
   Answer answer() {
     const auto made = carrier();
@@ -105,7 +102,7 @@ TEST_CASE("SES keeps the promises of every carrier") {
 TEST_CASE("a mail arrives at SES as it is, signed, with its tags, and its id is kept") {
   const ServerProcess server("provider_server.py", "ok");
   SesRig rig(server);
-  rig.settings.send.ses_configuration_set = "mailroom";
+  rig.path.options["send.ses_configuration_set"] = "mailroom";
   const auto answer = rig.answer();
   CHECK(answer.reply == "id-0");
   CHECK(answer.code == 200);
@@ -125,7 +122,7 @@ TEST_CASE("a mail arrives at SES as it is, signed, with its tags, and its id is 
 TEST_CASE("an answer that is lost after any byte leaves the mail unknown, and is not asked for again") {
   const ServerProcess server("provider_server.py", "cut");
   SesRig rig(server);
-  rig.settings.send.connections = 1;
+  rig.path.connections = 1;
   const auto carrier = rig.carrier();
   std::int64_t id = 1;
   Answer answer;
@@ -166,7 +163,7 @@ TEST_CASE("a mail goes to the SMTP relay behind SES while SES takes none, and on
   const TestRelay relay;
   const auto server = error_server({"400", "AccountSuspendedException", "suspended"});
   SesRig rig(server, "," + relay.url());
-  rig.settings.send.hello_name = "mail.app.example";
+  rig.path.hello_name = "mail.app.example";
   Dispatcher dispatcher(rig.carrier(), {.in_flight = 4});
   for (int i = 1; i <= 10; ++i)
     dispatcher.submit({.id = i, .batch = 1, .envelope = {.from = "a@app.example", .to = "b@mail.example"}},
@@ -186,7 +183,7 @@ TEST_CASE("a mail goes to the SMTP relay behind SES while SES takes none, and on
 TEST_CASE("the role of an instance or a container signs where no file does, and its session is sent") {
   const ServerProcess server("provider_server.py", "ok");
   SesRig rig(server);
-  rig.settings.send.ses_credentials_file.clear();
+  rig.path.options.erase("send.ses_credentials_file");
   {
     const ChangedVariable metadata("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("/"));
     CHECK(rig.answer().verdict == Verdict::accepted);
@@ -210,8 +207,8 @@ TEST_CASE("without credentials no mail leaves, and the record says why and shows
                                  fmt::format("http://127.0.0.1:{}", closed.port()));
   const ServerProcess server("provider_server.py", "ok");
   SesRig rig(server);
-  const auto path = rig.settings.send.ses_credentials_file;
-  rig.settings.send.ses_credentials_file.clear();
+  const auto path = rig.path.option("send.ses_credentials_file");
+  rig.path.options.erase("send.ses_credentials_file");
   const auto answer = rig.answer();
   CHECK(answer.verdict == Verdict::unavailable);
   CHECK(answer.reply.starts_with("no AWS credentials from the role of this instance: "));
@@ -219,7 +216,8 @@ TEST_CASE("without credentials no mail leaves, and the record says why and shows
   const ChangedVariable elsewhere("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://evil.example/");
   CHECK_THROWS_WITH(rig.carrier(),
                     "AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https:// nor a service of this host");
-  rig.settings.send.ses_credentials_file = rig.directory.write("readable", "aws_access_key_id=A\n", 0644);
+  rig.path.options["send.ses_credentials_file"] =
+      rig.directory.write("readable", "aws_access_key_id=A\n", 0644);
   CHECK_THROWS_WITH(rig.carrier(),
                     Catch::Matchers::ContainsSubstring("everyone can read the credentials file"));
 }
@@ -243,14 +241,14 @@ TEST_CASE("doctor asks the account and the sender, and says what is wrong") {
                       0600);
   const ServerProcess server("provider_server.py", "account", {facts});
   SesRig rig(server);
-  rig.settings.send.from = "App <no-reply@app.example>";
+  rig.mail = mail_from("App <no-reply@app.example>");
   const auto fine = said(rig.findings());
   CHECK(fine.find("takes the credentials AKIDEXAMPLE") != std::string::npos);
   CHECK(fine.find("the account is in the sandbox") != std::string::npos);
   CHECK(fine.find("has sent 3 mails of 200") != std::string::npos);
   CHECK(fine.find("app.example is a verified identity") != std::string::npos);
   CHECK(fine.find("geheim") == std::string::npos);
-  rig.settings.send.from = "no-reply@other.example";
+  rig.mail = mail_from("no-reply@other.example");
   CHECK(said(rig.findings()).find("neither no-reply@other.example nor its domain is a verified identity") !=
         std::string::npos);
   CHECK(mails_of(server).empty());

@@ -101,7 +101,7 @@ TEST_CASE("the password of a relay is tried, not shown, and is in a file of its 
   CHECK(rig.mode_of("relay-password") == 0600);
   CHECK(read_file(rig.path("relay-password")) == "top'secret\n");
   CHECK(count_of(run.output, "password of that user") == 2);
-  CHECK(load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {}).send.ca_file ==
+  CHECK(load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {}).send.path.ca_file ==
         certificate.certificate());
   CHECK(has(run.output, "does not let the user in"));
   CHECK_FALSE(has(read_file(rig.path("mailroom.yaml")), "secret"));
@@ -132,9 +132,9 @@ TEST_CASE("init takes any relay, tries it, and writes what was given for it") {
   REQUIRE(run.status == 0);
   CHECK(has(read_file(ses.taken()), "me@mail.example"));
   const auto settings = load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {});
-  CHECK(settings.send.relay == "ses://eu-west-1");
-  CHECK(settings.send.ses_endpoint == ses.url(""));
-  CHECK(settings.send.ses_credentials_file == credentials);
+  CHECK(settings.send.path.targets == parse_relays("ses://eu-west-1"));
+  CHECK(settings.send.path.option("send.ses_endpoint") == ses.url(""));
+  CHECK(settings.send.path.option("send.ses_credentials_file") == credentials);
 }
 
 TEST_CASE("init runs unattended, and once: it changes no configuration that is there, and no key") {

@@ -150,7 +150,7 @@ TEST_CASE("a check tells a relay that refuses from one that is not there") {
   const auto hanging = TestRelay::at(RelayStep::ehlo, RelayAnswer::nothing(RelayAnswer::Then::hang));
   CHECK(check(TestRelay({.play = hanging}), impatient()) == "refused, 0: no reply to EHLO within 1s");
   const RefusingPort refusing_port;
-  const auto url = parse_relay_urls("smtp://127.0.0.1:" + std::to_string(refusing_port.port())).front();
+  const auto url = parse_relay_url("smtp://127.0.0.1:" + std::to_string(refusing_port.port()));
   CHECK(text_of(RelaySession(url, {}).check()).find("unreachable, 0: ") == 0);
 }
 

@@ -37,7 +37,7 @@ std::map<std::int64_t, Answer> outcomes(Courier& courier) {
 }
 
 RelayUrl url_of(const RefusingPort& closed) {
-  return parse_relay_urls(fmt::format("smtp://127.0.0.1:{}", closed.port())).front();
+  return parse_relay_url(fmt::format("smtp://127.0.0.1:{}", closed.port()));
 }
 
 /// A breaker that lets a probe through at once.

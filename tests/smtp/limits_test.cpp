@@ -40,7 +40,7 @@ TEST_CASE("of two addresses one that accepts connections and does not serve is s
   const auto port = std::to_string(server.port());
   auto options = impatient();
   options.resolve = {"localhost:" + port + ":127.0.0.2,127.0.0.1"};
-  RelaySession relay(parse_relay_urls("smtp://localhost:" + port).front(), options);
+  RelaySession relay(parse_relay_url("smtp://localhost:" + port), options);
   CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
   CHECK(server.connections() == 1);
 }
@@ -52,7 +52,7 @@ TEST_CASE("if no address serves, the reply of the last one is reported") {
   const auto port = std::to_string(server.port());
   auto options = impatient();
   options.resolve = {"localhost:" + port + ":127.0.0.2,127.0.0.1"};
-  RelaySession relay(parse_relay_urls("smtp://localhost:" + port).front(), options);
+  RelaySession relay(parse_relay_url("smtp://localhost:" + port), options);
   CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) == "unavailable, not counted, 421: busy");
   CHECK(server.connections() == 1);
 }

@@ -118,7 +118,7 @@ TEST_CASE("a password that the relay repeats is masked") {
 TEST_CASE("a user without a password, a name that is none and a missing CA file are refused") {
   const auto message = [](const std::string& url, const RelayOptions& options) -> std::string {
     try {
-      const RelaySession relay(parse_relay_urls(url).front(), options);
+      const RelaySession relay(parse_relay_url(url), options);
     } catch (const Error& error) {
       CHECK(error.code() == ExitCode::configuration);
       CHECK_FALSE(error.hint().empty());

@@ -38,7 +38,7 @@ struct TwoAddresses {
     options.password = password;
     options.ca_file = certificate.certificate();
     options.resolve = {"localhost:" + port + ":127.0.0.2,127.0.0.1"};
-    return {parse_relay_urls("smtp://alice@localhost:" + port).front(), options};
+    return {parse_relay_url("smtp://alice@localhost:" + port), options};
   }
 };
 
@@ -107,7 +107,7 @@ TEST_CASE("if the other address is down, the first one's words are reported, and
   const auto port = std::to_string(server.port());
   auto options = impatient();
   options.resolve = {"localhost:" + port + ":127.0.0.1,127.0.0.2"};
-  RelaySession relay(parse_relay_urls("smtp://localhost:" + port).front(), options);
+  RelaySession relay(parse_relay_url("smtp://localhost:" + port), options);
   CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) == "unavailable, not counted, 421: 4.7.0 busy");
   CHECK(server.connections() == 1);
   refuses = false;

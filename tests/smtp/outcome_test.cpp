@@ -82,7 +82,7 @@ TEST_CASE("a relay that does not begin a dialogue is unavailable") {
 
 TEST_CASE("a relay that refuses connections is unavailable") {
   const RefusingPort closed;
-  RelaySession relay(parse_relay_urls("smtp://127.0.0.1:" + std::to_string(closed.port())).front(), {});
+  RelaySession relay(parse_relay_url("smtp://127.0.0.1:" + std::to_string(closed.port())), {});
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
   CHECK(delivery.verdict == Verdict::unavailable);
   CHECK_FALSE(delivery.counts());

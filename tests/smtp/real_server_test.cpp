@@ -18,7 +18,7 @@ TEST_CASE("aiosmtpd takes mails over one connection and shows what it got") {
   Subprocess server({"/usr/bin/python3", "-u", "-m", "aiosmtpd", "-n", "-c", "aiosmtpd.handlers.Debugging",
                      "stdout", "-l", fmt::format("127.0.0.1:{}", port)},
                     {}, output, output);
-  RelaySession relay(parse_relay_urls(fmt::format("smtp://127.0.0.1:{}", port)).front(), {});
+  RelaySession relay(parse_relay_url(fmt::format("smtp://127.0.0.1:{}", port)), {});
   Answer delivery;
   const auto first = [&] {
     delivery = relay.deliver(mail_to("first@mail.example"));

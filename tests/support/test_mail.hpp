@@ -25,7 +25,7 @@ inline RelayOptions impatient() {
 }
 
 inline RelayUrl url_of(const TestRelay& server, const std::string& user = {}) {
-  return parse_relay_urls(server.url(user)).front();
+  return parse_relay_url(server.url(user));
 }
 
 /// `deferred, counted, 451: try later`

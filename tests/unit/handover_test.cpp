@@ -1,5 +1,6 @@
 // What handing over decides by values alone: commands, answers of programs, ids.
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <set>
@@ -151,15 +152,16 @@ TEST_CASE("every kind of sink has a name of its own, and every scheme one kind")
   std::set<std::string_view> names;
   std::set<std::string_view> schemes;
   int without_scheme = 0;
-  for (const auto& kind : carrier_kinds()) {
+  const auto check = [&](const auto& kind) {
     CHECK(names.insert(kind.name).second);
     without_scheme += kind.schemes.empty() ? 1 : 0;
     for (const auto scheme : kind.schemes)
       CHECK(schemes.insert(scheme).second);
     CHECK((kind.make == nullptr) == (kind.check == nullptr));
-  }
+  };
+  std::ranges::for_each(carrier_kinds(), check);
+  std::ranges::for_each(relay_kinds(), check);
   CHECK(without_scheme == 1);
-  CHECK(mail_carrier().carries == Carries::mails);
 }
 
 TEST_CASE("a setting that only other sinks or relays read is found, and none that has an effect") {
@@ -192,6 +194,9 @@ TEST_CASE("a setting that only other sinks or relays read is found, and none tha
   };
   CHECK(mails("smtp://localhost") == "send.resend_key_file from MAILROOM_SEND_RESEND_KEY_FILE: resend\n");
   CHECK(mails("resend://").starts_with("send.password_file from "));
+  CHECK(unread(Carries::mails,
+               {{"MAILROOM_SEND_RELAY", "resend://"}, {"MAILROOM_SEND_THROTTLED_BY", "4.7.28"}}) ==
+        "send.throttled_by from MAILROOM_SEND_THROTTLED_BY: smtp\n");
   CHECK(mails("smtp://localhost,resend://").empty());
   CHECK(mails("capture:///mails").empty());
   CHECK(mails("").empty());
@@ -204,12 +209,14 @@ TEST_CASE("each kind of sink has tests that hold it to the contract of carriers"
       if (entry.path().extension() == ".cpp") tests += read_file(entry.path().string());
     }
   }
-  for (const auto& kind : carrier_kinds()) {
+  const auto check = [&](const KindName& kind) {
     INFO(kind.name);
     CHECK(has_call(tests, fmt::format("check_carrier(\"{}\",", kind.name), "Verdict::accepted"));
     CHECK(has_call(tests, fmt::format("check_carrier(\"{}\",", kind.name), "Verdict::unavailable"));
     CHECK(has_call(tests, fmt::format("check_cancel(\"{}\",", kind.name), ""));
-  }
+  };
+  std::ranges::for_each(carrier_kinds(), check);
+  std::ranges::for_each(relay_kinds(), check);
 }
 
 TEST_CASE("a URL that no sink takes is an error of the configuration, which shows no password") {

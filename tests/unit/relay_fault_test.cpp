@@ -88,7 +88,7 @@ TEST_CASE("a sender is refused for its address, or since the account is suspende
     check.fault = RelayFault::sender;
     check.code = code;
     check.reply = reply;
-    return hint_of(check, RelayUrl{}, Settings{});
+    return hint_of(check, RelayUrl{}, RelayPath{});
   };
   CHECK(hint(554, "5.7.1 Account SUSPENDED")
             .starts_with("the provider may have suspended the account: ask it"));

@@ -6,6 +6,7 @@
 #include "base/secret_file.hpp"
 #include "carriers/smtp/relay/relay.hpp"
 #include "support/catch.hpp"
+#include "support/relay_paths.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace mailroom::test::relay_url_test {
@@ -24,7 +25,7 @@ std::string refusal_of(Attempt attempt) {
 }
 
 std::string refusal_of_url(const std::string& text) {
-  return refusal_of([&] { parse_relay_urls(text); });
+  return refusal_of([&] { relay_urls(text); });
 }
 
 }  // namespace
@@ -46,14 +47,14 @@ TEST_CASE("relays are read from URLs") {
   };
   for (const auto& [text, relays] : rows) {
     INFO(text);
-    CHECK(parse_relay_urls(text) == relays);
+    CHECK(relay_urls(text) == relays);
   }
 }
 
 TEST_CASE("a malformed relay URL is refused") {
   const std::string form = " | write it as smtp://host, smtp://user@host:587 or smtps://user@host";
   const std::vector<std::pair<std::string, std::string>> rows{
-      {"", "a relay is missing" + form},
+      {" ", "a relay is missing" + form},
       {"smtp://a,,smtp://b", "a relay is missing" + form},
       {"smtp://a,", "a relay is missing" + form},
       {"mail.example", "the relay 'mail.example' does not begin with smtp:// or smtps://" + form},
@@ -116,7 +117,7 @@ TEST_CASE("a usual mistake in a relay URL is told what to write instead") {
       refusal_of_url("smtp://alice@relay.example:465") ==
       "the relay 'smtp://***@relay.example:465' has port 465, which speaks TLS from the first byte | write it with "
       "smtps:// in place of smtp://");
-  CHECK(parse_relay_urls("smtps://relay.example:465").front().implicit_tls);
+  CHECK(parse_relay_url("smtps://relay.example:465").implicit_tls);
 }
 
 TEST_CASE("a password in a relay URL is refused and not shown") {
@@ -145,11 +146,11 @@ TEST_CASE("a URL of random characters is read or refused") {
     for (auto size = random() % 9; size > 0; --size)
       text += characters[random() % characters.size()];
     try {
-      for (const auto& relay : parse_relay_urls(text)) {
+      for (const auto& relay : relay_urls(text)) {
         CHECK_FALSE(relay.host.empty());
         CHECK(relay.port > 0);
         const auto again = std::string(relay.implicit_tls ? "smtps://" : "smtp://") + relay.address();
-        CHECK(parse_relay_urls(again).front().host == relay.host);
+        CHECK(parse_relay_url(again).host == relay.host);
       }
       ++read;
     } catch (const Error& error) {
@@ -162,18 +163,18 @@ TEST_CASE("a URL of random characters is read or refused") {
 TEST_CASE("only a relay on this host needs no TLS") {
   for (const std::string host : {"localhost", "LocalHost", "127.0.0.1", "127.255.0.9", "[::1]", "[0:0::1]"}) {
     INFO(host);
-    CHECK(parse_relay_urls("smtp://" + host).front().is_loopback());
+    CHECK(parse_relay_url("smtp://" + host).is_loopback());
   }
   for (const std::string host : {"localhost.example", "a.localhost", "128.0.0.1", "126.0.0.1", "[::2]",
                                  "[::ffff:127.0.0.1]", "local"}) {
     INFO(host);
-    CHECK_FALSE(parse_relay_urls("smtp://" + host).front().is_loopback());
+    CHECK_FALSE(parse_relay_url("smtp://" + host).is_loopback());
   }
 }
 
 TEST_CASE("an address shows host and port") {
-  CHECK(parse_relay_urls("smtp://a@b.example").front().address() == "b.example:25");
-  CHECK(parse_relay_urls("smtps://[::1]").front().address() == "[::1]:465");
+  CHECK(parse_relay_url("smtp://a@b.example").address() == "b.example:25");
+  CHECK(parse_relay_url("smtps://[::1]").address() == "[::1]:465");
 }
 
 TEST_CASE("a password file holds one line") {

@@ -10,6 +10,7 @@
 #include "config/key_table.hpp"
 #include "mail/message.hpp"
 #include "support/catch.hpp"
+#include "support/relay_paths.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace mailroom::test::resend_test {
@@ -186,12 +187,11 @@ TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
 
 TEST_CASE("resend:// names nothing else, and its key is read from a file of its own") {
   TemporaryDirectory directory;
-  auto settings = load_settings({}, {}, FileUse::ignored);
-  const auto name_of = [&](const std::string& relay, const std::string& endpoint = {}) -> std::string {
-    settings.send.relay = relay;
-    settings.send.resend_endpoint = endpoint;
+  const auto name_of = [](const std::string& relay, const std::string& endpoint = {}) -> std::string {
+    auto path = path_of(relay);
+    path.options["send.resend_endpoint"] = endpoint;
     try {
-      const auto parsed = parse_resend_endpoint(settings);
+      const auto parsed = parse_resend_endpoint(path);
       return parsed.url + " " + parsed.name;
     } catch (const Error& error) {
       return error.what();
@@ -206,12 +206,10 @@ TEST_CASE("resend:// names nothing else, and its key is read from a file of its 
   CHECK(name_of("resend://", "https://mail.example/v1") == "send.resend_endpoint has a path");
   CHECK(name_of("resend://", "mail.example") == "send.resend_endpoint does not begin with https://");
   const auto key_of = [&](const std::string& text, unsigned mode = 0600) -> std::string {
-    settings.send.resend_key_file = directory.write("key", text, mode);
-    for (auto& value : settings.values) {
-      if (value.key == "send.resend_key_file") value.text = settings.send.resend_key_file;
-    }
+    auto path = path_of("resend://");
+    path.options["send.resend_key_file"] = directory.write("key", text, mode);
     try {
-      return read_resend_key(settings);
+      return read_resend_key(path);
     } catch (const Error& error) {
       return "refused: " + std::string(error.what());
     }

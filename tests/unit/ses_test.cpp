@@ -11,6 +11,7 @@
 #include "carriers/ses/credentials.hpp"
 #include "config/key_table.hpp"
 #include "support/catch.hpp"
+#include "support/relay_paths.hpp"
 
 namespace mailroom::test::ses_test {
 
@@ -18,15 +19,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Settings settings_with(const std::string& relay, const std::string& endpoint = {}) {
-  auto settings = load_settings({}, {}, FileUse::ignored);
-  settings.send.relay = relay;
-  settings.send.ses_endpoint = endpoint;
-  return settings;
+RelayPath path_to(const std::string& relay, const std::string& endpoint = {}) {
+  auto path = path_of(relay);
+  path.options["send.ses_endpoint"] = endpoint;
+  return path;
 }
 
 SesEndpoint endpoint_of(const std::string& relay, const std::string& endpoint = {}) {
-  return parse_ses_endpoint(settings_with(relay, endpoint));
+  return parse_ses_endpoint(path_to(relay, endpoint));
 }
 
 constexpr std::int64_t noon = 1795608000;  // Wed, 25 Nov 2026 12:00:00 GMT
@@ -61,9 +61,9 @@ TEST_CASE("a region names the endpoint of SES, unless the settings do") {
   CHECK(own.host == "127.0.0.1:8005");
   CHECK(own.http.url == "http://127.0.0.1:8005");
   CHECK(own.region == "eu-west-1");
-  auto settings = settings_with("ses://eu-west-1");
-  settings.send.relay_profile = "acme";
-  CHECK(parse_ses_endpoint(settings).http.name == "email.eu-west-1.amazonaws.com:443 (acme)");
+  auto path = path_to("ses://eu-west-1");
+  path.profile = "acme";
+  CHECK(parse_ses_endpoint(path).http.name == "email.eu-west-1.amazonaws.com:443 (acme)");
 }
 
 TEST_CASE("what is no region is refused, and shows no password") {
@@ -85,11 +85,8 @@ TEST_CASE("what is no region is refused, and shows no password") {
 }
 
 TEST_CASE("each relay of SES is a carrier of its own beside those of SMTP") {
-  using Groups = std::vector<RelayGroup>;
-  CHECK(relay_groups("ses://eu-west-1, ses://us-east-1,smtp://u@a:587,smtps://b") ==
-        Groups{{.kind = "ses", .relays = "ses://eu-west-1"},
-               {.kind = "ses", .relays = " ses://us-east-1"},
-               {.kind = "smtp", .relays = "smtp://u@a:587,smtps://b"}});
+  CHECK(shown_groups("ses://eu-west-1, ses://us-east-1,smtp://u@a:587,smtps://b") ==
+        "ses: ses://eu-west-1 | ses: ses://us-east-1 | smtp: smtp://u@a:587 smtps://b");
 }
 
 TEST_CASE("a request is signed as AWS's own example is") {

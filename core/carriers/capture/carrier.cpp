@@ -2,6 +2,7 @@
 
 #include "carriers/capture/carrier.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -15,20 +16,22 @@
 namespace mailroom {
 namespace {
 
-constexpr std::string_view capture_scheme = "capture://";
+constexpr std::string_view capture_scheme = "capture";
+constexpr std::string_view directory_from = "capture://";
 
 }  // namespace
 
-std::string capture_relay(const std::string& directory) {
-  return std::string(capture_scheme) + percent_encoded(directory);
+RelayTarget capture_relay(const std::string& directory) {
+  return {.scheme = std::string(capture_scheme),
+          .url = std::string(directory_from) + percent_encoded(directory)};
 }
 
-bool captures(std::string_view relays) {
-  return holds_in_any_case(relays, capture_scheme);
+bool captures(const RelayPath& path) {
+  return std::ranges::count(path.targets, capture_scheme, &RelayTarget::scheme) > 0;
 }
 
-std::string capture_directory(std::string_view relay) {
-  const auto directory = percent_decoded(trimmed(relay).substr(capture_scheme.size()));
+std::string capture_directory(const RelayTarget& relay) {
+  const auto directory = percent_decoded(std::string_view(relay.url).substr(directory_from.size()));
   if (directory && directory->starts_with('/')) return *directory;
   throw Error(ExitCode::configuration, "a relay that captures mails names no directory",
               "mailroom send --capture DIR captures mails without a relay");
@@ -74,11 +77,11 @@ void CaptureCarrier::cancel() {
   if (!answers_.empty()) ready_.signal();
 }
 
-std::unique_ptr<Carrier> make_capture_carrier(const CarrierSetup& setup) {
-  return std::make_unique<CaptureCarrier>(capture_directory(setup.settings.send.relay));
+std::unique_ptr<Carrier> make_capture_carrier(const RelayPath& path) {
+  return std::make_unique<CaptureCarrier>(capture_directory(path.targets.front()));
 }
 
-extern const CarrierFunctions capture_carrier;
-const CarrierFunctions capture_carrier{make_capture_carrier, check_capture};
+extern const RelayFunctions capture_carrier;
+const RelayFunctions capture_carrier{make_capture_carrier, check_capture};
 
 }  // namespace mailroom

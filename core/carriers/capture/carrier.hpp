@@ -14,11 +14,11 @@ namespace mailroom {
 /// The name of this way out in records.
 constexpr std::string_view capture_sink = "capture";
 
-/// The relay of send.relay that captures into this directory.
-std::string capture_relay(const std::string& directory);
+/// The relay that captures into this directory.
+RelayTarget capture_relay(const std::string& directory);
 
-/// True if some relay of the list captures.
-bool captures(std::string_view relays);
+/// True if some relay of the path captures.
+bool captures(const RelayPath& path);
 
 /// A maildir (https://cr.yp.to/proto/maildir.html) that is made if it is not there.
 class MaildirWriter {
@@ -61,10 +61,10 @@ class CaptureCarrier final : public Carrier {
   std::vector<Answer> answers_;
 };
 
-std::unique_ptr<Carrier> make_capture_carrier(const CarrierSetup& setup);
-std::vector<SinkFinding> check_capture(const Settings& settings);
+std::unique_ptr<Carrier> make_capture_carrier(const RelayPath& path);
+std::vector<SinkFinding> check_capture(const RelayPath& path, const ConfiguredMail& mail);
 
 /// The directory that a relay of this kind names. Throws Error(configuration) without one.
-std::string capture_directory(std::string_view relay);
+std::string capture_directory(const RelayTarget& relay);
 
 }  // namespace mailroom

@@ -7,8 +7,8 @@
 
 namespace mailroom {
 
-std::vector<SinkFinding> check_capture(const Settings& settings) {
-  const MaildirWriter maildir(capture_directory(settings.send.relay));
+std::vector<SinkFinding> check_capture(const RelayPath& path, const ConfiguredMail& /*mail*/) {
+  const MaildirWriter maildir(capture_directory(path.targets.front()));
   return {
       {.level = SinkFinding::Level::warning,
        .reason = fmt::format("mails are kept in {}, and nobody gets them", shown_text(maildir.directory())),

@@ -54,7 +54,7 @@ HttpRequest ResendProtocol::request(const Message& message, std::int64_t /*now*/
   } else {
     add(message.body, message.envelope, message.tokens.empty() ? 0 : message.tokens.front());
   }
-  request.headers = {"Content-Type: application/json", "Authorization: Bearer " + read_resend_key(settings_),
+  request.headers = {"Content-Type: application/json", "Authorization: Bearer " + read_resend_key(path_),
                      "Idempotency-Key: " + key_of(ids, request.body)};
   // One mail that it refuses must not stop the others.
   if (is_batch) request.headers.emplace_back("x-batch-validation: permissive");
@@ -66,16 +66,16 @@ Answer ResendProtocol::judge(const Message& message, const HttpOutcome& outcome,
   return judge_resend(outcome, message.tokens, now);
 }
 
-std::unique_ptr<Carrier> make_resend_carrier(const CarrierSetup& setup) {
-  auto endpoint = parse_resend_endpoint(setup.settings);
-  read_resend_key(setup.settings);
-  auto protocol = std::make_unique<ResendProtocol>(endpoint, setup.settings);
-  const int connections = setup.settings.send.connections;
-  return std::make_unique<HttpCarrier>(std::move(endpoint), std::move(protocol), connections, connections);
+std::unique_ptr<Carrier> make_resend_carrier(const RelayPath& path) {
+  auto endpoint = parse_resend_endpoint(path);
+  read_resend_key(path);
+  auto protocol = std::make_unique<ResendProtocol>(endpoint, path);
+  return std::make_unique<HttpCarrier>(std::move(endpoint), std::move(protocol), path.connections,
+                                       path.connections);
 }
 
-extern const CarrierFunctions resend_carrier;
-const CarrierFunctions resend_carrier{
+extern const RelayFunctions resend_carrier;
+const RelayFunctions resend_carrier{
     make_resend_carrier, check_resend, http_library, {.together = resend_batch, .recognises = true}};
 
 }  // namespace mailroom

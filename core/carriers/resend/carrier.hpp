@@ -18,9 +18,8 @@ constexpr int resend_batch = 100;
 /// answers mean. A request has a key made of its mails, by which Resend recognises it for 24 hours.
 class ResendProtocol final : public HttpProtocol {
  public:
-  /// `settings` are copied.
-  ResendProtocol(HttpEndpoint endpoint, const Settings& settings)
-      : endpoint_(std::move(endpoint)), settings_(settings) {}
+  ResendProtocol(HttpEndpoint endpoint, RelayPath path)
+      : endpoint_(std::move(endpoint)), path_(std::move(path)) {}
 
   HttpRequest request(const Message& message, std::int64_t now) override;
   Answer judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) override;
@@ -29,15 +28,15 @@ class ResendProtocol final : public HttpProtocol {
 
  private:
   const HttpEndpoint endpoint_;
-  const Settings settings_;
+  const RelayPath path_;
   TimePoint next_request_{};
 };
 
 /// Throws Error(configuration) as parse_resend_endpoint() and read_resend_key().
-std::unique_ptr<Carrier> make_resend_carrier(const CarrierSetup& setup);
+std::unique_ptr<Carrier> make_resend_carrier(const RelayPath& path);
 
 /// Asks whether the key holds and the sender's domain is verified. Sends nothing.
-std::vector<SinkFinding> check_resend(const Settings& settings);
+std::vector<SinkFinding> check_resend(const RelayPath& path, const ConfiguredMail& mail);
 
 /// A mail as Resend's API takes it.
 struct ResendMail {

@@ -45,9 +45,9 @@ SinkFinding judge_domain(const std::string& body, const std::string& host) {
 
 }  // namespace
 
-std::vector<SinkFinding> check_resend(const Settings& settings) {
-  const auto endpoint = parse_resend_endpoint(settings);
-  const auto key = read_resend_key(settings);
+std::vector<SinkFinding> check_resend(const RelayPath& path, const ConfiguredMail& mail) {
+  const auto endpoint = parse_resend_endpoint(path);
+  const auto key = read_resend_key(path);
   std::vector<SinkFinding> findings;
   const auto note = [&](SinkFinding finding) {
     finding.endpoint = endpoint.name;
@@ -73,7 +73,6 @@ std::vector<SinkFinding> check_resend(const Settings& settings) {
                  fmt::format("{} refuses the key: {}", endpoint.name, printable(error.text(response.status))),
                  "check send.resend_key_file: the key may be deleted, or of another team"});
   note({Level::fine, fmt::format("{} takes the key", endpoint.name)});
-  const auto mail = parse_configured_mail(settings);
   if (!mail.from) return findings;
   return note(judge_domain(response.body, mail.from->address.domain));
 }

@@ -22,30 +22,30 @@ bool is_key(std::string_view text) {
 
 }  // namespace
 
-HttpEndpoint parse_resend_endpoint(const Settings& settings) {
-  const auto& send = settings.send;
-  if (lower_case(trimmed(send.relay)) != "resend://") {
+HttpEndpoint parse_resend_endpoint(const RelayPath& path) {
+  if (lower_case(path.targets.front().url) != "resend://") {
     // What follows may be the key.
     throw Error(ExitCode::configuration, "a relay of Resend has more than resend:// in its URL",
                 fmt::format("write it as resend:// and name the file with the key in {}", key_file));
   }
-  const auto key = setting_of(settings, "send.resend_endpoint").name();
-  auto endpoint = parse_http_server(send.resend_endpoint.empty() ? usual_url : send.resend_endpoint, key,
+  constexpr auto key = "send.resend_endpoint";
+  const auto given = path.option(key);
+  auto endpoint = parse_http_server(given.empty() ? usual_url : given, path.name_of(key),
                                     "the key is in send.resend_key_file instead", usual_url);
   endpoint.offers_http2 = true;
-  if (!send.relay_profile.empty()) endpoint.name += fmt::format(" ({})", send.relay_profile);
-  endpoint.ca_file = send.ca_file;
-  endpoint.timeout = send.timeout;
+  if (!path.profile.empty()) endpoint.name += fmt::format(" ({})", path.profile);
+  endpoint.ca_file = path.ca_file;
+  endpoint.timeout = path.timeout;
   return endpoint;
 }
 
-std::string read_resend_key(const Settings& settings) {
-  require_keys({key_file}, settings);
-  const auto name = setting_of(settings, key_file).name();
-  const auto& path = settings.send.resend_key_file;
-  auto key = read_password_file(path, settings.signing.allow_readable_key, name);
+std::string read_resend_key(const RelayPath& path) {
+  const auto name = path.name_of(key_file);
+  const auto file = path.option(key_file);
+  if (file.empty()) refuse_missing({name}, key_file);
+  auto key = read_password_file(file, path.allows_readable_files, name);
   if (is_key(key)) return key;
-  throw Error(ExitCode::configuration, fmt::format("{} has no API key of Resend: {}", name, path),
+  throw Error(ExitCode::configuration, fmt::format("{} has no API key of Resend: {}", name, file),
               "write the key alone into it, as Resend shows it once: re_…");
 }
 

@@ -8,12 +8,12 @@
 
 namespace mailroom {
 
-/// The endpoint of send.relay, which is one `resend://`, with send.resend_endpoint and the options of all
-/// relays. Its URL has no slash at its end. Throws Error(configuration) for another URL.
-HttpEndpoint parse_resend_endpoint(const Settings& settings);
+/// The endpoint of a path with one target, `resend://`. Its URL has no slash at its end. Throws
+/// Error(configuration) for another URL.
+HttpEndpoint parse_resend_endpoint(const RelayPath& path);
 
 /// The key in send.resend_key_file. Throws Error(configuration) without one, for a file that others can
 /// change or everyone can read, and for what is no key of Resend's.
-std::string read_resend_key(const Settings& settings);
+std::string read_resend_key(const RelayPath& path);
 
 }  // namespace mailroom

@@ -88,19 +88,18 @@ Answer SesProtocol::judge(const Message& message, const HttpOutcome& outcome, st
   return answer;
 }
 
-std::unique_ptr<Carrier> make_ses_carrier(const CarrierSetup& setup) {
-  const auto& settings = setup.settings;
-  auto endpoint = parse_ses_endpoint(settings);
+std::unique_ptr<Carrier> make_ses_carrier(const RelayPath& path) {
+  auto endpoint = parse_ses_endpoint(path);
   auto http = endpoint.http;
   auto protocol = std::make_unique<SesProtocol>(
       SesProtocol::Options{.endpoint = std::move(endpoint),
-                           .configuration_set = settings.send.ses_configuration_set,
-                           .fetch = credential_source(settings)});
-  const int connections = settings.send.connections;
-  return std::make_unique<HttpCarrier>(std::move(http), std::move(protocol), connections, 2 * connections);
+                           .configuration_set = path.option("send.ses_configuration_set"),
+                           .fetch = credential_source(path)});
+  return std::make_unique<HttpCarrier>(std::move(http), std::move(protocol), path.connections,
+                                       2 * path.connections);
 }
 
-extern const CarrierFunctions ses_carrier;
-const CarrierFunctions ses_carrier{make_ses_carrier, check_ses, http_library};
+extern const RelayFunctions ses_carrier;
+const RelayFunctions ses_carrier{make_ses_carrier, check_ses, http_library};
 
 }  // namespace mailroom

@@ -10,7 +10,7 @@
 #include "carriers/http/carrier.hpp"
 #include "carriers/http/exchange.hpp"
 #include "carriers/ses/credentials.hpp"
-#include "config/settings.hpp"
+#include "config/relay_path.hpp"
 
 namespace mailroom {
 
@@ -20,9 +20,9 @@ struct SesEndpoint {
   std::string host;   ///< as the header Host has it
 };
 
-/// The endpoint of send.relay, which is one `ses://REGION`, with send.ses_endpoint and the options of all
-/// relays. Throws Error(configuration) for another URL, and for what is no name of a region.
-SesEndpoint parse_ses_endpoint(const Settings& settings);
+/// The endpoint of a path with one target, `ses://REGION`. Throws Error(configuration) for another URL, and
+/// for what is no name of a region.
+SesEndpoint parse_ses_endpoint(const RelayPath& path);
 
 /// Posts each mail as it is (Content.Raw), for its one recipient, signed; docs/providers.md says what the
 /// answers mean.
@@ -52,10 +52,10 @@ HttpRequest ses_query(const SesEndpoint& endpoint, const std::string& path, cons
                       std::int64_t now);
 
 /// Throws Error(configuration) as parse_ses_endpoint() and credential_source().
-std::unique_ptr<Carrier> make_ses_carrier(const CarrierSetup& setup);
+std::unique_ptr<Carrier> make_ses_carrier(const RelayPath& path);
 
 /// Asks the account whether it may send, and whether it knows the sender. Sends nothing.
-std::vector<SinkFinding> check_ses(const Settings& settings);
+std::vector<SinkFinding> check_ses(const RelayPath& path, const ConfiguredMail& mail);
 
 /// Reads the answer of GET /v2/email/account: sandbox, quota, whether it may send. Pure.
 std::vector<SinkFinding> judge_ses_account(std::string_view body);

@@ -54,8 +54,8 @@ std::string hint_for_login(const SesError& error, const HttpResponse& response, 
 /// Asks questions of an account, and turns what goes wrong into findings.
 class SesInspection {
  public:
-  SesInspection(const Settings& settings, SesEndpoint endpoint)
-      : settings_(settings), endpoint_(std::move(endpoint)), exchange_(endpoint_.http) {}
+  SesInspection(const RelayPath& path, const ConfiguredMail& mail)
+      : path_(path), mail_(mail), endpoint_(parse_ses_endpoint(path)), exchange_(endpoint_.http) {}
 
   std::vector<SinkFinding> run() {
     if (!take_credentials()) return findings_;
@@ -82,7 +82,7 @@ class SesInspection {
   }
 
   bool take_credentials() try {
-    credentials_ = credential_source(settings_)();
+    credentials_ = credential_source(path_)();
     return true;
   } catch (const Error& error) {
     note(Level::failure, error.what(), error.hint());
@@ -120,9 +120,8 @@ class SesInspection {
   }
 
   void judge_sender() {
-    const auto mail = parse_configured_mail(settings_);
-    if (!mail.from) return;
-    const auto address = mail.from->address.text();
+    if (!mail_.from) return;
+    const auto address = mail_.from->address.text();
     for (const auto& identity : {address, address.substr(address.rfind('@') + 1)}) {
       const auto outcome = ask("/v2/email/identities/" + percent_encoded(identity));
       const auto status = outcome.response.status;
@@ -140,7 +139,8 @@ class SesInspection {
                      endpoint_.region));
   }
 
-  const Settings& settings_;
+  const RelayPath& path_;
+  const ConfiguredMail& mail_;
   const SesEndpoint endpoint_;
   HttpExchange exchange_;
   AwsCredentials credentials_;
@@ -179,8 +179,8 @@ bool is_verified_identity(std::string_view body) {
   return identity.is_object() && flag_at(identity, "VerifiedForSendingStatus", false);
 }
 
-std::vector<SinkFinding> check_ses(const Settings& settings) {
-  return SesInspection(settings, parse_ses_endpoint(settings)).run();
+std::vector<SinkFinding> check_ses(const RelayPath& path, const ConfiguredMail& mail) {
+  return SesInspection(path, mail).run();
 }
 
 }  // namespace mailroom

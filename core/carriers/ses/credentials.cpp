@@ -117,12 +117,12 @@ void CredentialKeeper::forget() {
   kept_ = {};
 }
 
-CredentialKeeper::Fetch credential_source(const Settings& settings) {
-  const auto& path = settings.send.ses_credentials_file;
-  if (path.empty()) return [source = role_source()] { return fetch_role_credentials(source); };
-  const bool readable = settings.signing.allow_readable_key;
-  read_credentials_file(path, readable);
-  return [path, readable] { return read_credentials_file(path, readable); };
+CredentialKeeper::Fetch credential_source(const RelayPath& path) {
+  const auto file = path.option("send.ses_credentials_file");
+  if (file.empty()) return [source = role_source()] { return fetch_role_credentials(source); };
+  const bool readable = path.allows_readable_files;
+  read_credentials_file(file, readable);
+  return [file, readable] { return read_credentials_file(file, readable); };
 }
 
 }  // namespace mailroom

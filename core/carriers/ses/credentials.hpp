@@ -58,7 +58,7 @@ class CredentialKeeper {
 
 /// What fetches the credentials of send.ses_credentials_file, or without it those of the container's or the
 /// instance's role. Reads the environment now. Throws Error(configuration) for a file that cannot be used.
-CredentialKeeper::Fetch credential_source(const Settings& settings);
+CredentialKeeper::Fetch credential_source(const RelayPath& path);
 
 /// Where a role's credentials come from.
 struct RoleSource {

@@ -25,7 +25,7 @@ const UrlForm ses_form{.subject = "the relay",
 
 std::string region_of(const std::string& relay) {
   static const Pattern form("[a-z]{2,3}(-[a-z]+)+-[1-9][0-9]?");
-  const auto url = parse_server_url(trimmed(relay), ses_form);
+  const auto url = parse_server_url(relay, ses_form);
   const auto& server = url.servers.front();
   if (!url.user.empty())
     refuse_relay(relay, "names a user: its credentials are in a file, or those of a role");
@@ -41,19 +41,20 @@ std::string url_of_region(const std::string& region) {
 
 }  // namespace
 
-SesEndpoint parse_ses_endpoint(const Settings& settings) {
-  const auto& send = settings.send;
+SesEndpoint parse_ses_endpoint(const RelayPath& path) {
   SesEndpoint endpoint;
-  endpoint.region = region_of(send.relay);
-  const auto url = send.ses_endpoint.empty() ? url_of_region(endpoint.region) : send.ses_endpoint;
-  const auto key = setting_of(settings, "send.ses_endpoint").name();
-  endpoint.http = parse_http_server(url, key, "requests are signed instead: see send.ses_credentials_file",
-                                    "https://vpce-….email.eu-west-1.vpce.amazonaws.com");
+  endpoint.region = region_of(path.targets.front().url);
+  constexpr auto key = "send.ses_endpoint";
+  const auto given = path.option(key);
+  const auto url = given.empty() ? url_of_region(endpoint.region) : given;
+  endpoint.http =
+      parse_http_server(url, path.name_of(key), "requests are signed instead: see send.ses_credentials_file",
+                        "https://vpce-….email.eu-west-1.vpce.amazonaws.com");
   endpoint.host = endpoint.http.url.substr(endpoint.http.url.find("://") + 3);
   endpoint.http.offers_http2 = true;
-  if (!send.relay_profile.empty()) endpoint.http.name += fmt::format(" ({})", send.relay_profile);
-  endpoint.http.ca_file = send.ca_file;
-  endpoint.http.timeout = send.timeout;
+  if (!path.profile.empty()) endpoint.http.name += fmt::format(" ({})", path.profile);
+  endpoint.http.ca_file = path.ca_file;
+  endpoint.http.timeout = path.timeout;
   return endpoint;
 }
 

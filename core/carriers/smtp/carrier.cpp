@@ -218,18 +218,18 @@ void SmtpCarrier::keep(Answer answer) {
   if (!is_accepted || queue_.size() <= low) ready_.signal();
 }
 
-std::unique_ptr<Carrier> make_smtp_carrier(const CarrierSetup& setup) {
-  auto configured = read_relays(setup.settings);
+std::unique_ptr<Carrier> make_smtp_carrier(const RelayPath& path) {
+  auto configured = read_relays(path);
   return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = std::move(configured.relays),
                                                             .relay = std::move(configured.options),
-                                                            .connections = setup.settings.send.connections});
+                                                            .connections = path.connections});
 }
 
 std::string smtp_library() {
   return fmt::format("libcurl {}", curl_version_info(CURLVERSION_NOW)->version);
 }
 
-extern const CarrierFunctions smtp_carrier;
-const CarrierFunctions smtp_carrier{make_smtp_carrier, check_smtp, smtp_library};
+extern const RelayFunctions smtp_carrier;
+const RelayFunctions smtp_carrier{make_smtp_carrier, check_smtp, smtp_library};
 
 }  // namespace mailroom

@@ -19,7 +19,7 @@
 #include "carriers/carriers.hpp"
 #include "carriers/smtp/relay/relay.hpp"
 #include "carriers/smtp/session/session.hpp"
-#include "config/settings.hpp"
+#include "config/relay_path.hpp"
 #include "delivery/carrier.hpp"
 
 namespace mailroom {
@@ -97,7 +97,7 @@ class SmtpCarrier final : public Carrier {
 };
 
 /// Throws Error(configuration) as read_relays().
-std::unique_ptr<Carrier> make_smtp_carrier(const CarrierSetup& setup);
+std::unique_ptr<Carrier> make_smtp_carrier(const RelayPath& path);
 
 /// `libcurl 7.88.1`
 std::string smtp_library();

@@ -16,13 +16,13 @@
 namespace mailroom {
 namespace {
 
-SinkFinding judge_relay(const RelayUrl& relay, const RelayCheck& check, const Settings& settings) {
+SinkFinding judge_relay(const RelayUrl& relay, const RelayCheck& check, const RelayPath& path) {
   using Level = SinkFinding::Level;
   if (check.fault != RelayFault::none) {
     const auto code = check.code == 0 ? std::string() : fmt::format("{} ", check.code);
     return {.level = Level::failure,
             .reason = fmt::format("{} {}: {}{}", relay.name(), problem_of(check), code, check.reply),
-            .hint = hint_of(check, relay, settings),
+            .hint = hint_of(check, relay, path),
             .endpoint = relay.name()};
   }
   const auto user = relay.user.empty() ? std::string("without a user") : "as " + relay.user;
@@ -41,8 +41,7 @@ SinkFinding judge_relay(const RelayUrl& relay, const RelayCheck& check, const Se
 }
 
 /// The envelope of a mail of the configured sender, to nobody.
-std::optional<Envelope> sample_of(const Settings& settings) {
-  const auto mail = parse_configured_mail(settings);
+std::optional<Envelope> sample_of(const ConfiguredMail& mail) {
   if (!mail.from) return std::nullopt;
   const auto utf8_sender = MessageBuilder(*mail.from, mail.reply_to, mail.headers).utf8_sender();
   return Envelope{.from = mail.from->address.text(),
@@ -51,37 +50,37 @@ std::optional<Envelope> sample_of(const Settings& settings) {
                   .utf8_sender = utf8_sender};
 }
 
-bool has_token(const Settings& settings) {
-  return !settings.send.token_file.empty() || !settings.send.token_command.empty();
+bool has_token(const RelayPath& path) {
+  return !path.token_file.empty() || !path.token_command.empty();
 }
 
 /// A restart is right for each kind of service: a reload of one with credentials reads the copy of its last
 /// start.
-std::string secret_hint(const RelayUrl& relay, const Settings& settings) {
-  if (!settings.send.token_command.empty())
+std::string secret_hint(const RelayUrl& relay, const RelayPath& path) {
+  if (!path.token_command.empty())
     return fmt::format(
         "run the command of send.token_command as the senders' user: it must print an access token of {} "
         "that the relay takes",
         relay.user);
-  if (!settings.send.token_file.empty())
+  if (!path.token_file.empty())
     return fmt::format("write a valid access token of {} into {}: the next login reads it", relay.user,
-                       settings.send.token_file);
+                       path.token_file);
   return fmt::format(
       "write the password of {} into {}, and restart the senders: systemctl restart 'mailroom-send@*'",
-      relay.user, settings.send.password_file);
+      relay.user, path.password_file);
 }
 
-std::string login_hint(const RelayCheck& check, const RelayUrl& relay, const Settings& settings) {
+std::string login_hint(const RelayCheck& check, const RelayUrl& relay, const RelayPath& path) {
   switch (fault_of_login(check.code, check.reply)) {
     case LoginFault::password:
       break;
     case LoginFault::unsure:
       return fmt::format(
           "let the provider allow {} to use SMTP AUTH, where passwords are switched off unless it does; or {}",
-          relay.user, secret_hint(relay, settings));
+          relay.user, secret_hint(relay, path));
     case LoginFault::app_password:
       return fmt::format("the password of {} is for people: make one for programs at the provider, then {}",
-                         relay.user, secret_hint(relay, settings));
+                         relay.user, secret_hint(relay, path));
     case LoginFault::sign_in:
       return fmt::format(
           "sign in as {} at the provider's web site, and confirm that this host may log in; the "
@@ -90,12 +89,11 @@ std::string login_hint(const RelayCheck& check, const RelayUrl& relay, const Set
     case LoginFault::switched_off:
       return fmt::format(
           "the password is not the matter: let the provider allow {} to use SMTP AUTH{}", relay.user,
-          has_token(settings)
-              ? ""
-              : ", or set send.token_file or send.token_command to log in with an access token");
+          has_token(path) ? ""
+                          : ", or set send.token_file or send.token_command to log in with an access token");
     case LoginFault::mechanism:
       return fmt::format("the relay wants another kind of login for {}: {}", relay.user,
-                         has_token(settings)
+                         has_token(path)
                              ? "set send.password_file instead of a token"
                              : "set send.token_file or send.token_command to log in with an access token");
     case LoginFault::encryption:
@@ -112,7 +110,7 @@ std::string login_hint(const RelayCheck& check, const RelayUrl& relay, const Set
       return "the password need not be the matter: the senders try it again by themselves; if it goes on, ask the "
              "operator of the relay";
   }
-  return secret_hint(relay, settings);
+  return secret_hint(relay, path);
 }
 
 /// A provider says the same of an address that is not the user's and of an account that it has closed.
@@ -155,13 +153,13 @@ std::string refusal_hint(const RelayCheck& check, const RelayUrl& relay) {
 
 }  // namespace
 
-std::vector<SinkFinding> check_smtp(const Settings& settings) {
-  const auto configured = read_relays(settings);
-  const auto sample = sample_of(settings);
+std::vector<SinkFinding> check_smtp(const RelayPath& path, const ConfiguredMail& mail) {
+  const auto configured = read_relays(path);
+  const auto sample = sample_of(mail);
   std::vector<SinkFinding> findings;
   for (const auto& relay : configured.relays) {
     const auto check = RelaySession(relay, configured.options).check(sample ? &*sample : nullptr);
-    findings.push_back(judge_relay(relay, check, settings));
+    findings.push_back(judge_relay(relay, check, path));
   }
   return findings;
 }
@@ -201,7 +199,7 @@ std::string problem_of(const RelayCheck& check) {
   return "works";
 }
 
-std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const Settings& settings) {
+std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const RelayPath& path) {
   switch (check.fault) {
     case RelayFault::none:
       return {};
@@ -226,11 +224,11 @@ std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const Settin
     case RelayFault::no_auth:
       return "use the relay's port for authenticated mail, usually 587, or remove the user from send.relay";
     case RelayFault::no_mechanism:
-      if (has_token(settings)) return secret_hint(relay, settings);
+      if (has_token(path)) return secret_hint(relay, path);
       return "a relay that takes no password needs an access token: set send.token_file or send.token_command; one "
              "that takes passwords does so at its port for authenticated mail, usually 587";
     case RelayFault::login:
-      return login_hint(check, relay, settings);
+      return login_hint(check, relay, path);
     default:
       return refusal_hint(check, relay);
   }

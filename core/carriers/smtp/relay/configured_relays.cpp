@@ -19,36 +19,34 @@
 #include "base/printable.hpp"
 #include "base/secret_file.hpp"
 #include "config/server_url.hpp"
+#include "config/settings.hpp"
 
 namespace mailroom {
 namespace {
 
 /// The token of the relay's user; null if a password is used.
-std::shared_ptr<TokenSource> token_source(const Settings& settings) {
-  if (!settings.send.token_command.empty()) {
+std::shared_ptr<TokenSource> token_source(const RelayPath& path) {
+  if (!path.token_command.empty()) {
     return std::make_shared<TokenSource>(
-        [command = settings.send.token_command, limit = settings.send.timeout] {
+        [command = path.token_command, limit = path.timeout] {
           return parse_access_token(output_of_command(command, limit), "the program of send.token_command");
         },
         true);
   }
-  if (settings.send.token_file.empty()) return nullptr;
+  if (path.token_file.empty()) return nullptr;
   return std::make_shared<TokenSource>(
-      [path = settings.send.token_file, readable = settings.signing.allow_readable_key] {
-        return parse_access_token(read_token_file(path, readable), "the file of send.token_file");
+      [file = path.token_file, readable = path.allows_readable_files] {
+        return parse_access_token(read_token_file(file, readable), "the file of send.token_file");
       },
       false);
 }
 
-void require_one_login(const Settings& settings) {
-  const bool has_file = !settings.send.token_file.empty();
-  const bool has_command = !settings.send.token_command.empty();
-  if (has_file && has_command) {
-    throw Error(ExitCode::configuration,
-                fmt::format("{} and {} are both set", setting_of(settings, "send.token_file").name(),
-                            setting_of(settings, "send.token_command").name()),
-                "remove one of them: mailroom config show says where each comes from");
-  }
+void require_one_login(const RelayPath& path) {
+  if (path.token_file.empty() || path.token_command.empty()) return;
+  throw Error(ExitCode::configuration,
+              fmt::format("{} and {} are both set", path.name_of("send.token_file"),
+                          path.name_of("send.token_command")),
+              "remove one of them: mailroom config show says where each comes from");
 }
 
 bool is_full_name(const std::string& name) {
@@ -113,27 +111,29 @@ void check_relay(const RelayUrl& url, const RelayOptions& options) {
   }
 }
 
-ConfiguredRelays read_relays(const Settings& settings) {
-  require_keys({"send.relay"}, settings);
+ConfiguredRelays read_relays(const RelayPath& path) {
   ConfiguredRelays configured;
-  configured.relays = parse_relay_urls(settings.send.relay);
-  for (auto& relay : configured.relays)
-    relay.profile = settings.send.relay_profile;
+  for (const auto& target : path.targets) {
+    configured.relays.push_back(parse_relay_url(target.url));
+    configured.relays.back().profile = path.profile;
+  }
   auto& options = configured.options;
-  options.ca_file = settings.send.ca_file;
-  options.hello_name = settings.send.hello_name.empty() ? own_hello_name() : settings.send.hello_name;
-  options.plaintext_for_tests = settings.send.plaintext_relay_for_tests;
-  options.timeout = settings.send.timeout;
-  options.throttled_by = settings.send.throttled_by;
-  if (!settings.send.password_file.empty()) {
-    options.password = read_password_file(settings.send.password_file, settings.signing.allow_readable_key,
-                                          setting_of(settings, "send.password_file").name());
+  options.ca_file = path.ca_file;
+  options.hello_name = path.hello_name.empty() ? own_hello_name() : path.hello_name;
+  options.plaintext_for_tests = path.plaintext_for_tests;
+  options.timeout = path.timeout;
+  options.throttled_by = path.throttled_by;
+  constexpr auto password_key = "send.password_file";
+  if (!path.password_file.empty()) {
+    options.password =
+        read_password_file(path.password_file, path.allows_readable_files, path.name_of(password_key));
   }
   const bool needs_password = std::any_of(configured.relays.begin(), configured.relays.end(),
                                           [](const RelayUrl& relay) { return !relay.user.empty(); });
-  require_one_login(settings);
-  options.tokens = token_source(settings);
-  if (needs_password && !options.tokens) require_keys({"send.password_file"}, settings);
+  require_one_login(path);
+  options.tokens = token_source(path);
+  if (needs_password && !options.tokens && path.password_file.empty())
+    refuse_missing({path.name_of(password_key)}, password_key);
   for (const auto& relay : configured.relays)
     check_relay(relay, options);
   return configured;

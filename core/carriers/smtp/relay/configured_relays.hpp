@@ -1,4 +1,4 @@
-// The relays of send.relay with their logins and options, ready to connect, and the name that this host gives
+// The relays of a path with their logins and options, ready to connect, and the name that this host gives
 // them.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "carriers/smtp/relay/relay.hpp"
-#include "config/settings.hpp"
+#include "config/relay_path.hpp"
 
 namespace mailroom {
 
@@ -35,14 +35,13 @@ std::string own_hello_name();
 /// CA file must be readable.
 void check_relay(const RelayUrl& url, const RelayOptions& options);
 
-/// The relays that the configuration names, in their order, and how to connect to them.
+/// The relays of a path, in their order, and how to connect to them.
 struct ConfiguredRelays {
   std::vector<RelayUrl> relays;
   RelayOptions options;
 };
 
-/// Throws Error(configuration) if send.relay is missing, a relay or a file cannot be used, or a password is
-/// missing.
-ConfiguredRelays read_relays(const Settings& settings);
+/// Throws Error(configuration) if a relay or a file cannot be used, or a password is missing.
+ConfiguredRelays read_relays(const RelayPath& path);
 
 }  // namespace mailroom

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 
 namespace mailroom {
 namespace {
@@ -16,7 +15,10 @@ const UrlForm relay_form{.subject = "the relay",
                          .hint = "write it as smtp://host, smtp://user@host:587 or smtps://user@host",
                          .has_path = false};
 
+}  // namespace
+
 RelayUrl parse_relay_url(std::string_view text) {
+  if (text.empty()) throw Error(ExitCode::configuration, "a relay is missing", relay_form.hint);
   const auto url = parse_server_url(text, relay_form);
   const RelayUrl relay{url.servers.front(), url.scheme == "smtps", url.user};
   // RFC 8314, section 7.3: 465 is the port of submission over TLS.
@@ -25,18 +27,6 @@ RelayUrl parse_relay_url(std::string_view text) {
               fmt::format("the relay 'smtp://{}{}' has port 465, which speaks TLS from the first byte",
                           relay.user.empty() ? "" : "***@", relay.address()),
               "write it with smtps:// in place of smtp://");
-}
-
-}  // namespace
-
-std::vector<RelayUrl> parse_relay_urls(std::string_view text) {
-  std::vector<RelayUrl> relays;
-  for (const auto part : split(text, ',')) {
-    const auto url = trimmed(part);
-    if (url.empty()) throw Error(ExitCode::configuration, "a relay is missing", relay_form.hint);
-    relays.push_back(parse_relay_url(url));
-  }
-  return relays;
 }
 
 bool requires_tls(const RelayUrl& url, const RelayOptions& options) {

@@ -24,9 +24,9 @@ struct RelayUrl : ServerAddress {
   std::string name() const { return profile.empty() ? address() : address() + " (" + profile + ")"; }
 };
 
-/// Reads `smtp://user@host:587`, `smtps://host`, or several separated by commas. The port defaults to 25, or
-/// to 465 for smtps. Throws Error(configuration) as parse_server_url() does.
-std::vector<RelayUrl> parse_relay_urls(std::string_view text);
+/// Reads `smtp://user@host:587` or `smtps://host`. The port defaults to 25, or to 465 for smtps. Throws
+/// Error(configuration) as parse_server_url() does.
+RelayUrl parse_relay_url(std::string_view text);
 
 struct RelayOptions {
   std::string password;                   ///< for a relay whose URL names a user

@@ -20,19 +20,15 @@ std::string takers_text(const std::string& action, const QueueCatalogue& catalog
   return takers.empty() ? "none" : shown_text(joined(takers, ","));
 }
 
-ActionJson name_or_null(const std::string& text) {
-  return text.empty() ? ActionJson(nullptr) : ActionJson(text);
-}
-
 ActionJson properties_json_of(const Action& action) {
   return {{"number", action.number},
-          {"path", name_or_null(action.path)},
+          {"path", text_or_null<ActionJson>(action.path)},
           {"has_code", action.has_code},
-          {"account_status", name_or_null(action.account_status)},
+          {"account_status", text_or_null<ActionJson>(action.account_status)},
           {"lifetime_seconds", action.lifetime ? ActionJson(action.lifetime->count()) : ActionJson(nullptr)},
-          {"template", name_or_null(action.template_name)},
+          {"template", text_or_null<ActionJson>(action.template_name)},
           {"security", action.security},
-          {"producer", name_or_null(action.producer)}};
+          {"producer", text_or_null<ActionJson>(action.producer)}};
 }
 
 /// Which queue has the tokens of a new action.

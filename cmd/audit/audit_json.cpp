@@ -17,11 +17,7 @@ using Json = nlohmann::ordered_json;
 /// `wrong_status`, as the counts of skipped tokens name it.
 Json reason_json(std::string reason) {
   std::replace(reason.begin(), reason.end(), ' ', '_');
-  return reason.empty() ? Json(nullptr) : Json(reason);
-}
-
-Json or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
+  return text_or_null<Json>(reason);
 }
 
 Json time_json(const std::optional<Moment>& moment) {
@@ -41,7 +37,7 @@ Json batch_details(const BatchRecord& batch, EventKind kind) {
           {"skipped", skipped_json(batch.skipped)},
           {"attempts", batch.attempts},
           {"collector", batch.collector},
-          {"key", or_null(batch.key)},
+          {"key", text_or_null<Json>(batch.key)},
           {"claimed_at", time_json(batch.claimed_at)},
           {"emitted_at", time_json(batch.emitted_at)},
           {"dead_at", time_json(batch.dead_at)}};
@@ -89,7 +85,7 @@ struct EventKeys {
   void add_actor(const Row& row) {
     object["actor"] = row.actor;
     object["db_user"] = row.db_user;
-    object["reason"] = or_null(row.reason);
+    object["reason"] = text_or_null<Json>(row.reason);
   }
 };
 
@@ -100,7 +96,7 @@ Json event_json(const Event& event) {
               {"account", nullptr},
               {"tokens", Json::array()},
               {"batch", nullptr},
-              {"queue", or_null(event.queue())},
+              {"queue", text_or_null<Json>(event.queue())},
               {"actor", nullptr},
               {"db_user", nullptr},
               {"reason", nullptr},
@@ -170,13 +166,13 @@ Json token_report_json(const TokenReport& report, Moment now) {
   const auto& token = report.token;
   Json object{{"id", token.id},
               {"exists", token.exists},
-              {"action", or_null(token.action)},
-              {"address", or_null(token_address(report))},
-              {"state", or_null(token.state)},
+              {"action", text_or_null<Json>(token.action)},
+              {"address", text_or_null<Json>(token_address(report))},
+              {"state", text_or_null<Json>(token.state)},
               {"created_at", nullptr},
               {"expires_at", nullptr},
               {"consumed_at", nullptr},
-              {"trace_id", or_null(token.trace_id)}};
+              {"trace_id", text_or_null<Json>(token.trace_id)}};
   add_outcome(object, report);
   object["reason"] = reason_json(report.status.reason);
   object["reason_certain"] = report.status.reason_certain;
@@ -224,7 +220,7 @@ std::string render_json(const History& history) {
       {"type", "summary"},
       {"subject", subject},
       {"account", account_json(history)},
-      {"former_address", or_null(history.former_address)},
+      {"former_address", text_or_null<Json>(history.former_address)},
       {"batch", history.batch ? Json(history.batch->id) : Json(nullptr)},
       {"messages", array_json<Json>(history.messages, summary_json)},
       {"tokens_total", history.tokens_total},

@@ -88,7 +88,7 @@ Json token_json(const StagedToken& token) {
     object[name] = token.at[i] ? Json(precise_moment_text(*token.at[i])) : Json(nullptr);
   }
   object["total_seconds"] = token.total.count();
-  object["trace_id"] = token.trace_id.empty() ? Json(nullptr) : Json(token.trace_id);
+  object["trace_id"] = text_or_null<Json>(token.trace_id);
   return object;
 }
 

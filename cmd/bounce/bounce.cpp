@@ -50,7 +50,7 @@ std::string line_of(const RecordedBounce& bounce) {
 
 std::string json_of(const RecordedBounce& bounce) {
   nlohmann::ordered_json line{{"kind", bounce.kind}, {"reason", bounce.reason}, {"reply", bounce.reply}};
-  line["queue"] = bounce.queue.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(bounce.queue);
+  line["queue"] = text_or_null<nlohmann::ordered_json>(bounce.queue);
   line["token"] = optional_json<nlohmann::ordered_json>(bounce.token);
   line["address"] = bounce.address;
   line["suppressed"] = bounce.suppressed;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "base/wording.hpp"
@@ -117,16 +118,13 @@ std::string delivery_text(const DeliveryAttempt& delivery) {
 }
 
 void add_delivery_outcome(nlohmann::ordered_json& object, const DeliveryAttempt& delivery) {
-  const auto or_null = [](const std::string& text) {
-    return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
-  };
   object["outcome"] = delivery.state;
-  object["sink"] = or_null(delivery.sink);
-  object["address"] = or_null(delivery.address);
-  object["key"] = or_null(delivery.key);
+  object["sink"] = text_or_null<nlohmann::ordered_json>(delivery.sink);
+  object["address"] = text_or_null<nlohmann::ordered_json>(delivery.address);
+  object["key"] = text_or_null<nlohmann::ordered_json>(delivery.key);
   object["code"] =
       delivery.code == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(delivery.code);
-  object["reply"] = or_null(delivery.reply);
+  object["reply"] = text_or_null<nlohmann::ordered_json>(delivery.reply);
 }
 
 std::string collector_name(const BatchRecord& batch) {

@@ -116,10 +116,6 @@ std::string render_deliveries(const std::vector<MessageDelivery>& deliveries, st
   return table.empty() ? "" : "\n" + table.render(width);
 }
 
-OrderedJson message_text_json(const std::string& text) {
-  return text.empty() ? OrderedJson(nullptr) : OrderedJson(text);
-}
-
 OrderedJson message_time_json(const std::optional<Moment>& moment) {
   if (moment && *moment >= year_10000) return "infinity";
   return moment ? moment_json<OrderedJson>(*moment) : OrderedJson(nullptr);
@@ -131,20 +127,20 @@ OrderedJson parsed_or_null(const std::string& text) {
 }
 
 OrderedJson message_delivery_json(const MessageDelivery& delivery) {
-  return {{"recipient", message_text_json(delivery.recipient)},
+  return {{"recipient", text_or_null<OrderedJson>(delivery.recipient)},
           {"state", delivery.state},
-          {"queue", message_text_json(delivery.queue)},
+          {"queue", text_or_null<OrderedJson>(delivery.queue)},
           {"token", optional_json<OrderedJson>(delivery.token)},
           {"attempts", delivery.attempts},
           {"time", message_time_json(delivery.at)},
           {"code", delivery.code == 0 ? OrderedJson(nullptr) : OrderedJson(delivery.code)},
-          {"reply", message_text_json(delivery.reply)}};
+          {"reply", text_or_null<OrderedJson>(delivery.reply)}};
 }
 
 OrderedJson message_file_json(const MessageFile& file) {
   return {{"name", file.name},
           {"content_type", file.type},
-          {"content_id", message_text_json(file.content_id)},
+          {"content_id", text_or_null<OrderedJson>(file.content_id)},
           {"size", file.size}};
 }
 
@@ -228,33 +224,33 @@ nlohmann::ordered_json summary_json(const MessageSummary& message) {
     states[state] = count;
   return {{"id", message.id},
           {"action", message.action},
-          {"template", message_text_json(message.template_name)},
-          {"recipient", message_text_json(message.recipient)},
+          {"template", text_or_null<OrderedJson>(message.template_name)},
+          {"recipient", text_or_null<OrderedJson>(message.recipient)},
           {"recipients", message.recipients},
           {"to", message.to},
           {"cc", message.cc},
           {"bcc", message.bcc},
           {"account", optional_json<OrderedJson>(message.account)},
-          {"subject", message_text_json(message.subject)},
-          {"reference", message_text_json(message.reference)},
+          {"subject", text_or_null<OrderedJson>(message.subject)},
+          {"reference", text_or_null<OrderedJson>(message.reference)},
           {"created_at", moment_json<OrderedJson>(message.created_at)},
           {"send_after", message_time_json(message.send_after)},
-          {"enqueued_by", message_text_json(message.enqueued_by)},
+          {"enqueued_by", text_or_null<OrderedJson>(message.enqueued_by)},
           {"states", std::move(states)}};
 }
 
 nlohmann::ordered_json message_json(const MessageRecord& message) {
   auto object = summary_json(message.summary);
-  object["sender"] = message_text_json(message.sender);
-  object["reply_to"] = message_text_json(message.reply_to);
+  object["sender"] = text_or_null<OrderedJson>(message.sender);
+  object["reply_to"] = text_or_null<OrderedJson>(message.reply_to);
   object["headers"] = parsed_or_null(message.headers);
-  object["locale"] = message_text_json(message.locale);
+  object["locale"] = text_or_null<OrderedJson>(message.locale);
   object["data"] = parsed_or_null(message.data);
   object["text_size"] = optional_json<OrderedJson>(message.text);
   object["html_size"] = optional_json<OrderedJson>(message.html);
   object["attachments"] = array_json<OrderedJson>(message.files, message_file_json);
-  object["profile"] = message_text_json(message.profile);
-  object["idempotency_key"] = message_text_json(message.key);
+  object["profile"] = text_or_null<OrderedJson>(message.profile);
+  object["idempotency_key"] = text_or_null<OrderedJson>(message.key);
   object["expires_at"] = message_time_json(message.expires_at);
   object["replaced_at"] = message_time_json(message.replaced_at);
   object["cancelled_at"] = message_time_json(message.cancelled_at);

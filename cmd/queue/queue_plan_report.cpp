@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "base/wording.hpp"
@@ -186,13 +187,12 @@ nlohmann::ordered_json plan_json(const QueuePlan& plan, const std::vector<QueueE
                                  {"after", line.after}});
   }
   for (const auto& effect : effects) {
-    object["effects"].push_back(
-        {{"effect", kind_name(effect.kind)},
-         {"queue", effect.queue},
-         {"action", effect.action.empty() ? PlanJson(nullptr) : PlanJson(effect.action)},
-         {"due", effect.due},
-         {"emitted_before", effect.emitted_before},
-         {"others", effect.others}});
+    object["effects"].push_back({{"effect", kind_name(effect.kind)},
+                                 {"queue", effect.queue},
+                                 {"action", text_or_null<PlanJson>(effect.action)},
+                                 {"due", effect.due},
+                                 {"emitted_before", effect.emitted_before},
+                                 {"others", effect.others}});
   }
   object["untaken_actions"] = untaken_actions(queues_after(plan, catalogue), catalogue.actions);
   return object;

@@ -44,10 +44,6 @@ std::vector<std::string> all_names(const Actions& known) {
   return names;
 }
 
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 Json rate_json(const std::optional<PacedRate>& paced) {
   if (!paced) return nullptr;
   return {{"rate", format_rate(paced->rate)}, {"burst", paced->burst}};
@@ -120,9 +116,9 @@ nlohmann::ordered_json queue_json(const ListedQueue& listed, const QueueCatalogu
               {"actions", properties.actions.empty() ? all_names(catalogue.actions) : properties.actions},
               {"priority", properties.priority},
               {"rate", rate_json(properties.rate)},
-              {"budget", text_or_null(properties.budget)},
-              {"batch_limit", text_or_null(properties.batch_limit)},
-              {"batch_timeout", text_or_null(properties.batch_timeout)},
+              {"budget", text_or_null<Json>(properties.budget)},
+              {"batch_limit", text_or_null<Json>(properties.batch_limit)},
+              {"batch_timeout", text_or_null<Json>(properties.batch_timeout)},
               {"paused", nullptr},
               {"cursor", queue.cursor},
               {"pending", {{"tokens", listed.pending}, {"estimated", listed.is_estimate}}},
@@ -130,7 +126,7 @@ nlohmann::ordered_json queue_json(const ListedQueue& listed, const QueueCatalogu
   if (const auto& pause = queue.pause) {
     object["paused"] = {{"since", moment_json<Json>(pause->since)},
                         {"actor", pause->actor},
-                        {"reason", text_or_null(pause->reason)}};
+                        {"reason", text_or_null<Json>(pause->reason)}};
   }
   for (const auto* budget : budgets_of(queue, catalogue))
     object["budgets"].push_back(budget_json(*budget, catalogue));

@@ -60,10 +60,6 @@ std::string table_of(const std::vector<TokenOfPerson>& people, bool names_queue,
   return table.render(width);
 }
 
-Json text_json(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 std::string json_lines(const std::vector<TokenOfPerson>& people) {
   std::string lines;
   for (const auto& person : people) {
@@ -71,16 +67,16 @@ std::string json_lines(const std::vector<TokenOfPerson>& people) {
                       {"token", person.token},
                       {"action", person.action},
                       {"account", optional_json<Json>(person.account)},
-                      {"login", text_json(person.login)},
-                      {"address", text_json(person.address)},
+                      {"login", text_or_null<Json>(person.login)},
+                      {"address", text_or_null<Json>(person.address)},
                       {"created_at", moment_json<Json>(person.created_at)},
                       {"outcome", outcome_name(person.outcome)},
                       {"time", person.at ? moment_json<Json>(*person.at) : Json(nullptr)},
-                      {"reason", text_json(person.reason)},
+                      {"reason", text_or_null<Json>(person.reason)},
                       {"code", person.code == 0 ? Json(nullptr) : Json(person.code)},
-                      {"reply", text_json(person.reply)},
+                      {"reply", text_or_null<Json>(person.reply)},
                       {"message", optional_json<Json>(person.message)},
-                      {"reference", text_json(person.reference)}};
+                      {"reference", text_or_null<Json>(person.reference)}};
     lines += json_text(object) + "\n";
   }
   return lines;

@@ -16,10 +16,6 @@ Json seconds_json(const std::optional<Milliseconds>& duration) {
   return static_cast<double>(duration->count()) / 1000;
 }
 
-Json null_if_empty(const std::string& text) {
-  return text.empty() ? Json(nullptr) : Json(text);
-}
-
 Json session_json(const ServerSession& session) {
   // This user may not read some sessions.
   const auto readable = [&](const std::string& text) {
@@ -53,7 +49,7 @@ Json pending_json(const QueueStatus& queue) {
 Json collector_json(const AttachedCollector& collector) {
   auto object = session_json(collector.session);
   object["queue"] = optional_json<Json>(collector.queue);
-  object["key"] = null_if_empty(collector.key);
+  object["key"] = text_or_null<Json>(collector.key);
   return object;
 }
 
@@ -135,15 +131,15 @@ Json pause_json(const std::optional<PauseStatus>& pause) {
   return {{"since", moment_text(pause->since)},
           {"seconds", seconds_json(pause->lasts)},
           {"actor", pause->actor},
-          {"reason", null_if_empty(pause->reason)}};
+          {"reason", text_or_null<Json>(pause->reason)}};
 }
 
 Json finding_json(const QueueFinding& finding) {
   return {{"severity", severity_name(finding.severity)},
           {"code", finding.code},
           {"text", finding.text},
-          {"fix", null_if_empty(finding.fix)},
-          {"hint", null_if_empty(finding.hint)}};
+          {"fix", text_or_null<Json>(finding.fix)},
+          {"hint", text_or_null<Json>(finding.hint)}};
 }
 
 Json report_json(const StatusReport& report) {

@@ -82,10 +82,9 @@ Json record_json(const TokenRecord& record) {
               {"consumed_at", record.consumed_at ? moment_json<Json>(*record.consumed_at) : Json(nullptr)},
               {"emissions", array_json<Json>(record.emissions, emission_json)}};
   if (const auto& message = record.message) {
-    object["message"] = {
-        {"id", message->id},
-        {"recipient", message->recipient.empty() ? Json(nullptr) : Json(message->recipient)},
-        {"reference", message->reference.empty() ? Json(nullptr) : Json(message->reference)}};
+    object["message"] = {{"id", message->id},
+                         {"recipient", text_or_null<Json>(message->recipient)},
+                         {"reference", text_or_null<Json>(message->reference)}};
   }
   return object;
 }

@@ -47,6 +47,12 @@ Json optional_json(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+/// `text`, or null for an empty one.
+template <typename Json>
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
 /// An array of what `json_of` returns for each of `values`.
 template <typename Json, typename Values, typename JsonOf>
 Json array_json(const Values& values, const JsonOf& json_of) {

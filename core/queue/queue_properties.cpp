@@ -42,10 +42,6 @@ nlohmann::json write_paced(const PacedRate& paced) {
   return {{"tokens", paced.rate.count}, {"milliseconds", paced.rate.period.count()}, {"burst", paced.burst}};
 }
 
-nlohmann::json json_or_null(const std::string& text) {
-  return text.empty() ? nlohmann::json(nullptr) : nlohmann::json(text);
-}
-
 }  // namespace
 
 std::string text_or_none(const std::string& text) {
@@ -84,9 +80,9 @@ std::string properties_json(const QueueProperties& properties) {
       {"actions", properties.actions.empty() ? nlohmann::json(nullptr) : nlohmann::json(properties.actions)},
       {"priority", properties.priority},
       {"rate", properties.rate ? write_paced(*properties.rate) : nlohmann::json(nullptr)},
-      {"budget", json_or_null(properties.budget)},
-      {"batch_limit", json_or_null(properties.batch_limit)},
-      {"batch_timeout", json_or_null(properties.batch_timeout)}};
+      {"budget", text_or_null<nlohmann::json>(properties.budget)},
+      {"batch_limit", text_or_null<nlohmann::json>(properties.batch_limit)},
+      {"batch_timeout", text_or_null<nlohmann::json>(properties.batch_timeout)}};
   return plain_json(object);
 }
 

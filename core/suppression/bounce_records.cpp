@@ -43,8 +43,8 @@ std::optional<std::string> decoded_queue(std::string_view text) {
 }
 
 /// A column has no NUL, and valid UTF-8 only.
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(printable(text));
+Json column_text(const std::string& text) {
+  return text_or_null<Json>(printable(text));
 }
 
 Json message_ids_of(const Bounce& bounce) {
@@ -62,7 +62,7 @@ Json message_ids_of(const Bounce& bounce) {
 Json provider_mail_of(const Bounce& bounce) {
   const auto& mail = bounce.mail;
   if (mail.id.empty() && mail.token <= 0) return {};
-  Json object{{"id", text_or_null(mail.id)}, {"queue", text_or_null(mail.queue)}};
+  Json object{{"id", column_text(mail.id)}, {"queue", column_text(mail.queue)}};
   object["token"] = mail.token > 0 ? Json(mail.token) : Json();
   object["sent_at"] = mail.sent_at ? Json(in_seconds(*mail.sent_at)) : Json();
   return object;
@@ -74,13 +74,13 @@ Json row_of(const Report& report, std::size_t place, const BounceRecipient& reci
            {"tokens", report.tokens},
            {"message_ids", message_ids_of(*report.bounce)},
            {"mail", provider_mail_of(*report.bounce)},
-           {"address", text_or_null(recipient.address)},
-           {"final", text_or_null(recipient.final_address)},
+           {"address", column_text(recipient.address)},
+           {"final", column_text(recipient.final_address)},
            {"kind", bounce_kind_name(recipient.kind)},
            {"reason", bounce_reason_name(recipient.reason)},
-           {"status", text_or_null(recipient.status)},
-           {"reply", text_or_null(recipient.diagnostic)},
-           {"remote", text_or_null(recipient.remote_mta)},
+           {"status", column_text(recipient.status)},
+           {"reply", column_text(recipient.diagnostic)},
+           {"remote", column_text(recipient.remote_mta)},
            {"report", report.begin.empty() ? Json() : Json(hex_text(report.begin))}};
   row["code"] = recipient.code == 0 ? Json() : Json(recipient.code);
   return row;
@@ -94,7 +94,7 @@ void add_rows(const Report& report, Json& rows) {
   if (!recipients.empty()) return;
   auto row = row_of(report, 1, {});
   row["kind"] = unread;
-  row["reply"] = text_or_null(report.bounce->words);
+  row["reply"] = column_text(report.bounce->words);
   rows.push_back(std::move(row));
 }
 

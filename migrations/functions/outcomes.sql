@@ -28,24 +28,26 @@ BEGIN
 END
 $$;
 
--- The same for tokens that a claim has passed, since they had expired, and of which there is no other record.
-CREATE OR REPLACE FUNCTION trg_after_batch_expired() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+-- The same for tokens that a claim has passed, since they had expired, and of which there is no other record. One statement
+-- for all of them, and none that keeps outcomes while nobody wants them: a backlog of a million may have expired.
+CREATE OR REPLACE FUNCTION trg_after_batch_expired() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+AS $$
 DECLARE
-    v_is_wanted boolean := (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL;
     v_actions token_action[] := (SELECT q.actions FROM mailroom_queues q WHERE q.name = NEW.queue);
-    v_after bigint := (SELECT b.cursor FROM mailroom_batches b WHERE b.queue = NEW.queue AND b.id < NEW.id ORDER BY b.id DESC LIMIT 1);
-    r record;
+    v_after bigint := coalesce(
+        (SELECT b.cursor FROM mailroom_batches b WHERE b.queue = NEW.queue AND b.id < NEW.id ORDER BY b.id DESC LIMIT 1), 0);
+    v_now bigint := floor(extract(epoch FROM clock_timestamp()));
 BEGIN
-    FOR r IN
-        SELECT t.id FROM tokens t
-        WHERE t.id > coalesce(v_after, 0) AND t.id <= NEW.cursor AND mailroom_takes(v_actions, t.action) AND t.consumed_at IS NULL
-          AND t.expires_at <= extract(epoch FROM clock_timestamp()) ORDER BY t.id
-    LOOP
-        IF v_is_wanted THEN
-            INSERT INTO mailroom_outcomes (queue, token, state) VALUES (NEW.queue, r.id, 'expired');
-        END IF;
-        PERFORM mailroom_notify_outcome(r.id);
-    END LOOP;
+    IF (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL THEN
+        INSERT INTO mailroom_outcomes (queue, token, state)
+        SELECT NEW.queue, t.id, 'expired' FROM tokens t
+        WHERE t.id > v_after AND t.id <= NEW.cursor AND mailroom_takes(v_actions, t.action) AND t.consumed_at IS NULL
+          AND t.expires_at <= v_now ORDER BY t.id;
+    END IF;
+    PERFORM pg_notify('mailroom_outcome', m.id::text) FROM tokens t JOIN mailroom_messages m ON m.id = t.message
+    WHERE t.id > v_after AND t.id <= NEW.cursor AND t.message IS NOT NULL AND mailroom_takes(v_actions, t.action)
+      AND t.consumed_at IS NULL AND t.expires_at <= v_now AND m.options @> '{"notify": true}';
     RETURN NULL;
 END
 $$;

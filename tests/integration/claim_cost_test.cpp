@@ -229,6 +229,29 @@ TEST_CASE("the blocks that a claim touches depend neither on rows below the curs
   CHECK(many <= few + 10);
 }
 
+TEST_CASE("a claim that passes expired tokens runs no statement for each of them") {
+  const auto plans_of_a_claim = [](int expired) {
+    TestDatabase database;
+    const auto connection = database.connect();
+    insert_accounts(*connection, expired);
+    connection->run("UPDATE tokens SET created_at = created_at - 100000, expires_at = expires_at - 100000");
+    log_everything(database);
+    ServerLog log;
+    const auto session = attach(database);
+    CHECK_FALSE(session->claim({.limit = 1000, .partial = true}).lease);
+    CHECK(value<int>(*connection, "SELECT sum(skipped_expired) FROM mailroom_batches") == expired);
+    const auto pid =
+        value<int>(*connection,
+                   "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = "
+                   "mailroom_lock_class('collector')::oid AND database = (SELECT oid FROM pg_database "
+                   "WHERE datname = current_database())");
+    return with(log.entries_of(pid), " plan:\n").size();
+  };
+  const auto few = plans_of_a_claim(100);
+  CHECK(few > 0);
+  CHECK(plans_of_a_claim(200) == few);
+}
+
 TEST_CASE("a sender commits once for each batch, with the outcomes of its mails") {
   TestDatabase database;
   const auto connection = database.connect();
@@ -245,8 +268,9 @@ TEST_CASE("a sender commits once for each batch, with the outcomes of its mails"
   CHECK(batches == 12);
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'") == 60);
   // Half of the limit each. One commit for each claim, which records the outcomes of an
-  // earlier batch, and two for the outcomes of the last two.
-  CHECK(xid(*connection) - before == batches + 2);
+  // earlier batch, two for the outcomes of the last two, and one that says that a session with the relay has
+  // begun.
+  CHECK(xid(*connection) - before == batches + 3);
 }
 
 }  // namespace mailroom::test::claim_cost_test

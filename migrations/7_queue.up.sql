@@ -5,7 +5,7 @@
 --
 -- The functions are those that the triggers begin with: migrations/functions makes them anew.
 
-ALTER TABLE jobs ALTER COLUMN job_type TYPE text;
+ALTER TABLE jobs ALTER COLUMN job_type TYPE text COLLATE "C";
 DROP TYPE job_type;
 
 -- A batch: a lease while emitted_at is null, afterwards the record of what was emitted. The newest row of a queue is
@@ -13,7 +13,7 @@ DROP TYPE job_type;
 -- chain of dead row versions.
 CREATE TABLE mailroom_batches (
     id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    queue            text NOT NULL,
+    queue            text COLLATE "C" NOT NULL,
     ids              int8multirange NOT NULL,
     collector        integer NOT NULL,
     claimed_by       text NOT NULL DEFAULT current_setting('application_name'),
@@ -96,7 +96,7 @@ COMMENT ON COLUMN mailroom_gaps.pending IS
 -- What became of each token that was delivered with an outcome, and when a deferred one may be tried again. `collect`
 -- writes none of these rows.
 CREATE TABLE mailroom_deliveries (
-    queue            text NOT NULL,
+    queue            text COLLATE "C" NOT NULL,
     token            bigint NOT NULL,
     state            text NOT NULL
         CHECK (state IN ('accepted', 'deferred', 'rejected', 'unknown', 'expired', 'cancelled')),
@@ -171,7 +171,7 @@ CREATE TRIGGER after_delivery_update AFTER UPDATE ON mailroom_deliveries
 -- What makes a queue different from others. A queue without a row takes the tokens of every action, at priority 0, at
 -- any rate. A queue that was dropped keeps its row, so that a consumer that still serves it learns that it is gone.
 CREATE TABLE mailroom_queues (
-    name          text PRIMARY KEY,
+    name          text COLLATE "C" PRIMARY KEY,
     actions       token_action[] CHECK (cardinality(actions) > 0),
     priority      integer NOT NULL DEFAULT 0,
     budgets       text[] NOT NULL DEFAULT '{}',
@@ -194,7 +194,7 @@ COMMENT ON COLUMN mailroom_queues.paused_at IS 'since then it gives out no batch
 -- A rate that consumers keep together, and how much of it they have taken, as a time: the one at which the rate would
 -- have allowed the last token. Updated by each claim that takes tokens within it, so it stays on one page.
 CREATE TABLE mailroom_budgets (
-    name        text PRIMARY KEY,
+    name        text COLLATE "C" PRIMARY KEY,
     tokens      integer NOT NULL CHECK (tokens > 0),
     period      interval NOT NULL CHECK (period > '0'),
     burst       integer NOT NULL CHECK (burst > 0),
@@ -210,7 +210,7 @@ COMMENT ON COLUMN mailroom_budgets.taken_until IS 'the time at which the rate al
 -- The sinks, such as relays, that take nothing now. Consumers share what they learn, so that each sink is tried by one
 -- of them at a time. A sink that works has no row.
 CREATE TABLE mailroom_sinks (
-    name      text PRIMARY KEY,
+    name      text COLLATE "C" PRIMARY KEY,
     failures  integer NOT NULL,
     since     timestamptz NOT NULL,
     failed_at timestamptz NOT NULL,
@@ -230,7 +230,7 @@ COMMENT ON COLUMN mailroom_sinks.reason IS 'the last failure, in the words of th
 CREATE TABLE mailroom_outcomes (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    queue      text NOT NULL,
+    queue      text COLLATE "C" NOT NULL,
     token      bigint NOT NULL,
     state      text NOT NULL,
     address    text,

@@ -13,9 +13,9 @@
 ALTER TYPE token_action ADD VALUE IF NOT EXISTS 'message';
 
 CREATE TABLE mailroom_actions (
-    action         text PRIMARY KEY CHECK (action ~ '^[a-z][a-z0-9_]{0,61}$'),
+    action         text COLLATE "C" PRIMARY KEY CHECK (action ~ '^[a-z][a-z0-9_]{0,61}$'),
     number         smallint NOT NULL UNIQUE CHECK (number > 0),
-    path           text UNIQUE CHECK (path ~ '^/[a-z0-9_/-]{1,62}$'),
+    path           text COLLATE "C" UNIQUE CHECK (path ~ '^/[a-z0-9_/-]{1,62}$'),
     has_code       boolean NOT NULL DEFAULT false,
     account_status account_status,
     lifetime       interval CHECK (lifetime >= '1 minute'),
@@ -70,8 +70,8 @@ CREATE TABLE mailroom_messages (
     profile         text,
     send_after      timestamptz,
     expires_at      timestamptz,
-    idempotency_key text,
-    reference       text,
+    idempotency_key text COLLATE "C",
+    reference       text COLLATE "C",
     options         jsonb,
     fingerprint     bytea,
     created_at      timestamptz DEFAULT now(),
@@ -215,7 +215,7 @@ CREATE INDEX mailroom_bounces_address_idx ON mailroom_bounces (address, id) WHER
 
 -- The addresses that get no more.
 CREATE TABLE mailroom_suppressions (
-    address  text PRIMARY KEY CHECK (address = lower(address COLLATE "C") AND address LIKE '%_@_%'),
+    address  text COLLATE "C" PRIMARY KEY CHECK (address = lower(address) AND address LIKE '%_@_%'),
     kind     text NOT NULL CHECK (kind IN ('bounce', 'complaint', 'operator')),
     reason   text NOT NULL,
     bounce   bigint,

@@ -41,7 +41,7 @@ const std::vector<Alteration>& alterations() {
       {"ALTER TABLE accounts DROP COLUMN unsuspended_at", "column accounts.unsuspended_at missing"},
       {"ALTER TABLE mailroom_batches ALTER emitted TYPE bigint", "column mailroom_batches.emitted differs"},
       {"ALTER TABLE jobs ALTER job_type TYPE varchar(40)", "column jobs.job_type differs"},
-      {"ALTER TABLE jobs ALTER job_type TYPE text COLLATE \"C\"", "column jobs.job_type differs"},
+      {"ALTER TABLE jobs ALTER job_type TYPE text COLLATE \"POSIX\"", "column jobs.job_type differs"},
       {"ALTER TABLE tokens ALTER expires_at SET DEFAULT 0", "column tokens.expires_at differs"},
       {"ALTER TABLE tokens ALTER secret DROP DEFAULT", "column tokens.secret differs"},
       {"ALTER TABLE tokens ALTER action DROP NOT NULL", "column tokens.action differs"},

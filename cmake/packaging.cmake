@@ -43,8 +43,8 @@ and records what became of it for each recipient. No committed mail is lost.
 mailroom init sets it up. This package has the program and templates of systemd
 services, one for each queue. It starts none of them.
 .
-Sign-up and recovery mail with signed links is built in for a table of accounts;
-a sender of your own can take the place of mailroom's.")
+Sign-up and recovery mail with signed links is built in, for a table of
+accounts; a sender of your own can take the place of mailroom's.")
 set(CPACK_PACKAGE_HOMEPAGE_URL "")
 set(CPACK_STRIP_FILES ON)
 # With DESTDIR, since files in /etc have absolute destinations.

@@ -97,14 +97,14 @@ class StepPrinter final : public MigrationObserver {
 };
 
 /// What going down deletes, one line per table or column: `  tokens   1,000 rows`.
-std::string render_losses(const std::vector<Loss>& losses) {
+std::string render_losses(const std::vector<Loss>& losses, std::size_t width) {
   TextTable table({{""}, {"", TextTable::Align::right}, {""}});
   for (const auto& loss : losses) {
     const auto* what =
         loss.column.empty() ? (loss.rows == 1 ? "row" : "rows") : (loss.rows == 1 ? "value" : "values");
     table.add({shown_text(loss.name()), with_thousands(loss.rows), what});
   }
-  return table.render(80, 2);
+  return table.render(width, 2);
 }
 
 /// Before steps down, prints what they delete and asks for confirmation.
@@ -121,8 +121,8 @@ void ask_before_losing(const MigrateOptions& options, Context& context, Connecti
                                version_text(steps.back().version_after()));
   const auto what = "deletes " + (rows == 0 ? std::string("no rows") : counted(rows, "row"));
   if (rows > 0) {
-    context.err().write(
-        printable_lines(fmt::format("migrating {} deletes:\n{}", way, render_losses(losses))));
+    context.err().write(printable_lines(
+        fmt::format("migrating {} deletes:\n{}", way, render_losses(losses, context.err().width()))));
   }
   if (!options.dry_run) confirm(context, fmt::format("migrate {}, which {}?", way, what));
 }

@@ -146,7 +146,7 @@ SELECT format('transactions of %s are read-only by default', r.rolname),
        ELSE format('ALTER ROLE %I IN DATABASE %I RESET default_transaction_read_only;', r.rolname, current_database()) END, ''
 FROM pg_roles r JOIN pg_db_role_setting s ON s.setrole = r.oid, unnest(s.setconfig) c
 WHERE r.rolname = $2::text AND split_part(c, '=', 1) = 'default_transaction_read_only' AND split_part(c, '=', 2)::boolean
-  AND (s.setdatabase = 0 OR s.setdatabase = (SELECT d.oid FROM mailroom_this_database() d)))";
+  AND (s.setdatabase = 0 OR s.setdatabase = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())))";
 
 bool has_obstacles(Connection& connection, const std::string& role, Findings& findings) {
   const auto rows = qualified_rows(connection, obstacles_sql, role);

@@ -232,7 +232,7 @@ TEST_CASE("a batch that is taken over packs the same mails, and what was taken b
   const auto rig = SinkRig::packing(4, [](const Message&) { return verdict(Verdict::accepted, "id"); });
   rig->hand_over(9, {7, 1, "mailroom"});
   const auto first = std::exchange(rig->bodies, {});
-  const auto outcome = rig->hand_over(9, {7, 2, "mailroom"});
+  const auto outcome = rig->hand_over(9, {7, 2, "mailroom", {}, {{"played:1"}}});
   CHECK(rig->bodies == first);
   CHECK(outcome.emitted == 9);
   for (const auto& token : *outcome.outcomes) {

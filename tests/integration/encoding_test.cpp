@@ -45,8 +45,8 @@ TEST_CASE("a reason that the database's encoding lacks is refused before anythin
                                                           {"rewind-cursor", "--to-end"},
                                                           {"prune", "--older-than", "1d"},
                                                           {"migrate", "down", "1"},
-                                                          {"migrate", "force", "9"},
-                                                          {"migrate", "baseline", "9"}}) {
+                                                          {"migrate", "force", "8"},
+                                                          {"migrate", "baseline", "8"}}) {
     INFO(fmt::format("{}", fmt::join(words, " ")));
     words.insert(words.end(), {"--yes", "--reason", "gr\u00FCn \u2026"});
     const auto refused = rig.mailroom(words);

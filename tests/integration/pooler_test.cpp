@@ -52,7 +52,7 @@ std::vector<Row> every_command(const std::string& token) {
           {{"migrate", "verify"}, 0, 0, 3},
           {{"migrate"}, 0, 3, 3},
           {{"migrate", "up", "--dry-run"}, 0, 3, 3},
-          {{"migrate", "baseline", "26"}, 0, 3, 3},
+          {{"migrate", "baseline", "8"}, 0, 3, 3},
           {{"migrate", "force", "5", "--yes"}, 5, 3, 3},
           {{"verify", token}, 0, 0, 0},
           {{"status"}, 0, 0, 3},

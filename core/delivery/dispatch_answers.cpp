@@ -29,7 +29,7 @@ void Dispatcher::take_answers() {
       record(std::move(answer));
       continue;
     }
-    endpoints_[found->second.message.endpoint].came_back(found->second.departure);
+    endpoints_[found->second.message.endpoint].came_back_untried(found->second.departure);
     --found->second.tries;
     untried.push_back(answer.id);
   }

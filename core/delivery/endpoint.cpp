@@ -37,13 +37,19 @@ Departure Endpoint::left(TimePoint now, WallTime wall, Milliseconds probe_time) 
   ++in_flight_;
   pace_.left(now);
   is_probed_ = breaker_.is_open();
+  const auto due = breaker_.next_probe;
   if (is_probed_) breaker_ = let_through(breaker_, wall, probe_time).value_or(breaker_);
-  return {.left = now, .began = wall, .is_probe = is_probed_};
+  return {.left = now, .began = wall, .is_probe = is_probed_, .next_probe = due};
 }
 
 void Endpoint::came_back(const Departure& departure) {
   --in_flight_;
   if (departure.is_probe) is_probed_ = false;
+}
+
+void Endpoint::came_back_untried(const Departure& departure) {
+  came_back(departure);
+  if (departure.is_probe && breaker_.is_open()) breaker_.next_probe = departure.next_probe;
 }
 
 void Endpoint::weigh(Answer& answer, const Departure& departure, WallTime wall) {

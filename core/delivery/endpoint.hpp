@@ -90,6 +90,7 @@ struct Departure {
   TimePoint left{};
   WallTime began{};
   bool is_probe = false;  ///< of an endpoint that was unavailable
+  WallTime next_probe{};  ///< when the probe was due, if it is one
 };
 
 /// One endpoint of a carrier: whether it takes messages, at which rate, and how many at once. Pure: takes
@@ -116,8 +117,8 @@ class Endpoint {
   Departure left(TimePoint now, WallTime wall, Milliseconds probe_time);
   /// Answers were taken that came at the same time: each is judged by what was in flight before all of them.
   void answers_came() { at_answers_ = in_flight_; }
-  /// It came back untried.
-  void came_back(const Departure& departure);
+  /// It came back untried. The probe that it was may leave at once.
+  void came_back_untried(const Departure& departure);
   /// Weighs an answer by what other messages get, learns from it, and corrects its verdict. `refusals`: those
   /// that the message had before.
   void learn(Answer& answer, const Refusals& refusals, const Departure& departure, TimePoint now,
@@ -141,6 +142,7 @@ class Endpoint {
   bool is_answering(TimePoint now) const;
 
  private:
+  void came_back(const Departure& departure);
   int most_in_flight(TimePoint now, int ahead);
   void weigh(Answer& answer, const Departure& departure, WallTime wall);
   void learn_rate(const Answer& answer, const Refusals& refusals, TimePoint left, TimePoint now);

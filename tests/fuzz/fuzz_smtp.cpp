@@ -10,6 +10,7 @@
 #include "carriers/smtp/refusal/refusal_subject.hpp"
 #include "carriers/smtp/refusal/relay_fault.hpp"
 #include "carriers/smtp/refusal/relay_wish.hpp"
+#include "carriers/smtp/relay/relay.hpp"
 #include "carriers/smtp/session/envelope.hpp"
 #include "config/relay_path.hpp"
 #include "delivery/reply_text.hpp"

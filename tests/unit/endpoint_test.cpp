@@ -1,4 +1,4 @@
-// What an endpoint learns from answers about how many messages it takes at once.
+// What an endpoint learns from answers: how many messages it takes at once, and when it is probed.
 
 #include "delivery/endpoint.hpp"
 
@@ -43,6 +43,21 @@ TEST_CASE("a message that is too many alone lowers the rate") {
   answer_together(endpoint, 1, 0);
   CHECK(endpoint.connections(start + Milliseconds(5)) == 4);
   CHECK(endpoint.pace().limit());
+}
+
+TEST_CASE("a probe that comes back untried leaves the next one its time") {
+  const WallTime wall{std::chrono::hours(1)};
+  Endpoint endpoint("relay:25", 4, {}, 1);
+  Answer answer{.verdict = Verdict::unavailable};
+  const auto first = endpoint.left(start, wall, std::chrono::minutes(1));
+  endpoint.learn(answer, {}, first, start, wall, 0);
+  REQUIRE(endpoint.leave(wall) == Endpoint::Leave::none);
+  const auto due = wall + std::chrono::seconds(2);
+  REQUIRE(endpoint.leave(due) == Endpoint::Leave::given);
+  const auto probe = endpoint.left(start, due, std::chrono::minutes(1));
+  REQUIRE(endpoint.leave(due) == Endpoint::Leave::later);
+  endpoint.came_back_untried(probe);
+  CHECK(endpoint.leave(due) == Endpoint::Leave::given);
 }
 
 }  // namespace mailroom::test::endpoint_test

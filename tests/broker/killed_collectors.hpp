@@ -9,7 +9,6 @@
 #include <random>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "support/test_collector.hpp"
 #include "support/test_database.hpp"
@@ -25,7 +24,7 @@ class HandedOver {
   TestDatabase database;
 
   /// Accounts sign up all the time, while one collector after the other is killed at a random moment after
-  /// its first tokens were accepted; then the last one empties the queue. Its log.
+  /// its first tokens were accepted; then the last one empties the queue: see collect_all().
   std::string collect_with_kills(int kills) {
     std::atomic<bool> is_over = false;
     std::thread writer([&] {
@@ -50,23 +49,30 @@ class HandedOver {
     }
     is_over = true;
     writer.join();
-    return collect_once();
+    return collect_all();
   }
 
-  /// Empties the queue, also of the tokens that were deferred; the log, if the exit status is not 0. While
-  /// the cluster has no leader a collector may end with 4, and is run again, as its hint says.
+  /// Empties the queue by a collector that waits for the servers until each token is accepted; its log, if
+  /// its exit status is not 0, or if that takes longer than two minutes.
+  std::string collect_all() {
+    TestCollector collector(database, {"--to", to_, "--batch-limit", "10"}, environment_);
+    const bool has_all = eventually([&] { return accepted() == tokens(); }, std::chrono::minutes(2));
+    const int status = collector.stop();
+    return has_all && status == 0 ? "" : collector.log() + "exit status " + std::to_string(status);
+  }
+
+  /// Empties the queue, also of the tokens that were deferred; the log, if the exit status is not 0.
   std::string collect_once() {
-    constexpr int unavailable = 4;
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    std::string log;
     const auto connection = database.connect();
-    for (;;) {
+    do {
       connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
       connection->run("DELETE FROM mailroom_sinks");
-      const auto [status, log] = collect();
-      if (status == unavailable && std::chrono::steady_clock::now() < deadline) continue;
-      const auto left = "SELECT count(*) FROM mailroom_deliveries WHERE state = 'deferred'";
-      if (status != 0 || value<int>(*connection, left) == 0) return log;
-    }
+      log += collect();
+    } while (log.empty() &&
+             value<int>(*connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'deferred'") >
+                 0);
+    return log;
   }
 
   /// Tokens that are not in `emitted` as often as they should be: once, or at least once.
@@ -94,11 +100,10 @@ class HandedOver {
   static int accepted(Connection& connection) {
     return value<int>(connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'");
   }
-  /// Its exit status, and the log if that is not 0.
-  std::pair<int, std::string> collect() {
+  std::string collect() {
     TestCollector collector(database, {"--to", to_, "--batch-limit", "10", "--once"}, environment_);
     const int status = collector.process().wait();
-    return {status, status == 0 ? "" : collector.log() + "exit status " + std::to_string(status)};
+    return status == 0 ? "" : collector.log() + "exit status " + std::to_string(status);
   }
 
   std::string to_;

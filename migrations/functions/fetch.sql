@@ -115,7 +115,7 @@ LANGUAGE sql STABLE AS $$
                WHERE s.address = mailroom_canonical(b.email)
                  AND NOT (SELECT c.security FROM mailroom_actions c WHERE c.action = b.action::text)) END,
            (SELECT k.traceparent FROM tokens k WHERE k.id = b.id), m.created_at, d.answered_at IS NOT NULL,
-           (SELECT mailroom_home_name())
+           (SELECT h.name FROM mailroom_home_name() h)
     FROM mailroom_batch_tokens(p_batch, p_attempt) b
     JOIN (SELECT queue FROM mailroom_batches WHERE mailroom_batches.id = p_batch) q ON true
     LEFT JOIN LATERAL (

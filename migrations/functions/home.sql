@@ -20,9 +20,10 @@ END
 $$;
 
 -- Returns what the ids of mails are bound to: two databases may have one key and one address for bounces. It stays as long as the place
--- does, also after pg_upgrade. Any role may read it.
-CREATE OR REPLACE FUNCTION mailroom_home_name() RETURNS text LANGUAGE sql STABLE
-RETURN (SELECT concat_ws(':', h.system_identifier, h.database, h.tokens, h.batches) FROM mailroom_home h);
+-- does, also after pg_upgrade. Any role may read it. Inlined: each batch of mails reads it.
+CREATE OR REPLACE FUNCTION mailroom_home_name() RETURNS TABLE (name text) LANGUAGE sql STABLE AS $$
+    SELECT concat_ws(':', h.system_identifier, h.database, h.tokens, h.batches) FROM mailroom_home h
+$$;
 
 -- Returns why consumers on p_host, or on any host if it is null, may not serve this database; null if they may. Tables of equal oids in another cluster are told by its
 -- transaction ids, which have not come as far.

@@ -12,7 +12,8 @@ TEST_CASE("what one consumer has learnt of a sink, others find under its name, w
   TestDatabase database;
   const auto one = attach_sender(database);
   const auto other = attach_sender(database);
-  for (const auto* const name : {"relay:25", "a:4222,b:4222,c:4222", "sh -c \"a, b\"@host", "{a}", "back\\slash", "NULL"}) {
+  for (const auto* const name :
+       {"relay:25", "a:4222,b:4222,c:4222", "sh -c \"a, b\"@host", "{a}", "back\\slash", "NULL"}) {
     CAPTURE(name);
     const auto now = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
     const SinkState state{.name = name,

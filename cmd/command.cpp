@@ -2,7 +2,7 @@
 
 #include "cmd/command.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
@@ -28,4 +28,4 @@ const std::vector<Command>& commands() {
   return all;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -7,7 +7,7 @@
 #include "cmd/syntax/command_syntax.hpp"
 #include "cmd/terminal/context.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// Runs a parsed command and returns its exit code.
 using Run = std::function<ExitCode(Context&)>;
@@ -63,4 +63,4 @@ extern const Command outcomes_command;
 extern const Command bounce_command;
 extern const Command suppression_command;
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -16,7 +16,7 @@
 #include "cmd/terminal/context.hpp"
 #include "queue/queue_definition.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// Opens /dev/null on each standard descriptor that the caller closed. Otherwise the next file or socket
@@ -70,15 +70,16 @@ void print_error(const std::string& message, const std::string& hint) noexcept {
 
 /// `error`; that of an unknown queue with a hint at the queues that exist, or at the nearest of them. Opens a
 /// session for that; without one the hint stays as it is.
-Error explained_unknown_queue(const DatabaseError& error, Context& context) {
+Error explained_unknown_queue(const db::DatabaseError& error, Context& context) {
   const std::string_view message = error.what();
   const auto first = message.find('"');
   const auto last = message.rfind('"');
-  if (error.sqlstate() != sqlstate::unknown_queue || first == last) return error;
+  if (error.sqlstate() != db::sqlstate::unknown_queue || first == last) return error;
   try {
-    Connection connection(configured_database(context.settings()), "mailroom queue",
-                          {.answer = std::chrono::seconds(3)});
-    return unknown_queue(std::string(message.substr(first + 1, last - first - 1)), queue_names(connection));
+    db::Connection connection(db::configured_database(context.settings()), "mailroom queue",
+                              {.answer = std::chrono::seconds(3)});
+    return queue::unknown_queue(std::string(message.substr(first + 1, last - first - 1)),
+                                queue::queue_names(connection));
   } catch (const Error&) {
     return error;
   }
@@ -86,20 +87,21 @@ Error explained_unknown_queue(const DatabaseError& error, Context& context) {
 
 ExitCode run(const std::vector<std::string>& arguments) {
   const auto invocation = parse_arguments(arguments);
-  Context context(invocation.global, invocation.overrides, process_environment());
+  Context context(invocation.global, invocation.overrides, config::process_environment());
   try {
     return invocation.run(context);
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::unknown_queue) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() != db::sqlstate::unknown_queue) throw;
     throw explained_unknown_queue(error, context);
   }
 }
 
 }  // namespace
-}  // namespace mailroom
+}  // namespace mailroom::cmd
 
 int main(int argc, char** argv) {
   using namespace mailroom;
+  using namespace mailroom::cmd;
   occupy_standard_descriptors();
   // write(2) then returns an error when the reader has gone or the file is at its size limit.
   std::signal(SIGPIPE, SIG_IGN);
@@ -109,8 +111,8 @@ int main(int argc, char** argv) {
     return static_cast<int>(run({argv + 1, argv + argc}));
   } catch (const ReaderGone& gone) {
     return static_cast<int>(gone.code());
-  } catch (const DatabaseError& error) {
-    const auto explained = explained_damage(error);
+  } catch (const db::DatabaseError& error) {
+    const auto explained = db::explained_damage(error);
     print_error(explained.what(), explained.hint());
     return static_cast<int>(explained.code());
   } catch (const Error& error) {

@@ -9,7 +9,7 @@
 #include "cmd/terminal/context.hpp"
 #include "config/parse_value.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr Milliseconds shortest_lifetime = std::chrono::minutes(1);
@@ -57,7 +57,7 @@ std::optional<std::chrono::seconds> parse_lifetime(const std::string& text) {
   return std::chrono::floor<std::chrono::seconds>(*lifetime);
 }
 
-Action changed(Action action, const ActionOptions& options) {
+queue::Action changed(queue::Action action, const ActionOptions& options) {
   if (options.path) action.path = unless_none(*options.path);
   action.has_code = action.has_code || options.has_code;
   if (options.account_status) action.account_status = unless_none(*options.account_status);
@@ -69,8 +69,8 @@ Action changed(Action action, const ActionOptions& options) {
 }
 
 /// The plan, the question if there is one, the change, and its report.
-ExitCode run_change(const ActionOptions& options, Context& context, Connection& connection,
-                    const ActionChange& change, const QueueCatalogue& catalogue) {
+ExitCode run_change(const ActionOptions& options, Context& context, db::Connection& connection,
+                    const queue::ActionChange& change, const queue::QueueCatalogue& catalogue) {
   const bool json = context.global().output == OutputFormat::json;
   const bool is_nothing = !change.is_new && change.before == change.after;
   const bool stays = options.dry_run || is_nothing;
@@ -78,7 +78,7 @@ ExitCode run_change(const ActionOptions& options, Context& context, Connection& 
   if (!stays) {
     if (!change.is_new && change.before.account_status != change.after.account_status)
       confirm(context, fmt::format("change whose {} tokens are due?", change.after.name));
-    carry_out(connection, change, operator_author(connection, options.reason));
+    queue::carry_out(connection, change, queue::operator_author(connection, options.reason));
   }
   if (json) {
     auto object = change_json(change, catalogue);
@@ -90,13 +90,13 @@ ExitCode run_change(const ActionOptions& options, Context& context, Connection& 
   return ExitCode::done;
 }
 
-const Action& named_action(const QueueCatalogue& catalogue, const std::string& name) {
+const queue::Action& named_action(const queue::QueueCatalogue& catalogue, const std::string& name) {
   return catalogue.actions.require(name, "NAME is", ExitCode::usage);
 }
 
 ExitCode action_list(const ActionOptions& /*options*/, Context& context) {
   const auto connection = context.connect_to_schema("action");
-  const auto catalogue = read_queues(*connection);
+  const auto catalogue = queue::read_queues(*connection);
   context.print(context.global().output == OutputFormat::json
                     ? json_text(action_list_json(catalogue)) + "\n"
                     : render_action_list(catalogue, context.out().width()));
@@ -105,7 +105,7 @@ ExitCode action_list(const ActionOptions& /*options*/, Context& context) {
 
 ExitCode action_show(const ActionOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("action");
-  const auto catalogue = read_queues(*connection);
+  const auto catalogue = queue::read_queues(*connection);
   const auto& action = named_action(catalogue, options.name);
   context.print(context.global().output == OutputFormat::json
                     ? json_text(action_json(action, catalogue)) + "\n"
@@ -114,42 +114,42 @@ ExitCode action_show(const ActionOptions& options, Context& context) {
 }
 
 ExitCode action_create(const ActionOptions& options, Context& context) {
-  ActionChange change{.is_new = true, .before = {.name = options.name}};
+  queue::ActionChange change{.is_new = true, .before = {.name = options.name}};
   change.after = changed(change.before, options);
-  if (!options.lifetime) change.after.lifetime = Actions::built_in().all().back().lifetime;
+  if (!options.lifetime) change.after.lifetime = queue::Actions::built_in().all().back().lifetime;
   if (change.after.template_name.empty()) change.after.template_name = options.name;
-  require_valid(change, Actions::built_in());
+  queue::require_valid(change, queue::Actions::built_in());
   const auto connection = context.connect_to_schema("action");
   const auto waits = context.watch_waits(*connection, "action");
-  const auto catalogue = read_queues(*connection);
-  require_valid(change, catalogue.actions);
-  require_role(*connection, change.after.producer);
+  const auto catalogue = queue::read_queues(*connection);
+  queue::require_valid(change, catalogue.actions);
+  queue::require_role(*connection, change.after.producer);
   return run_change(options, context, *connection, change, catalogue);
 }
 
 ExitCode action_set(const ActionOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("action");
   const auto waits = context.watch_waits(*connection, "action");
-  const auto catalogue = read_queues(*connection);
+  const auto catalogue = queue::read_queues(*connection);
   const auto& action = named_action(catalogue, options.name);
   const auto after = changed(action, options);
-  require_changeable(action, !after.account_status.empty());
-  require_role(*connection, after.producer);
+  queue::require_changeable(action, !after.account_status.empty());
+  queue::require_role(*connection, after.producer);
   return run_change(options, context, *connection, {.before = action, .after = after}, catalogue);
 }
 
 ExitCode action_retire(const ActionOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("action");
   const auto waits = context.watch_waits(*connection, "action");
-  const auto catalogue = read_queues(*connection);
+  const auto catalogue = queue::read_queues(*connection);
   const auto& action = named_action(catalogue, options.name);
-  require_changeable(action, true);
+  queue::require_changeable(action, true);
   const bool json = context.global().output == OutputFormat::json;
   if (!json && !action.is_retired) context.say(render_retirement(action, catalogue));
   const bool stays = options.dry_run || action.is_retired;
   if (!stays) {
     confirm(context, fmt::format("retire action {}?", action.name));
-    retire_action(*connection, action.name, operator_author(*connection, options.reason));
+    queue::retire_action(*connection, action.name, queue::operator_author(*connection, options.reason));
   }
   if (json) {
     context.print(json_text(nlohmann::ordered_json{{"action", action.name}, {"carried_out", !stays}}) + "\n");
@@ -170,7 +170,7 @@ void add_change(CommandSyntax& syntax, ActionOptions& options) {
 
 /// Those that may change later.
 void add_properties(CommandSyntax& syntax, ActionOptions& options) {
-  const Choices<std::optional<std::string>> statuses{
+  const config::Choices<std::optional<std::string>> statuses{
       {"provisioned", "provisioned"}, {"active", "active"}, {"suspended", "suspended"}, {"none", "none"}};
   syntax.choice(
       "--account-status STATUS", options.account_status, statuses, "provisioned, active, suspended or none",
@@ -180,7 +180,7 @@ void add_properties(CommandSyntax& syntax, ActionOptions& options) {
   syntax.text(
       "--template NAME", options.template_name,
       "write messages that name no template and have no content with this one [the name of the action]");
-  const Choices<std::optional<bool>> answers{{"yes", true}, {"no", false}};
+  const config::Choices<std::optional<bool>> answers{{"yes", true}, {"no", false}};
   syntax.choice("--security ANSWER", options.security, answers, "yes or no",
                 "yes: security mail, which an address gets even after a complaint [no]");
   syntax.text("--producer ROLE", options.producer,
@@ -247,4 +247,4 @@ const Command action_command{
     "removed: a retired one takes no new messages, and what is queued goes on. Running consumers learn of a change at "
     "once. The actor and the reason of each change are recorded; mailroom audit shows them."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

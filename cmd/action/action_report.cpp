@@ -10,17 +10,17 @@
 #include "base/text.hpp"
 #include "cmd/terminal/text_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using ActionJson = nlohmann::ordered_json;
 
-std::string takers_text(const std::string& action, const QueueCatalogue& catalogue) {
-  const auto takers = takers_of(action, catalogue);
+std::string takers_text(const std::string& action, const queue::QueueCatalogue& catalogue) {
+  const auto takers = queue::takers_of(action, catalogue);
   return takers.empty() ? "none" : shown_text(joined(takers, ","));
 }
 
-ActionJson properties_json_of(const Action& action) {
+ActionJson properties_json_of(const queue::Action& action) {
   return {{"number", action.number},
           {"path", text_or_null<ActionJson>(action.path)},
           {"has_code", action.has_code},
@@ -32,8 +32,8 @@ ActionJson properties_json_of(const Action& action) {
 }
 
 /// Which queue has the tokens of a new action.
-std::string taken_note(const std::string& action, const QueueCatalogue& catalogue) {
-  const auto takers = takers_of(action, catalogue);
+std::string taken_note(const std::string& action, const queue::QueueCatalogue& catalogue) {
+  const auto takers = queue::takers_of(action, catalogue);
   if (takers.empty()) {
     return fmt::format("No queue takes it: mailroom queue create {0} --action {0}, or queue set, lets one.\n",
                        action);
@@ -44,7 +44,7 @@ std::string taken_note(const std::string& action, const QueueCatalogue& catalogu
              : fmt::format("Queues {} take it: each person is mailed more than once.\n", names);
 }
 
-std::string notes_on(const ActionChange& change, const QueueCatalogue& catalogue) {
+std::string notes_on(const queue::ActionChange& change, const queue::QueueCatalogue& catalogue) {
   const auto& after = change.after;
   std::string notes;
   if (change.is_new) {
@@ -64,7 +64,7 @@ std::string notes_on(const ActionChange& change, const QueueCatalogue& catalogue
 
 }  // namespace
 
-std::string render_action_list(const QueueCatalogue& catalogue, std::size_t width) {
+std::string render_action_list(const queue::QueueCatalogue& catalogue, std::size_t width) {
   TextTable table({{"action"},
                    {"number", TextTable::Align::right},
                    {"path"},
@@ -74,28 +74,29 @@ std::string render_action_list(const QueueCatalogue& catalogue, std::size_t widt
                    {"template"},
                    {"queues"}});
   for (const auto& action : catalogue.actions.all()) {
-    const auto texts = action_texts(action);
-    const auto name = short_action_name(action.name) + (action.is_retired ? " (retired)" : "");
+    const auto texts = queue::action_texts(action);
+    const auto name = queue::short_action_name(action.name) + (action.is_retired ? " (retired)" : "");
     table.add({shown_text(name), texts[0].value, shown_text(texts[1].value), texts[2].value, texts[3].value,
                texts[4].value, shown_text(texts[5].value), takers_text(action.name, catalogue)});
   }
   return table.render(width);
 }
 
-std::string render_action(const Action& action, const QueueCatalogue& catalogue, std::size_t width) {
+std::string render_action(const queue::Action& action, const queue::QueueCatalogue& catalogue,
+                          std::size_t width) {
   TextTable table({{""}, {""}});
   table.add({"action", shown_text(action.name)});
-  for (const auto& text : action_texts(action))
+  for (const auto& text : queue::action_texts(action))
     table.add({text.name, shown_text(text.value)});
   table.add({"retired", action.is_retired ? "yes" : "no"});
   table.add({"queues", takers_text(action.name, catalogue)});
   return table.render(width);
 }
 
-std::string render_change(const ActionChange& change, const QueueCatalogue& catalogue) {
+std::string render_change(const queue::ActionChange& change, const queue::QueueCatalogue& catalogue) {
   const auto subject = "action " + shown_text(change.after.name);
-  const auto before = action_texts(change.before);
-  const auto after = action_texts(change.after);
+  const auto before = queue::action_texts(change.before);
+  const auto after = queue::action_texts(change.after);
   std::string text = change.is_new ? subject + ": create\n" : "";
   for (std::size_t i = 1; i < after.size(); ++i) {
     if (before[i].value == after[i].value) continue;
@@ -107,28 +108,29 @@ std::string render_change(const ActionChange& change, const QueueCatalogue& cata
   return notes.empty() ? text : text + "\n" + notes;
 }
 
-std::string render_retirement(const Action& action, const QueueCatalogue& catalogue) {
+std::string render_retirement(const queue::Action& action, const queue::QueueCatalogue& catalogue) {
   return fmt::format(
       "action {}: retire\n\nNew messages of it are refused. What is queued goes on, in queues: {}.\n",
       shown_text(action.name), takers_text(action.name, catalogue));
 }
 
-nlohmann::ordered_json action_json(const Action& action, const QueueCatalogue& catalogue) {
+nlohmann::ordered_json action_json(const queue::Action& action, const queue::QueueCatalogue& catalogue) {
   ActionJson object{{"action", action.name}};
   object.update(properties_json_of(action));
   object["retired"] = action.is_retired;
-  object["queues"] = takers_of(action.name, catalogue);
+  object["queues"] = queue::takers_of(action.name, catalogue);
   return object;
 }
 
-nlohmann::ordered_json action_list_json(const QueueCatalogue& catalogue) {
+nlohmann::ordered_json action_list_json(const queue::QueueCatalogue& catalogue) {
   ActionJson object{{"actions", ActionJson::array()}};
   for (const auto& action : catalogue.actions.all())
     object["actions"].push_back(action_json(action, catalogue));
   return object;
 }
 
-nlohmann::ordered_json change_json(const ActionChange& change, const QueueCatalogue& catalogue) {
+nlohmann::ordered_json change_json(const queue::ActionChange& change,
+                                   const queue::QueueCatalogue& catalogue) {
   const auto before = properties_json_of(change.before);
   const auto after = properties_json_of(change.after);
   ActionJson object{
@@ -138,8 +140,8 @@ nlohmann::ordered_json change_json(const ActionChange& change, const QueueCatalo
     object["changes"].push_back(
         {{"property", key}, {"before", change.is_new ? ActionJson(nullptr) : before[key]}, {"after", value}});
   }
-  object["queues"] = takers_of(change.after.name, catalogue);
+  object["queues"] = queue::takers_of(change.after.name, catalogue);
   return object;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

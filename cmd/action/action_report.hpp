@@ -6,15 +6,16 @@
 
 #include "queue/action_change.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
-std::string render_action_list(const QueueCatalogue& catalogue, std::size_t width);
-std::string render_action(const Action& action, const QueueCatalogue& catalogue, std::size_t width);
-std::string render_change(const ActionChange& change, const QueueCatalogue& catalogue);
-std::string render_retirement(const Action& action, const QueueCatalogue& catalogue);
+std::string render_action_list(const queue::QueueCatalogue& catalogue, std::size_t width);
+std::string render_action(const queue::Action& action, const queue::QueueCatalogue& catalogue,
+                          std::size_t width);
+std::string render_change(const queue::ActionChange& change, const queue::QueueCatalogue& catalogue);
+std::string render_retirement(const queue::Action& action, const queue::QueueCatalogue& catalogue);
 
-nlohmann::ordered_json action_list_json(const QueueCatalogue& catalogue);
-nlohmann::ordered_json action_json(const Action& action, const QueueCatalogue& catalogue);
-nlohmann::ordered_json change_json(const ActionChange& change, const QueueCatalogue& catalogue);
+nlohmann::ordered_json action_list_json(const queue::QueueCatalogue& catalogue);
+nlohmann::ordered_json action_json(const queue::Action& action, const queue::QueueCatalogue& catalogue);
+nlohmann::ordered_json change_json(const queue::ActionChange& change, const queue::QueueCatalogue& catalogue);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -11,7 +11,7 @@
 #include "cmd/terminal/context.hpp"
 #include "queue/home.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 struct AdoptOptions {
@@ -22,7 +22,7 @@ struct AdoptOptions {
 };
 
 std::string about(std::int64_t count, std::string_view noun) {
-  const bool is_more = count == WaitingHere::most_counted;
+  const bool is_more = count == queue::WaitingHere::most_counted;
   return (is_more ? "at least " : "") + counted(count, noun);
 }
 
@@ -31,7 +31,7 @@ std::string hosts_text(const std::vector<std::string>& hosts) {
 }
 
 /// How what waits is dropped first, where there is something.
-std::string empty_before_text(const WaitingHere& waiting) {
+std::string empty_before_text(const queue::WaitingHere& waiting) {
   std::string text;
   if (waiting.tokens > 0)
     text += "  mailroom rewind-cursor --to-end                moves past the tokens that wait\n";
@@ -42,7 +42,8 @@ std::string empty_before_text(const WaitingHere& waiting) {
   return text.empty() ? text : "To send none of them from here, run before this, in this database:\n" + text;
 }
 
-std::string render_plan(const Home& home, const std::vector<std::string>& hosts, const WaitingHere& waiting) {
+std::string render_plan(const queue::Home& home, const std::vector<std::string>& hosts,
+                        const queue::WaitingHere& waiting) {
   std::string text;
   if (home.problem.empty()) {
     text = fmt::format("Mails are sent from this database, since {} by {}, by consumers on {}.\n",
@@ -65,8 +66,8 @@ std::string render_plan(const Home& home, const std::vector<std::string>& hosts,
   return text + empty_before_text(waiting);
 }
 
-std::string plan_json(const Home& home, const std::vector<std::string>& hosts, const WaitingHere& waiting,
-                      bool carried_out) {
+std::string plan_json(const queue::Home& home, const std::vector<std::string>& hosts,
+                      const queue::WaitingHere& waiting, bool carried_out) {
   nlohmann::ordered_json object{
       {"problem", nullptr},
       {"hosts", hosts},
@@ -83,11 +84,11 @@ std::string plan_json(const Home& home, const std::vector<std::string>& hosts, c
 ExitCode run_adopt(const AdoptOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("adopt");
   const auto waits = context.watch_waits(*connection, "adopt");
-  const auto home = read_home(*connection);
+  const auto home = queue::read_home(*connection);
   const auto hosts = options.any_host        ? std::vector<std::string>()
                      : options.hosts.empty() ? home.hosts
                                              : options.hosts;
-  const auto waiting = count_waiting_here(*connection);
+  const auto waiting = queue::count_waiting_here(*connection);
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_plan(home, hosts, waiting));
   const bool has_work = !home.problem.empty() || hosts != home.hosts;
@@ -98,7 +99,7 @@ ExitCode run_adopt(const AdoptOptions& options, Context& context) {
     return ExitCode::done;
   }
   confirm(context, home.problem.empty() ? "change the hosts?" : "send mails from this database?");
-  adopt_here(*connection, hosts, operator_author(*connection, options.reason));
+  queue::adopt_here(*connection, hosts, queue::operator_author(*connection, options.reason));
   context.print(json ? plan_json(home, hosts, waiting, true) : "done: mails are sent from this database\n");
   return ExitCode::done;
 }
@@ -133,4 +134,4 @@ const Command adopt_command{
     "that are named, by what hostname(1) says, may serve the database: name them before you make such copies. docs/copies.md "
     "has more."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -11,7 +11,7 @@
 #include "cmd/selection/selection_options.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// How to print; `global` is what the global option says.
@@ -22,7 +22,7 @@ struct AuditOptions {
   std::string name;
   std::string token;
   SelectionOptions selectors;
-  AuditRequest request;
+  audit::AuditRequest request;
   std::optional<std::int64_t> limit;
   bool stages = false;
 
@@ -36,7 +36,7 @@ struct AuditOptions {
 };
 
 /// The subject of the history; nullopt for everything.
-using AuditSubject = std::optional<NamedSubject>;
+using AuditSubject = std::optional<accounts::NamedSubject>;
 
 std::string_view without_mark(std::string_view text) {
   return text.substr(!text.empty() && text.front() == token_mark ? 1 : 0);
@@ -55,10 +55,12 @@ AuditSubject subject_of(const AuditOptions& options) {
     throw Error(ExitCode::usage, "--batches cannot be combined with an account, token or batch",
                 "their batches are always shown");
   if (!accounts.empty())
-    return NamedSubject{.kind = NamedSubject::Kind::account, .id = 0, .name = accounts.front()};
-  if (!options.token.empty()) return parse_token_subject(without_mark(options.token));
-  if (!batches.empty()) return NamedSubject{.kind = NamedSubject::Kind::batch, .id = batches.front()};
-  return given == 0 ? AuditSubject{} : parse_subject(without_mark(options.name));
+    return accounts::NamedSubject{
+        .kind = accounts::NamedSubject::Kind::account, .id = 0, .name = accounts.front()};
+  if (!options.token.empty()) return accounts::parse_token_subject(without_mark(options.token));
+  if (!batches.empty())
+    return accounts::NamedSubject{.kind = accounts::NamedSubject::Kind::batch, .id = batches.front()};
+  return given == 0 ? AuditSubject{} : accounts::parse_subject(without_mark(options.name));
 }
 
 void check_list(const AuditOptions& options) {
@@ -81,24 +83,24 @@ void write(Context& context, const Report& report, AuditFormat format, std::int6
   if (omitted > 0) context.log().warn("older entries are omitted", {{"omitted", omitted}, {"limit", limit}});
 }
 
-StageSubject stage_subject(Connection& connection, const AuditSubject& subject) {
+audit::StageSubject stage_subject(db::Connection& connection, const AuditSubject& subject) {
   if (!subject) return {};
   switch (subject->kind) {
-    case NamedSubject::Kind::account:
+    case accounts::NamedSubject::Kind::account:
       return {.account = named_account_id(connection, subject->name)};
-    case NamedSubject::Kind::batch:
+    case accounts::NamedSubject::Kind::batch:
       return {.batch = subject->id};
-    case NamedSubject::Kind::message:
+    case accounts::NamedSubject::Kind::message:
       throw Error(ExitCode::usage, "--stages takes no message",
                   "mailroom audit message:N shows its tokens; give one of them, as token:N");
     default:
-      return {.token = token_id_of(connection, *subject)};
+      return {.token = accounts::token_id_of(connection, *subject)};
   }
 }
 
-void write_stages(Connection& connection, const AuditSubject& subject, const AuditRequest& request,
+void write_stages(db::Connection& connection, const AuditSubject& subject, const audit::AuditRequest& request,
                   AuditFormat format, Context& context) {
-  const auto report = read_stages(connection, stage_subject(connection, subject), request);
+  const auto report = audit::read_stages(connection, stage_subject(connection, subject), request);
   if (subject && report.tokens == 0) {
     throw Error(ExitCode::unusable, "there is no record of an emitted token",
                 "without --stages mailroom audit shows what is on record");
@@ -107,10 +109,11 @@ void write_stages(Connection& connection, const AuditSubject& subject, const Aud
   context.print(json ? render_json(report) : render_text(report, context.out().width()));
 }
 
-void list_people(const AuditOptions& options, Connection& connection, AuditFormat format, Context& context) {
-  const ReconcileRequest request{.queues = shown_queues(connection, context.settings()),
-                                 .since = options.selectors.first_creation(),
-                                 .until = options.selectors.until};
+void list_people(const AuditOptions& options, db::Connection& connection, AuditFormat format,
+                 Context& context) {
+  const reconcile::ReconcileRequest request{.queues = status::shown_queues(connection, context.settings()),
+                                            .since = options.selectors.first_creation(),
+                                            .until = options.selectors.until};
   print_people(context, connection, request, read_selection(connection, options.selectors),
                format == AuditFormat::csv    ? PeopleFormat::csv
                : format == AuditFormat::json ? PeopleFormat::json
@@ -138,12 +141,12 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
   request.limit = options.limit.value_or(request.limit);
   const auto connection = context.connect_to_schema("audit");
   const auto waits = context.watch_waits(*connection, "audit");
-  request.queues = shown_queues(*connection, context.settings());
-  request.only_queue = request.queues.size() == 1 && names_queues(context.settings());
+  request.queues = status::shown_queues(*connection, context.settings());
+  request.only_queue = request.queues.size() == 1 && status::names_queues(context.settings());
   if (options.stages) {
     write_stages(*connection, subject, request, format, context);
   } else if (!subject) {
-    write(context, read_overview(*connection, request), format, request.limit);
+    write(context, audit::read_overview(*connection, request), format, request.limit);
   } else {
     auto history = read_subject_history(*connection, *subject, request);
     add_steps(*connection, history);
@@ -158,7 +161,7 @@ ExitCode run_audit(const AuditOptions& options, Context& context) {
 
 Run add_audit(CommandSyntax& syntax) {
   auto options = std::make_shared<AuditOptions>();
-  const Choices<AuditFormat> formats{
+  const config::Choices<AuditFormat> formats{
       {"text", AuditFormat::text}, {"json", AuditFormat::json}, {"csv", AuditFormat::csv}};
   syntax.text_or_token(
       "NAME", options->name,
@@ -205,4 +208,4 @@ const Command audit_command{
     "long. Commits are known if the server keeps their times (track_commit_timestamp), until the token is consumed.\n\n"
     "Batch records are kept until prune deletes them: for audit.retention, and while their tokens exist."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -9,7 +9,7 @@
 #include "cmd/events/event_text.hpp"
 #include "cmd/message/message_report.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -20,17 +20,17 @@ Json reason_json(std::string reason) {
   return text_or_null<Json>(reason);
 }
 
-Json time_json(const std::optional<Moment>& moment) {
+Json clock_json(const std::optional<Moment>& moment) {
   if (!moment || !date_text(*moment)) return nullptr;
   return precise_moment_text(*moment);
 }
 
-Json batch_details(const BatchRecord& batch, EventKind kind) {
-  if (kind == EventKind::abandoned) {
+Json batch_details(const queue::BatchRecord& batch, feed::EventKind kind) {
+  if (kind == feed::EventKind::abandoned) {
     return {{"size", batch.size},
             {"attempt", batch.attempts},
             {"collector", batch.collector},
-            {"claimed_at", time_json(batch.claimed_at)}};
+            {"claimed_at", clock_json(batch.claimed_at)}};
   }
   return {{"size", batch.size},
           {"emitted", batch.emitted},
@@ -38,43 +38,43 @@ Json batch_details(const BatchRecord& batch, EventKind kind) {
           {"attempts", batch.attempts},
           {"collector", batch.collector},
           {"key", text_or_null<Json>(batch.key)},
-          {"claimed_at", time_json(batch.claimed_at)},
-          {"emitted_at", time_json(batch.emitted_at)},
-          {"dead_at", time_json(batch.dead_at)}};
+          {"claimed_at", clock_json(batch.claimed_at)},
+          {"emitted_at", clock_json(batch.emitted_at)},
+          {"dead_at", clock_json(batch.dead_at)}};
 }
 
 /// Sets the keys that the row of an event has; event_json() gives every event all keys.
 struct EventKeys {
   Json& object;
-  EventKind kind;
+  feed::EventKind kind;
 
-  void operator()(const AccountRecord& account) { object["details"] = {{"login", account.login}}; }
-  void operator()(const StoredToken& token) {
+  void operator()(const accounts::AccountRecord& account) { object["details"] = {{"login", account.login}}; }
+  void operator()(const feed::StoredToken& token) {
     object["tokens"] = {token.id};
     object["details"] = {{"action", token.action}, {"expires_at", moment_json<Json>(token.expires_at)}};
     if (token.message) object["details"]["message"] = *token.message;
   }
-  void operator()(const TokenSkip& skip) {
+  void operator()(const feed::TokenSkip& skip) {
     object["tokens"] = {skip.token.id};
     object["batch"] = skip.batch;
     object["details"] = {{"reason", reason_json(skip.reason)}, {"reason_certain", skip.reason_certain}};
   }
-  void operator()(const DeliveryAttempt& delivery) {
+  void operator()(const feed::DeliveryAttempt& delivery) {
     object["tokens"] = {delivery.token.id};
     add_delivery_outcome(object["details"], delivery);
   }
-  void operator()(const BatchRecord& batch) {
+  void operator()(const queue::BatchRecord& batch) {
     object["tokens"] = ids_json(batch.tokens);
     object["batch"] = batch.id;
     object["actor"] = batch.claimed_by;
     object["details"] = batch_details(batch, kind);
   }
-  void operator()(const Operation& operation) {
+  void operator()(const feed::Operation& operation) {
     object["tokens"] = ids_json(operation.tokens);
     add_actor(operation);
     object["details"] = parse_ordered_json(sound_utf8(operation.details));
   }
-  void operator()(const SchemaChange& change) {
+  void operator()(const schema::SchemaChange& change) {
     add_actor(change);
     object["details"] = {{"version", change.version},
                          {"name", change.name},
@@ -89,7 +89,7 @@ struct EventKeys {
   }
 };
 
-Json event_json(const Event& event) {
+Json event_json(const feed::Event& event) {
   Json object{{"type", "event"},
               {"time", time_json(event)},
               {"event", event_name(event)},
@@ -106,27 +106,27 @@ Json event_json(const Event& event) {
   return object;
 }
 
-std::string lines_of(const Json& summary, const Timeline& timeline) {
+std::string lines_of(const Json& summary, const audit::Timeline& timeline) {
   auto text = json_text(summary) + "\n";
   for (const auto& event : timeline.entries)
     text += json_text(event_json(event)) + "\n";
   return text;
 }
 
-Json delivery_json(const TokenDelivery& status) {
+Json delivery_json(const audit::TokenDelivery& status) {
   const auto& delivery = status.delivery;
   Json object{{"queue", delivery.queue},
               {"accepted", status.accepted},
               {"perhaps", status.perhaps},
-              {"accepted_at", time_json(delivery.accepted_at)},
+              {"accepted_at", clock_json(delivery.accepted_at)},
               {"attempts", delivery.counted},
-              {"last_at", time_json(delivery.last().at)},
-              {"not_before", time_json(delivery.not_before)},
+              {"last_at", clock_json(delivery.last().at)},
+              {"not_before", clock_json(delivery.not_before)},
               {"batch", delivery.batch}};
   add_delivery_outcome(object, delivery.last());
   object["reports"] = Json::array();
   for (const auto& report : delivery.reports) {
-    Json line{{"at", time_json(report.at)}};
+    Json line{{"at", clock_json(report.at)}};
     add_delivery_outcome(line, report);
     object["reports"].push_back(std::move(line));
   }
@@ -134,7 +134,7 @@ Json delivery_json(const TokenDelivery& status) {
 }
 
 /// Sets the outcome of a token in all queues.
-void add_outcome(Json& object, const TokenReport& report) {
+void add_outcome(Json& object, const audit::TokenReport& report) {
   const auto& status = report.status;
   auto emitted = status.times;
   auto maybe = status.maybe;
@@ -147,14 +147,14 @@ void add_outcome(Json& object, const TokenReport& report) {
     if (batch.is_null()) batch = delivery.delivery.batch;
   }
   object["outcome"] =
-      outcome_name(report.deliveries.empty() ? status.outcome : report.deliveries.front().outcome);
+      fate::outcome_name(report.deliveries.empty() ? status.outcome : report.deliveries.front().outcome);
   object["emitted"] = emitted;
   object["maybe_emitted"] = maybe;
-  object["next"] = next ? Json(outcome_name(*next)) : Json(nullptr);
+  object["next"] = next ? Json(fate::outcome_name(*next)) : Json(nullptr);
   object["batch"] = std::move(batch);
 }
 
-Json of_queue_json(const TokenReport& report) {
+Json of_queue_json(const audit::TokenReport& report) {
   Json object{{"queue", report.queue}};
   add_outcome(object, report);
   object["reason"] = reason_json(report.status.reason);
@@ -162,7 +162,7 @@ Json of_queue_json(const TokenReport& report) {
   return object;
 }
 
-Json token_report_json(const TokenReport& report, Moment now) {
+Json token_report_json(const audit::TokenReport& report, Moment now) {
   const auto& token = report.token;
   Json object{{"id", token.id},
               {"exists", token.exists},
@@ -189,7 +189,7 @@ Json token_report_json(const TokenReport& report, Moment now) {
   return object;
 }
 
-Json account_json(const History& history) {
+Json account_json(const audit::History& history) {
   if (history.account_id == 0) return nullptr;
   Json object{{"id", history.account_id}, {"login", nullptr}, {"email", nullptr}, {"status", nullptr}};
   if (!history.account) return object;
@@ -199,7 +199,7 @@ Json account_json(const History& history) {
   return object;
 }
 
-Json totals_json(const QueueTotals& queue) {
+Json totals_json(const audit::QueueTotals& queue) {
   return {{"queue", queue.queue},       {"batches", queue.batches},
           {"emitted", queue.emitted},   {"skipped", skipped_json(queue.skipped)},
           {"repeated", queue.repeated}, {"open", queue.open},
@@ -208,7 +208,7 @@ Json totals_json(const QueueTotals& queue) {
 
 }  // namespace
 
-std::string render_json(const History& history) {
+std::string render_json(const audit::History& history) {
   auto tokens = Json::array();
   for (const auto& report : history.tokens)
     tokens.push_back(token_report_json(report, history.now));
@@ -226,14 +226,14 @@ std::string render_json(const History& history) {
       {"tokens_total", history.tokens_total},
       {"tokens", std::move(tokens)},
       {"next_steps", array_json<Json>(history.next,
-                                      [](const NextStep& step) {
+                                      [](const audit::NextStep& step) {
                                         return Json{{"text", step.text}, {"command", step.command}};
                                       })},
       {"omitted", history.timeline.omitted}};
   return lines_of(summary, history.timeline);
 }
 
-std::string render_json(const Overview& overview) {
+std::string render_json(const audit::Overview& overview) {
   auto queues = Json::array();
   for (const auto& queue : overview.queues)
     queues.push_back(totals_json(queue));
@@ -246,4 +246,4 @@ std::string render_json(const Overview& overview) {
   return lines_of(summary, overview.timeline);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -8,17 +8,17 @@
 #include "audit/history.hpp"
 #include "audit/stages.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// The status of a token, as a sentence without a full stop.
-std::string status_text(const TokenReport& report, Moment now);
+std::string status_text(const audit::TokenReport& report, Moment now);
 /// The address that the token was mailed to; without a mail on record, that of its recipient or its account.
-std::string token_address(const TokenReport& report);
+std::string token_address(const audit::TokenReport& report);
 /// What became of a delivery, as a part of a sentence: `accepted once, 2026-11-22T20:59:55Z by
 /// relay.example:25: 250 2.0.0 Ok: queued as 4Z1`.
-std::string token_delivery_text(const TokenDelivery& status, Moment now);
+std::string token_delivery_text(const audit::TokenDelivery& status, Moment now);
 /// The status of a batch, likewise.
-std::string batch_text(const BatchRecord& batch);
+std::string batch_text(const queue::BatchRecord& batch);
 
 /// `2h30m`: two units at most, since the seconds of a week do not matter.
 std::string coarse(Moment::duration time);
@@ -28,26 +28,26 @@ std::string times_text(std::int64_t count);
 /// `probably as its account had the wrong status`: why a token was skipped.
 std::string skip_reason_text(const std::string& reason, bool certain);
 /// `in batch 12 by collect alice@host:123 at attempt 2`.
-std::string where_and_actor(const BatchRecord& batch, const std::string& collector);
+std::string where_and_actor(const queue::BatchRecord& batch, const std::string& collector);
 
 /// How long tokens took between stages, then the slowest tokens.
-std::string render_text(const StageReport& report, std::size_t width);
+std::string render_text(const audit::StageReport& report, std::size_t width);
 /// One object.
-std::string render_json(const StageReport& report);
+std::string render_json(const audit::StageReport& report);
 
 /// The maximum columns of a line; 0 for no limit.
 using Width = std::size_t;
 
 /// Returns a summary, then one line per entry of the timeline. Lines longer than `width` are wrapped,
 /// indented.
-std::string render_text(const History& history, Width width);
-std::string render_text(const Overview& overview, Width width);
+std::string render_text(const audit::History& history, Width width);
+std::string render_text(const audit::Overview& overview, Width width);
 
 /// The name of an event: kind_text(), but `issued` for a token that was created.
-std::string_view event_name(const Event& event);
+std::string_view event_name(const feed::Event& event);
 
 /// Returns one JSON object per line: the summary, then the entries of the timeline.
-std::string render_json(const History& history);
-std::string render_json(const Overview& overview);
+std::string render_json(const audit::History& history);
+std::string render_json(const audit::Overview& overview);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -8,15 +8,15 @@
 #include "cmd/audit/audit_report.hpp"
 #include "cmd/events/event_text.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-std::string where_of(const BatchRecord& batch) {
+std::string where_of(const queue::BatchRecord& batch) {
   return where_and_actor(batch, shown_text(batch.claimed_by));
 }
 
 /// `emitted once, TIME in batch 12 by collect alice@host:77`
-std::string emitted_text(const TokenReport& report) {
+std::string emitted_text(const audit::TokenReport& report) {
   const auto& status = report.status;
   const auto& queues = report.token.queues;
   const auto more = queues.empty() || queues.front().records_complete ? "" : " or more";
@@ -30,20 +30,20 @@ std::string emitted_text(const TokenReport& report) {
   return text;
 }
 
-std::string maybe_text(const TokenReport& report) {
+std::string maybe_text(const audit::TokenReport& report) {
   const auto& batch = *report.status.batch;
-  if (contains(batch.unsure, report.token.id))
+  if (selection::contains(batch.unsure, report.token.id))
     return fmt::format("perhaps emitted, {} {}, unless that was another token with its id",
                        moment_text(*batch.emitted_at), where_of(batch));
   const auto when = fmt::format("{} {}", moment_text(*batch.emitted_at), where_of(batch));
-  if (contains(batch.skipped_ids, report.token.id))
+  if (selection::contains(batch.skipped_ids, report.token.id))
     return fmt::format(
         "perhaps emitted: {}, skipped at the last attempt, but maybe emitted at an earlier one", when);
   return fmt::format("probably emitted, {}: {} of its {} tokens were", when, with_thousands(batch.emitted),
                      with_thousands(batch.size));
 }
 
-std::string skipped_text(const TokenStatus& status) {
+std::string why_not_emitted(const audit::TokenStatus& status) {
   const auto reason = skip_reason_text(status.reason, status.reason_certain);
   if (status.skip)
     return fmt::format("not emitted: skipped at {}, {}", moment_text(status.skip->claimed_at), reason);
@@ -51,16 +51,16 @@ std::string skipped_text(const TokenStatus& status) {
                      where_of(*status.batch), moment_text(*status.batch->emitted_at), reason);
 }
 
-std::string unexplained_text(const TokenReport& report) {
+std::string unexplained_text(const audit::TokenReport& report) {
   const auto& status = report.status;
-  const std::string fault = fault_text(status.fault);
+  const std::string fault = fate::fault_text(status.fault);
   if (status.times + status.maybe > 0) return emitted_text(report) + "; unexplained: " + fault;
-  return status.fault == Fault::lost ? "not emitted: the cursor is past it, and no record says why"
-                                     : "not emitted: " + fault;
+  return status.fault == fate::Fault::lost ? "not emitted: the cursor is past it, and no record says why"
+                                           : "not emitted: " + fault;
 }
 
 /// Of a token that a queue will find at its place.
-std::string waiting_text(const TokenStatus& status) {
+std::string waiting_text(const audit::TokenStatus& status) {
   const auto queue = shown_text(status.queue);
   if (!status.reason.empty())
     return fmt::format("not emitted: queue {} has not reached it yet, and will skip it", queue);
@@ -69,45 +69,45 @@ std::string waiting_text(const TokenStatus& status) {
     before = fmt::format(", and batch {} {} before", status.batch->id,
                          status.batch->emitted_at ? "skipped it" : "was dead-lettered");
   }
-  if (status.outcome == Outcome::waiting)
+  if (status.outcome == fate::Outcome::waiting)
     return fmt::format("not emitted yet: it waits in queue {}{}", queue, before);
   return fmt::format("not emitted yet: queue {} will emit it after {}{}", queue,
-                     status.outcome == Outcome::in_replay ? "a replay" : "a late commit", before);
+                     status.outcome == fate::Outcome::in_replay ? "a replay" : "a late commit", before);
 }
 
-std::string outcome_sentence(const TokenReport& report) {
+std::string outcome_sentence(const audit::TokenReport& report) {
   const auto& status = report.status;
   switch (status.outcome) {
-    case Outcome::emitted:
-    case Outcome::emitted_again:
+    case fate::Outcome::emitted:
+    case fate::Outcome::emitted_again:
       return emitted_text(report);
-    case Outcome::maybe_emitted:
+    case fate::Outcome::maybe_emitted:
       return maybe_text(report);
-    case Outcome::leased:
+    case fate::Outcome::leased:
       return fmt::format("leased {} {}, not acknowledged yet", moment_text(status.batch->claimed_at),
                          where_of(*status.batch));
-    case Outcome::dead:
+    case fate::Outcome::dead:
       return fmt::format("not acknowledged: batch {} was dead-lettered {} after {} attempts",
                          status.batch->id, moment_text(*status.batch->dead_at),
                          with_thousands(status.batch->attempts));
-    case Outcome::waiting:
-    case Outcome::in_gap:
-    case Outcome::in_replay:
+    case fate::Outcome::waiting:
+    case fate::Outcome::in_gap:
+    case fate::Outcome::in_replay:
       return waiting_text(status);
-    case Outcome::skipped:
-    case Outcome::cancelled:
-      return status.next ? waiting_text(status) : skipped_text(status);
-    case Outcome::moved_past:
+    case fate::Outcome::skipped:
+    case fate::Outcome::cancelled:
+      return status.next ? waiting_text(status) : why_not_emitted(status);
+    case fate::Outcome::moved_past:
       return fmt::format("not emitted: the cursor was moved past it {} by {}",
                          moment_text(status.operation->at), shown_text(status.operation->actor));
-    case Outcome::missed:
+    case fate::Outcome::missed:
       return fmt::format(
           "not emitted: created after queue {} had moved past its id; mailroom rewind-cursor --fix-sequence "
           "emits it",
           shown_text(status.queue));
-    case Outcome::not_recorded:
+    case fate::Outcome::not_recorded:
       return "not known to be emitted: the records do not reach back to it";
-    case Outcome::not_taken:
+    case fate::Outcome::not_taken:
       return fmt::format(
           "not emitted: {} its action, {}",
           status.queue.empty() ? "no queue takes" : "queue " + shown_text(status.queue) + " does not take",
@@ -121,7 +121,7 @@ std::string prefixed(const char* separator, const std::string& text) {
   return text.empty() ? text : separator + text;
 }
 
-std::string accepted_text(const TokenDelivery& status) {
+std::string accepted_text(const audit::TokenDelivery& status) {
   const auto& attempt = status.decisive;
   const auto perhaps = status.perhaps == 0
                            ? ""
@@ -137,50 +137,51 @@ std::string accepted_text(const TokenDelivery& status) {
   return text;
 }
 
-bool is_deferred(const DeliveryAttempt& attempt) {
-  return attempt.state == outcome_name(Outcome::deferred);
+bool is_deferred(const feed::DeliveryAttempt& attempt) {
+  return attempt.state == fate::outcome_name(fate::Outcome::deferred);
 }
 
 /// When a deferred delivery is tried again.
-std::string again_text(const TokenDelivery& status, Moment now) {
+std::string again_text(const audit::TokenDelivery& status, Moment now) {
   const auto& not_before = status.delivery.not_before;
-  if (status.fault != Fault::none) return "but nothing will try it again";
-  if (status.outcome == Outcome::leased || (!not_before && status.next == Outcome::leased))
+  if (status.fault != fate::Fault::none) return "but nothing will try it again";
+  if (status.outcome == fate::Outcome::leased || (!not_before && status.next == fate::Outcome::leased))
     return "leased for the next attempt";
   if (!not_before || *not_before <= now) return "the next attempt is due";
   return "the next attempt in " + coarse(std::chrono::ceil<std::chrono::seconds>(*not_before - now));
 }
 
 /// An outcome that no attempt follows by itself.
-std::string ended_text(const TokenDelivery& status) {
+std::string ended_text(const audit::TokenDelivery& status) {
   const auto& attempt = status.decisive;
   const auto time = moment_text(attempt.at);
   const auto answer = prefixed(": ", answer_text(attempt));
   const auto sink = shown_text(attempt.sink);
-  if (attempt.state == outcome_name(Outcome::unknown))
+  if (attempt.state == fate::outcome_name(fate::Outcome::unknown))
     return fmt::format("perhaps accepted, {}{}{}", time, prefixed(" by ", sink), answer);
   const auto* certainty = status.maybe ? "perhaps accepted" : "not accepted";
   // The time and the answer are those of the delivery before the rewind.
   if (attempt.is_cancelled_by_rewind()) return fmt::format("{}: cancelled by a rewind", certainty);
-  const auto* by = attempt.state == outcome_name(Outcome::rejected) ? " by " : ", ";
+  const auto* by = attempt.state == fate::outcome_name(fate::Outcome::rejected) ? " by " : ", ";
   return fmt::format("{}: {} {}{}{}", certainty, shown_text(attempt.state), time, prefixed(by, sink), answer);
 }
 
 /// What follows a delivery that was accepted, or given up.
-std::string following_text(const TokenDelivery& status, Moment now) {
+std::string following_text(const audit::TokenDelivery& status, Moment now) {
   const auto* again = status.accepted > 0 ? "delivered" : "tried";
-  if (status.next == Outcome::leased) return ", and leased again";
+  if (status.next == fate::Outcome::leased) return ", and leased again";
   if (status.next) return fmt::format("; it will be {} again", again);
   return is_deferred(status.delivery.last()) ? ", and deferred since: " + again_text(status, now) : "";
 }
 
-std::string next_text(const TokenStatus& status) {
-  if (!status.next || status.outcome == Outcome::skipped || status.outcome == Outcome::cancelled) return "";
-  return *status.next == Outcome::leased ? ", and leased again" : "; it will be emitted again";
+std::string next_text(const audit::TokenStatus& status) {
+  if (!status.next || status.outcome == fate::Outcome::skipped || status.outcome == fate::Outcome::cancelled)
+    return "";
+  return *status.next == fate::Outcome::leased ? ", and leased again" : "; it will be emitted again";
 }
 
 /// What each queue did with the token; for one queue the deliveries, and what other queues did.
-std::string what_became_of(const TokenReport& report, Moment now) {
+std::string what_became_of(const audit::TokenReport& report, Moment now) {
   std::string text;
   for (const auto& of_queue : report.by_queue) {
     text += fmt::format("{}in queue {}, {}", text.empty() ? "" : "; ", shown_text(of_queue.queue),
@@ -195,13 +196,13 @@ std::string what_became_of(const TokenReport& report, Moment now) {
 
 /// ` to ada@example.org`: of a message its recipient; of an account where its mail went, if that is not its
 /// address now.
-std::string recipient_text(const TokenReport& report) {
+std::string recipient_text(const audit::TokenReport& report) {
   const auto& own = report.token.account.email;
   const auto address = token_address(report);
   return address.empty() || (!report.token.message && address == own) ? "" : " to " + shown_text(address);
 }
 
-std::string state_text(const TokenFacts& token, Moment now) {
+std::string state_text(const audit::TokenFacts& token, Moment now) {
   if (!token.exists) return "no longer in the database";
   if (token.consumed_at && *token.consumed_at > now)
     return fmt::format("consumed, recorded as {}", moment_text(*token.consumed_at));
@@ -211,7 +212,7 @@ std::string state_text(const TokenFacts& token, Moment now) {
                        coarse(now - *token.consumed_at));
   }
   if (token.expires_at <= now) {
-    const auto* revoked = revocation_of(token);
+    const auto* revoked = audit::revocation_of(token);
     const auto by = revoked == nullptr ? std::string() : " by " + shown_text(revoked->actor);
     return fmt::format("{} {} ago{}{}", revoked == nullptr ? "expired" : "revoked",
                        coarse(now - token.expires_at), by, token.has_link ? ", not consumed" : "");
@@ -244,13 +245,13 @@ std::string skip_reason_text(const std::string& reason, bool certain) {
                      reason == "wrong status" ? "its account had the wrong status" : shown_text(reason));
 }
 
-std::string where_and_actor(const BatchRecord& batch, const std::string& collector) {
+std::string where_and_actor(const queue::BatchRecord& batch, const std::string& collector) {
   const auto again =
       batch.attempts > 1 ? fmt::format(" at attempt {}", with_thousands(batch.attempts)) : std::string();
   return fmt::format("in batch {} by {}{}", batch.id, collector, again);
 }
 
-std::string token_delivery_text(const TokenDelivery& status, Moment now) {
+std::string token_delivery_text(const audit::TokenDelivery& status, Moment now) {
   const auto queue =
       status.is_of_other_queue ? fmt::format("in queue {}, ", shown_text(status.delivery.queue)) : "";
   if (status.accepted > 0) return queue + accepted_text(status) + following_text(status, now);
@@ -259,13 +260,13 @@ std::string token_delivery_text(const TokenDelivery& status, Moment now) {
                      again_text(status, now), prefixed(": ", answer_text(status.decisive)));
 }
 
-std::string token_address(const TokenReport& report) {
+std::string token_address(const audit::TokenReport& report) {
   for (const auto& delivery : report.deliveries)
     if (!delivery.decisive.address.empty()) return delivery.decisive.address;
   return report.token.account.email;
 }
 
-std::string status_text(const TokenReport& report, Moment now) {
+std::string status_text(const audit::TokenReport& report, Moment now) {
   const auto& token = report.token;
   const auto action = token.action.empty() ? "" : fmt::format(" ({})", shown_text(token.action));
   const auto other = token.id_was_anothers ? "; another token had its id before" : "";
@@ -273,7 +274,7 @@ std::string status_text(const TokenReport& report, Moment now) {
                      what_became_of(report, now), state_text(token, now), other);
 }
 
-std::string batch_text(const BatchRecord& batch) {
+std::string batch_text(const queue::BatchRecord& batch) {
   if (batch.is_state_only()) {
     return fmt::format("batch {} of queue {}: no tokens, only the state of the queue {}, by {}", batch.id,
                        shown_text(batch.queue), moment_text(batch.claimed_at), shown_text(batch.claimed_by));
@@ -293,4 +294,4 @@ std::string batch_text(const BatchRecord& batch) {
   return skipped.empty() ? text : text + "; skipped: " + skipped;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -14,7 +14,7 @@
 #include "cmd/message/message_report.hpp"
 #include "cmd/terminal/text_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 std::string by_text(const std::string& actor, const std::string& as, const std::string& reason) {
@@ -22,16 +22,16 @@ std::string by_text(const std::string& actor, const std::string& as, const std::
                      shown_text(reason));
 }
 
-std::string tokens_text(const std::vector<IdRange>& ids) {
-  return fmt::format("token{} {}", count_ids(ids) == 1 ? "" : "s", id_ranges_text(ids));
+std::string tokens_text(const std::vector<selection::IdRange>& ids) {
+  return fmt::format("token{} {}", selection::count_ids(ids) == 1 ? "" : "s", selection::id_ranges_text(ids));
 }
 
 /// The tokens that were asked for, and how many of the batch were emitted if not all.
-std::string held_text(const BatchRecord& batch) {
-  const auto asked = count_ids(batch.tokens);
+std::string held_text(const queue::BatchRecord& batch) {
+  const auto asked = selection::count_ids(batch.tokens);
   auto text = asked == 0 ? counted(batch.size, "token") : tokens_text(batch.tokens);
   if (asked > 1 && asked == batch.size)
-    text = fmt::format("{} ({})", counted(asked, "token"), id_ranges_text(batch.tokens));
+    text = fmt::format("{} ({})", counted(asked, "token"), selection::id_ranges_text(batch.tokens));
   if (batch.is_mixed())
     text += fmt::format(" ({} of {} emitted)", with_thousands(batch.emitted), with_thousands(batch.size));
   return text;
@@ -81,38 +81,38 @@ std::string prune_text(const nlohmann::json& details) {
   return stopped != details.end() && *stopped == true ? text + ", stopped before the end" : text;
 }
 
-std::string cut_text(const Operation& operation) {
+std::string cut_text(const feed::Operation& operation) {
   if (operation.cut_batches.empty()) return "";
   return fmt::format(", out of open batch{} {}", operation.cut_batches.size() == 1 ? "" : "es",
                      joined(operation.cut_batches, " and "));
 }
 
-std::string target_text(const Operation& operation, const nlohmann::json& details) {
+std::string target_text(const feed::Operation& operation, const nlohmann::json& details) {
   const auto value = [&](const char* key) {
     const auto found = details.find(key);
     return found == details.end() ? std::string("?") : value_text(*found);
   };
-  if (operation.kind == EventKind::rewound)
+  if (operation.kind == feed::EventKind::rewound)
     return fmt::format("cursor of {} {} -> {}", shown_text(operation.queue), value("cursor_before"),
                        value("cursor_after"));
-  if (operation.kind == EventKind::replayed) {
+  if (operation.kind == feed::EventKind::replayed) {
     return operation.tokens.empty()
                ? "queue " + shown_text(operation.queue)
                : tokens_text(operation.tokens) + " in queue " + shown_text(operation.queue);
   }
-  if (operation.kind == EventKind::revoked) {
+  if (operation.kind == feed::EventKind::revoked) {
     return operation.tokens.empty() ? counted(number_in(details, "revoked"), "token")
                                     : tokens_text(operation.tokens);
   }
   if (operation.account) {
     return fmt::format("account {} {} -> {}", operation.account->id, value("before"), value("after"));
   }
-  if (operation.kind == EventKind::message_cancelled)
+  if (operation.kind == feed::EventKind::message_cancelled)
     return fmt::format("message {}", number_in(details, "message"));
   return operation.queue.empty() ? "all queues" : "queue " + shown_text(operation.queue);
 }
 
-std::string queue_text(const Operation& operation, const nlohmann::json& details) {
+std::string queue_text(const feed::Operation& operation, const nlohmann::json& details) {
   const auto change = details.is_object() ? queue_change_text(operation, details) : "";
   if (operation.queue.empty()) return change;
   return "queue " + shown_text(operation.queue) + (change.empty() ? "" : ", " + change);
@@ -120,28 +120,28 @@ std::string queue_text(const Operation& operation, const nlohmann::json& details
 
 /// The rest of an event's line, by the row that records it.
 struct DetailsText {
-  EventKind kind;
+  feed::EventKind kind;
 
-  std::string operator()(const AccountRecord& account) const {
+  std::string operator()(const accounts::AccountRecord& account) const {
     return fmt::format("account {} ({})", account.id, shown_text(account.login));
   }
-  std::string operator()(const StoredToken& token) const {
+  std::string operator()(const feed::StoredToken& token) const {
     if (!token.message) return fmt::format("token {}, {}", token.id, shown_text(token.action));
     const auto prefix = token.action == "message" ? "" : shown_text(token.action) + " ";
     return fmt::format("token {}, {}message {}", token.id, prefix, *token.message);
   }
-  std::string operator()(const TokenSkip& skip) const {
+  std::string operator()(const feed::TokenSkip& skip) const {
     return fmt::format("token {} in queue {}, {}", skip.token.id, shown_text(skip.queue),
                        skip_reason_text(skip.reason, skip.reason_certain));
   }
-  std::string operator()(const DeliveryAttempt& delivery) const {
+  std::string operator()(const feed::DeliveryAttempt& delivery) const {
     return fmt::format("token {} in queue {}, {}", delivery.token.id, shown_text(delivery.queue),
                        delivery_text(delivery)) +
            (delivery.key.empty() ? "" : fmt::format(" (key {})", shown_text(delivery.key)));
   }
-  std::string operator()(const BatchRecord& batch) const {
+  std::string operator()(const queue::BatchRecord& batch) const {
     const auto where = held_text(batch) + " " + where_and_actor(batch, collector_name(batch));
-    if (kind == EventKind::abandoned)
+    if (kind == feed::EventKind::abandoned)
       return fmt::format("{}, leased {}", where, moment_text(batch.claimed_at));
     const auto skipped = skipped_text(batch.skipped);
     if (batch.size == 0 && batch.emitted == 0 && !skipped.empty())
@@ -150,16 +150,16 @@ struct DetailsText {
     const bool shows_skipped = (batch.is_mixed() || batch.is_skipped()) && !skipped.empty();
     return where + (shows_skipped ? "; skipped: " + skipped : "");
   }
-  std::string operator()(const Operation& operation) const {
+  std::string operator()(const feed::Operation& operation) const {
     const auto details = parse_json(sound_utf8(operation.details));
-    const auto what = kind == EventKind::pruned ? prune_text(details)
-                      : is_queue_change(kind)   ? queue_text(operation, details)
-                      : is_of_consumer(kind)    ? consumer_text(kind, details)
-                                                : target_text(operation, details) + accounts_text(details) +
+    const auto what = kind == feed::EventKind::pruned ? prune_text(details)
+                      : is_queue_change(kind)         ? queue_text(operation, details)
+                      : is_of_consumer(kind)          ? consumer_text(kind, details)
+                                             : target_text(operation, details) + accounts_text(details) +
                                                    other_details(details) + cut_text(operation);
     return what + ", " + by_text(operation.actor, " as " + operation.db_user, operation.reason);
   }
-  std::string operator()(const SchemaChange& change) const {
+  std::string operator()(const schema::SchemaChange& change) const {
     return fmt::format("{} {} {}, {} ms, {}", change.direction, change.version, shown_text(change.name),
                        with_thousands(change.duration.count()), by_text(change.actor, "", change.reason));
   }
@@ -169,7 +169,7 @@ std::string paragraph(const std::string& text, Width width) {
   return wrapped(shown_text(text), width, 2) + "\n";
 }
 
-std::string render_entries(const Timeline& timeline, Width width) {
+std::string render_entries(const audit::Timeline& timeline, Width width) {
   std::size_t widest = 0;
   for (const auto& event : timeline.entries)
     widest = std::max(widest, event_name(event).size());
@@ -182,7 +182,7 @@ std::string render_entries(const Timeline& timeline, Width width) {
   return text;
 }
 
-std::string account_text(const History& history) {
+std::string account_text(const audit::History& history) {
   const auto& account = history.account;
   if (!account) return fmt::format("account {}: no longer in the database", history.account_id);
   return fmt::format("account {} ({}, {}): {}", account->id, shown_text(account->login),
@@ -190,7 +190,7 @@ std::string account_text(const History& history) {
 }
 
 /// `accepted`, `scheduled for 2026-11-21T09:30:15Z`
-std::string message_state(const MessageSummary& summary) {
+std::string message_state(const messages::MessageSummary& summary) {
   if (summary.is_only("no_token")) return "it has no token, since its trigger did not fire";
   const auto text = states_text(summary);
   return summary.is_only("scheduled") && summary.send_after
@@ -199,7 +199,7 @@ std::string message_state(const MessageSummary& summary) {
 }
 
 /// Says why an account is shown that has another address.
-std::string former_address_text(const History& history) {
+std::string former_address_text(const audit::History& history) {
   if (history.former_address.empty()) return "";
   const auto whose =
       history.is_of_account ? fmt::format("account {}", history.account_id) : std::string("these messages");
@@ -208,7 +208,7 @@ std::string former_address_text(const History& history) {
 }
 
 /// Of an account to which nothing can be mailed.
-std::string no_token_text(const History& history) {
+std::string no_token_text(const audit::History& history) {
   if (!history.is_of_account || !history.account || history.tokens_total > 0) return "";
   return history.account->status == "provisioned"
              ? fmt::format(
@@ -221,7 +221,7 @@ std::string no_token_text(const History& history) {
 }
 
 /// `message 17, receipt to ada@example.org (order:17), asked for 2026-11-21T09:30:15Z by shop: accepted`
-std::string message_lines(const History& history, Width width) {
+std::string message_lines(const audit::History& history, Width width) {
   std::string text;
   for (const auto& summary : history.messages) {
     text += paragraph(
@@ -234,7 +234,7 @@ std::string message_lines(const History& history, Width width) {
 }
 
 /// One line per token, and one with its trace.
-std::string token_lines(const History& history, Width width) {
+std::string token_lines(const audit::History& history, Width width) {
   std::string text;
   for (const auto& report : history.tokens) {
     text += paragraph(status_text(report, history.now), width);
@@ -245,7 +245,7 @@ std::string token_lines(const History& history, Width width) {
   return text;
 }
 
-std::string render_totals(const Overview& overview, Width width) {
+std::string render_totals(const audit::Overview& overview, Width width) {
   using Align = TextTable::Align;
   TextTable table({{"queue"},
                    {"batches", Align::right},
@@ -264,12 +264,12 @@ std::string render_totals(const Overview& overview, Width width) {
 
 }  // namespace
 
-std::string_view event_name(const Event& event) {
-  const bool is_issued = event.kind == EventKind::created && event.token() != nullptr;
-  return is_issued ? "issued" : kind_text(event.kind);
+std::string_view event_name(const feed::Event& event) {
+  const bool is_issued = event.kind == feed::EventKind::created && event.token() != nullptr;
+  return is_issued ? "issued" : feed::kind_text(event.kind);
 }
 
-std::string render_text(const History& history, Width width) {
+std::string render_text(const audit::History& history, Width width) {
   std::string text;
   if (history.batch) text += paragraph(batch_text(*history.batch), width);
   // If a token was requested, its line precedes that of its account.
@@ -286,7 +286,7 @@ std::string render_text(const History& history, Width width) {
   return text + render_entries(history.timeline, width);
 }
 
-std::string render_text(const Overview& overview, Width width) {
+std::string render_text(const audit::Overview& overview, Width width) {
   auto text = fmt::format("{} to {}\n\n", moment_text(overview.period.since),
                           moment_text(std::min(overview.period.until, overview.now))) +
               render_totals(overview, width) + "\n";
@@ -294,4 +294,4 @@ std::string render_text(const Overview& overview, Width width) {
   return text + render_entries(overview.timeline, width);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

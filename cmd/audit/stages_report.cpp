@@ -11,21 +11,21 @@
 #include "cmd/terminal/text_table.hpp"
 #include "status/queue_sessions.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using Align = TextTable::Align;
 
 /// `1.2ms`, `340ms`, `1.234s`, `4m12s`.
-std::string seconds_text(StageSeconds seconds) {
-  if (seconds >= std::chrono::minutes(1)) return age_text(std::chrono::floor<Milliseconds>(seconds));
+std::string seconds_text(audit::StageSeconds seconds) {
+  if (seconds >= std::chrono::minutes(1)) return status::age_text(std::chrono::floor<Milliseconds>(seconds));
   const double ms = seconds.count() * 1000;
   if (ms >= 1000) return fmt::format("{:.3f}s", ms / 1000);
   return ms >= 10 ? fmt::format("{:.0f}ms", ms) : fmt::format("{:.1f}ms", ms);
 }
 
-std::string times_table(const StageReport& report, std::size_t width) {
+std::string times_table(const audit::StageReport& report, std::size_t width) {
   TextTable table({{"from"},
                    {"to"},
                    {"tokens", Align::right},
@@ -34,20 +34,20 @@ std::string times_table(const StageReport& report, std::size_t width) {
                    {"p99", Align::right},
                    {"max", Align::right}});
   for (const auto& times : report.stages) {
-    table.add({token_stage_name(times.from), token_stage_name(times.to), with_thousands(times.tokens),
-               seconds_text(times.p50), seconds_text(times.p90), seconds_text(times.p99),
-               seconds_text(times.max)});
+    table.add({audit::token_stage_name(times.from), audit::token_stage_name(times.to),
+               with_thousands(times.tokens), seconds_text(times.p50), seconds_text(times.p90),
+               seconds_text(times.p99), seconds_text(times.max)});
   }
   return table.render(width);
 }
 
 /// When a token reached a stage, as the time since its creation.
-std::string since_creation(const StagedToken& token, TokenStage stage) {
+std::string since_creation(const audit::StagedToken& token, audit::TokenStage stage) {
   const auto& at = token.at[static_cast<std::size_t>(stage)];
   return at ? "+" + seconds_text(*at - *token.at.front()) : "-";
 }
 
-std::string slowest_table(const StageReport& report, std::size_t width) {
+std::string slowest_table(const audit::StageReport& report, std::size_t width) {
   std::vector<TextTable::Column> columns{
       {"token", Align::right}, {"queue"}, {"batch", Align::right}, {"created", Align::left, true}};
   if (report.has_commits) columns.push_back({"committed", Align::right});
@@ -58,22 +58,23 @@ std::string slowest_table(const StageReport& report, std::size_t width) {
   if (has_traces) columns.push_back({"trace", Align::left, true});
   TextTable table(std::move(columns));
   for (const auto& token : report.slowest) {
-    const bool is_mail = token.at[static_cast<std::size_t>(TokenStage::accepted)].has_value();
+    const bool is_mail = token.at[static_cast<std::size_t>(audit::TokenStage::accepted)].has_value();
     std::vector<std::string> cells{std::to_string(token.token), shown_text(token.queue),
                                    std::to_string(token.batch), moment_text(*token.at.front())};
-    if (report.has_commits) cells.push_back(since_creation(token, TokenStage::committed));
-    cells.push_back(since_creation(token, TokenStage::claimed));
-    cells.push_back(since_creation(token, TokenStage::signed_));
-    cells.push_back(since_creation(token, is_mail ? TokenStage::accepted : TokenStage::written));
+    if (report.has_commits) cells.push_back(since_creation(token, audit::TokenStage::committed));
+    cells.push_back(since_creation(token, audit::TokenStage::claimed));
+    cells.push_back(since_creation(token, audit::TokenStage::signed_));
+    cells.push_back(
+        since_creation(token, is_mail ? audit::TokenStage::accepted : audit::TokenStage::written));
     if (has_traces) cells.push_back(token.trace_id.empty() ? "-" : token.trace_id);
     table.add(std::move(cells));
   }
   return table.render(width);
 }
 
-Json stage_json(const StageTimes& times) {
-  return {{"from", token_stage_name(times.from)},
-          {"to", token_stage_name(times.to)},
+Json stage_json(const audit::StageTimes& times) {
+  return {{"from", audit::token_stage_name(times.from)},
+          {"to", audit::token_stage_name(times.to)},
           {"tokens", times.tokens},
           {"p50_seconds", times.p50.count()},
           {"p90_seconds", times.p90.count()},
@@ -81,10 +82,10 @@ Json stage_json(const StageTimes& times) {
           {"max_seconds", times.max.count()}};
 }
 
-Json token_json(const StagedToken& token) {
+Json token_json(const audit::StagedToken& token) {
   Json object{{"token", token.token}, {"queue", token.queue}, {"batch", token.batch}};
   for (std::size_t i = 0; i < token.at.size(); ++i) {
-    const auto name = fmt::format("{}_at", token_stage_name(static_cast<TokenStage>(i)));
+    const auto name = fmt::format("{}_at", audit::token_stage_name(static_cast<audit::TokenStage>(i)));
     object[name] = token.at[i] ? Json(precise_moment_text(*token.at[i])) : Json(nullptr);
   }
   object["total_seconds"] = token.total.count();
@@ -94,7 +95,7 @@ Json token_json(const StagedToken& token) {
 
 }  // namespace
 
-std::string render_text(const StageReport& report, std::size_t width) {
+std::string render_text(const audit::StageReport& report, std::size_t width) {
   auto text = fmt::format("tokens:   {} emitted\n", with_thousands(report.tokens));
   text +=
       fmt::format("commits:  {}\n", report.has_commits ? "known until a token is consumed"
@@ -103,7 +104,7 @@ std::string render_text(const StageReport& report, std::size_t width) {
   return text + "\n" + times_table(report, width) + "\nslowest:\n" + slowest_table(report, width);
 }
 
-std::string render_json(const StageReport& report) {
+std::string render_json(const audit::StageReport& report) {
   const Json object{{"type", "stages"},
                     {"since", moment_json<Json>(report.period.since)},
                     {"until", moment_json<Json>(std::min(report.period.until, report.now))},
@@ -114,4 +115,4 @@ std::string render_json(const StageReport& report) {
   return json_text(object) + "\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -19,7 +19,7 @@
 #include "cmd/terminal/tracing.hpp"
 #include "process/stop_signal.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::size_t reports_at_once = 500;
@@ -36,7 +36,7 @@ struct BounceOptions {
   bool is_service() const { return !maildir.empty() || events.any(); }
 };
 
-std::string line_of(const RecordedBounce& bounce) {
+std::string line_of(const suppression::RecordedBounce& bounce) {
   const auto whose =
       bounce.token
           ? fmt::format("token {} of queue {}, {}", *bounce.token, bounce.queue, shown_text(bounce.address))
@@ -48,7 +48,7 @@ std::string line_of(const RecordedBounce& bounce) {
       bounce.suppressed ? "; the address is suppressed" : "", bounce.is_new ? "" : "; read before");
 }
 
-std::string json_of(const RecordedBounce& bounce) {
+std::string json_of(const suppression::RecordedBounce& bounce) {
   nlohmann::ordered_json line{{"kind", bounce.kind}, {"reason", bounce.reason}, {"reply", bounce.reply}};
   line["queue"] = text_or_null<nlohmann::ordered_json>(bounce.queue);
   line["token"] = optional_json<nlohmann::ordered_json>(bounce.token);
@@ -62,7 +62,7 @@ void read_file(std::istream& in, const std::string& name, BounceReader& reader, 
   MailFile file(in);
   for (auto bytes = file.next(); bytes; bytes = file.next()) {
     // No mail server hands over a mail that begins so: it puts a header before what others wrote.
-    const auto report = is_event(*bytes) ? judge_event(*bytes) : reader.judge(*bytes);
+    const auto report = bounce::is_event(*bytes) ? suppression::judge_event(*bytes) : reader.judge(*bytes);
     if (!report.counts()) {
       context.say(fmt::format("{}: neither a bounce nor a complaint nor an automatic reply\n", name));
       continue;
@@ -89,7 +89,7 @@ ExitCode read_files(const BounceOptions& options, BounceReader& reader, Context&
 /// Mails of a maildir that are recorded in one transaction.
 struct ReadMails {
   std::vector<std::string> names{};
-  std::vector<Report> reports{};
+  std::vector<suppression::Report> reports{};
   bool are_some_left = true;  ///< of those that were listed
 };
 
@@ -124,7 +124,8 @@ void record_some(const Maildir& maildir, const std::string& source, BounceReader
 }
 
 /// Reads mails until there are none, and the next of a backlog while the server records those before.
-void read_backlog(Maildir& maildir, const std::string& source, BounceReader& reader, StopSignal& stop) {
+void read_backlog(Maildir& maildir, const std::string& source, BounceReader& reader,
+                  process::StopSignal& stop) {
   auto read = read_some(maildir, reader);
   while (!read.names.empty() && !stop.requested()) {
     std::future<ReadMails> next;
@@ -135,7 +136,7 @@ void read_backlog(Maildir& maildir, const std::string& source, BounceReader& rea
   }
 }
 
-ExitCode read_maildir(const BounceOptions& options, BounceReader& reader, StopSignal& stop) {
+ExitCode read_maildir(const BounceOptions& options, BounceReader& reader, process::StopSignal& stop) {
   Maildir maildir(options.maildir);
   while (!stop.requested()) {
     read_backlog(maildir, options.maildir, reader, stop);
@@ -168,7 +169,7 @@ ExitCode run_bounce(const BounceOptions& options, Context& context) {
   check_sources(options);
   const auto events = open_event_source(options.events, options.once, context);
   const auto tracing = open_tracing(context.settings(), context.log());
-  StopSignal stop;
+  process::StopSignal stop;
   bool has_begun = false;
   while (true) {
     try {
@@ -179,7 +180,7 @@ ExitCode run_bounce(const BounceOptions& options, Context& context) {
       if (events) return events->read(reader, stop);
       return options.maildir.empty() ? read_files(options, reader, context)
                                      : read_maildir(options, reader, stop);
-    } catch (const ConnectionLost& error) {
+    } catch (const db::ConnectionLost& error) {
       if (stop.requested()) return ExitCode::done;
       if (!has_begun || options.once || !options.is_service()) throw;
       context.log().warn("connection lost", {{"reason", error.what()}});
@@ -228,4 +229,4 @@ const Command bounce_command{
     "With Postfix: bounce: \"|/usr/bin/mailroom bounce || exit 75\" in /etc/aliases, so that a report is kept while the "
     "database is down."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -6,24 +6,24 @@
 #include <chrono>
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::cmd {
 
-bool needs_a_look(const RecordedBounce& bounce) {
+bool needs_a_look(const suppression::RecordedBounce& bounce) {
   return bounce.kind == "unread" || !bounce.token;
 }
 
-std::size_t rows_of(const Report& report) {
+std::size_t rows_of(const suppression::Report& report) {
   return report.counts() ? std::max<std::size_t>(report.bounce->recipients.size(), 1) : 0;
 }
 
 namespace {
 
 /// Says what came back, in the trace of its mail. What was read before has been said.
-void trace(const RecordedBounce& bounce, MailTracer& tracer) {
+void trace(const suppression::RecordedBounce& bounce, trace::MailTracer& tracer) {
   if (!bounce.is_new || bounce.traceparent.empty() || !bounce.token) return;
   const bool has_failed = bounce.kind != "delivered" &&
-                          bounce.kind != bounce_kind_name(BounceKind::auto_reply) &&
-                          bounce.kind != bounce_kind_name(BounceKind::delayed);
+                          bounce.kind != bounce::bounce_kind_name(bounce::BounceKind::auto_reply) &&
+                          bounce.kind != bounce::bounce_kind_name(bounce::BounceKind::delayed);
   const char* const operation = bounce.kind == "delivered"   ? "delivery"
                                 : bounce.kind == "complaint" ? "complaint"
                                 : bounce.kind == "delayed"   ? "delay"
@@ -34,23 +34,24 @@ void trace(const RecordedBounce& bounce, MailTracer& tracer) {
        .queue = bounce.queue,
        .token = *bounce.token,
        .message = bounce.message,
-       .asked_at = SpanTime(std::chrono::seconds(bounce.created_at))},
-      {.operation = operation, .outcome = bounce.kind, .has_failed = has_failed, .at = span_now()});
+       .asked_at = trace::SpanTime(std::chrono::seconds(bounce.created_at))},
+      {.operation = operation, .outcome = bounce.kind, .has_failed = has_failed, .at = trace::span_now()});
 }
 
 }  // namespace
 
-BounceReader::BounceReader(Connection& connection, Context& context, MailTracer* tracer)
+BounceReader::BounceReader(db::Connection& connection, Context& context, trace::MailTracer* tracer)
     : connection_(connection),
       context_(context),
       tracer_(tracer),
       proof_{.pattern = context.settings().send.bounce_address,
-             .home = home_name(connection),
-             .keys = load_key_ring(context.settings())} {}
+             .home = suppression::home_name(connection),
+             .keys = signing::load_key_ring(context.settings())} {}
 
-std::vector<RecordedBounce> BounceReader::record(const std::string& source,
-                                                 const std::vector<Report>& reports) {
-  auto recorded = record_bounces(connection_, source, reports, context_.settings().bounce.suppress_after);
+std::vector<suppression::RecordedBounce> BounceReader::record(
+    const std::string& source, const std::vector<suppression::Report>& reports) {
+  auto recorded =
+      suppression::record_bounces(connection_, source, reports, context_.settings().bounce.suppress_after);
   for (const auto& report : reports)
     ++(report.counts() ? count_.reports : count_.others);
   for (const auto& bounce : recorded) {
@@ -72,4 +73,4 @@ void BounceReader::tell_count() {
                                        {"others", count.others}});
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

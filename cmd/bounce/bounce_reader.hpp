@@ -10,7 +10,7 @@
 #include "suppression/bounce_records.hpp"
 #include "trace/mail_tracer.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// What has been read, to tell the log.
 struct BounceCount {
@@ -22,7 +22,7 @@ struct BounceCount {
   std::int64_t unmatched = 0;
   std::int64_t unread = 0;
 
-  void add(const RecordedBounce& bounce) {
+  void add(const suppression::RecordedBounce& bounce) {
     if (!bounce.is_new) ++known;
     if (!bounce.is_new) return;
     if (bounce.kind == "hard") ++hard;
@@ -33,32 +33,33 @@ struct BounceCount {
 };
 
 /// Somebody has to look at it: nothing was learnt from it.
-bool needs_a_look(const RecordedBounce& bounce);
+bool needs_a_look(const suppression::RecordedBounce& bounce);
 
 /// How many of the rows of record_bounces() are of the report.
-std::size_t rows_of(const Report& report);
+std::size_t rows_of(const suppression::Report& report);
 
 /// Judges reports by the keys and the pattern of the settings, and records them.
 class BounceReader {
  public:
   /// `tracer` may be null.
-  BounceReader(Connection& connection, Context& context, MailTracer* tracer);
+  BounceReader(db::Connection& connection, Context& context, trace::MailTracer* tracer);
 
   /// Of a mail.
-  Report judge(std::string_view bytes) { return judge_report(bytes, proof_); }
+  suppression::Report judge(std::string_view bytes) { return suppression::judge_report(bytes, proof_); }
 
   /// What became of each recipient.
-  std::vector<RecordedBounce> record(const std::string& source, const std::vector<Report>& reports);
+  std::vector<suppression::RecordedBounce> record(const std::string& source,
+                                                  const std::vector<suppression::Report>& reports);
 
   /// Tells the log what was read since the last time, if anything was.
   void tell_count();
 
  private:
-  Connection& connection_;
+  db::Connection& connection_;
   Context& context_;
-  MailTracer* tracer_;
-  BounceProof proof_;
+  trace::MailTracer* tracer_;
+  suppression::BounceProof proof_;
   BounceCount count_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -9,24 +9,24 @@
 #include "process/environment.hpp"
 #include "webhook/event_webhook.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-constexpr ListenWords event_words{
+constexpr process::ListenWords event_words{
     .subject = "events", .owner = "reader", .named_by = "--listen names", .port = "8088"};
 constexpr std::chrono::seconds client_patience{5};  ///< of a client, for the database
 constexpr std::chrono::seconds tell_every{60};      ///< what was read and refused
 
-ListenAddress event_address_of(const std::string& text) {
-  const auto address = parse_listen_address(text);
-  if (address && address->path.size() <= longest_socket_path) return *address;
+config::ListenAddress event_address_of(const std::string& text) {
+  const auto address = config::parse_listen_address(text);
+  if (address && address->path.size() <= config::longest_socket_path) return *address;
   throw Error(
       ExitCode::usage, fmt::format("--listen '{}' is no address to listen at", shown_text(text)),
       "give an IP address of this host and a port, such as 127.0.0.1:8088, or the path of a unix socket");
 }
 
 /// Without either nobody could post.
-WebhookSigner resend_secrets(const Settings& settings) {
+http::WebhookSigner resend_secrets(const config::Settings& settings) {
   if (settings.bounce.resend_secret_files.empty() && settings.bounce.sns_topics.empty()) {
     throw Error(
         ExitCode::configuration, "no provider may post events",
@@ -46,30 +46,32 @@ class EventListener final : public ProviderEvents {
   EventListener(const EventListener&) = delete;
   EventListener& operator=(const EventListener&) = delete;
 
-  ExitCode read(BounceReader& reader, StopSignal& stop) override;
+  ExitCode read(BounceReader& reader, process::StopSignal& stop) override;
 
  private:
   void record_waiting(BounceReader& reader);
   void tell_news(BounceReader& reader);
 
   Context& context_;
-  EventIntake intake_;
-  SvixVerifier svix_;
-  CurlSnsWeb web_;
-  SnsVerifier sns_;
-  EventWebhook webhook_;
-  HttpListener listener_;
+  webhook::EventIntake intake_;
+  webhook::SvixVerifier svix_;
+  webhook::CurlSnsWeb web_;
+  webhook::SnsVerifier sns_;
+  webhook::EventWebhook webhook_;
+  process::HttpListener listener_;
 };
 
 EventListener::EventListener(const std::string& address, Context& context)
     : context_(context),
       svix_(resend_secrets(context.settings())),
       sns_(context.settings().bounce.sns_topics, web_),
-      webhook_({.svix = svix_, .sns = sns_, .web = web_},
-               [this](Report report) { return intake_.submit(std::move(report), client_patience); }),
-      listener_(event_address_of(address),
-                {.words = event_words, .methods = "POST", .longest_body = EventWebhook::longest_body},
-                [this](const HttpCall& call) { return webhook_.answer(call); }) {
+      webhook_(
+          {.svix = svix_, .sns = sns_, .web = web_},
+          [this](suppression::Report report) { return intake_.submit(std::move(report), client_patience); }),
+      listener_(
+          event_address_of(address),
+          {.words = event_words, .methods = "POST", .longest_body = webhook::EventWebhook::longest_body},
+          [this](const process::HttpCall& call) { return webhook_.answer(call); }) {
   context_.log().info("listening for events", {{"address", listener_.address().text()}});
 }
 
@@ -77,8 +79,8 @@ EventListener::~EventListener() {
   intake_.close();
 }
 
-ExitCode EventListener::read(BounceReader& reader, StopSignal& stop) {
-  SystemEnvironment environment(stop, -1);
+ExitCode EventListener::read(BounceReader& reader, process::StopSignal& stop) {
+  process::SystemEnvironment environment(stop, -1);
   auto told = environment.now();
   while (!stop.requested()) {
     environment.wait(intake_.fd(), told + tell_every);
@@ -94,22 +96,22 @@ ExitCode EventListener::read(BounceReader& reader, StopSignal& stop) {
 void EventListener::record_waiting(BounceReader& reader) {
   const auto taken = intake_.take();
   if (taken.empty()) return;
-  std::vector<Report> reports;
+  std::vector<suppression::Report> reports;
   for (const auto& handover : taken)
     reports.push_back(handover->report);
-  std::vector<RecordedBounce> recorded;
+  std::vector<suppression::RecordedBounce> recorded;
   try {
     recorded = reader.record("webhook", reports);
   } catch (...) {
     for (const auto& handover : taken)
-      intake_.settle(*handover, EventReceipt::failed);
+      intake_.settle(*handover, webhook::EventReceipt::failed);
     throw;
   }
   auto next = recorded.cbegin();
   for (const auto& handover : taken) {
     const bool is_matched = are_matched(handover->report, next);
     const bool is_early = !is_matched && may_be_matched_later(handover->report, wall_now());
-    intake_.settle(*handover, is_early ? EventReceipt::not_yet : EventReceipt::recorded);
+    intake_.settle(*handover, is_early ? webhook::EventReceipt::not_yet : webhook::EventReceipt::recorded);
   }
 }
 
@@ -130,4 +132,4 @@ std::unique_ptr<ProviderEvents> listen_for_events(const std::string& address, Co
   return std::make_unique<EventListener>(address, context);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

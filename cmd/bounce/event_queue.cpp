@@ -7,7 +7,7 @@
 #include "cmd/bounce/event_sources.hpp"
 #include "webhook/sqs_queue.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::chrono::seconds shortest_pause{1};
@@ -19,13 +19,13 @@ class EventQueue final : public ProviderEvents {
   /// Throws as SqsQueue(). `once`: read() ends when the queue is empty.
   EventQueue(const std::string& url, bool once, Context& context);
 
-  ExitCode read(BounceReader& reader, StopSignal& stop) override;
+  ExitCode read(BounceReader& reader, process::StopSignal& stop) override;
 
  private:
   std::size_t read_some(BounceReader& reader);
 
   Context& context_;
-  SqsQueue queue_;
+  webhook::SqsQueue queue_;
   std::string source_;
   bool once_;
 };
@@ -36,7 +36,7 @@ EventQueue::EventQueue(const std::string& url, bool once, Context& context)
       source_(url.substr(url.rfind('/') + 1)),
       once_(once) {}
 
-ExitCode EventQueue::read(BounceReader& reader, StopSignal& stop) {
+ExitCode EventQueue::read(BounceReader& reader, process::StopSignal& stop) {
   Milliseconds pause = shortest_pause;
   while (!stop.requested()) {
     try {
@@ -45,7 +45,7 @@ ExitCode EventQueue::read(BounceReader& reader, StopSignal& stop) {
       if (count > 0) continue;
       reader.tell_count();
       if (once_) break;
-    } catch (const ConnectionLost&) {
+    } catch (const db::ConnectionLost&) {
       throw;
     } catch (const Error& error) {
       if (once_) throw;
@@ -61,9 +61,9 @@ ExitCode EventQueue::read(BounceReader& reader, StopSignal& stop) {
 /// Returns how many messages were deleted.
 std::size_t EventQueue::read_some(BounceReader& reader) {
   const auto messages = queue_.receive();
-  std::vector<Report> reports;
+  std::vector<suppression::Report> reports;
   for (const auto& message : messages)
-    reports.push_back(judge_event(message.body));
+    reports.push_back(suppression::judge_event(message.body));
   const auto recorded = reader.record(source_, reports);
   std::vector<std::string> done;
   auto next = recorded.cbegin();
@@ -81,4 +81,4 @@ std::unique_ptr<ProviderEvents> open_event_queue(const std::string& url, bool on
   return std::make_unique<EventQueue>(url, once, context);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 std::unique_ptr<ProviderEvents> open_event_source(const EventSources& sources, bool once, Context& context) {
   if (!sources.any()) return nullptr;
@@ -19,14 +19,15 @@ std::unique_ptr<ProviderEvents> open_event_source(const EventSources& sources, b
 #endif
 }
 
-bool are_matched(const Report& report, std::vector<RecordedBounce>::const_iterator& next) {
+bool are_matched(const suppression::Report& report,
+                 std::vector<suppression::RecordedBounce>::const_iterator& next) {
   bool are_all = true;
   for (auto rows = rows_of(report); rows > 0; --rows, ++next)
     are_all = are_all && (next->token || next->kind == "unread");
   return are_all;
 }
 
-bool may_be_matched_later(const Report& report, WallTime now) {
+bool may_be_matched_later(const suppression::Report& report, WallTime now) {
   constexpr std::chrono::minutes patience{15};
   if (!report.counts() || !report.bounce->mail.sent_at) return false;
   const auto age = now.time_since_epoch() -
@@ -34,4 +35,4 @@ bool may_be_matched_later(const Report& report, WallTime now) {
   return age < patience;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

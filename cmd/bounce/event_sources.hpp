@@ -7,7 +7,7 @@
 #include "cmd/bounce/bounce_reader.hpp"
 #include "process/stop_signal.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// As the options name them.
 struct EventSources {
@@ -23,7 +23,7 @@ class ProviderEvents {
   virtual ~ProviderEvents() = default;
   /// Records events until a stop is requested. Throws ConnectionLost: then it is called again, with another
   /// reader.
-  virtual ExitCode read(BounceReader& reader, StopSignal& stop) = 0;
+  virtual ExitCode read(BounceReader& reader, process::StopSignal& stop) = 0;
 };
 
 /// Null if the options name none. Throws Error for an address or a secret that cannot be used.
@@ -41,9 +41,10 @@ std::unique_ptr<ProviderEvents> open_event_queue(const std::string& url, bool on
 
 /// True if every recipient of the report is of a mail that is known, or the report has none. `next`: its
 /// first row of record_bounces(); moves behind its last one.
-bool are_matched(const Report& report, std::vector<RecordedBounce>::const_iterator& next);
+bool are_matched(const suppression::Report& report,
+                 std::vector<suppression::RecordedBounce>::const_iterator& next);
 
 /// Its mail may come on record yet: consumers record what became of a mail some time after it left.
-bool may_be_matched_later(const Report& report, WallTime now);
+bool may_be_matched_later(const suppression::Report& report, WallTime now);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "bounce/bounce.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// `From MAILER-DAEMON Thu Apr 29 23:34:45 2026`
@@ -45,7 +45,7 @@ class PartHeader {
 };
 
 void append_begin(std::string& mail, const std::string& line) {
-  if (mail.size() < bounce_limits::max_bytes) mail += line;
+  if (mail.size() < bounce::bounce_limits::max_bytes) mail += line;
 }
 
 }  // namespace
@@ -89,4 +89,4 @@ bool MailFile::read_line(std::string& line) {
   return !line.empty();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// Reads one mail after the other, and of each as much as a report can have. A file that begins as
 /// `From ada@mail.example Thu Apr 29 23:34:45 2026` has several if such a line stands between an empty one
@@ -27,4 +27,4 @@ class MailFile {
   bool has_begun_ = false;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "bounce/bounce.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,11 +24,11 @@ namespace fs = std::filesystem;
 std::string read_begin(std::istream& in) {
   std::array<char, 16384> piece{};
   std::string bytes;
-  while (in && bytes.size() < bounce_limits::max_bytes) {
+  while (in && bytes.size() < bounce::bounce_limits::max_bytes) {
     in.read(piece.data(), piece.size());
     bytes.append(piece.data(), static_cast<std::size_t>(in.gcount()));
   }
-  bytes.resize(std::min(bytes.size(), bounce_limits::max_bytes));
+  bytes.resize(std::min(bytes.size(), bounce::bounce_limits::max_bytes));
   return bytes;
 }
 
@@ -93,4 +93,4 @@ void Maildir::move(const std::string& name, bool is_marked) const {
     fail(fmt::format("cannot move {} to cur", name), error);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// A maildir (https://cr.yp.to/proto/maildir.html): a mail is a file in `new` until somebody has read it, and
 /// in `cur` then, with letters after its name.
@@ -32,4 +32,4 @@ class Maildir {
   bool is_listed_ = false;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -12,7 +12,7 @@
 #include "cmd/command.hpp"
 #include "compose/line_composer.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 struct CollectOptions {
@@ -24,35 +24,35 @@ struct CollectOptions {
 /// How long a line that may have been taken is sent again within its batch.
 constexpr Milliseconds resend_for{60'000};
 
-Batcher::Options batcher_options(const Settings& settings) {
-  Batcher::Options options{.batch_timeout = settings.collect.batch_timeout.max,
-                           .poll_interval = settings.collect.poll_interval,
-                           .line_limit = settings.collect.batch_limit.max,
-                           .lines_per_claim = settings.collect.lines_per_claim};
+consumer::Batcher::Options batcher_options(const config::Settings& settings) {
+  consumer::Batcher::Options options{.batch_timeout = settings.collect.batch_timeout.max,
+                                     .poll_interval = settings.collect.poll_interval,
+                                     .line_limit = settings.collect.batch_limit.max,
+                                     .lines_per_claim = settings.collect.lines_per_claim};
   if (!settings.collect.batch_limit.is_fixed() || !settings.collect.batch_timeout.is_fixed()) {
-    options.adaptive = Batcher::Adaptive{.min_limit = settings.collect.batch_limit.min,
-                                         .min_timeout = settings.collect.batch_timeout.min,
-                                         .line_cost = settings.collect.line_cost};
+    options.adaptive = consumer::Batcher::Adaptive{.min_limit = settings.collect.batch_limit.min,
+                                                   .min_timeout = settings.collect.batch_timeout.min,
+                                                   .line_cost = settings.collect.line_cost};
   }
   return options;
 }
 
 /// As many lines in a claim as may be in flight, unless the configuration says otherwise.
-Settings with_lines_in_flight(const Settings& settings) {
+config::Settings with_lines_in_flight(const config::Settings& settings) {
   auto filled = settings;
-  const bool is_given =
-      setting_of(settings, "collect.lines_per_claim").origin.kind != OriginKind::default_value;
+  const bool is_given = config::setting_of(settings, "collect.lines_per_claim").origin.kind !=
+                        config::OriginKind::default_value;
   if (!is_given && settings.collect.batch_limit.is_fixed())
     filled.collect.lines_per_claim = settings.sink.in_flight;
   return filled;
 }
 
-DeliverySink::Options sink_options(const Settings& settings) {
-  DeliverySink::Options options;
+delivery::DeliverySink::Options sink_options(const config::Settings& settings) {
+  delivery::DeliverySink::Options options;
   options.dispatch.in_flight = settings.sink.in_flight;
   options.dispatch.probe_time = settings.sink.timeout;
   // Each line has an id by which the receiver can tell that it has it.
-  if (settings.sink.when_unknown == WhenUnknown::resend) options.dispatch.resend_for = resend_for;
+  if (settings.sink.when_unknown == config::WhenUnknown::resend) options.dispatch.resend_for = resend_for;
   options.messages = settings.collect.lines_per_claim;
   options.message_limit = settings.collect.batch_limit.max;
   options.policy = {.when_unknown = settings.sink.when_unknown,
@@ -62,41 +62,44 @@ DeliverySink::Options sink_options(const Settings& settings) {
 }
 
 /// What collect does with any sink, which is still to be set. Throws Error(configuration).
-ConsumerSetup collect_setup(const Settings& settings) {
+ConsumerSetup collect_setup(const config::Settings& settings) {
   auto setup = consumer_setup(settings);
   auto& turns = setup.collector.turns;
   turns.batcher = batcher_options(settings);
-  turns.batcher_of = [settings](const QueueDefinition& queue) {
-    return batcher_options(with_queue_defaults(settings, queue.name, queue.batch_limit, queue.batch_timeout));
+  turns.batcher_of = [settings](const claim::QueueDefinition& queue) {
+    return batcher_options(
+        config::with_queue_defaults(settings, queue.name, queue.batch_limit, queue.batch_timeout));
   };
-  setup.collector.notify_always = settings.collect.notify == NotifyWhen::always;
+  setup.collector.notify_always = settings.collect.notify == config::NotifyWhen::always;
   return setup;
 }
 
 /// How collect hands its batches over, as sink.to or sink.exec says. Throws Error(configuration).
-ConsumerSetup handover_setup(const Settings& settings, const ConsumerParts& parts, Log& log) {
+ConsumerSetup handover_setup(const config::Settings& settings, const ConsumerParts& parts, Log& log) {
   const auto filled = with_lines_in_flight(settings);
   auto setup = collect_setup(filled);
   std::random_device random;
-  std::vector<DeliverySink::Way> ways;
-  ways.push_back({.carrier = configured_carrier(settings).make({settings, log, random()})});
+  std::vector<delivery::DeliverySink::Way> ways;
+  ways.push_back({.carrier = carriers::configured_carrier(settings).make({settings, log, random()})});
   setup.collector.make_sink = sink_maker(
-      {std::move(ways), [] { return std::make_unique<LineComposer>(); }, sink_options(filled)}, parts, log);
+      {std::move(ways), [] { return std::make_unique<compose::LineComposer>(); }, sink_options(filled)},
+      parts, log);
   return setup;
 }
 
-ConsumerSetup make_setup(const Settings& settings, Context& context) {
-  const bool jsonl =
-      settings.collect.format == CollectFormat::jsonl || context.global().output == OutputFormat::json;
+ConsumerSetup make_setup(const config::Settings& settings, Context& context) {
+  const bool jsonl = settings.collect.format == config::CollectFormat::jsonl ||
+                     context.global().output == OutputFormat::json;
   auto setup = collect_setup(settings);
   setup.session.writes_csv = !jsonl;
   setup.collector.make_sink = [jsonl, &output = context.out(), &log = context.log()] {
-    return std::make_unique<LineSink>(jsonl ? make_jsonl_encoder() : make_csv_encoder(), output, &log);
+    return std::make_unique<carriers::LineSink>(
+        jsonl ? compose::make_jsonl_encoder() : compose::make_csv_encoder(), output, &log);
   };
   return setup;
 }
 
-CollectorLimits make_limits(const CollectOptions& options) {
+consumer::CollectorLimits make_limits(const CollectOptions& options) {
   return {.once = options.once,
           .max_batches = options.max_batches,
           .wait_for_database = options.wait.value_or(Milliseconds{0})};
@@ -122,8 +125,8 @@ void refuse_journal(Context& context) {
 }
 
 /// The kind of the sink is that of the start: sessions and metrics depend on it.
-void require_same_kind(const Settings& settings, bool handing_over) {
-  if (hands_over(settings) == handing_over) return;
+void require_same_kind(const config::Settings& settings, bool handing_over) {
+  if (carriers::hands_over(settings) == handing_over) return;
   throw Error(ExitCode::configuration, "a reload cannot change between stdout and sink.to or sink.exec",
               "restart the collector");
 }
@@ -131,20 +134,20 @@ void require_same_kind(const Settings& settings, bool handing_over) {
 ExitCode run_handover(const CollectOptions& options, Context& context) {
   return run_consumer(context, {.command = "collect", .delivers = true, .reader = "the answers of the sink"},
                       make_limits(options),
-                      [&log = context.log()](const Settings& settings, const ConsumerParts& parts) {
+                      [&log = context.log()](const config::Settings& settings, const ConsumerParts& parts) {
                         require_same_kind(settings, true);
                         return handover_setup(settings, parts, log);
                       });
 }
 
 ExitCode run_collect(const CollectOptions& options, Context& context) {
-  if (hands_over(context.settings())) return run_handover(options, context);
+  if (carriers::hands_over(context.settings())) return run_handover(options, context);
   refuse_journal(context);
   ask_at_terminal(context);
   const ConsumerKind kind{.command = "collect", .peer = context.out().fd()};
   try {
     return run_consumer(context, kind, make_limits(options),
-                        [&context](const Settings& settings, const ConsumerParts&) {
+                        [&context](const config::Settings& settings, const ConsumerParts&) {
                           require_same_kind(settings, false);
                           return make_setup(settings, context);
                         });
@@ -208,4 +211,4 @@ const Command collect_command{
     "the keys, and logs what has changed. After a lost connection mailroom reconnects, with growing pauses "
     "of at most one second. Log lines go to standard error."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

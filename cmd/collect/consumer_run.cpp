@@ -21,72 +21,74 @@
 #include "schema/bookkeeping.hpp"
 #include "schema/schema_objects.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-Field limit_field(const Batcher::Options& batcher) {
+Field limit_field(const consumer::Batcher::Options& batcher) {
   const auto& adaptive = batcher.adaptive;
   if (!adaptive || adaptive->min_limit == batcher.line_limit) return {"limit", batcher.line_limit};
   return {"limit", fmt::format("{}..{}", adaptive->min_limit, batcher.line_limit)};
 }
 
-Field timeout_field(const Batcher::Options& batcher) {
+Field timeout_field(const consumer::Batcher::Options& batcher) {
   const auto max = format_duration(batcher.batch_timeout);
   const auto min = batcher.adaptive ? format_duration(batcher.adaptive->min_timeout) : max;
   return {"timeout", min == max ? max : fmt::format("{}..{}", min, max)};
 }
 
-void log_configuration(Log& log, const Settings& settings, const Batcher::Options& batcher) {
+void log_configuration(Log& log, const config::Settings& settings,
+                       const consumer::Batcher::Options& batcher) {
   log.info("configured", {{"queue", joined(settings.collect.queues, ",")},
                           {"channel", settings.collect.channel},
                           limit_field(batcher),
                           timeout_field(batcher),
                           {"healthcheck_interval", format_duration(settings.collect.healthcheck_interval)}});
-  log.info("connecting", {{"to", describe_target(settings.database.url)}});
+  log.info("connecting", {{"to", db::describe_target(settings.database.url)}});
 }
 
-DatabaseReader::Source metrics_source(const Settings& settings) {
-  DatabaseReader::Source source{
-      .conninfo = configured_database(settings), .queues = settings.collect.queues, .limits = {}};
-  source.limits.collector_silence = silence_limit(settings.collect.poll_interval);
+metrics::DatabaseReader::Source metrics_source(const config::Settings& settings) {
+  metrics::DatabaseReader::Source source{
+      .conninfo = db::configured_database(settings), .queues = settings.collect.queues, .limits = {}};
+  source.limits.collector_silence = health::silence_limit(settings.collect.poll_interval);
   return source;
 }
 
 /// Serves metrics, if the configuration says where.
-std::unique_ptr<MetricsEndpoint> serve_metrics(const Settings& settings, const ConsumerKind& kind,
-                                               const Tracing* tracing, Log& log) {
+std::unique_ptr<metrics::MetricsEndpoint> serve_metrics(const config::Settings& settings,
+                                                        const ConsumerKind& kind, const Tracing* tracing,
+                                                        Log& log) {
   if (!settings.metrics.listen) return nullptr;
-  auto endpoint = std::make_unique<MetricsEndpoint>(
+  auto endpoint = std::make_unique<metrics::MetricsEndpoint>(
       *settings.metrics.listen,
-      ConsumerMetrics::Options{.version = MAILROOM_VERSION,
-                               .command = kind.command,
-                               .queues = settings.collect.queues,
-                               .delivers = kind.delivers},
+      metrics::ConsumerMetrics::Options{.version = MAILROOM_VERSION,
+                                        .command = kind.command,
+                                        .queues = settings.collect.queues,
+                                        .delivers = kind.delivers},
       metrics_source(settings), log,
-      tracing == nullptr ? std::function<SpanCounts()>() : [tracing] { return tracing->counts(); });
+      tracing == nullptr ? std::function<trace::SpanCounts()>() : [tracing] { return tracing->counts(); });
   log.info("serving metrics", {{"at", endpoint->address().text()}});
   return endpoint;
 }
 
-void check_schema(Connection& connection) {
-  require_current_schema(connection);
-  require_all_rows(connection, tables_of_claims());
+void check_schema(db::Connection& connection) {
+  schema::require_current_schema(connection);
+  schema::require_all_rows(connection, schema::tables_of_claims());
 }
 
-void check_delivering_schema(Connection& connection) {
-  require_current_schema(connection);
-  require_all_rows(connection, tables_of_consumers());
+void check_delivering_schema(db::Connection& connection) {
+  schema::require_current_schema(connection);
+  schema::require_all_rows(connection, schema::tables_of_consumers());
 }
 
-void check_captured_schema(Connection& connection) {
+void check_captured_schema(db::Connection& connection) {
   check_delivering_schema(connection);
-  require_no_deliveries(connection, std::string(capture_sink));
+  queue::require_no_deliveries(connection, std::string(capture::capture_sink));
 }
 
 /// Counts what became of the deliveries.
-class DeliveryCount final : public ConsumerObserver {
+class DeliveryCount final : public consumer::ConsumerObserver {
  public:
-  void answered(const SinkAnswer& answer) override {
+  void answered(const consumer::SinkAnswer& answer) override {
     accepted_ = accepted_ || std::string_view(answer.outcome) == "accepted";
     if (std::string_view(answer.outcome) == "rejected") ++rejected_;
   }
@@ -104,29 +106,30 @@ class DeliveryCount final : public ConsumerObserver {
 };
 
 /// Tells the tracer of claims.
-class ClaimTrace final : public ConsumerObserver {
+class ClaimTrace final : public consumer::ConsumerObserver {
  public:
   /// `tracer` must outlive this.
-  explicit ClaimTrace(MailTracer& tracer) : tracer_(tracer) {}
+  explicit ClaimTrace(trace::MailTracer& tracer) : tracer_(tracer) {}
 
-  void claimed(const ObservedClaim& claim) override {
+  void claimed(const consumer::ObservedClaim& claim) override {
     const auto& reply = claim.reply;
-    if (reply.lease) tracer_.claimed(claim.queue, reply.lease->batch, reply.size, span_now(), claim.took);
+    if (reply.lease)
+      tracer_.claimed(claim.queue, reply.lease->batch, reply.size, trace::span_now(), claim.took);
   }
 
  private:
-  MailTracer& tracer_;
+  trace::MailTracer& tracer_;
 };
 
 /// Joins what a consumer does with its session.
 class SessionMaker {
  public:
   /// `watcher` and `log` must outlive this and the sessions.
-  SessionMaker(const ConsumerKind& kind, StopWatcher& watcher, Log& log)
+  SessionMaker(const ConsumerKind& kind, process::StopWatcher& watcher, Log& log)
       : delivers_(kind.delivers), watcher_(watcher), log_(log) {}
 
   /// The collector leaves its session if that of `setup` is another one than before.
-  CollectorSetup join(ConsumerSetup setup) {
+  consumer::CollectorSetup join(ConsumerSetup setup) {
     auto& session = setup.session;
     session.detail.delivers = delivers_;
     session.check_schema = setup.captures ? check_captured_schema
@@ -143,34 +146,34 @@ class SessionMaker {
     setup.collector.session_identity = std::to_string(count_);
     // What comes while it runs must not end it: the other mails go on.
     setup.collector.connect = [session, looks_for_links = starts && !setup.has_link]() mutable {
-      const StopWatcher::Wait waiting(session.watcher, Awaited::database);
-      auto made = std::make_unique<PgQueueSession>(session);
+      const process::StopWatcher::Wait waiting(session.watcher, process::Awaited::database);
+      auto made = std::make_unique<claim::PgQueueSession>(session);
       if (looks_for_links) made->require_no_links();
       looks_for_links = false;
       return made;
     };
-    setup.collector.count_waiting = backlog_counter(session.conninfo, session.queues);
+    setup.collector.count_waiting = consumer::backlog_counter(session.conninfo, session.queues);
     return std::move(setup.collector);
   }
 
  private:
   bool delivers_;
-  StopWatcher& watcher_;
+  process::StopWatcher& watcher_;
   Log& log_;
-  PgQueueSession::Setup session_{};  ///< of the last setup
+  claim::PgQueueSession::Setup session_{};  ///< of the last setup
   int count_ = 0;
 };
 
 }  // namespace
 
-ConsumerSetup consumer_setup(const Settings& settings) {
-  auto key = load_key_ring(settings).current;
-  PgQueueSession::Setup session{.conninfo = configured_database(settings),
-                                .queues = settings.collect.queues,
-                                .channel = settings.collect.channel,
-                                .fingerprint = key.fingerprint(),
-                                .detail = {.with_creation = settings.metrics.listen.has_value(),
-                                           .reads_traces = !settings.trace.endpoint.empty()}};
+ConsumerSetup consumer_setup(const config::Settings& settings) {
+  auto key = signing::load_key_ring(settings).current;
+  claim::PgQueueSession::Setup session{.conninfo = db::configured_database(settings),
+                                       .queues = settings.collect.queues,
+                                       .channel = settings.collect.channel,
+                                       .fingerprint = key.fingerprint(),
+                                       .detail = {.with_creation = settings.metrics.listen.has_value(),
+                                                  .reads_traces = !settings.trace.endpoint.empty()}};
   return {.collector = {.connect = {},
                         .session_identity = {},
                         .key = std::move(key),
@@ -181,18 +184,18 @@ ConsumerSetup consumer_setup(const Settings& settings) {
           .session = std::move(session)};
 }
 
-ExitCode run_consumer(Context& context, const ConsumerKind& kind, const CollectorLimits& limits,
+ExitCode run_consumer(Context& context, const ConsumerKind& kind, const consumer::CollectorLimits& limits,
                       const MakeSetup& make_setup) {
   const auto& settings = context.settings();
-  StopSignal signal;
-  StopWatcher watcher(signal, context.log(), kind.reader);
-  ConsumerObservers observers;
-  const ServiceManager manager(context.log());
-  ServiceReporter reporter(manager, signal, watcher);
+  process::StopSignal signal;
+  process::StopWatcher watcher(signal, context.log(), kind.reader);
+  consumer::ConsumerObservers observers;
+  const consumer::ServiceManager manager(context.log());
+  consumer::ServiceReporter reporter(manager, signal, watcher);
   observers.add(reporter);
   DeliveryCount deliveries;
   observers.add(deliveries);
-  DeliveryLog delivery_log(context.log());
+  delivery::DeliveryLog delivery_log(context.log());
   // Without outcomes there is nothing to trace.
   const auto tracing = kind.delivers ? open_tracing(settings, context.log()) : nullptr;
   std::optional<ClaimTrace> claim_trace;
@@ -205,7 +208,7 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
   log_configuration(context.log(), settings, setup.turns.batcher);
   const auto metrics = serve_metrics(settings, kind, tracing.get(), context.log());
   if (metrics) metrics->observe(observers);
-  SystemEnvironment environment(signal, kind.peer, &watcher);
+  process::SystemEnvironment environment(signal, kind.peer, &watcher);
   const auto reload = [&, running = settings, contents = read_contents(settings, kind.mails()),
                        fingerprint = setup.key.fingerprint()]() mutable {
     const auto fresh = context.load();
@@ -222,24 +225,25 @@ ExitCode run_consumer(Context& context, const ConsumerKind& kind, const Collecto
     fingerprint = next.key.fingerprint();
     return next;
   };
-  Collector collector(std::move(setup), limits, reload, environment, context.log(), observers);
+  consumer::Collector collector(std::move(setup), limits, reload, environment, context.log(), observers);
   context.explain_unreachable([&] { collector.run(); });
   context.log().info("stopped");
   if (limits.once) deliveries.require_success();
   return ExitCode::done;
 }
 
-std::function<std::unique_ptr<Sink>()> sink_maker(DeliverySetup setup, const ConsumerParts& parts, Log& log) {
+std::function<std::unique_ptr<consumer::Sink>()> sink_maker(DeliverySetup setup, const ConsumerParts& parts,
+                                                            Log& log) {
   std::random_device random;
   setup.options.dispatch.seed = random();
-  const auto ways = std::make_shared<std::vector<DeliverySink::Way>>(std::move(setup.ways));
+  const auto ways = std::make_shared<std::vector<delivery::DeliverySink::Way>>(std::move(setup.ways));
   return [ways, compose = std::move(setup.compose), options = setup.options, stop = parts.signal.stop_fd(),
           &log, &watcher = parts.watcher, &observer = parts.observer, &delivery_log = parts.delivery_log,
           tracer = parts.tracer] {
     watcher.name_reader(fmt::format("the answers of {}", ways->front().carrier->endpoints().front()));
-    return std::make_unique<DeliverySink>(compose(), std::move(*ways), options, stop, log, delivery_log,
-                                          observer, tracer);
+    return std::make_unique<delivery::DeliverySink>(compose(), std::move(*ways), options, stop, log,
+                                                    delivery_log, observer, tracer);
   };
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -17,10 +17,10 @@
 #include "crypto/digest.hpp"
 #include "templates/template_files.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-using Files = std::map<std::string, Digest>;
+using Files = std::map<std::string, crypto::Digest>;
 
 bool is_regular(const std::string& path) {
   std::error_code unreadable;
@@ -32,7 +32,7 @@ void add_secret(const std::string& path, Files& files) {
   if (path.empty() || !is_regular(secret_path(path))) return;
   try {
     const SecretFile file(path, {.secret = "secret", .named_by = {}, .allowed_by = {}, .content = {}}, true);
-    files[path] = sha256({file.text()});
+    files[path] = crypto::sha256({file.text()});
   } catch (const Error&) {
     // Whatever needs the file reports it, with its setting.
     files.erase(path);
@@ -43,21 +43,22 @@ void add_plain(const std::string& path, Files& files) {
   if (path.empty() || !is_regular(path)) return;
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  files[path] = sha256({text});
+  files[path] = crypto::sha256({text});
 }
 
 void add_templates(const std::string& directory, Files& files) {
   if (directory.empty()) return;
-  for (const auto& [name, text] : read_template_files(directory).texts)
-    files[directory + "/" + name] = sha256({text});
+  for (const auto& [name, text] : templates::read_template_files(directory).texts)
+    files[directory + "/" + name] = crypto::sha256({text});
 }
 
 /// The files that settings of the sections name: `database` and what takes the messages.
-void add_files(const std::vector<SettingValue>& values, std::string_view section, FileContents& contents) {
+void add_files(const std::vector<config::SettingValue>& values, std::string_view section,
+               FileContents& contents) {
   for (const auto& value : values) {
-    const auto& entry = *find_key(value.key);
+    const auto& entry = *config::find_key(value.key);
     if (!value.key.starts_with("database.") && !value.key.starts_with(section)) continue;
-    for (const auto& path : files_of(entry, value)) {
+    for (const auto& path : config::files_of(entry, value)) {
       auto& files = contents[std::string(entry.content)];
       entry.is_secret_file ? add_secret(path, files) : add_plain(path, files);
     }
@@ -65,11 +66,11 @@ void add_files(const std::vector<SettingValue>& values, std::string_view section
 }
 
 /// By name, as a log may show them.
-std::map<std::string, std::string> profile_values(const Settings& settings) {
+std::map<std::string, std::string> profile_values(const config::Settings& settings) {
   std::map<std::string, std::string> values;
   for (const auto& profile : settings.profiles) {
     for (const auto& value : profile.values) {
-      if (value.origin.kind != OriginKind::default_value) values[value.name()] = shown(value);
+      if (value.origin.kind != config::OriginKind::default_value) values[value.name()] = shown(value);
     }
   }
   return values;
@@ -90,7 +91,7 @@ std::int64_t count_changed(const Files& before, const Files& after) {
 
 }  // namespace
 
-FileContents read_contents(const Settings& settings, bool mails) {
+FileContents read_contents(const config::Settings& settings, bool mails) {
   FileContents contents;
   add_files(settings.values, mails ? "send." : "sink.", contents);
   if (!mails) return contents;
@@ -102,12 +103,13 @@ FileContents read_contents(const Settings& settings, bool mails) {
   return contents;
 }
 
-std::vector<SettingChange> changes_between(const Settings& before, const Settings& after) {
-  std::vector<SettingChange> changes;
+std::vector<consumer::SettingChange> changes_between(const config::Settings& before,
+                                                     const config::Settings& after) {
+  std::vector<consumer::SettingChange> changes;
   for (const auto& value : after.values) {
-    const auto& old = setting_of(before, value.key);
+    const auto& old = config::setting_of(before, value.key);
     if (old.text == value.text) continue;
-    changes.push_back({value.key, shown(old), shown(value), find_key(value.key)->takes_effect});
+    changes.push_back({value.key, shown(old), shown(value), config::find_key(value.key)->takes_effect});
   }
   const auto old = profile_values(before);
   const auto fresh = profile_values(after);
@@ -122,8 +124,8 @@ std::vector<SettingChange> changes_between(const Settings& before, const Setting
   return changes;
 }
 
-std::vector<SettingChange> changes_between(const FileContents& before, const FileContents& after) {
-  std::vector<SettingChange> changes;
+std::vector<consumer::SettingChange> changes_between(const FileContents& before, const FileContents& after) {
+  std::vector<consumer::SettingChange> changes;
   auto kinds = before;
   kinds.insert(after.begin(), after.end());
   for (const auto& [kind, files] : kinds) {
@@ -133,7 +135,7 @@ std::vector<SettingChange> changes_between(const FileContents& before, const Fil
     };
     const auto changed = count_changed(of(before), of(after));
     if (changed == 0) continue;
-    SettingChange change;
+    consumer::SettingChange change;
     change.name = kind;
     change.content = kind == "templates" ? fmt::format("{} changed", changed) : "changed";
     changes.push_back(std::move(change));
@@ -141,4 +143,4 @@ std::vector<SettingChange> changes_between(const FileContents& before, const Fil
   return changes;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -9,19 +9,20 @@
 #include "consumer/collector.hpp"
 #include "crypto/hmac.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// The digests of the files that settings name, by what they hold (`templates`, `password`) and by file. The
 /// signing keys are told by their fingerprints instead.
-using FileContents = std::map<std::string, std::map<std::string, Digest>>;
+using FileContents = std::map<std::string, std::map<std::string, crypto::Digest>>;
 
 /// Reads the files; one that cannot be read, or is not a regular file, has no digest: whoever needs it says
 /// so. `mails`: of mailroom send. Throws Error(configuration) as read_template_files() does.
-FileContents read_contents(const Settings& settings, bool mails);
+FileContents read_contents(const config::Settings& settings, bool mails);
 
 /// The settings whose values differ.
-std::vector<SettingChange> changes_between(const Settings& before, const Settings& after);
+std::vector<consumer::SettingChange> changes_between(const config::Settings& before,
+                                                     const config::Settings& after);
 /// `templates: 2 changed`, `password: changed`, for the kinds of files that differ.
-std::vector<SettingChange> changes_between(const FileContents& before, const FileContents& after);
+std::vector<consumer::SettingChange> changes_between(const FileContents& before, const FileContents& after);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

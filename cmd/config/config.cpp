@@ -11,22 +11,23 @@
 #include "cmd/send/send_setup.hpp"
 #include "db/conninfo.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 enum class ConfigAction { show, check };
 
 /// Those of every profile follow the others.
-std::vector<SettingValue> all_values(const Settings& settings) {
+std::vector<config::SettingValue> all_values(const config::Settings& settings) {
   auto values = settings.values;
   for (const auto& profile : settings.profiles) {
-    std::ranges::copy_if(profile.values, std::back_inserter(values),
-                         [](const auto& value) { return value.origin.kind != OriginKind::default_value; });
+    std::ranges::copy_if(profile.values, std::back_inserter(values), [](const auto& value) {
+      return value.origin.kind != config::OriginKind::default_value;
+    });
   }
   return values;
 }
 
-std::string render_text(const Settings& settings) {
+std::string settings_text(const config::Settings& settings) {
   const auto values = all_values(settings);
   std::size_t key_width = 0;
   std::size_t value_width = 0;
@@ -44,7 +45,7 @@ std::string render_text(const Settings& settings) {
   return text;
 }
 
-std::string render_json(const Settings& settings) {
+std::string settings_json(const config::Settings& settings) {
   nlohmann::ordered_json object;
   for (const auto& value : all_values(settings)) {
     object[value.name()] = {{"value", shown(value)}, {"origin", value.origin.where}};
@@ -55,14 +56,14 @@ std::string render_json(const Settings& settings) {
 ExitCode run_show(Context& context) {
   const auto& settings = context.settings();
   const bool json = context.global().output == OutputFormat::json;
-  context.print(json ? render_json(settings) : render_text(settings));
+  context.print(json ? settings_json(settings) : settings_text(settings));
   return ExitCode::done;
 }
 
 ExitCode run_check(Context& context) {
   const auto& settings = context.settings();
-  parse_conninfo(configured_database(settings).conninfo);
-  const auto ring = load_key_ring(settings);
+  db::parse_conninfo(db::configured_database(settings).conninfo);
+  const auto ring = signing::load_key_ring(settings);
   check_send_settings(settings, context.log());
   const auto fingerprint = ring.current.fingerprint();
   if (context.global().output == OutputFormat::json) {
@@ -105,4 +106,4 @@ const Command config_command{
     "templates. It prints the fingerprint of the signing key, or reports the error and ends with exit "
     "status 3. So for each profile, which may have a sender, a link, templates and relays of its own."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -6,23 +6,23 @@
 #include "config/key_table.hpp"
 #include "db/conninfo.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
-std::string shown(const SettingValue& value) {
-  switch (find_key(value.key)->secrecy) {
-    case Secrecy::connection_string:
-      return value.text.empty() ? "" : redact_conninfo(value.text);
-    case Secrecy::url:
+std::string shown(const config::SettingValue& value) {
+  switch (config::find_key(value.key)->secrecy) {
+    case config::Secrecy::connection_string:
+      return value.text.empty() ? "" : db::redact_conninfo(value.text);
+    case config::Secrecy::url:
       return without_url_passwords(value.text);
-    case Secrecy::command:
+    case config::Secrecy::command:
       return without_passwords(value.text);
-    case Secrecy::name:
+    case config::Secrecy::name:
       return without_secrets(value.text);
-    case Secrecy::none:
-    case Secrecy::key:
+    case config::Secrecy::none:
+    case config::Secrecy::key:
       break;
   }
   return value.is_secret && !value.text.empty() ? "***" : value.text;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -5,9 +5,9 @@
 
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// The value for display and logs: the password of a connection string and all of a key are masked.
-std::string shown(const SettingValue& value);
+std::string shown(const config::SettingValue& value);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

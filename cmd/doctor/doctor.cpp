@@ -4,18 +4,18 @@
 #include "cmd/doctor/doctor_report.hpp"
 #include "doctor/subject.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 ExitCode run_doctor(const std::string& role, Context& context) {
-  const auto findings = examine({.load = [&](FileUse use) { return context.load(use); },
-                                 .now = [] { return std::chrono::system_clock::now(); },
-                                 .application_role = role});
+  const auto findings = doctor::examine({.load = [&](config::FileUse use) { return context.load(use); },
+                                         .now = [] { return std::chrono::system_clock::now(); },
+                                         .application_role = role});
   const bool json = context.global().output == OutputFormat::json;
   context.print(json ? render_json(findings)
                      : render_text(findings, {.colour = context.colour_on(context.out()),
                                               .width = context.out().width()}));
-  return judge(findings);
+  return doctor::judge(findings);
 }
 
 Run add_doctor(CommandSyntax& syntax) {
@@ -45,4 +45,4 @@ const Command doctor_command{
     "session is read-only, but for a transaction that inserts an account and is rolled back; ids of accounts and "
     "tokens are used up by it."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

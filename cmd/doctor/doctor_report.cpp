@@ -11,7 +11,7 @@
 #include "base/secret_text.hpp"
 #include "base/terminal_text.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::size_t gap = 2;
@@ -27,13 +27,13 @@ struct Widths {
 };
 
 /// Green, yellow, red, and dim for a check that was not made.
-const char* colour_of(CheckVerdict verdict) {
+const char* colour_of(doctor::CheckVerdict verdict) {
   constexpr std::array<const char*, 4> colours{"\x1b[32m", "\x1b[33m", "\x1b[31m", "\x1b[2m"};
   return colours.at(static_cast<std::size_t>(verdict));
 }
 
-std::string render_finding(const Finding& finding, const Widths& widths, const DoctorStyle& style) {
-  const std::string word = verdict_word(finding.verdict);
+std::string render_finding(const doctor::Finding& finding, const Widths& widths, const DoctorStyle& style) {
+  const std::string word = doctor::verdict_word(finding.verdict);
   const auto fix_indent = widths.verdict + gap;
   const auto reason_indent = fix_indent + widths.check + gap;
   auto text = fmt::format("{}{}{}{}{:<{}}{}\n", style.colour ? colour_of(finding.verdict) : "", word,
@@ -51,29 +51,29 @@ std::string render_finding(const Finding& finding, const Widths& widths, const D
   return text;
 }
 
-std::int64_t count_of(const Findings& findings, CheckVerdict verdict) {
+std::int64_t count_of(const doctor::Findings& findings, doctor::CheckVerdict verdict) {
   return std::count_if(findings.begin(), findings.end(),
-                       [&](const Finding& finding) { return finding.verdict == verdict; });
+                       [&](const doctor::Finding& finding) { return finding.verdict == verdict; });
 }
 
-std::string render_sum(const Findings& findings) {
-  std::string sum = fmt::format("{} ok", count_of(findings, CheckVerdict::ok));
-  const auto add = [&](CheckVerdict verdict, const char* one, const char* many) {
+std::string render_sum(const doctor::Findings& findings) {
+  std::string sum = fmt::format("{} ok", count_of(findings, doctor::CheckVerdict::ok));
+  const auto add = [&](doctor::CheckVerdict verdict, const char* one, const char* many) {
     const auto count = count_of(findings, verdict);
     if (count > 0) sum += fmt::format(", {} {}", count, count == 1 ? one : many);
   };
-  add(CheckVerdict::warning, "warning", "warnings");
-  add(CheckVerdict::failure, "failure", "failures");
-  add(CheckVerdict::not_checked, "not checked", "not checked");
+  add(doctor::CheckVerdict::warning, "warning", "warnings");
+  add(doctor::CheckVerdict::failure, "failure", "failures");
+  add(doctor::CheckVerdict::not_checked, "not checked", "not checked");
   return sum + "\n";
 }
 
 }  // namespace
 
-std::string render_text(const Findings& findings, const DoctorStyle& style) {
+std::string render_text(const doctor::Findings& findings, const DoctorStyle& style) {
   Widths widths;
   for (const auto& finding : findings) {
-    widths.verdict = std::max(widths.verdict, std::string_view(verdict_word(finding.verdict)).size());
+    widths.verdict = std::max(widths.verdict, std::string_view(doctor::verdict_word(finding.verdict)).size());
     widths.check = std::max(widths.check, finding.check.size());
   }
   std::string text;
@@ -82,24 +82,24 @@ std::string render_text(const Findings& findings, const DoctorStyle& style) {
   return text + render_sum(findings);
 }
 
-std::string render_json(const Findings& findings) {
+std::string render_json(const doctor::Findings& findings) {
   auto checks = nlohmann::ordered_json::array();
   for (const auto& finding : findings) {
     auto fix = nlohmann::ordered_json::array();
     for (const auto& command : finding.fix)
       fix.push_back(without_secrets(command));
     checks.push_back({{"name", finding.check},
-                      {"verdict", verdict_word(finding.verdict)},
+                      {"verdict", doctor::verdict_word(finding.verdict)},
                       {"reason", without_secrets(finding.reason)},
                       {"hint", without_secrets(finding.hint)},
                       {"fix", std::move(fix)}});
   }
   const nlohmann::ordered_json object{{"checks", std::move(checks)},
-                                      {"ok", count_of(findings, CheckVerdict::ok)},
-                                      {"warnings", count_of(findings, CheckVerdict::warning)},
-                                      {"failures", count_of(findings, CheckVerdict::failure)},
-                                      {"not_checked", count_of(findings, CheckVerdict::not_checked)}};
+                                      {"ok", count_of(findings, doctor::CheckVerdict::ok)},
+                                      {"warnings", count_of(findings, doctor::CheckVerdict::warning)},
+                                      {"failures", count_of(findings, doctor::CheckVerdict::failure)},
+                                      {"not_checked", count_of(findings, doctor::CheckVerdict::not_checked)}};
   return json_text(object) + "\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -5,7 +5,7 @@
 
 #include "doctor/finding.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 struct DoctorStyle {
   bool colour = false;
@@ -13,7 +13,7 @@ struct DoctorStyle {
 };
 
 /// One line per finding, below it how to fix a problem, and totals at the end.
-std::string render_text(const Findings& findings, const DoctorStyle& style);
-std::string render_json(const Findings& findings);
+std::string render_text(const doctor::Findings& findings, const DoctorStyle& style);
+std::string render_json(const doctor::Findings& findings);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

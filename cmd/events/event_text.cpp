@@ -13,7 +13,7 @@
 #include "base/wording.hpp"
 #include "queue/queue_properties.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 std::string spaced(std::string_view words, char space) {
@@ -30,7 +30,7 @@ bool is_of_address(char c) {
 }
 
 /// `text` with addresses masked, and the words that are the local part of the account's address or its login.
-std::string without_addresses(std::string_view text, const AccountRecord& account) {
+std::string without_addresses(std::string_view text, const accounts::AccountRecord& account) {
   const auto local = lower_case(std::string_view(account.email).substr(0, account.email.rfind('@')));
   const auto login = lower_case(account.login);
   std::string masked;
@@ -51,31 +51,31 @@ std::string without_addresses(std::string_view text, const AccountRecord& accoun
 
 }  // namespace
 
-std::string time_text(const Event& event) {
+std::string time_text(const feed::Event& event) {
   return event.has_whole_seconds() ? moment_text(event.at) : precise_moment_text(event.at);
 }
 
-nlohmann::ordered_json time_json(const Event& event) {
+nlohmann::ordered_json time_json(const feed::Event& event) {
   if (!date_text(event.at)) return nullptr;
   return time_text(event);
 }
 
-std::string subject_text(const Event& event) {
+std::string subject_text(const feed::Event& event) {
   if (const auto* token = event.subject_token()) return fmt::format("token {}", token->id);
   if (const auto* batch = event.batch()) return fmt::format("batch {}", batch->id);
   if (const auto* account = event.account()) return fmt::format("account {}", account->id);
   return event.queue().empty() ? "database" : "queue " + event.queue();
 }
 
-std::string ids_text(const Event& event) {
+std::string ids_text(const feed::Event& event) {
   if (event.batch() == nullptr) return "";
   std::string text;
-  for (const auto& range : event.matches ? to_id_ranges(*event.matches) : event.batch()->tokens)
-    text += (text.empty() ? "" : ",") + id_range_text(range);
+  for (const auto& range : event.matches ? selection::to_id_ranges(*event.matches) : event.batch()->tokens)
+    text += (text.empty() ? "" : ",") + selection::id_range_text(range);
   return text;
 }
 
-nlohmann::ordered_json ids_json(const std::vector<IdRange>& ranges) {
+nlohmann::ordered_json ids_json(const std::vector<selection::IdRange>& ranges) {
   auto ids = nlohmann::ordered_json::array();
   for (const auto& range : ranges) {
     for (auto id = range.first; id < range.end; ++id)
@@ -84,7 +84,7 @@ nlohmann::ordered_json ids_json(const std::vector<IdRange>& ranges) {
   return ids;
 }
 
-std::string skipped_text(const SkipCounts& counts, char space) {
+std::string skipped_text(const queue::SkipCounts& counts, char space) {
   std::string text;
   for (const auto& [reason, count] : counts.by_reason()) {
     if (count > 0)
@@ -93,20 +93,20 @@ std::string skipped_text(const SkipCounts& counts, char space) {
   return text;
 }
 
-nlohmann::ordered_json skipped_json(const SkipCounts& counts) {
+nlohmann::ordered_json skipped_json(const queue::SkipCounts& counts) {
   nlohmann::ordered_json object;
   for (const auto& [reason, count] : counts.by_reason())
     object[spaced(reason, '_')] = count;
   return object;
 }
 
-std::string answer_text(const DeliveryAttempt& delivery) {
+std::string answer_text(const feed::DeliveryAttempt& delivery) {
   const auto reply = shown_text(delivery.reply);
   if (delivery.code == 0) return reply;
   return reply.empty() ? std::to_string(delivery.code) : fmt::format("{} {}", delivery.code, reply);
 }
 
-std::string delivery_text(const DeliveryAttempt& delivery) {
+std::string delivery_text(const feed::DeliveryAttempt& delivery) {
   const bool is_answer = delivery.state == "accepted" || delivery.state == "rejected";
   auto text = shown_text(delivery.state);
   if (delivery.is_cancelled_by_rewind()) text += " by a rewind";
@@ -117,7 +117,7 @@ std::string delivery_text(const DeliveryAttempt& delivery) {
   return delivery.state == "deferred" ? text + " without an attempt" : text;
 }
 
-void add_delivery_outcome(nlohmann::ordered_json& object, const DeliveryAttempt& delivery) {
+void add_delivery_outcome(nlohmann::ordered_json& object, const feed::DeliveryAttempt& delivery) {
   object["outcome"] = delivery.state;
   object["sink"] = text_or_null<nlohmann::ordered_json>(delivery.sink);
   object["address"] = text_or_null<nlohmann::ordered_json>(delivery.address);
@@ -127,7 +127,7 @@ void add_delivery_outcome(nlohmann::ordered_json& object, const DeliveryAttempt&
   object["reply"] = text_or_null<nlohmann::ordered_json>(delivery.reply);
 }
 
-std::string collector_name(const BatchRecord& batch) {
+std::string collector_name(const queue::BatchRecord& batch) {
   constexpr std::string_view program = "mailroom ";
   const std::string_view name = batch.claimed_by;
   return shown_text(name.substr(name.starts_with(program) ? program.size() : 0));
@@ -148,12 +148,12 @@ std::string pruned_text(const nlohmann::json& details) {
   return fmt::format("{}, {} and {}", text, batches, counted(deliveries, "delivery record"));
 }
 
-bool is_of_consumer(EventKind kind) {
-  return kind == EventKind::reloaded || kind == EventKind::went_back;
+bool is_of_consumer(feed::EventKind kind) {
+  return kind == feed::EventKind::reloaded || kind == feed::EventKind::went_back;
 }
 
-std::string consumer_text(EventKind kind, const nlohmann::json& details) {
-  if (kind == EventKind::reloaded) {
+std::string consumer_text(feed::EventKind kind, const nlohmann::json& details) {
+  if (kind == feed::EventKind::reloaded) {
     const auto took = details.find("took");
     return took != details.end() && took->is_string() ? shown_text(took->get<std::string>()) : "";
   }
@@ -163,21 +163,21 @@ std::string consumer_text(EventKind kind, const nlohmann::json& details) {
 }
 
 /// `action magic_link, path /magic`: what the row has that it did not have before.
-std::string action_change_text(const nlohmann::json& details, EventKind kind) {
+std::string action_change_text(const nlohmann::json& details, feed::EventKind kind) {
   const auto part = [&](const char* key) { return details.value(key, nlohmann::json()); };
   const auto name = part("action");
   std::string text = "action " + (name.is_string() ? shown_text(name.get<std::string>()) : "");
   const auto before = part("before");
   const auto after = part("after");
-  if (!after.is_object() || kind == EventKind::action_retired) return text;
+  if (!after.is_object() || kind == feed::EventKind::action_retired) return text;
   const auto value_text = [](const nlohmann::json& value) {
     return value.is_null() ? "none" : value.is_string() ? value.get<std::string>() : plain_json(value);
   };
   for (const auto& [key, value] : after.items()) {
     if (key == "action") continue;
     const auto old = before.is_object() ? before.value(key, nlohmann::json()) : nlohmann::json();
-    if (old == value || (kind == EventKind::action_created && value == false)) continue;
-    text += kind == EventKind::action_created
+    if (old == value || (kind == feed::EventKind::action_created && value == false)) continue;
+    text += kind == feed::EventKind::action_created
                 ? fmt::format(", {} {}", shown_text(key), shown_text(value_text(value)))
                 : fmt::format(", {} from {} to {}", shown_text(key), shown_text(value_text(old)),
                               shown_text(value_text(value)));
@@ -185,53 +185,53 @@ std::string action_change_text(const nlohmann::json& details, EventKind kind) {
   return text;
 }
 
-bool is_queue_change(EventKind kind) {
-  return kind >= EventKind::queue_created && kind <= EventKind::action_retired;
+bool is_queue_change(feed::EventKind kind) {
+  return kind >= feed::EventKind::queue_created && kind <= feed::EventKind::action_retired;
 }
 
-std::string queue_change_text(const Operation& operation, const nlohmann::json& details) {
+std::string queue_change_text(const feed::Operation& operation, const nlohmann::json& details) {
   const auto part = [&](const char* key) { return details.value(key, nlohmann::json()); };
   std::string text;
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + shown_text(more); };
-  if (operation.kind == EventKind::budget_changed) {
+  if (operation.kind == feed::EventKind::budget_changed) {
     const auto name = part("budget");
-    const auto paced = paced_of(plain_json(part("after")));
+    const auto paced = queue::paced_of(plain_json(part("after")));
     if (name.is_string()) add("budget " + name.get<std::string>());
-    if (paced) add(paced_text(*paced));
+    if (paced) add(queue::paced_text(*paced));
     return text;
   }
-  if (operation.kind >= EventKind::action_created && operation.kind <= EventKind::action_retired)
+  if (operation.kind >= feed::EventKind::action_created && operation.kind <= feed::EventKind::action_retired)
     return action_change_text(details, operation.kind);
-  const bool is_new = operation.kind == EventKind::queue_created;
-  if (is_new || operation.kind == EventKind::queue_changed) {
-    const auto before = is_new ? QueueProperties() : properties_of(plain_json(part("before")));
-    for (const auto& change : changes_between(before, properties_of(plain_json(part("after")))))
+  const bool is_new = operation.kind == feed::EventKind::queue_created;
+  if (is_new || operation.kind == feed::EventKind::queue_changed) {
+    const auto before = is_new ? queue::QueueProperties() : queue::properties_of(plain_json(part("before")));
+    for (const auto& change : queue::changes_between(before, queue::properties_of(plain_json(part("after")))))
       add(is_new ? fmt::format("{} {}", change.name, change.after)
                  : fmt::format("{} from {} to {}", change.name, change.before, change.after));
   }
-  if (is_new || operation.kind == EventKind::dropped)
+  if (is_new || operation.kind == feed::EventKind::dropped)
     add("cursor " + with_thousands(number_in(details, "cursor")));
   return text;
 }
 
-Event masked(Event event) {
-  const auto mask = [](AccountRecord& account) {
+feed::Event masked(feed::Event event) {
+  const auto mask = [](accounts::AccountRecord& account) {
     if (!account.email.empty()) account.email = masked_address(account.email);
     if (!account.login.empty()) account.login = masked_address(account.login);
   };
-  if (auto* token = std::get_if<StoredToken>(&event.record)) {
+  if (auto* token = std::get_if<feed::StoredToken>(&event.record)) {
     token->reference = without_addresses(token->reference, token->account);
     mask(token->account);
   }
-  if (auto* delivery = std::get_if<DeliveryAttempt>(&event.record)) {
+  if (auto* delivery = std::get_if<feed::DeliveryAttempt>(&event.record)) {
     delivery->token.reference = without_addresses(delivery->token.reference, delivery->token.account);
     delivery->reply = without_addresses(delivery->reply, delivery->token.account);
     if (!delivery->address.empty()) delivery->address = masked_address(delivery->address);
     mask(delivery->token.account);
   }
-  auto* operation = std::get_if<Operation>(&event.record);
+  auto* operation = std::get_if<feed::Operation>(&event.record);
   if (operation != nullptr && operation->account) mask(*operation->account);
   return event;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -20,7 +20,7 @@
 #include "mail/link_template.hpp"
 #include "process/child.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 struct InitOptions {
@@ -29,13 +29,13 @@ struct InitOptions {
   bool with_systemd = false;
 };
 
-std::string given(const Settings& settings, std::string_view key) {
-  const auto& value = setting_of(settings, key);
-  return value.origin.kind == OriginKind::default_value ? "" : value.text;
+std::string given(const config::Settings& settings, std::string_view key) {
+  const auto& value = config::setting_of(settings, key);
+  return value.origin.kind == config::OriginKind::default_value ? "" : value.text;
 }
 
 /// The path of a file that was given. One that is written into the configuration counts from its directory.
-std::string given_file(const Settings& settings, std::string_view key) {
+std::string given_file(const config::Settings& settings, std::string_view key) {
   const auto path = given(settings, key);
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
@@ -43,16 +43,16 @@ std::string given_file(const Settings& settings, std::string_view key) {
 /// Throws Error(usage) with the reason of a parser.
 template <typename Parsed>
 void require(const Parsed& parsed, const std::string& hint) {
-  if (const auto* refusal = std::get_if<Refusal>(&parsed))
+  if (const auto* refusal = std::get_if<mail::Refusal>(&parsed))
     throw Error(ExitCode::usage, refusal->reason, hint);
 }
 
 /// Whether the file names a key. Throws if it configures a database or a relay: init is for what is new.
 bool has_key(const std::string& file) {
   if (!std::filesystem::exists(file)) return false;
-  const auto settings = load_settings({.file = file, .flags = {}}, {});
+  const auto settings = config::load_settings({.file = file, .flags = {}}, {});
   for (const auto& value : settings.values) {
-    if (value.origin.kind != OriginKind::file ||
+    if (value.origin.kind != config::OriginKind::file ||
         !(value.key.starts_with("database.") || value.key.starts_with("send.")))
       continue;
     throw Error(
@@ -60,7 +60,7 @@ bool has_key(const std::string& file) {
         "mailroom init is for a configuration that is new: mailroom config check looks at this one, and mailroom "
         "send --to ADDRESS sends a mail for trial");
   }
-  return setting_of(settings, "signing.key_file").origin.kind == OriginKind::file;
+  return config::setting_of(settings, "signing.key_file").origin.kind == config::OriginKind::file;
 }
 
 /// Runs words as somebody would type them, and shows them. A child as the user of the services, where these
@@ -70,13 +70,13 @@ void run_shown(const Installation& installation, std::vector<std::string> words,
   if (!installation.with_systemd) {
     words.insert(words.end(), {"--config", installation.file()});
     const auto invocation = parse_arguments(words);
-    Context own(invocation.global, invocation.overrides, process_environment());
+    Context own(invocation.global, invocation.overrides, config::process_environment());
     if (invocation.run(own) != ExitCode::done)
       throw Error(ExitCode::failed, fmt::format("mailroom {} has failed", words.front()));
     return;
   }
   words.insert(words.begin(), {"runuser", "-u", service_user, "--", "mailroom"});
-  Child child;
+  process::Child child;
   const int problem = child.start(words, {{1, 1}, {2, 2}});
   if (problem != 0 || (child.wait(), !child.has_succeeded()))
     throw Error(ExitCode::failed, fmt::format("'{}' has failed", joined(words, " ")),
@@ -85,7 +85,7 @@ void run_shown(const Installation& installation, std::vector<std::string> words,
 
 void run_program(const std::vector<std::string>& words, Context& context) {
   context.say(fmt::format("$ {}\n", joined(words, " ")));
-  Child child;
+  process::Child child;
   const int problem = child.start(words, {{1, 1}, {2, 2}});
   if (problem != 0 || (child.wait(), !child.has_succeeded()))
     throw Error(ExitCode::failed, fmt::format("'{}' has failed", joined(words, " ")),
@@ -97,7 +97,7 @@ constexpr auto usual_database = "dbname=mailroom user=mailroom";
 
 void connect_as_service() {
   const ActingAsService acting(true);
-  Connection(usual_database, "mailroom init");
+  db::Connection(usual_database, "mailroom init");
 }
 
 /// On a server where PostgreSQL is new: the role of the services, and their database.
@@ -117,12 +117,12 @@ void create_usual_database(const std::string& reason, Context& context) {
 void try_database(const std::string& url, bool with_systemd, Context& context) {
   if (!with_systemd || url != usual_database) {
     const ActingAsService acting(with_systemd);
-    Connection(url, "mailroom init");
+    db::Connection(url, "mailroom init");
     return;
   }
   try {
     connect_as_service();
-  } catch (const ConnectionLost& error) {
+  } catch (const db::ConnectionLost& error) {
     const std::string reason = error.what();
     if (reason.find("does not exist") == std::string::npos) throw;
     create_usual_database(reason, context);
@@ -140,19 +140,19 @@ Question database_question(const Installation& installation, Context& context) {
 }
 
 /// What was given for relays, beside what is asked for.
-std::vector<SettingValue> given_for_relay(const Settings& settings) {
-  std::vector<SettingValue> values;
-  for (const auto& entry : key_table()) {
+std::vector<config::SettingValue> given_for_relay(const config::Settings& settings) {
+  std::vector<config::SettingValue> values;
+  for (const auto& entry : config::key_table()) {
     if (!entry.needs_relay() || entry.key == "send.relay" || entry.key == password_key) continue;
-    auto value = setting_of(settings, entry.key);
-    if (value.origin.kind == OriginKind::default_value) continue;
+    auto value = config::setting_of(settings, entry.key);
+    if (value.origin.kind == config::OriginKind::default_value) continue;
     if (!entry.content.empty()) value.text = given_file(settings, entry.key);
     values.push_back(std::move(value));
   }
   return values;
 }
 
-void ask_for_relay(Installation& made, const Settings& settings, Context& context) {
+void ask_for_relay(Installation& made, const config::Settings& settings, Context& context) {
   made.password_file = given_file(settings, password_key);
   const auto& path = settings.send.path;
   const bool has_login =
@@ -183,10 +183,10 @@ void ask_for_relay(Installation& made, const Settings& settings, Context& contex
 
 Installation ask(const InitOptions& options, Context& context) {
   // What another file says is for another installation.
-  const auto settings = context.load(FileUse::ignored);
+  const auto settings = context.load(config::FileUse::ignored);
   Installation made{.directory = options.directory, .with_systemd = options.with_systemd};
   made.database = answer_to(database_question(made, context), given(settings, "database.url"), context);
-  if (made.database.empty()) Connection("", "mailroom init");
+  if (made.database.empty()) db::Connection("", "mailroom init");
   made.schema = answer_to({.text = "schema that mailroom lives in",
                            .option = "--schema",
                            .fallback = "mailroom",
@@ -197,14 +197,15 @@ Installation ask(const InitOptions& options, Context& context) {
                                                fmt::format("no schema can be named '{}'", shown_text(value)));
                                }},
                           given(settings, "database.schema"), context);
-  made.from = answer_to({.text = "sender of the mails",
-                         .option = "--from",
-                         .fallback = {},
-                         .check =
-                             [](const std::string& value) {
-                               require(parse_mailbox(value), "for example Example <no-reply@app.example>");
-                             }},
-                        given(settings, "send.from"), context);
+  made.from =
+      answer_to({.text = "sender of the mails",
+                 .option = "--from",
+                 .fallback = {},
+                 .check =
+                     [](const std::string& value) {
+                       require(mail::parse_mailbox(value), "for example Example <no-reply@app.example>");
+                     }},
+                given(settings, "send.from"), context);
   ask_for_relay(made, settings, context);
   made.link = answer_to({.text = "link of mails that have one, with {token} (empty: none)",
                          .option = "--link",
@@ -212,18 +213,19 @@ Installation ask(const InitOptions& options, Context& context) {
                          .is_required = false,
                          .check =
                              [](const std::string& value) {
-                               require(LinkTemplate::parse(value),
+                               require(mail::LinkTemplate::parse(value),
                                        "for example https://app.example/{action}?token={token}");
                              }},
                         given(settings, "send.link"), context);
-  made.trial = answer_to(
-      {.text = "who gets a mail for trial (empty: nobody)",
-       .option = "--to",
-       .fallback = {},
-       .is_required = false,
-       .check =
-           [](const std::string& value) { require(parse_address(value), "for example me@app.example"); }},
-      options.trial, context);
+  made.trial = answer_to({.text = "who gets a mail for trial (empty: nobody)",
+                          .option = "--to",
+                          .fallback = {},
+                          .is_required = false,
+                          .check =
+                              [](const std::string& value) {
+                                require(mail::parse_address(value), "for example me@app.example");
+                              }},
+                         options.trial, context);
   return made;
 }
 
@@ -304,4 +306,4 @@ const Command init_command{
     "The database must exist; with --systemd the role and the database mailroom of a PostgreSQL on this host are made "
     "if they do not. docs/service.md has the same steps by hand."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

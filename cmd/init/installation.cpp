@@ -23,7 +23,7 @@
 #include "base/text.hpp"
 #include "config/key_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// A value in YAML, whatever it contains.
@@ -36,8 +36,8 @@ std::string yaml_text(std::string_view text) {
   return all + "'";
 }
 
-std::string yaml_value(const SettingValue& value) {
-  if (!find_key(value.key)->is_list) return yaml_text(value.text);
+std::string yaml_value(const config::SettingValue& value) {
+  if (!config::find_key(value.key)->is_list) return yaml_text(value.text);
   std::vector<std::string> items;
   std::ranges::transform(value.items, std::back_inserter(items), yaml_text);
   return fmt::format("[{}]", joined(items, ", "));
@@ -123,4 +123,4 @@ ActingAsService::~ActingAsService() {
   if (acts_ && (seteuid(0) != 0 || setegid(0) != 0)) std::abort();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -7,7 +7,7 @@
 
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// Everything that was asked for.
 struct Installation {
@@ -17,11 +17,12 @@ struct Installation {
   std::string schema{};
   std::string from{};
   std::string relay{};
-  std::optional<std::string> password{};       ///< of the relay's user; nullopt: none is asked for
-  std::string password_file{};                 ///< that exists already; empty: none
-  std::vector<SettingValue> relay_settings{};  ///< what else was given for the relay, of the section `send`
-  std::string link{};                          ///< empty: none
-  std::string trial{};                         ///< who gets a mail for trial; empty: nobody
+  std::optional<std::string> password{};  ///< of the relay's user; nullopt: none is asked for
+  std::string password_file{};            ///< that exists already; empty: none
+  std::vector<config::SettingValue>
+      relay_settings{};  ///< what else was given for the relay, of the section `send`
+  std::string link{};    ///< empty: none
+  std::string trial{};   ///< who gets a mail for trial; empty: nobody
 
   std::string file() const { return directory + "/mailroom.yaml"; }
   /// Of the key, as the file names it.
@@ -53,4 +54,4 @@ class ActingAsService {
   bool acts_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

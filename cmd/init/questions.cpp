@@ -10,7 +10,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// While it lives, what is typed is not shown.
@@ -85,4 +85,4 @@ std::string answer_to(const Question& question, const std::string& given, Contex
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -7,7 +7,7 @@
 
 #include "cmd/terminal/context.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// A value that init needs.
 struct Question {
@@ -26,4 +26,4 @@ struct Question {
 /// throws of a value that was not typed at a question.
 std::string answer_to(const Question& question, const std::string& given, Context& context);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

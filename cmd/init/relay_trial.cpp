@@ -18,7 +18,7 @@
 #include "config/settings.hpp"
 #include "mail/configured_mail.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// A file that only this process can name, and that ends with it.
@@ -41,39 +41,41 @@ class MemoryFile {
   int fd_;
 };
 
-bool is_smtp(const RelayTarget& relay) {
-  return kind_of_relay(relay).name == "smtp";
+bool is_smtp(const config::RelayTarget& relay) {
+  return carriers::kind_of_relay(relay).name == "smtp";
 }
 
 std::string without_users(const std::string& relays) {
   std::vector<std::string> urls;
-  for (const auto& relay : parse_relays(relays)) {
+  for (const auto& relay : config::parse_relays(relays)) {
     if (!is_smtp(relay)) {
       urls.push_back(relay.url);
       continue;
     }
-    const auto url = parse_relay_url(relay.url);
+    const auto url = smtp::parse_relay_url(relay.url);
     urls.push_back(fmt::format("{}://{}", url.implicit_tls ? "smtps" : "smtp", url.address()));
   }
   return joined(urls, ",");
 }
 
-void check(const std::vector<Overrides::Flag>& flags) {
-  const auto settings = load_settings({.file = {}, .flags = flags}, process_environment(), FileUse::ignored);
-  const auto findings = check_relay_list(settings.send.path, parse_configured_mail(settings));
-  const auto failed = std::ranges::find(findings, SinkFinding::Level::failure, &SinkFinding::level);
+void check(const std::vector<config::Overrides::Flag>& flags) {
+  const auto settings = config::load_settings({.file = {}, .flags = flags}, config::process_environment(),
+                                              config::FileUse::ignored);
+  const auto findings = carriers::check_relay_list(settings.send.path, mail::parse_configured_mail(settings));
+  const auto failed =
+      std::ranges::find(findings, carriers::SinkFinding::Level::failure, &carriers::SinkFinding::level);
   if (failed != findings.end()) throw Error(ExitCode::failed, failed->reason, failed->hint);
 }
 
-Overrides::Flag setting(const std::string& key, const std::string& text) {
+config::Overrides::Flag setting(const std::string& key, const std::string& text) {
   return {.key = key, .text = text, .name = key};
 }
 
 }  // namespace
 
 bool names_user(const std::string& relays) {
-  return std::ranges::any_of(parse_relays(relays), [](const RelayTarget& relay) {
-    return is_smtp(relay) && !parse_relay_url(relay.url).user.empty();
+  return std::ranges::any_of(config::parse_relays(relays), [](const config::RelayTarget& relay) {
+    return is_smtp(relay) && !smtp::parse_relay_url(relay.url).user.empty();
   });
 }
 
@@ -82,7 +84,8 @@ void try_relay(const std::string& relay) {
 }
 
 void try_relay(const std::string& relay, const RelayLogin& login) {
-  std::vector<Overrides::Flag> settings{setting("send.relay", relay), setting("send.from", login.from)};
+  std::vector<config::Overrides::Flag> settings{setting("send.relay", relay),
+                                                setting("send.from", login.from)};
   if (login.password.empty()) {
     if (!login.password_file.empty()) settings.push_back(setting("send.password_file", login.password_file));
     return check(settings);
@@ -92,4 +95,4 @@ void try_relay(const std::string& relay, const RelayLogin& login) {
   check(settings);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// True if a relay of SMTP names a user, who has a password. Throws Error(configuration) for a relay that is
 /// malformed.
@@ -22,4 +22,4 @@ struct RelayLogin {
 /// Connects to each relay of `relay`, logs in and names the sender. Throws Error as try_relay().
 void try_relay(const std::string& relay, const RelayLogin& login);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

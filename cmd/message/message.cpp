@@ -9,7 +9,7 @@
 #include "cmd/message/message_action.hpp"
 #include "selection/selection.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// A command of message.
@@ -24,7 +24,7 @@ struct MessageAction {
 constexpr const char* message_selectors_group = "Selectors, lists by comma; a message must match each";
 
 std::vector<std::string> message_state_words() {
-  auto words = outcome_words();
+  auto words = selection::outcome_words();
   words.insert(words.end(), {"scheduled", "replaced"});
   return words;
 }
@@ -54,7 +54,7 @@ void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
              fmt::format("of which a recipient has one of these states, which docs/outcomes.md explains: {}",
                          joined(message_state_words(), ", ")),
              [&typed](const std::string& text) {
-               for (const auto& part : split_list(text))
+               for (const auto& part : selection::split_list(text))
                  typed.states.push_back(parse_message_state(part));
              })
       .repeated()
@@ -98,7 +98,7 @@ void add_forget_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.flag("--dry-run", options.dry_run, "show the plan and stop");
 }
 
-void add_recipients(CommandSyntax& syntax, NewMessage& message) {
+void add_recipients(CommandSyntax& syntax, messages::NewMessage& message) {
   syntax.texts(
       "--to MAILBOX", message.recipients,
       "to this mailbox: ada@example.org or 'Ada <ada@example.org>'; repeatable. All recipients see the "
@@ -197,4 +197,4 @@ const Command message_command{
     "who did an operation stays. It shows the plan, and asks, or requires --yes. The role must own the tables. What is left in "
     "dead rows, in the write-ahead log and in backups, docs/messages.md says."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -10,11 +10,11 @@
 #include "messages/message_record.hpp"
 #include "messages/new_message.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// What was typed to choose messages: `typed` but for what needs the clock of the database.
 struct MessageSelectors {
-  MessageSelection typed{};
+  messages::MessageSelection typed{};
   std::string since{};
   std::string until{};
 
@@ -23,7 +23,7 @@ struct MessageSelectors {
 
 /// The options of send: `message` but for what is read from files and the clock of the database.
 struct MessageSendOptions {
-  NewMessage message{};
+  messages::NewMessage message{};
   std::vector<std::string> headers{};  ///< `Name: value`
   std::string text_file{};
   std::string html_file{};
@@ -55,6 +55,7 @@ std::int64_t parse_named_id(const std::string& name, const std::string& command)
 
 /// Reads the times by the server's clock. With `limits_age` it begins a day ago without a time, a recipient
 /// or a reference, unless it is about what is scheduled, however old.
-MessageSelection read_selectors(Connection& connection, const MessageSelectors& selectors, bool limits_age);
+messages::MessageSelection read_selectors(db::Connection& connection, const MessageSelectors& selectors,
+                                          bool limits_age);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -9,7 +9,7 @@
 #include "cmd/message/message_action.hpp"
 #include "cmd/message/message_report.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// More are chosen by a narrower selector.
@@ -21,18 +21,21 @@ void check_cancel_options(const MessageOptions& options) {
                 options.names.empty() ? "no message is named" : "messages are named by id and by selectors",
                 "give ids, or selectors such as --reference order:17");
   }
-  parse_period(options.selectors.since, options.selectors.until, {});
+  audit::parse_period(options.selectors.since, options.selectors.until, {});
 }
 
-std::vector<MessageSummary> read_named(Connection& connection, const MessageOptions& options) {
-  std::vector<MessageSummary> messages;
+std::vector<messages::MessageSummary> read_named(db::Connection& connection, const MessageOptions& options) {
+  std::vector<messages::MessageSummary> messages;
   for (const auto& name : options.names)
-    messages.push_back(read_message(connection, parse_named_id(name, "mailroom message cancel")).summary);
+    messages.push_back(
+        messages::read_message(connection, parse_named_id(name, "mailroom message cancel")).summary);
   return messages;
 }
 
-std::vector<MessageSummary> read_selected(Connection& connection, const MessageSelectors& selectors) {
-  auto messages = list_messages(connection, read_selectors(connection, selectors, false), most_at_once + 1);
+std::vector<messages::MessageSummary> read_selected(db::Connection& connection,
+                                                    const MessageSelectors& selectors) {
+  auto messages =
+      messages::list_messages(connection, read_selectors(connection, selectors, false), most_at_once + 1);
   if (static_cast<std::int64_t>(messages.size()) > most_at_once) {
     throw Error(ExitCode::declined, fmt::format("more than {} match", counted(most_at_once, "message")),
                 "more selectors narrow it");
@@ -41,7 +44,7 @@ std::vector<MessageSummary> read_selected(Connection& connection, const MessageS
 }
 
 /// True if a mail of it may still be sent.
-bool may_be_cancelled(const MessageSummary& message) {
+bool may_be_cancelled(const messages::MessageSummary& message) {
   return std::ranges::any_of(message.states, [](const auto& state) {
     return state.first == "waiting" || state.first == "scheduled" || state.first == "deferred" ||
            state.first == "leased" || state.first == "in_gap" || state.first == "in_replay" ||
@@ -49,8 +52,8 @@ bool may_be_cancelled(const MessageSummary& message) {
   });
 }
 
-std::string render_cancel_plan(const std::vector<MessageSummary>& open, std::size_t closed, Moment now,
-                               std::size_t width) {
+std::string render_cancel_plan(const std::vector<messages::MessageSummary>& open, std::size_t closed,
+                               Moment now, std::size_t width) {
   auto text = open.empty() ? std::string() : render_message_list(open, now, width) + "\n";
   text += open.empty() ? std::string("No message would be cancelled.\n")
                        : fmt::format("{} would be cancelled, for good.\n",
@@ -62,11 +65,11 @@ std::string render_cancel_plan(const std::vector<MessageSummary>& open, std::siz
   return text;
 }
 
-std::int64_t count_of(const std::vector<Cancellation>& results, std::string_view result) {
+std::int64_t count_of(const std::vector<messages::Cancellation>& results, std::string_view result) {
   return std::ranges::count_if(results, [&](const auto& each) { return each.result == result; });
 }
 
-std::string results_text(const std::vector<Cancellation>& results) {
+std::string results_text(const std::vector<messages::Cancellation>& results) {
   auto text = fmt::format("done: {} cancelled\n", counted(count_of(results, "cancelled"), "message"));
   if (const auto count = count_of(results, "sending"); count > 0)
     text += fmt::format("{} being sent just now: its mail may still leave\n",
@@ -79,15 +82,15 @@ std::string results_text(const std::vector<Cancellation>& results) {
   return text;
 }
 
-std::string cancel_json(const std::vector<MessageSummary>& open, std::size_t closed,
-                        const std::optional<std::vector<Cancellation>>& results) {
+std::string cancel_json(const std::vector<messages::MessageSummary>& open, std::size_t closed,
+                        const std::optional<std::vector<messages::Cancellation>>& results) {
   nlohmann::ordered_json object{{"messages", nlohmann::ordered_json::array()},
                                 {"not_open", closed},
                                 {"carried_out", results.has_value()}};
   for (const auto& message : open) {
     nlohmann::ordered_json line{{"id", message.id}, {"result", nullptr}};
     if (results) {
-      const auto found = std::ranges::find(*results, message.id, &Cancellation::message);
+      const auto found = std::ranges::find(*results, message.id, &messages::Cancellation::message);
       if (found != results->end() && !found->result.empty()) line["result"] = found->result;
     }
     object["messages"].push_back(std::move(line));
@@ -116,9 +119,10 @@ ExitCode message_cancel(const MessageOptions& options, Context& context) {
   std::vector<std::int64_t> ids;
   for (const auto& message : open)
     ids.push_back(message.id);
-  const auto results = cancel_messages(*connection, ids, operator_author(*connection, options.reason));
+  const auto results =
+      messages::cancel_messages(*connection, ids, queue::operator_author(*connection, options.reason));
   context.print(json ? cancel_json(open, closed, results) : results_text(results));
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -10,19 +10,19 @@
 #include "mail/address.hpp"
 #include "messages/forgetting.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-ForgetRequest request_of(const MessageOptions& options) {
+messages::ForgetRequest request_of(const MessageOptions& options) {
   const auto& references = options.selectors.typed.references;
   if (options.names.empty() == references.empty()) {
     throw Error(ExitCode::usage,
                 references.empty() ? "nobody is named" : "an address and --reference are both given",
                 "mailroom message forget ada@example.org, or --reference user:17");
   }
-  ForgetRequest request{.addresses = {}, .reference = references.empty() ? "" : references.front()};
+  messages::ForgetRequest request{.addresses = {}, .reference = references.empty() ? "" : references.front()};
   for (const auto& name : options.names) {
-    request.addresses.push_back(address_of_mailbox(name));
+    request.addresses.push_back(mail::address_of_mailbox(name));
     if (request.addresses.back().find('@') == std::string::npos)
       throw Error(ExitCode::usage, fmt::format("'{}' is no address", shown_text(name)),
                   "mailroom message forget ada@example.org");
@@ -31,14 +31,14 @@ ForgetRequest request_of(const MessageOptions& options) {
 }
 
 /// `ada@example.org, bob@example.org`, or `reference user:17`.
-std::string subject_text(const ForgetRequest& request) {
+std::string subject_text(const messages::ForgetRequest& request) {
   if (!request.reference.empty()) return "reference " + shown_text(request.reference);
   return shown_text(joined(request.addresses, ", "));
 }
 
 /// Messages to others that name the address: those that lose it, and those that keep it until they have
 /// ended.
-std::string named_text(const ForgetPlan& plan, const ForgetRequest& request) {
+std::string named_text(const messages::ForgetPlan& plan, const messages::ForgetRequest& request) {
   std::string text;
   if (plan.named > 0)
     text += fmt::format("{} to others {} {}, and would lose it, with the content if that names it.\n",
@@ -52,7 +52,7 @@ std::string named_text(const ForgetPlan& plan, const ForgetRequest& request) {
   return text;
 }
 
-std::string render_plan(const ForgetPlan& plan, const ForgetRequest& request) {
+std::string render_plan(const messages::ForgetPlan& plan, const messages::ForgetRequest& request) {
   std::string text;
   if (plan.empty() && plan.kept == 0) {
     text = fmt::format("Nothing is on record of {}.\n", subject_text(request));
@@ -81,7 +81,7 @@ std::string render_plan(const ForgetPlan& plan, const ForgetRequest& request) {
   return text;
 }
 
-std::string forget_json(const ForgetPlan& plan, const std::optional<Forgotten>& done) {
+std::string forget_json(const messages::ForgetPlan& plan, const std::optional<messages::Forgotten>& done) {
   nlohmann::ordered_json object{{"messages", plan.messages},
                                 {"shared", plan.shared},
                                 {"waiting", plan.waiting},
@@ -101,7 +101,7 @@ std::string forget_json(const ForgetPlan& plan, const std::optional<Forgotten>& 
   return json_text(object) + "\n";
 }
 
-std::string done_text(const Forgotten& done) {
+std::string done_text(const messages::Forgotten& done) {
   auto text = fmt::format("done: {} and {} forgotten, {} cancelled", counted(done.messages, "message"),
                           counted(done.deliveries, "delivery record"), done.cancelled);
   if (done.named > 0) text += fmt::format(", and removed from {} to others", counted(done.named, "message"));
@@ -131,7 +131,7 @@ ExitCode message_forget(const MessageOptions& options, Context& context) {
   const auto request = request_of(options);
   const auto connection = context.connect_to_schema("message");
   const auto waits = context.watch_waits(*connection, "message");
-  const auto plan = plan_forgetting(*connection, request);
+  const auto plan = messages::plan_forgetting(*connection, request);
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_plan(plan, request));
   if (options.dry_run || plan.empty()) {
@@ -142,10 +142,11 @@ ExitCode message_forget(const MessageOptions& options, Context& context) {
     return ExitCode::done;
   }
   confirm(context, "remove it?");
-  const auto done = forget(*connection, request, operator_author(*connection, options.reason));
+  const auto done =
+      messages::forget(*connection, request, queue::operator_author(*connection, options.reason));
   context.print(json ? forget_json(plan, done) : done_text(done));
   require_end(done.sending, done.kept);
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -8,12 +8,13 @@
 #include "cmd/message/message_action.hpp"
 #include "cmd/message/message_report.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
-MessageSelection read_selectors(Connection& connection, const MessageSelectors& selectors, bool limits_age) {
+messages::MessageSelection read_selectors(db::Connection& connection, const MessageSelectors& selectors,
+                                          bool limits_age) {
   auto selection = selectors.typed;
   const auto now = connection.server_time();
-  const auto period = parse_period(selectors.since, selectors.until, now);
+  const auto period = audit::parse_period(selectors.since, selectors.until, now);
   if (!selectors.since.empty()) selection.since = period.since;
   if (!selectors.until.empty()) selection.until = period.until;
   const bool is_of_schedule = selection.states == std::vector<std::string>{"scheduled"};
@@ -25,7 +26,7 @@ MessageSelection read_selectors(Connection& connection, const MessageSelectors& 
 
 std::int64_t parse_named_id(const std::string& name, const std::string& command) {
   try {
-    return parse_message_id(name);
+    return messages::parse_message_id(name);
   } catch (const Error& error) {
     if (name.find_first_of("@:") == std::string::npos) throw;
     const auto* option = name.find('@') != std::string::npos ? "recipient" : "reference";
@@ -35,11 +36,11 @@ std::int64_t parse_named_id(const std::string& name, const std::string& command)
 }
 
 ExitCode message_list(const MessageOptions& options, Context& context) {
-  parse_period(options.selectors.since, options.selectors.until, {});
+  audit::parse_period(options.selectors.since, options.selectors.until, {});
   const auto connection = context.connect_to_schema("message");
   const auto waits = context.watch_waits(*connection, "message");
-  auto messages =
-      list_messages(*connection, read_selectors(*connection, options.selectors, true), options.limit + 1);
+  auto messages = messages::list_messages(*connection, read_selectors(*connection, options.selectors, true),
+                                          options.limit + 1);
   const bool has_more = static_cast<std::int64_t>(messages.size()) > options.limit;
   if (has_more) messages.pop_back();
   if (context.global().output == OutputFormat::json) {
@@ -63,7 +64,7 @@ ExitCode message_show(const MessageOptions& options, Context& context) {
     ids.push_back(parse_named_id(name, "mailroom message list"));
   const auto connection = context.connect_to_schema("message");
   for (const auto id : ids) {
-    const auto message = read_message(*connection, id);
+    const auto message = messages::read_message(*connection, id);
     if (context.global().output == OutputFormat::json) {
       context.print(json_text(message_json(message)) + "\n");
     } else {
@@ -74,4 +75,4 @@ ExitCode message_show(const MessageOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

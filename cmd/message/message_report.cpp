@@ -11,7 +11,7 @@
 #include "base/wording.hpp"
 #include "cmd/terminal/text_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -24,13 +24,13 @@ std::string file_size_text(std::int64_t bytes) {
 }
 
 /// `receipt`, or the subject in quotes.
-std::string content_text(const MessageSummary& message) {
+std::string content_text(const messages::MessageSummary& message) {
   if (!message.template_name.empty()) return shown_text(message.template_name);
   return message.subject.empty() ? "-" : fmt::format("'{}'", shown_text(message.subject));
 }
 
 /// `ada@example.org +2`: the address of the first, without a name.
-std::string recipients_text(const MessageSummary& message) {
+std::string recipients_text(const messages::MessageSummary& message) {
   const std::string_view mailbox = message.recipient;
   const auto address = trimmed(mailbox.substr(mailbox.ends_with('>') ? mailbox.rfind('<') + 1 : 0));
   auto text = mailbox.empty()
@@ -46,20 +46,20 @@ std::string state_word(std::string state) {
   return state;
 }
 
-std::string last_reply_text(const MessageDelivery& delivery) {
+std::string last_reply_text(const messages::MessageDelivery& delivery) {
   if (delivery.code == 0) return delivery.reply;
   const auto code = std::to_string(delivery.code);
   return delivery.reply.starts_with(code) ? delivery.reply : code + " " + delivery.reply;
 }
 
-std::string content_sizes(const MessageRecord& message) {
+std::string content_sizes(const messages::MessageRecord& message) {
   std::vector<std::string> parts;
   if (message.text) parts.push_back("text of " + file_size_text(*message.text));
   if (message.html) parts.push_back("HTML of " + file_size_text(*message.html));
   return joined(parts, ", ");
 }
 
-std::string file_text(const MessageFile& file) {
+std::string file_text(const messages::MessageFile& file) {
   return fmt::format("{} ({}, {})", shown_text(file.name), shown_text(file.type), file_size_text(file.size));
 }
 
@@ -67,7 +67,7 @@ std::string mailboxes_text(const std::vector<std::string>& mailboxes) {
   return shown_text(joined(mailboxes, ", "));
 }
 
-void add_content_lines(const MessageRecord& message, TextTable& table) {
+void add_content_lines(const messages::MessageRecord& message, TextTable& table) {
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) table.add({name, shown_text(value)});
   };
@@ -80,7 +80,7 @@ void add_content_lines(const MessageRecord& message, TextTable& table) {
     add("attachment", file_text(file));
 }
 
-void add_time_lines(const MessageRecord& message, TextTable& table) {
+void add_time_lines(const messages::MessageRecord& message, TextTable& table) {
   const auto add = [&](const char* name, const std::optional<Moment>& moment) {
     if (moment) table.add({name, *moment >= year_10000 ? "never" : moment_text(*moment)});
   };
@@ -94,7 +94,7 @@ void add_time_lines(const MessageRecord& message, TextTable& table) {
 }
 
 /// Names the queue only where several take the message.
-std::string render_deliveries(const std::vector<MessageDelivery>& deliveries, std::size_t width) {
+std::string render_deliveries(const std::vector<messages::MessageDelivery>& deliveries, std::size_t width) {
   constexpr auto left = TextTable::Align::left;
   constexpr auto right = TextTable::Align::right;
   const bool names_queue = std::ranges::any_of(
@@ -126,7 +126,7 @@ OrderedJson parsed_or_null(const std::string& text) {
   return text.empty() ? OrderedJson(nullptr) : parse_ordered_json(text);
 }
 
-OrderedJson message_delivery_json(const MessageDelivery& delivery) {
+OrderedJson message_delivery_json(const messages::MessageDelivery& delivery) {
   return {{"recipient", text_or_null<OrderedJson>(delivery.recipient)},
           {"state", delivery.state},
           {"queue", text_or_null<OrderedJson>(delivery.queue)},
@@ -137,7 +137,7 @@ OrderedJson message_delivery_json(const MessageDelivery& delivery) {
           {"reply", text_or_null<OrderedJson>(delivery.reply)}};
 }
 
-OrderedJson message_file_json(const MessageFile& file) {
+OrderedJson message_file_json(const messages::MessageFile& file) {
   return {{"name", file.name},
           {"content_type", file.type},
           {"content_id", text_or_null<OrderedJson>(file.content_id)},
@@ -145,7 +145,7 @@ OrderedJson message_file_json(const MessageFile& file) {
 }
 
 /// `in 2h`, short enough for a column; show and JSON have the time.
-std::string due_text(const MessageSummary& message, Moment now) {
+std::string due_text(const messages::MessageSummary& message, Moment now) {
   if (!message.has_state("scheduled") || !message.send_after) return "-";
   const auto minutes = std::chrono::round<std::chrono::minutes>(*message.send_after - now).count();
   if (minutes <= 0) return "now";
@@ -156,7 +156,7 @@ std::string due_text(const MessageSummary& message, Moment now) {
 
 }  // namespace
 
-std::string states_text(const MessageSummary& message) {
+std::string states_text(const messages::MessageSummary& message) {
   if (message.states.empty()) return "-";
   if (message.states.size() == 1) return state_word(message.states.front().first);
   std::vector<std::string> parts;
@@ -165,12 +165,13 @@ std::string states_text(const MessageSummary& message) {
   return joined(parts, ", ");
 }
 
-std::string content_and_recipient(const MessageSummary& message) {
+std::string content_and_recipient(const messages::MessageSummary& message) {
   const auto content = content_text(message);
   return fmt::format("{} to {}", content == "-" ? "" : ", " + content, recipients_text(message));
 }
 
-std::string render_message_list(const std::vector<MessageSummary>& messages, Moment now, std::size_t width) {
+std::string render_message_list(const std::vector<messages::MessageSummary>& messages, Moment now,
+                                std::size_t width) {
   if (messages.empty()) return "no message matches\n";
   constexpr auto left = TextTable::Align::left;
   const bool names_due =
@@ -194,7 +195,7 @@ std::string render_message_list(const std::vector<MessageSummary>& messages, Mom
   return table.render(width);
 }
 
-std::string render_message(const MessageRecord& message, std::size_t width) {
+std::string render_message(const messages::MessageRecord& message, std::size_t width) {
   TextTable table({{""}, {""}});
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) table.add({name, value});
@@ -218,7 +219,7 @@ std::string render_message(const MessageRecord& message, std::size_t width) {
   return table.render(width) + render_deliveries(message.deliveries, width);
 }
 
-nlohmann::ordered_json summary_json(const MessageSummary& message) {
+nlohmann::ordered_json summary_json(const messages::MessageSummary& message) {
   OrderedJson states = OrderedJson::object();
   for (const auto& [state, count] : message.states)
     states[state] = count;
@@ -239,7 +240,7 @@ nlohmann::ordered_json summary_json(const MessageSummary& message) {
           {"states", std::move(states)}};
 }
 
-nlohmann::ordered_json message_json(const MessageRecord& message) {
+nlohmann::ordered_json message_json(const messages::MessageRecord& message) {
   auto object = summary_json(message.summary);
   object["sender"] = text_or_null<OrderedJson>(message.sender);
   object["reply_to"] = text_or_null<OrderedJson>(message.reply_to);
@@ -259,4 +260,4 @@ nlohmann::ordered_json message_json(const MessageRecord& message) {
   return object;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

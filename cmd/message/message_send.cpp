@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "cmd/message/message_action.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 std::string whole_stream(std::istream& stream) {
@@ -59,7 +59,7 @@ Moment read_time(const std::string& option, const std::string& text, Moment now)
 }
 
 /// What no clock is needed for.
-NewMessage message_of(const MessageSendOptions& options) {
+messages::NewMessage message_of(const MessageSendOptions& options) {
   auto message = options.message;
   if (message.data && try_parse_json(*message.data).is_discarded())
     throw Error(ExitCode::usage, "--data is no JSON", R"(for example --data '{"order": 17}')");
@@ -77,7 +77,7 @@ NewMessage message_of(const MessageSendOptions& options) {
   return message;
 }
 
-void set_times(NewMessage& message, const MessageSendOptions& options, Moment now) {
+void set_times(messages::NewMessage& message, const MessageSendOptions& options, Moment now) {
   if (!options.send_after.empty()) message.send_after = read_time("--send-after", options.send_after, now);
   if (options.expires_at.empty()) return;
   message.expires_at =
@@ -85,7 +85,7 @@ void set_times(NewMessage& message, const MessageSendOptions& options, Moment no
 }
 
 /// What became of the message that had the key before.
-std::string replaced_text(const SentMessage& sent) {
+std::string replaced_text(const messages::SentMessage& sent) {
   if (!sent.replaced) return "";
   const auto id = *sent.replaced;
   if (sent.had_left)
@@ -95,7 +95,7 @@ std::string replaced_text(const SentMessage& sent) {
   return fmt::format("message {} with this key is cancelled: it had not left\n", id);
 }
 
-std::string sent_text(const SentMessage& sent, const NewMessage& message, Moment now) {
+std::string sent_text(const messages::SentMessage& sent, const messages::NewMessage& message, Moment now) {
   if (!sent.is_new) return fmt::format("message {} has this key already; nothing is sent\n", sent.id);
   if (message.send_after && *message.send_after > now)
     return fmt::format("message {}, to be sent {}\n", sent.id, moment_from(*message.send_after, now));
@@ -127,16 +127,16 @@ std::string hint_for_options(const std::string& hint) {
   return hint;
 }
 
-SentMessage send_as_typed(Connection& connection, const NewMessage& message) {
+messages::SentMessage send_as_typed(db::Connection& connection, const messages::NewMessage& message) {
   try {
-    return send_message(connection, message);
+    return messages::send_message(connection, message);
   } catch (const Error& error) {
     if (error.code() != ExitCode::usage) throw;
     throw Error(error.code(), error.what(), hint_for_options(error.hint()));
   }
 }
 
-nlohmann::ordered_json sent_json(const SentMessage& sent) {
+nlohmann::ordered_json sent_json(const messages::SentMessage& sent) {
   nlohmann::ordered_json object{{"message", sent.id}, {"new", sent.is_new}};
   if (!sent.replaced) return object;
   object["replaced"] = *sent.replaced;
@@ -163,4 +163,4 @@ ExitCode message_send(const MessageOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

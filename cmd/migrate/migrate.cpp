@@ -8,7 +8,7 @@
 #include "cmd/command.hpp"
 #include "cmd/migrate/migrate_action.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// A command of migrate.
@@ -46,7 +46,7 @@ constexpr MigrateAction actions[] = {
      "--wait --reason", migrate_baseline,
      [](CommandSyntax& syntax, MigrateOptions& options) {
        syntax
-           .number<long>("V", options.baseline, {0, embedded_migrations().back().version},
+           .number<long>("V", options.baseline, {0, schema::embedded_migrations().back().version},
                          "record this version")
            .required();
      }},
@@ -143,4 +143,4 @@ const Command migrate_command{
     "Every step is recorded in the database with its time, the user and host, the program's version, and "
     "the text of --reason."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

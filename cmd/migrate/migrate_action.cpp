@@ -9,15 +9,15 @@
 #include "base/clock.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
-std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Context& context) {
+std::unique_ptr<db::Connection> connect_to_migrate(const MigrateOptions& options, Context& context) {
   constexpr Milliseconds interval{250};
   const auto end = steady_now() + *options.wait;
   for (bool told = false;;) {
     try {
       return context.connect("migrate");
-    } catch (const ConnectionLost& error) {
+    } catch (const db::ConnectionLost& error) {
       if (steady_now() + interval > end) throw;
       if (!told) context.log().info(std::string("waiting for the database: ") + error.what());
       told = true;
@@ -28,9 +28,9 @@ std::unique_ptr<Connection> connect_to_migrate(const MigrateOptions& options, Co
 
 namespace {
 
-SchemaAuthor schema_author(Connection& connection, const std::string& reason) {
-  require_storable(connection, "--reason", reason);
-  return {.actor = storable(connection.facts(), operator_name()),
+schema::SchemaAuthor schema_author(db::Connection& connection, const std::string& reason) {
+  db::require_storable(connection, "--reason", reason);
+  return {.actor = db::storable(connection.facts(), operator_name()),
           .reason = reason,
           .program_version = MAILROOM_VERSION};
 }
@@ -55,7 +55,7 @@ long read_version(const std::string& text) {
     throw Error(ExitCode::usage, fmt::format("'{}' is not a schema version", text),
                 "versions are whole numbers from 0: mailroom migrate status lists them");
   }
-  require_known_version(embedded_migrations(), version);
+  schema::require_known_version(schema::embedded_migrations(), version);
   return version;
 }
 
@@ -63,4 +63,4 @@ std::string version_text(const std::optional<long>& version) {
   return version ? fmt::format("version {}", *version) : "no version";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -6,11 +6,12 @@
 #include "cmd/migrate/migrate_action.hpp"
 #include "schema/migration_files.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 ExitCode migrate_export(const MigrateOptions& options, Context& context) {
-  const auto files = exported_files(embedded_migrations(), embedded_functions().migration);
-  const auto written = write_files(files, options.directory);
+  const auto files =
+      schema::exported_files(schema::embedded_migrations(), schema::embedded_functions().migration);
+  const auto written = schema::write_files(files, options.directory);
   const auto present = files.size() - written;
   if (context.global().output == OutputFormat::json) {
     const nlohmann::ordered_json object{
@@ -23,4 +24,4 @@ ExitCode migrate_export(const MigrateOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -11,14 +11,14 @@
 #include "schema/schema_places.hpp"
 #include "schema/verification.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// When each version was last reached. golang-migrate records no times.
 using Arrivals = std::map<std::int64_t, Moment>;
 
 struct SchemaStatus {
-  SchemaState state;
+  schema::SchemaState state;
   long newest = 0;
   Arrivals arrivals{};
   std::optional<Moment> functions_made{};
@@ -31,8 +31,8 @@ struct SchemaStatus {
   }
   /// That on the newest version, whose functions may be of another mailroom.
   const char* verdict_on_functions() const {
-    if (state.functions == FunctionState::newer) return "newer";
-    return state.functions == FunctionState::current ? "current" : "pending";
+    if (state.functions == schema::FunctionState::newer) return "newer";
+    return state.functions == schema::FunctionState::current ? "current" : "pending";
   }
   /// `applied`, `pending`, or `newer`: of a newer mailroom.
   const char* functions_text() const {
@@ -45,23 +45,23 @@ struct SchemaStatus {
     return functions_made && std::string(functions_text()) == "applied" ? moment_text(*functions_made)
                                                                         : std::string();
   }
-  const char* verdict_on(const Migration& migration) const {
+  const char* verdict_on(const schema::Migration& migration) const {
     if (!state.version || migration.version > *state.version) return "pending";
     return state.dirty && migration.version == *state.version ? "dirty" : "applied";
   }
-  std::string arrival_at(const Migration& migration) const {
+  std::string arrival_at(const schema::Migration& migration) const {
     const auto arrival = arrivals.find(migration.version);
     if (arrival == arrivals.end() || std::string(verdict_on(migration)) != "applied") return {};
     return moment_text(arrival->second);
   }
 };
 
-SchemaStatus read_status(Connection& connection) {
-  SchemaStatus status{.state = recognised(connection, read_schema_state(connection)),
-                      .newest = embedded_migrations().back().version};
-  if (!status.state.version) refuse_wrong_schema(connection);
+SchemaStatus read_status(db::Connection& connection) {
+  SchemaStatus status{.state = schema::recognised(connection, schema::read_schema_state(connection)),
+                      .newest = schema::embedded_migrations().back().version};
+  if (!status.state.version) schema::refuse_wrong_schema(connection);
   connection.alone([&](pqxx::transaction_base& transaction) {
-    for (const auto& change : read_schema_history(transaction)) {
+    for (const auto& change : schema::read_schema_history(transaction)) {
       if (change.direction == "down") continue;
       if (change.name == "functions") {
         status.functions_made = change.at;
@@ -73,29 +73,30 @@ SchemaStatus read_status(Connection& connection) {
   return status;
 }
 
-std::string render_text(const SchemaStatus& status) {
+std::string versions_text(const SchemaStatus& status) {
   auto text = status.state.version ? fmt::format("{}: the schema has version {}, the newest is {}\n",
                                                  status.verdict(), *status.state.version, status.newest)
                                    : fmt::format("{}: nothing is applied, the newest version is {}\n",
                                                  status.verdict(), status.newest);
   TextTable table({{""}, {""}, {""}});
-  for (const auto& migration : embedded_migrations()) {
+  for (const auto& migration : schema::embedded_migrations()) {
     table.add({migration.title(), status.verdict_on(migration), status.arrival_at(migration)});
   }
-  table.add({embedded_functions().migration.title(), status.functions_text(), status.functions_arrival()});
+  table.add(
+      {schema::embedded_functions().migration.title(), status.functions_text(), status.functions_arrival()});
   text += table.render(80, 2);
-  if (status.state.dirty) text += explain_dirty(embedded_migrations(), status.state) + "\n";
+  if (status.state.dirty) text += schema::explain_dirty(schema::embedded_migrations(), status.state) + "\n";
   return text;
 }
 
-std::string render_json(const SchemaStatus& status) {
+std::string versions_json(const SchemaStatus& status) {
   nlohmann::ordered_json object{{"state", status.verdict()},
                                 {"version", nullptr},
                                 {"newest", status.newest},
                                 {"dirty", status.state.dirty},
                                 {"migrations", nlohmann::ordered_json::array()}};
   if (status.state.version) object["version"] = *status.state.version;
-  for (const auto& migration : embedded_migrations()) {
+  for (const auto& migration : schema::embedded_migrations()) {
     const auto arrival = status.arrival_at(migration);
     nlohmann::ordered_json entry{{"version", migration.version},
                                  {"name", migration.name},
@@ -116,8 +117,8 @@ ExitCode migrate_status(const MigrateOptions& options, Context& context) {
   const auto connection = connect_to_migrate(options, context);
   const auto status = read_status(*connection);
   const bool json = context.global().output == OutputFormat::json;
-  context.print(json ? render_json(status) : render_text(status));
+  context.print(json ? versions_json(status) : versions_text(status));
   return std::string(status.verdict()) == "current" ? ExitCode::done : ExitCode::schema;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -16,15 +16,15 @@
 #include "schema/schema_places.hpp"
 #include "schema/verification.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-const char* direction_text(const MigrationStep& step) {
-  return step.direction == Direction::up ? "up" : "down";
+const char* direction_text(const schema::MigrationStep& step) {
+  return step.direction == schema::Direction::up ? "up" : "down";
 }
 
 /// `up    0_init              `, as an SQL comment if the SQL is shown above it.
-std::string beginning(const MigrationStep& step, bool below_sql) {
+std::string beginning(const schema::MigrationStep& step, bool below_sql) {
   return fmt::format("{}{:<4}  {:<26}", below_sql ? "-- " : "", direction_text(step),
                      step.migration->title());
 }
@@ -37,7 +37,7 @@ std::string took_text(Milliseconds took) {
 }
 
 /// Prints each step as a line of text or a JSON object. On a terminal the line starts when the step begins.
-class StepPrinter final : public MigrationObserver {
+class StepPrinter final : public schema::MigrationObserver {
  public:
   StepPrinter(const MigrateOptions& options, Context& context) : options_(options), context_(context) {}
   /// Ends the line of a step that failed.
@@ -51,7 +51,7 @@ class StepPrinter final : public MigrationObserver {
   StepPrinter(const StepPrinter&) = delete;
   StepPrinter& operator=(const StepPrinter&) = delete;
 
-  void begins(const MigrationStep& step) override {
+  void begins(const schema::MigrationStep& step) override {
     if (is_json()) return;
     if (options_.show_sql) context_.print(fmt::format("-- {}\n{}", step.file(), step.text()));
     if (!context_.out().is_terminal()) return;
@@ -59,7 +59,7 @@ class StepPrinter final : public MigrationObserver {
     within_line_ = true;
   }
 
-  void ended(const MigrationStep& step, Milliseconds took) override {
+  void ended(const schema::MigrationStep& step, Milliseconds took) override {
     if (is_json()) {
       nlohmann::ordered_json line{{"version", step.migration->version},
                                   {"name", step.migration->name},
@@ -73,7 +73,7 @@ class StepPrinter final : public MigrationObserver {
     context_.print(begun + took_text(took) + "\n");
   }
 
-  void locked_out(const MigrationStep& step, const std::string& holder, Milliseconds pause) override {
+  void locked_out(const schema::MigrationStep& step, const std::string& holder, Milliseconds pause) override {
     constexpr Milliseconds usual{200};
     const auto message = fmt::format("{} did not get its locks{}; retrying in {}", step.file(),
                                      holder.empty() ? "" : ", the oldest transaction belongs to " + holder,
@@ -97,7 +97,7 @@ class StepPrinter final : public MigrationObserver {
 };
 
 /// What going down deletes, one line per table or column: `  tokens   1,000 rows`.
-std::string render_losses(const std::vector<Loss>& losses, std::size_t width) {
+std::string render_losses(const std::vector<schema::Loss>& losses, std::size_t width) {
   TextTable table({{""}, {"", TextTable::Align::right}, {""}});
   for (const auto& loss : losses) {
     const auto* what =
@@ -108,12 +108,12 @@ std::string render_losses(const std::vector<Loss>& losses, std::size_t width) {
 }
 
 /// Before steps down, prints what they delete and asks for confirmation.
-void ask_before_losing(const MigrateOptions& options, Context& context, Connection& connection,
-                       const MigrationSteps& steps) {
-  if (steps.empty() || steps.front().direction == Direction::up) return;
+void ask_before_losing(const MigrateOptions& options, Context& context, db::Connection& connection,
+                       const schema::MigrationSteps& steps) {
+  if (steps.empty() || steps.front().direction == schema::Direction::up) return;
   const auto& newest = *std::ranges::find_if(
-      steps, [](const MigrationStep& step) { return !step.migration->is_function_set(); });
-  const auto losses = count_losses(connection, steps);
+      steps, [](const schema::MigrationStep& step) { return !step.migration->is_function_set(); });
+  const auto losses = schema::count_losses(connection, steps);
   std::int64_t rows = 0;
   for (const auto& loss : losses)
     rows += loss.rows;
@@ -128,14 +128,14 @@ void ask_before_losing(const MigrateOptions& options, Context& context, Connecti
 }
 
 /// Mailroom's tables in another schema of the database are probably meant, not new ones.
-void refuse_second_queue(Context& context, Connection& connection, const SchemaState& state,
-                         const MigrationSteps& steps) {
+void refuse_second_queue(Context& context, db::Connection& connection, const schema::SchemaState& state,
+                         const schema::MigrationSteps& steps) {
   if (state.version) return;
-  if (steps.empty()) return refuse_wrong_schema(connection);
-  const auto place = passed_over(connection);
+  if (steps.empty()) return schema::refuse_wrong_schema(connection);
+  const auto place = schema::passed_over(connection);
   if (!place || context.global().yes) return;
   const std::string here = connection.run("SELECT current_schema()")[0][0].c_str();
-  const auto error = elsewhere(connection, {*place});
+  const auto error = schema::elsewhere(connection, {*place});
   throw Error(
       error.code(), error.what(),
       fmt::format("migrate --yes makes a second, empty queue in the schema {}; for the one there is: {}",
@@ -149,9 +149,10 @@ enum class NoSchema { create, refuse };
 template <typename Plan>
 ExitCode carry_out(const MigrateOptions& options, Context& context, NoSchema no_schema, const Plan& plan) {
   MigrationSession session(options, context);
-  if (no_schema == NoSchema::create && !options.dry_run) create_configured_schema(*session.connection);
-  const auto state = recognised(*session.connection, session.migrator.begin());
-  const MigrationSteps steps = plan(state);
+  if (no_schema == NoSchema::create && !options.dry_run)
+    schema::create_configured_schema(*session.connection);
+  const auto state = schema::recognised(*session.connection, session.migrator.begin());
+  const schema::MigrationSteps steps = plan(state);
   refuse_second_queue(context, *session.connection, state, steps);
   ask_before_losing(options, context, *session.connection, steps);
   StepPrinter printer(options, context);
@@ -164,7 +165,7 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, NoSchema no_
   if (steps.empty()) {
     tell(fmt::format(
         "nothing to do: the schema has {}{}\n", version_text(state.version),
-        state.functions == FunctionState::newer ? ", with the functions of a newer mailroom" : ""));
+        state.functions == schema::FunctionState::newer ? ", with the functions of a newer mailroom" : ""));
   } else if (options.dry_run) {
     tell(fmt::format("dry run: everything was rolled back; the schema still has {}\n",
                      version_text(state.version)));
@@ -176,25 +177,26 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, NoSchema no_
 
 ExitCode migrate_up(const MigrateOptions& options, Context& context) {
   const auto to = options.version.empty() ? std::nullopt : std::optional(read_version(options.version));
-  return carry_out(options, context, NoSchema::create, [&](const SchemaState& state) {
-    return with_functions(plan_up(embedded_migrations(), state, to), state, embedded_functions().migration);
+  return carry_out(options, context, NoSchema::create, [&](const schema::SchemaState& state) {
+    return schema::with_functions(schema::plan_up(schema::embedded_migrations(), state, to), state,
+                                  schema::embedded_functions().migration);
   });
 }
 
 ExitCode migrate_down(const MigrateOptions& options, Context& context) {
   const auto count = options.all ? std::nullopt : std::optional(options.count);
-  return carry_out(options, context, NoSchema::refuse, [&](const SchemaState& state) {
-    return with_functions(plan_down(embedded_migrations(), state, count), state,
-                          embedded_functions().migration);
+  return carry_out(options, context, NoSchema::refuse, [&](const schema::SchemaState& state) {
+    return schema::with_functions(schema::plan_down(schema::embedded_migrations(), state, count), state,
+                                  schema::embedded_functions().migration);
   });
 }
 
 ExitCode migrate_goto(const MigrateOptions& options, Context& context) {
   const auto to = read_version(options.version);
-  return carry_out(options, context, NoSchema::create, [&](const SchemaState& state) {
-    return with_functions(plan_goto(embedded_migrations(), state, to), state, embedded_functions().migration,
-                          true);
+  return carry_out(options, context, NoSchema::create, [&](const schema::SchemaState& state) {
+    return schema::with_functions(schema::plan_goto(schema::embedded_migrations(), state, to), state,
+                                  schema::embedded_functions().migration, true);
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -11,7 +11,7 @@
 #include "cmd/migrate/migrate_action.hpp"
 #include "schema/drift.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// How to print definitions.
@@ -28,18 +28,20 @@ DriftPaint paint_for(Context& context) {
 }
 
 long newest_version() {
-  return embedded_migrations().back().version;
+  return schema::embedded_migrations().back().version;
 }
 
 std::string title_of(int version) {
-  return embedded_migrations().at(static_cast<std::size_t>(version)).title();
+  return schema::embedded_migrations().at(static_cast<std::size_t>(version)).title();
 }
 
 /// What makes an object as it should be: `0_init`, or `functions/claim.sql`; empty if nothing does.
-std::string origin_of(const Verification& verification, const Difference& difference) {
+std::string origin_of(const schema::Verification& verification, const schema::Difference& difference) {
   if (!difference.made) return {};
-  const auto file = embedded_functions().file_of(difference.name.substr(0, difference.name.find('(')));
-  const bool is_of_set = difference.kind == ObjectKind::function && verification.version == newest_version();
+  const auto file =
+      schema::embedded_functions().file_of(difference.name.substr(0, difference.name.find('(')));
+  const bool is_of_set =
+      difference.kind == schema::ObjectKind::function && verification.version == newest_version();
   return is_of_set && !file.empty() ? file : title_of(*difference.made);
 }
 
@@ -57,12 +59,13 @@ std::string labelled(const std::string& label, const char* paint_of_label, const
                      paint.width > 0 ? wrapped(text, paint.width, indent, indent) : text);
 }
 
-std::string lines_that_differ(const Difference& difference, DriftPaint paint) {
+std::string lines_that_differ(const schema::Difference& difference, DriftPaint paint) {
   std::string text;
-  for (const auto& line : only_changes(diff_lines(difference.expected, difference.found), 1)) {
-    const char mark = line.side == DiffLine::Side::both     ? ' '
-                      : line.side == DiffLine::Side::before ? '-'
-                                                            : '+';
+  for (const auto& line :
+       schema::only_changes(schema::diff_lines(difference.expected, difference.found), 1)) {
+    const char mark = line.side == schema::DiffLine::Side::both     ? ' '
+                      : line.side == schema::DiffLine::Side::before ? '-'
+                                                                    : '+';
     const auto shown =
         fmt::format("{} {}", mark, line.text == "…" ? std::string(ellipsis()) : printable(line.text));
     text += "    " + (mark == ' ' ? shown : painted(shown, mark == '-' ? red : green, paint.colour)) + "\n";
@@ -70,7 +73,7 @@ std::string lines_that_differ(const Difference& difference, DriftPaint paint) {
   return text;
 }
 
-std::string qualified(const Verification& verification, const Difference& difference) {
+std::string qualified(const schema::Verification& verification, const schema::Difference& difference) {
   return printable(fmt::format("{}.{}", verification.schema, difference.name));
 }
 
@@ -79,19 +82,20 @@ std::string title_line(const std::string& title, DriftPaint paint) {
   return "  " + (paint.width > 0 ? wrapped(title, paint.width, indent, 2) : title) + "\n";
 }
 
-std::string render_difference(const Verification& verification, const Difference& difference,
+std::string render_difference(const schema::Verification& verification, const schema::Difference& difference,
                               DriftPaint paint) {
   const auto* const verdict = difference.found.empty()      ? "is missing"
                               : difference.expected.empty() ? "should not be there"
                                                             : "differs";
   const auto origin = origin_of(verification, difference);
   const auto made = origin.empty() ? std::string() : " (" + origin + ")";
-  auto text = title_line(fmt::format("{} {} {}{}", object_kind_word(difference.kind),
+  auto text = title_line(fmt::format("{} {} {}{}", schema::object_kind_word(difference.kind),
                                      qualified(verification, difference), verdict, made),
                          paint);
-  if (difference.found.empty() || (difference.kind == ObjectKind::table && difference.expected.empty()))
+  if (difference.found.empty() ||
+      (difference.kind == schema::ObjectKind::table && difference.expected.empty()))
     return text;
-  const bool is_function = difference.kind == ObjectKind::function;
+  const bool is_function = difference.kind == schema::ObjectKind::function;
   if (difference.expected.empty()) {
     return is_function ? text : text + labelled("found", green, difference.found, paint);
   }
@@ -100,7 +104,7 @@ std::string render_difference(const Verification& verification, const Difference
          labelled("found", green, difference.found, paint);
 }
 
-std::string render_edited(const EditedMigration& edited, DriftPaint paint) {
+std::string render_edited(const schema::EditedMigration& edited, DriftPaint paint) {
   return title_line(
       fmt::format("file {}.up.sql differs from what was {} at {} by {} with mailroom {}",
                   title_of(edited.version), edited.direction == "up" ? "applied" : "recorded",
@@ -108,7 +112,7 @@ std::string render_edited(const EditedMigration& edited, DriftPaint paint) {
       paint);
 }
 
-std::string differences_text(const Verification& verification, DriftPaint paint) {
+std::string differences_text(const schema::Verification& verification, DriftPaint paint) {
   std::string text;
   for (const auto& edited : verification.edited)
     text += render_edited(edited, paint);
@@ -116,52 +120,52 @@ std::string differences_text(const Verification& verification, DriftPaint paint)
     text += render_difference(verification, difference, paint);
   if (!verification.drift.additions.empty()) text += "added by others, not drift:\n";
   for (const auto& addition : verification.drift.additions) {
-    text +=
-        title_line(fmt::format("{} {}", object_kind_word(addition.kind), qualified(verification, addition)),
-                   paint) +
-        labelled("found", "", addition.found, paint);
+    text += title_line(fmt::format("{} {}", schema::object_kind_word(addition.kind),
+                                   qualified(verification, addition)),
+                       paint) +
+            labelled("found", "", addition.found, paint);
   }
   return text;
 }
 
 /// How a schema compares with the migrations.
-const char* verification_state(const Verification& verification) {
+const char* verification_state(const schema::Verification& verification) {
   if (verification.dirty) return "dirty";
-  if (verification.match == SchemaMatch::earlier_form) return "earlier form";
-  if (!verification.is_recorded && verification.match != SchemaMatch::fits) return "unrecorded";
+  if (verification.match == schema::SchemaMatch::earlier_form) return "earlier form";
+  if (!verification.is_recorded && verification.match != schema::SchemaMatch::fits) return "unrecorded";
   if (!verification.drift.differences.empty() || !verification.edited.empty()) return "drifted";
   return verification.lacks_functions() ? "pending" : "matches";
 }
 
 /// What is to be said of functions that were not compared.
-std::string functions_text(const Verification& verification) {
+std::string functions_text(const schema::Verification& verification) {
   if (verification.version != newest_version()) return {};
   switch (verification.functions) {
-    case FunctionState::absent:
+    case schema::FunctionState::absent:
       return ", but has no functions";
-    case FunctionState::older:
+    case schema::FunctionState::older:
       return ", but its functions are those of an older mailroom";
-    case FunctionState::newer:
+    case schema::FunctionState::newer:
       return "; its functions are those of a newer mailroom, and were not compared";
-    case FunctionState::current:
+    case schema::FunctionState::current:
       break;
   }
   return {};
 }
 
-const char* functions_word(FunctionState functions) {
+const char* functions_word(schema::FunctionState functions) {
   constexpr std::array<const char*, 4> words{"absent", "older", "current", "newer"};
   return words.at(static_cast<std::size_t>(functions));
 }
 
 /// True if a function of the set differs from what this binary makes.
-bool has_changed_functions(const Verification& verification) {
-  return std::ranges::any_of(verification.drift.differences, [&](const Difference& difference) {
+bool has_changed_functions(const schema::Verification& verification) {
+  return std::ranges::any_of(verification.drift.differences, [&](const schema::Difference& difference) {
     return origin_of(verification, difference).starts_with("functions/");
   });
 }
 
-std::string headline(const Verification& verification) {
+std::string headline(const schema::Verification& verification) {
   const std::string state = verification_state(verification);
   const auto newest = newest_version();
   const auto version = verification.version == newest
@@ -175,11 +179,11 @@ std::string headline(const Verification& verification) {
       verification.is_recorded ? "" : ", the nearer of the first and the newest,", verification.schema);
 }
 
-std::string advice(const Verification& verification) {
+std::string advice(const schema::Verification& verification) {
   if (verification.dirty) return "mailroom migrate status shows how to fix a dirty schema\n";
-  if (verification.match == SchemaMatch::earlier_form) {
+  if (verification.match == schema::SchemaMatch::earlier_form) {
     return std::string("To convert it to version 0, run this, and then mailroom migrate:\n\n") +
-           earlier_form_conversion(verification);
+           schema::earlier_form_conversion(verification);
   }
   if (!verification.is_recorded && verification.drift.differences.empty()) {
     return "The version is not recorded. mailroom migrate records it, and continues from there.\n";
@@ -201,8 +205,9 @@ std::string advice(const Verification& verification) {
   return {};
 }
 
-nlohmann::ordered_json as_json(const Verification& verification, const Difference& difference) {
-  nlohmann::ordered_json object{{"kind", object_kind_word(difference.kind)},
+nlohmann::ordered_json as_json(const schema::Verification& verification,
+                               const schema::Difference& difference) {
+  nlohmann::ordered_json object{{"kind", schema::object_kind_word(difference.kind)},
                                 {"object", verification.schema + "." + difference.name},
                                 {"migration", nullptr},
                                 {"expected", nullptr},
@@ -215,19 +220,19 @@ nlohmann::ordered_json as_json(const Verification& verification, const Differenc
 
 }  // namespace
 
-std::string render_differences(const Verification& verification, Context& context) {
+std::string render_differences(const schema::Verification& verification, Context& context) {
   return differences_text(verification, paint_for(context));
 }
 
-std::string render_verification(const Verification& verification, Context& context) {
+std::string render_verification(const schema::Verification& verification, Context& context) {
   const auto paint = paint_for(context);
   // Not wrapped: the conversion of the earlier form is SQL to run.
-  const auto width = verification.match == SchemaMatch::earlier_form ? 0 : paint.width;
+  const auto width = verification.match == schema::SchemaMatch::earlier_form ? 0 : paint.width;
   return folded(headline(verification), paint.width) + differences_text(verification, paint) +
          folded(advice(verification), width);
 }
 
-nlohmann::ordered_json verification_object(const Verification& verification) {
+nlohmann::ordered_json verification_object(const schema::Verification& verification) {
   nlohmann::ordered_json object{{"state", verification_state(verification)},
                                 {"schema", verification.schema},
                                 {"version", verification.version},
@@ -252,4 +257,4 @@ nlohmann::ordered_json verification_object(const Verification& verification) {
   return object;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

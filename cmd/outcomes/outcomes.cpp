@@ -12,7 +12,7 @@
 #include "process/environment.hpp"
 #include "process/stop_signal.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::chrono::seconds pause_without_work{1};
@@ -23,26 +23,27 @@ struct OutcomesOptions {
 };
 
 /// The sink of collect is for tokens: what hands outcomes over is named on the command line.
-void require_sink(const Settings& settings) {
+void require_sink(const config::Settings& settings) {
   for (const auto* key : {"sink.exec", "sink.to"}) {
-    if (setting_of(settings, key).origin.kind == OriginKind::flag) return;
+    if (config::setting_of(settings, key).origin.kind == config::OriginKind::flag) return;
   }
   throw Error(ExitCode::usage, "nothing is named that outcomes are handed over to",
               "mailroom outcomes --exec PROGRAM, or --to URL");
 }
 
-std::unique_ptr<OutcomeFeed> make_feed(const Settings& settings, Log& log) {
+std::unique_ptr<feed::OutcomeFeed> make_feed(const config::Settings& settings, Log& log) {
   std::random_device random;
-  return std::make_unique<OutcomeFeed>(
-      configured_carrier(settings).make({settings, log, random()}),
-      Dispatcher::Options{
+  return std::make_unique<feed::OutcomeFeed>(
+      carriers::configured_carrier(settings).make({settings, log, random()}),
+      delivery::Dispatcher::Options{
           .in_flight = settings.sink.in_flight, .probe_time = settings.sink.timeout, .seed = random()},
       log);
 }
 
 /// Works on one session until it is stopped, or, with `once`, until nothing is due.
-void work(OutcomeFeed& feed, Connection& connection, bool once, StopSignal& stop, Context& context) {
-  KeptOutcomes kept(connection);
+void work(feed::OutcomeFeed& feed, db::Connection& connection, bool once, process::StopSignal& stop,
+          Context& context) {
+  feed::KeptOutcomes kept(connection);
   bool waits = false;
   while (!kept.take_over()) {
     if (!std::exchange(waits, true))
@@ -68,7 +69,7 @@ void work(OutcomeFeed& feed, Connection& connection, bool once, StopSignal& stop
 ExitCode run_off(Context& context) {
   const auto connection = context.connect_to_schema("outcomes");
   confirm(context, "keep no outcomes any more, and remove those that nobody was told of?");
-  const auto removed = KeptOutcomes::end(*connection);
+  const auto removed = feed::KeptOutcomes::end(*connection);
   context.print(fmt::format("done: {} removed\n", counted(removed, "outcome")));
   return ExitCode::done;
 }
@@ -76,7 +77,7 @@ ExitCode run_off(Context& context) {
 ExitCode run_outcomes(const OutcomesOptions& options, Context& context) {
   if (options.off) return run_off(context);
   require_sink(context.settings());
-  StopSignal stop;
+  process::StopSignal stop;
   const auto feed = make_feed(context.settings(), context.log());
   bool has_begun = false;
   while (!stop.requested()) {
@@ -86,7 +87,7 @@ ExitCode run_outcomes(const OutcomesOptions& options, Context& context) {
       has_begun = true;
       work(*feed, *connection, options.once, stop, context);
       return ExitCode::done;
-    } catch (const ConnectionLost& error) {
+    } catch (const db::ConnectionLost& error) {
       if (!has_begun || options.once) throw;
       context.log().warn("connection lost", {{"reason", error.what()}});
       stop.sleep_for(pause_without_work);
@@ -119,4 +120,4 @@ const Command outcomes_command{
     "Outcomes are kept from the first start of this command on, also while it does not run, until --off. One process works at a "
     "time; a second one waits to take over. SIGTERM and SIGINT stop it once what is under way is answered."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -15,7 +15,7 @@
 #include "process/stop_signal.hpp"
 #include "prune/pruner.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 struct PruneOptions {
@@ -37,13 +37,14 @@ std::string what_of(const Counts& counts) {
   return fmt::format("{}, {} and {}", text, batches, counted(counts.deliveries, "delivery record"));
 }
 
-using Work = std::function<PruneSummary(const PruneObserver&)>;
+using Work = std::function<prune::PruneSummary(const prune::PruneObserver&)>;
 
 /// Runs `work` with a progress bar until it is done or a signal arrives, with `pause` between its steps.
-PruneSummary under_way(Context& context, const std::string& verb, Milliseconds pause, const Work& work) {
-  StopSignal stop;
+prune::PruneSummary under_way(Context& context, const std::string& verb, Milliseconds pause,
+                              const Work& work) {
+  process::StopSignal stop;
   ProgressBar bar(context.err(), context.global().quiet, context.colour_on(context.err()));
-  return work([&](const PruneProgress& progress) {
+  return work([&](const prune::PruneProgress& progress) {
     bar.show(progress.fraction, what_of(progress) + " " + verb);
     if (pause > Milliseconds::zero() && progress.fraction < 1) stop.sleep_for(pause);
     return !stop.requested();
@@ -51,9 +52,9 @@ PruneSummary under_way(Context& context, const std::string& verb, Milliseconds p
 }
 
 /// Counts and asks, unless --yes is given, then removes. A dry run only counts.
-PruneSummary prune(const PruneOptions& options, Context& context, Connection& connection) {
-  const auto [older_than, contents] = prune_ages(context.settings());
-  Pruner pruner(connection, prune_ages(context.settings()), options.step);
+prune::PruneSummary prune(const PruneOptions& options, Context& context, db::Connection& connection) {
+  const auto [older_than, contents] = prune::prune_ages(context.settings());
+  prune::Pruner pruner(connection, prune::prune_ages(context.settings()), options.step);
   if (options.dry_run || !context.global().yes) {
     auto summary =
         under_way(context, "to remove", {}, [&](const auto& go_on) { return pruner.count(go_on); });
@@ -64,16 +65,16 @@ PruneSummary prune(const PruneOptions& options, Context& context, Connection& co
                                                           format_duration(contents));
     confirm(context, fmt::format("remove {} older than {}?", what_of(summary), ages));
   }
-  const auto author = operator_author(connection, options.reason);
+  const auto author = queue::operator_author(connection, options.reason);
   return under_way(context, "removed", *options.pause,
                    [&](const auto& go_on) { return pruner.remove(author, go_on); });
 }
 
-std::string moment_of(const PruneSummary& summary) {
+std::string moment_of(const prune::PruneSummary& summary) {
   return fmt::format("{} ({} ago)", moment_text(summary.before), format_duration(summary.older_than));
 }
 
-std::string render_counts(const PruneSummary& summary) {
+std::string render_counts(const prune::PruneSummary& summary) {
   if (summary.empty() && (summary.stopped || summary.skipped > 0)) return "nothing removed\n";
   if (summary.empty()) return fmt::format("nothing to remove that ended before {}\n", moment_of(summary));
   TextTable table({{""}, {"", TextTable::Align::right}});
@@ -87,7 +88,7 @@ std::string render_counts(const PruneSummary& summary) {
                      moment_of(summary), table.render(80, 2));
 }
 
-std::string render_text(const PruneSummary& summary, const std::string& free_space) {
+std::string pruned_text(const prune::PruneSummary& summary, const std::string& free_space) {
   auto text = render_counts(summary) + free_space;
   if (summary.skipped > 0) {
     text += fmt::format("left for the next run: {} that other sessions were changing\n",
@@ -104,7 +105,7 @@ std::string render_text(const PruneSummary& summary, const std::string& free_spa
   return text;
 }
 
-std::string render_json(const PruneSummary& summary) {
+std::string pruned_json(const prune::PruneSummary& summary) {
   nlohmann::ordered_json object{{"dry_run", summary.dry_run},
                                 {"older_than", format_duration(summary.older_than)},
                                 {"before", moment_text(summary.before)},
@@ -128,16 +129,17 @@ ExitCode run_prune(const PruneOptions& options, Context& context) {
   context.require_own_session(*connection, "prune");
   Prunable pruned;
   const auto sizes = connection->transact([&](pqxx::work& transaction) {
-    pruned.old_attachments = count_old_attachments(transaction, prune_ages(context.settings()).contents);
-    return read_table_sizes(transaction);
+    pruned.old_attachments =
+        status::count_old_attachments(transaction, prune::prune_ages(context.settings()).contents);
+    return status::read_table_sizes(transaction);
   });
   pruned.summary = prune(options, context, *connection);
   const auto& summary = pruned.summary;
   if (context.global().output == OutputFormat::json) {
-    context.print(render_json(summary));
+    context.print(pruned_json(summary));
   } else {
-    context.say(render_text(
-        summary, summary.dry_run ? "" : render_free_space(sizes, pruned, quoted_schema(*connection))));
+    context.say(pruned_text(
+        summary, summary.dry_run ? "" : render_free_space(sizes, pruned, db::quoted_schema(*connection))));
   }
   return ExitCode::done;
 }
@@ -177,4 +179,4 @@ const Command prune_command{
     "of much it names these tables, and prints the VACUUM FULL that gives the space back to the disk and locks them meanwhile; mailroom status --sizes "
     "shows what the tables take."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -6,7 +6,7 @@
 #include "cmd/command.hpp"
 #include "cmd/queue/queue_action.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// A command of queue.
@@ -20,10 +20,11 @@ struct QueueAction {
 
 /// An option that sets `key` of a queue or of a budget.
 Option add_value(CommandSyntax& syntax, const std::string& spec, const std::string& key,
-                 std::vector<SettingValue>& values, const std::string& help) {
+                 std::vector<config::SettingValue>& values, const std::string& help) {
   const auto name = spec.substr(0, spec.find(' '));
   return syntax.value(spec, help, [&values, key, name](const std::string& text) {
-    SettingValue value{.key = key, .text = text, .items = {}, .origin = {OriginKind::flag, name}};
+    config::SettingValue value{
+        .key = key, .text = text, .items = {}, .origin = {config::OriginKind::flag, name}};
     for (const auto item : split(text, ','))
       value.items.emplace_back(item);
     values.push_back(std::move(value));
@@ -31,7 +32,7 @@ Option add_value(CommandSyntax& syntax, const std::string& spec, const std::stri
 }
 
 std::vector<std::string> names_and_all() {
-  auto names = Actions::built_in().short_names();
+  auto names = queue::Actions::built_in().short_names();
   names.emplace_back("all");
   return names;
 }
@@ -155,4 +156,4 @@ const Command queue_command{
     "and does nothing if there is none to carry out. Queues that the file does not name stay as they are. The actor "
     "and the reason of each change are recorded; mailroom audit shows them."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

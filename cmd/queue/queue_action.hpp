@@ -8,14 +8,14 @@
 #include "queue/queue_plan.hpp"
 #include "queue/queue_setting.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// The options and operands of all commands of queue.
 struct QueueOptions {
   std::string name;
   std::string file;
-  std::vector<SettingValue> values;         ///< of the queue
-  std::vector<SettingValue> budget_values;  ///< of its budget
+  std::vector<config::SettingValue> values;         ///< of the queue
+  std::vector<config::SettingValue> budget_values;  ///< of its budget
   std::string from;
   bool copy = false;
   std::string reason;
@@ -33,11 +33,13 @@ ExitCode queue_drop(const QueueOptions& options, Context& context);
 ExitCode queue_apply(const QueueOptions& options, Context& context);
 
 /// Reads `start`, `end`, `queue:NAME` or a moment, which `value` holds. Throws Error as refuse() does.
-QueueStart read_start(Connection& connection, const SettingValue& value, const QueueCatalogue& catalogue);
+queue::QueueStart read_start(db::Connection& connection, const config::SettingValue& value,
+                             const queue::QueueCatalogue& catalogue);
 
 /// Shows the plan, asks if it changes who is mailed, and carries it out unless --dry-run is given. `note`
 /// follows the changes.
-ExitCode run_plan(const QueueOptions& options, Context& context, Connection& connection,
-                  const QueuePlan& plan, const QueueCatalogue& catalogue, const std::string& note = {});
+ExitCode run_plan(const QueueOptions& options, Context& context, db::Connection& connection,
+                  const queue::QueuePlan& plan, const queue::QueueCatalogue& catalogue,
+                  const std::string& note = {});
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -13,14 +13,15 @@
 #include "queue/queue_setting.hpp"
 #include "replay/rewind.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::string_view like_prefix = "queue:";
 
 /// The budget that --budget names, or the queue has, with the options of budgets.
-std::optional<BudgetChange> budget_change(const QueueOptions& options, const QueueProperties& properties,
-                                          const QueueCatalogue& catalogue) {
+std::optional<queue::BudgetChange> budget_change(const QueueOptions& options,
+                                                 const queue::QueueProperties& properties,
+                                                 const queue::QueueCatalogue& catalogue) {
   if (options.budget_values.empty()) return std::nullopt;
   if (properties.budget.empty()) {
     throw Error(ExitCode::usage, fmt::format("{} needs a budget", options.budget_values.front().origin.where),
@@ -28,27 +29,29 @@ std::optional<BudgetChange> budget_change(const QueueOptions& options, const Que
   }
   const auto* budget = catalogue.find_budget(properties.budget);
   const auto before = budget != nullptr ? std::optional(budget->paced) : std::nullopt;
-  const auto after = changed(before, options.budget_values);
+  const auto after = queue::changed(before, options.budget_values);
   if (!after) {
     throw Error(ExitCode::usage, "a budget without a rate limits nothing",
                 "give --budget-rate a rate such as 0.38/s, or --budget none");
   }
-  return BudgetChange{.name = properties.budget, .before = before, .after = *after};
+  return queue::BudgetChange{.name = properties.budget, .before = before, .after = *after};
 }
 
-QueuePlan plan_of(const QueueOptions& options, QueueChange change, const QueueCatalogue& catalogue) {
-  QueuePlan plan;
+queue::QueuePlan plan_of(const QueueOptions& options, queue::QueueChange change,
+                         const queue::QueueCatalogue& catalogue) {
+  queue::QueuePlan plan;
   if (auto budget = budget_change(options, change.after, catalogue))
     plan.budgets.push_back(std::move(*budget));
   plan.queues.push_back(std::move(change));
-  return checked(std::move(plan), catalogue);
+  return queue::checked(std::move(plan), catalogue);
 }
 
-QueuePlan plan_of_file(const QueueFile& file, Connection& connection, const QueueCatalogue& catalogue) {
-  QueuePlan plan;
+queue::QueuePlan plan_of_file(const queue::QueueFile& file, db::Connection& connection,
+                              const queue::QueueCatalogue& catalogue) {
+  queue::QueuePlan plan;
   for (const auto& entry : file.budgets) {
     const auto* budget = catalogue.find_budget(entry.name);
-    const auto after = changed(std::nullopt, entry.values);
+    const auto after = queue::changed(std::nullopt, entry.values);
     if (!after)
       throw Error(ExitCode::configuration, fmt::format("{}: budget {} has no rate", entry.place, entry.name));
     const auto before = budget != nullptr ? std::optional(budget->paced) : std::nullopt;
@@ -56,28 +59,30 @@ QueuePlan plan_of_file(const QueueFile& file, Connection& connection, const Queu
   }
   for (const auto& entry : file.queues) {
     const auto* queue = catalogue.find_queue(entry.name);
-    QueueChange change{.name = entry.name,
-                       .after = changed(QueueProperties(), entry.values, &catalogue.actions)};
+    queue::QueueChange change{
+        .name = entry.name,
+        .after = queue::changed(queue::QueueProperties(), entry.values, &catalogue.actions)};
     if (queue != nullptr) {
       change.before = queue->properties;
     } else {
-      const SettingValue end{.key = "from", .text = "end", .items = {}, .origin = {}};
+      const config::SettingValue end{.key = "from", .text = "end", .items = {}, .origin = {}};
       change.start = read_start(connection, entry.from.value_or(end), catalogue);
     }
     plan.queues.push_back(std::move(change));
   }
-  return checked(std::move(plan), catalogue);
+  return queue::checked(std::move(plan), catalogue);
 }
 
 /// Reports wrong values before connecting: of those of the options only the actions depend on the database.
 void check_values(const QueueOptions& options) {
-  QueueProperties properties{.rate = PacedRate{{1, Milliseconds(1)}}};
-  changed(properties, options.values, nullptr);
-  changed(properties.rate, options.budget_values);
-  parse_queue_name({.key = "name", .text = options.name, .items = {}, .origin = {OriginKind::flag, "NAME"}});
+  queue::QueueProperties properties{.rate = queue::PacedRate{{1, Milliseconds(1)}}};
+  queue::changed(properties, options.values, nullptr);
+  queue::changed(properties.rate, options.budget_values);
+  queue::parse_queue_name(
+      {.key = "name", .text = options.name, .items = {}, .origin = {config::OriginKind::flag, "NAME"}});
 }
 
-std::string left_alone(const QueueFile& file, const QueueCatalogue& catalogue) {
+std::string left_alone(const queue::QueueFile& file, const queue::QueueCatalogue& catalogue) {
   std::vector<std::string> names;
   for (const auto& queue : catalogue.queues) {
     if (std::none_of(file.queues.begin(), file.queues.end(),
@@ -90,18 +95,19 @@ std::string left_alone(const QueueFile& file, const QueueCatalogue& catalogue) {
 }
 
 /// Where a new queue begins; `text` is the value of --from.
-QueueStart start_of(Connection& connection, const std::string& text, const QueueCatalogue& catalogue) {
-  return read_start(connection,
-                    {.key = "from", .text = text, .items = {}, .origin = {OriginKind::flag, "--from"}},
-                    catalogue);
+queue::QueueStart start_of(db::Connection& connection, const std::string& text,
+                           const queue::QueueCatalogue& catalogue) {
+  return read_start(
+      connection, {.key = "from", .text = text, .items = {}, .origin = {config::OriginKind::flag, "--from"}},
+      catalogue);
 }
 
-std::string question(const QueuePlan& plan, const std::vector<QueueEffect>& effects) {
+std::string question(const queue::QueuePlan& plan, const std::vector<queue::QueueEffect>& effects) {
   std::vector<std::string> names;
   for (const auto& change : plan.queues) {
     const auto mails = [&](const auto& effect) {
-      return effect.queue == change.name &&
-             (effect.kind == QueueEffect::Kind::begins || effect.kind == QueueEffect::Kind::doubled);
+      return effect.queue == change.name && (effect.kind == queue::QueueEffect::Kind::begins ||
+                                             effect.kind == queue::QueueEffect::Kind::doubled);
     };
     const bool is_new = change.start.has_value();
     if (is_new ? std::any_of(effects.begin(), effects.end(), mails) : change.changes_actions())
@@ -112,35 +118,37 @@ std::string question(const QueuePlan& plan, const std::vector<QueueEffect>& effe
 
 }  // namespace
 
-QueueStart read_start(Connection& connection, const SettingValue& value, const QueueCatalogue& catalogue) {
+queue::QueueStart read_start(db::Connection& connection, const config::SettingValue& value,
+                             const queue::QueueCatalogue& catalogue) {
   if (value.text.starts_with(like_prefix)) {
     const auto name = value.text.substr(like_prefix.size());
-    const auto& queue = require_queue(catalogue, name);
+    const auto& queue = queue::require_queue(catalogue, name);
     return {.cursor = queue.cursor, .like = queue.name};
   }
-  RewindTarget target{.kind = RewindTarget::Kind::end};
+  replay::RewindTarget target{.kind = replay::RewindTarget::Kind::end};
   if (value.text == "start") {
-    target.kind = RewindTarget::Kind::start;
+    target.kind = replay::RewindTarget::Kind::start;
   } else if (value.text != "end") {
     const auto moment = parse_moment(value.text, connection.server_time());
     if (!moment)
-      refuse(value, "start, end, a time or queue:NAME",
-             "a time is 2026-11-21T09:30 (UTC), or 10m for ten minutes ago");
-    target = {.kind = RewindTarget::Kind::time, .time = *moment};
+      config::refuse(value, "start, end, a time or queue:NAME",
+                     "a time is 2026-11-21T09:30 (UTC), or 10m for ten minutes ago");
+    target = {.kind = replay::RewindTarget::Kind::time, .time = *moment};
   }
-  return {.cursor = starting_cursor(connection, target)};
+  return {.cursor = replay::starting_cursor(connection, target)};
 }
 
-ExitCode run_plan(const QueueOptions& options, Context& context, Connection& connection,
-                  const QueuePlan& plan, const QueueCatalogue& catalogue, const std::string& note) {
-  const auto effects = effects_of(connection, plan, catalogue);
+ExitCode run_plan(const QueueOptions& options, Context& context, db::Connection& connection,
+                  const queue::QueuePlan& plan, const queue::QueueCatalogue& catalogue,
+                  const std::string& note) {
+  const auto effects = queue::effects_of(connection, plan, catalogue);
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_plan(plan, effects, catalogue) + note);
   const bool stays = options.dry_run || plan.changes_nothing();
   if (!stays) {
-    if (changes_who_is_mailed(plan, effects)) confirm(context, question(plan, effects));
-    carry_out(connection, plan, operator_author(connection, options.reason),
-              context.settings().collect.channel);
+    if (queue::changes_who_is_mailed(plan, effects)) confirm(context, question(plan, effects));
+    queue::carry_out(connection, plan, queue::operator_author(connection, options.reason),
+                     context.settings().collect.channel);
   }
   if (json) {
     auto object = plan_json(plan, effects, catalogue);
@@ -156,39 +164,40 @@ ExitCode queue_create(const QueueOptions& options, Context& context) {
   check_values(options);
   const auto connection = context.connect_to_schema("queue");
   const auto waits = context.watch_waits(*connection, "queue");
-  const auto catalogue = read_queues(*connection);
-  QueueChange change{.name = options.name,
-                     .after = changed(QueueProperties(), options.values, &catalogue.actions)};
+  const auto catalogue = queue::read_queues(*connection);
+  queue::QueueChange change{
+      .name = options.name,
+      .after = queue::changed(queue::QueueProperties(), options.values, &catalogue.actions)};
   change.start = start_of(*connection, options.from.empty() ? "end" : options.from, catalogue);
   const bool exists = catalogue.find_queue(options.name) != nullptr;
-  const auto released = options.copy || exists ? std::nullopt : take_over(change, catalogue);
+  const auto released = options.copy || exists ? std::nullopt : queue::take_over(change, catalogue);
   // With the tokens that wait.
   if (released && options.from.empty())
     change.start = start_of(*connection, std::string(like_prefix) + released->name, catalogue);
   auto plan = plan_of(options, std::move(change), catalogue);
   if (released) plan.queues.push_back(*released);
-  return run_plan(options, context, *connection, checked(std::move(plan), catalogue), catalogue);
+  return run_plan(options, context, *connection, queue::checked(std::move(plan), catalogue), catalogue);
 }
 
 ExitCode queue_set(const QueueOptions& options, Context& context) {
   check_values(options);
   const auto connection = context.connect_to_schema("queue");
   const auto waits = context.watch_waits(*connection, "queue");
-  const auto catalogue = read_queues(*connection);
-  const auto& queue = require_queue(catalogue, options.name);
-  QueueChange change{.name = queue.name,
-                     .before = queue.properties,
-                     .after = changed(queue.properties, options.values, &catalogue.actions)};
+  const auto catalogue = queue::read_queues(*connection);
+  const auto& queue = queue::require_queue(catalogue, options.name);
+  queue::QueueChange change{.name = queue.name,
+                            .before = queue.properties,
+                            .after = queue::changed(queue.properties, options.values, &catalogue.actions)};
   return run_plan(options, context, *connection, plan_of(options, std::move(change), catalogue), catalogue);
 }
 
 ExitCode queue_apply(const QueueOptions& options, Context& context) {
-  const auto file = read_queue_file(options.file);
+  const auto file = queue::read_queue_file(options.file);
   const auto connection = context.connect_to_schema("queue");
   const auto waits = context.watch_waits(*connection, "queue");
-  const auto catalogue = read_queues(*connection);
+  const auto catalogue = queue::read_queues(*connection);
   return run_plan(options, context, *connection, plan_of_file(file, *connection, catalogue), catalogue,
                   left_alone(file, catalogue));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -11,7 +11,7 @@
 #include "cmd/terminal/context.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// What a drop would do.
@@ -21,13 +21,13 @@ struct DropPlan {
   std::int64_t deferred = 0;
   std::vector<std::string> consumers{};  ///< that are connected, and may serve the queue
   bool is_configured = false;
-  std::vector<QueueRecord> others{};
+  std::vector<queue::QueueRecord> others{};
 };
 
-DropPlan read_drop_plan(Connection& connection, const QueueCatalogue& catalogue, const std::string& name,
-                        const Settings& settings) {
-  const auto status = read_queue_status(connection, name);
-  DropPlan plan{.listed = {.queue = require_queue(catalogue, name),
+DropPlan read_drop_plan(db::Connection& connection, const queue::QueueCatalogue& catalogue,
+                        const std::string& name, const config::Settings& settings) {
+  const auto status = status::read_queue_status(connection, name);
+  DropPlan plan{.listed = {.queue = queue::require_queue(catalogue, name),
                            .pending = status.pending.total(),
                            .is_estimate = status.pending.estimated},
                 .open = static_cast<std::int64_t>(status.open_batches.size()),
@@ -43,7 +43,7 @@ DropPlan read_drop_plan(Connection& connection, const QueueCatalogue& catalogue,
   return plan;
 }
 
-std::string render_drop_plan(const DropPlan& plan, const Actions& known) {
+std::string render_drop_plan(const DropPlan& plan, const queue::Actions& known) {
   const auto name = shown_text(plan.listed.queue.name);
   auto text =
       fmt::format("queue {}: drop, with its cursor at {}\n", name, with_thousands(plan.listed.queue.cursor));
@@ -69,14 +69,15 @@ std::string render_drop_plan(const DropPlan& plan, const Actions& known) {
   return text + untaken_note(plan.others, known);
 }
 
-std::string drop_json(const DropPlan& plan, const QueueCatalogue& catalogue, bool carried_out) {
-  const nlohmann::ordered_json object{{"queue", queue_json(plan.listed, catalogue)},
-                                      {"deferred", plan.deferred},
-                                      {"open_batches", plan.open},
-                                      {"consumers", plan.consumers},
-                                      {"configured", plan.is_configured},
-                                      {"untaken_actions", untaken_actions(plan.others, catalogue.actions)},
-                                      {"carried_out", carried_out}};
+std::string drop_json(const DropPlan& plan, const queue::QueueCatalogue& catalogue, bool carried_out) {
+  const nlohmann::ordered_json object{
+      {"queue", queue_json(plan.listed, catalogue)},
+      {"deferred", plan.deferred},
+      {"open_batches", plan.open},
+      {"consumers", plan.consumers},
+      {"configured", plan.is_configured},
+      {"untaken_actions", queue::untaken_actions(plan.others, catalogue.actions)},
+      {"carried_out", carried_out}};
   return json_text(object) + "\n";
 }
 
@@ -85,16 +86,16 @@ std::string drop_json(const DropPlan& plan, const QueueCatalogue& catalogue, boo
 ExitCode queue_drop(const QueueOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("queue");
   const auto waits = context.watch_waits(*connection, "queue");
-  const auto catalogue = read_queues(*connection);
-  require_queue(catalogue, options.name);
+  const auto catalogue = queue::read_queues(*connection);
+  queue::require_queue(catalogue, options.name);
   const auto plan = read_drop_plan(*connection, catalogue, options.name, context.settings());
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_drop_plan(plan, catalogue.actions));
   if (!options.dry_run) {
     confirm(context,
             fmt::format("drop queue {} with {}?", options.name, counted(plan.listed.pending, "due token")));
-    drop_queue(*connection, options.name, operator_author(*connection, options.reason),
-               context.settings().collect.channel);
+    queue::drop_queue(*connection, options.name, queue::operator_author(*connection, options.reason),
+                      context.settings().collect.channel);
   }
   context.print(json              ? drop_json(plan, catalogue, !options.dry_run)
                 : options.dry_run ? "dry run: nothing was changed\n"
@@ -102,4 +103,4 @@ ExitCode queue_drop(const QueueOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -5,22 +5,22 @@
 #include "cmd/queue/queue_report.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-ListedQueue with_pending(Connection& connection, const QueueRecord& queue) {
-  const auto pending = read_pending_tokens(connection, queue.name);
+ListedQueue with_pending(db::Connection& connection, const queue::QueueRecord& queue) {
+  const auto pending = status::read_pending_tokens(connection, queue.name);
   return {.queue = queue, .pending = pending.total(), .is_estimate = pending.estimated};
 }
 
 /// Omits a queue that another session has dropped meanwhile.
-std::vector<ListedQueue> read_listed(Connection& connection, const QueueCatalogue& catalogue) {
+std::vector<ListedQueue> read_listed(db::Connection& connection, const queue::QueueCatalogue& catalogue) {
   std::vector<ListedQueue> queues;
   for (const auto& queue : catalogue.queues) {
     try {
       queues.push_back(with_pending(connection, queue));
-    } catch (const DatabaseError& error) {
-      if (error.sqlstate() != sqlstate::unknown_queue) throw;
+    } catch (const db::DatabaseError& error) {
+      if (error.sqlstate() != db::sqlstate::unknown_queue) throw;
     }
   }
   return queues;
@@ -30,7 +30,7 @@ std::vector<ListedQueue> read_listed(Connection& connection, const QueueCatalogu
 
 ExitCode queue_list(const QueueOptions&, Context& context) {
   const auto connection = context.connect_to_schema("queue");
-  const auto catalogue = read_queues(*connection);
+  const auto catalogue = queue::read_queues(*connection);
   const auto queues = read_listed(*connection, catalogue);
   if (context.global().output == OutputFormat::json) {
     context.print(json_text(queue_list_json(queues, catalogue)) + "\n");
@@ -42,8 +42,8 @@ ExitCode queue_list(const QueueOptions&, Context& context) {
 
 ExitCode queue_show(const QueueOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("queue");
-  const auto catalogue = read_queues(*connection);
-  const auto listed = with_pending(*connection, require_queue(catalogue, options.name));
+  const auto catalogue = queue::read_queues(*connection);
+  const auto listed = with_pending(*connection, queue::require_queue(catalogue, options.name));
   if (context.global().output == OutputFormat::json) {
     context.print(json_text(queue_json(listed, catalogue)) + "\n");
   } else {
@@ -52,4 +52,4 @@ ExitCode queue_show(const QueueOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -6,7 +6,7 @@
 #include "base/printable.hpp"
 #include "cmd/queue/queue_action.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 std::string pause_result(const std::string& name, bool pause, bool has_changed) {
@@ -18,10 +18,10 @@ std::string pause_result(const std::string& name, bool pause, bool has_changed) 
 ExitCode run_pause(const QueueOptions& options, Context& context, bool pause) {
   const auto connection = context.connect_to_schema("queue");
   const auto waits = context.watch_waits(*connection, "queue");
-  require_queue(read_queues(*connection), options.name);
-  const auto has_changed =
-      pause_queue(*connection, options.name, pause, operator_author(*connection, options.reason),
-                  context.settings().collect.channel);
+  queue::require_queue(queue::read_queues(*connection), options.name);
+  const auto has_changed = queue::pause_queue(*connection, options.name, pause,
+                                              queue::operator_author(*connection, options.reason),
+                                              context.settings().collect.channel);
   if (context.global().output == OutputFormat::json) {
     const nlohmann::ordered_json object{{"queue", options.name}, {"paused", pause}, {"changed", has_changed}};
     context.print(json_text(object) + "\n");
@@ -41,4 +41,4 @@ ExitCode queue_resume(const QueueOptions& options, Context& context) {
   return run_pause(options, context, false);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

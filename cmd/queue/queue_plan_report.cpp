@@ -8,7 +8,7 @@
 #include "base/wording.hpp"
 #include "cmd/queue/queue_report.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using PlanJson = nlohmann::ordered_json;
@@ -22,29 +22,30 @@ struct PlanLine {
   std::string after;
 };
 
-std::string begins_text(const QueueStart& start) {
+std::string begins_text(const queue::QueueStart& start) {
   return start.like.empty() ? fmt::format("after token {}", with_thousands(start.cursor))
                             : fmt::format("at the cursor of queue {}, now {}", shown_text(start.like),
                                           with_thousands(start.cursor));
 }
 
-void add_budget_lines(std::vector<PlanLine>& lines, const BudgetChange& change) {
+void add_budget_lines(std::vector<PlanLine>& lines, const queue::BudgetChange& change) {
   if (!change.before) {
-    lines.push_back({true, change.name, "", std::nullopt, paced_text(change.after)});
+    lines.push_back({true, change.name, "", std::nullopt, queue::paced_text(change.after)});
   } else {
-    lines.push_back({true, change.name, "rate", paced_text(*change.before), paced_text(change.after)});
+    lines.push_back(
+        {true, change.name, "rate", queue::paced_text(*change.before), queue::paced_text(change.after)});
   }
 }
 
-void add_queue_lines(std::vector<PlanLine>& lines, const QueueChange& change) {
+void add_queue_lines(std::vector<PlanLine>& lines, const queue::QueueChange& change) {
   if (change.start) lines.push_back({false, change.name, "", std::nullopt, begins_text(*change.start)});
-  for (const auto& property : changes_between(change.before, change.after)) {
+  for (const auto& property : queue::changes_between(change.before, change.after)) {
     const auto before = change.start ? std::nullopt : std::optional(property.before);
     lines.push_back({false, change.name, property.name, before, property.after});
   }
 }
 
-std::vector<PlanLine> lines_of(const QueuePlan& plan) {
+std::vector<PlanLine> lines_of(const queue::QueuePlan& plan) {
   std::vector<PlanLine> lines;
   for (const auto& change : plan.budgets)
     add_budget_lines(lines, change);
@@ -74,15 +75,15 @@ std::string due_text(std::int64_t due, const std::string& action) {
 }
 
 /// Emits with `queue` the tokens of an action that no queue emits by itself from now on.
-std::string replay_command(const std::string& queue, const QueueEffect& effect) {
+std::string replay_command(const std::string& queue, const queue::QueueEffect& effect) {
   constexpr std::int64_t default_max = 1000;
   return fmt::format("  mailroom resend{} --queue {} --action {}{}\n",
                      effect.after == 0 ? std::string() : fmt::format(" token:{}-", effect.after + 1),
-                     shell_word(queue), short_action_name(effect.action),
+                     shell_word(queue), queue::short_action_name(effect.action),
                      effect.due <= default_max ? "" : fmt::format(" --max {}", effect.due));
 }
 
-std::string begins_effect_text(const QueueEffect& effect) {
+std::string begins_effect_text(const queue::QueueEffect& effect) {
   auto text = fmt::format("Queue {} emits {} at once", shown_text(effect.queue), due_text(effect.due, ""));
   if (effect.emitted_before > 0)
     text += fmt::format(", {} of them again: the same people are mailed again",
@@ -90,23 +91,23 @@ std::string begins_effect_text(const QueueEffect& effect) {
   return text + ".\n";
 }
 
-std::string doubled_text(const QueueEffect& effect) {
+std::string doubled_text(const queue::QueueEffect& effect) {
   return fmt::format("{} {} {} tokens too, and queue {} emits each as well: each person is mailed {}.\n",
                      "Q" + names_text(effect.others).substr(1), effect.others.size() == 1 ? "takes" : "take",
-                     short_action_name(effect.action), shown_text(effect.queue),
-                     times_text(effect.others.size() + 1));
+                     queue::short_action_name(effect.action), shown_text(effect.queue),
+                     queue::times_text(effect.others.size() + 1));
 }
 
-std::string taken_text(const QueueEffect& effect) {
+std::string taken_text(const queue::QueueEffect& effect) {
   if (effect.due == 0) return "";
   return fmt::format("{} below the cursor of queue {} {} not emitted by it. This command emits them:\n",
-                     due_text(effect.due, short_action_name(effect.action)), shown_text(effect.queue),
+                     due_text(effect.due, queue::short_action_name(effect.action)), shown_text(effect.queue),
                      effect.due == 1 ? "is" : "are") +
          replay_command(effect.queue, effect);
 }
 
-std::string released_text(const QueueEffect& effect) {
-  const auto action = short_action_name(effect.action);
+std::string released_text(const queue::QueueEffect& effect) {
+  const auto action = queue::short_action_name(effect.action);
   auto text = fmt::format("Queue {} emits no {} tokens from now on", shown_text(effect.queue), action);
   text += effect.others.empty() ? ".\n"
                                 : fmt::format("; {} {}.\n", names_text(effect.others),
@@ -118,22 +119,22 @@ std::string released_text(const QueueEffect& effect) {
   return text + " This command emits them:\n" + replay_command(effect.others.front(), effect);
 }
 
-std::string effect_text(const QueueEffect& effect) {
+std::string effect_text(const queue::QueueEffect& effect) {
   switch (effect.kind) {
-    case QueueEffect::Kind::begins:
+    case queue::QueueEffect::Kind::begins:
       return begins_effect_text(effect);
-    case QueueEffect::Kind::taken:
+    case queue::QueueEffect::Kind::taken:
       return taken_text(effect);
-    case QueueEffect::Kind::released:
+    case queue::QueueEffect::Kind::released:
       return released_text(effect);
-    case QueueEffect::Kind::doubled:
+    case queue::QueueEffect::Kind::doubled:
       return doubled_text(effect);
   }
   return "";
 }
 
 /// Names the queues that a consumer has to serve now: the new ones, and those from which they take over.
-std::string consumers_note(const QueuePlan& plan) {
+std::string consumers_note(const queue::QueuePlan& plan) {
   std::vector<std::string> created;
   std::vector<std::string> kept;
   for (const auto& change : plan.queues) {
@@ -152,15 +153,15 @@ std::string consumers_note(const QueuePlan& plan) {
                                     shell_word(served));
 }
 
-std::string_view kind_name(QueueEffect::Kind kind) {
+std::string_view kind_name(queue::QueueEffect::Kind kind) {
   constexpr std::string_view names[] = {"begins", "taken", "released", "doubled"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace
 
-std::string render_plan(const QueuePlan& plan, const std::vector<QueueEffect>& effects,
-                        const QueueCatalogue& catalogue) {
+std::string render_plan(const queue::QueuePlan& plan, const std::vector<queue::QueueEffect>& effects,
+                        const queue::QueueCatalogue& catalogue) {
   std::string text;
   for (const auto& line : lines_of(plan))
     text += line_text(line) + "\n";
@@ -173,12 +174,12 @@ std::string render_plan(const QueuePlan& plan, const std::vector<QueueEffect>& e
   for (const auto& effect : effects)
     notes += effect_text(effect);
   notes += consumers_note(plan);
-  notes += untaken_note(queues_after(plan, catalogue), catalogue.actions);
+  notes += untaken_note(queue::queues_after(plan, catalogue), catalogue.actions);
   return notes.empty() ? text : text + "\n" + notes;
 }
 
-nlohmann::ordered_json plan_json(const QueuePlan& plan, const std::vector<QueueEffect>& effects,
-                                 const QueueCatalogue& catalogue) {
+nlohmann::ordered_json plan_json(const queue::QueuePlan& plan, const std::vector<queue::QueueEffect>& effects,
+                                 const queue::QueueCatalogue& catalogue) {
   PlanJson object{{"changes", PlanJson::array()}, {"effects", PlanJson::array()}};
   for (const auto& line : lines_of(plan)) {
     object["changes"].push_back({{line.is_budget ? "budget" : "queue", line.name},
@@ -194,8 +195,8 @@ nlohmann::ordered_json plan_json(const QueuePlan& plan, const std::vector<QueueE
                                  {"emitted_before", effect.emitted_before},
                                  {"others", effect.others}});
   }
-  object["untaken_actions"] = untaken_actions(queues_after(plan, catalogue), catalogue.actions);
+  object["untaken_actions"] = queue::untaken_actions(queue::queues_after(plan, catalogue), catalogue.actions);
   return object;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

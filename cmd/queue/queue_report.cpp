@@ -11,19 +11,20 @@
 #include "base/wording.hpp"
 #include "cmd/terminal/text_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string allowance_text(const Budget& budget) {
+std::string allowance_text(const queue::Budget& budget) {
   if (budget.left > 0) return fmt::format("{} now", counted(budget.left, "token"));
   return fmt::format("the next in {}", format_duration(budget.next_in));
 }
 
 /// Those of the queue alone, and those that it shares.
-std::vector<const Budget*> budgets_of(const QueueRecord& queue, const QueueCatalogue& catalogue) {
-  std::vector<const Budget*> budgets;
+std::vector<const queue::Budget*> budgets_of(const queue::QueueRecord& queue,
+                                             const queue::QueueCatalogue& catalogue) {
+  std::vector<const queue::Budget*> budgets;
   for (const auto& budget : catalogue.budgets) {
     if ((budget.name == queue.name && queue.properties.rate) || budget.name == queue.properties.budget)
       budgets.push_back(&budget);
@@ -31,27 +32,27 @@ std::vector<const Budget*> budgets_of(const QueueRecord& queue, const QueueCatal
   return budgets;
 }
 
-std::string pause_text(const std::optional<QueuePause>& pause) {
+std::string pause_text(const std::optional<queue::QueuePause>& pause) {
   if (!pause) return "no";
   return fmt::format("since {} by {}{}{}", moment_text(pause->since), shown_text(pause->actor),
                      pause->reason.empty() ? "" : ": ", shown_text(pause->reason));
 }
 
-std::vector<std::string> all_names(const Actions& known) {
+std::vector<std::string> all_names(const queue::Actions& known) {
   std::vector<std::string> names;
   for (const auto& action : known.all())
     names.push_back(action.name);
   return names;
 }
 
-Json rate_json(const std::optional<PacedRate>& paced) {
+Json rate_json(const std::optional<queue::PacedRate>& paced) {
   if (!paced) return nullptr;
-  return {{"rate", format_rate(paced->rate)}, {"burst", paced->burst}};
+  return {{"rate", config::format_rate(paced->rate)}, {"burst", paced->burst}};
 }
 
-Json budget_json(const Budget& budget, const QueueCatalogue& catalogue) {
+Json budget_json(const queue::Budget& budget, const queue::QueueCatalogue& catalogue) {
   return {{"name", budget.name},
-          {"rate", format_rate(budget.paced.rate)},
+          {"rate", config::format_rate(budget.paced.rate)},
           {"burst", budget.paced.burst},
           {"left", budget.left},
           {"next_in_seconds", static_cast<double>(budget.next_in.count()) / 1000},
@@ -64,7 +65,7 @@ std::string pending_text(const ListedQueue& listed) {
   return (listed.is_estimate ? "about " : "") + with_thousands(listed.pending);
 }
 
-std::string render_queue_list(const std::vector<ListedQueue>& queues, const QueueCatalogue& catalogue,
+std::string render_queue_list(const std::vector<ListedQueue>& queues, const queue::QueueCatalogue& catalogue,
                               std::size_t width) {
   constexpr auto right = TextTable::Align::right;
   TextTable table({{"queue"},
@@ -76,7 +77,7 @@ std::string render_queue_list(const std::vector<ListedQueue>& queues, const Queu
                    {"cursor", right},
                    {"pending", right}});
   for (const auto& listed : queues) {
-    const auto texts = property_texts(listed.queue.properties);
+    const auto texts = queue::property_texts(listed.queue.properties);
     table.add({shown_text(listed.queue.name), texts[0].value, texts[1].value, texts[2].value,
                shown_text(texts[3].value), listed.queue.pause ? "yes" : "no",
                with_thousands(listed.queue.cursor), pending_text(listed)});
@@ -86,17 +87,18 @@ std::string render_queue_list(const std::vector<ListedQueue>& queues, const Queu
   for (const auto& name : catalogue.shared_budgets()) {
     const auto& budget = *catalogue.find_budget(name);
     const auto sharers = catalogue.sharers_of(name);
-    budgets.add({shown_text(name), paced_text(budget.paced), allowance_text(budget),
+    budgets.add({shown_text(name), queue::paced_text(budget.paced), allowance_text(budget),
                  sharers.empty() ? "none" : shown_text(joined(sharers, ", "))});
   }
   if (!budgets.empty()) text += "\n" + budgets.render(width);
   return text + untaken_note(catalogue.queues, catalogue.actions);
 }
 
-std::string render_queue(const ListedQueue& listed, const QueueCatalogue& catalogue, std::size_t width) {
+std::string render_queue(const ListedQueue& listed, const queue::QueueCatalogue& catalogue,
+                         std::size_t width) {
   TextTable table({{""}, {""}});
   table.add({"queue", shown_text(listed.queue.name)});
-  for (const auto& property : property_texts(listed.queue.properties))
+  for (const auto& property : queue::property_texts(listed.queue.properties))
     table.add({property.name, shown_text(property.value)});
   table.add({"paused", pause_text(listed.queue.pause)});
   table.add({"cursor", fmt::format("{}, of {}", with_thousands(listed.queue.cursor),
@@ -104,12 +106,12 @@ std::string render_queue(const ListedQueue& listed, const QueueCatalogue& catalo
   table.add({"pending", pending_text(listed)});
   for (const auto* budget : budgets_of(listed.queue, catalogue)) {
     table.add({budget->name == listed.queue.name ? "rate allows" : "budget allows",
-               fmt::format("{} ({})", allowance_text(*budget), paced_text(budget->paced))});
+               fmt::format("{} ({})", allowance_text(*budget), queue::paced_text(budget->paced))});
   }
   return table.render(width);
 }
 
-nlohmann::ordered_json queue_json(const ListedQueue& listed, const QueueCatalogue& catalogue) {
+nlohmann::ordered_json queue_json(const ListedQueue& listed, const queue::QueueCatalogue& catalogue) {
   const auto& queue = listed.queue;
   const auto& properties = queue.properties;
   Json object{{"name", queue.name},
@@ -134,10 +136,10 @@ nlohmann::ordered_json queue_json(const ListedQueue& listed, const QueueCatalogu
 }
 
 nlohmann::ordered_json queue_list_json(const std::vector<ListedQueue>& queues,
-                                       const QueueCatalogue& catalogue) {
+                                       const queue::QueueCatalogue& catalogue) {
   Json object{{"queues", Json::array()},
               {"budgets", Json::array()},
-              {"untaken_actions", untaken_actions(catalogue.queues, catalogue.actions)}};
+              {"untaken_actions", queue::untaken_actions(catalogue.queues, catalogue.actions)}};
   for (const auto& listed : queues)
     object["queues"].push_back(queue_json(listed, catalogue));
   for (const auto& name : catalogue.shared_budgets())
@@ -145,13 +147,13 @@ nlohmann::ordered_json queue_list_json(const std::vector<ListedQueue>& queues,
   return object;
 }
 
-std::string untaken_note(const std::vector<QueueRecord>& queues, const Actions& known) {
+std::string untaken_note(const std::vector<queue::QueueRecord>& queues, const queue::Actions& known) {
   std::string text;
-  for (const auto& action : untaken_actions(queues, known)) {
+  for (const auto& action : queue::untaken_actions(queues, known)) {
     text += fmt::format("warning: no queue takes {} tokens: nobody is mailed for them\n",
-                        short_action_name(action));
+                        queue::short_action_name(action));
   }
   return text;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -8,7 +8,7 @@
 #include "cmd/selection/selection_options.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// How to print the result; `global` is what the global option says.
@@ -41,8 +41,8 @@ std::string render(const ReconcileReport& report, ReconcileFormat format) {
 /// What --list names, and what the selectors do.
 SelectionOptions listed_by(const ReconcileOptions& options) {
   auto selectors = options.selectors;
-  for (const auto& word : split_list(options.list.value_or("")))
-    selectors.typed.outcomes.push_back(parse_outcome("--list", word));
+  for (const auto& word : selection::split_list(options.list.value_or("")))
+    selectors.typed.outcomes.push_back(selection::parse_outcome("--list", word));
   return selectors;
 }
 
@@ -76,20 +76,20 @@ ExitCode run_reconcile(const ReconcileOptions& options, Context& context) {
   check(options, format);
   const auto connection = context.connect_to_schema("reconcile");
   const auto waits = context.watch_waits(*connection, "reconcile");
-  ReconcileRequest request{.queues = shown_queues(*connection, context.settings()),
-                           .since = options.selectors.first_creation(),
-                           .until = options.selectors.until,
-                           .counts_accounts = true};
-  std::optional<ConsumerOutput> output;
+  reconcile::ReconcileRequest request{.queues = status::shown_queues(*connection, context.settings()),
+                                      .since = options.selectors.first_creation(),
+                                      .until = options.selectors.until,
+                                      .counts_accounts = true};
+  std::optional<reconcile::ConsumerOutput> output;
   if (!options.against.empty()) {
-    output = read_consumer_output(*connection, load_key_ring(context.settings()), only_queue(request.queues),
-                                  options.against);
+    output = reconcile::read_consumer_output(*connection, signing::load_key_ring(context.settings()),
+                                             only_queue(request.queues), options.against);
     request.output = &*output;
   }
   const auto result =
       options.list ? print_people(context, *connection, request,
                                   read_selection(*connection, listed_by(options)), people_format(format))
-                   : reconcile(*connection, request);
+                   : reconcile::reconcile(*connection, request);
   const ReconcileReport report{.result = result, .output = request.output};
   if (!options.list) context.print(render(report, format));
   if (options.list && format == ReconcileFormat::text) context.print("\n" + render_text(report));
@@ -98,17 +98,17 @@ ExitCode run_reconcile(const ReconcileOptions& options, Context& context) {
 
 Run add_reconcile(CommandSyntax& syntax) {
   auto options = std::make_shared<ReconcileOptions>();
-  const Choices<ReconcileFormat> formats{{"text", ReconcileFormat::text},
-                                         {"json", ReconcileFormat::json},
-                                         {"csv", ReconcileFormat::csv},
-                                         {"prometheus", ReconcileFormat::prometheus}};
+  const config::Choices<ReconcileFormat> formats{{"text", ReconcileFormat::text},
+                                                 {"json", ReconcileFormat::json},
+                                                 {"csv", ReconcileFormat::csv},
+                                                 {"prometheus", ReconcileFormat::prometheus}};
   syntax.choice("-o,--output FORMAT", options->format, formats, "text, json, csv or prometheus",
                 "print text, json, for --list csv or, for Prometheus' node_exporter, prometheus");
   syntax
       .text("--list [OUTCOME,...]", options->list,
             "list the people whose tokens have these outcomes [missed,unexplained]")
       .value_optional("missed,unexplained")
-      .offers(outcome_words());
+      .offers(selection::outcome_words());
   syntax
       .texts("--against FILE...", options->against,
              "compare with what consumers have written into these files, - for stdin; repeatable")
@@ -152,4 +152,4 @@ const Command reconcile_command{
     "It compares the records of batches with the tokens as ranges of ids, so ten million tokens take seconds. "
     "Exit status 0 means that nothing is missed or unexplained."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

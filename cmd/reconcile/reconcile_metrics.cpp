@@ -3,20 +3,20 @@
 #include "cmd/reconcile/reconcile_report.hpp"
 #include "metrics/metric_families.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 double in_unix_seconds(Moment moment) {
   return std::chrono::duration<double>(moment.time_since_epoch()).count();
 }
 
-void add_queue(const QueueReconciliation& queue, MetricFamilies& metrics) {
-  std::array<std::int64_t, outcome_count> tokens{};
+void add_queue(const reconcile::QueueReconciliation& queue, metrics::MetricFamilies& metrics) {
+  std::array<std::int64_t, fate::outcome_count> tokens{};
   for (const auto& count : queue.counts)
     tokens.at(static_cast<std::size_t>(count.outcome)) += count.tokens;
-  for (std::size_t i = 0; i < outcome_count; ++i) {
+  for (std::size_t i = 0; i < fate::outcome_count; ++i) {
     metrics.gauge("mailroom_reconcile_tokens", "Tokens of the period, by what became of them.",
-                  {{"queue", queue.queue}, {"outcome", outcome_name(static_cast<Outcome>(i))}},
+                  {{"queue", queue.queue}, {"outcome", fate::outcome_name(static_cast<fate::Outcome>(i))}},
                   static_cast<double>(tokens[i]));
   }
 }
@@ -24,7 +24,7 @@ void add_queue(const QueueReconciliation& queue, MetricFamilies& metrics) {
 }  // namespace
 
 std::string render_metrics(const ReconcileReport& report) {
-  MetricFamilies metrics;
+  metrics::MetricFamilies metrics;
   for (const auto& queue : report.result.queues)
     add_queue(queue, metrics);
   if (report.output != nullptr) {
@@ -42,7 +42,7 @@ std::string render_metrics(const ReconcileReport& report) {
   metrics.gauge("mailroom_reconcile_timestamp_seconds",
                 "When the tokens were accounted for, in seconds since 1970.", {},
                 in_unix_seconds(report.result.now));
-  return exposition_text(metrics.all());
+  return metrics::exposition_text(metrics.all());
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -9,7 +9,7 @@
 #include "base/wording.hpp"
 #include "cmd/terminal/text_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -19,12 +19,13 @@ constexpr std::size_t widest_report = 1000;
 /// Of the ids of each fault; --list has all.
 constexpr std::size_t shown_ranges = 10;
 
-std::string counts_table(const QueueReconciliation& queue) {
+std::string counts_table(const reconcile::QueueReconciliation& queue) {
   TextTable table({{"tokens", TextTable::Align::right},
                    {"outcome", TextTable::Align::left, true},
                    {"explanation", TextTable::Align::left, true}});
   for (const auto& count : queue.counts)
-    table.add({with_thousands(count.tokens), outcome_text(count.outcome), shown_text(count.explanation)});
+    table.add(
+        {with_thousands(count.tokens), fate::outcome_text(count.outcome), shown_text(count.explanation)});
   return table.render(widest_report, 2);
 }
 
@@ -39,19 +40,20 @@ std::string deleted_text(std::int64_t deleted, const std::optional<Moment>& prun
       one ? "its account" : "their accounts");
 }
 
-std::string render_queue(const QueueReconciliation& queue, const std::optional<Moment>& pruned_at) {
+std::string render_queue(const reconcile::QueueReconciliation& queue,
+                         const std::optional<Moment>& pruned_at) {
   auto text = fmt::format("\nqueue {}: {}\n", shown_text(queue.queue), counted(queue.tokens, "token"));
   if (queue.tokens > 0) text += counts_table(queue);
   text += deleted_text(queue.deleted, pruned_at);
   for (const auto& holder : queue.gap_holders)
     text += fmt::format("  a gap waits for {}\n", shown_text(holder));
   for (const auto& faulty : queue.faulty)
-    text += fmt::format("  {}: {} ({})\n", outcome_name(faulty.outcome), id_ranges_text(faulty.ids),
-                        faulty.reason);
+    text += fmt::format("  {}: {} ({})\n", fate::outcome_name(faulty.outcome),
+                        selection::id_ranges_text(faulty.ids), faulty.reason);
   return text;
 }
 
-std::string render_output(const ConsumerOutput& output) {
+std::string render_output(const reconcile::ConsumerOutput& output) {
   auto text = fmt::format("\noutput of the consumers: {} in {}", counted(output.tokens, "token"),
                           counted(output.lines, "line"));
   if (output.torn_lines > 0) text += fmt::format(", and {} cut off", counted(output.torn_lines, "line"));
@@ -62,7 +64,7 @@ std::string render_output(const ConsumerOutput& output) {
 }
 
 /// `scheduled: 3 messages, the next at 2026-11-26T11:00:00Z; they have no token before their time`
-std::string scheduled_text(const ScheduledMessages& scheduled, Moment now) {
+std::string scheduled_text(const status::ScheduledMessages& scheduled, Moment now) {
   if (scheduled.messages == 0) return "";
   return fmt::format("\nscheduled: {}{}, the next {} {}; a message has no token before its time\n",
                      scheduled.estimated ? "~" : "", counted(scheduled.messages, "message"),
@@ -70,7 +72,7 @@ std::string scheduled_text(const ScheduledMessages& scheduled, Moment now) {
 }
 
 /// `without a token: messages 7, 5; mailroom doctor prints how to send what is of the last day`
-std::string lost_text(const LostMessages& lost, std::int64_t accounts) {
+std::string lost_text(const status::LostMessages& lost, std::int64_t accounts) {
   std::string text;
   if (accounts > 0) {
     text += fmt::format("\nwithout a token: {} of the last day; mailroom doctor prints how to mail {}\n",
@@ -78,23 +80,23 @@ std::string lost_text(const LostMessages& lost, std::int64_t accounts) {
   }
   if (lost.messages > 0) {
     text += fmt::format("\nwithout a token: {}; mailroom doctor prints how to send what is of the last day\n",
-                        messages_text(lost.newest, lost.messages));
+                        status::messages_text(lost.newest, lost.messages));
   }
   if (lost.unfit > 0) {
     text += fmt::format("\nwithout a token, and to be refused: {}\n",
-                        messages_text(lost.newest_unfit, lost.unfit));
+                        status::messages_text(lost.newest_unfit, lost.unfit));
   }
   return text;
 }
 
-Json lost_json(const LostMessages& lost, std::int64_t accounts) {
+Json lost_json(const status::LostMessages& lost, std::int64_t accounts) {
   if (!lost.is_known) return nullptr;
   auto ids = lost.newest;
   ids.insert(ids.end(), lost.newest_unfit.begin(), lost.newest_unfit.end());
   return {{"messages", lost.total()}, {"newest", ids}, {"accounts", accounts}};
 }
 
-Json scheduled_json(const ScheduledMessages& scheduled) {
+Json scheduled_json(const status::ScheduledMessages& scheduled) {
   if (!scheduled.is_known) return nullptr;
   return {{"messages", scheduled.messages},
           {"estimated", scheduled.estimated},
@@ -104,9 +106,9 @@ Json scheduled_json(const ScheduledMessages& scheduled) {
 std::string verdict(const ReconcileReport& report) {
   if (is_explained(report)) return "every token is explained\n";
   std::string text;
-  for (const auto outcome : {Outcome::missed, Outcome::unexplained}) {
+  for (const auto outcome : {fate::Outcome::missed, fate::Outcome::unexplained}) {
     const auto tokens = report.result.tokens_with(outcome);
-    if (tokens > 0) text += fmt::format("{}: {}\n", outcome_name(outcome), counted(tokens, "token"));
+    if (tokens > 0) text += fmt::format("{}: {}\n", fate::outcome_name(outcome), counted(tokens, "token"));
   }
   if (report.result.lost.total() > 0)
     text += fmt::format("never sent, without a token: {}\n", counted(report.result.lost.total(), "message"));
@@ -118,7 +120,7 @@ std::string verdict(const ReconcileReport& report) {
   return text;
 }
 
-Json output_json(const ConsumerOutput* output) {
+Json output_json(const reconcile::ConsumerOutput* output) {
   if (output == nullptr) return nullptr;
   return {{"lines", output->lines},
           {"tokens", output->tokens},
@@ -129,25 +131,25 @@ Json output_json(const ConsumerOutput* output) {
            })}};
 }
 
-Json ids_json(const FaultyIds& faulty) {
+Json ids_json(const reconcile::FaultyIds& faulty) {
   auto ranges = Json::array();
   for (std::size_t i = 0; i < faulty.ids.size() && i < shown_ranges; ++i)
     ranges.push_back({faulty.ids[i].first, faulty.ids[i].end - 1});
-  return {{"outcome", outcome_name(faulty.outcome)},
+  return {{"outcome", fate::outcome_name(faulty.outcome)},
           {"reason", faulty.reason},
           {"ids", ranges},
           {"complete", faulty.omitted == 0 && ranges.size() == faulty.ids.size()}};
 }
 
-Json queue_json(const QueueReconciliation& queue) {
+Json queue_json(const reconcile::QueueReconciliation& queue) {
   return {{"queue", queue.queue},
           {"tokens", queue.tokens},
           {"deleted", queue.deleted},
-          {"missed", queue.tokens_with(Outcome::missed)},
-          {"unexplained", queue.tokens_with(Outcome::unexplained)},
+          {"missed", queue.tokens_with(fate::Outcome::missed)},
+          {"unexplained", queue.tokens_with(fate::Outcome::unexplained)},
           {"outcomes", array_json<Json>(queue.counts,
                                         [](const auto& count) {
-                                          return Json{{"outcome", outcome_name(count.outcome)},
+                                          return Json{{"outcome", fate::outcome_name(count.outcome)},
                                                       {"explanation", count.explanation.empty()
                                                                           ? Json(nullptr)
                                                                           : Json(count.explanation)},
@@ -160,7 +162,9 @@ Json queue_json(const QueueReconciliation& queue) {
 }  // namespace
 
 bool is_explained(const ReconcileReport& report) {
-  return report.result.tokens_with(Outcome::missed) + report.result.tokens_with(Outcome::unexplained) == 0 &&
+  return report.result.tokens_with(fate::Outcome::missed) +
+                 report.result.tokens_with(fate::Outcome::unexplained) ==
+             0 &&
          report.result.lost.total() == 0 && report.result.accounts_without_token == 0 &&
          (report.output == nullptr || report.output->defective == 0);
 }
@@ -184,8 +188,8 @@ std::string render_json(const ReconcileReport& report) {
       {"since", moment_json<Json>(result.period.since)},
       {"pruned_at", result.pruned_at ? moment_json<Json>(*result.pruned_at) : Json(nullptr)},
       {"until", moment_json<Json>(result.period.until)},
-      {"missed", result.tokens_with(Outcome::missed)},
-      {"unexplained", result.tokens_with(Outcome::unexplained)},
+      {"missed", result.tokens_with(fate::Outcome::missed)},
+      {"unexplained", result.tokens_with(fate::Outcome::unexplained)},
       {"scheduled", scheduled_json(result.scheduled)},
       {"without_token", lost_json(result.lost, result.accounts_without_token)},
       {"output", output_json(report.output)},
@@ -193,4 +197,4 @@ std::string render_json(const ReconcileReport& report) {
   return json_text(object) + "\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

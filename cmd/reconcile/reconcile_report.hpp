@@ -5,11 +5,11 @@
 
 #include "reconcile/reconciliation.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 struct ReconcileReport {
-  const Reconciliation& result;
-  const ConsumerOutput* output = nullptr;  ///< that it was compared with; null for none
+  const reconcile::Reconciliation& result;
+  const reconcile::ConsumerOutput* output = nullptr;  ///< that it was compared with; null for none
 };
 
 /// False if a token is missed or unexplained, a message has none, or one in the output of consumers is not
@@ -21,4 +21,4 @@ std::string render_json(const ReconcileReport& report);
 /// In Prometheus' text format.
 std::string render_metrics(const ReconcileReport& report);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/reference/generated_files.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr const char* bash_head =
@@ -138,4 +138,4 @@ std::string render_bash_completion(const CommandReference& program) {
   return bash_head + render_places(program) + render_values(program) + tail;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

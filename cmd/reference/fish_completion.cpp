@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/reference/generated_files.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr const char* fish_head =
@@ -130,4 +130,4 @@ std::string render_fish_completion(const CommandReference& program) {
   return text;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

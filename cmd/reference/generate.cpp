@@ -9,7 +9,7 @@
 
 #include "cmd/reference/generated_files.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 namespace fs = std::filesystem;
@@ -40,7 +40,7 @@ void generate(const fs::path& directory) {
 }
 
 }  // namespace
-}  // namespace mailroom
+}  // namespace mailroom::cmd
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    mailroom::generate(argv[1]);
+    mailroom::cmd::generate(argv[1]);
     return 0;
   } catch (const std::exception& error) {
     std::cerr << "generate_reference: " << error.what() << '\n';

@@ -5,7 +5,7 @@
 
 #include "cmd/reference/reference.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// mailroom(1).
 std::string render_program_page(const CommandReference& program);
@@ -26,4 +26,4 @@ std::string render_bash_completion(const CommandReference& program);
 std::string render_zsh_completion(const CommandReference& program);
 std::string render_fish_completion(const CommandReference& program);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

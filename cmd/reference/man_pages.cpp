@@ -8,7 +8,7 @@
 #include "cmd/reference/generated_files.hpp"
 #include "cmd/reference/scd.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr const char* file_text =
@@ -128,7 +128,7 @@ std::string subcommands(const CommandReference& command) {
 
 std::string configuration() {
   auto text = scd_heading("CONFIGURATION") + configuration_text;
-  for (const auto& key : key_table()) {
+  for (const auto& key : config::key_table()) {
     auto origin = key.environment.empty() ? "no environment variable" : scd_bold(key.environment);
     if (!key.default_text.empty()) origin += ", default " + scd_escaped(key.default_text);
     text += scd_item(fmt::format("{} ({})", scd_bold(key.key), origin), {scd_escaped(key.meaning)});
@@ -144,7 +144,7 @@ std::string statuses(bool with_fixes) {
   return text;
 }
 
-std::string facts_of(const KeyEntry& key) {
+std::string facts_of(const config::KeyEntry& key) {
   std::vector<std::string> facts;
   const auto choices = joined(key.target.choices, ", ");
   if (!choices.empty()) facts.push_back("one of: " + scd_escaped(choices));
@@ -157,7 +157,7 @@ std::string facts_of(const KeyEntry& key) {
 std::string keys() {
   std::string text;
   std::string_view section;
-  for (const auto& key : key_table()) {
+  for (const auto& key : config::key_table()) {
     const auto dot = key.key.find('.');
     if (key.key.substr(0, dot) != section) {
       section = key.key.substr(0, dot);
@@ -219,4 +219,4 @@ std::string render_configuration_page() {
          "*mailroom*(1), *mailroom-config*(1)\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -7,7 +7,7 @@
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_line.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// The names in `{a,b}`, which may follow a type; empty if there is no such list.
@@ -22,7 +22,7 @@ std::vector<std::string> choices_in(const std::string& type) {
   return choices;
 }
 
-ValueReference read_value(const CLI::Option& option, const std::string& name, const KeyEntry* key) {
+ValueReference read_value(const CLI::Option& option, const std::string& name, const config::KeyEntry* key) {
   using Kind = ValueReference::Kind;
   ValueReference value{.kind = Kind::text, .name = name, .choices = choices_in(option.get_type_name())};
   if (key != nullptr) value.choices.assign(key->target.choices.begin(), key->target.choices.end());
@@ -39,7 +39,7 @@ ValueReference read_value(const CLI::Option& option, const std::string& name, co
 OptionReference read_option(const CLI::Option& option) {
   OptionReference entry;
   entry.help = option.get_description();
-  entry.key = find_key(option.get_type_name());
+  entry.key = config::find_key(option.get_type_name());
   for (const auto& name : option.get_snames())
     entry.names.push_back("-" + name);
   for (const auto& name : option.get_lnames())
@@ -145,4 +145,4 @@ std::vector<std::string> names_of(const std::vector<OptionReference>& options) {
   return names;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

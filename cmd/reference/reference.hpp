@@ -7,7 +7,7 @@
 #include "cmd/syntax/command_syntax.hpp"
 #include "config/key_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// The value of an option or operand.
 struct ValueReference {
@@ -21,8 +21,8 @@ struct ValueReference {
 struct OptionReference {
   std::vector<std::string> names;  ///< as typed, the short ones first: `-o`, `--output`
   std::string help;
-  ValueReference value;           ///< none for a flag
-  const KeyEntry* key = nullptr;  ///< the configuration key that it overrides; null for none
+  ValueReference value;                   ///< none for a flag
+  const config::KeyEntry* key = nullptr;  ///< the configuration key that it overrides; null for none
 
   /// True if a value must follow. With an optional value, the next word need not be the value.
   bool takes_next_word() const { return value.kind != ValueReference::Kind::none && !value.optional; }
@@ -78,4 +78,4 @@ std::string with_backslashes(std::string_view text, std::string_view special);
 /// `path` as one word: `mailroom-migrate-down`.
 std::string with_dashes(std::string path);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -6,7 +6,7 @@
 
 #include "cmd/reference/reference.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 std::string escaped_inside(std::string_view text) {
@@ -71,4 +71,4 @@ std::string scd_item(std::string_view term_scd, const std::vector<std::string>& 
   return result.ends_with("\n\n") ? result : result + "\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 // Parts of a page in the language of scdoc(5). `text` is plain UTF-8; `scd` is escaped already and may
 // contain fonts.
@@ -29,4 +29,4 @@ std::string scd_verbatim(std::string_view text);
 std::string scd_item(std::string_view term_scd, const std::vector<std::string>& paragraphs_scd,
                      int depth = 0);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

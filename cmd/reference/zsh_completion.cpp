@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "cmd/reference/generated_files.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 std::string in_quotes(const std::string& text) {
@@ -120,4 +120,4 @@ std::string render_zsh_completion(const CommandReference& program) {
          "fi\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

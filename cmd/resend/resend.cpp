@@ -11,7 +11,7 @@
 #include "reconcile/reconciliation.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// Tokens expire at whole seconds.
@@ -27,29 +27,30 @@ struct ResendOptions {
 
 /// The requests for each queue, and their plans in the same order.
 struct Resend {
-  std::vector<ResendRequest> requests;
-  std::vector<ResendPlan> plans;
+  std::vector<replay::ResendRequest> requests;
+  std::vector<replay::ResendPlan> plans;
 };
 
-Resend plan_all(Connection& connection, const ResendOptions& options, const Settings& settings) {
+Resend plan_all(db::Connection& connection, const ResendOptions& options, const config::Settings& settings) {
   const auto named = read_named_tokens(connection, options.tokens);
-  const auto now = time_of_choice(connection);
+  const auto now = replay::time_of_choice(connection);
   Resend resend;
-  for (const auto& queue : shown_queues(connection, settings)) {
-    ResendRequest request{.queue = queue,
-                          .selection = resolve_outcomes(connection, queue, named.selection),
-                          .asked = named.selection,
-                          .by_token = named.by_token,
-                          .extension = std::chrono::floor<std::chrono::seconds>(*options.extend)};
+  for (const auto& queue : status::shown_queues(connection, settings)) {
+    replay::ResendRequest request{
+        .queue = queue,
+        .selection = reconcile::resolve_outcomes(connection, queue, named.selection),
+        .asked = named.selection,
+        .by_token = named.by_token,
+        .extension = std::chrono::floor<std::chrono::seconds>(*options.extend)};
     if (!named.selection.outcomes.empty()) request.chosen_at = now;
     resend.requests.push_back(std::move(request));
-    resend.plans.push_back(plan_resend(connection, resend.requests.back()));
+    resend.plans.push_back(replay::plan_resend(connection, resend.requests.back()));
   }
   return resend;
 }
 
 /// Throws Error(usage) if two queues would send the same token.
-void refuse_doubling(const std::vector<ResendPlan>& plans) {
+void refuse_doubling(const std::vector<replay::ResendPlan>& plans) {
   std::map<std::int64_t, std::string> senders;
   for (const auto& plan : plans) {
     for (const auto token : plan.sent) {
@@ -73,12 +74,12 @@ void refuse_above_limit(std::int64_t sent, std::int64_t max) {
 
 /// Throws where a name, or all that matches, cannot be sent. That selectors find nobody, or only tokens that
 /// wait to be sent, is no mistake.
-void refuse_nothing(const ResendOptions& options, const std::vector<ResendPlan>& plans) {
+void refuse_nothing(const ResendOptions& options, const std::vector<replay::ResendPlan>& plans) {
   const auto refusal = resend_refusal(plans);
   if (refusal && (matched_by(plans) > 0 || !options.tokens.names.empty())) throw *refusal;
 }
 
-bool changes_nothing(const std::vector<ResendPlan>& plans) {
+bool changes_nothing(const std::vector<replay::ResendPlan>& plans) {
   return std::ranges::all_of(plans, [](const auto& plan) { return plan.sent.empty() && plan.revived == 0; });
 }
 
@@ -114,9 +115,9 @@ ExitCode run_resend(const ResendOptions& options, Context& context) {
   const auto planned = sent_by(resend.plans);
   refuse_above_limit(planned, options.max);
   confirm(context, question_of(planned));
-  const auto sent =
-      carry_out_resend(*connection, resend.requests, options.max,
-                       operator_author(*connection, options.reason), context.settings().collect.channel);
+  const auto sent = replay::carry_out_resend(*connection, resend.requests, options.max,
+                                             queue::operator_author(*connection, options.reason),
+                                             context.settings().collect.channel);
   context.print(json ? resend_json(resend.plans, sent, mailed)
                      : fmt::format("done: {} to be sent\n", counted(sent, "token")));
   return ExitCode::done;
@@ -156,4 +157,4 @@ const Command resend_command{
     "its own keeps it. A retry of mailroom itself, after a deferral or a lost connection, repeats the same mail. The cursor stays, and consumers "
     "may keep running. The actor and the reason are recorded; mailroom audit shows them."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -10,50 +10,52 @@
 #include "base/wording.hpp"
 #include "cmd/terminal/text_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, resend_choices> labels{"to be sent",
-                                                              "waiting, sent without this",
-                                                              "expired",
-                                                              "consumed",
-                                                              "account in the wrong status",
-                                                              "replaced by a newer token",
-                                                              "revoked",
-                                                              "of an action that the queue does not take"};
+constexpr std::array<std::string_view, replay::resend_choices> labels{
+    "to be sent",
+    "waiting, sent without this",
+    "expired",
+    "consumed",
+    "account in the wrong status",
+    "replaced by a newer token",
+    "revoked",
+    "of an action that the queue does not take"};
 
-constexpr std::array<ResendChoice, resend_choices> all_choices{
-    ResendChoice::sent,         ResendChoice::waiting,  ResendChoice::expired, ResendChoice::consumed,
-    ResendChoice::wrong_status, ResendChoice::replaced, ResendChoice::revoked, ResendChoice::untaken};
+constexpr std::array<replay::ResendChoice, replay::resend_choices> all_choices{
+    replay::ResendChoice::sent,     replay::ResendChoice::waiting,      replay::ResendChoice::expired,
+    replay::ResendChoice::consumed, replay::ResendChoice::wrong_status, replay::ResendChoice::replaced,
+    replay::ResendChoice::revoked,  replay::ResendChoice::untaken};
 
-std::int64_t counted_by(const std::vector<ResendPlan>& plans, ResendChoice choice) {
+std::int64_t counted_by(const std::vector<replay::ResendPlan>& plans, replay::ResendChoice choice) {
   std::int64_t sum = 0;
   for (const auto& plan : plans)
     sum += plan.count(choice);
   return sum;
 }
 
-std::int64_t taken_by(const ResendPlan& plan) {
+std::int64_t taken_by(const replay::ResendPlan& plan) {
   std::int64_t sum = 0;
   for (const auto choice : all_choices)
-    sum += choice == ResendChoice::untaken ? 0 : plan.count(choice);
+    sum += choice == replay::ResendChoice::untaken ? 0 : plan.count(choice);
   return sum;
 }
 
-std::string render_queue(const ResendPlan& plan) {
+std::string render_queue(const replay::ResendPlan& plan) {
   TextTable table({{"tokens"}, {"count", TextTable::Align::right}});
   for (const auto choice : all_choices) {
     const auto count = plan.count(choice);
-    if (count == 0 && choice != ResendChoice::sent) continue;
+    if (count == 0 && choice != replay::ResendChoice::sent) continue;
     table.add({std::string(labels.at(static_cast<std::size_t>(choice))), with_thousands(count)});
   }
   return fmt::format("queue:   {}\n\n{}\n", shown_text(plan.queue), table.render(80));
 }
 
-SentBefore before_of(const std::vector<ResendPlan>& plans) {
-  SentBefore sum;
+replay::SentBefore before_of(const std::vector<replay::ResendPlan>& plans) {
+  replay::SentBefore sum;
   for (const auto& plan : plans) {
     sum.accepted += plan.before.accepted;
     sum.maybe += plan.before.maybe;
@@ -62,7 +64,7 @@ SentBefore before_of(const std::vector<ResendPlan>& plans) {
   return sum;
 }
 
-std::int64_t revived_by(const std::vector<ResendPlan>& plans) {
+std::int64_t revived_by(const std::vector<replay::ResendPlan>& plans) {
   std::int64_t sum = 0;
   for (const auto& plan : plans)
     sum += plan.revived;
@@ -70,11 +72,11 @@ std::int64_t revived_by(const std::vector<ResendPlan>& plans) {
 }
 
 /// `2 expired, 1 consumed`, most first.
-std::string reasons_text(const std::vector<ResendPlan>& plans, bool untaken) {
+std::string reasons_text(const std::vector<replay::ResendPlan>& plans, bool untaken) {
   std::vector<std::pair<std::int64_t, std::string_view>> reasons;
   for (const auto choice : all_choices) {
     const auto count = counted_by(plans, choice);
-    if (count > 0 && (choice == ResendChoice::untaken) == untaken)
+    if (count > 0 && (choice == replay::ResendChoice::untaken) == untaken)
       reasons.emplace_back(count, labels.at(static_cast<std::size_t>(choice)));
   }
   std::ranges::stable_sort(reasons, [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -84,32 +86,32 @@ std::string reasons_text(const std::vector<ResendPlan>& plans, bool untaken) {
   return text;
 }
 
-std::string help_for(const std::vector<ResendPlan>& plans) {
-  if (counted_by(plans, ResendChoice::expired) > 0)
+std::string help_for(const std::vector<replay::ResendPlan>& plans) {
+  if (counted_by(plans, replay::ResendChoice::expired) > 0)
     return "--extend 15m gives what has expired 15 minutes more, and sends it";
-  if (counted_by(plans, ResendChoice::wrong_status) > 0)
+  if (counted_by(plans, replay::ResendChoice::wrong_status) > 0)
     return "mailroom audit NAME shows the status of an account; mailroom suspend --undo lifts a suspension";
-  if (counted_by(plans, ResendChoice::replaced) > 0)
+  if (counted_by(plans, replay::ResendChoice::replaced) > 0)
     return "name an older token itself, as token:N, to send it all the same";
-  if (counted_by(plans, ResendChoice::untaken) > 0)
+  if (counted_by(plans, replay::ResendChoice::untaken) > 0)
     return "mailroom queue list shows which queue takes which action; name one with --queue";
   return "have the application request a new token";
 }
 
 }  // namespace
 
-std::int64_t sent_by(const std::vector<ResendPlan>& plans) {
-  return counted_by(plans, ResendChoice::sent);
+std::int64_t sent_by(const std::vector<replay::ResendPlan>& plans) {
+  return counted_by(plans, replay::ResendChoice::sent);
 }
 
-std::int64_t matched_by(const std::vector<ResendPlan>& plans) {
+std::int64_t matched_by(const std::vector<replay::ResendPlan>& plans) {
   std::int64_t sum = 0;
   for (const auto choice : all_choices)
     sum += counted_by(plans, choice);
   return sum;
 }
 
-std::string sent_before_text(const SentBefore& before, std::int64_t sent) {
+std::string sent_before_text(const replay::SentBefore& before, std::int64_t sent) {
   if (sent == 0) return "";
   const auto part = [&](std::int64_t count, std::string_view one, std::string_view several) {
     if (count == 0) return std::string();
@@ -129,14 +131,14 @@ std::string sent_before_text(const SentBefore& before, std::int64_t sent) {
   return sent == 1 ? "It was not accepted before.\n" : "None of them was accepted before.\n";
 }
 
-std::vector<std::int64_t> sent_tokens(const std::vector<ResendPlan>& plans) {
+std::vector<std::int64_t> sent_tokens(const std::vector<replay::ResendPlan>& plans) {
   std::vector<std::int64_t> tokens;
   for (const auto& plan : plans)
     tokens.insert(tokens.end(), plan.sent.begin(), plan.sent.end());
   return tokens;
 }
 
-std::string render_resend_plan(const std::vector<ResendPlan>& plans, std::chrono::seconds extension,
+std::string render_resend_plan(const std::vector<replay::ResendPlan>& plans, std::chrono::seconds extension,
                                const std::vector<MailedToken>& mailed) {
   std::string text;
   for (const auto& plan : plans)
@@ -163,7 +165,7 @@ std::string render_resend_plan(const std::vector<ResendPlan>& plans, std::chrono
     text +=
         fmt::format("{} a new expiry, {} from now.\n",
                     revived == 1 ? "1 gets" : with_thousands(revived) + " get", format_duration(extension));
-  const auto expired = counted_by(plans, ResendChoice::expired);
+  const auto expired = counted_by(plans, replay::ResendChoice::expired);
   if (expired > 0 && sent > 0)
     text +=
         fmt::format("{} expired: --extend 15m sends {} too, with a new expiry.\n",
@@ -171,13 +173,14 @@ std::string render_resend_plan(const std::vector<ResendPlan>& plans, std::chrono
   return text;
 }
 
-std::optional<Error> resend_refusal(const std::vector<ResendPlan>& plans) {
-  const auto waiting = counted_by(plans, ResendChoice::waiting);
+std::optional<Error> resend_refusal(const std::vector<replay::ResendPlan>& plans) {
+  const auto waiting = counted_by(plans, replay::ResendChoice::waiting);
   std::int64_t taken = 0;
   for (const auto& plan : plans)
     taken += taken_by(plan);
-  if (waiting > 0 && waiting + counted_by(plans, ResendChoice::replaced) == taken) return std::nullopt;
-  const auto untaken = counted_by(plans, ResendChoice::untaken);
+  if (waiting > 0 && waiting + counted_by(plans, replay::ResendChoice::replaced) == taken)
+    return std::nullopt;
+  const auto untaken = counted_by(plans, replay::ResendChoice::untaken);
   if (taken == 0 && untaken == 0) {
     return Error(ExitCode::unusable, "no token matches",
                  "mailroom audit NAME shows the tokens of an account, their outcomes and their batches");
@@ -187,12 +190,12 @@ std::optional<Error> resend_refusal(const std::vector<ResendPlan>& plans) {
                help_for(plans));
 }
 
-std::string resend_json(const std::vector<ResendPlan>& plans, std::optional<std::int64_t> sent,
+std::string resend_json(const std::vector<replay::ResendPlan>& plans, std::optional<std::int64_t> sent,
                         const std::vector<MailedToken>& mailed) {
-  const auto plan_json = [](const ResendPlan& plan) -> Json {
+  const auto plan_json = [](const replay::ResendPlan& plan) -> Json {
     Json tokens;
     for (const auto choice : all_choices) {
-      std::string key(resend_choice_text(choice));
+      std::string key(replay::resend_choice_text(choice));
       std::ranges::replace(key, ' ', '_');
       tokens[key] = plan.count(choice);
     }
@@ -212,4 +215,4 @@ std::string resend_json(const std::vector<ResendPlan>& plans, std::optional<std:
   return json_text(object) + "\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

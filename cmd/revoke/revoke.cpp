@@ -12,7 +12,7 @@
 #include "replay/revocation.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 struct RevokeOptions {
@@ -33,19 +33,20 @@ void check_options(const RevokeOptions& options) {
   check_named_tokens(options.tokens);
 }
 
-RevocationRequest request_of(Connection& connection, const RevokeOptions& options, const Settings& settings) {
+replay::RevocationRequest request_of(db::Connection& connection, const RevokeOptions& options,
+                                     const config::Settings& settings) {
   auto asked = read_named_tokens(connection, options.tokens).selection;
   // The link of any mail must end, not only that of the newest.
   const auto keys = std::exchange(asked.keys, {});
-  RevocationRequest request{.selection = asked,
-                            .asked = asked,
-                            .queues = shown_queues(connection, settings),
-                            .only_taken = names_queues(settings),
-                            .keys = keys};
+  replay::RevocationRequest request{.selection = asked,
+                                    .asked = asked,
+                                    .queues = status::shown_queues(connection, settings),
+                                    .only_taken = status::names_queues(settings),
+                                    .keys = keys};
   if (asked.outcomes.empty()) return request;
   std::vector<std::int64_t> tokens;
   for (const auto& queue : request.queues) {
-    const auto chosen = resolve_outcomes(connection, queue, asked);
+    const auto chosen = reconcile::resolve_outcomes(connection, queue, asked);
     for (const auto& range : *chosen.tokens) {
       for (auto id = range.first; id < range.end; ++id)
         tokens.push_back(id);
@@ -54,7 +55,7 @@ RevocationRequest request_of(Connection& connection, const RevokeOptions& option
   std::ranges::sort(tokens);
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   request.selection.outcomes.clear();
-  request.selection.tokens = to_id_ranges(tokens);
+  request.selection.tokens = selection::to_id_ranges(tokens);
   return request;
 }
 
@@ -63,12 +64,12 @@ std::string plural(std::int64_t count, std::string_view one, std::string_view se
 }
 
 /// `2 tokens of 1 account`; tokens of messages may have none.
-std::string revoked_text(const RevocationPlan& plan) {
+std::string revoked_text(const replay::RevocationPlan& plan) {
   const auto tokens = counted(plan.live, "token");
   return plan.accounts == 0 ? tokens : fmt::format("{} of {}", tokens, counted(plan.accounts, "account"));
 }
 
-std::string render_plan(const RevocationPlan& plan, const std::vector<MailedToken>& mailed) {
+std::string render_plan(const replay::RevocationPlan& plan, const std::vector<MailedToken>& mailed) {
   auto text = render_mailed(mailed, 80);
   if (plan.live == 0) {
     text += "No token would end.\n";
@@ -92,7 +93,7 @@ std::string render_plan(const RevocationPlan& plan, const std::vector<MailedToke
   return text;
 }
 
-std::string revocation_json(const RevocationPlan& plan, std::optional<std::int64_t> revoked,
+std::string revocation_json(const replay::RevocationPlan& plan, std::optional<std::int64_t> revoked,
                             const std::vector<MailedToken>& mailed) {
   nlohmann::ordered_json object{{"tokens", plan.live},
                                 {"accounts", plan.accounts},
@@ -108,7 +109,7 @@ std::string revocation_json(const RevocationPlan& plan, std::optional<std::int64
 }
 
 /// Throws if a name or a key has no token; that selectors find none, or that all have ended, is no mistake.
-void refuse_nothing(const RevokeOptions& options, const RevocationPlan& plan) {
+void refuse_nothing(const RevokeOptions& options, const replay::RevocationPlan& plan) {
   if (options.tokens.names.empty() && options.tokens.selectors.typed.keys.empty()) return;
   if (plan.live + plan.consumed + plan.expired > 0) return;
   throw Error(
@@ -121,7 +122,7 @@ ExitCode run_revoke(const RevokeOptions& options, Context& context) {
   const auto connection = context.connect_to_schema("revoke");
   const auto waits = context.watch_waits(*connection, "revoke");
   const auto request = request_of(*connection, options, context.settings());
-  const auto plan = plan_revocation(*connection, request);
+  const auto plan = replay::plan_revocation(*connection, request);
   refuse_nothing(options, plan);
   const bool json = context.global().output == OutputFormat::json;
   const auto mailed = mailed_tokens(*connection, plan.newest);
@@ -136,7 +137,7 @@ ExitCode run_revoke(const RevokeOptions& options, Context& context) {
   }
   confirm(context, fmt::format("end {} now?", revoked_text(plan)));
   const auto revoked =
-      carry_out_revocation(*connection, request, operator_author(*connection, options.reason));
+      replay::carry_out_revocation(*connection, request, queue::operator_author(*connection, options.reason));
   context.print(json ? revocation_json(plan, revoked, mailed)
                      : fmt::format("done: {} ended\n", counted(revoked, "token")));
   return ExitCode::done;
@@ -171,4 +172,4 @@ const Command revoke_command{
     "whatever verifies (kill -HUP). No link of the old key verifies then. mailroom resend --since 1d mails new ones.\n\nAccounts keep their "
     "status: mailroom suspend stops an account itself. The actor and the reason are recorded; mailroom audit shows them."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

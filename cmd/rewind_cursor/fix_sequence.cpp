@@ -10,16 +10,16 @@
 #include "cmd/terminal/text_table.hpp"
 #include "replay/sequence_fix.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-std::string sequence_text(const SequenceFix& fix) {
+std::string sequence_text(const replay::SequenceFix& fix) {
   if (fix.sequence_after == fix.sequence_before)
     return fmt::format("stays at {}, ahead of every cursor", with_thousands(fix.sequence_before));
   return fmt::format("{} -> {}", with_thousands(fix.sequence_before), with_thousands(fix.sequence_after));
 }
 
-std::string render_queues(const SequenceFix& fix, std::size_t width) {
+std::string render_queues(const replay::SequenceFix& fix, std::size_t width) {
   constexpr auto right = TextTable::Align::right;
   TextTable table({{"queue"},
                    {"cursor", right},
@@ -36,7 +36,7 @@ std::string render_queues(const SequenceFix& fix, std::size_t width) {
 }
 
 /// Nothing if none is behind.
-std::string render_others(const SequenceFix& fix, std::size_t width) {
+std::string render_others(const replay::SequenceFix& fix, std::size_t width) {
   if (fix.others.empty()) return {};
   constexpr auto right = TextTable::Align::right;
   TextTable table({{"sequence"}, {"at", right}, {"set to", right}});
@@ -46,7 +46,7 @@ std::string render_others(const SequenceFix& fix, std::size_t width) {
   return fmt::format("other sequences behind their tables:\n{}\n", table.render(width));
 }
 
-std::string render_plan(const SequenceFix& fix, std::chrono::seconds extension, std::size_t width) {
+std::string render_plan(const replay::SequenceFix& fix, std::chrono::seconds extension, std::size_t width) {
   const auto emitted = fix.to_emit();
   std::int64_t expired = 0;
   for (const auto& missed : fix.queues)
@@ -62,7 +62,7 @@ std::string render_plan(const SequenceFix& fix, std::chrono::seconds extension, 
   return text + expired_note(expired, extension);
 }
 
-std::string fix_json(const SequenceFix& fix, bool carried_out) {
+std::string fix_json(const replay::SequenceFix& fix, bool carried_out) {
   auto queues = nlohmann::ordered_json::array();
   for (const auto& missed : fix.queues) {
     queues.push_back({{"queue", missed.queue},
@@ -93,7 +93,7 @@ ExitCode run_fix_sequence(std::chrono::seconds extension, const std::string& rea
                           Context& context) {
   const auto connection = context.connect_to_schema("rewind-cursor");
   const auto waits = context.watch_waits(*connection, "rewind-cursor");
-  const auto plan = plan_sequence_fix(*connection, extension);
+  const auto plan = replay::plan_sequence_fix(*connection, extension);
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_plan(plan, extension, context.out().width()));
   if (dry_run || plan.changes_nothing()) {
@@ -107,8 +107,9 @@ ExitCode run_fix_sequence(std::chrono::seconds extension, const std::string& rea
       others == 0 ? std::string() : fmt::format(", {} ahead", counted(others, "other sequence"));
   confirm(context, fmt::format("set the token sequence to {}{} and emit {}?", plan.sequence_after, and_others,
                                counted(plan.to_emit(), "token")));
-  const auto done = carry_out_sequence_fix(*connection, extension, operator_author(*connection, reason),
-                                           context.settings().collect.channel);
+  const auto done =
+      replay::carry_out_sequence_fix(*connection, extension, queue::operator_author(*connection, reason),
+                                     context.settings().collect.channel);
   context.print(json ? fix_json(done, true)
                      : fmt::format("done: the token sequence is at {}{}; {} to be emitted\n",
                                    with_thousands(done.sequence_after), and_others,
@@ -116,4 +117,4 @@ ExitCode run_fix_sequence(std::chrono::seconds extension, const std::string& rea
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

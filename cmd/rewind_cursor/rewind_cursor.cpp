@@ -8,7 +8,7 @@
 #include "cmd/rewind_cursor/rewind_report.hpp"
 #include "cmd/terminal/context.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// Tokens are created and expire at whole seconds.
@@ -38,7 +38,7 @@ Moment moment_of(const std::string& flag, const std::string& text, Moment now) {
               "for example 2026-11-21T09:30 (UTC), 2026-11-21T09:30+02:00, or 10m for ten minutes ago");
 }
 
-RewindTarget target_of(const RewindOptions& options, Moment now) {
+replay::RewindTarget target_of(const RewindOptions& options, Moment now) {
   const int given = (options.to_id ? 1 : 0) + (options.to_time.empty() ? 0 : 1) + (options.by ? 1 : 0) +
                     (options.to_start ? 1 : 0) + (options.to_end ? 1 : 0);
   if (given != 1) {
@@ -48,22 +48,22 @@ RewindTarget target_of(const RewindOptions& options, Moment now) {
                 given == 0 ? "give one of --to-id N, --to-time TIME, --by DURATION, --to-start, --to-end"
                            : "give one of them; --dry-run shows what it would do");
   }
-  if (options.to_id) return {.kind = RewindTarget::Kind::id, .id = *options.to_id};
+  if (options.to_id) return {.kind = replay::RewindTarget::Kind::id, .id = *options.to_id};
   if (!options.to_time.empty())
-    return {.kind = RewindTarget::Kind::time, .time = moment_of("--to-time", options.to_time, now)};
-  if (options.by) return {.kind = RewindTarget::Kind::time, .time = now - seconds_of(*options.by)};
-  return {.kind = options.to_start ? RewindTarget::Kind::start : RewindTarget::Kind::end};
+    return {.kind = replay::RewindTarget::Kind::time, .time = moment_of("--to-time", options.to_time, now)};
+  if (options.by) return {.kind = replay::RewindTarget::Kind::time, .time = now - seconds_of(*options.by)};
+  return {.kind = options.to_start ? replay::RewindTarget::Kind::start : replay::RewindTarget::Kind::end};
 }
 
 /// The part of the request that needs no database; relative times count back from `now`. Throws Error(usage).
-RewindRequest request_of(const RewindOptions& options, const std::string& queue, Moment now) {
+replay::RewindRequest request_of(const RewindOptions& options, const std::string& queue, Moment now) {
   return {.queue = queue,
           .target = target_of(options, now),
           .extension = seconds_of(*options.extend),
           .max_replay = options.max_replay};
 }
 
-void refuse_above_limit(const RewindRequest& request, const RewindPlan& plan) {
+void refuse_above_limit(const replay::RewindRequest& request, const replay::RewindPlan& plan) {
   if (plan.replayed() <= request.max_replay) return;
   throw Error(ExitCode::declined,
               fmt::format("this would emit {} tokens, and no more than {} are allowed",
@@ -87,12 +87,12 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
     refuse_target(options);
     return run_fix_sequence(seconds_of(*options.extend), options.reason, options.dry_run, context);
   }
-  const auto& queue = only_queue(context.settings());
+  const auto& queue = config::only_queue(context.settings());
   request_of(options, queue, {});  // reports usage errors before connecting
   const auto connection = context.connect_to_schema("rewind-cursor");
   const auto waits = context.watch_waits(*connection, "rewind-cursor");
   const auto request = request_of(options, queue, connection->server_time());
-  const auto plan = plan_rewind(*connection, request);
+  const auto plan = replay::plan_rewind(*connection, request);
   const bool json = context.global().output == OutputFormat::json;
   if (!json) context.say(render_rewind_plan(request, plan));
   if (options.dry_run || plan.changes_nothing()) {
@@ -103,9 +103,9 @@ ExitCode run_rewind(const RewindOptions& options, Context& context) {
   }
   refuse_above_limit(request, plan);
   confirm(context, rewind_question(request, plan));
-  const auto replayed =
-      carry_out_rewind(*connection, request, plan, operator_author(*connection, options.reason),
-                       context.settings().collect.channel);
+  const auto replayed = replay::carry_out_rewind(*connection, request, plan,
+                                                 queue::operator_author(*connection, options.reason),
+                                                 context.settings().collect.channel);
   context.print(json ? rewind_json(request, plan, replayed) : render_rewind_result(plan, replayed));
   return ExitCode::done;
 }
@@ -160,4 +160,4 @@ const Command rewind_cursor_command{
     "queues, those created after the cursor had passed their ids. Tokens that a batch has emitted are not "
     "emitted again. --max-replay does not apply."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

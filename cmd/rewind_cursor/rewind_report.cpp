@@ -11,10 +11,10 @@
 #include "cmd/resend/resend_report.hpp"
 #include "cmd/terminal/text_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-std::string cursor_text(const RewindPlan& plan) {
+std::string cursor_text(const replay::RewindPlan& plan) {
   if (plan.changes_nothing()) return fmt::format("stays at {}", with_thousands(plan.cursor_before));
   const auto ids = plan.range_to - plan.range_from;
   return fmt::format("{} -> {} ({} over {})", with_thousands(plan.cursor_before),
@@ -22,11 +22,11 @@ std::string cursor_text(const RewindPlan& plan) {
                      counted(ids, "id"));
 }
 
-void add_tally(TextTable& table, const std::string& label, const TokenTally& tally) {
+void add_tally(TextTable& table, const std::string& label, const replay::TokenTally& tally) {
   table.add({label, with_thousands(tally.count), with_thousands(tally.emitted_before)});
 }
 
-std::string render_tallies(const RewindPlan& plan) {
+std::string render_tallies(const replay::RewindPlan& plan) {
   TextTable table(
       {{"tokens"}, {"count", TextTable::Align::right}, {"emitted before", TextTable::Align::right}});
   add_tally(table, "deliverable", plan.deliverable);
@@ -37,13 +37,13 @@ std::string render_tallies(const RewindPlan& plan) {
   return table.render(80);
 }
 
-std::string forward_note(const RewindPlan& plan) {
+std::string forward_note(const replay::RewindPlan& plan) {
   return plan.deliverable.count == 0 ? std::string("No deliverable token is skipped.\n")
                                      : fmt::format("{} that could be emitted would be skipped for good.\n",
                                                    counted(plan.deliverable.count, "token"));
 }
 
-std::string deferred_note(const RewindPlan& plan) {
+std::string deferred_note(const replay::RewindPlan& plan) {
   if (plan.deferred == 0) return "";
   const bool one = plan.deferred == 1;
   return fmt::format("{} {} for another attempt, and {} not skipped: {} below the cursor.\n",
@@ -51,7 +51,7 @@ std::string deferred_note(const RewindPlan& plan) {
                      one ? "it is" : "they are");
 }
 
-std::string replay_note(const RewindPlan& plan) {
+std::string replay_note(const replay::RewindPlan& plan) {
   if (plan.replayed() == 0) return "No token would be emitted.\n";
   auto before = plan.deliverable.before;
   before += plan.revived.before;
@@ -60,12 +60,12 @@ std::string replay_note(const RewindPlan& plan) {
                      sent_before_text(before, plan.replayed()));
 }
 
-std::string limit_note(const RewindRequest& request, const RewindPlan& plan) {
+std::string limit_note(const replay::RewindRequest& request, const replay::RewindPlan& plan) {
   if (plan.replayed() <= request.max_replay) return "";
   return fmt::format("That is more than --max-replay {} allows.\n", with_thousands(request.max_replay));
 }
 
-std::string sequence_note(const RewindPlan& plan) {
+std::string sequence_note(const replay::RewindPlan& plan) {
   if (plan.newest >= plan.cursor_before) return "";
   return fmt::format(
       "The token sequence is at {}, behind the cursor: tokens were truncated or restored. "
@@ -73,7 +73,7 @@ std::string sequence_note(const RewindPlan& plan) {
       with_thousands(plan.newest));
 }
 
-nlohmann::ordered_json tally_json(const TokenTally& tally) {
+nlohmann::ordered_json tally_json(const replay::TokenTally& tally) {
   return {{"count", tally.count},
           {"emitted_before", tally.emitted_before},
           {"accepted_before", tally.before.accepted},
@@ -90,7 +90,7 @@ std::string expired_note(std::int64_t expired, std::chrono::seconds extension) {
                      one ? "it" : "them");
 }
 
-std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& plan) {
+std::string render_rewind_plan(const replay::RewindRequest& request, const replay::RewindPlan& plan) {
   auto text = fmt::format("queue:   {}\ncursor:  {}\n", shown_text(request.queue), cursor_text(plan));
   text += "\n" + render_tallies(plan) + "\n";
   text += plan.is_forward() ? forward_note(plan) : replay_note(plan);
@@ -98,7 +98,7 @@ std::string render_rewind_plan(const RewindRequest& request, const RewindPlan& p
   return text + deferred_note(plan) + limit_note(request, plan) + sequence_note(plan);
 }
 
-std::string rewind_question(const RewindRequest& request, const RewindPlan& plan) {
+std::string rewind_question(const replay::RewindRequest& request, const replay::RewindPlan& plan) {
   if (plan.is_forward()) {
     return fmt::format("move the cursor of queue {} forward to {}, and skip {}?", request.queue,
                        plan.cursor_after, counted(plan.deliverable.count, "token"));
@@ -107,13 +107,13 @@ std::string rewind_question(const RewindRequest& request, const RewindPlan& plan
                      counted(plan.replayed(), "token"));
 }
 
-std::string render_rewind_result(const RewindPlan& plan, std::int64_t replayed) {
+std::string render_rewind_result(const replay::RewindPlan& plan, std::int64_t replayed) {
   return fmt::format(
       "done: the cursor is at {}; {}\n", with_thousands(plan.cursor_after),
       plan.is_forward() ? "nothing is emitted again" : counted(replayed, "token") + " to be emitted");
 }
 
-std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
+std::string rewind_json(const replay::RewindRequest& request, const replay::RewindPlan& plan,
                         std::optional<std::int64_t> replayed) {
   nlohmann::ordered_json object{{"queue", request.queue},
                                 {"cursor_before", plan.cursor_before},
@@ -133,4 +133,4 @@ std::string rewind_json(const RewindRequest& request, const RewindPlan& plan,
   return json_text(object) + "\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

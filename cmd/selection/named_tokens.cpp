@@ -22,28 +22,29 @@
 #include "messages/message_record.hpp"
 #include "selection/id_range.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-NamedSubject subject_of(std::string_view name) {
-  return parse_subject(name.substr(!name.empty() && name.front() == token_mark ? 1 : 0));
+accounts::NamedSubject subject_of(std::string_view name) {
+  return accounts::parse_subject(name.substr(!name.empty() && name.front() == token_mark ? 1 : 0));
 }
 
 /// The ids of `token:6-10` or `token:6-`; nullopt for another name.
-std::optional<IdRange> token_range(std::string_view name) {
+std::optional<selection::IdRange> token_range(std::string_view name) {
   constexpr std::string_view prefix = "token:";
   const auto dash = name.find('-');
   if (!name.starts_with(prefix) || dash == std::string_view::npos) return std::nullopt;
-  const auto first = parse_id(name.substr(prefix.size(), dash - prefix.size()));
-  const auto last = parse_id(name.substr(dash + 1));
+  const auto first = accounts::parse_id(name.substr(prefix.size(), dash - prefix.size()));
+  const auto last = accounts::parse_id(name.substr(dash + 1));
   const bool is_open = dash + 1 == name.size();
   constexpr auto end = std::numeric_limits<std::int64_t>::max();
   if (!first || (!last && !is_open) || (last && (*last < *first || *last == end))) return std::nullopt;
-  return IdRange{.first = *first, .end = is_open ? end : *last + 1};
+  return selection::IdRange{.first = *first, .end = is_open ? end : *last + 1};
 }
 
-bool is_token(const NamedSubject& subject) {
-  return subject.kind == NamedSubject::Kind::token || subject.kind == NamedSubject::Kind::signed_token;
+bool is_token(const accounts::NamedSubject& subject) {
+  return subject.kind == accounts::NamedSubject::Kind::token ||
+         subject.kind == accounts::NamedSubject::Kind::signed_token;
 }
 
 /// A token must match all that is given, so it cannot be one of an account or else of a batch.
@@ -52,7 +53,7 @@ bool is_token(const NamedSubject& subject) {
               "name one kind at a time, each in a command of its own");
 }
 
-void require_one_kind(const std::vector<NamedSubject>& subjects) {
+void require_one_kind(const std::vector<accounts::NamedSubject>& subjects) {
   for (const auto& subject : subjects) {
     if (is_token(subject) == is_token(subjects.front()) &&
         (is_token(subject) || subject.kind == subjects.front().kind))
@@ -62,8 +63,8 @@ void require_one_kind(const std::vector<NamedSubject>& subjects) {
 }
 
 /// What the names mean, without ranges of tokens.
-std::vector<NamedSubject> subjects_of(const NamedTokensOptions& options) {
-  std::vector<NamedSubject> subjects;
+std::vector<accounts::NamedSubject> subjects_of(const NamedTokensOptions& options) {
+  std::vector<accounts::NamedSubject> subjects;
   bool has_range = false;
   for (const auto& name : options.names) {
     const bool is_range = token_range(name).has_value();
@@ -76,26 +77,30 @@ std::vector<NamedSubject> subjects_of(const NamedTokensOptions& options) {
 }
 
 /// Why a message has no token, and what to do.
-std::string hint_without_token(Connection& connection, std::int64_t message) {
-  const auto summary = connection.alone(
-      [&](pqxx::transaction_base& transaction) { return read_summary_within(transaction, message); });
+std::string hint_without_token(db::Connection& connection, std::int64_t message) {
+  const auto summary = connection.alone([&](pqxx::transaction_base& transaction) {
+    return messages::read_summary_within(transaction, message);
+  });
   if (summary.is_only("no_token"))
     return "its trigger did not fire: mailroom doctor finds such messages of the last day, and prints how to send them";
   if (summary.is_only("scheduled")) {
     return fmt::format(
         "it is scheduled; in psql this sends it now: {}",
-        in_schema(fmt::format("UPDATE @.mailroom_messages SET send_after = now() WHERE id = {};", message),
-                  quoted_schema(connection)));
+        db::in_schema(
+            fmt::format("UPDATE @.mailroom_messages SET send_after = now() WHERE id = {};", message),
+            db::quoted_schema(connection)));
   }
   return "mailroom message show says whether it is scheduled, cancelled or gone";
 }
 
 /// Those of all recipients. Throws Error(unusable) for a message without tokens.
-std::vector<IdRange> tokens_of(Connection& connection, const std::vector<std::int64_t>& messages) {
-  std::vector<IdRange> ranges;
+std::vector<selection::IdRange> tokens_of(db::Connection& connection,
+                                          const std::vector<std::int64_t>& messages) {
+  std::vector<selection::IdRange> ranges;
   for (const auto message : messages) {
-    const auto tokens = connection.alone(
-        [&](pqxx::transaction_base& transaction) { return tokens_of_messages(transaction, {message}); });
+    const auto tokens = connection.alone([&](pqxx::transaction_base& transaction) {
+      return messages::tokens_of_messages(transaction, {message});
+    });
     if (tokens.empty()) {
       throw Error(ExitCode::unusable, "message " + std::to_string(message) + " has no token",
                   hint_without_token(connection, message));
@@ -111,7 +116,7 @@ constexpr std::int64_t most_named_messages = 1000;
 
 /// Several messages are mailed at once only if a time narrows them: the newest may be meant.
 void refuse_many(const std::string& name, const std::vector<std::int64_t>& messages,
-                 const Selection& selection) {
+                 const selection::Selection& selection) {
   const auto count = static_cast<std::int64_t>(messages.size());
   if (count == 1 || (count < most_named_messages && (selection.since || selection.until))) return;
   constexpr std::size_t shown = 5;
@@ -127,21 +132,23 @@ void refuse_many(const std::string& name, const std::vector<std::int64_t>& messa
 }
 
 /// What `name` selects: an account, or else the tokens of messages to this address or with this reference.
-void add_account_or_messages(Connection& connection, const std::string& name, const Selection& selection,
-                             std::vector<AccountRecord>& accounts, std::vector<IdRange>& tokens) {
+void add_account_or_messages(db::Connection& connection, const std::string& name,
+                             const selection::Selection& selection,
+                             std::vector<accounts::AccountRecord>& accounts,
+                             std::vector<selection::IdRange>& tokens) {
   try {
-    for (auto& account : find_accounts(connection, {name}))
+    for (auto& account : accounts::find_accounts(connection, {name}))
       accounts.push_back(std::move(account));
   } catch (const Error& error) {
-    const auto text = address_of_mailbox(name.starts_with("email:") ? name.substr(6) : name);
-    const bool is_account = parse_id(name) || name.starts_with("id:") || name.starts_with("login:");
+    const auto text = mail::address_of_mailbox(name.starts_with("email:") ? name.substr(6) : name);
+    const bool is_account = accounts::parse_id(name) || name.starts_with("id:") || name.starts_with("login:");
     const auto messages = error.code() != ExitCode::unusable || is_account
                               ? std::vector<std::int64_t>()
-                              : find_messages(connection, text, most_named_messages);
+                              : messages::find_messages(connection, text, most_named_messages);
     if (messages.empty()) throw;
     refuse_many(name, messages, selection);
     const auto found = connection.alone([&](pqxx::transaction_base& transaction) {
-      return tokens_of_messages_to(transaction, messages, text);
+      return messages::tokens_of_messages_to(transaction, messages, text);
     });
     if (found.empty()) {
       throw Error(ExitCode::unusable, fmt::format("message {} has no token", messages.front()),
@@ -168,13 +175,13 @@ void check_named_tokens(const NamedTokensOptions& options) {
   check_selection(options.selectors);
 }
 
-std::vector<MailedToken> mailed_tokens(Connection& connection, std::vector<std::int64_t> tokens) {
+std::vector<MailedToken> mailed_tokens(db::Connection& connection, std::vector<std::int64_t> tokens) {
   std::ranges::sort(tokens);
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   if (tokens.empty() || tokens.size() > most_listed_tokens) return {};
   std::vector<MailedToken> mailed;
   for (const auto& token : connection.alone(
-           [&](pqxx::transaction_base& transaction) { return find_tokens(transaction, tokens); }))
+           [&](pqxx::transaction_base& transaction) { return feed::find_tokens(transaction, tokens); }))
     mailed.push_back({.id = token.id, .action = token.action, .address = token.account.email});
   std::ranges::sort(mailed, {}, &MailedToken::id);
   return mailed;
@@ -194,24 +201,24 @@ nlohmann::ordered_json mailed_json(const std::vector<MailedToken>& tokens) {
   });
 }
 
-NamedTokens read_named_tokens(Connection& connection, const NamedTokensOptions& options) {
+NamedTokens read_named_tokens(db::Connection& connection, const NamedTokensOptions& options) {
   NamedTokens named{.selection = read_selection(connection, options.selectors)};
   auto& selection = named.selection;
-  std::vector<AccountRecord> accounts;
-  std::vector<IdRange> of_messages;
+  std::vector<accounts::AccountRecord> accounts;
+  std::vector<selection::IdRange> of_messages;
   std::vector<std::int64_t> messages;
-  std::vector<IdRange> tokens;
+  std::vector<selection::IdRange> tokens;
   for (const auto& name : options.names)
     if (const auto range = token_range(name)) tokens.push_back(*range);
   named.by_token = tokens.empty();
   for (const auto& subject : subjects_of(options)) {
     if (is_token(subject)) {
-      const auto id = token_id_of(connection, subject);
+      const auto id = accounts::token_id_of(connection, subject);
       tokens.push_back({.first = id, .end = id + 1});
     }
-    if (subject.kind == NamedSubject::Kind::message) messages.push_back(subject.id);
-    if (subject.kind == NamedSubject::Kind::batch) selection.batches.push_back(subject.id);
-    if (subject.kind == NamedSubject::Kind::account)
+    if (subject.kind == accounts::NamedSubject::Kind::message) messages.push_back(subject.id);
+    if (subject.kind == accounts::NamedSubject::Kind::batch) selection.batches.push_back(subject.id);
+    if (subject.kind == accounts::NamedSubject::Kind::account)
       add_account_or_messages(connection, subject.name, selection, accounts, of_messages);
   }
   if (!accounts.empty() && !of_messages.empty()) refuse_several_kinds();
@@ -224,4 +231,4 @@ NamedTokens read_named_tokens(Connection& connection, const NamedTokensOptions& 
   return named;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

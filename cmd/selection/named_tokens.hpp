@@ -7,7 +7,7 @@
 
 #include "cmd/selection/selection_options.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// What was typed.
 struct NamedTokensOptions {
@@ -19,7 +19,7 @@ struct NamedTokensOptions {
 
 /// The tokens that are meant.
 struct NamedTokens {
-  Selection selection{};
+  selection::Selection selection{};
   bool by_token = false;  ///< the operator named each of them
 };
 
@@ -40,7 +40,7 @@ struct MailedToken {
 constexpr std::size_t most_listed_tokens = 10;
 
 /// Those of `tokens`, by id; none if there are more than `most_listed_tokens`.
-std::vector<MailedToken> mailed_tokens(Connection& connection, std::vector<std::int64_t> tokens);
+std::vector<MailedToken> mailed_tokens(db::Connection& connection, std::vector<std::int64_t> tokens);
 /// A table of them.
 std::string render_mailed(const std::vector<MailedToken>& tokens, std::size_t width);
 /// An array of them.
@@ -48,6 +48,6 @@ nlohmann::ordered_json mailed_json(const std::vector<MailedToken>& tokens);
 
 /// Looks names up. Throws Error(unusable) for one that is not found. resolve_outcomes() finds the tokens of
 /// its outcomes.
-NamedTokens read_named_tokens(Connection& connection, const NamedTokensOptions& options);
+NamedTokens read_named_tokens(db::Connection& connection, const NamedTokensOptions& options);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

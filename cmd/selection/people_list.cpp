@@ -11,7 +11,7 @@
 #include "cmd/terminal/text_table.hpp"
 #include "compose/encoder.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t widest_list = 1000;
 
 /// `550 5.1.1 no such user`, after the reason if there is one.
-std::string why(const TokenOfPerson& person) {
+std::string why(const reconcile::TokenOfPerson& person) {
   std::string text = person.reason;
   if (person.code == 0 && (person.reply.empty() || person.reply == text)) return text;
   if (!text.empty()) text += ": ";
@@ -28,17 +28,17 @@ std::string why(const TokenOfPerson& person) {
   return text + std::to_string(person.code) + (person.reply.empty() ? "" : " " + person.reply);
 }
 
-std::string account_text(const TokenOfPerson& person, const char* without) {
+std::string account_text(const reconcile::TokenOfPerson& person, const char* without) {
   return person.account ? std::to_string(*person.account) : without;
 }
 
 /// `ada@example.org (order:17)`: with the reference of a message.
-std::string address_text(const TokenOfPerson& person) {
+std::string address_text(const reconcile::TokenOfPerson& person) {
   const auto address = shown_text(person.address);
   return person.reference.empty() ? address : fmt::format("{} ({})", address, shown_text(person.reference));
 }
 
-std::string table_of(const std::vector<TokenOfPerson>& people, bool names_queue, bool has_heading,
+std::string table_of(const std::vector<reconcile::TokenOfPerson>& people, bool names_queue, bool has_heading,
                      std::size_t width) {
   using Align = TextTable::Align;
   const auto title = [&](const char* text) { return has_heading ? std::string(text) : std::string(); };
@@ -50,9 +50,12 @@ std::string table_of(const std::vector<TokenOfPerson>& people, bool names_queue,
   if (names_queue) columns.insert(columns.begin(), {title("queue")});
   TextTable table(std::move(columns));
   for (const auto& person : people) {
-    std::vector<std::string> cells{account_text(person, "-"),    shown_text(person.login),
-                                   address_text(person),         std::to_string(person.token),
-                                   outcome_text(person.outcome), person.at ? moment_text(*person.at) : "-",
+    std::vector<std::string> cells{account_text(person, "-"),
+                                   shown_text(person.login),
+                                   address_text(person),
+                                   std::to_string(person.token),
+                                   fate::outcome_text(person.outcome),
+                                   person.at ? moment_text(*person.at) : "-",
                                    shown_text(why(person))};
     if (names_queue) cells.insert(cells.begin(), shown_text(person.queue));
     table.add(std::move(cells));
@@ -60,7 +63,7 @@ std::string table_of(const std::vector<TokenOfPerson>& people, bool names_queue,
   return table.render(width);
 }
 
-std::string json_lines(const std::vector<TokenOfPerson>& people) {
+std::string json_lines(const std::vector<reconcile::TokenOfPerson>& people) {
   std::string lines;
   for (const auto& person : people) {
     const Json object{{"queue", person.queue},
@@ -70,7 +73,7 @@ std::string json_lines(const std::vector<TokenOfPerson>& people) {
                       {"login", text_or_null<Json>(person.login)},
                       {"address", text_or_null<Json>(person.address)},
                       {"created_at", moment_json<Json>(person.created_at)},
-                      {"outcome", outcome_name(person.outcome)},
+                      {"outcome", fate::outcome_name(person.outcome)},
                       {"time", person.at ? moment_json<Json>(*person.at) : Json(nullptr)},
                       {"reason", text_or_null<Json>(person.reason)},
                       {"code", person.code == 0 ? Json(nullptr) : Json(person.code)},
@@ -85,7 +88,7 @@ std::string json_lines(const std::vector<TokenOfPerson>& people) {
 constexpr const char* csv_heading =
     "queue,token,action,account,login,address,created_at,outcome,time,reason,code,reply,message,reference\n";
 
-std::string csv_lines(const std::vector<TokenOfPerson>& people) {
+std::string csv_lines(const std::vector<reconcile::TokenOfPerson>& people) {
   std::string lines;
   for (const auto& person : people) {
     const std::array values{person.queue,
@@ -95,7 +98,7 @@ std::string csv_lines(const std::vector<TokenOfPerson>& people) {
                             person.login,
                             person.address,
                             moment_text(person.created_at),
-                            std::string(outcome_name(person.outcome)),
+                            std::string(fate::outcome_name(person.outcome)),
                             person.at ? moment_text(*person.at) : "",
                             person.reason,
                             person.code == 0 ? "" : std::to_string(person.code),
@@ -104,7 +107,7 @@ std::string csv_lines(const std::vector<TokenOfPerson>& people) {
                             person.reference};
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (i > 0) lines += ',';
-      append_csv_value(lines, printable(values.at(i)));
+      compose::append_csv_value(lines, printable(values.at(i)));
     }
     lines += '\n';
   }
@@ -116,11 +119,11 @@ class NewestPeople {
  public:
   explicit NewestPeople(std::int64_t limit) : limit_(static_cast<std::size_t>(limit)) {}
 
-  void add(const std::vector<TokenOfPerson>& people) {
+  void add(const std::vector<reconcile::TokenOfPerson>& people) {
     kept_.insert(kept_.end(), people.begin(), people.end());
     if (kept_.size() > 2 * limit_ + people.size()) cut();
   }
-  const std::vector<TokenOfPerson>& people() {
+  const std::vector<reconcile::TokenOfPerson>& people() {
     if (kept_.size() > limit_) cut();
     return kept_;
   }
@@ -132,7 +135,8 @@ class NewestPeople {
     const auto last = tokens.begin() + static_cast<std::ptrdiff_t>(limit_);
     std::ranges::nth_element(tokens, last, [](const auto& a, const auto& b) { return a.token > b.token; });
     // Of a token in several queues those that were found first.
-    const auto oldest = std::ranges::min_element(tokens.begin(), last, {}, &TokenOfPerson::token)->token;
+    const auto oldest =
+        std::ranges::min_element(tokens.begin(), last, {}, &reconcile::TokenOfPerson::token)->token;
     auto room = limit_ - static_cast<std::size_t>(std::ranges::count_if(
                              kept_, [&](const auto& each) { return each.token > oldest; }));
     omitted_ += static_cast<std::int64_t>(kept_.size() - limit_);
@@ -145,19 +149,20 @@ class NewestPeople {
 
   std::size_t limit_;
   std::int64_t omitted_ = 0;
-  std::vector<TokenOfPerson> kept_;
+  std::vector<reconcile::TokenOfPerson> kept_;
 };
 
 }  // namespace
 
-Reconciliation print_people(Context& context, Connection& connection, ReconcileRequest request,
-                            const Selection& selection, PeopleFormat format,
-                            std::optional<std::int64_t> newest) {
+reconcile::Reconciliation print_people(Context& context, db::Connection& connection,
+                                       reconcile::ReconcileRequest request,
+                                       const selection::Selection& selection, PeopleFormat format,
+                                       std::optional<std::int64_t> newest) {
   const bool names_queue = request.queues.size() > 1;
   bool is_first = true;
   if (format == PeopleFormat::csv) context.print(csv_heading);
   request.listed = &selection;
-  const OnPeople print = [&](const std::vector<TokenOfPerson>& people) {
+  const reconcile::OnPeople print = [&](const std::vector<reconcile::TokenOfPerson>& people) {
     const auto text = format == PeopleFormat::json  ? json_lines(people)
                       : format == PeopleFormat::csv ? csv_lines(people)
                                                     : table_of(people, names_queue, is_first,
@@ -167,9 +172,11 @@ Reconciliation print_people(Context& context, Connection& connection, ReconcileR
   };
   std::optional<NewestPeople> kept;
   if (newest) kept.emplace(*newest);
-  request.on_people =
-      kept ? OnPeople([&](const std::vector<TokenOfPerson>& people) { kept->add(people); }) : print;
-  auto result = reconcile(connection, request);
+  request.on_people = kept ? reconcile::OnPeople([&](const std::vector<reconcile::TokenOfPerson>& people) {
+    kept->add(people);
+  })
+                           : print;
+  auto result = reconcile::reconcile(connection, request);
   if (kept && !kept->people().empty()) print(kept->people());
   if (kept && kept->omitted() > 0)
     context.log().warn("older tokens are omitted", {{"omitted", kept->omitted()}, {"limit", *newest}});
@@ -182,4 +189,4 @@ Reconciliation print_people(Context& context, Connection& connection, ReconcileR
   return result;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

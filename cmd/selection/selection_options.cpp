@@ -14,14 +14,14 @@
 #include "messages/message_record.hpp"
 #include "queue/action.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr const char* mailing_options = "--mailed-";
 constexpr const char* selectors_group = "Selectors, lists by comma; a token must match each";
 
 std::int64_t parse_batch(const std::string& text) {
-  if (const auto id = parse_id(text.starts_with("batch:") ? text.substr(6) : text)) return *id;
+  if (const auto id = accounts::parse_id(text.starts_with("batch:") ? text.substr(6) : text)) return *id;
   throw Error(ExitCode::usage, "'" + text + "' is not the id of a batch",
               "ids are numbers, as in --batch 51");
 }
@@ -30,7 +30,7 @@ std::int64_t parse_batch(const std::string& text) {
 template <typename Read>
 std::function<void(const std::string&)> list_of(const Read& read) {
   return [read](const std::string& text) {
-    for (const auto& part : split_list(text)) {
+    for (const auto& part : selection::split_list(text)) {
       if (part.empty())
         throw Error(ExitCode::usage, "a list has an empty part: '" + text + "'", "give a value");
       read(part);
@@ -39,15 +39,16 @@ std::function<void(const std::string&)> list_of(const Read& read) {
 }
 
 /// An address of a message is no account, and the hint says where it can be named.
-std::vector<AccountRecord> find_selected_accounts(Connection& connection,
-                                                  const std::vector<std::string>& names) {
+std::vector<accounts::AccountRecord> find_selected_accounts(db::Connection& connection,
+                                                            const std::vector<std::string>& names) {
   try {
-    return find_accounts(connection, names);
+    return accounts::find_accounts(connection, names);
   } catch (const Error& error) {
     if (error.code() != ExitCode::unusable) throw;
     for (const auto& name : names) {
-      const auto address = address_of_mailbox(name);
-      if (address.find('@') == std::string::npos || find_messages(connection, address, 1).empty()) continue;
+      const auto address = mail::address_of_mailbox(name);
+      if (address.find('@') == std::string::npos || messages::find_messages(connection, address, 1).empty())
+        continue;
       throw Error(
           error.code(), error.what(),
           fmt::format("messages went to {}, which audit, resend and revoke take as NAME: mailroom audit {}",
@@ -69,14 +70,16 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
   };
   add("--action ACTION,...", "of these actions: activation, recovery, message, or one of your own",
       [&options](const std::string& part) { options.actions.push_back(part); })
-      .offers(Actions::built_in().short_names());
+      .offers(queue::Actions::built_in().short_names());
   add("--account ACCOUNT,...", "of these accounts: id, email or login; also id:7, email:ADDRESS, login:NAME",
       [&options](const std::string& part) { options.accounts.push_back(part); });
   add("--outcome OUTCOME,...", "with these outcomes, as reports name them: rejected,expired",
-      [&typed](const std::string& part) { typed.outcomes.push_back(parse_outcome("--outcome", part)); })
-      .offers(outcome_words());
+      [&typed](const std::string& part) {
+        typed.outcomes.push_back(selection::parse_outcome("--outcome", part));
+      })
+      .offers(selection::outcome_words());
   add("--code CODE,...", "with these codes in the last answer: 550, or 5xx",
-      [&typed](const std::string& part) { typed.codes.push_back(parse_code("--code", part)); });
+      [&typed](const std::string& part) { typed.codes.push_back(selection::parse_code("--code", part)); });
   add("--batch N,...", "of these batches",
       [&typed](const std::string& part) { typed.batches.push_back(parse_batch(part)); });
   add("--consumer NAME,...", "that these consumers claimed: send, send@host or send@host:77",
@@ -85,7 +88,9 @@ void add_selectors(CommandSyntax& syntax, SelectionOptions& options, const std::
         typed.consumers.push_back(part.starts_with(program) ? part.substr(program.size()) : part);
       });
   add("--key FINGERPRINT,...", "signed with these keys, as mailroom status shows them, in the newest mail",
-      [&typed](const std::string& part) { typed.keys.push_back(parse_key_fingerprint("--key", part)); });
+      [&typed](const std::string& part) {
+        typed.keys.push_back(selection::parse_key_fingerprint("--key", part));
+      });
   syntax
       .text("--since TIME", options.since,
             what + " from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" +
@@ -107,16 +112,16 @@ std::string no_match_hint(const SelectionOptions& options) {
 }
 
 void check_selection(const SelectionOptions& options) {
-  parse_period(options.since, "", {});
-  parse_period("", options.until, {});
-  parse_period(options.mailed_since, "", {}, mailing_options);
-  parse_period("", options.mailed_until, {}, mailing_options);
+  audit::parse_period(options.since, "", {});
+  audit::parse_period("", options.until, {});
+  audit::parse_period(options.mailed_since, "", {}, mailing_options);
+  audit::parse_period("", options.mailed_until, {}, mailing_options);
 }
 
-Selection read_selection(Connection& connection, const SelectionOptions& options) {
+selection::Selection read_selection(db::Connection& connection, const SelectionOptions& options) {
   auto selection = options.typed;
   if (!options.actions.empty()) {
-    const auto known = read_actions(connection);
+    const auto known = queue::read_actions(connection);
     for (const auto& text : options.actions)
       selection.actions.push_back(known.require(text, "--action has", ExitCode::usage).name);
   }
@@ -124,13 +129,13 @@ Selection read_selection(Connection& connection, const SelectionOptions& options
     selection.accounts.push_back(account.id);
   if (options.since.empty() && options.until.empty() && !options.by_mailing()) return selection;
   const auto now = connection.server_time();
-  const auto created = parse_period(options.since, options.until, now);
+  const auto created = audit::parse_period(options.since, options.until, now);
   if (!options.since.empty()) selection.since = created.since;
   if (!options.until.empty()) selection.until = created.until;
-  const auto of_mails = parse_period(options.mailed_since, options.mailed_until, now, mailing_options);
+  const auto of_mails = audit::parse_period(options.mailed_since, options.mailed_until, now, mailing_options);
   if (!options.mailed_since.empty()) selection.mailed_since = of_mails.since;
   if (!options.mailed_until.empty()) selection.mailed_until = of_mails.until;
   return selection;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

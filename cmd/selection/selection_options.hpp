@@ -8,11 +8,11 @@
 #include "db/connection.hpp"
 #include "selection/selection.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// What was typed: `typed` but for what needs the database, its actions, accounts and clock.
 struct SelectionOptions {
-  Selection typed{};
+  selection::Selection typed{};
   std::vector<std::string> actions{};
   std::vector<std::string> accounts{};
   std::string since{};
@@ -48,6 +48,6 @@ void check_selection(const SelectionOptions& options);
 
 /// Looks actions and accounts up, and reads the times by the server's clock. Throws as Actions::require(),
 /// find_accounts() and parse_period() do.
-Selection read_selection(Connection& connection, const SelectionOptions& options);
+selection::Selection read_selection(db::Connection& connection, const SelectionOptions& options);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

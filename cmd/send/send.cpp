@@ -14,11 +14,11 @@
 #include "cmd/template/template_serve.hpp"
 #include "compose/mail_composer.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 struct SendOptions {
-  CollectorLimits limits;
+  consumer::CollectorLimits limits;
   std::optional<Milliseconds> wait;
   SendTrial trial;
   bool dry_run = false;
@@ -26,7 +26,7 @@ struct SendOptions {
 };
 
 /// Sends all mails by `relay`, as fast as it takes them.
-void replace_relays(std::vector<RelayPath>& lanes, const RelayTarget& relay) {
+void replace_relays(std::vector<config::RelayPath>& lanes, const config::RelayTarget& relay) {
   for (auto& lane : lanes) {
     lane.targets = {relay};
     lane.rate.reset();
@@ -34,31 +34,32 @@ void replace_relays(std::vector<RelayPath>& lanes, const RelayTarget& relay) {
 }
 
 /// send.batch_limit; or by itself two requests, if a provider takes many mails in one.
-int batch_limit(const Settings& settings, const std::vector<DeliverySink::Way>& ways) {
-  const bool is_given = setting_of(settings, "send.batch_limit").origin.kind != OriginKind::default_value;
+int batch_limit(const config::Settings& settings, const std::vector<delivery::DeliverySink::Way>& ways) {
+  const bool is_given =
+      config::setting_of(settings, "send.batch_limit").origin.kind != config::OriginKind::default_value;
   int together = 1;
   for (const auto& way : ways)
     together = std::max(together, way.together);
   return is_given || together == 1 ? settings.send.batch_limit : 2 * together;
 }
 
-DeliverySink::Options sink_options(const Settings& settings, int batch_limit) {
+delivery::DeliverySink::Options sink_options(const config::Settings& settings, int batch_limit) {
   return {.dispatch = {.in_flight = settings.send.path.connections,
-                       .probe_time = settings.send.path.timeout + RelayOptions{}.end_timeout},
+                       .probe_time = settings.send.path.timeout + smtp::RelayOptions{}.end_timeout},
           .messages = batch_limit,
           .policy = delivery_policy(settings),
           .words = {.side = "relay", .item = "mail", .messages = "mails"}};
 }
 
 /// `relay` replaces those of the settings, if there is one.
-ConsumerSetup make_setup(const Settings& settings, const std::optional<RelayTarget>& relay,
+ConsumerSetup make_setup(const config::Settings& settings, const std::optional<config::RelayTarget>& relay,
                          const ConsumerParts& parts, Log& log) {
   auto setup = consumer_setup(settings);
   if (!relay) require_send_keys(settings);
   const auto profiles = configured_profiles(settings);
   auto lanes = lanes_of(settings);
   if (relay) replace_relays(lanes, *relay);
-  setup.captures = std::ranges::any_of(lanes, captures);
+  setup.captures = std::ranges::any_of(lanes, capture::captures);
   for (const auto& warning : profiles->warnings())
     log.warn("a template is probably wrong", {{"what", warning}});
   setup.has_link = has_link(settings);
@@ -69,11 +70,12 @@ ConsumerSetup make_setup(const Settings& settings, const std::optional<RelayTarg
   setup.session.detail.per_recipient = settings.send.per_recipient;
   const auto compose = [profiles, target = setup.session.conninfo, &watcher = parts.watcher] {
     const auto connect = [target, &watcher] {
-      return connect_until_stopped(watcher.signal(), target, "mailroom send");
+      return process::connect_until_stopped(watcher.signal(), target, "mailroom send");
     };
-    return std::make_unique<MailComposer>(profiles, std::make_unique<AttachmentReader>(connect, &watcher));
+    return std::make_unique<compose::MailComposer>(
+        profiles, std::make_unique<compose::AttachmentReader>(connect, &watcher));
   };
-  std::vector<DeliverySink::Way> ways;
+  std::vector<delivery::DeliverySink::Way> ways;
   std::ranges::transform(lanes, std::back_inserter(ways), way_of);
   const int most = batch_limit(settings, ways);
   setup.collector.make_sink =
@@ -92,7 +94,7 @@ ExitCode run_send(SendOptions options, Context& context) {
   std::optional<Capture> capture;
   if (options.capture.directory) capture.emplace(options.capture, context);
   const auto make = [&, relay = capture ? std::optional(capture->relay()) : std::nullopt](
-                        const Settings& settings, const ConsumerParts& parts) {
+                        const config::Settings& settings, const ConsumerParts& parts) {
     auto setup = make_setup(settings, relay, parts, context.log());
     if (options.capture.anyway) setup.captures = false;
     return setup;
@@ -133,8 +135,9 @@ Run add_send(CommandSyntax& syntax) {
   auto to = syntax.text("--to ADDRESS", options->trial.to, "send one mail to ADDRESS for trial, and stop");
   auto of_trial = add_example_options(syntax, options->trial.mail, "with --to: ");
   of_trial.push_back(add_profile_option(syntax, options->trial.mail, "with --to: "));
-  auto named = syntax.text("--template NAME", options->trial.mail.template_name,
-                           fmt::format("with --to: the template of the mail [{}]", default_template));
+  auto named =
+      syntax.text("--template NAME", options->trial.mail.template_name,
+                  fmt::format("with --to: the template of the mail [{}]", templates::default_template));
   auto dry_run =
       syntax.flag("--dry-run", options->dry_run, "show what would be mailed now, and to whom; mail nothing");
   add_capture(syntax, options->capture, {to, dry_run});
@@ -182,4 +185,4 @@ const Command send_command{
     "it ends. It needs no relay. For the database the mails are accepted, by `capture`. It refuses, with exit status 7, a database from "
     "which mails have been sent or tokens handed over, unless --capture-anyway is given."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

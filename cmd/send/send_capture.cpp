@@ -9,7 +9,7 @@
 #include "cmd/template/template_serve.hpp"
 #include "process/stop_signal.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 std::string directory_of(const CaptureOptions& options) {
@@ -27,13 +27,14 @@ std::string directory_of(const CaptureOptions& options) {
 Capture::Capture(const CaptureOptions& options, Context& context)
     : is_temporary_(options.directory == capture_in_page),
       directory_(directory_of(options)),
-      relay_(capture_relay(directory_)) {
-  const auto address = preview_address(options.listen.value_or(std::string(default_preview_address)));
-  const MaildirWriter made(directory_);
+      relay_(capture::capture_relay(directory_)) {
+  const auto address =
+      preview::preview_address(options.listen.value_or(std::string(default_preview_address)));
+  const capture::MaildirWriter made(directory_);
   context.log().warn("mails are kept here, and nobody gets them", {{"directory", directory_}});
   if (!is_temporary_ && !options.listen) return;
-  mails_ = std::make_unique<CapturedMails>(directory_);
-  server_ = std::make_unique<PreviewServer>(address, *mails_);
+  mails_ = std::make_unique<preview::CapturedMails>(directory_);
+  server_ = std::make_unique<preview::PreviewServer>(address, *mails_);
   tell_of_page(*server_, context);
 }
 
@@ -45,9 +46,9 @@ Capture::~Capture() {
 
 void Capture::wait_for_reader() const {
   if (!server_) return;
-  StopSignal stop;
+  process::StopSignal stop;
   while (!stop.requested())
     stop.sleep_for(std::chrono::hours(1));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

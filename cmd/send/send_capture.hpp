@@ -10,7 +10,7 @@
 #include "preview/captured_mails.hpp"
 #include "preview/preview_server.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// What --capture means without a directory.
 constexpr std::string_view capture_in_page = "page";
@@ -32,16 +32,16 @@ class Capture {
   Capture& operator=(const Capture&) = delete;
 
   /// The relay that keeps mails here.
-  const RelayTarget& relay() const { return relay_; }
+  const config::RelayTarget& relay() const { return relay_; }
   /// Waits for a signal, if there is a page to look at.
   void wait_for_reader() const;
 
  private:
   bool is_temporary_;
   std::string directory_;
-  RelayTarget relay_;
-  std::unique_ptr<CapturedMails> mails_;
-  std::unique_ptr<PreviewServer> server_;
+  config::RelayTarget relay_;
+  std::unique_ptr<preview::CapturedMails> mails_;
+  std::unique_ptr<preview::PreviewServer> server_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -10,38 +10,38 @@
 #include "mail/configured_mail.hpp"
 #include "signing/configured_keys.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 namespace {
 
 /// The writer of mails that leave: their bounces come back with an id.
-std::shared_ptr<const MailWriter> sending_writer(const Settings& settings) {
+std::shared_ptr<const compose::MailWriter> sending_writer(const config::Settings& settings) {
   const auto& pattern = settings.send.bounce_address;
   if (pattern.empty()) return configured_writer(settings);
-  return configured_writer(settings, BounceAddress(pattern, load_current_key(settings)));
+  return configured_writer(settings, mail::BounceAddress(pattern, signing::load_current_key(settings)));
 }
 
 /// As check_send_settings(), for the settings of one profile.
-void check_profile(const Settings& settings) {
-  parse_configured_mail(settings);
+void check_profile(const config::Settings& settings) {
+  mail::parse_configured_mail(settings);
   const auto& path = settings.send.path;
-  if (!path.hello_name.empty()) check_hello_name(path.hello_name);
+  if (!path.hello_name.empty()) smtp::check_hello_name(path.hello_name);
   if (path.targets.empty()) return;
-  make_relays(path);
+  carriers::make_relays(path);
   configured_writer(settings);
 }
 
 }  // namespace
 
-void require_send_keys(const Settings& settings) {
-  require_keys({"send.relay", "send.from"}, settings);
+void require_send_keys(const config::Settings& settings) {
+  config::require_keys({"send.relay", "send.from"}, settings);
 }
 
-void tell_of_missing_link(const Settings& settings, Log& log) {
+void tell_of_missing_link(const config::Settings& settings, Log& log) {
   if (settings.send.link.empty()) log.info("send.link is not set; a mail with a link waits until it is");
 }
 
-void tell_of_redirection(const Settings& settings, Log& log) {
+void tell_of_redirection(const config::Settings& settings, Log& log) {
   const auto& send = settings.send;
   if (send.redirect_to.empty() && send.allow.empty()) return;
   const auto allowed = joined(send.allow, ",");
@@ -53,63 +53,63 @@ void tell_of_redirection(const Settings& settings, Log& log) {
   }
 }
 
-void check_send_settings(const Settings& settings, Log& log) {
+void check_send_settings(const config::Settings& settings, Log& log) {
   check_profile(settings);
   for (const auto& profile : settings.profiles)
-    check_profile(with_profile(settings, profile.name));
+    check_profile(config::with_profile(settings, profile.name));
   if (settings.send.path.targets.empty()) return;
   tell_of_missing_link(settings, log);
   tell_of_redirection(settings, log);
 }
 
-std::shared_ptr<const MailProfiles> configured_profiles(const Settings& settings) {
+std::shared_ptr<const compose::MailProfiles> configured_profiles(const config::Settings& settings) {
   const auto lanes = lanes_of(settings);
-  const auto profiles =
-      std::make_shared<MailProfiles>(MailProfiles::Entry{.writer = sending_writer(settings), .lane = 0});
+  const auto profiles = std::make_shared<compose::MailProfiles>(
+      compose::MailProfiles::Entry{.writer = sending_writer(settings), .lane = 0});
   for (const auto& profile : settings.profiles) {
     const auto lane = std::ranges::find(lanes, profile.send.path) - lanes.begin();
-    profiles->add(profile.name, {.writer = sending_writer(with_profile(settings, profile.name)),
+    profiles->add(profile.name, {.writer = sending_writer(config::with_profile(settings, profile.name)),
                                  .lane = static_cast<std::size_t>(lane)});
   }
   return profiles;
 }
 
-std::vector<RelayPath> lanes_of(const Settings& settings) {
-  std::vector<RelayPath> lanes{settings.send.path};
+std::vector<config::RelayPath> lanes_of(const config::Settings& settings) {
+  std::vector<config::RelayPath> lanes{settings.send.path};
   for (const auto& profile : settings.profiles) {
     if (std::ranges::find(lanes, profile.send.path) == lanes.end()) lanes.push_back(profile.send.path);
   }
   return lanes;
 }
 
-DeliverySink::Way way_of(const RelayPath& path) {
-  const auto traits = mail_traits(path);
-  return {.carrier = make_relays(path),
+delivery::DeliverySink::Way way_of(const config::RelayPath& path) {
+  const auto traits = carriers::mail_traits(path);
+  return {.carrier = carriers::make_relays(path),
           .rate = path.rate,
           .together = traits.together,
           .recognises = traits.recognises};
 }
 
-bool has_link(const Settings& settings) {
+bool has_link(const config::Settings& settings) {
   return !settings.send.link.empty() || std::ranges::any_of(settings.profiles, [](const auto& profile) {
     return !profile.send.link.empty();
   });
 }
 
-DeliveryPolicy delivery_policy(const Settings& settings) {
+delivery::DeliveryPolicy delivery_policy(const config::Settings& settings) {
   return {.when_unknown = settings.send.when_unknown,
           .supersede = settings.send.supersede,
           .per_recipient = settings.send.per_recipient};
 }
 
-std::shared_ptr<const MailWriter> configured_writer(const Settings& settings,
-                                                    std::optional<BounceAddress> bounce_address) {
-  const auto mail = parse_configured_mail(settings);
-  require_keys({"send.from"}, settings);
-  return std::make_shared<MailWriter>(*mail.from, MessageBuilder(*mail.from, mail.reply_to, mail.headers),
-                                      load_templates(settings.send.templates), mail.link,
-                                      static_cast<std::size_t>(settings.send.max_size), mail.redirection,
-                                      std::move(bounce_address));
+std::shared_ptr<const compose::MailWriter> configured_writer(
+    const config::Settings& settings, std::optional<mail::BounceAddress> bounce_address) {
+  const auto mail = mail::parse_configured_mail(settings);
+  config::require_keys({"send.from"}, settings);
+  return std::make_shared<compose::MailWriter>(
+      *mail.from, mail::MessageBuilder(*mail.from, mail.reply_to, mail.headers),
+      templates::load_templates(settings.send.templates), mail.link,
+      static_cast<std::size_t>(settings.send.max_size), mail.redirection, std::move(bounce_address));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

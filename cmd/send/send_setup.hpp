@@ -13,7 +13,7 @@
 #include "delivery/delivery_policy.hpp"
 #include "delivery/delivery_sink.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// Prints what `send` would mail now, and to whom. Claims nothing, and connects to no relay. Throws
 /// Error(configuration) as configured_writer().
@@ -30,36 +30,36 @@ struct SendTrial {
 ExitCode run_send_trial(const SendTrial& trial, Context& context);
 
 /// Throws Error(configuration) if send.relay or send.from is missing.
-void require_send_keys(const Settings& settings);
+void require_send_keys(const config::Settings& settings);
 
 /// Writes mails as the configuration says. Throws Error(configuration) if send.from is missing, or a template
 /// cannot be used. Without send.link mails that have none can be written.
-std::shared_ptr<const MailWriter> configured_writer(
-    const Settings& settings, std::optional<BounceAddress> bounce_address = std::nullopt);
+std::shared_ptr<const compose::MailWriter> configured_writer(
+    const config::Settings& settings, std::optional<mail::BounceAddress> bounce_address = std::nullopt);
 
 /// How the mails of each profile are written, and the place of their lane in lanes_of(). Throws
 /// Error(configuration) as configured_writer(), also for each profile.
-std::shared_ptr<const MailProfiles> configured_profiles(const Settings& settings);
+std::shared_ptr<const compose::MailProfiles> configured_profiles(const config::Settings& settings);
 
 /// The different paths, that of the section `send` first: each profile has one of them.
-std::vector<RelayPath> lanes_of(const Settings& settings);
+std::vector<config::RelayPath> lanes_of(const config::Settings& settings);
 
 /// Throws Error(configuration) as make_relays().
-DeliverySink::Way way_of(const RelayPath& path);
+delivery::DeliverySink::Way way_of(const config::RelayPath& path);
 
 /// Throws Error(configuration) for what `mailroom send` would refuse before it connects; without a relay, for
 /// a value that is set and not valid. Tells `log` of a link that is missing.
-void check_send_settings(const Settings& settings, Log& log);
+void check_send_settings(const config::Settings& settings, Log& log);
 
 /// True if the mails of some profile can have a link.
-bool has_link(const Settings& settings);
+bool has_link(const config::Settings& settings);
 
 /// Tells `log` if send.link is not set.
-void tell_of_missing_link(const Settings& settings, Log& log);
+void tell_of_missing_link(const config::Settings& settings, Log& log);
 
 /// Tells `log` if mails do not go to their recipients.
-void tell_of_redirection(const Settings& settings, Log& log);
+void tell_of_redirection(const config::Settings& settings, Log& log);
 
-DeliveryPolicy delivery_policy(const Settings& settings);
+delivery::DeliveryPolicy delivery_policy(const config::Settings& settings);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -13,17 +13,17 @@
 #include "simulation/emission_watch.hpp"
 #include "simulation/simulation.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 struct SimulateOptions {
-  SimulationRequest request;  ///< without accounts and messages: only to clean up
+  simulation::SimulationRequest request;  ///< without accounts and messages: only to clean up
   std::optional<Milliseconds> timeout;
   std::optional<std::uint64_t> seed;
   bool clean_up = false;
 };
 
-SimulationRequest make_request(const SimulateOptions& options) {
+simulation::SimulationRequest make_request(const SimulateOptions& options) {
   auto request = options.request;
   if (request.shares.recover > 0 && request.shares.activate <= 0) {
     throw Error(ExitCode::usage, "--recover applies to activated accounts, and there are none",
@@ -34,9 +34,9 @@ SimulationRequest make_request(const SimulateOptions& options) {
   return request;
 }
 
-SimulationTally play(Connection& connection, const SimulationRequest& request, StopSignal& stop,
-                     ProgressBar& bar) {
-  return simulate(connection, request, stop, [&](const SimulationTally& tally) {
+simulation::SimulationTally play(db::Connection& connection, const simulation::SimulationRequest& request,
+                                 process::StopSignal& stop, ProgressBar& bar) {
+  return simulation::simulate(connection, request, stop, [&](const simulation::SimulationTally& tally) {
     auto text = request.accounts > 0 ? fmt::format("{}/{} accounts", with_thousands(tally.accounts),
                                                    with_thousands(request.accounts))
                                      : "";
@@ -71,13 +71,15 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
   if (options.request.rate && !simulates)
     throw Error(ExitCode::usage, "--rate requires --accounts or --messages",
                 "mailroom simulate --help shows the options");
-  std::optional<SimulationRequest> request;
+  std::optional<simulation::SimulationRequest> request;
   if (simulates) request = make_request(options);
   const auto connection = context.connect_to_schema("simulate");
   context.require_own_session(*connection, "simulate");
-  if (request && request->shares.activate > 0) require_queue_for(*connection, Actions::of_sign_up().name);
-  if (request && request->shares.recover > 0) require_queue_for(*connection, Actions::of_recovery().name);
-  StopSignal stop;
+  if (request && request->shares.activate > 0)
+    simulation::require_queue_for(*connection, queue::Actions::of_sign_up().name);
+  if (request && request->shares.recover > 0)
+    simulation::require_queue_for(*connection, queue::Actions::of_recovery().name);
+  process::StopSignal stop;
   SimulateReport report;
   {
     ProgressBar bar(context.err(), context.global().quiet, context.colour_on(context.err()));
@@ -90,8 +92,9 @@ ExitCode run_simulate(const SimulateOptions& options, Context& context) {
       // A stopped simulation is still cleaned up; a stop during the cleanup ends the cleanup.
       const bool was_stopped = report.stopped;
       const auto seed = report.seed ? report.seed : options.seed;
-      const auto prefix = seed ? simulated_prefix(*seed) : std::string(simulated_login_start);
-      report.removed = remove_simulated(*connection, prefix, [&](std::int64_t removed) {
+      const auto prefix =
+          seed ? simulation::simulated_prefix(*seed) : std::string(simulation::simulated_login_start);
+      report.removed = simulation::remove_simulated(*connection, prefix, [&](std::int64_t removed) {
         bar.show(std::nullopt, fmt::format("{} accounts and messages removed", with_thousands(removed)));
         return was_stopped || !stop.requested();
       });
@@ -156,4 +159,4 @@ const Command simulate_command{
     "reads a collector's output would still try to send to them, so do not simulate where mail is really "
     "sent. --clean-up removes what simulate created, and nothing else."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

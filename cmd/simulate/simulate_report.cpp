@@ -9,7 +9,7 @@
 #include "base/json.hpp"
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 std::string summary_row(const std::string& label, const std::string& value) {
@@ -17,7 +17,7 @@ std::string summary_row(const std::string& label, const std::string& value) {
 }
 
 /// The counts, by their names in both formats.
-std::vector<std::pair<std::string, std::int64_t>> counts_of(const SimulationTally& tally) {
+std::vector<std::pair<std::string, std::int64_t>> counts_of(const simulation::SimulationTally& tally) {
   return {{"accounts", tally.accounts},
           {"activated", tally.used.activated},
           {"recovered", tally.used.recovered},
@@ -54,4 +54,4 @@ std::string render_json(const SimulateReport& report) {
   return json_text(object) + "\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -7,12 +7,12 @@
 
 #include "simulation/simulation.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// The result of a run of simulate.
 struct SimulateReport {
   std::optional<std::uint64_t> seed;
-  std::optional<SimulationTally> played;
+  std::optional<simulation::SimulationTally> played;
   std::optional<std::int64_t> removed;
   bool stopped = false;
   bool cut_short = false;  ///< a signal stopped the cleanup
@@ -23,4 +23,4 @@ std::string render_text(const SimulateReport& report);
 /// One object in one line.
 std::string render_json(const SimulateReport& report);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

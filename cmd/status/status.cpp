@@ -9,7 +9,7 @@
 #include "metrics/database_metrics.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// How to print the status; `global` is what the global option says.
@@ -18,24 +18,24 @@ enum class StatusFormat { global, text, json, prometheus };
 struct StatusOptions {
   StatusFormat format = StatusFormat::global;
   std::optional<Milliseconds> watch;
-  HealthLimits limits;
+  health::HealthLimits limits;
   bool sizes = false;
 };
 
 /// Prints also that the database cannot be read, or which schema does not fit, before it throws why.
 ExitCode print_metrics(const StatusRequest& request, Context& context) {
-  DatabaseReading reading;
+  metrics::DatabaseReading reading;
   try {
     const auto connection = context.connect("status");
-    reading = read_database(
-        *connection, [&](Connection& schema) { return shown_queues(schema, request.settings); },
+    reading = metrics::read_database(
+        *connection, [&](db::Connection& schema) { return status::shown_queues(schema, request.settings); },
         request.limits);
   } catch (const Error& error) {
     reading.error = error.what();
-    context.print(exposition_text(database_metrics(reading).all()));
+    context.print(metrics::exposition_text(metrics::database_metrics(reading).all()));
     throw;
   }
-  context.print(exposition_text(database_metrics(reading).all()));
+  context.print(metrics::exposition_text(metrics::database_metrics(reading).all()));
   if (reading.schema_error) throw Error(*reading.schema_error);
   return ExitCode::done;
 }
@@ -43,7 +43,7 @@ ExitCode print_metrics(const StatusRequest& request, Context& context) {
 ExitCode run_status(const StatusOptions& options, Context& context) {
   const auto& settings = context.settings();
   StatusRequest request{.settings = settings, .limits = options.limits};
-  request.limits.collector_silence = silence_limit(settings.collect.poll_interval);
+  request.limits.collector_silence = health::silence_limit(settings.collect.poll_interval);
   request.limits.send_connections = settings.send.path.connections;
   request.json = options.format == StatusFormat::json ||
                  (options.format == StatusFormat::global && context.global().output == OutputFormat::json);
@@ -55,7 +55,7 @@ ExitCode run_status(const StatusOptions& options, Context& context) {
   if (options.sizes) return run_sizes(request.json, context);
   if (options.watch) return watch_status(request, *options.watch, context);
 
-  const auto connection = context.connect_to_schema("status", tables_of_consumers());
+  const auto connection = context.connect_to_schema("status", schema::tables_of_consumers());
   const auto overview = read_overview(*connection, request);
   context.print(request.json ? render_json(overview)
                              : render_text(overview, {.colour = context.colour_on(context.out()),
@@ -65,7 +65,7 @@ ExitCode run_status(const StatusOptions& options, Context& context) {
 
 Run add_status(CommandSyntax& syntax) {
   auto options = std::make_shared<StatusOptions>();
-  const Choices<StatusFormat> formats{
+  const config::Choices<StatusFormat> formats{
       {"text", StatusFormat::text}, {"json", StatusFormat::json}, {"prometheus", StatusFormat::prometheus}};
   syntax.choice("-o,--output FORMAT", options->format, formats, "text, json or prometheus",
                 "print text, json or, for Prometheus' node_exporter, prometheus");
@@ -121,4 +121,4 @@ const Command status_command{
     "transactions leave and the sessions that hold them open, the connected collectors and the schema "
     "version. Each problem is shown with the process that causes it and the command that fixes it."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

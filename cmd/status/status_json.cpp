@@ -6,7 +6,7 @@
 #include "base/json.hpp"
 #include "cmd/status/status_report.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -16,7 +16,7 @@ Json seconds_json(const std::optional<Milliseconds>& duration) {
   return static_cast<double>(duration->count()) / 1000;
 }
 
-Json session_json(const ServerSession& session) {
+Json session_json(const status::ServerSession& session) {
   // This user may not read some sessions.
   const auto readable = [&](const std::string& text) {
     return session.readable ? Json(text) : Json(nullptr);
@@ -34,27 +34,27 @@ Json session_json(const ServerSession& session) {
           {"silent_seconds", seconds_json(session.silent_for)}};
 }
 
-Json pending_json(const QueueStatus& queue) {
+Json pending_json(const status::QueueStatus& queue) {
   const auto& pending = queue.pending;
   const auto& oldest = pending.oldest_created_at;
   Json object{{"tokens", pending.total()}, {"estimated", pending.estimated}};
   for (const auto& [outcome, tokens] : pending.by_outcome())
-    object[outcome_name(outcome)] = tokens;
+    object[fate::outcome_name(outcome)] = tokens;
   object["oldest_created_at"] = oldest ? moment_json<Json>(*oldest) : Json(nullptr);
   object["oldest_estimated"] = pending.oldest_estimated;
   object["lag_seconds"] = seconds_json(queue.lag());
   return object;
 }
 
-Json collector_json(const AttachedCollector& collector) {
+Json collector_json(const status::AttachedCollector& collector) {
   auto object = session_json(collector.session);
   object["queue"] = optional_json<Json>(collector.queue);
   object["key"] = text_or_null<Json>(collector.key);
   return object;
 }
 
-Json open_batches_json(const QueueStatus& queue) {
-  return array_json<Json>(queue.open_batches, [&](const OpenBatch& batch) -> Json {
+Json open_batches_json(const status::QueueStatus& queue) {
+  return array_json<Json>(queue.open_batches, [&](const status::OpenBatch& batch) -> Json {
     return {{"batch", batch.id},
             {"tokens", batch.tokens},
             {"attempts", batch.attempts},
@@ -65,14 +65,14 @@ Json open_batches_json(const QueueStatus& queue) {
   });
 }
 
-Json dead_json(const DeadBatch& batch) {
+Json dead_json(const status::DeadBatch& batch) {
   return {{"batch", batch.id},
           {"tokens", batch.tokens},
           {"claimed_by", batch.claimed_by},
           {"dead_seconds", seconds_json(batch.age)}};
 }
 
-Json holder_json(const GapHolder& holder) {
+Json holder_json(const status::GapHolder& holder) {
   const bool prepared = holder.session.pid == 0;
   Json object = prepared ? Json{{"gid", holder.gid},
                                 {"user", holder.session.user},
@@ -83,11 +83,11 @@ Json holder_json(const GapHolder& holder) {
   return object;
 }
 
-Json deliveries_json(const DeliveryStatus& deliveries) {
+Json deliveries_json(const status::DeliveryStatus& deliveries) {
   Json last_hour = Json::object();
   for (const auto& [outcome, count] : deliveries.last_hour)
-    last_hour[outcome_name(outcome)] = count;
-  const auto sink_json = [](const UnavailableSink& sink) -> Json {
+    last_hour[fate::outcome_name(outcome)] = count;
+  const auto sink_json = [](const status::UnavailableSink& sink) -> Json {
     return {{"name", sink.name},
             {"failures", sink.failures},
             {"unavailable_seconds", seconds_json(sink.lasts)},
@@ -100,7 +100,7 @@ Json deliveries_json(const DeliveryStatus& deliveries) {
           {"unavailable_sinks", array_json<Json>(deliveries.sinks, sink_json)}};
 }
 
-Json came_back_json(const CameBack& reports) {
+Json came_back_json(const status::CameBack& reports) {
   if (!reports.is_known) return nullptr;
   return {{"hard", reports.hard},
           {"other", reports.bounced},
@@ -109,7 +109,7 @@ Json came_back_json(const CameBack& reports) {
           {"unmatched", reports.unmatched}};
 }
 
-Json scheduled_json(const QueueStatus& queue) {
+Json scheduled_json(const status::QueueStatus& queue) {
   const auto& scheduled = queue.scheduled;
   if (!scheduled.is_known) return nullptr;
   return {{"messages", scheduled.messages},
@@ -118,15 +118,15 @@ Json scheduled_json(const QueueStatus& queue) {
           {"overdue_seconds", seconds_json(scheduled.overdue(queue.now))}};
 }
 
-Json budget_status_json(const BudgetStatus& budget) {
+Json budget_status_json(const status::BudgetStatus& budget) {
   return {{"name", budget.name},
-          {"rate", format_rate(budget.rate)},
+          {"rate", config::format_rate(budget.rate)},
           {"burst", budget.burst},
           {"left", budget.left()},
           {"next_in_seconds", seconds_json(budget.wait_for(1))}};
 }
 
-Json pause_json(const std::optional<PauseStatus>& pause) {
+Json pause_json(const std::optional<status::PauseStatus>& pause) {
   if (!pause) return nullptr;
   return {{"since", moment_text(pause->since)},
           {"seconds", seconds_json(pause->lasts)},
@@ -134,8 +134,8 @@ Json pause_json(const std::optional<PauseStatus>& pause) {
           {"reason", text_or_null<Json>(pause->reason)}};
 }
 
-Json finding_json(const QueueFinding& finding) {
-  return {{"severity", severity_name(finding.severity)},
+Json finding_json(const health::QueueFinding& finding) {
+  return {{"severity", health::severity_name(finding.severity)},
           {"code", finding.code},
           {"text", finding.text},
           {"fix", text_or_null<Json>(finding.fix)},
@@ -147,7 +147,7 @@ Json report_json(const StatusReport& report) {
   return {
       {"queue", queue.queue},
       {"at", moment_text(queue.now)},
-      {"health", severity_name(worst(report.findings))},
+      {"health", health::severity_name(health::worst(report.findings))},
       {"cursor", queue.cursor},
       {"newest_id", queue.newest},
       {"pending", pending_json(queue)},
@@ -180,18 +180,18 @@ std::string render_json(const StatusOutage& outage) {
   Json object = Json::object();
   if (!outage.queue.empty()) object["queue"] = outage.queue;
   object["at"] = moment_text(outage.now);
-  object["health"] = severity_name(Severity::failure);
+  object["health"] = health::severity_name(health::Severity::failure);
   object["findings"] = Json::array(
-      {finding_json({Severity::failure, "unreachable",
-                     fmt::format("no answer for {}: {}", age_text(outage.lasts), outage.reason)})});
+      {finding_json({health::Severity::failure, "unreachable",
+                     fmt::format("no answer for {}: {}", status::age_text(outage.lasts), outage.reason)})});
   return json_text(object) + "\n";
 }
 
 std::string render_json(const StatusOverview& overview) {
   if (overview.is_single()) return json_text(report_json(overview.queues.front())) + "\n";
   const Json object{{"queues", array_json<Json>(overview.queues, report_json)},
-                    {"health", severity_name(worst(findings_of(overview)))}};
+                    {"health", health::severity_name(health::worst(findings_of(overview)))}};
   return json_text(object) + "\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

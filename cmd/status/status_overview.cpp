@@ -10,12 +10,12 @@
 #include "cmd/status/status_report.hpp"
 #include "cmd/terminal/text_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// A finding, and the queues that have it.
 struct SharedFinding {
-  QueueFinding finding;
+  health::QueueFinding finding;
   std::vector<std::string> queues;
 };
 
@@ -41,14 +41,15 @@ std::string queue_state_text(const StatusReport& report) {
   const auto wait = rules.wait_for(1);
   std::string text;
   if (rules.pause) {
-    text = fmt::format("paused {} by {}", age_text(rules.pause->lasts), shown_text(rules.pause->actor));
+    text =
+        fmt::format("paused {} by {}", status::age_text(rules.pause->lasts), shown_text(rules.pause->actor));
   } else if (wait > Milliseconds{0} && report.queue.pending.total() > 0) {
-    text = "rate: next in " + age_text(wait);
+    text = "rate: next in " + status::age_text(wait);
   }
-  const auto failures = std::ranges::count_if(report.findings, [](const QueueFinding& finding) {
-    return finding.severity == Severity::failure && finding.code != "paused";
+  const auto failures = std::ranges::count_if(report.findings, [](const health::QueueFinding& finding) {
+    return finding.severity == health::Severity::failure && finding.code != "paused";
   });
-  const auto warnings = count_of(report.findings, Severity::warning);
+  const auto warnings = count_of(report.findings, health::Severity::warning);
   if (failures > 0) return text + (text.empty() ? "" : ", ") + counted(failures, "failure");
   if (!text.empty()) return text;
   return warnings > 0 ? counted(warnings, "warning") : "healthy";
@@ -69,7 +70,7 @@ std::string render_table(const StatusOverview& overview, std::size_t width) {
     const auto lag = queue.lag();
     table.add({shown_text(queue.queue), takes_text(queue.rules), std::to_string(queue.rules.priority),
                fmt::format("{}{}", queue.pending.estimated ? "~" : "", with_thousands(queue.pending.total())),
-               lag ? age_text(*lag) : "-", rate_text(queue.emissions.per_second()),
+               lag ? status::age_text(*lag) : "-", rate_text(queue.emissions.per_second()),
                queue.on_standby ? "?" : std::to_string(queue.collectors.size()), queue_state_text(report)});
   }
   return table.render(width);
@@ -77,20 +78,22 @@ std::string render_table(const StatusOverview& overview, std::size_t width) {
 
 }  // namespace
 
-std::vector<QueueFinding> findings_of(const StatusOverview& overview) {
-  std::vector<QueueFinding> findings;
+std::vector<health::QueueFinding> findings_of(const StatusOverview& overview) {
+  std::vector<health::QueueFinding> findings;
   for (auto& [finding, queues] : collect_findings(overview)) {
     if (queues.size() < overview.queues.size())
       finding.text = fmt::format("{}: {}", joined(queues, ", "), finding.text);
     findings.push_back(std::move(finding));
   }
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const QueueFinding& a, const QueueFinding& b) { return a.severity > b.severity; });
+  std::stable_sort(
+      findings.begin(), findings.end(),
+      [](const health::QueueFinding& a, const health::QueueFinding& b) { return a.severity > b.severity; });
   return findings;
 }
 
 ExitCode judge(const StatusOverview& overview) {
-  return worst(findings_of(overview)) == Severity::failure ? ExitCode::unusable : ExitCode::done;
+  return health::worst(findings_of(overview)) == health::Severity::failure ? ExitCode::unusable
+                                                                           : ExitCode::done;
 }
 
 std::string render_text(const StatusOverview& overview, const StatusStyle& style) {
@@ -110,4 +113,4 @@ std::string render_line(const StatusOverview& overview) {
   return text;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

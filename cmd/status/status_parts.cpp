@@ -12,7 +12,7 @@
 #include "cmd/status/status_report.hpp"
 #include "queue/action.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::size_t max_findings = 6;
@@ -24,38 +24,39 @@ std::string labelled(const std::string& label, const std::string& value, std::si
   return fmt::format("{:<12} {}\n", label + ":", wrapped(value, width, indent, indent));
 }
 
-std::string painted(const std::string& text, Severity severity, bool colour) {
+std::string painted(const std::string& text, health::Severity severity, bool colour) {
   if (!colour) return text;
-  const char* paint = severity == Severity::failure   ? "\x1b[1;31m"
-                      : severity == Severity::warning ? "\x1b[1;33m"
-                                                      : "\x1b[1;32m";
+  const char* paint = severity == health::Severity::failure   ? "\x1b[1;31m"
+                      : severity == health::Severity::warning ? "\x1b[1;33m"
+                                                              : "\x1b[1;32m";
   return paint + text + "\x1b[0m";
 }
 
-std::int64_t count_of(const std::vector<QueueFinding>& findings, Severity severity) {
+std::int64_t count_of(const std::vector<health::QueueFinding>& findings, health::Severity severity) {
   return std::count_if(findings.begin(), findings.end(),
-                       [&](const QueueFinding& finding) { return finding.severity == severity; });
+                       [&](const health::QueueFinding& finding) { return finding.severity == severity; });
 }
 
-std::string verdict_text(const std::vector<QueueFinding>& findings) {
-  const auto failures = count_of(findings, Severity::failure);
-  const auto warnings = count_of(findings, Severity::warning);
+std::string verdict_text(const std::vector<health::QueueFinding>& findings) {
+  const auto failures = count_of(findings, health::Severity::failure);
+  const auto warnings = count_of(findings, health::Severity::warning);
   std::string text = failures > 0 ? "unhealthy, " + counted(failures, "failure") : "healthy";
   if (warnings > 0) text += ", " + counted(warnings, "warning");
   return text;
 }
 
-std::string headline(const std::vector<QueueFinding>& findings, const StatusStyle& style) {
-  if (style.outage == nullptr) return painted(verdict_text(findings), worst(findings), style.colour);
-  return painted(fmt::format("no answer for {}; the last report is below", age_text(style.outage->lasts)),
-                 Severity::failure, style.colour);
+std::string headline(const std::vector<health::QueueFinding>& findings, const StatusStyle& style) {
+  if (style.outage == nullptr) return painted(verdict_text(findings), health::worst(findings), style.colour);
+  return painted(
+      fmt::format("no answer for {}; the last report is below", status::age_text(style.outage->lasts)),
+      health::Severity::failure, style.colour);
 }
 
-std::string render_findings(const std::vector<QueueFinding>& findings, const StatusStyle& style) {
+std::string render_findings(const std::vector<health::QueueFinding>& findings, const StatusStyle& style) {
   std::string text;
   for (std::size_t i = 0; i < std::min(findings.size(), max_findings); ++i) {
     const auto& finding = findings[i];
-    const std::string word = severity_name(finding.severity);
+    const std::string word = health::severity_name(finding.severity);
     const auto lines = wrapped(word + ": " + shown_text(finding.text), style.width, 2);
     text += "\n" + painted(word, finding.severity, style.colour) + lines.substr(word.size()) + "\n";
     // Not wrapped, so that it can be copied.
@@ -78,24 +79,25 @@ std::string rate_text(double rate) {
   return fmt::format("{}.{}", with_thousands(tenths / 10), tenths % 10);
 }
 
-std::string takes_text(const QueueRules& rules) {
+std::string takes_text(const status::QueueRules& rules) {
   if (rules.actions.empty()) return "all";
   std::string text;
   for (const auto& action : rules.actions)
-    text += (text.empty() ? "" : ", ") + shown_text(short_action_name(action));
+    text += (text.empty() ? "" : ", ") + shown_text(queue::short_action_name(action));
   return text;
 }
 
-std::string budget_text(const BudgetStatus& budget, const std::string& queue) {
+std::string budget_text(const status::BudgetStatus& budget, const std::string& queue) {
   const auto left = budget.left();
   const auto shared = budget.name == queue ? "" : ", shared as " + shown_text(budget.name);
-  return fmt::format("{}, burst {}{}: {}", format_rate(budget.rate), with_thousands(budget.burst), shared,
-                     left > 0 ? with_thousands(left) + " left" : "next in " + age_text(budget.wait_for(1)));
+  return fmt::format(
+      "{}, burst {}{}: {}", config::format_rate(budget.rate), with_thousands(budget.burst), shared,
+      left > 0 ? with_thousands(left) + " left" : "next in " + status::age_text(budget.wait_for(1)));
 }
 
-std::string pause_text(const PauseStatus& pause) {
-  return fmt::format("since {} ({} ago), by {}{}{}", moment_text(pause.since), age_text(pause.lasts),
+std::string pause_text(const status::PauseStatus& pause) {
+  return fmt::format("since {} ({} ago), by {}{}{}", moment_text(pause.since), status::age_text(pause.lasts),
                      shown_text(pause.actor), pause.reason.empty() ? "" : ": ", shown_text(pause.reason));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

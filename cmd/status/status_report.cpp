@@ -15,68 +15,69 @@
 #include "base/wording.hpp"
 #include "cmd/terminal/text_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::size_t max_rows = 8;  ///< per table, so that the report fits on a screen
 
 /// True if ids are drawn again that the cursor has passed: nobody sees the tokens that have them.
-bool hides_tokens(const QueueStatus& queue) {
+bool hides_tokens(const status::QueueStatus& queue) {
   return queue.cursor > queue.newest;
 }
 
 /// `12 (3 leased, 2 in gap)`: the rest waits above the cursor.
-std::string pending_text(const QueueStatus& queue) {
+std::string pending_text(const status::QueueStatus& queue) {
   if (hides_tokens(queue)) return "unknown, since the sequence is behind the cursor";
   const auto& pending = queue.pending;
   std::string parts;
   for (const auto& [outcome, tokens] : pending.by_outcome()) {
-    if (tokens > 0 && outcome != Outcome::waiting)
-      parts +=
-          fmt::format("{}{} {}", parts.empty() ? "" : ", ", with_thousands(tokens), outcome_text(outcome));
+    if (tokens > 0 && outcome != fate::Outcome::waiting)
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", with_thousands(tokens),
+                           fate::outcome_text(outcome));
   }
   return fmt::format("{}{}{}", pending.estimated ? "~" : "", with_thousands(pending.total()),
                      parts.empty() ? "" : " (" + parts + ")");
 }
 
-std::string oldest_text(const QueueStatus& queue) {
+std::string oldest_text(const status::QueueStatus& queue) {
   const auto lag = queue.lag();
   if (!lag) return hides_tokens(queue) ? "unknown" : "none";
   return fmt::format("{}{} ({} ago)", queue.pending.oldest_estimated ? "~" : "",
-                     moment_text(*queue.pending.oldest_created_at), age_text(*lag));
+                     moment_text(*queue.pending.oldest_created_at), status::age_text(*lag));
 }
 
-std::string cursor_text(const QueueStatus& queue) {
+std::string cursor_text(const status::QueueStatus& queue) {
   return fmt::format("{}, the newest id is {}", with_thousands(queue.cursor), with_thousands(queue.newest));
 }
 
 /// `3 messages, the next in 14m`
-std::string scheduled_text(const QueueStatus& queue) {
+std::string scheduled_text(const status::QueueStatus& queue) {
   const auto& scheduled = queue.scheduled;
   const auto overdue = scheduled.overdue(queue.now);
   return fmt::format(
       "{}{}, the next {}", scheduled.estimated ? "~" : "", counted(scheduled.messages, "message"),
       overdue > Milliseconds{0}
-          ? "due for " + age_text(overdue)
-          : "in " + age_text(std::chrono::floor<Milliseconds>(*scheduled.next_at - queue.now)));
+          ? "due for " + status::age_text(overdue)
+          : "in " + status::age_text(std::chrono::floor<Milliseconds>(*scheduled.next_at - queue.now)));
 }
 
 /// `1,204 accepted, 3 rejected in the last hour; 12 deferred, the next in 14s`
-std::string deliveries_text(const DeliveryStatus& deliveries) {
+std::string deliveries_text(const status::DeliveryStatus& deliveries) {
   std::string text;
   for (const auto& [outcome, count] : deliveries.last_hour)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), outcome_text(outcome));
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", with_thousands(count), fate::outcome_text(outcome));
   text = text.empty() ? "none in the last hour" : text + " in the last hour";
   if (deliveries.deferred.tokens == 0) return text;
   const auto next = deliveries.deferred.next_in->count() == 0
                         ? "due now"
-                        : "the next in " + age_text(*deliveries.deferred.next_in);
+                        : "the next in " + status::age_text(*deliveries.deferred.next_in);
   return fmt::format("{}; {} waiting for another attempt, {}", text,
                      counted(deliveries.deferred.tokens, "token"), next);
 }
 
 /// `3 hard bounces, 1 other, 2 complaints in the last hour; 1 report of no mail that is known`
-std::string came_back_text(const CameBack& reports) {
+std::string came_back_text(const status::CameBack& reports) {
   std::vector<std::string> parts;
   if (reports.hard > 0) parts.push_back(counted(reports.hard, "hard bounce"));
   if (reports.bounced > 0) parts.push_back(counted(reports.bounced, "other bounce"));
@@ -87,21 +88,21 @@ std::string came_back_text(const CameBack& reports) {
   return fmt::format("{} in the last hour", joined(parts, ", "));
 }
 
-std::string sink_text(const UnavailableSink& sink) {
+std::string sink_text(const status::UnavailableSink& sink) {
   return fmt::format("{} has been unavailable for {}, next probe {}", shown_text(sink.name),
-                     age_text(sink.lasts),
-                     sink.probe_in.count() == 0 ? "due now" : "in " + age_text(sink.probe_in));
+                     status::age_text(sink.lasts),
+                     sink.probe_in.count() == 0 ? "due now" : "in " + status::age_text(sink.probe_in));
 }
 
-std::string emitted_text(const RecentEmissions& emissions) {
-  return fmt::format("{} in {}, {}/s", counted(emissions.total(), "token"), age_text(emissions.known),
+std::string emitted_text(const status::RecentEmissions& emissions) {
+  return fmt::format("{} in {}, {}/s", counted(emissions.total(), "token"), status::age_text(emissions.known),
                      rate_text(emissions.per_second()));
 }
 
-std::string gaps_text(const QueueStatus& queue) {
+std::string gaps_text(const status::QueueStatus& queue) {
   if (queue.gap_ids == 0) return "none";
   const auto writers = std::count_if(queue.gap_holders.begin(), queue.gap_holders.end(),
-                                     [](const GapHolder& holder) { return holder.writes_tokens; });
+                                     [](const status::GapHolder& holder) { return holder.writes_tokens; });
   if (writers > 0) {
     return fmt::format("{}, waiting for {}", counted(queue.gap_ids, "id"),
                        counted(writers, "open transaction"));
@@ -139,18 +140,18 @@ std::string section(const TextTable& table, std::size_t all, std::size_t width) 
 }
 
 std::string optional_age(const std::optional<Milliseconds>& age) {
-  return age ? age_text(*age) : "?";
+  return age ? status::age_text(*age) : "?";
 }
 
-std::string doing(const ServerSession& session) {
+std::string doing(const status::ServerSession& session) {
   if (!session.readable) return "another user's; needs pg_monitor";
   auto text = session.state;
-  if (session.silent_for) text += " " + age_text(*session.silent_for);
+  if (session.silent_for) text += " " + status::age_text(*session.silent_for);
   if (!session.wait.empty()) text += ", " + session.wait;
   return shown_text(text);
 }
 
-std::string render_collectors(const QueueStatus& queue, std::size_t width) {
+std::string render_collectors(const status::QueueStatus& queue, std::size_t width) {
   using Align = TextTable::Align;
   TextTable table({{"collector"}, {"process"}, {"since", Align::right}, {"doing"}});
   for (std::size_t i = 0; i < std::min(queue.collectors.size(), max_rows); ++i) {
@@ -161,7 +162,7 @@ std::string render_collectors(const QueueStatus& queue, std::size_t width) {
   return section(table, queue.collectors.size(), width);
 }
 
-std::string render_open_batches(const QueueStatus& queue, std::size_t width) {
+std::string render_open_batches(const status::QueueStatus& queue, std::size_t width) {
   using Align = TextTable::Align;
   TextTable table({{"open batch", Align::right},
                    {"tokens", Align::right},
@@ -174,12 +175,12 @@ std::string render_open_batches(const QueueStatus& queue, std::size_t width) {
                          : queue.on_standby  ? std::string()
                                              : std::string(", gone");
     table.add({with_thousands(batch.id), with_thousands(batch.tokens), std::to_string(batch.attempts),
-               age_text(batch.age), shown_text(batch.claimed_by) + session});
+               status::age_text(batch.age), shown_text(batch.claimed_by) + session});
   }
   return section(table, queue.open_batches.size(), width);
 }
 
-std::string render_holders(const QueueStatus& queue, std::size_t width) {
+std::string render_holders(const status::QueueStatus& queue, std::size_t width) {
   using Align = TextTable::Align;
   TextTable table(
       {{"a gap waits for"}, {"user"}, {"open", Align::right}, {"ids, up to", Align::right}, {"doing"}});
@@ -199,7 +200,7 @@ std::size_t line_count(const std::string& text) {
 }
 
 /// The tables that fit in `room` lines. The table of collectors is omitted first: it is the least important.
-std::string render_tables(const QueueStatus& queue, std::size_t width, std::size_t room) {
+std::string render_tables(const status::QueueStatus& queue, std::size_t width, std::size_t room) {
   std::array<std::string, 3> tables{render_collectors(queue, width), render_holders(queue, width),
                                     render_open_batches(queue, width)};
   auto lines = line_count(tables[0] + tables[1] + tables[2]);
@@ -220,16 +221,16 @@ std::string trend_row(const std::string& label, const std::vector<std::optional<
 std::string render_trend(const StatusTrend& trend) {
   const auto slowest = Milliseconds{static_cast<Milliseconds::rep>(largest(trend.lag) * 1000)};
   return trend_row("5m of rate", trend.rate, rate_text(largest(trend.rate)) + " tokens/s") +
-         trend_row("5m of lag", trend.lag, age_text(slowest));
+         trend_row("5m of lag", trend.lag, status::age_text(slowest));
 }
 
 }  // namespace
 
-std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions) {
+std::vector<std::optional<double>> rate_trend(const status::RecentEmissions& emissions) {
   std::vector<std::optional<double>> rates;
-  for (auto i = RecentEmissions::bucket_count; i-- > 0;) {
-    const auto reach = static_cast<std::int64_t>(i + 1) * RecentEmissions::bucket;
-    const auto rate = static_cast<double>(emissions.tokens[i]) / RecentEmissions::bucket.count();
+  for (auto i = status::RecentEmissions::bucket_count; i-- > 0;) {
+    const auto reach = static_cast<std::int64_t>(i + 1) * status::RecentEmissions::bucket;
+    const auto rate = static_cast<double>(emissions.tokens[i]) / status::RecentEmissions::bucket.count();
     rates.push_back(reach <= emissions.known ? std::optional(rate) : std::nullopt);
   }
   return rates;
@@ -269,7 +270,8 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   }
   text += line("collectors",
                queue.on_standby ? "not visible on a standby" : std::to_string(queue.collectors.size()));
-  if (const auto keys = consumers_by_key(queue); !keys.empty()) text += line("signing key", keys_text(keys));
+  if (const auto keys = health::consumers_by_key(queue); !keys.empty())
+    text += line("signing key", keys_text(keys));
   text += line("schema", schema_text(report));
   const auto findings = render_findings(report.findings, style);
   return text +
@@ -280,7 +282,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
 
 std::string render_line(const StatusOutage& outage) {
   return fmt::format("{} failure findings=unreachable for={}\n", moment_text(outage.now),
-                     age_text(outage.lasts));
+                     status::age_text(outage.lasts));
 }
 
 std::string render_line(const StatusReport& report, const std::string& name) {
@@ -288,9 +290,9 @@ std::string render_line(const StatusReport& report, const std::string& name) {
   const auto lag = queue.lag();
   auto line =
       fmt::format("{} {}{} pending={}{} lag={} rate={:.1f}/s collectors={} open={} gaps={} cursor={}",
-                  moment_text(queue.now), severity_name(worst(report.findings)),
+                  moment_text(queue.now), health::severity_name(health::worst(report.findings)),
                   name.empty() ? "" : " queue=" + shown_text(name), queue.pending.estimated ? "~" : "",
-                  queue.pending.total(), lag ? age_text(*lag) : "0s", queue.emissions.per_second(),
+                  queue.pending.total(), lag ? status::age_text(*lag) : "0s", queue.emissions.per_second(),
                   queue.collectors.size(), queue.open_batches.size(), queue.gap_ids, queue.cursor);
   std::set<std::string> codes;
   for (const auto& finding : report.findings) {
@@ -299,4 +301,4 @@ std::string render_line(const StatusReport& report, const std::string& name) {
   return line + "\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

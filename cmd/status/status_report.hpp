@@ -9,14 +9,14 @@
 #include "health/queue_health.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// One report on a queue.
 struct StatusReport {
-  QueueStatus queue;
+  status::QueueStatus queue;
   long schema_version = 0;
   long newest_schema_version = 0;  ///< of the schema versions that this binary knows
-  std::vector<QueueFinding> findings;
+  std::vector<health::QueueFinding> findings;
 };
 
 /// Past values for the trends of --watch, oldest first; nullopt where no report was read.
@@ -51,26 +51,26 @@ std::string render_json(const StatusOutage& outage);
 
 /// Tokens emitted per second in each 10 seconds of the last five minutes, oldest first; nullopt where no
 /// records reach back.
-std::vector<std::optional<double>> rate_trend(const RecentEmissions& emissions);
+std::vector<std::optional<double>> rate_trend(const status::RecentEmissions& emissions);
 
 // What the screens of one queue and of several have in common.
 
 /// `label:       value`, wrapped.
 std::string labelled(const std::string& label, const std::string& value, std::size_t width);
-std::string painted(const std::string& text, Severity severity, bool colour);
-std::int64_t count_of(const std::vector<QueueFinding>& findings, Severity severity);
+std::string painted(const std::string& text, health::Severity severity, bool colour);
+std::int64_t count_of(const std::vector<health::QueueFinding>& findings, health::Severity severity);
 /// `unhealthy, 2 failures, 1 warning`
-std::string verdict_text(const std::vector<QueueFinding>& findings);
+std::string verdict_text(const std::vector<health::QueueFinding>& findings);
 /// The verdict, or the outage.
-std::string headline(const std::vector<QueueFinding>& findings, const StatusStyle& style);
-std::string render_findings(const std::vector<QueueFinding>& findings, const StatusStyle& style);
+std::string headline(const std::vector<health::QueueFinding>& findings, const StatusStyle& style);
+std::string render_findings(const std::vector<health::QueueFinding>& findings, const StatusStyle& style);
 /// With one decimal.
 std::string rate_text(double rate);
 /// `all`, or the actions: `activation`, `recovery`.
-std::string takes_text(const QueueRules& rules);
+std::string takes_text(const status::QueueRules& rules);
 /// `14/s, burst 10: 3 left`, or when the next token may go.
-std::string budget_text(const BudgetStatus& budget, const std::string& queue);
-std::string pause_text(const PauseStatus& pause);
+std::string budget_text(const status::BudgetStatus& budget, const std::string& queue);
+std::string pause_text(const status::PauseStatus& pause);
 
 /// A report on each of the queues that are shown, by priority and name; at least one. A single queue is shown
 /// in detail, several in a table.
@@ -82,7 +82,7 @@ struct StatusOverview {
 
 /// The findings of all queues, failures first. With several queues each names the queues that have it, unless
 /// all of them do.
-std::vector<QueueFinding> findings_of(const StatusOverview& overview);
+std::vector<health::QueueFinding> findings_of(const StatusOverview& overview);
 
 /// 8 when a queue has a failure, 0 otherwise.
 ExitCode judge(const StatusOverview& overview);
@@ -93,4 +93,4 @@ std::string render_line(const StatusOverview& overview);
 /// The object of a single queue; of several, an object with the list of theirs.
 std::string render_json(const StatusOverview& overview);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

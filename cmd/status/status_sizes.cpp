@@ -11,7 +11,7 @@
 #include "cmd/terminal/text_table.hpp"
 #include "process/stop_signal.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr int step_of_count = 1000;
@@ -23,7 +23,7 @@ struct Sums {
   std::int64_t prunable = 0;   ///< bytes
 };
 
-Sums sums_of(const std::vector<TableSize>& sizes, const Prunable& prunable) {
+Sums sums_of(const std::vector<status::TableSize>& sizes, const Prunable& prunable) {
   Sums sums;
   for (const auto& table : sizes) {
     sums.total += table.total();
@@ -53,7 +53,7 @@ std::string removed_text(const Prunable& prunable) {
                      counted(summary.deliveries, "delivery record"));
 }
 
-nlohmann::ordered_json table_json(const TableSize& table, const Prunable& prunable) {
+nlohmann::ordered_json table_json(const status::TableSize& table, const Prunable& prunable) {
   const auto rows = [](const std::optional<std::int64_t>& count) {
     return count ? nlohmann::ordered_json(*count) : nlohmann::ordered_json();
   };
@@ -88,7 +88,8 @@ std::string size_text(std::int64_t bytes) {
                                  : fmt::format("{:.1f} {}", size, units.at(unit));
 }
 
-std::string render_sizes(const std::vector<TableSize>& sizes, const Prunable& prunable, std::size_t width) {
+std::string render_sizes(const std::vector<status::TableSize>& sizes, const Prunable& prunable,
+                         std::size_t width) {
   using Align = TextTable::Align;
   TextTable table({{"table"},
                    {"size", Align::right},
@@ -111,7 +112,7 @@ std::string render_sizes(const std::vector<TableSize>& sizes, const Prunable& pr
       removed_text(prunable), size_text(sums.prunable));
 }
 
-std::string render_free_space(const std::vector<TableSize>& sizes, const Prunable& pruned,
+std::string render_free_space(const std::vector<status::TableSize>& sizes, const Prunable& pruned,
                               const std::string& schema) {
   constexpr std::int64_t much = 1024 * 1024;
   std::string tables;
@@ -131,7 +132,7 @@ std::string render_free_space(const std::vector<TableSize>& sizes, const Prunabl
       tables, names);
 }
 
-std::string sizes_json(const std::vector<TableSize>& sizes, const Prunable& prunable) {
+std::string sizes_json(const std::vector<status::TableSize>& sizes, const Prunable& prunable) {
   auto tables = nlohmann::ordered_json::array();
   for (const auto& each : sizes)
     tables.push_back(table_json(each, prunable));
@@ -149,20 +150,20 @@ std::string sizes_json(const std::vector<TableSize>& sizes, const Prunable& prun
 
 ExitCode run_sizes(bool json, Context& context) {
   const auto connection = context.connect_to_schema("status");
-  const auto ages = prune_ages(context.settings());
+  const auto ages = prune::prune_ages(context.settings());
   Prunable prunable;
   const auto sizes = connection->transact([&](pqxx::work& transaction) {
-    auto read = read_table_sizes(transaction);
-    count_growth(transaction, read);
-    prunable.old_attachments = count_old_attachments(transaction, ages.contents);
+    auto read = status::read_table_sizes(transaction);
+    status::count_growth(transaction, read);
+    prunable.old_attachments = status::count_old_attachments(transaction, ages.contents);
     return read;
   });
-  StopSignal stop;
+  process::StopSignal stop;
   // Its session ends with this command.
-  Pruner pruner(*connection, ages, step_of_count);
-  prunable.summary = pruner.count([&](const PruneProgress&) { return !stop.requested(); });
+  prune::Pruner pruner(*connection, ages, step_of_count);
+  prunable.summary = pruner.count([&](const prune::PruneProgress&) { return !stop.requested(); });
   context.print(json ? sizes_json(sizes, prunable) : render_sizes(sizes, prunable, context.out().width()));
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -13,11 +13,11 @@
 #include "schema/bookkeeping.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-constexpr auto bucket = RecentEmissions::bucket;
-constexpr auto trend_window = bucket * static_cast<std::int64_t>(RecentEmissions::bucket_count);
+constexpr auto bucket = status::RecentEmissions::bucket;
+constexpr auto trend_window = bucket * static_cast<std::int64_t>(status::RecentEmissions::bucket_count);
 
 /// Draws over the previous screen in one write, without clearing it, to avoid flicker. The terminal truncates
 /// long lines: if it wrapped them, the next screen would not cover this one.
@@ -52,21 +52,23 @@ class StatusWatch {
   void run() {
     try {
       connect();
-    } catch (const ConnectionLost&) {
+    } catch (const db::ConnectionLost&) {
       if (!signal_.requested()) throw;
     }
     while (!signal_.requested()) {
       try {
         if (!connection_) reconnect();
         if (connection_) refresh_and_wait();
-      } catch (const ConnectionLost& error) {
+      } catch (const db::ConnectionLost& error) {
         if (!signal_.requested()) note_loss(error);
       }
     }
   }
 
  private:
-  void connect() { connection_ = context_.connect_to_schema("status", tables_of_consumers(), &signal_); }
+  void connect() {
+    connection_ = context_.connect_to_schema("status", schema::tables_of_consumers(), &signal_);
+  }
 
   void refresh_and_wait() {
     const auto next = environment_.now() + interval_;
@@ -137,7 +139,7 @@ class StatusWatch {
     output_.write(redrawn(cropped(text + footer, room)));
   }
 
-  void note_loss(const ConnectionLost& error) {
+  void note_loss(const db::ConnectionLost& error) {
     connection_.reset();
     retries_.failed("connection lost", error.what(), environment_.now());
     show_outage(error.what());
@@ -153,14 +155,14 @@ class StatusWatch {
   const StatusRequest& request_;
   Milliseconds interval_;
   Context& context_;
-  StopSignal signal_;
-  SystemEnvironment environment_;
+  process::StopSignal signal_;
+  process::SystemEnvironment environment_;
   PatientOutput output_;
   bool terminal_;
   LagHistory lags_;
-  Backoff backoff_;
-  std::unique_ptr<Connection> connection_;
-  RetryLog retries_;
+  process::Backoff backoff_;
+  std::unique_ptr<db::Connection> connection_;
+  process::RetryLog retries_;
   TimePoint next_outage_{};
   std::optional<StatusOverview> last_;
   bool drawn_ = false;
@@ -176,7 +178,7 @@ void LagHistory::add(Moment at, Milliseconds lag) {
 }
 
 std::vector<std::optional<double>> LagHistory::trend(Moment now) const {
-  std::vector<std::optional<double>> values(RecentEmissions::bucket_count);
+  std::vector<std::optional<double>> values(status::RecentEmissions::bucket_count);
   for (std::size_t i = 0; i < samples_.size(); ++i) {
     const auto next = i + 1 < samples_.size() ? samples_[i + 1].at - Milliseconds{1} : now;
     const auto until = std::min<Moment>(next, samples_[i].at + lasts_);
@@ -190,21 +192,22 @@ std::vector<std::optional<double>> LagHistory::trend(Moment now) const {
   return values;
 }
 
-StatusOverview read_overview(Connection& connection, const StatusRequest& request) {
-  const auto queues = shown_queues(connection, request.settings);
-  const auto version = read_schema_state(connection).version.value_or(0);
+StatusOverview read_overview(db::Connection& connection, const StatusRequest& request) {
+  const auto queues = status::shown_queues(connection, request.settings);
+  const auto version = schema::read_schema_state(connection).version.value_or(0);
   StatusOverview overview;
   for (const auto& queue : queues) {
     try {
-      StatusReport report{.queue = read_queue_status(connection, queue),
+      StatusReport report{.queue = status::read_queue_status(connection, queue),
                           .schema_version = version,
-                          .newest_schema_version = embedded_migrations().back().version,
+                          .newest_schema_version = schema::embedded_migrations().back().version,
                           .findings = {}};
-      report.findings = judge_queue(report.queue, request.limits);
+      report.findings = health::judge_queue(report.queue, request.limits);
       overview.queues.push_back(std::move(report));
-    } catch (const DatabaseError& error) {
+    } catch (const db::DatabaseError& error) {
       // One of all queues may have been dropped since they were listed.
-      if (error.sqlstate() != sqlstate::unknown_queue || names_queues(request.settings) || queues.size() == 1)
+      if (error.sqlstate() != db::sqlstate::unknown_queue || status::names_queues(request.settings) ||
+          queues.size() == 1)
         throw;
     }
   }
@@ -227,4 +230,4 @@ ExitCode watch_status(const StatusRequest& request, Milliseconds interval, Conte
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

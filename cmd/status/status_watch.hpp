@@ -6,7 +6,7 @@
 #include "cmd/status/status_report.hpp"
 #include "cmd/terminal/context.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// The lags of the latest reports.
 class LagHistory {
@@ -31,18 +31,18 @@ class LagHistory {
 
 /// Which queues to report on, the limits beyond which a value is a finding, and how to print them.
 struct StatusRequest {
-  const Settings& settings;  ///< see shown_queues()
-  HealthLimits limits;
+  const config::Settings& settings;  ///< see shown_queues()
+  health::HealthLimits limits;
   bool json = false;
 };
 
 /// Reads one report on each queue. Throws Error(locked) if a table is locked, and DatabaseError MR001 if a
 /// queue that collect.queue names is unknown.
-StatusOverview read_overview(Connection& connection, const StatusRequest& request);
+StatusOverview read_overview(db::Connection& connection, const StatusRequest& request);
 
 /// Reports every `interval` until SIGINT or SIGTERM: redraws a terminal, and writes one line per report
 /// elsewhere. Reconnects by itself, and reports the outage meanwhile. Returns ExitCode::done, also when the
 /// reader closes the output.
 ExitCode watch_status(const StatusRequest& request, Milliseconds interval, Context& context);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -14,7 +14,7 @@
 #include "cmd/command.hpp"
 #include "suppression/suppressions.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::int64_t longest_list = 1000;
@@ -29,11 +29,11 @@ struct SuppressionOptions {
 std::vector<std::string> forms_of(const std::vector<std::string>& typed) {
   std::vector<std::string> forms;
   for (const auto& each : typed)
-    forms.push_back(suppressed_form(each));
+    forms.push_back(suppression::suppressed_form(each));
   return forms;
 }
 
-std::string list_text(const std::vector<Suppression>& list, std::size_t limit) {
+std::string list_text(const std::vector<suppression::Suppression>& list, std::size_t limit) {
   if (list.empty()) return "no address is suppressed\n";
   std::string text;
   for (std::size_t i = 0; i < std::min(list.size(), limit); ++i) {
@@ -46,14 +46,15 @@ std::string list_text(const std::vector<Suppression>& list, std::size_t limit) {
   return text;
 }
 
-nlohmann::ordered_json json_of(const Suppression& each) {
+nlohmann::ordered_json json_of(const suppression::Suppression& each) {
   return {{"address", each.address},   {"kind", each.kind},
           {"reason", each.reason},     {"added_at", moment_json<nlohmann::ordered_json>(each.added_at)},
           {"added_by", each.added_by}, {"token", optional_json<nlohmann::ordered_json>(each.token)}};
 }
 
-ExitCode list(const SuppressionOptions& options, Connection& connection, Context& context) {
-  const auto found = list_suppressions(connection, forms_of(options.addresses), longest_list + 1);
+ExitCode list(const SuppressionOptions& options, db::Connection& connection, Context& context) {
+  const auto found =
+      suppression::list_suppressions(connection, forms_of(options.addresses), longest_list + 1);
   if (context.global().output == OutputFormat::json) {
     for (const auto& each : found)
       context.print(json_text(json_of(each)) + "\n");
@@ -64,17 +65,17 @@ ExitCode list(const SuppressionOptions& options, Connection& connection, Context
 }
 
 /// All as lines that import reads.
-ExitCode export_all(const SuppressionOptions& /*options*/, Connection& connection, Context& context) {
-  for (const auto& each : list_suppressions(connection, {}, no_limit))
+ExitCode export_all(const SuppressionOptions& /*options*/, db::Connection& connection, Context& context) {
+  for (const auto& each : suppression::list_suppressions(connection, {}, no_limit))
     context.print(json_text(json_of(each)) + "\n");
   return ExitCode::done;
 }
 
-ExitCode change(const SuppressionOptions& options, bool adds, Connection& connection, Context& context) {
+ExitCode change(const SuppressionOptions& options, bool adds, db::Connection& connection, Context& context) {
   const auto forms = forms_of(options.addresses);
-  const auto author = operator_author(connection, options.reason);
-  const auto count =
-      adds ? add_suppressions(connection, forms, author) : remove_suppressions(connection, forms, author);
+  const auto author = queue::operator_author(connection, options.reason);
+  const auto count = adds ? suppression::add_suppressions(connection, forms, author)
+                          : suppression::remove_suppressions(connection, forms, author);
   context.print(
       count > 0
           ? fmt::format(
@@ -85,11 +86,11 @@ ExitCode change(const SuppressionOptions& options, bool adds, Connection& connec
   return ExitCode::done;
 }
 
-ExitCode add(const SuppressionOptions& options, Connection& connection, Context& context) {
+ExitCode add(const SuppressionOptions& options, db::Connection& connection, Context& context) {
   return change(options, true, connection, context);
 }
 
-ExitCode remove(const SuppressionOptions& options, Connection& connection, Context& context) {
+ExitCode remove(const SuppressionOptions& options, db::Connection& connection, Context& context) {
   return change(options, false, connection, context);
 }
 
@@ -104,20 +105,20 @@ std::string address_of_line(const std::string& line) {
   return text;
 }
 
-ExitCode import_lines(const SuppressionOptions& options, Connection& connection, Context& context) {
-  const auto author = operator_author(connection, options.reason);
+ExitCode import_lines(const SuppressionOptions& options, db::Connection& connection, Context& context) {
+  const auto author = queue::operator_author(connection, options.reason);
   std::int64_t added = 0;
   std::int64_t lines = 0;
   std::vector<std::string> forms;
   const auto flush = [&] {
-    if (!forms.empty()) added += add_suppressions(connection, std::exchange(forms, {}), author);
+    if (!forms.empty()) added += suppression::add_suppressions(connection, std::exchange(forms, {}), author);
   };
   for (std::string line; std::getline(std::cin, line);) {
     ++lines;
     const auto address = address_of_line(line);
     if (address.empty() || (lines == 1 && address.find('@') == std::string::npos)) continue;
     try {
-      forms.push_back(suppressed_form(address));
+      forms.push_back(suppression::suppressed_form(address));
     } catch (const Error& error) {
       throw Error(ExitCode::usage, fmt::format("line {}: {}", lines, error.what()),
                   "lines before it may have been taken: import again when it is corrected");
@@ -133,7 +134,7 @@ ExitCode import_lines(const SuppressionOptions& options, Connection& connection,
 struct SuppressionAction {
   const char* name;
   const char* summary;
-  ExitCode (*run)(const SuppressionOptions& options, Connection& connection, Context& context);
+  ExitCode (*run)(const SuppressionOptions& options, db::Connection& connection, Context& context);
   void (*add)(CommandSyntax& syntax, SuppressionOptions& options);
 };
 
@@ -186,4 +187,4 @@ const Command suppression_command{
     "import reads lines of standard input: an address, the first field of CSV, or what export writes. Each change is recorded with "
     "its reason and who made it."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -13,7 +13,7 @@
 #include "cmd/terminal/text_table.hpp"
 #include "replay/rewind.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -27,7 +27,7 @@ struct SuspendOptions {
 
 /// The changed accounts, and how many tokens are emitted again.
 struct SuspendOutcome {
-  std::vector<StatusChange> changes;
+  std::vector<accounts::StatusChange> changes;
   std::int64_t replayed = 0;    ///< by all queues
   std::int64_t replayable = 0;  ///< the same, with those that an earlier run has replayed
 };
@@ -50,7 +50,7 @@ std::vector<std::string> all_names(const std::vector<std::string>& arguments) {
 }
 
 /// Emits the tokens again, in each queue those that it has not emitted.
-void replay(pqxx::transaction_base& transaction, const Settings& settings, SuspendOutcome& outcome) {
+void replay(pqxx::transaction_base& transaction, const config::Settings& settings, SuspendOutcome& outcome) {
   const auto details = plain_json(nlohmann::json{{"after", "suspend --undo"}});
   for (const auto& queue : settings.collect.queues) {
     std::vector<std::int64_t> tokens;
@@ -59,25 +59,27 @@ void replay(pqxx::transaction_base& transaction, const Settings& settings, Suspe
       tokens.insert(tokens.end(), of_queue.begin(), of_queue.end());
     }
     outcome.replayable += static_cast<std::int64_t>(tokens.size());
-    outcome.replayed += replay_tokens(transaction, queue, tokens, details, settings.collect.channel);
+    outcome.replayed += replay::replay_tokens(transaction, queue, tokens, details, settings.collect.channel);
   }
 }
 
-SuspendOutcome carry_out(const SuspendOptions& options, Context& context, Connection& connection,
-                         const std::vector<AccountRecord>& accounts) {
+SuspendOutcome carry_out(const SuspendOptions& options, Context& context, db::Connection& connection,
+                         const std::vector<accounts::AccountRecord>& accounts) {
   const auto& settings = context.settings();
-  const auto author = operator_author(connection, options.reason);
+  const auto author = queue::operator_author(connection, options.reason);
   return connection.transact([&](pqxx::work& transaction) {
-    set_author(transaction, author);
+    queue::set_author(transaction, author);
     if (!options.undo)
-      return SuspendOutcome{.changes = suspend_accounts(transaction, settings.collect.queues, accounts)};
-    SuspendOutcome outcome{.changes = restore_accounts(transaction, settings.collect.queues, accounts)};
+      return SuspendOutcome{.changes =
+                                accounts::suspend_accounts(transaction, settings.collect.queues, accounts)};
+    SuspendOutcome outcome{.changes =
+                               accounts::restore_accounts(transaction, settings.collect.queues, accounts)};
     if (options.replay) replay(transaction, settings, outcome);
     return outcome;
   });
 }
 
-std::size_t token_count(const std::vector<StatusChange>& changes) {
+std::size_t token_count(const std::vector<accounts::StatusChange>& changes) {
   std::size_t count = 0;
   for (const auto& change : changes)
     count += change.tokens.size();
@@ -100,7 +102,7 @@ std::string undo_note(const SuspendOptions& options, const SuspendOutcome& outco
                            with_thousands(outcome.replayable - outcome.replayed));
 }
 
-std::string render_text(const SuspendOptions& options, const SuspendOutcome& outcome, std::size_t width) {
+std::string suspension_text(const SuspendOptions& options, const SuspendOutcome& outcome, std::size_t width) {
   TextTable table({{"account", TextTable::Align::right},
                    {"login"},
                    {"before"},
@@ -118,8 +120,8 @@ std::string render_text(const SuspendOptions& options, const SuspendOutcome& out
   return text;
 }
 
-std::string render_json(const SuspendOptions& options, const SuspendOutcome& outcome) {
-  const auto change_json = [&](const StatusChange& change) -> Json {
+std::string suspension_json(const SuspendOptions& options, const SuspendOutcome& outcome) {
+  const auto change_json = [&](const accounts::StatusChange& change) -> Json {
     return {{"id", change.account.id},
             {"login", change.account.login},
             {"before", change.before},
@@ -139,13 +141,13 @@ ExitCode run_suspend(const SuspendOptions& options, Context& context) {
   const auto names = all_names(options.accounts);
   const auto connection = context.connect_to_schema("suspend");
   const auto waits = context.watch_waits(*connection, "suspend");
-  const auto accounts = find_accounts(*connection, names);
+  const auto accounts = accounts::find_accounts(*connection, names);
   const auto outcome = carry_out(options, context, *connection, accounts);
   const bool json = context.global().output == OutputFormat::json;
   if (json) {
-    context.print(render_json(options, outcome));
+    context.print(suspension_json(options, outcome));
   } else {
-    context.say(render_text(options, outcome, context.out().width()));
+    context.say(suspension_text(options, outcome, context.out().width()));
   }
   return ExitCode::done;
 }
@@ -178,4 +180,4 @@ const Command suspend_command{
     "that are still due. Running the command twice has the same effect as running it once.\n\n"
     "Every suspension is recorded with its actor and reason, including one by an application."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -15,15 +15,15 @@
 #include "cmd/syntax/command_line.hpp"
 #include "crypto/token.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// A token may begin with a hyphen, even one that is truncated or mangled, and no option is as long.
 /// token_mark keeps CLI11 from parsing it as an option; the commands remove the mark.
 bool is_token_with_hyphen(const std::string& argument) {
-  if (argument.size() < secret_text_size || argument.front() != '-') return false;
+  if (argument.size() < crypto::secret_text_size || argument.front() != '-') return false;
   // A shorter argument with a slash may be a short option followed by a path.
-  const std::string_view others = argument.size() == token_size ? "-_+/" : "-_";
+  const std::string_view others = argument.size() == crypto::token_size ? "-_+/" : "-_";
   return std::all_of(argument.begin(), argument.end(), [&](unsigned char c) {
     return std::isalnum(c) != 0 || others.find(static_cast<char>(c)) != std::string_view::npos;
   });
@@ -178,4 +178,4 @@ Invocation parse_arguments(const std::vector<std::string>& arguments) {
   return {line.global, line.overrides, run->second};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

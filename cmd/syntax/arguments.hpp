@@ -6,12 +6,12 @@
 
 #include "cmd/command.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// A parsed command line: the function to run, and its options.
 struct Invocation {
   GlobalOptions global;
-  Overrides overrides;
+  config::Overrides overrides;
   Run run;
 };
 
@@ -19,4 +19,4 @@ struct Invocation {
 /// the hint. For --help and --version it returns a run that prints.
 Invocation parse_arguments(const std::vector<std::string>& arguments);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -16,13 +16,13 @@
 #include "cmd/command.hpp"
 #include "cmd/syntax/command_syntax.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// Names the parts that a build may lack.
 std::string version_text() {
   std::string sinks;
-  for (const auto& kind : carrier_kinds()) {
+  for (const auto& kind : carriers::carrier_kinds()) {
     sinks += fmt::format("{}{}", sinks.empty() ? "" : ", ", kind.name);
     if (kind.make == nullptr) sinks += fmt::format(" (not built: {})", kind.option);
     if (kind.library != nullptr) sinks += fmt::format(" ({})", kind.library());
@@ -38,8 +38,8 @@ void add_global_options(CommandLine& line) {
                            "read configuration FILE (else MAILROOM_CONFIG, ./mailroom.yaml, "
                            "/etc/mailroom/mailroom.yaml)",
                            [&line](const std::string& path) { line.overrides.file = path; });
-  const Choices<OutputFormat> formats{{"text", OutputFormat::text}, {"json", OutputFormat::json}};
-  const Choices<ColourMode> colours{
+  const config::Choices<OutputFormat> formats{{"text", OutputFormat::text}, {"json", OutputFormat::json}};
+  const config::Choices<ColourMode> colours{
       {"auto", ColourMode::automatic}, {"always", ColourMode::always}, {"never", ColourMode::never}};
   file.in_group(group);
   for (auto option : syntax.settings(""))
@@ -222,4 +222,4 @@ std::string path_of(const CLI::App& app) {
   return parent == nullptr ? app.get_name() : path_of(*parent) + " " + app.get_name();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

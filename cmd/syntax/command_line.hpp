@@ -7,7 +7,7 @@
 
 #include "cmd/command.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// Lays out --help with the examples first. Lines are wrapped to the width of the terminal, up to 120
 /// columns, or to 80 without a terminal; examples are not wrapped.
@@ -39,7 +39,7 @@ struct CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   GlobalOptions global;
-  Overrides overrides;
+  config::Overrides overrides;
   CLI::App app;
   std::vector<std::pair<CLI::App*, Run>> runs;  ///< a described command, and the function that runs it
 
@@ -53,4 +53,4 @@ std::string path_of(const CLI::App& app);
 /// The DESCRIPTION of the program's man page: paragraphs separated by empty lines.
 extern const char* const program_description;
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

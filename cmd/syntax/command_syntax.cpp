@@ -13,7 +13,7 @@
 #include "cmd/syntax/command_line.hpp"
 #include "config/key_table.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// `--limit N` in its two parts; value_name is empty for a flag and for an operand.
@@ -44,7 +44,7 @@ void refuse_token(const std::string& name, const std::string& text) {
               token_hint);
 }
 
-std::string help_of(const KeyEntry& entry, const KeyOption& option) {
+std::string help_of(const config::KeyEntry& entry, const config::KeyOption& option) {
   const bool lacks_default = !entry.default_text.empty() && !option.help.ends_with(']');
   return lacks_default ? fmt::format("{} [{}]", option.help, entry.default_text) : std::string(option.help);
 }
@@ -199,7 +199,7 @@ Option CommandSyntax::duration(const std::string& spec, std::optional<Millisecon
 
 std::vector<Option> CommandSyntax::settings(std::string_view command) {
   std::vector<Option> added;
-  for (const auto& entry : key_table()) {
+  for (const auto& entry : config::key_table()) {
     for (const auto& option : entry.options) {
       const auto commands = split(option.commands, ' ');
       if (std::ranges::find(commands, command) == commands.end()) continue;
@@ -257,4 +257,4 @@ ExampleText parse_examples(std::string_view text) {
   return {parse_lines(text.substr(0, end)), std::string(text.substr(std::min(end + 2, text.size())))};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -18,7 +18,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// A command line that works as typed, and its purpose.
 struct Example {
@@ -84,7 +84,7 @@ class Option {
 /// Hides CLI11 from the commands: its headers take seconds to compile.
 class CommandSyntax {
  public:
-  CommandSyntax(CLI::App& app, Overrides& overrides) : app_(&app), overrides_(&overrides) {}
+  CommandSyntax(CLI::App& app, config::Overrides& overrides) : app_(&app), overrides_(&overrides) {}
 
   Option flag(const std::string& spec, bool& value, const std::string& help);
 
@@ -120,7 +120,7 @@ class CommandSyntax {
 
   /// One of `choices`. `listed` names them in the error message: `text or json`.
   template <typename Value>
-  Option choice(const std::string& spec, Value& target, const Choices<Value>& choices,
+  Option choice(const std::string& spec, Value& target, const config::Choices<Value>& choices,
                 const std::string& listed, const std::string& help) {
     const auto store = [&target, choices, listed, name = name_of(spec)](const std::string& text) {
       for (const auto& [word, meaning] : choices) {
@@ -130,7 +130,7 @@ class CommandSyntax {
       }
       refuse(name, text, listed);
     };
-    return value(spec, help, store).offers(names_of(choices));
+    return value(spec, help, store).offers(config::names_of(choices));
   }
 
   /// Adds the options that the key table has for `command`, each of which overrides a key; those of an empty
@@ -167,7 +167,7 @@ class CommandSyntax {
   static std::string whole_number_between(std::uint64_t min, std::uint64_t max);
 
   CLI::App* app_;
-  Overrides* overrides_;
+  config::Overrides* overrides_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -17,14 +17,14 @@
 #include "schema/schema_objects.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::int64_t default_lines = 10;
 constexpr std::chrono::minutes default_window{5};
 
 struct TailOptions {
-  HistoryRequest history;
+  feed::HistoryRequest history;
   bool follow = false;
   bool end = false;
   std::optional<Milliseconds> window;
@@ -35,7 +35,7 @@ struct TailOptions {
 };
 
 std::string read_state(const std::string& word) {
-  const auto& known = state_text();
+  const auto& known = feed::state_text();
   if (std::find(known.begin(), known.end(), word) != known.end()) return word;
   const auto meant = nearest_word(word, known);
   throw Error(ExitCode::usage, fmt::format("--state has an unknown state '{}'", word),
@@ -43,17 +43,17 @@ std::string read_state(const std::string& word) {
 }
 
 /// The event that records an outcome. Others, such as `waiting`, no event tells of.
-std::string state_of(Outcome outcome) {
-  const auto& known = state_text();
-  std::string word = outcome_name(outcome);
+std::string state_of(fate::Outcome outcome) {
+  const auto& known = feed::state_text();
+  std::string word = fate::outcome_name(outcome);
   if (std::find(known.begin(), known.end(), word) != known.end()) return word;
-  throw Error(ExitCode::usage, fmt::format("no event tells of the outcome {}", outcome_text(outcome)),
+  throw Error(ExitCode::usage, fmt::format("no event tells of the outcome {}", fate::outcome_text(outcome)),
               "mailroom audit --outcome " + word + " lists such tokens");
 }
 
 /// Reads the parts of the filter that need no database.
-EventFilter read_filter(const TailOptions& options) {
-  EventFilter filter;
+feed::EventFilter read_filter(const TailOptions& options) {
+  feed::EventFilter filter;
   for (const auto& word : options.states)
     filter.states.push_back(read_state(word));
   for (const auto outcome : options.selectors.typed.outcomes)
@@ -63,7 +63,7 @@ EventFilter read_filter(const TailOptions& options) {
 }
 
 /// Adds those parts that do.
-void complete(EventFilter& filter, const Selection& selection) {
+void complete(feed::EventFilter& filter, const selection::Selection& selection) {
   const auto& actions = selection.actions;
   const bool is_one =
       !actions.empty() && std::count(actions.begin(), actions.end(), actions.front()) == std::ssize(actions);
@@ -94,7 +94,7 @@ void check_together(const TailOptions& options) {
   }
 }
 
-HistoryRequest make_history(const TailOptions& options, const Selection& selection) {
+feed::HistoryRequest make_history(const TailOptions& options, const selection::Selection& selection) {
   auto history = options.history;
   history.since = selection.since;
   history.until = selection.until;
@@ -103,59 +103,59 @@ HistoryRequest make_history(const TailOptions& options, const Selection& selecti
 }
 
 /// Returns the line of an event.
-using EventRenderer = std::function<std::string(const Event&)>;
+using EventRenderer = std::function<std::string(const feed::Event&)>;
 
 EventRenderer make_render(const TailOptions& options, Context& context,
                           const std::vector<std::string>& queues) {
   EventRenderer render;
   if (context.global().output == OutputFormat::json) {
-    render = [](const Event& event) { return render_json(event); };
+    render = [](const feed::Event& event) { return render_json(event); };
   } else {
     const EventLines::Layout layout{.queue = queues.size() == 1 ? queues.front() : std::string(),
                                     .columns = context.out().columns(),
                                     .colour = context.colour_on(context.out())};
-    render = [lines = EventLines(layout)](const Event& event) mutable { return lines.render(event); };
+    render = [lines = EventLines(layout)](const feed::Event& event) mutable { return lines.render(event); };
   }
   if (!options.mask) return render;
-  return [render](const Event& event) { return render(masked(event)); };
+  return [render](const feed::Event& event) { return render(masked(event)); };
 }
 
-std::unique_ptr<Connection> connect(const DatabaseTarget& target, const std::string& channel,
-                                    const StopSignal& stop) {
-  const auto check = [](Connection& connection) {
-    require_current_schema(connection);
-    require_all_rows(connection);
-    require_ids_to_spare(connection);
+std::unique_ptr<db::Connection> connect(const db::DatabaseTarget& target, const std::string& channel,
+                                        const process::StopSignal& stop) {
+  const auto check = [](db::Connection& connection) {
+    schema::require_current_schema(connection);
+    schema::require_all_rows(connection);
+    queue::require_ids_to_spare(connection);
   };
-  return connect_reader(target, check, channel, &stop);
+  return feed::connect_reader(target, check, channel, &stop);
 }
 
-void show_events(const TailOptions& options, Context& context, EventFilter filter) {
-  StopSignal signal;
-  SystemEnvironment environment(signal, context.out().fd());
+void show_events(const TailOptions& options, Context& context, feed::EventFilter filter) {
+  process::StopSignal signal;
+  process::SystemEnvironment environment(signal, context.out().fd());
   const auto& settings = context.settings();
-  const auto target = configured_database(settings);
-  std::unique_ptr<Connection> session;
+  const auto target = db::configured_database(settings);
+  std::unique_ptr<db::Connection> session;
   context.warn_of_visible_password();
   try {
     context.explain_unreachable(
         [&] { session = connect(target, options.follow ? settings.collect.channel : "", signal); });
-  } catch (const ConnectionLost&) {
+  } catch (const db::ConnectionLost&) {
     if (!signal.requested()) throw;
     return;
   }
   const auto selection = read_selection(*session, options.selectors);
   complete(filter, selection);
 
-  const auto render = make_render(options, context, shown_queues(*session, settings));
+  const auto render = make_render(options, context, status::shown_queues(*session, settings));
   const auto history = make_history(options, selection);
   const auto window = std::chrono::ceil<std::chrono::seconds>(options.window.value_or(default_window));
-  EventFeed feed(
+  feed::EventFeed feed(
       std::move(session), [&] { return connect(target, settings.collect.channel, signal); }, history,
       std::move(filter), window, context.log());
   PatientOutput output(context.out(), signal, [&] { feed.take_notifications(); });
   std::int64_t left = options.count.value_or(std::numeric_limits<std::int64_t>::max());
-  feed.run(options.follow, environment, [&](const std::vector<Event>& events) {
+  feed.run(options.follow, environment, [&](const std::vector<feed::Event>& events) {
     std::string text;
     for (auto event = events.begin(); event != events.end() && left > 0; ++event, --left)
       text += render(*event);
@@ -187,7 +187,8 @@ Run add_tail(CommandSyntax& syntax) {
                   "with -f, show events committed up to this late [5m]");
   syntax.number<std::int64_t>("--from-id ID", options->history.from_token, {1}, "begin with this token");
   syntax.number<std::int64_t>("--count N", options->count, {1, 1'000'000'000}, "stop after N events");
-  syntax.texts("--state STATE,...", options->states, "show only these states", ',').offers(state_text());
+  syntax.texts("--state STATE,...", options->states, "show only these states", ',')
+      .offers(feed::state_text());
   syntax.flag("--mask", options->mask, "show addresses as u***@mail.example");
   add_selectors(syntax, options->selectors, "", "events");
   return [options](Context& context) { return run_tail(*options, context); };
@@ -247,4 +248,4 @@ const Command tail_command{
     "It only reads, holds no transaction open between polls, and resumes after a lost connection. It never "
     "shows secrets and codes; --mask masks addresses."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

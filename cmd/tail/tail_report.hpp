@@ -6,7 +6,7 @@
 
 #include "feed/event.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// Renders events as lines of text: time, subject, kind and details.
 class EventLines {
@@ -18,7 +18,7 @@ class EventLines {
   };
   explicit EventLines(Layout layout) : layout_(std::move(layout)) {}
 
-  std::string render(const Event& event);
+  std::string render(const feed::Event& event);
 
  private:
   Layout layout_;
@@ -26,6 +26,6 @@ class EventLines {
 };
 
 /// Returns the event as a JSON object on one line.
-std::string render_json(const Event& event);
+std::string render_json(const feed::Event& event);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

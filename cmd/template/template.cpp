@@ -11,38 +11,39 @@
 #include "mail/configured_mail.hpp"
 #include "templates/template_set.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-std::string source_text(const TemplateSource& source) {
-  if (source.kind == TemplateSource::Kind::file) return shown_text(source.path);
-  return source.kind == TemplateSource::Kind::builtin ? "built-in" : "none, the mail has text only";
+std::string source_text(const templates::TemplateSource& source) {
+  if (source.kind == templates::TemplateSource::Kind::file) return shown_text(source.path);
+  return source.kind == templates::TemplateSource::Kind::builtin ? "built-in"
+                                                                 : "none, the mail has text only";
 }
 
-std::string sources_text(const TemplateSet& templates, std::size_t width) {
+std::string sources_text(const templates::TemplateSet& templates, std::size_t width) {
   TextTable table({{""}, {""}});
   for (const auto& source : templates.sources())
     table.add({source.file, source_text(source)});
   return table.render(width);
 }
 
-std::string sources_json(const TemplateSet& templates) {
+std::string sources_json(const templates::TemplateSet& templates) {
   nlohmann::ordered_json object{
       {"valid", true}, {"files", nlohmann::ordered_json::array()}, {"warnings", templates.warnings()}};
   for (const auto& source : templates.sources()) {
     nlohmann::ordered_json file{{"file", source.file}, {"source", nullptr}, {"path", nullptr}};
-    if (source.kind != TemplateSource::Kind::none)
-      file["source"] = source.kind == TemplateSource::Kind::file ? "file" : "built-in";
-    if (source.kind == TemplateSource::Kind::file) file["path"] = source.path;
+    if (source.kind != templates::TemplateSource::Kind::none)
+      file["source"] = source.kind == templates::TemplateSource::Kind::file ? "file" : "built-in";
+    if (source.kind == templates::TemplateSource::Kind::file) file["path"] = source.path;
     object["files"].push_back(std::move(file));
   }
   return json_text(object) + "\n";
 }
 
 ExitCode run_template_check(const ExampleMail& mail, Context& context) {
-  const auto settings = with_profile(context.settings(), mail.profile);
-  parse_configured_mail(settings);
-  const auto templates = load_templates(settings.send.templates);
+  const auto settings = config::with_profile(context.settings(), mail.profile);
+  mail::parse_configured_mail(settings);
+  const auto templates = templates::load_templates(settings.send.templates);
   if (!mail.template_name.empty()) try_template(mail, templates, context);
   if (context.global().output == OutputFormat::json) {
     context.print(sources_json(templates));
@@ -153,4 +154,4 @@ const Command template_command{
     "images not loaded unless that is asked for in the page. The page is for this host; --listen with another address adds a secret "
     "to the one that is printed."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

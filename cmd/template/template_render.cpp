@@ -15,7 +15,7 @@
 #include "templates/template_set.hpp"
 #include "templates/template_values.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr auto example_link = "https://app.example/{action}?token={token}";
@@ -23,29 +23,29 @@ constexpr auto example_sender = "Example <no-reply@app.example>";
 
 /// The recipient's address, or nullopt for one that cannot be mailed; says on stderr what stands in the way.
 /// Throws Error(unusable) for the latter if the whole message is wanted.
-std::optional<Address> address_of(const std::string& email, RenderedPart part, Context& context) {
-  auto address = parse_address(email);
-  if (const auto* refusal = std::get_if<Refusal>(&address)) {
+std::optional<mail::Address> address_of(const std::string& email, RenderedPart part, Context& context) {
+  auto address = mail::parse_address(email);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&address)) {
     const auto problem = fmt::format("{} cannot be mailed: {}", shown_text(email), refusal->reason);
     if (part == RenderedPart::message)
       throw Error(ExitCode::unusable, problem, "render without --message to see the rest of the mail");
     context.log().warn(problem);
     return std::nullopt;
   }
-  if (needs_smtputf8(std::get<Address>(address)))
+  if (mail::needs_smtputf8(std::get<mail::Address>(address)))
     context.log().warn("the address needs a relay that offers SMTPUTF8");
-  return std::get<Address>(std::move(address));
+  return std::get<mail::Address>(std::move(address));
 }
 
-std::string build_message(MailContent content, const ConfiguredMail& configured, const Address& to,
-                          Context& context) {
-  const MessageBuilder builder(sender_or_example(configured, context), configured.reply_to,
-                               configured.headers);
+std::string build_message(mail::MailContent content, const mail::ConfiguredMail& configured,
+                          const mail::Address& to, Context& context) {
+  const mail::MessageBuilder builder(sender_or_example(configured, context), configured.reply_to,
+                                     configured.headers);
   content.queue = context.settings().collect.queues.front();
   content.key = "0000000000000000";
   content.to = {{.name = "", .address = to}};
   auto message = builder.build(content);
-  if (const auto* refusal = std::get_if<Refusal>(&message)) {
+  if (const auto* refusal = std::get_if<mail::Refusal>(&message)) {
     throw Error(ExitCode::unusable, "the mail cannot be built: " + refusal->reason,
                 "the value is the email or login of the account, or of the data");
   }
@@ -56,7 +56,7 @@ std::string with_line_end(const std::string& text) {
   return text.ends_with('\n') ? text : text + "\n";
 }
 
-std::string shown_part(const MailContent& mail, RenderedPart part) {
+std::string shown_part(const mail::MailContent& mail, RenderedPart part) {
   if (part == RenderedPart::subject) return mail.subject + "\n";
   if (part == RenderedPart::text) return with_line_end(*mail.text);
   if (part == RenderedPart::html) return with_line_end(*mail.html);
@@ -64,7 +64,7 @@ std::string shown_part(const MailContent& mail, RenderedPart part) {
 }
 
 /// The part that is shown must be there.
-void require_part(const MailContent& content, const RenderOptions& options) {
+void require_part(const mail::MailContent& content, const RenderOptions& options) {
   const auto& name = options.mail.template_name;
   if (!content.html && options.part == RenderedPart::html)
     throw Error(
@@ -77,7 +77,7 @@ void require_part(const MailContent& content, const RenderOptions& options) {
 }
 
 /// `message` is empty unless it was asked for.
-std::string render_mail_json(const MailDraft& draft, const std::string& message) {
+std::string render_mail_json(const compose::MailDraft& draft, const std::string& message) {
   nlohmann::ordered_json object{{"template", draft.template_name},
                                 {"email", draft.values.email},
                                 {"subject", draft.content.subject},
@@ -88,14 +88,16 @@ std::string render_mail_json(const MailDraft& draft, const std::string& message)
 }
 
 /// Puts what the template makes into the content.
-void render(MailDraft& draft, const ExampleMail& mail, const TemplateSet& templates, std::size_t largest) {
-  const auto scope = template_scope(draft.values, draft.data, draft.purpose);
-  if (const auto* refusal = std::get_if<Refusal>(&scope)) refuse_example(mail, *refusal, templates.names());
-  auto rendered = templates.render({.name = draft.template_name, .locale = draft.locale},
-                                   std::get<TemplateData>(scope), largest);
-  if (const auto* refusal = std::get_if<Refusal>(&rendered))
+void render(compose::MailDraft& draft, const ExampleMail& mail, const templates::TemplateSet& templates,
+            std::size_t largest) {
+  const auto scope = templates::template_scope(draft.values, draft.data, draft.purpose);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&scope))
     refuse_example(mail, *refusal, templates.names());
-  auto& made = std::get<RenderedMail>(rendered);
+  auto rendered = templates.render({.name = draft.template_name, .locale = draft.locale},
+                                   std::get<templates::TemplateData>(scope), largest);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&rendered))
+    refuse_example(mail, *refusal, templates.names());
+  auto& made = std::get<templates::RenderedMail>(rendered);
   draft.content.subject = std::move(made.subject);
   draft.content.text = std::move(made.text);
   draft.content.html = std::move(made.html);
@@ -106,22 +108,22 @@ constexpr std::chrono::minutes example_lifetime{15};
 
 }  // namespace
 
-LinkTemplate link_or_example(const ConfiguredMail& configured, Context& context) {
+mail::LinkTemplate link_or_example(const mail::ConfiguredMail& configured, Context& context) {
   if (configured.link) return *configured.link;
   context.log().warn("send.link is not configured; the link is an example");
-  return std::get<LinkTemplate>(LinkTemplate::parse(example_link));
+  return std::get<mail::LinkTemplate>(mail::LinkTemplate::parse(example_link));
 }
 
-Mailbox sender_or_example(const ConfiguredMail& configured, Context& context) {
+mail::Mailbox sender_or_example(const mail::ConfiguredMail& configured, Context& context) {
   if (configured.from) return *configured.from;
   context.log().warn("send.from is not configured; the sender is an example");
-  return std::get<Mailbox>(parse_mailbox(example_sender));
+  return std::get<mail::Mailbox>(mail::parse_mailbox(example_sender));
 }
 
 ExitCode run_template_render(const RenderOptions& options, Context& context) {
-  const auto settings = with_profile(context.settings(), options.mail.profile);
-  const auto configured = parse_configured_mail(settings);
-  const auto templates = load_templates(settings.send.templates);
+  const auto settings = config::with_profile(context.settings(), options.mail.profile);
+  const auto configured = mail::parse_configured_mail(settings);
+  const auto templates = templates::load_templates(settings.send.templates);
   auto draft = example_draft(options.mail, example_created_at, context);
   auto& values = draft.values;
   values.link = link_or_example(configured, context).link(values.action, values.token);
@@ -143,35 +145,36 @@ ExitCode run_template_render(const RenderOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-void try_template(const ExampleMail& mail, const TemplateSet& templates, Context& context) {
+void try_template(const ExampleMail& mail, const templates::TemplateSet& templates, Context& context) {
   auto draft = example_draft(mail, example_created_at, context);
   draft.values.link = "https://app.example/";
   render(draft, mail, templates, static_cast<std::size_t>(context.settings().send.max_size));
 }
 
-MailDraft draft_of_example(const std::string& template_name, const std::string& locale, Moment created_at) {
-  MailDraft draft{.content = {.date = created_at},
-                  .template_name = template_name,
-                  .locale = locale,
-                  .purpose = DataFor::preview,
-                  .values = {.action = template_name,
-                             .email = "user1@mail.example",
-                             .login = "user1",
-                             .token = std::string(example_token),
-                             .code = "",
-                             .valid_from = created_at,
-                             .expires_at = created_at + example_lifetime}};
-  const auto* builtin = find_builtin(template_name, MailPart::text);
+compose::MailDraft draft_of_example(const std::string& template_name, const std::string& locale,
+                                    Moment created_at) {
+  compose::MailDraft draft{.content = {.date = created_at},
+                           .template_name = template_name,
+                           .locale = locale,
+                           .purpose = templates::DataFor::preview,
+                           .values = {.action = template_name,
+                                      .email = "user1@mail.example",
+                                      .login = "user1",
+                                      .token = std::string(example_token),
+                                      .code = "",
+                                      .valid_from = created_at,
+                                      .expires_at = created_at + example_lifetime}};
+  const auto* builtin = templates::find_builtin(template_name, templates::MailPart::text);
   if (builtin == nullptr || builtin->shows_code) draft.values.code = example_code;
   return draft;
 }
 
-MailDraft example_draft(const ExampleMail& mail, Moment created_at, Context& context) {
+compose::MailDraft example_draft(const ExampleMail& mail, Moment created_at, Context& context) {
   auto draft = draft_of_example(mail.template_name, mail.locale, created_at);
-  if (mail.data_file) draft.data = read_data_file(*mail.data_file);
+  if (mail.data_file) draft.data = templates::read_data_file(*mail.data_file);
   if (mail.account) {
     const auto connection = context.connect_to_schema("template");
-    auto found = find_accounts(*connection, {*mail.account}).front();
+    auto found = accounts::find_accounts(*connection, {*mail.account}).front();
     draft.values.email = std::move(found.email);
     draft.values.login = std::move(found.login);
   }
@@ -191,7 +194,7 @@ Option add_profile_option(CommandSyntax& syntax, ExampleMail& mail, const std::s
                      prefix + "use the sender, link and templates of this profile [default]");
 }
 
-void refuse_example(const ExampleMail& mail, const Refusal& refusal,
+void refuse_example(const ExampleMail& mail, const mail::Refusal& refusal,
                     const std::vector<std::string>& template_names) {
   const bool is_known =
       std::find(template_names.begin(), template_names.end(), mail.template_name) != template_names.end();
@@ -201,4 +204,4 @@ void refuse_example(const ExampleMail& mail, const Refusal& refusal,
                                : "--data FILE has the data of a message; the account has the other values");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

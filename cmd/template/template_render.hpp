@@ -12,7 +12,7 @@
 #include "mail/configured_mail.hpp"
 #include "templates/template_files.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// 2030-01-01 11:45 UTC, so that what is shown is the same each time. A mail that is really sent needs the
 /// present.
@@ -20,7 +20,7 @@ constexpr Moment example_created_at{std::chrono::seconds(1'893'498'300)};
 
 /// A mail for trial, as the command line describes it.
 struct ExampleMail {
-  std::string template_name{default_template};
+  std::string template_name{templates::default_template};
   std::string locale{};
   std::string profile{};  ///< empty: `default`
   std::optional<std::string> data_file{};
@@ -37,21 +37,22 @@ Option add_profile_option(CommandSyntax& syntax, ExampleMail& mail, const std::s
 /// login, or an example; the token is an example that does not verify, and it is valid for 15 minutes from
 /// `created_at`. Throws Error(configuration) for data that cannot be read, Error(unusable) if no account has
 /// the name, Error(usage) if several have it, and what Context::connect_to_schema() throws.
-MailDraft example_draft(const ExampleMail& mail, Moment created_at, Context& context);
+compose::MailDraft example_draft(const ExampleMail& mail, Moment created_at, Context& context);
 
 /// The same for an example account, without data.
-MailDraft draft_of_example(const std::string& template_name, const std::string& locale, Moment created_at);
+compose::MailDraft draft_of_example(const std::string& template_name, const std::string& locale,
+                                    Moment created_at);
 
 /// Stands in for a token: it must not be mistaken for one of an account.
 constexpr std::string_view example_token =
     "this-token-is-an-example-and-does-not-verify-this-token-is-an-example-and-does-not-ver";
 
 /// The configured link, or an example of one, which is said on stderr; the same of the sender.
-LinkTemplate link_or_example(const ConfiguredMail& configured, Context& context);
-Mailbox sender_or_example(const ConfiguredMail& configured, Context& context);
+mail::LinkTemplate link_or_example(const mail::ConfiguredMail& configured, Context& context);
+mail::Mailbox sender_or_example(const mail::ConfiguredMail& configured, Context& context);
 
 /// Throws Error(configuration): why the mail cannot be made, and what may help.
-[[noreturn]] void refuse_example(const ExampleMail& mail, const Refusal& refusal,
+[[noreturn]] void refuse_example(const ExampleMail& mail, const mail::Refusal& refusal,
                                  const std::vector<std::string>& template_names);
 
 /// What `template render` shows.
@@ -66,6 +67,6 @@ struct RenderOptions {
 ExitCode run_template_render(const RenderOptions& options, Context& context);
 
 /// Throws as run_template_render() for a mail that cannot be made of these templates.
-void try_template(const ExampleMail& mail, const TemplateSet& templates, Context& context);
+void try_template(const ExampleMail& mail, const templates::TemplateSet& templates, Context& context);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

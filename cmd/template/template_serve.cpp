@@ -11,19 +11,19 @@
 #include "preview/template_preview.hpp"
 #include "process/stop_signal.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
-std::optional<StoredMessage> message_of(const ServeOptions& options, Context& context) {
+std::optional<preview::StoredMessage> message_of(const ServeOptions& options, Context& context) {
   if (!options.message) return std::nullopt;
-  const auto id = parse_message_id(*options.message);
+  const auto id = messages::parse_message_id(*options.message);
   const auto largest = static_cast<std::size_t>(context.settings().send.max_size);
-  return StoredMessage(context.connect_to_schema("template"), id, largest);
+  return preview::StoredMessage(context.connect_to_schema("template"), id, largest);
 }
 
 }  // namespace
 
-void tell_of_page(const PreviewServer& server, Context& context) {
+void tell_of_page(const preview::PreviewServer& server, Context& context) {
   if (context.global().output == OutputFormat::json) {
     context.print(json_text(nlohmann::ordered_json{{"url", server.url()}}) + "\n");
   } else {
@@ -34,13 +34,13 @@ void tell_of_page(const PreviewServer& server, Context& context) {
 }
 
 ExitCode run_template_serve(const ServeOptions& options, Context& context) {
-  StopSignal stop;
-  const auto address = preview_address(options.listen);
+  process::StopSignal stop;
+  const auto address = preview::preview_address(options.listen);
   auto message = message_of(options, context);
   const auto profile = options.profile.empty() && message ? message->profile() : options.profile;
-  const auto settings = with_profile(context.settings(), profile);
-  const auto configured = parse_configured_mail(settings);
-  TemplatePreview preview(
+  const auto settings = config::with_profile(context.settings(), profile);
+  const auto configured = mail::parse_configured_mail(settings);
+  preview::TemplatePreview preview(
       {.directory = settings.send.templates,
        .from = sender_or_example(configured, context),
        .reply_to = configured.reply_to,
@@ -51,11 +51,11 @@ ExitCode run_template_serve(const ServeOptions& options, Context& context) {
        .draft = [](const std::string& name,
                    const std::string& locale) { return draft_of_example(name, locale, example_created_at); },
        .message = std::move(message)});
-  const PreviewServer server(address, preview);
+  const preview::PreviewServer server(address, preview);
   tell_of_page(server, context);
   while (!stop.requested())
     stop.sleep_for(std::chrono::hours(1));
   return ExitCode::done;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -8,7 +8,7 @@
 #include "cmd/terminal/context.hpp"
 #include "preview/preview_server.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 constexpr std::string_view default_preview_address = "127.0.0.1:8025";
 
@@ -22,6 +22,6 @@ struct ServeOptions {
 ExitCode run_template_serve(const ServeOptions& options, Context& context);
 
 /// Prints where the page is, and says who can open it.
-void tell_of_page(const PreviewServer& server, Context& context);
+void tell_of_page(const preview::PreviewServer& server, Context& context);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

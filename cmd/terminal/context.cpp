@@ -16,13 +16,13 @@
 #include "queue/preconditions.hpp"
 #include "schema/bookkeeping.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
-Context::Context(GlobalOptions global, Overrides overrides, EnvironmentVariables environment)
+Context::Context(GlobalOptions global, config::Overrides overrides, config::EnvironmentVariables environment)
     : global_(global), overrides_(std::move(overrides)), environment_(std::move(environment)) {}
 
-Settings Context::load(FileUse use) const {
-  return load_settings(overrides_, environment_, use);
+config::Settings Context::load(config::FileUse use) const {
+  return config::load_settings(overrides_, environment_, use);
 }
 
 void Context::print(std::string_view text) {
@@ -33,7 +33,7 @@ void Context::say(const std::string& text) {
   print(folded(text, out_.columns().value_or(0)));
 }
 
-const Settings& Context::settings() {
+const config::Settings& Context::settings() {
   if (!settings_) settings_ = load();
   return *settings_;
 }
@@ -60,55 +60,58 @@ bool Context::colour_on(const Output& output) const {
 }
 
 void Context::warn_of_visible_password() {
-  if (setting_of(settings(), "database.url").origin.kind != OriginKind::flag) return;
-  if (!has_password(settings().database.url)) return;
+  if (config::setting_of(settings(), "database.url").origin.kind != config::OriginKind::flag) return;
+  if (!db::has_password(settings().database.url)) return;
   log().warn("the password in --database-url is visible in the process list; use a password file instead");
 }
 
 void Context::explain_unreachable(const std::function<void()>& work) {
   try {
     work();
-  } catch (const ConnectionLost& error) {
-    throw ConnectionLost(error.what(), unreachable_hint(error, settings().database.url));
+  } catch (const db::ConnectionLost& error) {
+    throw db::ConnectionLost(error.what(), db::unreachable_hint(error, settings().database.url));
   }
 }
 
-std::unique_ptr<Connection> Context::connect(const std::string& purpose, const StopSignal* stop) {
-  std::unique_ptr<Connection> connection;
+std::unique_ptr<db::Connection> Context::connect(const std::string& purpose,
+                                                 const process::StopSignal* stop) {
+  std::unique_ptr<db::Connection> connection;
   warn_of_visible_password();
   explain_unreachable([&] {
-    const auto target = configured_database(settings());
+    const auto target = db::configured_database(settings());
     const auto program = "mailroom " + purpose;
-    connection = stop == nullptr ? std::make_unique<Connection>(target, program)
-                                 : connect_until_stopped(*stop, target, program);
+    connection = stop == nullptr ? std::make_unique<db::Connection>(target, program)
+                                 : process::connect_until_stopped(*stop, target, program);
   });
   return connection;
 }
 
-std::unique_ptr<Connection> Context::connect_to_schema(const std::string& purpose,
-                                                       const std::vector<std::string>& reads,
-                                                       const StopSignal* stop) {
+std::unique_ptr<db::Connection> Context::connect_to_schema(const std::string& purpose,
+                                                           const std::vector<std::string>& reads,
+                                                           const process::StopSignal* stop) {
   auto connection = connect(purpose, stop);
-  require_current_schema(*connection);
-  require_all_rows(*connection, reads);
-  require_ids_to_spare(*connection);
+  schema::require_current_schema(*connection);
+  schema::require_all_rows(*connection, reads);
+  queue::require_ids_to_spare(*connection);
   return connection;
 }
 
-std::unique_ptr<WaitWatch> Context::watch_waits(const Connection& connection, const std::string& purpose,
-                                                std::function<void()> before) {
+std::unique_ptr<db::WaitWatch> Context::watch_waits(const db::Connection& connection,
+                                                    const std::string& purpose,
+                                                    std::function<void()> before) {
   auto& log = this->log();
   const auto tell = [&log, before = std::move(before)](const std::string& text) {
     if (before) before();
     log.warn(text);
   };
-  return std::make_unique<WaitWatch>(connection, WaitWatch::Options{.target = configured_database(settings()),
-                                                                    .purpose = "mailroom " + purpose,
-                                                                    .tell = tell});
+  return std::make_unique<db::WaitWatch>(
+      connection,
+      db::WaitWatch::Options{
+          .target = db::configured_database(settings()), .purpose = "mailroom " + purpose, .tell = tell});
 }
 
-void Context::require_own_session(Connection& connection, const std::string& purpose) {
-  mailroom::require_own_session(connection, configured_database(settings()), "mailroom " + purpose);
+void Context::require_own_session(db::Connection& connection, const std::string& purpose) {
+  mailroom::db::require_own_session(connection, db::configured_database(settings()), "mailroom " + purpose);
 }
 
 bool is_yes(std::string_view answer) {
@@ -128,4 +131,4 @@ void confirm(Context& context, const std::string& question) {
   if (!is_yes(answer)) throw Error(ExitCode::declined, "declined: nothing was changed");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

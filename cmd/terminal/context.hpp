@@ -18,7 +18,7 @@
 #include "schema/schema_objects.hpp"
 #include "signing/configured_keys.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 enum class OutputFormat { text, json };
 enum class ColourMode { automatic, always, never };
@@ -36,7 +36,7 @@ struct GlobalOptions {
 /// own.
 class Context {
  public:
-  Context(GlobalOptions global, Overrides overrides, EnvironmentVariables environment);
+  Context(GlobalOptions global, config::Overrides overrides, config::EnvironmentVariables environment);
 
   const GlobalOptions& global() const { return global_; }
   Output& out() { return out_; }
@@ -47,9 +47,9 @@ class Context {
   void say(const std::string& text);
 
   /// The effective configuration, loaded by the first call. Throws Error(configuration).
-  const Settings& settings();
+  const config::Settings& settings();
   /// Loads the configuration again, with or without the file. Throws Error(configuration).
-  Settings load(FileUse use = FileUse::read) const;
+  config::Settings load(config::FileUse use = config::FileUse::read) const;
   /// The log to stderr; the settings, -q and -v determine its level and format.
   Log& log();
   bool colour_on(const Output& output) const;
@@ -60,28 +60,29 @@ class Context {
   void explain_unreachable(const std::function<void()>& work);
   /// Connects as `mailroom PURPOSE`. Throws ConnectionLost; with `stop` also when it requests a stop
   /// meanwhile.
-  std::unique_ptr<Connection> connect(const std::string& purpose, const StopSignal* stop = nullptr);
+  std::unique_ptr<db::Connection> connect(const std::string& purpose,
+                                          const process::StopSignal* stop = nullptr);
   /// connect(), then throws Error(schema) if this binary cannot work on the schema or the ids are used up,
   /// and Error(failed) if row security hides rows of the tables that the command reads.
-  std::unique_ptr<Connection> connect_to_schema(const std::string& purpose,
-                                                const std::vector<std::string>& reads = mailroom_tables(),
-                                                const StopSignal* stop = nullptr);
+  std::unique_ptr<db::Connection> connect_to_schema(
+      const std::string& purpose, const std::vector<std::string>& reads = schema::mailroom_tables(),
+      const process::StopSignal* stop = nullptr);
   /// While the result exists, warns of the sessions for which the statements of `connection`, which is
   /// connected as `mailroom PURPOSE`, wait for more than a second. Calls `before` ahead of each warning, in
   /// another thread.
-  std::unique_ptr<WaitWatch> watch_waits(const Connection& connection, const std::string& purpose,
-                                         std::function<void()> before = {});
+  std::unique_ptr<db::WaitWatch> watch_waits(const db::Connection& connection, const std::string& purpose,
+                                             std::function<void()> before = {});
   /// Throws Error(configuration) if a pooler shares the locks, settings or prepared statements of
   /// `connection`, which is connected as `mailroom PURPOSE`, with other sessions.
-  void require_own_session(Connection& connection, const std::string& purpose);
+  void require_own_session(db::Connection& connection, const std::string& purpose);
 
  private:
   GlobalOptions global_;
-  Overrides overrides_;
-  EnvironmentVariables environment_;
+  config::Overrides overrides_;
+  config::EnvironmentVariables environment_;
   Output out_{1};
   Output err_{2};
-  std::optional<Settings> settings_;
+  std::optional<config::Settings> settings_;
   std::optional<Log> log_;
 };
 
@@ -92,4 +93,4 @@ void confirm(Context& context, const std::string& question);
 /// True for `y` or `yes`, ignoring case and blanks around it.
 bool is_yes(std::string_view answer);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::size_t bar_width = 20;
@@ -81,4 +81,4 @@ bool PatientOutput::wait_for_reader() {
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

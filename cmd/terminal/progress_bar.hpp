@@ -10,13 +10,13 @@
 #include "base/output.hpp"
 #include "process/stop_signal.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// Writes to a reader that may be slow, such as a pager, and responds to a request to stop.
 class PatientOutput {
  public:
   /// `while_waiting` is called about once a second while the reader takes nothing.
-  PatientOutput(Output& output, StopSignal& signal, std::function<void()> while_waiting)
+  PatientOutput(Output& output, process::StopSignal& signal, std::function<void()> while_waiting)
       : output_(output), signal_(signal), while_waiting_(std::move(while_waiting)) {}
 
   /// Writes all of `bytes`, or a part if a stop is requested first. Throws like Output::write().
@@ -26,7 +26,7 @@ class PatientOutput {
   bool wait_for_reader();
 
   Output& output_;
-  StopSignal& signal_;
+  process::StopSignal& signal_;
   std::function<void()> while_waiting_;
 };
 
@@ -56,4 +56,4 @@ class ProgressBar {
   TimePoint next_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -6,7 +6,7 @@
 
 #include "base/terminal_text.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 constexpr std::size_t gap = 2;
@@ -73,4 +73,4 @@ std::string TextTable::render(std::size_t width, std::size_t indent) const {
   return text;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

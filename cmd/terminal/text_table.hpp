@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// Rows in aligned columns, separated by two spaces, without trailing spaces.
 class TextTable {
@@ -37,4 +37,4 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -9,17 +9,17 @@
 #include "otlp/span_exporter.hpp"
 #endif
 
-namespace mailroom {
+namespace mailroom::cmd {
 
-std::unique_ptr<Tracing> open_tracing(const Settings& settings, Log& log) {
+std::unique_ptr<Tracing> open_tracing(const config::Settings& settings, Log& log) {
   if (settings.trace.endpoint.empty()) return nullptr;
 #ifdef MAILROOM_HTTP
-  auto endpoint = trace_endpoint(settings.trace.endpoint);
+  auto endpoint = otlp::trace_endpoint(settings.trace.endpoint);
   std::random_device random;
   const auto seed = (static_cast<std::uint64_t>(random()) << 32U) | random();
   auto tracing = std::make_unique<Tracing>(settings.trace.sample, seed);
   log.info("sending traces", {{"to", endpoint.name}});
-  tracing->send_with(std::make_shared<SpanExporter>(std::move(endpoint), tracing->buffer(), log));
+  tracing->send_with(std::make_shared<otlp::SpanExporter>(std::move(endpoint), tracing->buffer(), log));
   return tracing;
 #else
   static_cast<void>(log);
@@ -28,4 +28,4 @@ std::unique_ptr<Tracing> open_tracing(const Settings& settings, Log& log) {
 #endif
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -13,7 +13,7 @@
 #include "cmd/verify/verify_report.hpp"
 #include "queue/action.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 /// More than `TOKEN,CODE` needs: a longer line is not a token, and is not buffered.
@@ -31,7 +31,7 @@ struct VerifyOptions {
 /// Judges tokens by the keys and, if `connection` is not null, by the database.
 class TokenJudge {
  public:
-  TokenJudge(const KeyRing& ring, Actions known, Connection* connection)
+  TokenJudge(const crypto::KeyRing& ring, queue::Actions known, db::Connection* connection)
       : actions_(std::move(known)), verifier_(ring, actions_.signed_paths()), connection_(connection) {}
 
   /// Judges by the keys only.
@@ -39,11 +39,12 @@ class TokenJudge {
     VerifyFinding finding;
     const auto text = trimmed(pasted);
     if (code) code = trimmed(*code);
-    const auto token = decode_token(text);
+    const auto token = crypto::decode_token(text);
     if (!token) {
-      finding.defect = text.size() == token_size
-                           ? "a character that is not allowed there in unpadded base64url"
-                           : fmt::format("{} characters, and a token has {}", text.size(), token_size);
+      finding.defect =
+          text.size() == crypto::token_size
+              ? "a character that is not allowed there in unpadded base64url"
+              : fmt::format("{} characters, and a token has {}", text.size(), crypto::token_size);
       return finding;
     }
     finding.code_given = code.has_value();
@@ -56,7 +57,7 @@ class TokenJudge {
   /// Adds what the database records of the genuine ones.
   void look_up(std::vector<VerifyFinding>& findings, bool with_emissions) {
     if (connection_ == nullptr) return;
-    std::vector<TokenName> names;
+    std::vector<accounts::TokenName> names;
     std::vector<VerifyFinding*> genuine;
     for (auto& finding : findings) {
       if (!finding.verdict) continue;
@@ -64,7 +65,7 @@ class TokenJudge {
       genuine.push_back(&finding);
     }
     if (names.empty()) return;
-    auto records = find_tokens(*connection_, names, with_emissions);
+    auto records = accounts::find_tokens(*connection_, names, with_emissions);
     for (std::size_t i = 0; i < genuine.size(); ++i) {
       genuine[i]->asked_database = true;
       genuine[i]->record = std::move(records[i]);
@@ -72,9 +73,9 @@ class TokenJudge {
   }
 
  private:
-  Actions actions_;
-  Verifier verifier_;
-  Connection* connection_;
+  queue::Actions actions_;
+  crypto::Verifier verifier_;
+  db::Connection* connection_;
 };
 
 /// The higher of two exit codes: of 0, 8 and 9 the highest is the result.
@@ -149,15 +150,16 @@ class LineVerifier {
 };
 
 ExitCode run_verify(const VerifyOptions& options, Context& context) {
-  if (options.code && trimmed(*options.code).size() != code_size) {
-    throw Error(ExitCode::usage,
-                fmt::format("--code has {} characters, and a code has {}", options.code->size(), code_size),
-                "omit --code to try all codes");
+  if (options.code && trimmed(*options.code).size() != crypto::code_size) {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("--code has {} characters, and a code has {}", options.code->size(), crypto::code_size),
+        "omit --code to try all codes");
   }
-  const auto ring = load_key_ring(context.settings());
+  const auto ring = signing::load_key_ring(context.settings());
   const auto connection = options.offline ? nullptr : context.connect_to_schema("verify");
   const auto waits = connection ? context.watch_waits(*connection, "verify") : nullptr;
-  TokenJudge token_judge(ring, connection ? read_actions(*connection) : Actions::built_in(),
+  TokenJudge token_judge(ring, connection ? queue::read_actions(*connection) : queue::Actions::built_in(),
                          connection.get());
   if (options.token == "-") return LineVerifier(token_judge, context, options.show_code).run();
 
@@ -202,4 +204,4 @@ const Command verify_command{
     "each with a line as soon as it has arrived; those that have arrived together are looked up together. The exit status is that of the worst answer: 9 if one is "
     "malformed or forged, 8 if one is genuine but not usable or not in this database, else 0."};
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

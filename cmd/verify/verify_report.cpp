@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "base/printable.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -33,7 +33,7 @@ std::string sentence(const VerifyFinding& finding) {
   return "genuine, but not usable: " + word;
 }
 
-std::string emission_text(const TokenEmission& emission) {
+std::string emission_text(const accounts::TokenEmission& emission) {
   const auto when = emission.emitted_at ? precise_moment_text(*emission.emitted_at) : "not acknowledged yet";
   const auto times =
       emission.attempts > 1 ? fmt::format(", leased {} times", emission.attempts) : std::string();
@@ -42,7 +42,7 @@ std::string emission_text(const TokenEmission& emission) {
                      times, doubt);
 }
 
-std::string render_record(const TokenRecord& record) {
+std::string render_record(const accounts::TokenRecord& record) {
   std::string text = fact("token", std::to_string(record.id));
   if (const auto& account = record.account)
     text += fact("account", fmt::format("{} ({}), {}", account->id, shown_text(account->login),
@@ -62,8 +62,8 @@ std::string render_record(const TokenRecord& record) {
   return text;
 }
 
-Json record_json(const TokenRecord& record) {
-  const auto emission_json = [](const TokenEmission& emission) -> Json {
+Json record_json(const accounts::TokenRecord& record) {
+  const auto emission_json = [](const accounts::TokenEmission& emission) -> Json {
     return {
         {"batch", emission.batch},
         {"queue", emission.queue},
@@ -130,4 +130,4 @@ std::string render_json(const VerifyFinding& finding, bool show_code) {
   return json_text(object) + "\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

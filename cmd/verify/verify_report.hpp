@@ -8,17 +8,17 @@
 #include "base/error.hpp"
 #include "crypto/key_ring.hpp"
 
-namespace mailroom {
+namespace mailroom::cmd {
 
 /// The result of verifying one token.
 struct VerifyFinding {
-  std::string defect;                   ///< why the text is not a token; empty if it is one
-  std::optional<GenuineToken> verdict;  ///< nullopt if no key signed it
-  std::string action{};                 ///< of the verdict, as the database names it
-  Secret secret{};                      ///< if the text is a token
+  std::string defect;                           ///< why the text is not a token; empty if it is one
+  std::optional<crypto::GenuineToken> verdict;  ///< nullopt if no key signed it
+  std::string action{};                         ///< of the verdict, as the database names it
+  crypto::Secret secret{};                      ///< if the text is a token
   bool code_given = false;
   bool asked_database = false;
-  std::optional<TokenRecord> record;
+  std::optional<accounts::TokenRecord> record;
 };
 
 /// 9 malformed or forged, 8 genuine but not usable or not found, 0 otherwise.
@@ -31,4 +31,4 @@ std::string verdict_word(const VerifyFinding& finding);
 std::string render_text(const VerifyFinding& finding, bool show_code);
 std::string render_json(const VerifyFinding& finding, bool show_code);
 
-}  // namespace mailroom
+}  // namespace mailroom::cmd

@@ -14,7 +14,7 @@
 #include "base/text.hpp"
 #include "mail/address.hpp"
 
-namespace mailroom {
+namespace mailroom::accounts {
 namespace {
 
 /// A parsed name: the values to search for in each column.
@@ -27,9 +27,10 @@ struct AccountName {
 AccountName parse_name(const std::string& name) {
   const auto rest = name.substr(name.find(':') + 1);
   if (name.starts_with("id:")) return {.id = parse_id(rest), .email = "", .login = ""};
-  if (name.starts_with("email:")) return {.id = std::nullopt, .email = address_of_mailbox(rest), .login = ""};
+  if (name.starts_with("email:"))
+    return {.id = std::nullopt, .email = mail::address_of_mailbox(rest), .login = ""};
   if (name.starts_with("login:")) return {.id = std::nullopt, .email = "", .login = rest};
-  return {.id = parse_id(name), .email = address_of_mailbox(name), .login = name};
+  return {.id = parse_id(name), .email = mail::address_of_mailbox(name), .login = name};
 }
 
 /// A token is not sent to the server in place of a name, wherever it was read from: the server may log it.
@@ -50,7 +51,7 @@ std::vector<AccountRecord> read_accounts(const pqxx::result& rows) {
   return accounts;
 }
 
-std::vector<AccountRecord> find_candidates(Connection& connection, const std::string& name) {
+std::vector<AccountRecord> find_candidates(db::Connection& connection, const std::string& name) {
   const auto parsed = parse_name(name);
   const auto rows = connection.run(R"(
 SELECT id, email, login, status FROM accounts
@@ -76,7 +77,7 @@ std::vector<std::string> names_where(pqxx::transaction_base& transaction, const 
   const bool has_prefix = parsed.email.empty() != parsed.login.empty();
   const auto prefix = has_prefix ? name.substr(0, name.find(':') + 1) : std::string();
   std::vector<std::string> names;
-  for (const auto& row : Connection::execute(
+  for (const auto& row : db::Connection::execute(
            transaction,
            "SELECT CASE WHEN lower(email) = lower($1) THEN email ELSE login END FROM accounts WHERE " +
                condition,
@@ -87,15 +88,15 @@ std::vector<std::string> names_where(pqxx::transaction_base& transaction, const 
 
 /// What `body` returns of a transaction whose statements may take `limit`, or nothing if one takes longer.
 template <typename Body>
-auto within(Connection& connection, const char* limit, const Body& body)
+auto within(db::Connection& connection, const char* limit, const Body& body)
     -> std::optional<decltype(body(std::declval<pqxx::work&>()))> {
   try {
     return connection.transact([&](pqxx::work& transaction) {
-      Connection::execute(transaction, fmt::format("SET LOCAL statement_timeout = '{}'", limit));
+      db::Connection::execute(transaction, fmt::format("SET LOCAL statement_timeout = '{}'", limit));
       return body(transaction);
     });
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::query_cancelled) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() != db::sqlstate::query_cancelled) throw;
     return std::nullopt;
   }
 }
@@ -110,7 +111,7 @@ std::string usual_spellings(std::string_view parameter) {
 
 /// Names that differ from `name` only in case: first the usual spellings, by index, then any other, by
 /// reading the accounts for at most half a second.
-std::vector<std::string> names_in_other_capitals(Connection& connection, const std::string& name) {
+std::vector<std::string> names_in_other_capitals(db::Connection& connection, const std::string& name) {
   if (!has_capitals(name)) return {};
   auto names = connection.alone([&](pqxx::transaction_base& transaction) {
     return names_where(
@@ -128,7 +129,7 @@ std::vector<std::string> names_in_other_capitals(Connection& connection, const s
 }
 
 /// Suggests existing names for the first three missing ones; each may cost a read of the whole table.
-std::string hint_for_missing(Connection& connection, const std::vector<std::string>& missing) {
+std::string hint_for_missing(db::Connection& connection, const std::vector<std::string>& missing) {
   std::vector<std::string> meant;
   for (std::size_t i = 0; i < std::min<std::size_t>(missing.size(), 3); ++i) {
     const auto names = names_in_other_capitals(connection, missing[i]);
@@ -167,26 +168,26 @@ std::optional<std::int64_t> parse_id(std::string_view text) {
   return id;
 }
 
-std::vector<AccountRecord> accounts_in_other_case(Connection& connection, const std::string& address) {
+std::vector<AccountRecord> accounts_in_other_case(db::Connection& connection, const std::string& address) {
   constexpr const char* columns = "SELECT id, email, login, status FROM accounts WHERE email <> $1 AND ";
   const auto by_index = connection.run(
       columns + fmt::format("email = ANY {} ORDER BY id LIMIT 10", usual_spellings("$1")), address);
   const auto by_scan = within(connection, "500ms", [&](pqxx::work& transaction) {
-    return Connection::execute(
+    return db::Connection::execute(
         transaction, columns + std::string("lower(email) = lower($1) ORDER BY id LIMIT 10"), address);
   });
   return read_accounts(by_scan.value_or(by_index));
 }
 
-MailedTo find_mailed_to(Connection& connection, const std::string& address) {
+MailedTo find_mailed_to(db::Connection& connection, const std::string& address) {
   const auto rows = within(connection, "5s", [&](pqxx::work& transaction) {
-    return Connection::execute(transaction, R"(
+    return db::Connection::execute(transaction, R"(
 SELECT DISTINCT t.account, CASE WHEN t.account IS NULL THEN t.message END
 FROM mailroom_deliveries d JOIN tokens t ON t.id = d.token AND floor(extract(epoch FROM d.last_at)) >= t.created_at
 WHERE mailroom_canonical(d.address) = mailroom_canonical($1) OR EXISTS (
   SELECT FROM jsonb_array_elements(d.earlier_attempts) e WHERE mailroom_canonical(e->>'address') = mailroom_canonical($1))
 ORDER BY 2 DESC, 1 LIMIT 20)",
-                               address);
+                                   address);
   });
   MailedTo found{.is_complete = rows.has_value()};
   for (const auto& row : rows.value_or(pqxx::result())) {
@@ -196,7 +197,7 @@ ORDER BY 2 DESC, 1 LIMIT 20)",
   return found;
 }
 
-std::vector<AccountRecord> find_accounts(Connection& connection, const std::vector<std::string>& names) {
+std::vector<AccountRecord> find_accounts(db::Connection& connection, const std::vector<std::string>& names) {
   std::vector<AccountRecord> accounts;
   std::vector<std::string> missing;
   for (const auto& name : names)
@@ -219,4 +220,4 @@ std::vector<AccountRecord> find_accounts(Connection& connection, const std::vect
   return accounts;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::accounts

@@ -14,23 +14,24 @@
 #include "base/text.hpp"
 #include "crypto/token.hpp"
 
-namespace mailroom {
+namespace mailroom::accounts {
 namespace {
 
 /// True if `text` may hold a complete secret, which no message may repeat.
 bool may_hold_secret(std::string_view text) {
-  return text.size() >= secret_text_size && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+  return text.size() >= crypto::secret_text_size &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
            return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '+' || c == '/' || c == '=';
          });
 }
 
 NamedSubject signed_token(std::string_view text) {
-  if (decode_token(text))
+  if (crypto::decode_token(text))
     return {.kind = NamedSubject::Kind::signed_token, .id = 0, .name = std::string(text)};
   throw Error(ExitCode::usage, "this looks like a token, but is not one",
               fmt::format("a token has {} characters of A-Z, a-z, 0-9, - and _; for an account with "
                           "such a name, type login:NAME",
-                          token_size));
+                          crypto::token_size));
 }
 
 std::int64_t require_id(std::string_view what, std::string_view text) {
@@ -64,11 +65,11 @@ NamedSubject parse_subject(std::string_view name) {
   return {.kind = NamedSubject::Kind::account, .id = 0, .name = std::string(name)};
 }
 
-std::int64_t token_id_of(Connection& connection, const NamedSubject& subject) {
+std::int64_t token_id_of(db::Connection& connection, const NamedSubject& subject) {
   if (subject.kind != NamedSubject::Kind::signed_token) return subject.id;
-  if (const auto id = find_token_id(connection, decode_token(subject.name)->secret)) return *id;
+  if (const auto id = find_token_id(connection, crypto::decode_token(subject.name)->secret)) return *id;
   throw Error(ExitCode::unusable, "this token is not in this database",
               "mailroom verify shows whether it is genuine");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::accounts

@@ -7,7 +7,7 @@
 
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::accounts {
 
 /// One account, token, batch or message, as it was typed.
 struct NamedSubject {
@@ -26,6 +26,6 @@ NamedSubject parse_token_subject(std::string_view text);
 NamedSubject parse_batch_subject(std::string_view text);
 
 /// The id of a token or of a signed token. Throws Error(unusable) for one that is not in this database.
-std::int64_t token_id_of(Connection& connection, const NamedSubject& subject);
+std::int64_t token_id_of(db::Connection& connection, const NamedSubject& subject);
 
-}  // namespace mailroom
+}  // namespace mailroom::accounts

@@ -9,7 +9,7 @@
 #include "accounts/account_lookup.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::accounts {
 
 /// The outcome for one account.
 struct StatusChange {
@@ -36,4 +36,4 @@ std::vector<StatusChange> restore_accounts(pqxx::transaction_base& transaction,
                                            const std::vector<std::string>& queues,
                                            const std::vector<AccountRecord>& accounts);
 
-}  // namespace mailroom
+}  // namespace mailroom::accounts

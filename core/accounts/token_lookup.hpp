@@ -10,7 +10,7 @@
 #include "crypto/token.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::accounts {
 
 /// A batch that contained a token.
 struct TokenEmission {
@@ -43,20 +43,20 @@ struct TokenRecord {
 
 /// What a genuine token names. A signature for another action names a token that does not exist.
 struct TokenName {
-  Secret secret{};
+  crypto::Secret secret{};
   std::string action{};  ///< as the database names it
 };
 
 /// Returns the token of each name, in their order, or nullopt. Reads them together: one statement for the
 /// tokens and, with `with_emissions`, a few for their batches, in other transactions. Only reads.
-std::vector<std::optional<TokenRecord>> find_tokens(Connection& connection,
+std::vector<std::optional<TokenRecord>> find_tokens(db::Connection& connection,
                                                     const std::vector<TokenName>& names, bool with_emissions);
 
 /// The same for one token, with its emissions.
-std::optional<TokenRecord> find_token(Connection& connection, const Secret& secret,
+std::optional<TokenRecord> find_token(db::Connection& connection, const crypto::Secret& secret,
                                       const std::string& action);
 
 /// Returns the id of the token with this secret and any action, or nullopt. Only reads.
-std::optional<std::int64_t> find_token_id(Connection& connection, const Secret& secret);
+std::optional<std::int64_t> find_token_id(db::Connection& connection, const crypto::Secret& secret);
 
-}  // namespace mailroom
+}  // namespace mailroom::accounts

@@ -11,25 +11,25 @@
 #include "audit/trace_ids.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 namespace {
 
 /// Returns the changes of an account that its row dates, or nothing if there is no such account.
-std::vector<Event> read_account(pqxx::transaction_base& transaction, std::int64_t account) {
-  constexpr std::array kinds{EventKind::created, EventKind::activated, EventKind::suspended,
-                             EventKind::restored};
-  std::vector<Event> changes;
-  for (const auto& row : Connection::execute(transaction, R"(
+std::vector<feed::Event> read_account(pqxx::transaction_base& transaction, std::int64_t account) {
+  constexpr std::array kinds{feed::EventKind::created, feed::EventKind::activated, feed::EventKind::suspended,
+                             feed::EventKind::restored};
+  std::vector<feed::Event> changes;
+  for (const auto& row : db::Connection::execute(transaction, R"(
 SELECT id, email, login, status, created_at, activated_at, suspended_at, unsuspended_at
 FROM accounts
 WHERE id = $1)",
-                                             account)) {
-    const AccountRecord record{.id = row[0].as<std::int64_t>(),
-                               .email = row[1].c_str(),
-                               .login = row[2].c_str(),
-                               .status = row[3].c_str()};
+                                                 account)) {
+    const accounts::AccountRecord record{.id = row[0].as<std::int64_t>(),
+                                         .email = row[1].c_str(),
+                                         .login = row[2].c_str(),
+                                         .status = row[3].c_str()};
     for (int i = 0; i < 4; ++i) {
-      if (const auto at = optional_moment_in<std::chrono::seconds>(row[4 + i]))
+      if (const auto at = db::optional_moment_in<std::chrono::seconds>(row[4 + i]))
         changes.push_back({kinds.at(static_cast<std::size_t>(i)), *at, record});
     }
   }
@@ -38,7 +38,7 @@ WHERE id = $1)",
 
 /// True if `operations` include the change that the account's row dates. The row has the start of the
 /// transaction, rounded; the operation has a later time.
-bool is_recorded(const std::vector<Operation>& operations, const Event& change) {
+bool is_recorded(const std::vector<feed::Operation>& operations, const feed::Event& change) {
   return std::any_of(operations.begin(), operations.end(), [&](const auto& operation) {
     return operation.kind == change.kind && operation.at >= change.at - std::chrono::seconds(1);
   });
@@ -52,28 +52,29 @@ void add_account_of_token(pqxx::transaction_base& transaction, History& history,
   if (!token.account.status.empty()) history.account = token.account;
   const Period lifetime{.since = token.created_at - std::chrono::seconds(1),
                         .until = token.expires_at + std::chrono::seconds(1)};
-  for (const auto& operation : operations_on_account(transaction, token.account.id)) {
+  for (const auto& operation : feed::operations_on_account(transaction, token.account.id)) {
     if (lifetime.has(operation.at)) history.timeline.add(operation);
   }
 }
 
 /// Adds each lease of the batch and how it ended.
-void add_batch(Timeline& timeline, const BatchRecord& batch) {
+void add_batch(Timeline& timeline, const queue::BatchRecord& batch) {
   if (batch.is_state_only()) return;
   for (auto& abandonment : abandonments_of(batch)) {
     timeline.add(*abandonment.batch());
     timeline.entries.push_back(std::move(abandonment));
   }
-  timeline.add(as_claimed(batch));
+  timeline.add(queue::as_claimed(batch));
   if (!batch.is_open()) timeline.add(batch);
 }
 
 /// Adds the outcomes of its tokens that the batch recorded: while it was leased, no other batch of its queue
 /// held them.
-void add_deliveries_of(pqxx::transaction_base& transaction, Timeline& timeline, const BatchRecord& batch) {
+void add_deliveries_of(pqxx::transaction_base& transaction, Timeline& timeline,
+                       const queue::BatchRecord& batch) {
   const auto from = batch.abandoned.empty() ? batch.claimed_at : batch.abandoned.front().claimed_at;
   const auto until = batch.emitted_at.value_or(batch.dead_at.value_or(Moment::max()));
-  for (auto& delivery : find_deliveries(transaction, batch.tokens)) {
+  for (auto& delivery : feed::find_deliveries(transaction, batch.tokens)) {
     if (delivery.queue != batch.queue) continue;
     for (auto& attempt : delivery.attempts) {
       const bool is_last = attempt.at == delivery.last().at && delivery.batch == batch.id;
@@ -86,15 +87,15 @@ void add_deliveries_of(pqxx::transaction_base& transaction, Timeline& timeline, 
 void add_messages(pqxx::transaction_base& transaction, History& history,
                   const std::vector<std::int64_t>& messages, std::vector<TokenFacts>& tokens) {
   for (const auto id : messages)
-    history.messages.push_back(read_summary_within(transaction, id));
+    history.messages.push_back(messages::read_summary_within(transaction, id));
   if (messages.empty()) return;
-  for (const auto& operation : operations_on_messages(transaction, messages))
+  for (const auto& operation : feed::operations_on_messages(transaction, messages))
     history.timeline.add(operation);
-  auto missing = tokens_of_messages(transaction, messages);
+  auto missing = messages::tokens_of_messages(transaction, messages);
   std::erase_if(missing,
                 [&](auto id) { return std::ranges::find(tokens, id, &TokenFacts::id) != tokens.end(); });
   history.tokens_total += static_cast<std::int64_t>(missing.size());
-  for (const auto& token : find_tokens(transaction, missing))
+  for (const auto& token : feed::find_tokens(transaction, missing))
     tokens.push_back({token});
   std::ranges::sort(tokens, std::ranges::greater(), &TokenFacts::id);
 }
@@ -123,7 +124,7 @@ void set_trace_ids(pqxx::transaction_base& transaction, std::vector<TokenReport>
 
 /// Calls `fill(transaction, history)`, then arranges the timeline.
 template <typename Fill>
-History read_history(Connection& connection, const AuditRequest& request,
+History read_history(db::Connection& connection, const AuditRequest& request,
                      const std::vector<std::string>& queues, const Fill& fill) {
   return in_one_snapshot(connection, queues, [&](pqxx::transaction_base& transaction, Moment now) {
     History history{.now = now};
@@ -137,13 +138,13 @@ History read_history(Connection& connection, const AuditRequest& request,
 
 }  // namespace
 
-History read_account_history(Connection& connection, std::int64_t account,
+History read_account_history(db::Connection& connection, std::int64_t account,
                              const std::vector<std::int64_t>& messages, const AuditRequest& request) {
   return read_history(
       connection, request, request.queues, [&](pqxx::transaction_base& transaction, History& history) {
         history.is_of_account = true;
         history.account_id = account;
-        const auto operations = operations_on_account(transaction, account);
+        const auto operations = feed::operations_on_account(transaction, account);
         const auto changes = read_account(transaction, account);
         if (changes.empty() && operations.empty()) {
           throw Error(ExitCode::unusable,
@@ -156,7 +157,7 @@ History read_account_history(Connection& connection, std::int64_t account,
         }
         for (const auto& operation : operations)
           history.timeline.add(operation);
-        const auto tokens = find_tokens_of(transaction, account, request.limit);
+        const auto tokens = feed::find_tokens_of(transaction, account, request.limit);
         history.tokens_total = tokens.total;
         std::vector<TokenFacts> facts;
         for (const auto& token : tokens.newest)
@@ -166,7 +167,7 @@ History read_account_history(Connection& connection, std::int64_t account,
       });
 }
 
-History read_message_history(Connection& connection, const std::vector<std::int64_t>& messages,
+History read_message_history(db::Connection& connection, const std::vector<std::int64_t>& messages,
                              const AuditRequest& request) {
   return read_history(connection, request, request.queues,
                       [&](pqxx::transaction_base& transaction, History& history) {
@@ -176,7 +177,7 @@ History read_message_history(Connection& connection, const std::vector<std::int6
                       });
 }
 
-History read_token_history(Connection& connection, std::int64_t token, const AuditRequest& request) {
+History read_token_history(db::Connection& connection, std::int64_t token, const AuditRequest& request) {
   return read_history(
       connection, request, request.queues, [&](pqxx::transaction_base& transaction, History& history) {
         history.tokens_total = 1;
@@ -190,9 +191,9 @@ History read_token_history(Connection& connection, std::int64_t token, const Aud
       });
 }
 
-History read_batch_history(Connection& connection, std::int64_t batch, const AuditRequest& request) {
+History read_batch_history(db::Connection& connection, std::int64_t batch, const AuditRequest& request) {
   return read_history(connection, request, {}, [&](pqxx::transaction_base& transaction, History& history) {
-    const auto found = find_batch(transaction, batch);
+    const auto found = queue::find_batch(transaction, batch);
     if (!found) {
       throw Error(ExitCode::unusable, fmt::format("there is no record of a batch {}", batch),
                   "older records may have been pruned; mailroom audit --batches lists the last 24 hours");
@@ -200,7 +201,7 @@ History read_batch_history(Connection& connection, std::int64_t batch, const Aud
     history.batch = found;
     add_batch(history.timeline, *found);
     add_deliveries_of(transaction, history.timeline, *found);
-    for (const auto& operation : operations_on_tokens(transaction, found->tokens, found->claimed_at)) {
+    for (const auto& operation : feed::operations_on_tokens(transaction, found->tokens, found->claimed_at)) {
       const auto& cut = operation.cut_batches;
       const bool took_from_it = std::find(cut.begin(), cut.end(), batch) != cut.end();
       if (operation.queue != found->queue || (operation.tokens.empty() && !took_from_it)) continue;
@@ -209,4 +210,4 @@ History read_batch_history(Connection& connection, std::int64_t batch, const Aud
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

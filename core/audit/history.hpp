@@ -12,7 +12,7 @@
 #include "audit/token_status.hpp"
 #include "messages/message_record.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 
 /// Which part of a history to read.
 struct AuditRequest {
@@ -27,14 +27,14 @@ struct AuditRequest {
 
 /// The history of one account, token or batch, or of messages.
 struct History {
-  Moment now{};                            ///< the server's clock, in whole seconds
-  bool is_of_account = false;              ///< false for the history of a token, a batch or messages
-  std::int64_t account_id = 0;             ///< 0 if unknown
-  std::optional<AccountRecord> account{};  ///< nullopt if it was deleted
-  std::optional<BatchRecord> batch{};
-  std::vector<MessageSummary> messages{};  ///< newest first; of an account, those to its address
-  bool has_older_messages = false;         ///< to the same address or of the same reference
-  std::string former_address{};            ///< that was asked for and is nobody's now, but mails went to it
+  Moment now{};                 ///< the server's clock, in whole seconds
+  bool is_of_account = false;   ///< false for the history of a token, a batch or messages
+  std::int64_t account_id = 0;  ///< 0 if unknown
+  std::optional<accounts::AccountRecord> account{};  ///< nullopt if it was deleted
+  std::optional<queue::BatchRecord> batch{};
+  std::vector<messages::MessageSummary> messages{};  ///< newest first; of an account, those to its address
+  bool has_older_messages = false;                   ///< to the same address or of the same reference
+  std::string former_address{};  ///< that was asked for and is nobody's now, but mails went to it
   /// At most 20: those of the account or the address that was asked for, then others; newest first.
   std::vector<TokenReport> tokens{};
   std::vector<NextStep> next{};  ///< of the first of them, or of all recipients of its message
@@ -46,9 +46,9 @@ struct History {
 struct QueueTotals {
   std::string queue{};
   std::int64_t batches = 0;
-  std::int64_t emitted = 0;   ///< tokens
-  SkipCounts skipped{};       ///< tokens
-  std::int64_t repeated = 0;  ///< batches that were leased more than once
+  std::int64_t emitted = 0;     ///< tokens
+  queue::SkipCounts skipped{};  ///< tokens
+  std::int64_t repeated = 0;    ///< batches that were leased more than once
   std::int64_t open = 0;
   std::int64_t dead = 0;
   std::int64_t records = 0;  ///< batches, and claims that only skipped tokens
@@ -67,16 +67,16 @@ struct Overview {
 
 /// `account` may have been deleted. `messages` are those to its address, newest first. Throws Error(unusable)
 /// if there is no record of it.
-History read_account_history(Connection& connection, std::int64_t account,
+History read_account_history(db::Connection& connection, std::int64_t account,
                              const std::vector<std::int64_t>& messages, const AuditRequest& request);
 /// `messages` is not empty. Throws Error(unusable) if one does not exist.
-History read_message_history(Connection& connection, const std::vector<std::int64_t>& messages,
+History read_message_history(db::Connection& connection, const std::vector<std::int64_t>& messages,
                              const AuditRequest& request);
 /// Throws Error(unusable) if there is no record of `token`.
-History read_token_history(Connection& connection, std::int64_t token, const AuditRequest& request);
+History read_token_history(db::Connection& connection, std::int64_t token, const AuditRequest& request);
 /// Throws Error(unusable) if there is no record of `batch`.
-History read_batch_history(Connection& connection, std::int64_t batch, const AuditRequest& request);
+History read_batch_history(db::Connection& connection, std::int64_t batch, const AuditRequest& request);
 /// Reads operations and migrations, and batches if requested. Without `since` it begins 24 hours ago.
-Overview read_overview(Connection& connection, const AuditRequest& request);
+Overview read_overview(db::Connection& connection, const AuditRequest& request);
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

@@ -10,18 +10,19 @@
 #include "base/wording.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 namespace {
 
 std::string in_parentheses(const std::string& text) {
   return text.empty() ? text : " (" + text + ")";
 }
 
-bool may_be_sent(Outcome outcome) {
-  return outcome == Outcome::emitted || outcome == Outcome::emitted_again ||
-         outcome == Outcome::maybe_emitted || outcome == Outcome::accepted || outcome == Outcome::unknown ||
-         outcome == Outcome::delivered || outcome == Outcome::bounced || outcome == Outcome::complained ||
-         outcome == Outcome::not_recorded;
+bool may_be_sent(fate::Outcome outcome) {
+  return outcome == fate::Outcome::emitted || outcome == fate::Outcome::emitted_again ||
+         outcome == fate::Outcome::maybe_emitted || outcome == fate::Outcome::accepted ||
+         outcome == fate::Outcome::unknown || outcome == fate::Outcome::delivered ||
+         outcome == fate::Outcome::bounced || outcome == fate::Outcome::complained ||
+         outcome == fate::Outcome::not_recorded;
 }
 
 class StepFinder {
@@ -32,15 +33,17 @@ class StepFinder {
   void visit(const TokenReport& report) {
     for (const auto& delivery : report.deliveries) {
       const auto& queue = delivery.delivery.queue;
-      const bool waits = delivery.outcome == Outcome::deferred || is_place(delivery.outcome) ||
-                         (delivery.next && is_place(*delivery.next));
+      const bool waits = delivery.outcome == fate::Outcome::deferred || fate::is_place(delivery.outcome) ||
+                         (delivery.next && fate::is_place(*delivery.next));
       visit(delivery.outcome, queue, waits, delivery.delivery.last().sink);
     }
     const auto& status = report.status;
     if (!report.has_status()) return;
-    const bool is_skip = status.outcome == Outcome::skipped || status.outcome == Outcome::cancelled;
+    const bool is_skip =
+        status.outcome == fate::Outcome::skipped || status.outcome == fate::Outcome::cancelled;
     const bool is_unreached = is_skip && status.next;
-    const bool waits = is_place(status.outcome) || (status.next && is_place(*status.next) && !is_unreached);
+    const bool waits =
+        fate::is_place(status.outcome) || (status.next && fate::is_place(*status.next) && !is_unreached);
     visit(status.outcome, status.queue.empty() && status.batch ? status.batch->queue : status.queue, waits,
           "");
   }
@@ -48,23 +51,23 @@ class StepFinder {
   std::vector<NextStep> steps() { return std::move(steps_); }
 
  private:
-  void visit(Outcome outcome, const std::string& queue, bool waits, const std::string& sink) {
+  void visit(fate::Outcome outcome, const std::string& queue, bool waits, const std::string& sink) {
     if (token_.account.status == "suspended")
       return add("its account is suspended; to lift that",
                  fmt::format("mailroom suspend --undo id:{}", token_.account.id));
     if (waits) return add_holds(queue, sink);
     switch (outcome) {
-      case Outcome::leased:
+      case fate::Outcome::leased:
         return add("to see who has it", "mailroom status --queue " + shell_word(queue));
-      case Outcome::missed:
-        return add("to mail all that were missed", fix_sequence());
-      case Outcome::unexplained:
+      case fate::Outcome::missed:
+        return add("to mail all that were missed", status::fix_sequence());
+      case fate::Outcome::unexplained:
         return add("to list all such tokens", "mailroom reconcile --list");
-      case Outcome::not_taken:
+      case fate::Outcome::not_taken:
         return add("to see which queue takes which action", "mailroom queue list");
       default:
         // A message keeps its addresses; that of an account may be corrected.
-        if (outcome == Outcome::rejected && token_.message && recipients_ <= 1) {
+        if (outcome == fate::Outcome::rejected && token_.message && recipients_ <= 1) {
           return add("to mail it again, to the same address; for another one, ask for a new message",
                      resend_command(queue));
         }
@@ -144,10 +147,10 @@ std::vector<NextStep> read_next_steps(pqxx::transaction_base& transaction,
   if (is_over) return {};
   Holds holds;
   for (const auto& queue : queues) {
-    if (auto pause = read_queue_rules(transaction, queue).pause)
+    if (auto pause = status::read_queue_rules(transaction, queue).pause)
       holds.paused.push_back({.queue = queue, .pause = std::move(*pause)});
   }
-  holds.sinks = read_unavailable_sinks(transaction);
+  holds.sinks = status::read_unavailable_sinks(transaction);
   std::vector<NextStep> steps;
   for (const auto& report : reports) {
     for (auto& step : next_steps(report, holds, recipients))
@@ -156,4 +159,4 @@ std::vector<NextStep> read_next_steps(pqxx::transaction_base& transaction,
   return steps;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

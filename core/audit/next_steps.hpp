@@ -8,7 +8,7 @@
 #include "status/delivery_status.hpp"
 #include "status/queue_rules.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 
 struct NextStep {
   std::string text{};     ///< what holds it back, or what for: `to mail it`
@@ -20,13 +20,13 @@ struct NextStep {
 /// A queue that gives out no batch.
 struct PausedQueue {
   std::string queue{};
-  PauseStatus pause{};
+  status::PauseStatus pause{};
 };
 
 /// What holds back tokens that wait.
 struct Holds {
   std::vector<PausedQueue> paused{};
-  std::vector<UnavailableSink> sinks{};
+  std::vector<status::UnavailableSink> sinks{};
 };
 
 /// Pure. None for a token that was consumed or is no longer in the database, and for one that is about to be
@@ -38,4 +38,4 @@ std::vector<NextStep> next_steps(const TokenReport& report, const Holds& holds, 
 std::vector<NextStep> read_next_steps(pqxx::transaction_base& transaction,
                                       const std::vector<TokenReport>& reports, std::int64_t recipients);
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

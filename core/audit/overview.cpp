@@ -5,11 +5,11 @@
 #include "audit/history.hpp"
 #include "audit/token_facts.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 namespace {
 
 std::vector<QueueTotals> read_totals(pqxx::transaction_base& transaction, const Period& period) {
-  const auto rows = Connection::execute(transaction, R"(
+  const auto rows = db::Connection::execute(transaction, R"(
 SELECT queue, count(*) FILTER (WHERE NOT isempty(ids) OR emitted > 0 OR emitted_at IS NULL),
   sum(emitted), sum(skipped_expired), sum(skipped_consumed), sum(skipped_status), sum(skipped_invalid),
   count(*) FILTER (WHERE attempts > 1),
@@ -22,7 +22,7 @@ FROM mailroom_batches
 WHERE claimed_at >= to_timestamp($1::bigint) AND claimed_at < to_timestamp($2::bigint)
 GROUP BY queue
 ORDER BY queue)",
-                                        in_seconds(period.since), in_seconds(period.until));
+                                            in_seconds(period.since), in_seconds(period.until));
   std::vector<QueueTotals> totals;
   for (const auto& row : rows) {
     totals.push_back({.queue = row[0].c_str(),
@@ -50,7 +50,7 @@ void add(Timeline& timeline, const Rows& rows, std::int64_t total) {
 
 void add_batches(pqxx::transaction_base& transaction, std::int64_t limit, Overview& overview) {
   const auto& period = overview.period;
-  const auto batches = list_batches(transaction, period.since, period.until, limit);
+  const auto batches = queue::list_batches(transaction, period.since, period.until, limit);
   for (const auto& batch : batches) {
     for (auto& abandonment : abandonments_of(batch)) {
       if (abandonment.at >= period.since) overview.timeline.entries.push_back(std::move(abandonment));
@@ -64,22 +64,22 @@ void add_batches(pqxx::transaction_base& transaction, std::int64_t limit, Overvi
 
 }  // namespace
 
-Overview read_overview(Connection& connection, const AuditRequest& request) {
+Overview read_overview(db::Connection& connection, const AuditRequest& request) {
   return in_one_snapshot(connection, request.queues, [&](pqxx::transaction_base& transaction, Moment now) {
     const auto since = request.since.empty() ? "24h" : request.since;
     Overview overview{.now = now, .period = parse_period(since, request.until, now)};
     auto& period = overview.period;
     if (request.until.empty()) period.until = now + std::chrono::seconds(1);
     overview.queues = read_totals(transaction, period);
-    for (const auto& change : read_schema_history(transaction)) {
+    for (const auto& change : schema::read_schema_history(transaction)) {
       if (period.has(change.at)) overview.timeline.add(change);
     }
     const auto operations =
-        Connection::execute(transaction,
-                            "SELECT count(*) FROM mailroom_operations "
-                            "WHERE at >= to_timestamp($1::bigint) AND at < to_timestamp($2::bigint)",
-                            in_seconds(period.since), in_seconds(period.until));
-    add(overview.timeline, list_operations(transaction, period.since, period.until, request.limit),
+        db::Connection::execute(transaction,
+                                "SELECT count(*) FROM mailroom_operations "
+                                "WHERE at >= to_timestamp($1::bigint) AND at < to_timestamp($2::bigint)",
+                                in_seconds(period.since), in_seconds(period.until));
+    add(overview.timeline, feed::list_operations(transaction, period.since, period.until, request.limit),
         operations[0][0].as<std::int64_t>());
     if (request.batches) add_batches(transaction, request.limit, overview);
     // A batch belongs to the period in which it was claimed, even if it was acknowledged later.
@@ -88,4 +88,4 @@ Overview read_overview(Connection& connection, const AuditRequest& request) {
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

@@ -8,7 +8,7 @@
 #include "audit/trace_ids.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 namespace {
 
 /// The commit of the transaction that wrote the row. Consuming a token writes its row anew: the time is then
@@ -98,7 +98,7 @@ times AS (
 std::string report_sql(bool has_commits) {
   std::string moments;
   for (const auto* stage : {"created", "committed", "claimed", "signed", "written", "accepted"})
-    moments += ", " + microseconds_sql(stage) + " AS " + stage;
+    moments += ", " + db::microseconds_sql(stage) + " AS " + stage;
   return fmt::format(R"({},{},
 slowest AS (
   SELECT token, queue, batch, total{} FROM staged ORDER BY total DESC, token LIMIT {})
@@ -121,22 +121,22 @@ std::string bigint_array(const pqxx::result& rows) {
   std::vector<std::string> ids;
   for (const auto& row : rows)
     ids.emplace_back(row[0].c_str());
-  return array_text(ids);
+  return db::array_text(ids);
 }
 
 /// Limits the statements to a subject: a batch, or tokens and the batches that hold them.
 void narrow(pqxx::transaction_base& transaction, const StageSubject& subject, StageFilter& filter) {
-  if (subject.batch) filter.batches = array_text(std::vector{*subject.batch});
+  if (subject.batch) filter.batches = db::array_text(std::vector{*subject.batch});
   if (!subject.account && !subject.token) return;
   const auto tokens = subject.token
-                          ? array_text(std::vector{*subject.token})
-                          : bigint_array(Connection::execute(
+                          ? db::array_text(std::vector{*subject.token})
+                          : bigint_array(db::Connection::execute(
                                 transaction, "SELECT id FROM tokens WHERE account = $1", *subject.account));
   filter.tokens = tokens;
-  filter.batches = bigint_array(Connection::execute(transaction, R"(
+  filter.batches = bigint_array(db::Connection::execute(transaction, R"(
 SELECT DISTINCT mailroom_batches_of($1::bigint[], to_timestamp(min(created_at)) - interval '1 hour', 'infinity')
 FROM tokens WHERE id = ANY ($1::bigint[]) HAVING count(*) > 0)",
-                                                    tokens));
+                                                        tokens));
 }
 
 template <typename Row>
@@ -158,7 +158,7 @@ StagedToken read_staged(const Row& row) {
                     .batch = row[9].template as<std::int64_t>(),
                     .total = StageSeconds(row[10].template as<double>())};
   for (std::size_t i = 0; i < token.at.size(); ++i)
-    token.at[i] = optional_moment_in<std::chrono::microseconds>(row[11 + static_cast<int>(i)]);
+    token.at[i] = db::optional_moment_in<std::chrono::microseconds>(row[11 + static_cast<int>(i)]);
   return token;
 }
 
@@ -179,20 +179,21 @@ const char* token_stage_name(TokenStage stage) {
   return names.at(static_cast<std::size_t>(stage));
 }
 
-StageReport read_stages(Connection& connection, const StageSubject& subject, const AuditRequest& request) {
+StageReport read_stages(db::Connection& connection, const StageSubject& subject,
+                        const AuditRequest& request) {
   return in_one_snapshot(connection, {}, [&](pqxx::transaction_base& transaction, Moment now) {
     const auto since = request.since.empty() && subject.is_everything() ? "24h" : request.since;
     StageReport report{.now = now, .period = parse_period(since, request.until, now)};
     if (request.until.empty() && subject.is_everything()) report.period.until = now + std::chrono::seconds(1);
-    Connection::execute(transaction, "SET LOCAL jit = off");
-    report.has_commits =
-        Connection::execute(transaction, "SELECT current_setting('track_commit_timestamp')::boolean")[0][0]
-            .as<bool>();
+    db::Connection::execute(transaction, "SET LOCAL jit = off");
+    report.has_commits = db::Connection::execute(
+                             transaction, "SELECT current_setting('track_commit_timestamp')::boolean")[0][0]
+                             .as<bool>();
     StageFilter filter{.since = in_seconds(std::max(report.period.since, Moment())),
                        .until = in_seconds(report.period.until)};
     narrow(transaction, subject, filter);
-    for (const auto& row : Connection::execute(transaction, report_sql(report.has_commits), filter.since,
-                                               filter.until, filter.batches, filter.tokens)) {
+    for (const auto& row : db::Connection::execute(transaction, report_sql(report.has_commits), filter.since,
+                                                   filter.until, filter.batches, filter.tokens)) {
       if (row[0].is_null()) {
         report.slowest.push_back(read_staged(row));
       } else {
@@ -208,4 +209,4 @@ StageReport read_stages(Connection& connection, const StageSubject& subject, con
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

@@ -9,7 +9,7 @@
 
 #include "audit/history.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 
 /// The way of a token from its creation to its line or its delivery.
 enum class TokenStage { created, committed, claimed, signed_, written, accepted };
@@ -60,9 +60,9 @@ struct StageReport {
 
 /// Reports on the tokens that were claimed within the period, at most the newest `most_staged_tokens`.
 /// Without a subject and without `since` it begins 24 hours ago. Throws Error(usage) as parse_period().
-StageReport read_stages(Connection& connection, const StageSubject& subject, const AuditRequest& request);
+StageReport read_stages(db::Connection& connection, const StageSubject& subject, const AuditRequest& request);
 
 constexpr std::int64_t most_staged_tokens = 20'000;
 constexpr int most_slow_tokens = 10;
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 namespace {
 
 Moment read_moment(const std::string& flag, const std::string& text, Moment now) {
@@ -17,10 +17,10 @@ Moment read_moment(const std::string& flag, const std::string& text, Moment now)
               "for example 2h for two hours ago, 2026-11-21T09:30 (UTC), or 2026-11-21T09:30+02:00");
 }
 
-EventKind kind_of(const BatchRecord& batch) {
-  if (batch.is_open()) return EventKind::leased;
-  if (!batch.emitted_at) return EventKind::dead;
-  return batch.is_skipped() || batch.emitted == 0 ? EventKind::skipped : EventKind::emitted;
+feed::EventKind kind_of(const queue::BatchRecord& batch) {
+  if (batch.is_open()) return feed::EventKind::leased;
+  if (!batch.emitted_at) return feed::EventKind::dead;
+  return batch.is_skipped() || batch.emitted == 0 ? feed::EventKind::skipped : feed::EventKind::emitted;
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ Period parse_period(const std::string& since, const std::string& until, Moment n
               fmt::format("without {}until, the period ends now", what));
 }
 
-void Timeline::add(const BatchRecord& batch) {
+void Timeline::add(const queue::BatchRecord& batch) {
   const auto at = batch.emitted_at.value_or(batch.dead_at.value_or(batch.claimed_at));
   entries.push_back({kind_of(batch), at, batch});
 }
@@ -51,11 +51,11 @@ void Timeline::arrange(const Period& period, std::int64_t limit) {
   omitted += count - limit;
 }
 
-std::vector<Event> abandonments_of(const BatchRecord& batch) {
-  std::vector<Event> events;
+std::vector<feed::Event> abandonments_of(const queue::BatchRecord& batch) {
+  std::vector<feed::Event> events;
   for (const auto& attempt : batch.abandoned)
-    events.push_back({EventKind::abandoned, attempt.taken_over_at, as_claimed(batch, attempt)});
+    events.push_back({feed::EventKind::abandoned, attempt.taken_over_at, queue::as_claimed(batch, attempt)});
   return events;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

@@ -7,7 +7,7 @@
 
 #include "feed/event.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 
 /// From `since` to before `until`, which have whole seconds.
 struct Period {
@@ -24,20 +24,24 @@ Period parse_period(const std::string& since, const std::string& until, Moment n
                     const std::string& what = "--");
 
 struct Timeline {
-  std::vector<Event> entries{};
+  std::vector<feed::Event> entries{};
   std::int64_t omitted = 0;  ///< number of older entries beyond the limit
 
-  void add(const Operation& operation) { entries.push_back({operation.kind, operation.at, operation}); }
-  void add(const SchemaChange& change) { entries.push_back({EventKind::migrated, change.at, change}); }
-  void add(const DeliveryAttempt& attempt) { entries.push_back({EventKind::delivery, attempt.at, attempt}); }
+  void add(const feed::Operation& operation) { entries.push_back({operation.kind, operation.at, operation}); }
+  void add(const schema::SchemaChange& change) {
+    entries.push_back({feed::EventKind::migrated, change.at, change});
+  }
+  void add(const feed::DeliveryAttempt& attempt) {
+    entries.push_back({feed::EventKind::delivery, attempt.at, attempt});
+  }
   /// At the time when the batch was acknowledged or dead-lettered or, if it is open, claimed.
-  void add(const BatchRecord& batch);
+  void add(const queue::BatchRecord& batch);
   /// Sorts the entries and keeps the newest `limit` within `period`.
   void arrange(const Period& period, std::int64_t limit);
 };
 
 /// Returns the abandoned attempts of `batch`, oldest first: the batch as it was during each lease, and the
 /// time when the next attempt began.
-std::vector<Event> abandonments_of(const BatchRecord& batch);
+std::vector<feed::Event> abandonments_of(const queue::BatchRecord& batch);
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

@@ -7,21 +7,21 @@
 
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 namespace {
 
 /// Returns when the table of batches was last created.
 std::optional<Moment> recording_since(pqxx::transaction_base& transaction) {
   std::optional<Moment> since;
-  for (const auto& change : read_schema_history(transaction)) {
-    if (change.name == queue_migration && change.direction == "up") since = change.at;
+  for (const auto& change : schema::read_schema_history(transaction)) {
+    if (change.name == schema::queue_migration && change.direction == "up") since = change.at;
   }
   return since;
 }
 
 /// True if the cursor has passed the token's id, and no batch holds the token.
 bool is_passed(const TokenFacts& token, const TokenPosition& position) {
-  return token.batches.empty() && token.id <= position.cursor && position.gap == TokenPlace::none;
+  return token.batches.empty() && token.id <= position.cursor && position.gap == fate::TokenPlace::none;
 }
 
 /// Sets `missed` of the last position of each token. Runs one query for all tokens, or none if no token can
@@ -32,9 +32,9 @@ void mark_missed(pqxx::transaction_base& transaction, std::vector<TokenFacts>& t
     if (token.exists && is_passed(token, token.queues.back())) ids.push_back(token.id);
   }
   if (ids.empty()) return;
-  for (const auto& row : Connection::execute(
+  for (const auto& row : db::Connection::execute(
            transaction, "SELECT id FROM mailroom_missed_tokens($1) m (id) WHERE id = ANY ($2::bigint[])",
-           tokens.front().queues.back().queue, array_text(ids))) {
+           tokens.front().queues.back().queue, db::array_text(ids))) {
     for (auto& token : tokens)
       if (token.id == row[0].as<std::int64_t>()) token.queues.back().missed = true;
   }
@@ -43,10 +43,10 @@ void mark_missed(pqxx::transaction_base& transaction, std::vector<TokenFacts>& t
 }  // namespace
 
 TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, Moment now) {
-  const auto found = find_tokens(transaction, {id});
+  const auto found = feed::find_tokens(transaction, {id});
   if (!found.empty()) return {found.front()};
   // The sequence may be behind the cursors after tokens were truncated or restored.
-  const auto newest = Connection::execute(transaction, R"(
+  const auto newest = db::Connection::execute(transaction, R"(
 SELECT greatest(
   (SELECT id FROM mailroom_last_drawn_token()),
   (SELECT max(s.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s)))")[0][0]
@@ -56,13 +56,13 @@ SELECT greatest(
                 newest > 0 ? fmt::format("the newest token is {}", newest)
                            : std::string("no token has been created yet"));
   }
-  const auto row = Connection::execute(transaction, R"(
+  const auto row = db::Connection::execute(transaction, R"(
 SELECT (SELECT created_at FROM tokens WHERE id < $1 ORDER BY id DESC LIMIT 1),
   (SELECT created_at FROM tokens WHERE id > $1 ORDER BY id LIMIT 1))",
-                                       id)[0];
+                                           id)[0];
   TokenFacts token{{.id = id, .expires_at = now}, false};
-  token.created_at = optional_moment_in<std::chrono::seconds>(row[0]).value_or(Moment());
-  if (const auto next = optional_moment_in<std::chrono::seconds>(row[1]))
+  token.created_at = db::optional_moment_in<std::chrono::seconds>(row[0]).value_or(Moment());
+  if (const auto next = db::optional_moment_in<std::chrono::seconds>(row[1]))
     token.expires_at = *next + std::chrono::days(1);
   return token;
 }
@@ -74,8 +74,8 @@ void read_token_positions(pqxx::transaction_base& transaction, const std::vector
     ids.push_back(token.id);
   const auto recorded_since = recording_since(transaction);
   // Records have been pruned if the first id of all queues is missing.
-  const auto rows = Connection::execute(transaction,
-                                        fmt::format(R"(
+  const auto rows = db::Connection::execute(transaction,
+                                            fmt::format(R"(
 SELECT j.job_type, s.cursor,
   (SELECT bool_or(h.horizon = '0') FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> t.id),
   (SELECT {} FROM mailroom_batches b WHERE b.queue = j.job_type ORDER BY b.id LIMIT 1),
@@ -83,18 +83,18 @@ SELECT j.job_type, s.cursor,
   coalesce(mailroom_takes(mailroom_queue_actions(j.job_type), (SELECT action FROM tokens WHERE tokens.id = t.id)), true)
 FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s, unnest($1::bigint[]) WITH ORDINALITY t (id, n)
 ORDER BY j.job_type, t.n)",
-                                                    microseconds_sql("claimed_at")),
-                                        array_text(ids));
+                                                        db::microseconds_sql("claimed_at")),
+                                            db::array_text(ids));
   auto token = tokens.begin();
   for (const auto& row : rows) {
     const bool is_pruned = row[4].as<bool>();
     auto since = is_pruned ? std::nullopt : recorded_since;
-    if (!since) since = optional_moment_in<std::chrono::microseconds>(row[3]);
+    if (!since) since = db::optional_moment_in<std::chrono::microseconds>(row[3]);
     TokenPosition position{.queue = row[0].c_str(),
                            .cursor = row[1].as<std::int64_t>(),
-                           .gap = row[2].is_null()    ? TokenPlace::none
-                                  : row[2].as<bool>() ? TokenPlace::in_replay
-                                                      : TokenPlace::in_gap,
+                           .gap = row[2].is_null()    ? fate::TokenPlace::none
+                                  : row[2].as<bool>() ? fate::TokenPlace::in_replay
+                                                      : fate::TokenPlace::in_gap,
                            .takes = row[5].as<bool>()};
     // The creation time of a deleted token is an estimate. A token is created after the table, perhaps within
     // the same second.
@@ -102,9 +102,10 @@ ORDER BY j.job_type, t.n)",
         token->exists ? since && token->created_at >= std::chrono::floor<std::chrono::seconds>(*since)
                       : !is_pruned;
     if (position.takes && is_passed(*token, position))
-      position.skip = find_first_claim(transaction, position.queue,
-                                       token_span(token->id, token->created_at, token->expires_at).since,
-                                       token->exists ? token->created_at : Moment(), token->id);
+      position.skip =
+          queue::find_first_claim(transaction, position.queue,
+                                  queue::token_span(token->id, token->created_at, token->expires_at).since,
+                                  token->exists ? token->created_at : Moment(), token->id);
     token->queues.push_back(std::move(position));
     if (++token != tokens.end()) continue;
     mark_missed(transaction, tokens);
@@ -120,4 +121,4 @@ ORDER BY j.job_type, t.n)",
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

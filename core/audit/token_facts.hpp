@@ -7,19 +7,19 @@
 #include "audit/token_status.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 
 /// Runs `body(transaction, now)` in a read-only transaction whose statements all see one snapshot. `now` =
 /// the server's clock, in whole seconds. Throws DatabaseError MR001 if there is no such queue; accepts an
 /// empty list.
 template <typename Body>
-auto in_one_snapshot(Connection& connection, const std::vector<std::string>& queues, const Body& body) {
+auto in_one_snapshot(db::Connection& connection, const std::vector<std::string>& queues, const Body& body) {
   return connection.transact([&](pqxx::work& transaction) {
-    Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
-    const auto now = Connection::execute(transaction, "SELECT floor(extract(epoch FROM now()))::bigint");
+    db::Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    const auto now = db::Connection::execute(transaction, "SELECT floor(extract(epoch FROM now()))::bigint");
     for (const auto& queue : queues)
-      Connection::execute(transaction, "SELECT mailroom_queue_state($1)", queue);
-    return body(transaction, moment_in<std::chrono::seconds>(now[0][0]));
+      db::Connection::execute(transaction, "SELECT mailroom_queue_state($1)", queue);
+    return body(transaction, db::moment_in<std::chrono::seconds>(now[0][0]));
   });
 }
 
@@ -35,4 +35,4 @@ TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, Mome
 void read_token_positions(pqxx::transaction_base& transaction, const std::vector<std::string>& first,
                           std::vector<TokenFacts>& tokens);
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

@@ -8,22 +8,22 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 namespace {
 
 constexpr std::size_t max_reports = 20;
 
 void add_token_changes(History& history, const TokenFacts& token) {
   if (!token.exists) return;
-  const auto add = [&](EventKind kind, Moment at) {
-    history.timeline.entries.push_back({kind, at, StoredToken(token)});
+  const auto add = [&](feed::EventKind kind, Moment at) {
+    history.timeline.entries.push_back({kind, at, feed::StoredToken(token)});
   };
-  add(EventKind::created, token.created_at);
-  if (token.consumed_at) add(EventKind::consumed, *token.consumed_at);
-  if (!token.consumed_at && token.expires_at <= history.now) add(EventKind::expired, token.expires_at);
+  add(feed::EventKind::created, token.created_at);
+  if (token.consumed_at) add(feed::EventKind::consumed, *token.consumed_at);
+  if (!token.consumed_at && token.expires_at <= history.now) add(feed::EventKind::expired, token.expires_at);
 }
 
-void add_deliveries(Timeline& timeline, const std::vector<DeliveryRecord>& deliveries) {
+void add_deliveries(Timeline& timeline, const std::vector<feed::DeliveryRecord>& deliveries) {
   for (const auto& delivery : deliveries) {
     for (const auto& attempt : delivery.attempts)
       timeline.add(attempt);
@@ -34,16 +34,16 @@ void add_deliveries(Timeline& timeline, const std::vector<DeliveryRecord>& deliv
 
 /// Returns when `tokens` may have been leased: during their lifetimes and, if rewound or replayed, also in
 /// the hour after that.
-std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
-                                const std::vector<Operation>& operations) {
-  std::vector<TokenSpan> spans;
+std::vector<queue::TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
+                                       const std::vector<feed::Operation>& operations) {
+  std::vector<queue::TokenSpan> spans;
   for (const auto& token : tokens) {
-    auto life = token_span(token.id, token.created_at, token.expires_at);
+    auto life = queue::token_span(token.id, token.created_at, token.expires_at);
     if (token.exists) life.made = token.created_at;
     spans.push_back(life);
     for (const auto& operation : operations) {
-      if (operation.is_forward || operation.kind == EventKind::revoked ||
-          !contains(operation.tokens, token.id))
+      if (operation.is_forward || operation.kind == feed::EventKind::revoked ||
+          !selection::contains(operation.tokens, token.id))
         continue;
       spans.push_back({.token = token.id,
                        .since = operation.at,
@@ -57,12 +57,12 @@ std::vector<TokenSpan> spans_of(const std::vector<TokenFacts>& tokens,
 void add_skip(Timeline& timeline, const TokenReport& report) {
   const auto& status = report.status;
   if (!status.skip) return;
-  timeline.entries.push_back({EventKind::skipped, status.skip->claimed_at,
-                              TokenSkip{.token = report.token,
-                                        .batch = status.skip->id,
-                                        .queue = status.queue,
-                                        .reason = status.reason,
-                                        .reason_certain = status.reason_certain}});
+  timeline.entries.push_back({feed::EventKind::skipped, status.skip->claimed_at,
+                              feed::TokenSkip{.token = report.token,
+                                              .batch = status.skip->id,
+                                              .queue = status.queue,
+                                              .reason = status.reason,
+                                              .reason_certain = status.reason_certain}});
 }
 
 /// True if the token is of the account or the address that was asked for.
@@ -92,22 +92,22 @@ std::vector<NextStep> steps_of(pqxx::transaction_base& transaction, const Histor
 }
 
 void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
-                        std::vector<TokenFacts> tokens, const std::vector<Operation>& operations,
-                        const std::vector<BatchRecord>& batches) {
+                        std::vector<TokenFacts> tokens, const std::vector<feed::Operation>& operations,
+                        const std::vector<queue::BatchRecord>& batches) {
   std::stable_partition(tokens.begin(), tokens.end(),
                         [&](const auto& token) { return is_asked_for(token, history, request.address); });
   tokens.resize(std::min(tokens.size(), max_reports));
   for (auto& token : tokens) {
     token.operations = operations;
     for (const auto& batch : batches) {
-      if (contains(batch.tokens, token.id)) token.batches.push_back(batch);
-      if (contains(batch.of_others, token.id)) token.id_was_anothers = true;
+      if (selection::contains(batch.tokens, token.id)) token.batches.push_back(batch);
+      if (selection::contains(batch.of_others, token.id)) token.id_was_anothers = true;
     }
   }
   read_token_positions(transaction, request.queues, tokens);
   for (const auto& token : tokens) {
     auto report = report_on(request.only_queue ? in_queue(token, request.queues.front()) : token);
-    if (request.only_queue && report.status.outcome == Outcome::not_taken)
+    if (request.only_queue && report.status.outcome == fate::Outcome::not_taken)
       report.status.queue = request.queues.front();
     if (request.queues.size() > 1) report.by_queue = reports_by_queue(token, request.queues);
     if (report.by_queue.empty()) add_skip(history.timeline, report);
@@ -119,10 +119,10 @@ void add_token_statuses(pqxx::transaction_base& transaction, const AuditRequest&
 }
 
 /// True if the batch skipped all of its tokens of `tokens`, and their deliveries say why.
-bool is_told_by_deliveries(const BatchRecord& batch, const std::vector<TokenFacts>& tokens) {
+bool is_told_by_deliveries(const queue::BatchRecord& batch, const std::vector<TokenFacts>& tokens) {
   if (!batch.is_skipped()) return false;
   return std::all_of(tokens.begin(), tokens.end(), [&](const auto& token) {
-    return !contains(batch.tokens, token.id) ||
+    return !selection::contains(batch.tokens, token.id) ||
            std::any_of(token.deliveries.begin(), token.deliveries.end(),
                        [&](const auto& delivery) { return delivery.queue == batch.queue; });
   });
@@ -134,15 +134,15 @@ void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request
                 std::vector<TokenFacts> tokens) {
   if (tokens.empty()) return;
   auto& timeline = history.timeline;
-  std::vector<IdRange> ids;
+  std::vector<selection::IdRange> ids;
   auto since = history.now;
   for (const auto& token : tokens) {
     ids.push_back({.first = token.id, .end = token.id + 1});
     since = std::min(since, token.created_at);
   }
-  const auto operations = operations_on_tokens(transaction, ids, std::max(since, Moment()));
-  const auto batches = find_batches(transaction, spans_of(tokens, operations));
-  const auto deliveries = find_deliveries(transaction, ids);
+  const auto operations = feed::operations_on_tokens(transaction, ids, std::max(since, Moment()));
+  const auto batches = queue::find_batches(transaction, spans_of(tokens, operations));
+  const auto deliveries = feed::find_deliveries(transaction, ids);
   for (auto& token : tokens)
     set_deliveries(token, deliveries);
   std::for_each(tokens.rbegin(), tokens.rend(),
@@ -161,4 +161,4 @@ void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request
   add_token_statuses(transaction, request, history, std::move(tokens), operations, batches);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

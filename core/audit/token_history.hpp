@@ -6,11 +6,11 @@
 #include "audit/history.hpp"
 #include "audit/token_facts.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 
 /// Adds the events of `tokens`, newest first, and the statuses of the newest. Within the caller's
 /// transaction.
 void add_tokens(pqxx::transaction_base& transaction, const AuditRequest& request, History& history,
                 std::vector<TokenFacts> tokens);
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-namespace mailroom {
+namespace mailroom::audit {
 namespace {
 
-bool is_cut(const TokenFacts& facts, const BatchRecord& batch) {
+bool is_cut(const TokenFacts& facts, const queue::BatchRecord& batch) {
   return std::any_of(facts.operations.begin(), facts.operations.end(), [&](const auto& operation) {
     return std::find(operation.cut_batches.begin(), operation.cut_batches.end(), batch.id) !=
            operation.cut_batches.end();
@@ -15,68 +15,69 @@ bool is_cut(const TokenFacts& facts, const BatchRecord& batch) {
 }
 
 /// False if its counts may include tokens that a rewind took out of it, or if the id may have been another's.
-bool emitted_it_for_certain(const TokenFacts& facts, const BatchRecord& batch) {
-  const bool all_recorded = batch.emitted + count_ids(batch.skipped_ids) >= batch.size;
-  return all_recorded && !is_cut(facts, batch) && !contains(batch.unsure, facts.id);
+bool emitted_it_for_certain(const TokenFacts& facts, const queue::BatchRecord& batch) {
+  const bool all_recorded = batch.emitted + selection::count_ids(batch.skipped_ids) >= batch.size;
+  return all_recorded && !is_cut(facts, batch) && !selection::contains(batch.unsure, facts.id);
 }
 
 std::int64_t in_microseconds(Moment moment) {
   return moment.time_since_epoch().count();
 }
 
-std::vector<HoldingBatch> holding_batches(const TokenFacts& facts) {
-  std::vector<HoldingBatch> batches;
+std::vector<fate::HoldingBatch> holding_batches(const TokenFacts& facts) {
+  std::vector<fate::HoldingBatch> batches;
   for (const auto& batch : facts.batches) {
     const auto ended = batch.emitted_at ? batch.emitted_at : batch.dead_at;
-    batches.push_back({.state = batch.emitted_at ? HoldingBatch::State::emitted
-                                : batch.dead_at  ? HoldingBatch::State::dead
-                                                 : HoldingBatch::State::open,
+    batches.push_back({.state = batch.emitted_at ? fate::HoldingBatch::State::emitted
+                                : batch.dead_at  ? fate::HoldingBatch::State::dead
+                                                 : fate::HoldingBatch::State::open,
                        .attempts = batch.attempts,
                        .leased_at = in_microseconds(
                            batch.abandoned.empty() ? batch.claimed_at : batch.abandoned.front().claimed_at),
                        .ended_at = ended ? in_microseconds(*ended) : 0,
-                       .is_skipped = contains(batch.skipped_ids, facts.id),
+                       .is_skipped = selection::contains(batch.skipped_ids, facts.id),
                        .is_certain = emitted_it_for_certain(facts, batch),
-                       .is_by_sender = facts.exists && is_by_sender(batch),
+                       .is_by_sender = facts.exists && queue::is_by_sender(batch),
                        .queue = batch.queue});
   }
   return batches;
 }
 
-std::vector<Repetition> repetitions_of(const TokenFacts& facts) {
-  std::vector<Repetition> repetitions;
+std::vector<fate::Repetition> repetitions_of(const TokenFacts& facts) {
+  std::vector<fate::Repetition> repetitions;
   for (const auto& operation : facts.operations) {
-    const bool repeats = operation.kind == EventKind::queue_created ||
-                         (contains(operation.tokens, facts.id) && !operation.is_forward &&
-                          operation.kind != EventKind::revoked);
+    const bool repeats = operation.kind == feed::EventKind::queue_created ||
+                         (selection::contains(operation.tokens, facts.id) && !operation.is_forward &&
+                          operation.kind != feed::EventKind::revoked);
     if (repeats) repetitions.push_back({operation.id, in_microseconds(operation.at), operation.queue});
   }
   return repetitions;
 }
 
-TokenPlace place_in(const TokenFacts& facts, const TokenPosition& position) {
-  if (!facts.exists) return TokenPlace::none;
-  return facts.id > position.cursor ? TokenPlace::above_cursor : position.gap;
+fate::TokenPlace place_in(const TokenFacts& facts, const TokenPosition& position) {
+  if (!facts.exists) return fate::TokenPlace::none;
+  return facts.id > position.cursor ? fate::TokenPlace::above_cursor : position.gap;
 }
 
-const Operation* move_over(const TokenFacts& facts, const std::string& queue) {
+const feed::Operation* move_over(const TokenFacts& facts, const std::string& queue) {
   const auto found =
       std::find_if(facts.operations.begin(), facts.operations.end(), [&](const auto& operation) {
-        return operation.is_forward && operation.queue == queue && contains(operation.tokens, facts.id) &&
-               (!facts.exists || can_be_of(facts, operation.at));
+        return operation.is_forward && operation.queue == queue &&
+               selection::contains(operation.tokens, facts.id) &&
+               (!facts.exists || feed::can_be_of(facts, operation.at));
       });
   return found == facts.operations.end() ? nullptr : &*found;
 }
 
 /// A claim does not check accounts; it counts those only when the batch is written.
-SkipCounts skipped_by_claim(const BatchRecord& claim) {
+queue::SkipCounts skipped_by_claim(const queue::BatchRecord& claim) {
   return {.expired = claim.skipped.expired, .consumed = claim.skipped.consumed};
 }
 
 /// True if its message ended it before the last claim or consumer came to it, or none has yet.
-bool is_cancelled(const TokenFacts& facts, const Evidence& evidence, const TokenPosition* position) {
+bool is_cancelled(const TokenFacts& facts, const fate::Evidence& evidence, const TokenPosition* position) {
   if (facts.consumed_as.empty() || !facts.consumed_at) return false;
-  if (evidence.place != TokenPlace::none) return true;
+  if (evidence.place != fate::TokenPlace::none) return true;
   std::optional<Moment> passed;
   if (!evidence.batches.empty() && evidence.batches.back().ended_at != 0)
     passed = Moment(std::chrono::microseconds(evidence.batches.back().ended_at));
@@ -86,18 +87,18 @@ bool is_cancelled(const TokenFacts& facts, const Evidence& evidence, const Token
 }
 
 /// `position`: of the queue that decides where the token is; null for none.
-Evidence evidence_of(const TokenFacts& facts, const TokenPosition* position) {
-  Evidence evidence{.batches = holding_batches(facts),
-                    .repetitions = repetitions_of(facts),
-                    .is_due = facts.state == "due",
-                    .is_over = facts.state == "expired" || facts.state == "consumed"};
+fate::Evidence evidence_of(const TokenFacts& facts, const TokenPosition* position) {
+  fate::Evidence evidence{.batches = holding_batches(facts),
+                          .repetitions = repetitions_of(facts),
+                          .is_due = facts.state == "due",
+                          .is_over = facts.state == "expired" || facts.state == "consumed"};
   if (position == nullptr) {
-    if (facts.exists && facts.queues.empty()) evidence.passed_by = PassedBy::untaken;
+    if (facts.exists && facts.queues.empty()) evidence.passed_by = fate::PassedBy::untaken;
     evidence.is_cancelled = is_cancelled(facts, evidence, position);
     return evidence;
   }
   evidence.place = place_in(facts, *position);
-  if (move_over(facts, position->queue) != nullptr) evidence.passed_by = PassedBy::move;
+  if (move_over(facts, position->queue) != nullptr) evidence.passed_by = fate::PassedBy::move;
   evidence.is_missed = position->missed;
   evidence.is_recorded = position->records_complete;
   evidence.was_unfit = position->skip && skipped_by_claim(*position->skip).total() > 0;
@@ -112,7 +113,8 @@ const TokenPosition* deciding_position(const TokenFacts& facts) {
   for (const auto& position : facts.queues) {
     const bool knows_it = std::any_of(facts.batches.begin(), facts.batches.end(),
                                       [&](const auto& batch) { return batch.queue == position.queue; });
-    if (place_in(facts, position) == TokenPlace::none || (!knows_it && !facts.batches.empty())) continue;
+    if (place_in(facts, position) == fate::TokenPlace::none || (!knows_it && !facts.batches.empty()))
+      continue;
     if (found == nullptr) found = &position;
   }
   if (found == nullptr && facts.batches.empty() && !facts.queues.empty()) return &facts.queues.front();
@@ -121,7 +123,7 @@ const TokenPosition* deciding_position(const TokenFacts& facts) {
 
 /// The same counts include tokens skipped by the claim and when the line was written, so a reason is certain
 /// only if there is no other.
-void find_reason(const TokenFacts& facts, const SkipCounts& counts, TokenStatus& status) {
+void find_reason(const TokenFacts& facts, const queue::SkipCounts& counts, TokenStatus& status) {
   std::vector<std::string> reasons;
   for (const auto& [reason, count] : counts.by_reason()) {
     if (count > 0) reasons.emplace_back(reason);
@@ -139,19 +141,19 @@ std::size_t rank_of(const std::string& queue, const TokenFacts& facts) {
 }
 
 /// Whoever was cut off within a batch may have mailed the token before.
-int abandoned_attempts(const TokenFacts& facts, const DeliveryRecord& delivery) {
+int abandoned_attempts(const TokenFacts& facts, const feed::DeliveryRecord& delivery) {
   std::size_t attempts = 0;
   for (const auto& batch : facts.batches)
     if (batch.queue == delivery.queue) attempts += batch.abandoned.size();
   return static_cast<int>(attempts);
 }
 
-TokenDelivery judge_delivery(const TokenFacts& facts, const DeliveryRecord& delivery) {
+TokenDelivery judge_delivery(const TokenFacts& facts, const feed::DeliveryRecord& delivery) {
   TokenDelivery status{.delivery = delivery, .decisive = delivery.last()};
   bool is_unknown = delivery.unknowns > 0;
   for (const auto& attempt : delivery.attempts) {
-    is_unknown = is_unknown || attempt.state == outcome_name(Outcome::unknown);
-    if (attempt.state != outcome_name(Outcome::accepted)) continue;
+    is_unknown = is_unknown || attempt.state == fate::outcome_name(fate::Outcome::unknown);
+    if (attempt.state != fate::outcome_name(fate::Outcome::accepted)) continue;
     ++status.accepted;
     status.decisive = attempt;
   }
@@ -159,12 +161,12 @@ TokenDelivery judge_delivery(const TokenFacts& facts, const DeliveryRecord& deli
   if (status.accepted > 0) status.perhaps = delivery.unknowns + abandoned_attempts(facts, delivery);
   const auto own = in_queue(facts, delivery.queue);
   auto evidence = evidence_of(own, own.queues.empty() ? nullptr : &own.queues.front());
-  evidence.delivery = {.last = find_outcome(delivery.last().state).value_or(Outcome::unknown),
+  evidence.delivery = {.last = fate::find_outcome(delivery.last().state).value_or(fate::Outcome::unknown),
                        .was_accepted = status.accepted > 0 || delivery.accepted_at,
                        .will_be_tried = delivery.not_before.has_value()};
   if (const auto report = delivery.deciding_report)
-    evidence.delivery->reported = find_outcome(delivery.reports[*report].state);
-  const auto fate = judge_fate(evidence);
+    evidence.delivery->reported = fate::find_outcome(delivery.reports[*report].state);
+  const auto fate = fate::judge_fate(evidence);
   status.outcome = fate.outcome;
   status.fault = fate.fault;
   status.next = fate.next;
@@ -176,7 +178,7 @@ TokenDelivery judge_delivery(const TokenFacts& facts, const DeliveryRecord& deli
 
 TokenStatus judge_token(const TokenFacts& facts) {
   const auto* position = deciding_position(facts);
-  const auto fate = judge_fate(evidence_of(facts, position));
+  const auto fate = fate::judge_fate(evidence_of(facts, position));
   TokenStatus status{.outcome = fate.outcome,
                      .fault = fate.fault,
                      .times = fate.times,
@@ -184,10 +186,10 @@ TokenStatus judge_token(const TokenFacts& facts) {
                      .next = fate.next,
                      .queue = position == nullptr ? "" : position->queue};
   if (fate.batch) status.batch = facts.batches[*fate.batch];
-  if (is_place(status.outcome) && facts.state != "due") status.reason = facts.state;
-  if (status.outcome == Outcome::moved_past) status.operation = *move_over(facts, position->queue);
-  const bool is_cancelled = status.outcome == Outcome::cancelled;
-  if (status.outcome != Outcome::skipped && !is_cancelled) return status;
+  if (fate::is_place(status.outcome) && facts.state != "due") status.reason = facts.state;
+  if (status.outcome == fate::Outcome::moved_past) status.operation = *move_over(facts, position->queue);
+  const bool is_cancelled = status.outcome == fate::Outcome::cancelled;
+  if (status.outcome != fate::Outcome::skipped && !is_cancelled) return status;
   if (is_cancelled && !status.next && !status.batch) status.skip = position->skip;
   if (is_cancelled) {
     status.reason = facts.consumed_as;
@@ -258,8 +260,8 @@ TokenFacts without_deliveries(TokenFacts facts) {
   return facts;
 }
 
-void set_deliveries(TokenFacts& facts, const std::vector<DeliveryRecord>& deliveries) {
-  const auto is_anothers = [&](Moment at) { return facts.exists && !can_be_of(facts, at); };
+void set_deliveries(TokenFacts& facts, const std::vector<feed::DeliveryRecord>& deliveries) {
+  const auto is_anothers = [&](Moment at) { return facts.exists && !feed::can_be_of(facts, at); };
   for (auto delivery : deliveries) {
     if (delivery.token != facts.id) continue;
     std::erase_if(delivery.attempts, [&](const auto& attempt) { return is_anothers(attempt.at); });
@@ -270,13 +272,13 @@ void set_deliveries(TokenFacts& facts, const std::vector<DeliveryRecord>& delive
   }
 }
 
-const Operation* revocation_of(const TokenFacts& token) {
+const feed::Operation* revocation_of(const TokenFacts& token) {
   const auto found =
       std::find_if(token.operations.rbegin(), token.operations.rend(), [&](const auto& operation) {
-        return operation.kind == EventKind::revoked && contains(operation.tokens, token.id) &&
-               can_be_of(token, operation.at);
+        return operation.kind == feed::EventKind::revoked &&
+               selection::contains(operation.tokens, token.id) && feed::can_be_of(token, operation.at);
       });
   return found == token.operations.rend() ? nullptr : &*found;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

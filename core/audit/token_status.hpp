@@ -10,59 +10,62 @@
 #include "fate/fate.hpp"
 #include "feed/event.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 
 /// The position of a token in a queue.
 struct TokenPosition {
   std::string queue{};
   std::int64_t cursor = 0;
-  TokenPlace gap = TokenPlace::none;  ///< in_gap or in_replay: below the cursor, and the next claims take it
-  bool takes = true;                  ///< the queue takes tokens of this action
-  bool records_complete = false;      ///< the records reach back to the token's creation
-  std::optional<BatchRecord> skip{};  ///< the first claim whose cursor reached it, if no batch holds it
-  bool missed = false;                ///< the cursor passed its id before it was created
+  fate::TokenPlace gap =
+      fate::TokenPlace::none;     ///< in_gap or in_replay: below the cursor, and the next claims take it
+  bool takes = true;              ///< the queue takes tokens of this action
+  bool records_complete = false;  ///< the records reach back to the token's creation
+  std::optional<queue::BatchRecord>
+      skip{};           ///< the first claim whose cursor reached it, if no batch holds it
+  bool missed = false;  ///< the cursor passed its id before it was created
 };
 
 /// The data about a token. If it does not exist, only its id and estimates of created_at and expires_at.
-struct TokenFacts : StoredToken {
-  bool exists = true;                        ///< false if it was deleted or never committed
-  std::vector<BatchRecord> batches{};        ///< those that hold it, ordered by id
-  bool id_was_anothers = false;              ///< another token had its id before it was created
-  std::vector<Operation> operations{};       ///< those that may have touched it
-  std::vector<TokenPosition> queues{};       ///< those that take its action; the requested ones first
-  std::vector<DeliveryRecord> deliveries{};  ///< without outcomes of an earlier token with its id
-  std::string trace_id{};                    ///< of the application's trace; empty for none
+struct TokenFacts : feed::StoredToken {
+  bool exists = true;                              ///< false if it was deleted or never committed
+  std::vector<queue::BatchRecord> batches{};       ///< those that hold it, ordered by id
+  bool id_was_anothers = false;                    ///< another token had its id before it was created
+  std::vector<feed::Operation> operations{};       ///< those that may have touched it
+  std::vector<TokenPosition> queues{};             ///< those that take its action; the requested ones first
+  std::vector<feed::DeliveryRecord> deliveries{};  ///< without outcomes of an earlier token with its id
+  std::string trace_id{};                          ///< of the application's trace; empty for none
 };
 
 /// What became of a token that no delivery tells of.
 struct TokenStatus {
-  Outcome outcome = Outcome::unexplained;
-  Fault fault = Fault::none;
-  int times = 0;                       ///< number of batches that certainly emitted it
-  int maybe = 0;                       ///< number of batches that may have emitted it
-  std::optional<BatchRecord> batch{};  ///< the batch that decides the outcome
+  fate::Outcome outcome = fate::Outcome::unexplained;
+  fate::Fault fault = fate::Fault::none;
+  int times = 0;                              ///< number of batches that certainly emitted it
+  int maybe = 0;                              ///< number of batches that may have emitted it
+  std::optional<queue::BatchRecord> batch{};  ///< the batch that decides the outcome
   /// If emitted: leased, waiting, in_gap or in_replay. If skipped: where it is, and the queue has not come to
   /// it yet.
-  std::optional<Outcome> next{};
+  std::optional<fate::Outcome> next{};
   std::string queue{};  ///< where it waits or was skipped, or which does not take it
   /// Of skipped: `expired`, `consumed`, `wrong status` or `invalid`. Of a token that waits and is not due,
   /// why.
   std::string reason{};
-  bool reason_certain = false;           ///< recorded, not derived from the present state
-  std::optional<BatchRecord> skip{};     ///< of skipped: the claim that skipped it, if no batch holds it
-  std::optional<Operation> operation{};  ///< of moved_past
+  bool reason_certain = false;               ///< recorded, not derived from the present state
+  std::optional<queue::BatchRecord> skip{};  ///< of skipped: the claim that skipped it, if no batch holds it
+  std::optional<feed::Operation> operation{};  ///< of moved_past
 };
 
 /// What became of the delivery of a token in a queue.
 struct TokenDelivery {
-  DeliveryRecord delivery{};
-  Outcome outcome = Outcome::unknown;
-  Fault fault = Fault::none;
-  int accepted = 0;                ///< how many attempts were accepted
-  bool maybe = false;              ///< none was accepted for certain, but one may have been
-  int perhaps = 0;                 ///< how many others may have been accepted, besides those in `accepted`
-  DeliveryAttempt decisive{};      ///< the last accepted attempt; without one, the last outcome
-  std::optional<Outcome> next{};   ///< leased, waiting, in_gap or in_replay; nullopt if no queue holds it
+  feed::DeliveryRecord delivery{};
+  fate::Outcome outcome = fate::Outcome::unknown;
+  fate::Fault fault = fate::Fault::none;
+  int accepted = 0;                  ///< how many attempts were accepted
+  bool maybe = false;                ///< none was accepted for certain, but one may have been
+  int perhaps = 0;                   ///< how many others may have been accepted, besides those in `accepted`
+  feed::DeliveryAttempt decisive{};  ///< the last accepted attempt; without one, the last outcome
+  std::optional<fate::Outcome>
+      next{};                      ///< leased, waiting, in_gap or in_replay; nullopt if no queue holds it
   bool is_of_other_queue = false;  ///< not of the requested queue
 };
 
@@ -99,9 +102,9 @@ TokenFacts without_deliveries(TokenFacts facts);
 
 /// Sets the deliveries of the token: those of `deliveries` with its id, without outcomes before it was
 /// created, which are of an earlier token with its id.
-void set_deliveries(TokenFacts& facts, const std::vector<DeliveryRecord>& deliveries);
+void set_deliveries(TokenFacts& facts, const std::vector<feed::DeliveryRecord>& deliveries);
 
 /// The last revocation of the token; null if there is none.
-const Operation* revocation_of(const TokenFacts& token);
+const feed::Operation* revocation_of(const TokenFacts& token);
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

@@ -5,22 +5,22 @@
 #include "base/encoded_text.hpp"
 #include "trace/traceparent.hpp"
 
-namespace mailroom {
+namespace mailroom::audit {
 
 std::map<std::int64_t, std::string> read_trace_ids(pqxx::transaction_base& transaction,
                                                    const std::vector<std::int64_t>& tokens) {
   std::map<std::int64_t, std::string> ids;
   const auto may_read =
-      Connection::execute(transaction, "SELECT has_column_privilege('tokens', 'traceparent', 'SELECT')");
+      db::Connection::execute(transaction, "SELECT has_column_privilege('tokens', 'traceparent', 'SELECT')");
   if (tokens.empty() || !may_read[0][0].as<bool>()) return ids;
-  for (const auto& row : Connection::execute(
+  for (const auto& row : db::Connection::execute(
            transaction,
            "SELECT id, traceparent FROM tokens WHERE id = ANY ($1::bigint[]) AND traceparent IS NOT NULL",
-           array_text(tokens))) {
-    if (const auto parent = parse_traceparent(row[1].c_str()))
+           db::array_text(tokens))) {
+    if (const auto parent = trace::parse_traceparent(row[1].c_str()))
       ids[row[0].as<std::int64_t>()] = hex_text(parent->trace);
   }
   return ids;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::audit

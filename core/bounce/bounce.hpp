@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "bounce/bounce_reason.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// What a notification says of one recipient.
 struct BounceRecipient {
@@ -73,4 +73,4 @@ std::optional<Bounce> read_event(std::string_view bytes);
 /// True if `bytes` begin as JSON does, and no mail.
 bool is_event(std::string_view bytes);
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

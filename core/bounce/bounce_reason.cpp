@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 struct ReasonName {
@@ -75,4 +75,4 @@ const char* bounce_kind_name(BounceKind kind) {
   return "undetermined";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

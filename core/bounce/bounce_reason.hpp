@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// What happened to a mail at one recipient after the relay took it.
 enum class BounceKind : std::uint8_t {
@@ -50,4 +50,4 @@ const char* bounce_reason_name(BounceReason reason);
 /// `hard`
 const char* bounce_kind_name(BounceKind kind);
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

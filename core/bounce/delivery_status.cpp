@@ -14,7 +14,7 @@
 #include "bounce/status_code.hpp"
 #include "bounce/text_recipients.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 /// What stands before `;` if that is one word: `smtp` of `smtp; 550 no`.
@@ -287,4 +287,4 @@ void read_original_recipient(const MailParts& mail, Bounce& bounce) {
   if (!fields.final.empty()) bounce.recipients.push_back(judged(fields, {people_text(mail.text), true}));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

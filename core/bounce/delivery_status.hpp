@@ -8,7 +8,7 @@
 #include "bounce/bounce.hpp"
 #include "bounce/mail_parts.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// The fields of one recipient, as they stand in a report.
 struct RecipientFields {
@@ -58,4 +58,4 @@ std::string original_recipient(const MailParts& mail);
 /// Adds that recipient, judged by the text: some reports name none.
 void read_original_recipient(const MailParts& mail, Bounce& bounce);
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

@@ -5,7 +5,7 @@
 #include "bounce/bounce.hpp"
 #include "bounce/event_fields.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 using Json = nlohmann::json;
@@ -33,4 +33,4 @@ std::optional<Bounce> read_event(std::string_view bytes) {
   return std::nullopt;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

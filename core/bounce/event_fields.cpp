@@ -7,7 +7,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 struct SubtypeRule {
@@ -130,4 +130,4 @@ std::string event_key(std::string_view provider, std::string_view event, const B
   return key;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

@@ -10,7 +10,7 @@
 #include "bounce/bounce.hpp"
 #include "bounce/delivery_status.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// The member `key`; null if `object` is none, or has none.
 const nlohmann::json& member(const nlohmann::json& object, const char* key);
@@ -66,4 +66,4 @@ bool is_resend_event(const nlohmann::json& object);
 /// Reads bounces, complaints, deliveries, delays, failures and suppressions; nullopt for other events.
 std::optional<Bounce> read_resend_event(const nlohmann::json& event);
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

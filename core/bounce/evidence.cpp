@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "bounce/status_code.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 bool holds(std::string_view text, std::string_view part) {
@@ -122,4 +122,4 @@ bool is_of_address(std::string_view words) {
          holds(words, "... no such user") || holds(words, "... user not exist");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

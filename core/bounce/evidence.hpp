@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// The text of `text` that is for people: its beginning, without the mail that some send back below; in lower
 /// case.
@@ -28,4 +28,4 @@ bool is_at_recipient(std::string_view words);
 /// unknown`. It says less than a command of SMTP.
 bool is_of_address(std::string_view words);
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-namespace mailroom::gmime {
+namespace mailroom::bounce::gmime {
 
 struct Release {
   void operator()(void* object) const { g_object_unref(object); }
@@ -24,4 +24,4 @@ inline std::string text_or_empty(const char* text) {
   return text == nullptr ? std::string() : std::string(text);
 }
 
-}  // namespace mailroom::gmime
+}  // namespace mailroom::bounce::gmime

@@ -8,7 +8,7 @@
 #include "bounce/gmime_owner.hpp"
 #include "bounce/mail_parts.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 constexpr std::size_t most_fields = 2000;
@@ -112,4 +112,4 @@ std::vector<HeaderFields> read_field_blocks(std::string_view text, std::size_t l
   return blocks;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

@@ -8,7 +8,7 @@
 #include "bounce/reason_rules.hpp"
 #include "bounce/status_code.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 bool is_positive(const BounceEvidence& evidence) {
@@ -95,4 +95,4 @@ BounceJudgement judge_bounce(const BounceEvidence& evidence) {
   return {reason, is_known ? BounceKind::soft : BounceKind::undetermined};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

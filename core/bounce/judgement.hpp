@@ -8,7 +8,7 @@
 
 #include "bounce/bounce_reason.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// What is known of one recipient.
 struct BounceEvidence {
@@ -31,4 +31,4 @@ struct BounceJudgement {
 /// exist or never takes mail, and the refusal is permanent.
 BounceJudgement judge_bounce(const BounceEvidence& evidence);
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

@@ -10,7 +10,7 @@
 #include "bounce/bounce.hpp"
 #include "bounce/gmime_owner.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 using gmime::Owned;
@@ -221,4 +221,4 @@ MailParts read_mail_parts(std::string_view bytes) {
   return parts;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

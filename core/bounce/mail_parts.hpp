@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// The header fields of a mail that tell bounces, or all of a block in a report: names in lower case, values
 /// unfolded and in UTF-8.
@@ -52,4 +52,4 @@ HeaderFields header_in_text(std::string_view text);
 /// Reads the parts outside of mails within the mail.
 MailParts read_mail_parts(std::string_view bytes);
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

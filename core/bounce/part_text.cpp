@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "bounce/mail_parts.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> entities{{{"&lt;", "<"},
@@ -80,4 +80,4 @@ HeaderFields header_in_text(std::string_view text) {
   return {};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

@@ -9,7 +9,7 @@
 #include "bounce/delivery_status.hpp"
 #include "bounce/mail_parts.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 // Signs of headers only: the words of a body may be quoted.
@@ -259,4 +259,4 @@ std::optional<Bounce> read_bounce(std::string_view bytes) {
   return bounce.is_report ? std::optional(std::move(bounce)) : std::nullopt;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

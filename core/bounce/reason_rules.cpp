@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "bounce/word_patterns.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 /// Phrases that stand for a reason, as WordPatterns takes them.
@@ -282,4 +282,4 @@ BounceReason reason_of_vague_words(std::string_view words) {
   return first_reason(searches, words);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

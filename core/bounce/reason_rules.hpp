@@ -6,7 +6,7 @@
 
 #include "bounce/bounce_reason.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// `text` as the rules compare it: in lower case, with one space between words, without addresses, codes of
 /// SMTP and phrases that say nothing. Addresses are left out since their names may be words of the rules.
@@ -23,4 +23,4 @@ bool words_say(BounceReason reason, std::string_view words);
 /// they do.
 BounceReason reason_of_vague_words(std::string_view words);
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "bounce/event_fields.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 using Json = nlohmann::json;
@@ -105,4 +105,4 @@ std::optional<Bounce> read_resend_event(const nlohmann::json& event) {
   return bounce;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

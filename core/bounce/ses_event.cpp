@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "bounce/event_fields.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 using Json = nlohmann::json;
@@ -132,4 +132,4 @@ std::optional<Bounce> read_ses_event(const nlohmann::json& event) {
   return bounce;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 struct StatusRule {
@@ -128,4 +128,4 @@ BounceReason reason_of_code(int code) {
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

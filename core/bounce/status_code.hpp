@@ -6,7 +6,7 @@
 
 #include "bounce/bounce_reason.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// The first enhanced status in `text`, as `5.1.1`; empty if there is none. The four numbers of an IP address
 /// are none.
@@ -21,4 +21,4 @@ BounceReason reason_of_status(std::string_view status);
 /// What a reply code says by itself; undetermined for most.
 BounceReason reason_of_code(int code);
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

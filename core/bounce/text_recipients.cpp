@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "bounce/delivery_status.hpp"
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 using Addresses = std::vector<std::string>;
@@ -192,4 +192,4 @@ std::vector<TextRecipient> recipients_in_text(const std::string& text, const std
   return {};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

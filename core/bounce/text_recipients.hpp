@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// A recipient, and the part of the text that is about it.
 struct TextRecipient {
@@ -19,4 +19,4 @@ struct TextRecipient {
 std::vector<TextRecipient> recipients_in_text(const std::string& text, const std::vector<std::string>& others,
                                               std::size_t limit);
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace mailroom {
+namespace mailroom::bounce {
 namespace {
 
 constexpr std::size_t gap = 40;
@@ -75,4 +75,4 @@ bool WordPatterns::fits(std::string_view words, const Pattern& pattern) {
   return false;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

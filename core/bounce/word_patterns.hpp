@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::bounce {
 
 /// Words in lower case, and with which bytes they begin, so that most phrases need no search. Refers to
 /// `words`.
@@ -53,4 +53,4 @@ class WordPatterns {
   std::vector<Pattern> patterns_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::bounce

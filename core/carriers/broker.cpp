@@ -10,7 +10,7 @@
 #include "base/printable.hpp"
 #include "base/secret_file.hpp"
 
-namespace mailroom {
+namespace mailroom::carriers {
 namespace {
 
 constexpr Milliseconds first_pause{250};
@@ -63,12 +63,13 @@ std::string hint_for(BrokerFault fault) {
   return {};
 }
 
-ServerUrl parse_broker_url(std::string_view text, const std::vector<UrlScheme>& schemes,
-                           std::string_view key) {
-  return parse_server_url(text, {.subject = key, .schemes = schemes, .password_key = "sink.password_file"});
+config::ServerUrl parse_broker_url(std::string_view text, const std::vector<config::UrlScheme>& schemes,
+                                   std::string_view key) {
+  return config::parse_server_url(text,
+                                  {.subject = key, .schemes = schemes, .password_key = "sink.password_file"});
 }
 
-void require_loopback(const ServerUrl& url, const char* hint) {
+void require_loopback(const config::ServerUrl& url, const char* hint) {
   for (const auto& server : url.servers) {
     if (server.is_loopback()) continue;
     throw Error(ExitCode::configuration,
@@ -77,7 +78,7 @@ void require_loopback(const ServerUrl& url, const char* hint) {
   }
 }
 
-std::string broker_password(const Settings& settings) {
+std::string broker_password(const config::Settings& settings) {
   if (settings.sink.password_file.empty()) {
     throw Error(ExitCode::configuration, "sink.password_file is not set, and sink.to names a user",
                 "write the user's password into a file that only this user can read, and name it there");
@@ -91,20 +92,20 @@ void require_usable(const std::string& server, const BrokerFailure& failure) {
     throw Error(ExitCode::configuration, describe_failure(server, failure), hint_for(failure.fault));
 }
 
-BrokerPublisher::BrokerPublisher(const ServerUrl& url, BrokerPublishing publishing)
+BrokerPublisher::BrokerPublisher(const config::ServerUrl& url, BrokerPublishing publishing)
     : publishing_(std::move(publishing)),
       server_(url.servers.front().address()),
       trouble_("not connected yet"),
       name_(url.addresses()) {}
 
-std::vector<Answer> BrokerPublisher::take() {
+std::vector<delivery::Answer> BrokerPublisher::take() {
   const std::lock_guard lock(mutex_);
   ready_.clear();
   unfinished_ -= answers_.size();
   return std::exchange(answers_, {});
 }
 
-void BrokerPublisher::answer(std::int64_t message, TimePoint since, Verdict verdict, int code,
+void BrokerPublisher::answer(std::int64_t message, TimePoint since, delivery::Verdict verdict, int code,
                              std::string reply) {
   if (answers_.empty()) ready_.signal();
   answers_.push_back({.id = message,
@@ -146,4 +147,4 @@ std::string filled_name(std::string_view text, std::string_view queue, std::stri
   return filled;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::carriers

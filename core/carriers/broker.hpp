@@ -16,18 +16,18 @@
 #include "config/settings.hpp"
 #include "delivery/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::carriers {
 
 /// Reads the value of the setting `key` as parse_server_url() does.
-ServerUrl parse_broker_url(std::string_view text, const std::vector<UrlScheme>& schemes,
-                           std::string_view key = "sink.to");
+config::ServerUrl parse_broker_url(std::string_view text, const std::vector<config::UrlScheme>& schemes,
+                                   std::string_view key = "sink.to");
 
 /// Throws Error(configuration) if a server is not on this host: lines hold tokens, and go over a network only
 /// with TLS.
-void require_loopback(const ServerUrl& url, const char* hint);
+void require_loopback(const config::ServerUrl& url, const char* hint);
 
 /// The password of the user that sink.to names. Throws Error(configuration).
-std::string broker_password(const Settings& settings);
+std::string broker_password(const config::Settings& settings);
 
 /// `text` with `{queue}` and `{action}` replaced.
 std::string filled_name(std::string_view text, std::string_view queue, std::string_view action);
@@ -70,19 +70,19 @@ struct BrokerPublishing {
 
 /// What the carriers of lines to brokers have in common: answers come on another thread, and a thread of the
 /// carrier connects anew.
-class BrokerPublisher : public Carrier {
+class BrokerPublisher : public delivery::Carrier {
  public:
   std::vector<std::string> endpoints() const override { return {name_}; }
   int fd() const override { return ready_.fd(); }
-  std::vector<Answer> take() override;
+  std::vector<delivery::Answer> take() override;
   std::size_t unfinished() const override { return unfinished_; }
   const std::string& name() const { return name_; }
 
  protected:
-  BrokerPublisher(const ServerUrl& url, BrokerPublishing publishing);
+  BrokerPublisher(const config::ServerUrl& url, BrokerPublishing publishing);
 
   /// With mutex_ held.
-  void answer(std::int64_t message, TimePoint since, Verdict verdict, int code, std::string reply);
+  void answer(std::int64_t message, TimePoint since, delivery::Verdict verdict, int code, std::string reply);
   /// With mutex_ held: a message that must not leave yet.
   void give_back(std::int64_t message);
   /// How long the thread that connects waits once no server lets mailroom in: longer each time.
@@ -100,8 +100,8 @@ class BrokerPublisher : public Carrier {
  private:
   std::string name_;
   EventFd ready_;
-  std::vector<Answer> answers_;  ///< under mutex_
-  Milliseconds pause_{};         ///< of the thread that connects
+  std::vector<delivery::Answer> answers_;  ///< under mutex_
+  Milliseconds pause_{};                   ///< of the thread that connects
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::carriers

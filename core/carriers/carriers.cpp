@@ -12,23 +12,48 @@
 #include "base/text.hpp"
 #include "config/key_table.hpp"
 
-namespace mailroom {
+namespace mailroom::exec {
+extern const carriers::CarrierFunctions exec_carrier;
+}
+namespace mailroom::http {
+extern const carriers::CarrierFunctions http_carrier;
+}
+namespace mailroom::nats {
+extern const carriers::CarrierFunctions nats_carrier;
+}
+namespace mailroom::amqp {
+extern const carriers::CarrierFunctions amqp_carrier;
+}
+namespace mailroom::smtp {
+extern const carriers::RelayFunctions smtp_carrier;
+}
+namespace mailroom::ses {
+extern const carriers::RelayFunctions ses_carrier;
+}
+namespace mailroom::resend {
+extern const carriers::RelayFunctions resend_carrier;
+}
+namespace mailroom::capture {
+extern const carriers::RelayFunctions capture_carrier;
+}
+
+namespace mailroom::carriers {
 
 /// Each is defined in the directory of its name, or is empty if the build leaves that out.
-extern const CarrierFunctions exec_carrier, http_carrier, nats_carrier, amqp_carrier;
-extern const RelayFunctions smtp_carrier, ses_carrier, resend_carrier, capture_carrier;
 
 namespace {
 
-const std::vector<CarrierKind> kinds_of_lines{{exec_carrier, {"exec", {}}},
-                                              {http_carrier, {"http", {"https", "http"}, "MAILROOM_HTTP"}},
-                                              {nats_carrier, {"nats", {"nats", "tls"}, "MAILROOM_NATS"}},
-                                              {amqp_carrier, {"amqp", {"amqp", "amqps"}, "MAILROOM_AMQP"}}};
+const std::vector<CarrierKind> kinds_of_lines{
+    {exec::exec_carrier, {"exec", {}}},
+    {http::http_carrier, {"http", {"https", "http"}, "MAILROOM_HTTP"}},
+    {nats::nats_carrier, {"nats", {"nats", "tls"}, "MAILROOM_NATS"}},
+    {amqp::amqp_carrier, {"amqp", {"amqp", "amqps"}, "MAILROOM_AMQP"}}};
 
-const std::vector<RelayKind> kinds_of_relays{{capture_carrier, {"capture", {"capture"}}},
-                                             {smtp_carrier, {"smtp", {"smtp", "smtps"}}},
-                                             {ses_carrier, {"ses", {"ses"}, "MAILROOM_HTTP"}},
-                                             {resend_carrier, {"resend", {"resend"}, "MAILROOM_HTTP"}}};
+const std::vector<RelayKind> kinds_of_relays{
+    {capture::capture_carrier, {"capture", {"capture"}}},
+    {smtp::smtp_carrier, {"smtp", {"smtp", "smtps"}}},
+    {ses::ses_carrier, {"ses", {"ses"}, "MAILROOM_HTTP"}},
+    {resend::resend_carrier, {"resend", {"resend"}, "MAILROOM_HTTP"}}};
 
 const CarrierKind& kind_of_program() {
   return *std::ranges::find_if(kinds_of_lines, [](const auto& kind) { return kind.schemes.empty(); });
@@ -88,13 +113,13 @@ const CarrierKind& kind_of_url(const std::string& url) {
 }
 
 /// The names of the kinds that the settings ask for.
-std::set<std::string_view> used_kinds(const Settings& settings, Carries carries) {
+std::set<std::string_view> used_kinds(const config::Settings& settings, Carries carries) {
   std::set<std::string_view> used;
   if (carries == Carries::lines) {
     if (hands_over(settings)) used.insert(configured_carrier(settings).name);
     return used;
   }
-  const auto add = [&](const RelayPath& path) {
+  const auto add = [&](const config::RelayPath& path) {
     for (const auto& target : path.targets)
       used.insert(kind_of_relay(target).name);
   };
@@ -105,11 +130,12 @@ std::set<std::string_view> used_kinds(const Settings& settings, Carries carries)
 }
 
 /// The values that are not defaults, also those of profiles.
-std::vector<SettingValue> set_values(const Settings& settings) {
+std::vector<config::SettingValue> set_values(const config::Settings& settings) {
   auto all = settings.values;
   for (const auto& profile : settings.profiles)
     all.insert(all.end(), profile.values.begin(), profile.values.end());
-  std::erase_if(all, [](const auto& value) { return value.origin.kind == OriginKind::default_value; });
+  std::erase_if(all,
+                [](const auto& value) { return value.origin.kind == config::OriginKind::default_value; });
   return all;
 }
 
@@ -123,21 +149,21 @@ std::span<const RelayKind> relay_kinds() {
   return kinds_of_relays;
 }
 
-const RelayKind& kind_of_relay(const RelayTarget& target) {
+const RelayKind& kind_of_relay(const config::RelayTarget& target) {
   const auto kind = std::ranges::find_if(kinds_of_relays,
                                          [&](const auto& each) { return has_scheme(each, target.scheme); });
   return kind == kinds_of_relays.end() ? *std::ranges::find(kinds_of_relays, "smtp", &RelayKind::name)
                                        : *kind;
 }
 
-std::vector<UnreadSetting> unread_settings(const Settings& settings, Carries carries) {
+std::vector<UnreadSetting> unread_settings(const config::Settings& settings, Carries carries) {
   const auto used = used_kinds(settings, carries);
   std::vector<UnreadSetting> unread;
   // What a relay is for is of no matter while mails are captured.
   if (used.empty() || used.contains("capture")) return unread;
   const auto* const section = carries == Carries::lines ? "sink." : "send.";
   for (const auto& value : set_values(settings)) {
-    const auto readers = find_key(value.key)->readers;
+    const auto readers = config::find_key(value.key)->readers;
     if (readers.empty() || !value.key.starts_with(section)) continue;
     const auto names = split(readers, ' ');
     if (std::ranges::none_of(names, [&](auto name) { return used.contains(name); }))
@@ -146,12 +172,12 @@ std::vector<UnreadSetting> unread_settings(const Settings& settings, Carries car
   return unread;
 }
 
-bool hands_over(const Settings& settings) {
+bool hands_over(const config::Settings& settings) {
   return !settings.sink.to.empty() || !settings.sink.exec.empty();
 }
 
-const CarrierKind& configured_carrier(const Settings& settings) {
+const CarrierKind& configured_carrier(const config::Settings& settings) {
   return settings.sink.to.empty() ? kind_of_program() : kind_of_url(settings.sink.to);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::carriers

@@ -14,13 +14,13 @@
 #include "mail/configured_mail.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::carriers {
 
 /// What a carrier of lines is made from.
 struct CarrierSetup {
-  const Settings& settings;  ///< not kept
-  Log& log;                  ///< outlives the carrier
-  std::uint64_t seed = 0;    ///< of jitter
+  const config::Settings& settings;  ///< not kept
+  Log& log;                          ///< outlives the carrier
+  std::uint64_t seed = 0;            ///< of jitter
 };
 
 /// What a carrier takes.
@@ -33,10 +33,10 @@ enum class Carries {
 struct SinkFinding {
   enum class Level { fine, warning, failure };
   Level level = Level::fine;
-  std::string reason;      ///< on one line, without a secret
-  std::string hint{};      ///< what to do about it
-  std::vector<Fix> fix{};  ///< they may run on another host
-  std::string endpoint{};  ///< which one, if the carrier has several
+  std::string reason;              ///< on one line, without a secret
+  std::string hint{};              ///< what to do about it
+  std::vector<status::Fix> fix{};  ///< they may run on another host
+  std::string endpoint{};          ///< which one, if the carrier has several
 };
 
 /// What a kind does with mails beside taking each by itself.
@@ -50,18 +50,19 @@ struct MailTraits {
 struct CarrierFunctions {
   /// Throws Error(configuration) for a setting that is wrong, here or at the receiver, and not if no server
   /// can be reached.
-  std::unique_ptr<Carrier> (*make)(const CarrierSetup& setup) = nullptr;
+  std::unique_ptr<delivery::Carrier> (*make)(const CarrierSetup& setup) = nullptr;
   /// Connects, and hands nothing over. Throws Error(configuration).
-  std::vector<SinkFinding> (*check)(const Settings& settings) = nullptr;
+  std::vector<SinkFinding> (*check)(const config::Settings& settings) = nullptr;
   std::string (*library)() = nullptr;  ///< its library and version: `libcurl 7.88.1`; null for none
 };
 
 /// The same of a directory that carries mails. It sees of the configuration what its own relays are for.
 struct RelayFunctions {
   /// `path`: with targets of this kind alone; not kept. Throws as CarrierFunctions::make().
-  std::unique_ptr<Carrier> (*make)(const RelayPath& path) = nullptr;
+  std::unique_ptr<delivery::Carrier> (*make)(const config::RelayPath& path) = nullptr;
   /// Connects, and sends no mail. `mail`: what the mails of the path are like. Throws Error(configuration).
-  std::vector<SinkFinding> (*check)(const RelayPath& path, const ConfiguredMail& mail) = nullptr;
+  std::vector<SinkFinding> (*check)(const config::RelayPath& path,
+                                    const mail::ConfiguredMail& mail) = nullptr;
   std::string (*library)() = nullptr;
   MailTraits traits{};
 };
@@ -85,22 +86,22 @@ std::span<const RelayKind> relay_kinds();
 /// A key that is set, though no carrier that the settings ask for reads it: a mistake, or left from another
 /// one.
 struct UnreadSetting {
-  SettingValue value;
+  config::SettingValue value;
   std::string readers;  ///< the kinds that do: `nats and amqp`
 };
 
 /// Of sink.to and sink.exec, or of the relays of all profiles. None while mails are captured. Throws as
 /// configured_carrier().
-std::vector<UnreadSetting> unread_settings(const Settings& settings, Carries carries);
+std::vector<UnreadSetting> unread_settings(const config::Settings& settings, Carries carries);
 
 /// True if sink.to or sink.exec says where batches are handed over; otherwise they are written to stdout.
-bool hands_over(const Settings& settings);
+bool hands_over(const config::Settings& settings);
 
 /// The kind of a relay: what has no scheme of another is one of SMTP, whose carrier refuses it. Pure.
-const RelayKind& kind_of_relay(const RelayTarget& target);
+const RelayKind& kind_of_relay(const config::RelayTarget& target);
 
 /// The kind that sink.to or sink.exec asks for. Throws Error(configuration) for a URL of an unknown scheme,
 /// and for a kind that is not built.
-const CarrierKind& configured_carrier(const Settings& settings);
+const CarrierKind& configured_carrier(const config::Settings& settings);
 
-}  // namespace mailroom
+}  // namespace mailroom::carriers

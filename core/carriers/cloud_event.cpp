@@ -5,9 +5,9 @@
 #include "base/clock.hpp"
 #include "base/encoded_text.hpp"
 
-namespace mailroom {
+namespace mailroom::carriers {
 
-std::vector<std::pair<std::string, std::string>> cloud_event_attributes(const Message& message,
+std::vector<std::pair<std::string, std::string>> cloud_event_attributes(const delivery::Message& message,
                                                                         const std::string& source) {
   if (source.empty()) return {};
   return {
@@ -20,4 +20,4 @@ std::string cloud_event_header_value(std::string_view value) {
   return percent_encoded(value, R"(!#$&'()*+,-./:;<=>?@[\]^_`{|}~)");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::carriers

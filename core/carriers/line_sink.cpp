@@ -2,12 +2,12 @@
 
 #include "carriers/line_sink.hpp"
 
-namespace mailroom {
+namespace mailroom::carriers {
 
-LineSink::LineSink(std::unique_ptr<Encoder> encoder, Output& output, Log* log)
+LineSink::LineSink(std::unique_ptr<compose::Encoder> encoder, Output& output, Log* log)
     : encoder_(std::move(encoder)), output_(output), spool_(log) {}
 
-void LineSink::begin(const Lease& lease, int line_limit) {
+void LineSink::begin(const claim::Lease& lease, int line_limit) {
   lease_ = lease;
   line_limit_ = line_limit;
   in_line_ = 0;
@@ -17,7 +17,7 @@ void LineSink::begin(const Lease& lease, int line_limit) {
   encoder_->begin(lease);
 }
 
-void LineSink::add(const TokenRow& row, std::string_view token) {
+void LineSink::add(const claim::TokenRow& row, std::string_view token) {
   if (in_line_ == line_limit_) end_line();
   if (!encoder_->add(row, token)) {
     end_line();
@@ -33,7 +33,7 @@ void LineSink::end_line() {
   in_line_ = 0;
 }
 
-BatchOutcome LineSink::finish(const std::function<void()>& when_slow) {
+consumer::BatchOutcome LineSink::finish(const std::function<void()>& when_slow) {
   if (in_batch_ == 0) return {};
   if (may_be_within_line_ && output_.is_within_line()) output_.write("\n");
   may_be_within_line_ = false;
@@ -44,4 +44,4 @@ BatchOutcome LineSink::finish(const std::function<void()>& when_slow) {
   return {.emitted = in_batch_};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::carriers

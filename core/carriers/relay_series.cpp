@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::carriers {
 namespace {
 
 const RelayKind& built(const RelayKind& kind) {
@@ -22,14 +22,14 @@ const RelayKind& built(const RelayKind& kind) {
               fmt::format("build it with -D {}=ON, or name a relay of smtp://", kind.option));
 }
 
-void require_relays(const RelayPath& path) {
+void require_relays(const config::RelayPath& path) {
   constexpr std::string_view key = "send.relay";
-  if (path.targets.empty()) refuse_missing({path.name_of(key)}, key);
+  if (path.targets.empty()) config::refuse_missing({path.name_of(key)}, key);
 }
 
 }  // namespace
 
-std::vector<RelayGroup> relay_groups(const RelayPath& path) {
+std::vector<RelayGroup> relay_groups(const config::RelayPath& path) {
   std::vector<RelayGroup> groups;
   for (const auto& target : path.targets) {
     const auto& kind = kind_of_relay(target);
@@ -42,7 +42,7 @@ std::vector<RelayGroup> relay_groups(const RelayPath& path) {
   return groups;
 }
 
-MailTraits mail_traits(const RelayPath& path) {
+MailTraits mail_traits(const config::RelayPath& path) {
   const auto groups = relay_groups(path);
   if (groups.size() != 1) return {};
   auto traits = groups.front().kind->traits;
@@ -50,7 +50,7 @@ MailTraits mail_traits(const RelayPath& path) {
   return traits;
 }
 
-RelaySeries::RelaySeries(std::vector<std::unique_ptr<Carrier>> carriers)
+RelaySeries::RelaySeries(std::vector<std::unique_ptr<delivery::Carrier>> carriers)
     : carriers_(std::move(carriers)), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
   for (const auto& carrier : carriers_) {
     sizes_.push_back(carrier->endpoints().size());
@@ -67,7 +67,7 @@ RelaySeries::~RelaySeries() {
   close(epoll_);
 }
 
-Carrier& RelaySeries::carrier_of(std::size_t& endpoint) const {
+delivery::Carrier& RelaySeries::carrier_of(std::size_t& endpoint) const {
   std::size_t i = 0;
   for (; endpoint >= sizes_[i]; ++i)
     endpoint -= sizes_[i];
@@ -81,13 +81,13 @@ std::vector<std::string> RelaySeries::endpoints() const {
   return names;
 }
 
-void RelaySeries::submit(Message message) {
+void RelaySeries::submit(delivery::Message message) {
   auto& carrier = carrier_of(message.endpoint);
   carrier.submit(std::move(message));
 }
 
-std::vector<Answer> RelaySeries::take() {
-  std::vector<Answer> answers;
+std::vector<delivery::Answer> RelaySeries::take() {
+  std::vector<delivery::Answer> answers;
   for (const auto& carrier : carriers_)
     std::ranges::move(carrier->take(), std::back_inserter(answers));
   return answers;
@@ -121,16 +121,16 @@ void RelaySeries::limit_connections(std::size_t endpoint, int most) {
   carrier.limit_connections(endpoint, most);
 }
 
-std::unique_ptr<Carrier> make_relays(const RelayPath& path) {
+std::unique_ptr<delivery::Carrier> make_relays(const config::RelayPath& path) {
   require_relays(path);
-  std::vector<std::unique_ptr<Carrier>> carriers;
+  std::vector<std::unique_ptr<delivery::Carrier>> carriers;
   for (const auto& group : relay_groups(path))
     carriers.push_back(built(*group.kind).make(group.path));
   if (carriers.size() == 1) return std::move(carriers.front());
   return std::make_unique<RelaySeries>(std::move(carriers));
 }
 
-std::vector<SinkFinding> check_relay_list(const RelayPath& path, const ConfiguredMail& mail) {
+std::vector<SinkFinding> check_relay_list(const config::RelayPath& path, const mail::ConfiguredMail& mail) {
   require_relays(path);
   std::vector<SinkFinding> findings;
   for (const auto& group : relay_groups(path))
@@ -138,4 +138,4 @@ std::vector<SinkFinding> check_relay_list(const RelayPath& path, const Configure
   return findings;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::carriers

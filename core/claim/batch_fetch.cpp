@@ -7,7 +7,7 @@
 
 #include "base/threads.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 namespace {
 
 /// How long to wait for a second session while a batch is leased: a pooler may have no more to give.
@@ -20,7 +20,7 @@ std::future<void> in_thread(Work work) {
 }
 
 /// What runs ends by itself, or with the connection, if it cannot be cancelled.
-void cancel_quietly(Connection& connection) {
+void cancel_quietly(db::Connection& connection) {
   try {
     connection.cancel();
   } catch (const Error&) {
@@ -29,17 +29,17 @@ void cancel_quietly(Connection& connection) {
 }
 
 /// Cancels what runs on the connection until `work`, which uses it, has ended.
-void cancel(const std::future<void>& work, Connection& connection) {
+void cancel(const std::future<void>& work, db::Connection& connection) {
   while (work.wait_for(Milliseconds(0)) == std::future_status::timeout) {
     cancel_quietly(connection);
-    work.wait_for(StopWatcher::moment);
+    work.wait_for(process::StopWatcher::moment);
   }
 }
 
 }  // namespace
 
-BatchFetch::BatchFetch(Connection& connection, const TokenDetail& detail, DatabaseTarget target,
-                       const char* settings, Log* log, StopWatcher* watcher)
+BatchFetch::BatchFetch(db::Connection& connection, const TokenDetail& detail, db::DatabaseTarget target,
+                       const char* settings, Log* log, process::StopWatcher* watcher)
     : connection_(connection),
       detail_(detail),
       log_(log),
@@ -112,11 +112,11 @@ std::optional<ClaimedBatch> BatchFetch::read_beside(ClaimedBatch& batch, const E
   BatchTokens ahead;
   const auto known = actions_.now();
   const bool has_run = sessions_.run(
-      [&](Connection&) {
+      [&](db::Connection&) {
         claimed = claim();
         ahead = read_ahead(claimed, known, std::move(spare_));
       },
-      [&](Connection& second, const TwoSessions::InBoth& in_both) {
+      [&](db::Connection& second, const TwoSessions::InBoth& in_both) {
         tokens_ = read_tokens(second, *batch.reply.lease, reading(batch, known), std::move(tokens_));
         reader_.join(second, tokens_, each, in_both);
       });
@@ -125,7 +125,8 @@ std::optional<ClaimedBatch> BatchFetch::read_beside(ClaimedBatch& batch, const E
   return claimed;
 }
 
-BatchTokens BatchFetch::read_ahead(const ClaimedBatch& claimed, const std::shared_ptr<const Actions>& known,
+BatchTokens BatchFetch::read_ahead(const ClaimedBatch& claimed,
+                                   const std::shared_ptr<const queue::Actions>& known,
                                    BatchTokens memory) const {
   if (!claimed.reply.lease || !is_large(claimed)) return memory;
   try {
@@ -139,9 +140,10 @@ BatchTokens BatchFetch::read_ahead(const ClaimedBatch& claimed, const std::share
 
 bool TwoSessions::open() {
   if (second_ || !may_open_) return may_open_;
-  const StopWatcher::Wait waiting(watcher_, Awaited::database, &first_);
+  const process::StopWatcher::Wait waiting(watcher_, process::Awaited::database, &first_);
   try {
-    second_ = std::make_unique<Connection>(target_, "mailroom read", SessionLimits{.answer = open_patience});
+    second_ = std::make_unique<db::Connection>(target_, "mailroom read",
+                                               db::SessionLimits{.answer = open_patience});
     // The first session is known to have a server process of its own; so has the other one.
     second_->own_session();
     second_->run(settings_);
@@ -154,7 +156,7 @@ bool TwoSessions::open() {
 }
 
 bool TwoSessions::run(const Work& on_first,
-                      const std::function<void(Connection& second, const InBoth&)>& on_second) {
+                      const std::function<void(db::Connection& second, const InBoth&)>& on_second) {
   if (!open()) return false;
   auto first = in_thread([&] { on_first(first_); });
   const auto in_both = [&](const Work& work) {
@@ -169,20 +171,20 @@ bool TwoSessions::run(const Work& on_first,
       cancel(share, first_);
       throw;
     }
-    const StopWatcher::Wait waiting(watcher_, Awaited::database, &first_);
+    const process::StopWatcher::Wait waiting(watcher_, process::Awaited::database, &first_);
     share.get();
   };
   try {
-    const StopWatcher::Wait waiting(watcher_, Awaited::database, second_.get());
+    const process::StopWatcher::Wait waiting(watcher_, process::Awaited::database, second_.get());
     on_second(*second_, in_both);
   } catch (...) {
-    const StopWatcher::Wait waiting(watcher_, Awaited::database, &first_);
+    const process::StopWatcher::Wait waiting(watcher_, process::Awaited::database, &first_);
     first.wait();
     throw;
   }
-  const StopWatcher::Wait waiting(watcher_, Awaited::database, &first_);
+  const process::StopWatcher::Wait waiting(watcher_, process::Awaited::database, &first_);
   first.get();
   return true;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

@@ -14,17 +14,18 @@
 #include "db/connection.hpp"
 #include "process/stop_watcher.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 
 /// Works in two sessions at the same time. While it does, the caller uses neither.
 class TwoSessions {
  public:
-  using Work = std::function<void(Connection&)>;
+  using Work = std::function<void(db::Connection&)>;
   /// Does the work in both sessions, and returns when both have ended. Throws what one of them has thrown.
   using InBoth = std::function<void(const Work&)>;
 
   /// `log` and `watcher` may be null. What is not must outlive this.
-  TwoSessions(Connection& first, DatabaseTarget target, const char* settings, Log* log, StopWatcher* watcher)
+  TwoSessions(db::Connection& first, db::DatabaseTarget target, const char* settings, Log* log,
+              process::StopWatcher* watcher)
       : first_(first), target_(std::move(target)), settings_(settings), log_(log), watcher_(watcher) {}
 
   /// False if opening the second session has failed before.
@@ -33,18 +34,18 @@ class TwoSessions {
   /// one, which may let both sessions work as soon as `on_first` has ended. Returns when all has ended.
   /// Throws what `on_second` has thrown, or else what `on_first` has. Opens the second session when it is
   /// first needed; false, with nothing done, where that fails, such as behind a pooler that has no more.
-  bool run(const Work& on_first, const std::function<void(Connection& second, const InBoth&)>& on_second);
+  bool run(const Work& on_first, const std::function<void(db::Connection& second, const InBoth&)>& on_second);
 
  private:
   bool open();
 
-  Connection& first_;
-  DatabaseTarget target_;
+  db::Connection& first_;
+  db::DatabaseTarget target_;
   const char* settings_;
   Log* log_;
-  StopWatcher* watcher_;
+  process::StopWatcher* watcher_;
   bool may_open_ = true;
-  std::unique_ptr<Connection> second_;
+  std::unique_ptr<db::Connection> second_;
 };
 
 /// Reads the batches of a session. The tokens of a small one have come with its claim; a statement reads
@@ -56,8 +57,8 @@ class BatchFetch {
 
   /// Prepares its statements, and reads the actions. `connection` must outlive this. `target`, `settings`,
   /// `log` and `watcher`: for the second session.
-  BatchFetch(Connection& connection, const TokenDetail& detail, DatabaseTarget target, const char* settings,
-             Log* log, StopWatcher* watcher);
+  BatchFetch(db::Connection& connection, const TokenDetail& detail, db::DatabaseTarget target,
+             const char* settings, Log* log, process::StopWatcher* watcher);
 
   /// Reads the actions again: they may have changed.
   void refresh_actions() { actions_.refresh(); }
@@ -86,16 +87,16 @@ class BatchFetch {
     return !detail_.delivers && batch.reply.size >= streamed_size;
   }
   /// The tokens of a batch, if it is a large one.
-  BatchTokens read_ahead(const ClaimedBatch& claimed, const std::shared_ptr<const Actions>& known,
+  BatchTokens read_ahead(const ClaimedBatch& claimed, const std::shared_ptr<const queue::Actions>& known,
                          BatchTokens memory) const;
-  TokenReading reading(const ClaimedBatch& batch, const std::shared_ptr<const Actions>& known) const {
+  TokenReading reading(const ClaimedBatch& batch, const std::shared_ptr<const queue::Actions>& known) const {
     return {.with_creation = detail_.with_creation, .has_messages = batch.reply.messages, .actions = known};
   }
 
-  Connection& connection_;
+  db::Connection& connection_;
   TokenDetail detail_;
   Log* log_;
-  KnownActions actions_;
+  queue::KnownActions actions_;
   MessageReader messages_;
   RecipientCounts counts_;
   TwoSessions sessions_;
@@ -104,4 +105,4 @@ class BatchFetch {
   BatchTokens spare_;   ///< memory
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

@@ -11,7 +11,7 @@
 #include "claim/claim_rows.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 namespace {
 
 /// A range of accounts is read if it has at most this many for each that is needed: looking one up takes as
@@ -67,7 +67,7 @@ std::vector<std::int64_t> accounts_of(const BatchTokens& tokens) {
 /// Streams the tokens of a batch into `tokens`. Returns the name of an action that is not known; empty if all
 /// are.
 template <bool with_creation, bool has_messages>
-std::string stream_tokens(Connection& connection, const std::string& sql, BatchTokens& tokens) {
+std::string stream_tokens(db::Connection& connection, const std::string& sql, BatchTokens& tokens) {
   constexpr std::size_t columns = 7 + (with_creation ? 1 : 0) + (has_messages ? 2 : 0);
   tokens.rows.clear();
   tokens.texts.clear();
@@ -95,7 +95,7 @@ std::string stream_tokens(Connection& connection, const std::string& sql, BatchT
 }
 
 template <typename Each>
-void read_accounts_of(Connection& connection, const std::vector<std::int64_t>& ids, const Each& each) {
+void read_accounts_of(db::Connection& connection, const std::vector<std::int64_t>& ids, const Each& each) {
   connection.copy_out<4>(fmt::format(accounts_sql, accounts_condition(ids)), each);
 }
 
@@ -104,10 +104,10 @@ void read_accounts_of(Connection& connection, const std::vector<std::int64_t>& i
 std::string accounts_condition(const std::vector<std::int64_t>& ids) {
   if (is_range(ids)) return fmt::format("id >= {} AND id <= {}", ids.front(), ids.back());
   // In a subquery: of a constant list the planner estimates each element.
-  return fmt::format("id = ANY ((SELECT '{}'::bigint[])::bigint[])", array_text(ids));
+  return fmt::format("id = ANY ((SELECT '{}'::bigint[])::bigint[])", db::array_text(ids));
 }
 
-BatchTokens read_tokens(Connection& connection, const Lease& lease, const TokenReading& reading,
+BatchTokens read_tokens(db::Connection& connection, const Lease& lease, const TokenReading& reading,
                         BatchTokens ahead) {
   const auto began = steady_now();
   if (ahead.lease == lease && began - ahead.read_at < longest_ahead) return ahead;
@@ -127,8 +127,8 @@ BatchTokens read_tokens(Connection& connection, const Lease& lease, const TokenR
                                  : stream_tokens<false, false>(connection, sql, tokens);
   };
   if (stream().empty()) return tokens;
-  tokens.actions = std::make_shared<const Actions>(read_actions(connection));
-  if (const auto unknown = stream(); !unknown.empty()) throw unknown_action(unknown);
+  tokens.actions = std::make_shared<const queue::Actions>(queue::read_actions(connection));
+  if (const auto unknown = stream(); !unknown.empty()) throw queue::unknown_action(unknown);
   return tokens;
 }
 
@@ -145,7 +145,7 @@ void BatchReader::Accounts::add(const Fields& fields) {
   rows.push_back({read_number(fields[0]), email, login, status});
 }
 
-void BatchReader::join(Connection& connection, BatchTokens& tokens, const Each& each,
+void BatchReader::join(db::Connection& connection, BatchTokens& tokens, const Each& each,
                        const InTwoSessions& in_two_sessions) {
   tokens.lease = {};
   accounts_.clear();
@@ -175,7 +175,7 @@ void BatchReader::read_parts(const std::vector<std::int64_t>& ids, const InTwoSe
     return ids.begin() + static_cast<std::ptrdiff_t>(ids.size() * part / parts);
   };
   std::atomic<std::size_t> next_part{0};
-  in_two_sessions([&](Connection& connection) {
+  in_two_sessions([&](db::Connection& connection) {
     for (auto i = next_part++; i < parts; i = next_part++) {
       auto& part = parts_[i];
       part.clear();
@@ -203,7 +203,7 @@ void BatchReader::join_up_to(std::int64_t last, BatchTokens& tokens, const Each&
   }
 }
 
-void BatchReader::join_messages(Connection& connection, BatchTokens& tokens, const Each& each) {
+void BatchReader::join_messages(db::Connection& connection, BatchTokens& tokens, const Each& each) {
   auto& rows = tokens.rows;
   const auto id_of = [&](std::size_t i) { return rows[i].row.message; };
   for (; next_row_ < rows.size(); ++next_row_) {
@@ -246,4 +246,4 @@ const BatchReader::Account* BatchReader::find_account(std::int64_t id) {
   return &*found;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

@@ -14,7 +14,7 @@
 #include "claim/queue_session.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 
 /// A text within a string that holds many.
 struct TextSpan {
@@ -32,23 +32,23 @@ struct BatchTokens {
   Lease lease{};  ///< of the batch whose tokens these are
   TimePoint read_at{};
   bool has_messages = false;
-  std::shared_ptr<const Actions> actions{};  ///< to which the rows point
+  std::shared_ptr<const queue::Actions> actions{};  ///< to which the rows point
   std::vector<Token> rows{};
   std::string texts{};
 };
 
 /// What to read of the tokens of a large batch.
 struct TokenReading {
-  bool with_creation = false;                ///< otherwise they have no created_at
-  bool has_messages = false;                 ///< the batch has some
-  std::shared_ptr<const Actions> actions{};  ///< that are known
+  bool with_creation = false;                       ///< otherwise they have no created_at
+  bool has_messages = false;                        ///< the batch has some
+  std::shared_ptr<const queue::Actions> actions{};  ///< that are known
 };
 
 /// Reads the tokens of the batch of `lease`; none if it has been leased again since. Reads the actions again
 /// for one that is new. If `ahead` are its tokens, returns these, unless they were read over a second ago:
 /// they may have been consumed or have expired. Otherwise uses the memory of `ahead`. Runs in autocommit
 /// mode; throws as Connection::copy_out().
-BatchTokens read_tokens(Connection& connection, const Lease& lease, const TokenReading& reading,
+BatchTokens read_tokens(db::Connection& connection, const Lease& lease, const TokenReading& reading,
                         BatchTokens ahead = {});
 
 /// Reads the accounts and messages of a large batch, and joins its tokens with them. A join on the server
@@ -58,7 +58,7 @@ BatchTokens read_tokens(Connection& connection, const Lease& lease, const TokenR
 class BatchReader {
  public:
   using Each = std::function<void(const TokenRow&)>;
-  using Work = std::function<void(Connection&)>;
+  using Work = std::function<void(db::Connection&)>;
   /// Does the work in two sessions at the same time, and returns when both have ended. Throws what one of
   /// them has thrown.
   using InTwoSessions = std::function<void(const Work&)>;
@@ -67,7 +67,7 @@ class BatchReader {
   /// the tokens up: only their memory is left. The accounts are read after the tokens: a token that is
   /// consumed meanwhile may be skipped for the status of its account. Accounts that are looked up one by one
   /// are read `in_two_sessions`, if there are two. Runs in autocommit mode; throws as Connection::copy_out().
-  void join(Connection& connection, BatchTokens& tokens, const Each& each,
+  void join(db::Connection& connection, BatchTokens& tokens, const Each& each,
             const InTwoSessions& in_two_sessions = {});
 
  private:
@@ -89,7 +89,7 @@ class BatchReader {
   /// In parts: each session reads the next one that neither has begun.
   void read_parts(const std::vector<std::int64_t>& ids, const InTwoSessions& in_two_sessions);
   /// Calls `each` for the rest of the tokens, with their messages.
-  void join_messages(Connection& connection, BatchTokens& tokens, const Each& each);
+  void join_messages(db::Connection& connection, BatchTokens& tokens, const Each& each);
   /// Sets what the row takes from its account. False if that has been deleted.
   bool set_account(TokenRow& row);
   /// Calls `each` for the tokens that come before the first one of an account above `last`.
@@ -106,4 +106,4 @@ class BatchReader {
 /// Finds the accounts with these ids, ascending: as a range if it holds few others, otherwise as a list.
 std::string accounts_condition(const std::vector<std::int64_t>& ids);
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

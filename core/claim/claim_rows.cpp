@@ -12,7 +12,7 @@
 #include "base/encoded_text.hpp"
 #include "claim/message_rows.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 namespace {
 
 constexpr int claim_columns = 12;
@@ -36,7 +36,7 @@ constexpr const char* trace_columns =
     ", t.traceparent, round(extract(epoch FROM t.message_created_at) * 1000000)::bigint, t.was_tried";
 constexpr int trace_column_count = 3;
 
-TokenRow token_of(const pqxx::row& row, int first_column, bool with_creation, KnownActions& actions) {
+TokenRow token_of(const pqxx::row& row, int first_column, bool with_creation, queue::KnownActions& actions) {
   std::array<std::string_view, token_fields_with_creation> fields;
   const auto count = with_creation ? token_fields_with_creation : token_fields;
   for (std::size_t i = 0; i < count; ++i) {
@@ -60,7 +60,7 @@ TokenRow token_of(const pqxx::row& row, int first_column, bool with_creation, Kn
 
 TraceOrigin trace_of(const pqxx::row& row, std::int64_t created_at) {
   const auto at = [&](int place) { return row[static_cast<int>(row.size()) - trace_column_count + place]; };
-  const auto asked_at = optional_of<std::int64_t>(at(1)).value_or(created_at * 1'000'000);
+  const auto asked_at = db::optional_of<std::int64_t>(at(1)).value_or(created_at * 1'000'000);
   using Moments = decltype(TraceOrigin::asked_at);
   return {.traceparent = {at(0).c_str(), at(0).size()},
           .asked_at = Moments(std::chrono::microseconds(asked_at)),
@@ -121,7 +121,7 @@ ClaimReply read_reply(const pqxx::row& row, const std::string& queue) {
   reply.skipped = row[8].as<int>();
   reply.wait = wait_of(row[9]);
   if (!row[10].is_null()) reply.skipped_expired = row[10].as<int>();
-  reply.messages = optional_of<bool>(row[11]).value_or(false);
+  reply.messages = db::optional_of<bool>(row[11]).value_or(false);
   return reply;
 }
 
@@ -134,20 +134,20 @@ bool has_messages(const pqxx::result& claimed) {
                              [](const auto& row) { return !row[claim_columns + message_column].is_null(); });
 }
 
-std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation, KnownActions& actions) {
+std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation, queue::KnownActions& actions) {
   if (row[claim_columns].is_null()) return std::nullopt;
   return token_of(row, claim_columns, with_creation, actions);
 }
 
-TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, KnownActions& actions) {
+TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, queue::KnownActions& actions) {
   auto token = token_of(row, 0, detail.delivers || detail.with_creation, actions);
   if (!detail.delivers) return token;
   const auto at = [&](int place) { return row[static_cast<int>(token_fields_with_creation) + place]; };
-  token.account = optional_of<std::int64_t>(at(0)).value_or(0);
+  token.account = db::optional_of<std::int64_t>(at(0)).value_or(0);
   token.attempts = at(1).as<int>();
   token.unknowns = at(2).as<int>();
-  token.newer = optional_of<std::int64_t>(at(3));
-  token.resent_at = optional_of<std::int64_t>(at(4));
+  token.newer = db::optional_of<std::int64_t>(at(3));
+  token.resent_at = db::optional_of<std::int64_t>(at(4));
   token.mail_key = {at(5).c_str(), at(5).size()};
   token.suppressed = {at(6).c_str(), at(6).size()};
   token.home = {at(7).c_str(), at(7).size()};
@@ -167,9 +167,9 @@ std::optional<MessageContent> read_claimed_message(const pqxx::row& row, bool wi
   return read_optional_message(row, tokens_end);
 }
 
-std::optional<Secret> read_secret(std::string_view text) {
-  if (text.size() != 2 + 2 * secret_size) return std::nullopt;
-  Secret secret{};
+std::optional<crypto::Secret> read_secret(std::string_view text) {
+  if (text.size() != 2 + 2 * crypto::secret_size) return std::nullopt;
+  crypto::Secret secret{};
   for (std::size_t i = 0; i < secret.size(); ++i) {
     secret[i] = static_cast<std::uint8_t>(hex_value(text[2 + 2 * i]) * 16 + hex_value(text[3 + 2 * i]));
   }
@@ -190,4 +190,4 @@ TokenState parse_token_state(std::string_view text) {
   throw Error(ExitCode::failed, "a token has a state that this version of mailroom does not know");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

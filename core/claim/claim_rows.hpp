@@ -11,18 +11,19 @@
 #include "db/connection.hpp"
 
 /// The statements with which a session claims and reads batches, and what their rows say.
-namespace mailroom {
+namespace mailroom::claim {
 
 /// A batch of at least this many tokens does not come with its claim.
 constexpr int streamed_size = 1000;
 
 /// What a consumer needs to know of tokens.
 struct TokenDetail {
-  bool delivers = false;                ///< what a sink with outcomes needs: the rest of TokenRow
-  bool with_creation = false;           ///< created_at, as with `delivers`; otherwise it is 0
-  bool reads_newer = false;             ///< only with `delivers`: `newer`
-  bool reads_traces = false;            ///< only with `delivers`: TokenRow::trace
-  std::optional<Rate> per_recipient{};  ///< only with `delivers`: counts the mails to each address so far
+  bool delivers = false;       ///< what a sink with outcomes needs: the rest of TokenRow
+  bool with_creation = false;  ///< created_at, as with `delivers`; otherwise it is 0
+  bool reads_newer = false;    ///< only with `delivers`: `newer`
+  bool reads_traces = false;   ///< only with `delivers`: TokenRow::trace
+  std::optional<config::Rate>
+      per_recipient{};  ///< only with `delivers`: counts the mails to each address so far
 
   bool operator==(const TokenDetail&) const = default;
 };
@@ -43,11 +44,11 @@ bool has_tokens(const pqxx::result& claimed);
 bool has_messages(const pqxx::result& claimed);
 
 /// A row of fetch_sql(). Its views are valid as long as the result that has the row.
-TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, KnownActions& actions);
+TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, queue::KnownActions& actions);
 /// The message of the same row; nullopt if none has come along.
 std::optional<MessageContent> read_fetched_message(const pqxx::row& row, const TokenDetail& detail);
 /// The same as read_fetched() for a row of claim_and_fetch_sql(); nullopt if it has no token.
-std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation, KnownActions& actions);
+std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation, queue::KnownActions& actions);
 /// The message of the same row; nullopt if none has come along.
 std::optional<MessageContent> read_claimed_message(const pqxx::row& row, bool with_creation);
 
@@ -55,8 +56,8 @@ std::optional<MessageContent> read_claimed_message(const pqxx::row& row, bool wi
 
 /// Reads the hex form of bytea: `\x`, then two lower-case digits per byte. Returns nullopt unless it has 32
 /// bytes.
-std::optional<Secret> read_secret(std::string_view text);
+std::optional<crypto::Secret> read_secret(std::string_view text);
 
 std::int64_t read_number(std::string_view text);
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

@@ -10,7 +10,7 @@
 #include "db/values.hpp"
 #include "selection/id_range.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 namespace {
 
 /// A poll of an idle queue, which also makes tokens of at most $2 scheduled messages.
@@ -37,8 +37,8 @@ bool continues(const TokenOutcome& first, const TokenOutcome& second) {
 void append_outcome(std::string& text, const TokenOutcome& outcome, std::int64_t last,
                     std::chrono::system_clock::time_point now) {
   append_format(text, R"({{"first":{},"last":{},"state":"{}","attempts":{},"unknowns":{})", outcome.token,
-                last, outcome_name(outcome.state), outcome.attempts, outcome.unknowns);
-  if (outcome.state == Outcome::deferred) append_format(text, R"(,"wait":{})", outcome.wait.count());
+                last, fate::outcome_name(outcome.state), outcome.attempts, outcome.unknowns);
+  if (outcome.state == fate::Outcome::deferred) append_format(text, R"(,"wait":{})", outcome.wait.count());
   if (outcome.answered_at) {
     const auto ago = std::max(std::chrono::duration<double>(now - *outcome.answered_at).count(), 0.0);
     append_format(text, R"(,"ago":{})", ago);
@@ -71,7 +71,7 @@ std::optional<std::string> outcomes_json(const Receipt& receipt) {
 
 }  // namespace
 
-ClaimStatement::ClaimStatement(Connection& connection, Claimant claimant)
+ClaimStatement::ClaimStatement(db::Connection& connection, Claimant claimant)
     : connection_(connection), claimant_(std::move(claimant)) {
   const auto& detail = claimant_.detail;
   connection_.prepare("claim", claim_sql());
@@ -97,8 +97,8 @@ ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
   try {
     const char* fetching = had_messages_ ? "claim and fetch with messages" : "claim and fetch";
     rows = run_claim(delivers ? "claim" : fetching, request);
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() == sqlstate::query_cancelled || delivers) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() == db::sqlstate::query_cancelled || delivers) throw;
     // A failed fetch must not roll back the claim, or the batch's attempts would not be counted.
     rows = run_claim("claim", request);
   }
@@ -127,13 +127,13 @@ pqxx::result ClaimStatement::run_claim(const char* statement, const ClaimRequest
       statement, claimant_.collector, queue_of(request), request.limit, request.partial, request.take_over,
       request.publish_cursor, claimant_.detail.delivers, wake, batch, receipt.lease.attempt, counts.emitted,
       counts.expired, counts.consumed, counts.wrong_status, counts.invalid,
-      multirange_text(counts.skipped_ids), storable_outcomes(receipt), microseconds_since(receipt.signed_at),
-      microseconds_since(receipt.written_at), request.held);
+      selection::multirange_text(counts.skipped_ids), storable_outcomes(receipt),
+      microseconds_since(receipt.signed_at), microseconds_since(receipt.written_at), request.held);
 }
 
 std::optional<std::string> ClaimStatement::storable_outcomes(const Receipt& receipt) const {
   auto outcomes = outcomes_json(receipt);
-  if (outcomes) outcomes = storable(connection_.facts(), std::move(*outcomes));
+  if (outcomes) outcomes = db::storable(connection_.facts(), std::move(*outcomes));
   return outcomes;
 }
 
@@ -150,10 +150,11 @@ SELECT mailroom_acknowledge(ROW(id, attempts, $3, $4, $5, $6, $7, $8, $9::jsonb,
 FROM mailroom_batches
 WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid())",
       receipt.lease.batch, receipt.lease.attempt, counts.emitted, counts.expired, counts.consumed,
-      counts.wrong_status, counts.invalid, multirange_text(counts.skipped_ids), storable_outcomes(receipt),
-      microseconds_since(receipt.signed_at), microseconds_since(receipt.written_at));
+      counts.wrong_status, counts.invalid, selection::multirange_text(counts.skipped_ids),
+      storable_outcomes(receipt), microseconds_since(receipt.signed_at),
+      microseconds_since(receipt.written_at));
   if (rows.empty()) throw Error(ExitCode::locked, "this session did not lease the batch");
   return {.receipt_void = !rows[0][0].as<bool>()};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

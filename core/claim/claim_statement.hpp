@@ -9,7 +9,7 @@
 #include "claim/queue_session.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 
 /// A claim of a session, and what came with it.
 struct ClaimedBatch {
@@ -29,7 +29,7 @@ class ClaimStatement {
   };
 
   /// Prepares its statements. `connection` must outlive this.
-  ClaimStatement(Connection& connection, Claimant claimant);
+  ClaimStatement(db::Connection& connection, Claimant claimant);
 
   /// As QueueSession::claim(). For any thread, while no other uses the connection.
   ClaimedBatch run(const ClaimRequest& request);
@@ -48,10 +48,10 @@ class ClaimStatement {
   /// The reply to a routine poll of an idle queue; nullopt if a claim has to find out.
   std::optional<ClaimReply> poll(const std::string& queue);
 
-  Connection& connection_;
+  db::Connection& connection_;
   Claimant claimant_;
   bool may_release_ = false;
   bool had_messages_ = false;  ///< the last batch, if its tokens came with it
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

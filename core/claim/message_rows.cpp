@@ -9,7 +9,7 @@
 #include "base/json.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 namespace {
 
 /// The place of the id among message_columns().
@@ -112,7 +112,7 @@ std::string is_small_message(const std::string& m) {
   return fmt::format("{} <= {}", message_size(m), small_message);
 }
 
-MessageContent* MessageReader::get(Connection& connection, std::int64_t id, const Ahead& ahead) {
+MessageContent* MessageReader::get(db::Connection& connection, std::int64_t id, const Ahead& ahead) {
   auto found = messages_.find(id);
   if (found == messages_.end()) {
     read(connection, ahead());
@@ -121,9 +121,9 @@ MessageContent* MessageReader::get(Connection& connection, std::int64_t id, cons
   return found == messages_.end() || !found->second ? nullptr : &*found->second;
 }
 
-void MessageReader::read(Connection& connection, const std::vector<std::int64_t>& ids) {
+void MessageReader::read(db::Connection& connection, const std::vector<std::int64_t>& ids) {
   messages_.clear();
-  rows_ = connection.run(part_sql(), array_text(ids), bytes_per_part);
+  rows_ = connection.run(part_sql(), db::array_text(ids), bytes_per_part);
   for (const auto& row : rows_) {
     auto message = read_message(row, 0);
     messages_.emplace(message.id, std::move(message));
@@ -136,4 +136,4 @@ void MessageReader::read(Connection& connection, const std::vector<std::int64_t>
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

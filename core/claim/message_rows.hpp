@@ -13,7 +13,7 @@
 #include "claim/queue_session.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 
 /// The columns of a message, of a row `m` of mailroom_messages or of one with the same columns; `attachments`
 /// is SQL for their number, `id` for the id.
@@ -49,13 +49,13 @@ class MessageReader {
 
   /// The message `id`; null if it was deleted. Valid until the next call for one that has not been read.
   /// Reads it with some of those that come after it, if it has not been.
-  MessageContent* get(Connection& connection, std::int64_t id, const Ahead& ahead);
+  MessageContent* get(db::Connection& connection, std::int64_t id, const Ahead& ahead);
 
   /// How many messages are of use to get() at once.
   static constexpr std::size_t most = 100;
 
  private:
-  void read(Connection& connection, const std::vector<std::int64_t>& ids);
+  void read(db::Connection& connection, const std::vector<std::int64_t>& ids);
 
   pqxx::result rows_;
   std::map<std::int64_t, std::optional<MessageContent>>
@@ -73,4 +73,4 @@ std::vector<std::int64_t> messages_ahead(std::size_t first, std::size_t end, con
   return ids;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

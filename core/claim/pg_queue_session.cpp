@@ -14,7 +14,7 @@
 #include "process/stop_watcher.hpp"
 #include "queue/preconditions.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 namespace {
 
 /// How long the last statement before a stop may take.
@@ -44,7 +44,7 @@ SET enable_bitmapscan = off)";
 /// Publishes the fingerprint as a session lock: it ends with the session, and needs no row and no privilege.
 /// If another session holds the lock exclusively, status does not show this key. The batches of this session
 /// take it from the setting.
-void show_fingerprint(Connection& connection, const std::string& fingerprint) {
+void show_fingerprint(db::Connection& connection, const std::string& fingerprint) {
   connection.run("SELECT set_config('mailroom.key', $1, false)", fingerprint);
   connection.run("SELECT pg_try_advisory_lock_shared(('x' || $1::text)::bit(64)::bigint)", fingerprint);
 }
@@ -100,27 +100,27 @@ std::vector<SinkState> read_sinks(const pqxx::result& rows) {
   return states;
 }
 
-void check_trigger(Connection& connection) {
+void check_trigger(db::Connection& connection) {
   const std::string table = "tokens";
   const std::string trigger = "before_token_insert";
-  const auto state = trigger_state(connection, table, trigger);
-  if (state == TriggerState::missing) {
+  const auto state = queue::trigger_state(connection, table, trigger);
+  if (state == queue::TriggerState::missing) {
     throw Error(ExitCode::schema, "the trigger before_token_insert on tokens is missing",
                 "without it no token can be inserted; mailroom doctor prints the statement that creates it");
   }
-  if (state == TriggerState::disabled) {
+  if (state == queue::TriggerState::disabled) {
     throw Error(ExitCode::schema, "the trigger before_token_insert on tokens is disabled",
-                enable_trigger_statement(quoted_schema(connection), table, trigger));
+                queue::enable_trigger_statement(db::quoted_schema(connection), table, trigger));
   }
 }
 
-void check_sequences(Connection& connection) {
-  require_ids_to_spare(connection);
-  if (!gives_ids_in_order(connection)) {
+void check_sequences(db::Connection& connection) {
+  queue::require_ids_to_spare(connection);
+  if (!queue::gives_ids_in_order(connection)) {
     throw Error(ExitCode::schema, "the sequence tokens_id_seq does not give out ids one by one, in order",
-                ids_in_order_statement(connection));
+                queue::ids_in_order_statement(connection));
   }
-  if (const auto statements = statements_for_ordered_ids(connection); !statements.empty()) {
+  if (const auto statements = queue::statements_for_ordered_ids(connection); !statements.empty()) {
     throw Error(ExitCode::schema,
                 "a sequence of the queue's batches or gaps does not give out ids one by one, in order",
                 joined(statements, " "));
@@ -142,23 +142,23 @@ PgQueueSession::PgQueueSession(const Setup& setup)
   fetch_.emplace(*connection_, setup.detail, setup.conninfo, plan_settings, setup.log, watcher_);
 }
 
-std::unique_ptr<Connection> PgQueueSession::connect(const Setup& setup) {
-  if (setup.watcher == nullptr) return std::make_unique<Connection>(setup.conninfo, setup.program);
-  return connect_until_stopped(setup.watcher->signal(), setup.conninfo, setup.program);
+std::unique_ptr<db::Connection> PgQueueSession::connect(const Setup& setup) {
+  if (setup.watcher == nullptr) return std::make_unique<db::Connection>(setup.conninfo, setup.program);
+  return process::connect_until_stopped(setup.watcher->signal(), setup.conninfo, setup.program);
 }
 
 void PgQueueSession::watch_waits(const Setup& setup) {
   if (setup.log == nullptr) return;
-  waits_.emplace(*connection_,
-                 WaitWatch::Options{.target = setup.conninfo,
-                                    .purpose = "mailroom watch",
-                                    .tell = [log = setup.log](const std::string& text) { log->warn(text); },
-                                    .patience = wait_patience,
-                                    .over = [log = setup.log] { log->info("the wait is over"); }});
+  waits_.emplace(*connection_, db::WaitWatch::Options{
+                                   .target = setup.conninfo,
+                                   .purpose = "mailroom watch",
+                                   .tell = [log = setup.log](const std::string& text) { log->warn(text); },
+                                   .patience = wait_patience,
+                                   .over = [log = setup.log] { log->info("the wait is over"); }});
 }
 
 int PgQueueSession::attach(const Setup& setup) {
-  require_own_session(*connection_, setup.conninfo, setup.program);
+  db::require_own_session(*connection_, setup.conninfo, setup.program);
   setup.check_schema(*connection_);
   connection_->run(plan_settings);
   // Without these the proof that no token is lost does not hold.
@@ -166,9 +166,9 @@ int PgQueueSession::attach(const Setup& setup) {
   check_sequences(*connection_);
   if (setup.writes_csv) {
     for (const auto& queue : queues_)
-      require_signed_tokens(*connection_, queue);
+      queue::require_signed_tokens(*connection_, queue);
   }
-  connection_->listen(channel_, Connection::Senders::others);
+  connection_->listen(channel_, db::Connection::Senders::others);
   connection_->run("SELECT set_config('mailroom.host', $1, false)", host_name());
   int collector = 0;
   for (const auto& queue : queues_)
@@ -180,7 +180,7 @@ int PgQueueSession::attach(const Setup& setup) {
 void PgQueueSession::require_no_links() {
   const auto waiting = wait();
   for (const auto& queue : queues_)
-    require_unsigned_tokens(*connection_, queue);
+    queue::require_unsigned_tokens(*connection_, queue);
 }
 
 std::vector<QueueDefinition> PgQueueSession::definitions() {
@@ -189,7 +189,7 @@ std::vector<QueueDefinition> PgQueueSession::definitions() {
   std::vector<QueueDefinition> definitions;
   for (const auto& row : connection_->run(R"(
 SELECT name, priority, batch_limit, batch_timeout FROM mailroom_queues WHERE name = ANY ($1::text[]))",
-                                          array_text(queues_))) {
+                                          db::array_text(queues_))) {
     definitions.push_back({.name = row[0].c_str(),
                            .priority = row[1].as<int>(),
                            .batch_limit = row[2].c_str(),
@@ -200,7 +200,7 @@ SELECT name, priority, batch_limit, batch_timeout FROM mailroom_queues WHERE nam
 
 ClaimReply PgQueueSession::claim(const ClaimRequest& request) {
   // The last attempt does not wait long for a lock.
-  const auto waiting = wait(request.without_lock ? last_patience : StopWatcher::moment);
+  const auto waiting = wait(request.without_lock ? last_patience : process::StopWatcher::moment);
   claimed_ = claim_->run(request);
   complete(claimed_.reply.lease);
   return claimed_.reply;
@@ -239,9 +239,9 @@ std::vector<std::int64_t> PgQueueSession::begin(const std::vector<Lease>& leases
     if (std::ranges::find(announced, sink) == announced.end()) announced.push_back(sink);
   }
   std::vector<std::int64_t> held;
-  for (const auto& row :
-       connection_->run("SELECT mailroom_begin_leases($1::bigint[], $2::integer[], $3::text[], $4)",
-                        array_text(batches), array_text(attempts), names_text(sinks), names_text(announced)))
+  for (const auto& row : connection_->run(
+           "SELECT mailroom_begin_leases($1::bigint[], $2::integer[], $3::text[], $4)",
+           db::array_text(batches), db::array_text(attempts), names_text(sinks), names_text(announced)))
     held.push_back(row[0].as<std::int64_t>());
   announced_ = announced;
   return held;
@@ -259,7 +259,7 @@ void PgQueueSession::keep(const std::vector<Lease>& leases) {
     }
     if (!batches.empty())
       connection_->run("SELECT mailroom_keep_leases($1, $2::bigint[], $3::integer[])", queue,
-                       array_text(batches), array_text(attempts));
+                       db::array_text(batches), db::array_text(attempts));
   }
 }
 
@@ -300,7 +300,7 @@ std::vector<SinkState> PgQueueSession::share(const std::vector<SinkState>& news,
   return read_sinks(connection_->run(R"(
 SELECT name, failures, extract(epoch FROM since), extract(epoch FROM failed_at), extract(epoch FROM probe_at), reason
 FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms'))",
-                                     channel_, storable(connection_->facts(), sinks_json(news)),
+                                     channel_, db::storable(connection_->facts(), sinks_json(news)),
                                      names_text(names), probe_ms));
 }
 
@@ -313,7 +313,7 @@ void PgQueueSession::record(const std::string& kind, const std::string& details)
   const auto waiting = wait();
   const auto* queue = queues_.size() == 1 ? queues_.front().c_str() : nullptr;
   connection_->run("SELECT mailroom_record_event($1, $2, $3::jsonb)", kind, queue,
-                   storable(connection_->facts(), details));
+                   db::storable(connection_->facts(), details));
 }
 
 std::optional<std::int64_t> PgQueueSession::newest_batch() {
@@ -355,4 +355,4 @@ Notified PgQueueSession::take_notifications() {
   return std::exchange(heard_, {}).empty() ? Notified::no : Notified::poll;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

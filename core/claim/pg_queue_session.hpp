@@ -16,19 +16,20 @@
 #include "db/wait_watch.hpp"
 #include "process/stop_watcher.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 
 /// Queues in PostgreSQL; uses the functions of migrations/functions.
 class PgQueueSession final : public QueueSession {
  public:
   struct Setup {
-    DatabaseTarget conninfo;
+    db::DatabaseTarget conninfo;
     std::vector<std::string> queues;
     std::string channel;
-    void (*check_schema)(Connection&) = nullptr;
-    std::string fingerprint{};       ///< 16 hexadecimal digits: publishes which key this collector signs with
-    Log* log = nullptr;              ///< learns for what the session waits long; outlives it; may be null
-    StopWatcher* watcher = nullptr;  ///< learns what the session waits for, may cancel it, and outlives it
+    void (*check_schema)(db::Connection&) = nullptr;
+    std::string fingerprint{};  ///< 16 hexadecimal digits: publishes which key this collector signs with
+    Log* log = nullptr;         ///< learns for what the session waits long; outlives it; may be null
+    process::StopWatcher* watcher =
+        nullptr;  ///< learns what the session waits for, may cancel it, and outlives it
     std::string program = "mailroom collect";  ///< its application_name, before ` USER@HOST:PID`
     TokenDetail detail{};
     bool writes_csv = false;  ///< a line has no place for a token without a signature
@@ -71,7 +72,7 @@ class PgQueueSession final : public QueueSession {
   int socket() const override { return connection_->socket(); }
 
  private:
-  static std::unique_ptr<Connection> connect(const Setup& setup);
+  static std::unique_ptr<db::Connection> connect(const Setup& setup);
   void watch_waits(const Setup& setup);
   /// Checks that it may claim, and attaches to the queues. Returns its number as a collector.
   int attach(const Setup& setup);
@@ -80,15 +81,15 @@ class PgQueueSession final : public QueueSession {
   /// Adds to a new lease with which sinks it and the leases before have begun.
   void complete(std::optional<Lease>& lease);
   /// Keep the result for as long as a statement runs.
-  StopWatcher::Wait wait(Milliseconds patience = StopWatcher::moment) {
-    return {watcher_, Awaited::database, connection_.get(), patience};
+  process::StopWatcher::Wait wait(Milliseconds patience = process::StopWatcher::moment) {
+    return {watcher_, process::Awaited::database, connection_.get(), patience};
   }
 
-  StopWatcher* watcher_;
+  process::StopWatcher* watcher_;
   std::vector<std::string> queues_;
   std::string channel_;
-  std::unique_ptr<Connection> connection_;
-  std::optional<WaitWatch> waits_{};
+  std::unique_ptr<db::Connection> connection_;
+  std::optional<db::WaitWatch> waits_{};
   std::optional<ClaimStatement> claim_{};
   std::optional<BatchFetch> fetch_{};
   ClaimedBatch claimed_;  ///< of the last claim
@@ -99,4 +100,4 @@ class PgQueueSession final : public QueueSession {
   std::set<std::string> heard_{};  ///< payloads that no call has returned yet
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

@@ -15,7 +15,7 @@
 #include "fate/outcome.hpp"
 #include "queue/action.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 
 /// A leased batch and the number of its lease; an acknowledgement names both.
 struct Lease {
@@ -45,9 +45,9 @@ struct BatchCounts {
 /// What became of one attempt to deliver a token.
 struct TokenOutcome {
   std::int64_t token = 0;
-  std::string action{};                   ///< of the token
-  Outcome state = Outcome::accepted;      ///< one of delivery_outcomes
-  int attempts = 0;                       ///< how many attempts it counts as: 0 or 1
+  std::string action{};                           ///< of the token
+  fate::Outcome state = fate::Outcome::accepted;  ///< one of delivery_outcomes
+  int attempts = 0;                               ///< how many attempts it counts as: 0 or 1
   int unknowns = 0;                       ///< how often the token may have been accepted without an answer
   std::chrono::duration<double> wait{};   ///< of deferred: how long to wait before the next attempt
   std::optional<WallTime> answered_at{};  ///< when the receiver answered; nullopt if nothing was tried
@@ -140,8 +140,8 @@ struct TraceOrigin {
 /// callback of fetch().
 struct TokenRow {
   std::int64_t id = 0;
-  const Action* action = &Actions::of_sign_up();  ///< never null; outlives the row
-  std::optional<Secret> secret{};  ///< nullopt if it is not 32 bytes, or its action has no path
+  const queue::Action* action = &queue::Actions::of_sign_up();  ///< never null; outlives the row
+  std::optional<crypto::Secret> secret{};  ///< nullopt if it is not 32 bytes, or its action has no path
   std::string_view code;
   std::int64_t expires_at = 0;  ///< seconds since 1970, as the line has it
   std::string_view email;
@@ -304,4 +304,4 @@ class QueueSession : public SinkBoard {
 /// Makes a session, attached and listening.
 using SessionFactory = std::function<std::unique_ptr<QueueSession>()>;
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

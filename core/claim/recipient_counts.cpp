@@ -7,7 +7,7 @@
 #include "base/json.hpp"
 #include "mail/address.hpp"
 
-namespace mailroom {
+namespace mailroom::claim {
 namespace {
 
 /// $1: the queue, $2: tokens with their addresses, $3: the period in ms, $4: the highest count of interest.
@@ -23,14 +23,14 @@ FROM (SELECT j.token, mailroom_canonical(j.address) AS address FROM jsonb_to_rec
 
 }  // namespace
 
-void RecipientCounts::read(Connection& connection, const std::string& queue, const Rate& limit,
+void RecipientCounts::read(db::Connection& connection, const std::string& queue, const config::Rate& limit,
                            const std::vector<TokenRow>& tokens) {
   counts_.clear();
   auto recipients = nlohmann::json::array();
   for (const auto& token : tokens) {
-    const auto address = parse_address(token.email);
+    const auto address = mail::parse_address(token.email);
     // What cannot be mailed is not counted.
-    if (const auto* to = std::get_if<Address>(&address))
+    if (const auto* to = std::get_if<mail::Address>(&address))
       recipients.push_back({{"token", token.id}, {"address", to->text()}});
   }
   if (recipients.empty()) return;
@@ -49,4 +49,4 @@ void RecipientCounts::set(TokenRow& token) const {
   token.mailed = found->second.mailed;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::claim

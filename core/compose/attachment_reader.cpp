@@ -8,7 +8,7 @@
 #include "base/terminal_text.hpp"
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::compose {
 namespace {
 
 /// The size of all files is known without reading them. $2: the largest that is read.
@@ -30,13 +30,14 @@ std::string bytes_of(std::string_view text) {
   return bytes;
 }
 
-std::variant<std::vector<Attachment>, Refusal> attachments_of(const pqxx::result& rows, std::size_t largest) {
-  std::vector<Attachment> files;
+std::variant<std::vector<mail::Attachment>, mail::Refusal> attachments_of(const pqxx::result& rows,
+                                                                          std::size_t largest) {
+  std::vector<mail::Attachment> files;
   for (const auto& row : rows) {
     if (row[4].is_null())
-      return Refusal{fmt::format("its attachments have {} bytes, and a mail at most {} (send.max_size)",
-                                 with_thousands(row[3].as<std::int64_t>()),
-                                 with_thousands(static_cast<std::int64_t>(largest)))};
+      return mail::Refusal{fmt::format("its attachments have {} bytes, and a mail at most {} (send.max_size)",
+                                       with_thousands(row[3].as<std::int64_t>()),
+                                       with_thousands(static_cast<std::int64_t>(largest)))};
     // c_str() of a null is empty.
     files.push_back({.name = row[0].c_str(),
                      .content_type = row[1].c_str(),
@@ -48,13 +49,13 @@ std::variant<std::vector<Attachment>, Refusal> attachments_of(const pqxx::result
 
 }  // namespace
 
-std::variant<std::vector<Attachment>, Refusal> AttachmentReader::read(std::int64_t message,
-                                                                      std::size_t largest) {
+std::variant<std::vector<mail::Attachment>, mail::Refusal> AttachmentReader::read(std::int64_t message,
+                                                                                  std::size_t largest) {
   if (kept_ && kept_->message == message) return kept_->files;
   kept_.reset();
   if (!connection_) connection_ = connect_();
   try {
-    const StopWatcher::Wait wait(watcher_, Awaited::database, connection_.get());
+    const process::StopWatcher::Wait wait(watcher_, process::Awaited::database, connection_.get());
     const auto rows = connection_->run(attachments_sql, message, static_cast<std::int64_t>(largest));
     kept_ = Kept{.message = message, .files = attachments_of(rows, largest)};
   } catch (...) {
@@ -64,4 +65,4 @@ std::variant<std::vector<Attachment>, Refusal> AttachmentReader::read(std::int64
   return kept_->files;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::compose

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "queue/preconditions.hpp"
 
-namespace mailroom {
+namespace mailroom::compose {
 namespace {
 
 /// False for characters that JSON escapes (RFC 8259, section 7) and for non-ASCII bytes, which may begin
@@ -50,10 +50,10 @@ bool needs_quotes(char c) {
 
 class CsvEncoder final : public Encoder {
  public:
-  void begin(const Lease& /*lease*/) override { line_.clear(); }
+  void begin(const claim::Lease& /*lease*/) override { line_.clear(); }
 
-  bool add(const TokenRow& row, std::string_view token) override {
-    if (token.empty()) throw no_place_in_csv({short_action_name(row.action->name)});
+  bool add(const claim::TokenRow& row, std::string_view token) override {
+    if (token.empty()) throw queue::no_place_in_csv({queue::short_action_name(row.action->name)});
     if (!line_.empty()) line_ += ',';
     append_format(line_, "{}", row.action->number);
     append(row.email);
@@ -80,7 +80,7 @@ class CsvEncoder final : public Encoder {
 
 class JsonlEncoder final : public Encoder {
  public:
-  void begin(const Lease& lease) override {
+  void begin(const claim::Lease& lease) override {
     // clear() instead of an assignment keeps the capacity.
     line_.clear();
     append_format(line_, "{{\"batch\":{},\"queue\":\"", lease.batch);
@@ -90,7 +90,7 @@ class JsonlEncoder final : public Encoder {
     has_messages_ = false;
   }
 
-  bool add(const TokenRow& row, std::string_view token) override {
+  bool add(const claim::TokenRow& row, std::string_view token) override {
     const auto before = line_.size();
     append(row, token);
     const bool has_messages = has_messages_ || row.content != nullptr;
@@ -109,7 +109,7 @@ class JsonlEncoder final : public Encoder {
   }
 
  private:
-  void append(const TokenRow& row, std::string_view token) {
+  void append(const claim::TokenRow& row, std::string_view token) {
     if (!is_first_) line_ += ',';
     append_format(line_, "{{\"id\":{},\"action\":\"{}\"", row.id, row.action->name);
     append("email", row.email);
@@ -128,7 +128,7 @@ class JsonlEncoder final : public Encoder {
   }
 
   /// The message of a token. What it does not have is left out.
-  void append(const MessageContent& message, int recipient) {
+  void append(const claim::MessageContent& message, int recipient) {
     append_format(line_, ",\"message\":{{\"id\":{}", message.id);
     if (recipient > 0) append_format(line_, ",\"recipient\":{}", recipient);
     append_list("recipients", message.recipients);
@@ -200,4 +200,4 @@ void append_csv_value(std::string& line, std::string_view value) {
   line += '"';
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::compose

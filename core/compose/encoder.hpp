@@ -9,7 +9,7 @@
 
 #include "claim/queue_session.hpp"
 
-namespace mailroom {
+namespace mailroom::compose {
 
 /// The most bytes of a line with messages, unless one alone has more. A broker takes a megabyte at most,
 /// unless it is told otherwise, and whoever reads a line has all of it in memory.
@@ -20,11 +20,11 @@ class Encoder {
  public:
   virtual ~Encoder() = default;
 
-  virtual void begin(const Lease& lease) = 0;
+  virtual void begin(const claim::Lease& lease) = 0;
   /// `row.email`, `row.login` and `row.code` are printable; `token` is empty if the action has no path.
   /// False, with nothing added, if the line is to end before this token: it has others, and with the message
   /// of one it would be longer than longest_line.
-  virtual bool add(const TokenRow& row, std::string_view token) = 0;
+  virtual bool add(const claim::TokenRow& row, std::string_view token) = 0;
   /// Returns the line with its newline; valid until the next begin().
   virtual std::string_view finish() = 0;
 };
@@ -40,4 +40,4 @@ std::unique_ptr<Encoder> make_jsonl_encoder();
 /// RFC 4180: in double quotes, doubling those inside, if the value holds a comma, a quote, CR or LF.
 void append_csv_value(std::string& line, std::string_view value);
 
-}  // namespace mailroom
+}  // namespace mailroom::compose

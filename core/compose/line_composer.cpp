@@ -11,20 +11,20 @@
 #include "base/text.hpp"
 #include "crypto/digest.hpp"
 
-namespace mailroom {
+namespace mailroom::compose {
 namespace {
 
 constexpr std::size_t id_digest_size = 16;
 
 }  // namespace
 
-std::string message_id_of(const Lease& lease, int line, std::string_view signed_text) {
-  const auto digest = sha256({signed_text});
+std::string message_id_of(const claim::Lease& lease, int line, std::string_view signed_text) {
+  const auto digest = crypto::sha256({signed_text});
   return fmt::format("{}.{}.{}.{}", percent_encoded(lease.queue, "-_"), lease.batch, line,
                      hex_text(std::span(digest).first(id_digest_size)));
 }
 
-int LineComposer::begin(const Lease& lease, int limit) {
+int LineComposer::begin(const claim::Lease& lease, int limit) {
   lease_ = lease;
   limit_ = limit;
   lines_ = 0;
@@ -32,8 +32,9 @@ int LineComposer::begin(const Lease& lease, int limit) {
   return limit;
 }
 
-Composer::Added LineComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
-  std::optional<Composed> full;
+delivery::Composer::Added LineComposer::add(const claim::TokenRow& row, std::string_view token,
+                                            delivery::DeliveryHistory history) {
+  std::optional<delivery::Composed> full;
   if (tokens_.empty()) begin_line();
   if (!encoder_->add(row, token)) {
     full = finish();
@@ -57,9 +58,9 @@ void LineComposer::begin_line() {
   signed_text_.clear();
 }
 
-std::optional<Composed> LineComposer::finish() {
+std::optional<delivery::Composed> LineComposer::finish() {
   if (tokens_.empty()) return std::nullopt;
-  Composed composed;
+  delivery::Composed composed;
   const auto encoded = encoder_->finish();
   composed.bytes = encoded.substr(0, encoded.size() - 1);
   composed.tokens = std::exchange(tokens_, {});
@@ -75,4 +76,4 @@ std::optional<Composed> LineComposer::finish() {
   return composed;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::compose

@@ -8,28 +8,29 @@
 
 #include "base/printable.hpp"
 
-namespace mailroom {
+namespace mailroom::compose {
 namespace {
 
-std::string_view profile_of(const TokenRow& row) {
+std::string_view profile_of(const claim::TokenRow& row) {
   return row.content == nullptr ? std::string_view() : row.content->profile;
 }
 
 }  // namespace
 
-const MailProfiles::Entry* MailProfiles::find(const TokenRow& row) const {
+const MailProfiles::Entry* MailProfiles::find(const claim::TokenRow& row) const {
   const auto name = profile_of(row);
-  if (name.empty() || name == default_profile) return &default_;
+  if (name.empty() || name == config::default_profile) return &default_;
   const auto found = others_.find(name);
   return found == others_.end() ? nullptr : &found->second;
 }
 
-std::optional<Withheld> MailProfiles::withheld(const TokenRow& row) const {
+std::optional<delivery::Withheld> MailProfiles::withheld(const claim::TokenRow& row) const {
   const auto* const profile = find(row);
   auto withheld = (profile == nullptr ? default_ : *profile).writer->withheld(row);
   // Who may have mails holds for all profiles.
-  if (profile != nullptr || (withheld && withheld->state == Outcome::cancelled)) return withheld;
-  return Withheld{Outcome::deferred, fmt::format("there is no profile {}", shown_text(profile_of(row)))};
+  if (profile != nullptr || (withheld && withheld->state == fate::Outcome::cancelled)) return withheld;
+  return delivery::Withheld{fate::Outcome::deferred,
+                            fmt::format("there is no profile {}", shown_text(profile_of(row)))};
 }
 
 std::vector<std::string> MailProfiles::warnings() const {
@@ -42,32 +43,33 @@ std::vector<std::string> MailProfiles::warnings() const {
   return all;
 }
 
-int MailComposer::begin(const Lease& lease, int /*limit*/) {
+int MailComposer::begin(const claim::Lease& lease, int /*limit*/) {
   queue_ = lease.queue;
   if (reader_) reader_->forget();
   return 1;
 }
 
-std::size_t MailComposer::lane_of(const TokenRow& row) const {
+std::size_t MailComposer::lane_of(const claim::TokenRow& row) const {
   const auto* const profile = profiles_->find(row);
   return profile == nullptr ? 0 : profile->lane;
 }
 
-Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, DeliveryHistory history) {
+delivery::Composer::Added MailComposer::add(const claim::TokenRow& row, std::string_view token,
+                                            delivery::DeliveryHistory history) {
   if (auto withheld = profiles_->withheld(row)) return std::move(*withheld);
   const auto& profile = *profiles_->find(row);
   const auto& writer = *profile.writer;
-  std::vector<Attachment> attachments;
+  std::vector<mail::Attachment> attachments;
   if (row.content != nullptr && row.content->attachments > 0 && reader_) {
     auto read = reader_->read(row.content->id, writer.max_size());
-    if (auto* refusal = std::get_if<Refusal>(&read)) return std::move(*refusal);
-    attachments = std::get<std::vector<Attachment>>(std::move(read));
+    if (auto* refusal = std::get_if<mail::Refusal>(&read)) return std::move(*refusal);
+    attachments = std::get<std::vector<mail::Attachment>>(std::move(read));
   }
   const bool has_files = !attachments.empty();
   auto written = writer.write(queue_, row, token, std::move(attachments));
-  if (auto* refusal = std::get_if<Refusal>(&written)) return std::move(*refusal);
+  if (auto* refusal = std::get_if<mail::Refusal>(&written)) return std::move(*refusal);
   auto& mail = std::get<WrittenMail>(written);
-  Composed composed;
+  delivery::Composed composed;
   composed.bytes = std::move(mail.message);
   composed.lane = profile.lane;
   composed.message.queue = queue_;
@@ -84,4 +86,4 @@ Composer::Added MailComposer::add(const TokenRow& row, std::string_view token, D
   return composed;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::compose

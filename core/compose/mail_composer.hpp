@@ -13,7 +13,7 @@
 #include "compose/mail_writer.hpp"
 #include "delivery/composer.hpp"
 
-namespace mailroom {
+namespace mailroom::compose {
 
 /// Who writes the mails of each profile, and by which of the sink's lanes they leave.
 class MailProfiles {
@@ -28,9 +28,9 @@ class MailProfiles {
   void add(const std::string& name, Entry entry) { others_[name] = std::move(entry); }
 
   /// The profile of a token's mail; null if the configuration has none of that name.
-  const Entry* find(const TokenRow& row) const;
+  const Entry* find(const claim::TokenRow& row) const;
   /// Why the configuration has no mail for this token, ever or yet; nullopt if find() writes it one.
-  std::optional<Withheld> withheld(const TokenRow& row) const;
+  std::optional<delivery::Withheld> withheld(const claim::TokenRow& row) const;
   /// What is probably wrong in the templates.
   std::vector<std::string> warnings() const;
 
@@ -40,17 +40,17 @@ class MailProfiles {
 };
 
 /// Writes the mail of each token at once.
-class MailComposer final : public Composer {
+class MailComposer final : public delivery::Composer {
  public:
   /// `reader` may be null: then no message has attachments.
   explicit MailComposer(std::shared_ptr<const MailProfiles> profiles,
                         std::unique_ptr<AttachmentReader> reader = nullptr)
       : profiles_(std::move(profiles)), reader_(std::move(reader)) {}
 
-  int begin(const Lease& lease, int limit) override;
-  Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override;
-  std::size_t lane_of(const TokenRow& row) const override;
-  std::optional<Composed> finish() override { return std::nullopt; }
+  int begin(const claim::Lease& lease, int limit) override;
+  Added add(const claim::TokenRow& row, std::string_view token, delivery::DeliveryHistory history) override;
+  std::size_t lane_of(const claim::TokenRow& row) const override;
+  std::optional<delivery::Composed> finish() override { return std::nullopt; }
 
  private:
   std::shared_ptr<const MailProfiles> profiles_;
@@ -58,4 +58,4 @@ class MailComposer final : public Composer {
   std::string queue_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::compose

@@ -20,24 +20,24 @@
 #include "templates/template_set.hpp"
 #include "templates/template_values.hpp"
 
-namespace mailroom {
+namespace mailroom::compose {
 
 /// A mail with its envelope, ready for a relay.
 struct WrittenMail {
-  Envelope envelope;
+  delivery::Envelope envelope;
   std::string subject;  ///< as its reader sees it
   std::string message;  ///< header and body with CRLF line ends
 };
 
 /// What a mail is made of.
 struct MailDraft {
-  MailContent content;          ///< without what the template makes
+  mail::MailContent content;    ///< without what the template makes
   std::string home{};           ///< TokenRow::home
   std::string template_name{};  ///< empty: the content has all that its reader sees
   std::string locale{};         ///< of the reader; may be empty
   std::string data{};           ///< of the message: an object of JSON, or empty
-  DataFor purpose = DataFor::sending;
-  TemplateValues values{};  ///< without the link, which the writer makes of the token
+  templates::DataFor purpose = templates::DataFor::sending;
+  templates::TemplateValues values{};  ///< without the link, which the writer makes of the token
 };
 
 /// Writes the mail of a token, and of its message, if it has one. Two calls with the same queue and token
@@ -45,20 +45,20 @@ struct MailDraft {
 class MailWriter {
  public:
   /// A mail has at most `max_size` bytes, as the relay gets it. Without `link` no mail has one.
-  MailWriter(Mailbox from, MessageBuilder builder, TemplateSet templates, std::optional<LinkTemplate> link,
-             std::size_t max_size, Redirection redirection = {},
-             std::optional<BounceAddress> bounce_address = std::nullopt);
+  MailWriter(mail::Mailbox from, mail::MessageBuilder builder, templates::TemplateSet templates,
+             std::optional<mail::LinkTemplate> link, std::size_t max_size, mail::Redirection redirection = {},
+             std::optional<mail::BounceAddress> bounce_address = std::nullopt);
 
   /// Why the configuration has no mail for this token, ever or yet; nullopt if it has one. Otherwise it must
   /// not be written.
-  std::optional<Withheld> withheld(const TokenRow& row) const;
+  std::optional<delivery::Withheld> withheld(const claim::TokenRow& row) const;
   /// The address that gets the mail of this token in place of its recipient; nullopt if none does.
-  std::optional<Address> redirected(const TokenRow& row) const;
+  std::optional<mail::Address> redirected(const claim::TokenRow& row) const;
   /// Refuses a token whose mail cannot be written, or not be mailed to its address.
-  std::variant<WrittenMail, Refusal> write(std::string_view queue, const TokenRow& row,
-                                           std::string_view token,
-                                           std::vector<Attachment> attachments = {}) const;
-  std::variant<WrittenMail, Refusal> write(MailDraft draft, const Address& to) const;
+  std::variant<WrittenMail, mail::Refusal> write(std::string_view queue, const claim::TokenRow& row,
+                                                 std::string_view token,
+                                                 std::vector<mail::Attachment> attachments = {}) const;
+  std::variant<WrittenMail, mail::Refusal> write(MailDraft draft, const mail::Address& to) const;
 
   std::size_t max_size() const { return max_size_; }
 
@@ -69,16 +69,16 @@ class MailWriter {
 
  private:
   /// Puts what the template makes into the content; nullopt if it does.
-  std::optional<Refusal> render(MailDraft& draft) const;
-  Envelope envelope_of(const MailDraft& draft, const Address& to) const;
+  std::optional<mail::Refusal> render(MailDraft& draft) const;
+  delivery::Envelope envelope_of(const MailDraft& draft, const mail::Address& to) const;
 
-  Mailbox from_;
-  MessageBuilder builder_;
-  TemplateSet templates_;
-  std::optional<LinkTemplate> link_;
+  mail::Mailbox from_;
+  mail::MessageBuilder builder_;
+  templates::TemplateSet templates_;
+  std::optional<mail::LinkTemplate> link_;
   std::size_t max_size_;
-  Redirection redirection_;
-  std::optional<BounceAddress> bounce_address_;  ///< nullopt: bounces come back to the sender
+  mail::Redirection redirection_;
+  std::optional<mail::BounceAddress> bounce_address_;  ///< nullopt: bounces come back to the sender
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::compose

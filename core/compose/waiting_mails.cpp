@@ -8,7 +8,7 @@
 #include "claim/recipient_counts.hpp"
 #include "crypto/token.hpp"
 
-namespace mailroom {
+namespace mailroom::compose {
 namespace {
 
 /// The tokens that wait in queue $1, with what a sender's fetch reads of each. $2: how many, $3: the action
@@ -37,45 +37,45 @@ LEFT JOIN mailroom_deliveries d ON d.queue = $1 AND d.token = t.id
 ORDER BY t.id)";
 
 /// A token of the right size that verifies nowhere: it never leaves this function.
-std::string stand_in(const Action& action) {
-  return std::string(action.path.empty() ? 0 : token_size, 'x');
+std::string stand_in(const queue::Action& action) {
+  return std::string(action.path.empty() ? 0 : crypto::token_size, 'x');
 }
 
 /// The views are of `row`.
 template <typename Row>
-TokenRow token_of(const Row& row, KnownActions& actions) {
-  TokenRow token{.id = row[0].template as<std::int64_t>(),
-                 .action = actions.require(row[1].c_str()),
-                 .secret = std::nullopt,
-                 .code = row[2].c_str(),
-                 .expires_at = row[6].template as<std::int64_t>(),
-                 .email = row[3].c_str(),
-                 .login = row[4].c_str(),
-                 .state = parse_token_state(row[7].c_str()),
-                 .created_at = row[5].template as<std::int64_t>(),
-                 .attempts = row[8].template as<int>(),
-                 .unknowns = row[9].template as<int>()};
+claim::TokenRow token_of(const Row& row, queue::KnownActions& actions) {
+  claim::TokenRow token{.id = row[0].template as<std::int64_t>(),
+                        .action = actions.require(row[1].c_str()),
+                        .secret = std::nullopt,
+                        .code = row[2].c_str(),
+                        .expires_at = row[6].template as<std::int64_t>(),
+                        .email = row[3].c_str(),
+                        .login = row[4].c_str(),
+                        .state = claim::parse_token_state(row[7].c_str()),
+                        .created_at = row[5].template as<std::int64_t>(),
+                        .attempts = row[8].template as<int>(),
+                        .unknowns = row[9].template as<int>()};
   if (!row[10].is_null()) token.newer = row[10].template as<std::int64_t>();
-  token.message = optional_of<std::int64_t>(row[12]);
-  token.recipient = optional_of<int>(row[13]).value_or(0);
+  token.message = db::optional_of<std::int64_t>(row[12]);
+  token.recipient = db::optional_of<int>(row[13]).value_or(0);
   return token;
 }
 
-WaitingMail preview(const std::string& queue, const TokenRow& token, const MailProfiles& profiles,
-                    const DeliveryPolicy& policy) {
+WaitingMail preview(const std::string& queue, const claim::TokenRow& token, const MailProfiles& profiles,
+                    const delivery::DeliveryPolicy& policy) {
   WaitingMail mail{.token = token.id, .action = token.action->name, .email = std::string(token.email)};
-  auto history = history_of(token, 0);
-  mail.not_mailed = outcome_without_attempt(history, policy);
+  auto history = delivery::history_of(token, 0);
+  mail.not_mailed = delivery::outcome_without_attempt(history, policy);
   if (mail.not_mailed) return mail;
   if (auto withheld = profiles.withheld(token)) {
-    mail.not_mailed = withheld_outcome(history, withheld->state, std::move(withheld->reason));
+    mail.not_mailed = delivery::withheld_outcome(history, withheld->state, std::move(withheld->reason));
     return mail;
   }
   const auto& writer = *profiles.find(token)->writer;
   const auto written = writer.write(queue, token, stand_in(*token.action));
-  if (const auto* refusal = std::get_if<Refusal>(&written)) {
+  if (const auto* refusal = std::get_if<mail::Refusal>(&written)) {
     history.defect = refusal->reason.c_str();
-    mail.not_mailed = outcome_without_attempt(history, policy);
+    mail.not_mailed = delivery::outcome_without_attempt(history, policy);
   } else {
     mail.subject = std::get<WrittenMail>(written).subject;
     if (const auto address = writer.redirected(token)) mail.redirected_to = address->text();
@@ -85,32 +85,34 @@ WaitingMail preview(const std::string& queue, const TokenRow& token, const MailP
 
 }  // namespace
 
-WaitingMails read_waiting_mails(Connection& connection, const std::string& queue,
-                                const MailProfiles& profiles, const DeliveryPolicy& policy, int limit) {
-  const auto rows = connection.run(waiting_sql, queue, limit, Actions::of_recovery().name);
-  KnownActions actions(connection);
-  std::vector<TokenRow> tokens;
+WaitingMails read_waiting_mails(db::Connection& connection, const std::string& queue,
+                                const MailProfiles& profiles, const delivery::DeliveryPolicy& policy,
+                                int limit) {
+  const auto rows = connection.run(waiting_sql, queue, limit, queue::Actions::of_recovery().name);
+  queue::KnownActions actions(connection);
+  std::vector<claim::TokenRow> tokens;
   for (const auto& row : rows)
     tokens.push_back(token_of(row, actions));
-  RecipientCounts counts;
+  claim::RecipientCounts counts;
   if (policy.per_recipient) counts.read(connection, queue, *policy.per_recipient, tokens);
   WaitingMails mails;
   if (!rows.empty()) mails.total = rows[0][11].as<std::int64_t>();
   std::map<std::string_view, int> mailed;
-  MessageReader messages;
+  claim::MessageReader messages;
   const auto id_of = [&](std::size_t i) { return tokens[i].message; };
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     auto& token = tokens[i];
     counts.set(token);
     token.mailed += mailed[token.counted_as];
-    auto* message = token.message ? messages.get(connection, *token.message,
-                                                 [&] { return messages_ahead(i, tokens.size(), id_of); })
-                                  : nullptr;
-    if (message != nullptr) set_message(token, *message);
+    auto* message = token.message
+                        ? messages.get(connection, *token.message,
+                                       [&] { return claim::messages_ahead(i, tokens.size(), id_of); })
+                        : nullptr;
+    if (message != nullptr) claim::set_message(token, *message);
     mails.first.push_back(preview(queue, token, profiles, policy));
     if (!mails.first.back().not_mailed) ++mailed[token.counted_as];
   }
   return mails;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::compose

@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "config/parse_value.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 namespace {
 
 using namespace std::chrono_literals;
@@ -311,4 +311,4 @@ SettingValue default_value_of(const KeyEntry& entry) {
   return value_from(entry, entry.default_text, {OriginKind::default_value, "default"});
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

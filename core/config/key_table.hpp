@@ -13,7 +13,7 @@
 #include "config/parse_value.hpp"
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 
 /// True if some key begins with `name` and a dot.
 bool is_section(std::string_view name);
@@ -148,12 +148,9 @@ struct KeyEntry {
   }
 };
 
-/// The keys of the section `send`, a part of the table.
+/// The keys of the section `send`, a part of the table: those of one provider's relays come from its
+/// directory.
 std::vector<KeyEntry> send_keys();
-/// Those of one provider's relays among them, each in the file keys.cpp of the provider's directory of
-/// core/carriers.
-std::vector<KeyEntry> ses_keys();
-std::vector<KeyEntry> resend_keys();
 
 /// Every key, in the order of the documentation.
 std::span<const KeyEntry> key_table();
@@ -174,4 +171,4 @@ SettingValue value_from(const KeyEntry& entry, std::string_view text, Origin ori
 /// The value of an entry that nothing sets.
 SettingValue default_value_of(const KeyEntry& entry);
 
-}  // namespace mailroom
+}  // namespace mailroom::config

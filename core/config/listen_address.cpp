@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 namespace {
 
 constexpr std::string_view unix_prefix = "unix:";
@@ -47,4 +47,4 @@ std::optional<ListenAddress> parse_listen_address(std::string_view text) {
   return is_address(AF_INET6, host) ? parse_port(std::move(host), digits) : std::nullopt;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

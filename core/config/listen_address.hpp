@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace mailroom {
+namespace mailroom::config {
 
 /// Where to listen: a port of an IP address of this host, or a unix socket.
 struct ListenAddress {
@@ -26,4 +26,4 @@ constexpr std::size_t longest_socket_path = 107;
 /// nullopt for anything else. The path may be too long.
 std::optional<ListenAddress> parse_listen_address(std::string_view text);
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -14,7 +14,7 @@
 #include "base/secret_text.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 namespace {
 
 constexpr std::size_t longest_name = 63;
@@ -269,4 +269,4 @@ std::vector<std::string> parse_keys_or_paths(const SettingValue& value) {
   return parsed;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

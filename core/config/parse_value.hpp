@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 
 /// `from mailroom.yaml:12:3`, or `the default`.
 std::string describe(const Origin& origin);
@@ -83,4 +83,4 @@ T parse_choice(const SettingValue& value, const Choices<T>& choices) {
   refuse(value, fmt::format("one of: {}", joined(names_of(choices), ", ")));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -11,7 +11,7 @@
 #include "config/key_table.hpp"
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 namespace {
 
 constexpr std::string_view relay_key = "send.relay";
@@ -98,4 +98,4 @@ Settings with_profile(const Settings& settings, std::string_view name) {
   return changed;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ std::string format_rate(const Rate& rate) {
   return fmt::format("{}/{}", rate.count, format_duration(rate.period));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

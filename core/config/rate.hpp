@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 
 /// So many in each period, on average.
 struct Rate {
@@ -28,4 +28,4 @@ std::optional<Rate> parse_rate(std::string_view text);
 /// The shortest text that parse_rate reads back to the same value: `14/s`, `0.38/s`, `50000/30d`.
 std::string format_rate(const Rate& rate);
 
-}  // namespace mailroom
+}  // namespace mailroom::config

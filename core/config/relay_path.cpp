@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 
 std::vector<RelayTarget> parse_relays(std::string_view text) {
   std::vector<RelayTarget> targets;
@@ -34,4 +34,4 @@ std::string name_in_profile(std::string_view profile, std::string_view key) {
                          : fmt::format("profiles.{}.{}", profile, key.substr(key.find('.') + 1));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "config/rate.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 
 /// One relay that takes mails.
 struct RelayTarget {
@@ -57,4 +57,4 @@ struct RelayPath {
 /// `profiles.acme.ca_file` for `send.ca_file`; without a profile the key itself.
 std::string name_in_profile(std::string_view profile, std::string_view key);
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -6,7 +6,15 @@
 
 #include "config/key_table.hpp"
 
-namespace mailroom {
+// Each is in the file keys.cpp of the provider's directory of core/carriers.
+namespace mailroom::ses {
+std::vector<config::KeyEntry> keys();
+}
+namespace mailroom::resend {
+std::vector<config::KeyEntry> keys();
+}
+
+namespace mailroom::config {
 namespace {
 
 std::string parse_template_directory(const SettingValue& value) {
@@ -160,9 +168,9 @@ std::vector<KeyEntry> mail_keys() {
 
 std::vector<KeyEntry> send_keys() {
   auto keys = relay_keys();
-  for (auto more : {ses_keys(), resend_keys(), mail_keys()})
+  for (auto more : {ses::keys(), resend::keys(), mail_keys()})
     std::ranges::move(more, std::back_inserter(keys));
   return keys;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -12,7 +12,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 namespace {
 
 bool is_alphanumeric(char c) {
@@ -264,4 +264,4 @@ ServerUrl parse_server_url(std::string_view text, const UrlForm& form) {
   return UrlReader(text, form).read();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::config {
 
 /// A part of a URL without its encoding; nullopt for what is no encoding, or not printable.
 std::optional<std::string> percent_decoded(std::string_view text);
@@ -60,4 +60,4 @@ ServerUrl parse_server_url(std::string_view text, const UrlForm& form);
 /// label is no number.
 bool is_host_name(std::string_view text);
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -15,7 +15,7 @@
 #include "config/parse_value.hpp"
 #include "config/yaml_document.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 namespace {
 
 constexpr auto local_file = "mailroom.yaml";
@@ -233,4 +233,4 @@ Settings load_settings(const Overrides& overrides, const EnvironmentVariables& e
   return settings;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

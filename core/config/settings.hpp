@@ -15,7 +15,7 @@
 #include "config/rate.hpp"
 #include "config/relay_path.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 
 /// The names of the values of an enumeration, and the values.
 template <typename T>
@@ -278,4 +278,4 @@ enum class FileUse { read, ignored };
 Settings load_settings(const Overrides& overrides, const EnvironmentVariables& environment,
                        FileUse use = FileUse::read);
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -8,7 +8,7 @@
 #include "base/wording.hpp"
 #include "config/key_table.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 namespace {
 
 std::string_view section_of(std::string_view key) {
@@ -51,4 +51,4 @@ std::string hint_for_unknown(const std::string& key) {
                          : fmt::format("did you mean {}?", suggestions.at(nearest));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

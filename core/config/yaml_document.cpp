@@ -18,7 +18,7 @@
 #include "base/printable.hpp"
 #include "base/secret_text.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 namespace {
 
 constexpr std::size_t largest_file = 1 << 20;
@@ -162,4 +162,4 @@ std::vector<YamlEntry> read_yaml_tree(const std::string& path) {
   return reader.entries_of(root, 1);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -9,7 +9,7 @@
 
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 
 /// A configuration file, flattened: `collect: { queue: a }` is `collect.queue` -> `a`.
 struct YamlFile {
@@ -56,4 +56,4 @@ std::optional<YamlText> read_yaml_text(const std::string& path, const std::strin
 /// and column, for a text that is not one YAML document.
 YAML::Node parse_yaml(const std::string& path, const std::string& text);
 
-}  // namespace mailroom
+}  // namespace mailroom::config

@@ -13,7 +13,7 @@
 #include "config/key_table.hpp"
 #include "config/yaml_document.hpp"
 
-namespace mailroom {
+namespace mailroom::config {
 namespace {
 
 /// The part of an unknown key that may be shown. In `url:postgresql://…`, which lacks the space after the
@@ -188,4 +188,4 @@ std::optional<YamlFile> read_yaml_file(const std::string& path) {
   return file;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::config

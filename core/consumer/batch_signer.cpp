@@ -6,36 +6,36 @@
 
 #include "base/printable.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 namespace {
 
 /// Why a due token cannot be emitted; null if it can.
-const char* defect_of(const TokenRow& row) {
+const char* defect_of(const claim::TokenRow& row) {
   if (!is_printable(row.email)) return "the email holds a control character or invalid UTF-8";
   if (!is_printable(row.login)) return "the login holds a control character or invalid UTF-8";
   if (!is_printable(row.code)) return "the code holds a control character or invalid UTF-8";
   if (row.action->path.empty()) return nullptr;
   if (!row.secret) return "the secret is not 32 bytes";
-  if (row.action->has_code && row.code.size() != code_size) return "the code is not 5 characters";
+  if (row.action->has_code && row.code.size() != crypto::code_size) return "the code is not 5 characters";
   return nullptr;
 }
 
 /// Where tokens are counted that are skipped in a state; null for due.
-int BatchCounts::*count_of(TokenState state) {
+int claim::BatchCounts::*count_of(claim::TokenState state) {
   switch (state) {
-    case TokenState::consumed:
-      return &BatchCounts::consumed;
-    case TokenState::expired:
-      return &BatchCounts::expired;
-    case TokenState::wrong_status:
-      return &BatchCounts::wrong_status;
-    case TokenState::due:
+    case claim::TokenState::consumed:
+      return &claim::BatchCounts::consumed;
+    case claim::TokenState::expired:
+      return &claim::BatchCounts::expired;
+    case claim::TokenState::wrong_status:
+      return &claim::BatchCounts::wrong_status;
+    case claim::TokenState::due:
       break;
   }
   return nullptr;
 }
 
-BatchCounts& counts_of(const Action& action, std::vector<ActionCounts>& actions) {
+claim::BatchCounts& counts_of(const queue::Action& action, std::vector<ActionCounts>& actions) {
   const auto found = std::ranges::find(actions, action.name, &ActionCounts::action);
   return found != actions.end() ? found->counts : actions.emplace_back(ActionCounts{action.name}).counts;
 }
@@ -47,10 +47,10 @@ void count_creation(std::int64_t second, std::vector<CreatedTokens>& created) {
   ++created.back().count;
 }
 
-void count_refused(const std::vector<TokenOutcome>& outcomes, BatchCounts& counts) {
+void count_refused(const std::vector<claim::TokenOutcome>& outcomes, claim::BatchCounts& counts) {
   auto& ids = counts.skipped_ids;
   for (const auto& outcome : outcomes) {
-    if (outcome.state != Outcome::accepted) ids.push_back(outcome.token);
+    if (outcome.state != fate::Outcome::accepted) ids.push_back(outcome.token);
   }
   std::sort(ids.begin(), ids.end());
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
@@ -58,7 +58,7 @@ void count_refused(const std::vector<TokenOutcome>& outcomes, BatchCounts& count
 
 }  // namespace
 
-SignedBatch BatchSigner::sign(const Lease& lease, int line_limit, const Rows& rows, Sink& sink) {
+SignedBatch BatchSigner::sign(const claim::Lease& lease, int line_limit, const Rows& rows, Sink& sink) {
   SignedBatch batch{.receipt = {lease, {}}};
   const auto began = clock_.now();
   auto fetched = began;
@@ -68,7 +68,7 @@ SignedBatch BatchSigner::sign(const Lease& lease, int line_limit, const Rows& ro
     sink.begin(lease, line_limit);
     is_open = true;
   };
-  rows([&](const TokenRow& row) {
+  rows([&](const claim::TokenRow& row) {
     if (!is_open) open();
     batch.last_token = row.id;
     add(row, batch, sink);
@@ -92,20 +92,20 @@ void BatchSigner::finish(SignedBatch& batch, Sink& sink, const std::function<voi
   receipt.outcomes = std::move(outcome.outcomes);
 }
 
-void BatchSigner::add(const TokenRow& row, SignedBatch& batch, Sink& sink) {
+void BatchSigner::add(const claim::TokenRow& row, SignedBatch& batch, Sink& sink) {
   auto& counts = batch.receipt.counts;
   auto& counts_of_action = counts_of(*row.action, batch.actions);
   auto count = count_of(row.state);
   const char* defect = count == nullptr ? defect_of(row) : nullptr;
   if (defect != nullptr) {
     log_.warn("token skipped", {{"id", row.id}, {"reason", defect}});
-    count = &BatchCounts::invalid;
+    count = &claim::BatchCounts::invalid;
   }
   if (count == nullptr) {
     ++counts_of_action.emitted;
     count_creation(row.created_at, batch.created);
     if (row.action->path.empty()) return sink.add(row, {});
-    const auto token = sign_token(hmac_, *row.action, *row.secret, row.code);
+    const auto token = queue::sign_token(hmac_, *row.action, *row.secret, row.code);
     return sink.add(row, {token.data(), token.size()});
   }
   ++(counts.*count);
@@ -114,4 +114,4 @@ void BatchSigner::add(const TokenRow& row, SignedBatch& batch, Sink& sink) {
   sink.skip(row, defect);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

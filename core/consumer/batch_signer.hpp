@@ -11,11 +11,11 @@
 #include "consumer/sink.hpp"
 #include "crypto/hmac.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// A batch whose tokens a sink has.
 struct SignedBatch {
-  Receipt receipt;  ///< complete once the sink has finished the batch
+  claim::Receipt receipt;  ///< complete once the sink has finished the batch
   TimePoint signed_at{};
   BatchTimes times{};                    ///< without its claim
   std::vector<CreatedTokens> created{};  ///< when the tokens were created that the sink was given
@@ -30,29 +30,29 @@ struct SignedBatch {
 class BatchSigner {
  public:
   /// `log` and `clock` must outlive this.
-  BatchSigner(const Key& key, Log& log, const Clock& clock = SteadyClock::only())
+  BatchSigner(const crypto::Key& key, Log& log, const Clock& clock = SteadyClock::only())
       : hmac_(key), log_(log), clock_(clock) {}
 
   /// Takes effect with the next batch.
-  void configure(const Key& key) { hmac_ = Hmac(key); }
+  void configure(const crypto::Key& key) { hmac_ = crypto::Hmac(key); }
 
   /// Calls its argument for each row of a batch.
-  using Rows = std::function<void(const std::function<void(const TokenRow&)>& each)>;
+  using Rows = std::function<void(const std::function<void(const claim::TokenRow&)>& each)>;
 
   /// Opens the batch of `lease` at `sink` when its first row comes, and adds its tokens. Throws what `rows`
   /// throws: then the sink forgets the batch when the next one begins.
-  SignedBatch sign(const Lease& lease, int line_limit, const Rows& rows, Sink& sink);
+  SignedBatch sign(const claim::Lease& lease, int line_limit, const Rows& rows, Sink& sink);
   /// Completes `batch` once `sink` has finished it; it must be the oldest that is open there. Tokens that
   /// were not accepted count as skipped. Throws what the sink throws.
   void finish(SignedBatch& batch, Sink& sink, const std::function<void()>& when_slow = {});
 
  private:
   /// Adds a token to the batch, or skips and counts it.
-  void add(const TokenRow& row, SignedBatch& batch, Sink& sink);
+  void add(const claim::TokenRow& row, SignedBatch& batch, Sink& sink);
 
-  Hmac hmac_;
+  crypto::Hmac hmac_;
   Log& log_;
   const Clock& clock_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

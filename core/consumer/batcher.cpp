@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::consumer {
 namespace {
 
 /// The maximum number of rows that a claim reads.
@@ -16,7 +16,7 @@ constexpr int max_tokens = 10'000;
 constexpr Milliseconds longest_receipt{5};
 
 /// True if the claim took an abandoned batch, and so none of the waiting tokens.
-bool leased_again(const ClaimReply& reply) {
+bool leased_again(const claim::ClaimReply& reply) {
   return reply.lease && reply.lease->attempt > 1;
 }
 
@@ -89,7 +89,7 @@ Batcher::Decision Batcher::decide(TimePoint now, bool polling) const {
   return {.until = until};
 }
 
-void Batcher::claimed(const Decision& decision, const ClaimReply& reply, TimePoint started,
+void Batcher::claimed(const Decision& decision, const claim::ClaimReply& reply, TimePoint started,
                       TimePoint finished) {
   last_poll_ = started;
   estimate(reply, started);
@@ -125,12 +125,12 @@ int Batcher::limit(bool partial) const {
   return options_.line_limit * max_lines(options_);
 }
 
-int Batcher::full_lines(const ClaimReply& reply) const {
+int Batcher::full_lines(const claim::ClaimReply& reply) const {
   if (reply.lease || choice_.limit == 0) return 0;
   return is_full_early() ? std::min(reply.pending / choice_.limit, 1) : reply.pending / choice_.limit;
 }
 
-void Batcher::estimate(const ClaimReply& reply, TimePoint started) {
+void Batcher::estimate(const claim::ClaimReply& reply, TimePoint started) {
   if (!options_.adaptive || leased_again(reply)) return;
   const int taken = reply.lease ? reply.size : 0;
   arrived_ += std::max(taken + reply.pending - known_, 0);
@@ -183,4 +183,4 @@ BatchChoice choose_batch(const BatchBounds& bounds, std::chrono::duration<double
   return {static_cast<int>(limit), timeout};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

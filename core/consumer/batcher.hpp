@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "claim/queue_session.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// Estimates the mean gap between the arrivals of two tokens. Pure: takes times and counts.
 ///
@@ -108,15 +108,16 @@ class Batcher {
   /// `polling`: inserts do not notify, so a token may have arrived at any time since the last poll.
   Decision decide(TimePoint now, bool polling = false) const;
   /// Records the reply to the claim that `decision` asked for, and when it started and finished.
-  void claimed(const Decision& decision, const ClaimReply& reply, TimePoint started, TimePoint finished);
+  void claimed(const Decision& decision, const claim::ClaimReply& reply, TimePoint started,
+               TimePoint finished);
 
  private:
   BatchBounds bounds() const;
   /// A batch is full before a line is.
   bool is_full_early() const { return choice_.limit < options_.line_limit; }
   int limit(bool partial) const;
-  int full_lines(const ClaimReply& reply) const;
-  void estimate(const ClaimReply& reply, TimePoint started);
+  int full_lines(const claim::ClaimReply& reply) const;
+  void estimate(const claim::ClaimReply& reply, TimePoint started);
 
   Options options_;
   BatchChoice choice_;
@@ -136,4 +137,4 @@ class Batcher {
   TimePoint last_poll_{};
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

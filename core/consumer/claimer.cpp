@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::consumer {
 namespace {
 
 constexpr Milliseconds publish_interval{500};
@@ -15,7 +15,7 @@ constexpr Milliseconds release_interval{1000};
 }  // namespace
 
 Claimer::Claimer(const Options& options, SessionKeeper& sessions, Receipts& receipts, Waker& waker,
-                 Pipeline& pipeline, Environment& environment, Log& log)
+                 Pipeline& pipeline, process::Environment& environment, Log& log)
     : sessions_(sessions),
       receipts_(receipts),
       waker_(waker),
@@ -34,12 +34,12 @@ bool Claimer::hear(TimePoint now) {
   }
   const bool is_poll_due = now >= waker_.next_poll();
   const auto heard = session.take_notifications();
-  if (is_new || heard == Notified::queues) turns_.define(sessions_.definitions());
+  if (is_new || heard == claim::Notified::queues) turns_.define(sessions_.definitions());
   session_ = sessions_.number();
-  if (heard == Notified::queues) turns_.released();
-  if (heard == Notified::drain) waker_.drain(session);
-  if (heard != Notified::no || is_poll_due) turns_.notified();
-  return is_new || heard == Notified::sinks;
+  if (heard == claim::Notified::queues) turns_.released();
+  if (heard == claim::Notified::drain) waker_.drain(session);
+  if (heard != claim::Notified::no || is_poll_due) turns_.notified();
+  return is_new || heard == claim::Notified::sinks;
 }
 
 Claimer::Next Claimer::next(TimePoint now) {
@@ -56,7 +56,7 @@ Claimer::Next Claimer::next(TimePoint now) {
 void Claimer::release_due(TimePoint now) {
   if (!may_release_ && !(is_busy_ && now >= next_release_)) return;
   const int released = sessions_.release();
-  may_release_ = released == release_limit;
+  may_release_ = released == claim::release_limit;
   next_release_ = now + release_interval;
   // A session does not hear its own notifications.
   if (released > 0) turns_.notified();
@@ -89,9 +89,10 @@ MadeClaim Claimer::prepare(const QueueTurns::Turn& turn) {
   return claim;
 }
 
-void Claimer::read(const MadeClaim& claim, const std::function<void(const TokenRow&)>& each, bool claims_on) {
+void Claimer::read(const MadeClaim& claim, const std::function<void(const claim::TokenRow&)>& each,
+                   bool claims_on) {
   std::optional<MadeClaim> next;
-  const auto ask = [&]() -> std::optional<ClaimRequest> {
+  const auto ask = [&]() -> std::optional<claim::ClaimRequest> {
     if (claims_on) next = prepare_ahead(claim);
     if (!next) return std::nullopt;
     return next->request;
@@ -132,7 +133,7 @@ Claimer::Next Claimer::settle(MadeClaim claim) {
   if (claim.was_last_poll) waker_.drained();
   waker_.polled(sessions_.session(), {.last = turns_.last(), .waiting = turns_.waiting()}, started,
                 pipeline_.is_ready());
-  may_release_ = may_release_ || reply.released == release_limit;
+  may_release_ = may_release_ || reply.released == claim::release_limit;
   if (reply.released > 0) turns_.notified();
   is_busy_ = !reply.is_idle;
   note_pauses(claim);
@@ -151,4 +152,4 @@ void Claimer::note_pauses(const MadeClaim& claim) {
   if (!is_paused && claim.was_paused) log_.info("the queue is resumed", {{"queue", queue}});
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

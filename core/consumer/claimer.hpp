@@ -10,7 +10,7 @@
 
 #include "consumer/pipeline.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// Makes the claims of a consumer: hears notifications, knows whose turn it is, and lets the session make a
 /// claim while it reads the batch before. The batch of such a claim is neither signed nor written before that
@@ -29,7 +29,7 @@ class Claimer {
 
   /// The references must outlive this.
   Claimer(const Options& options, SessionKeeper& sessions, Receipts& receipts, Waker& waker,
-          Pipeline& pipeline, Environment& environment, Log& log);
+          Pipeline& pipeline, process::Environment& environment, Log& log);
 
   void configure(const Options& options) { turns_.configure(options.queues, options.turns); }
 
@@ -42,7 +42,7 @@ class Claimer {
   /// Calls `each` for the rows of the batch of `claim`. `claims_on`: another claim follows at once, so the
   /// session may make it meanwhile. Throws what the session throws: then a later claim takes over
   /// what was claimed meanwhile.
-  void read(const MadeClaim& claim, const std::function<void(const TokenRow&)>& each, bool claims_on);
+  void read(const MadeClaim& claim, const std::function<void(const claim::TokenRow&)>& each, bool claims_on);
 
   /// True if a claim has been made that next() has not returned. It may have a batch.
   bool has_claim() const { return ahead_ && is_valid(*ahead_); }
@@ -68,7 +68,7 @@ class Claimer {
   Receipts& receipts_;
   Waker& waker_;
   Pipeline& pipeline_;
-  Environment& environment_;
+  process::Environment& environment_;
   Log& log_;
   QueueTurns turns_;
   int session_ = 0;           ///< the number of the session whose queues are known
@@ -81,4 +81,4 @@ class Claimer {
   std::optional<MadeClaim> ahead_;              ///< made while the batch before was read, and not settled
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 namespace {
 
 constexpr Milliseconds longest_hold{100};  ///< without an acknowledgement, while nothing may be claimed
@@ -73,9 +73,9 @@ void Collector::collect() {
       pipeline_.keep_leases();
       record_reloads();
       step();
-    } catch (const ConnectionLost& error) {
+    } catch (const db::ConnectionLost& error) {
       sessions_.lost(error);
-    } catch (const DatabaseError& error) {
+    } catch (const db::DatabaseError& error) {
       if (sessions_.fixes(error)) continue;
       acknowledge_before_leaving();
       throw;
@@ -138,8 +138,8 @@ void Collector::wait_until(TimePoint until) {
   sessions_.wait(std::min(until, emitted.due(EmissionLog::Loop::idle)));
 }
 
-Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment,
-                     Log& log, ConsumerObserver& observer)
+Collector::Collector(CollectorSetup setup, CollectorLimits limits, Reload reload,
+                     process::Environment& environment, Log& log, ConsumerObserver& observer)
     : setup_(std::move(setup)),
       limits_(limits),
       reload_(std::move(reload)),
@@ -213,7 +213,7 @@ void Collector::leave_session() {
   try {
     finish_and_acknowledge();
   } catch (const Error& error) {
-    if (retry_for(error) != Retry::new_session) throw;
+    if (db::retry_for(error) != db::Retry::new_session) throw;
     // Already logged. In another database the same number is another batch.
     receipts_.forget();
     pipeline_.forget_late();
@@ -222,4 +222,4 @@ void Collector::leave_session() {
   sessions_.leave();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

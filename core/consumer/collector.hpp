@@ -17,7 +17,7 @@
 #include "consumer/waker.hpp"
 #include "process/environment.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// A setting whose value has changed, as reported to the operator.
 struct SettingChange {
@@ -34,9 +34,9 @@ struct SettingChange {
 
 /// The configuration of a collector; SIGHUP replaces it.
 struct CollectorSetup {
-  SessionFactory connect;
+  claim::SessionFactory connect;
   std::string session_identity;  ///< changes when `connect` has another target; never shown
-  Key key;
+  crypto::Key key;
   std::function<std::unique_ptr<Sink>()> make_sink;
   std::vector<std::string> queues;  ///< those that it serves
   QueueTurns::Options turns;
@@ -60,8 +60,8 @@ class Collector {
   using Reload = std::function<CollectorSetup()>;
 
   /// `environment`, `log` and `observer` must outlive this.
-  Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, Environment& environment, Log& log,
-            ConsumerObserver& observer = nobody());
+  Collector(CollectorSetup setup, CollectorLimits limits, Reload reload, process::Environment& environment,
+            Log& log, ConsumerObserver& observer = nobody());
 
   /// Returns after a stop request or when a limit is reached, with every written batch acknowledged. Throws
   /// ConnectionLost when the database cannot be reached at the start, Error(output_closed) when the reader of
@@ -92,7 +92,7 @@ class Collector {
   CollectorSetup setup_;
   CollectorLimits limits_;
   Reload reload_;
-  Environment& environment_;
+  process::Environment& environment_;
   Log& log_;
   ConsumerObserver& observer_;
   SessionKeeper sessions_;
@@ -105,4 +105,4 @@ class Collector {
   bool is_reloading_ = false;              ///< as soon as no claim is left that has been made
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

@@ -14,7 +14,7 @@
 #include "claim/queue_session.hpp"
 #include "trace/traceparent.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// Why a consumer took a batch when it did.
 enum class BatchTrigger {
@@ -48,12 +48,12 @@ struct CreatedTokens {
 /// What became of the tokens of an action in a batch.
 struct ActionCounts {
   std::string action;
-  BatchCounts counts{};  ///< without ids; `emitted` are those that the sink was given
+  claim::BatchCounts counts{};  ///< without ids; `emitted` are those that the sink was given
 };
 
 /// A batch that the sink has finished. The next claim acknowledges it.
 struct FinishedBatch {
-  const Receipt& receipt;
+  const claim::Receipt& receipt;
   int size = 0;  ///< tokens claimed
   /// A batch is a replay if it was taken over, or if this process has seen the cursor pass all of its tokens:
   /// they are emitted again, tried again, or were committed late.
@@ -67,7 +67,7 @@ struct FinishedBatch {
 /// A claim that has succeeded, also one that found nothing.
 struct ObservedClaim {
   const std::string& queue;
-  const ClaimReply& reply;
+  const claim::ClaimReply& reply;
   bool only_acknowledged = false;  ///< it was not to take a batch
   std::chrono::nanoseconds took{};
 };
@@ -81,7 +81,7 @@ struct SinkAnswer {
   std::chrono::nanoseconds took{};
   /// From the creation of the token to the answer; only if it was accepted.
   std::optional<std::chrono::duration<double>> delay{};
-  std::optional<TraceId> trace{};  ///< that has a span of it
+  std::optional<trace::TraceId> trace{};  ///< that has a span of it
 };
 
 /// Learns what a consumer does, and changes nothing about it. All calls come from the thread of the
@@ -175,4 +175,4 @@ class LoopState final : public ConsumerObserver {
   std::atomic<TimePoint> busy_from_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

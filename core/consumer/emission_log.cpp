@@ -5,15 +5,15 @@
 
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::consumer {
 namespace {
 
 constexpr std::chrono::minutes interval{1};
 
-constexpr std::array refused_states{Outcome::expired, Outcome::deferred, Outcome::rejected, Outcome::unknown,
-                                    Outcome::cancelled};
+constexpr std::array refused_states{fate::Outcome::expired, fate::Outcome::deferred, fate::Outcome::rejected,
+                                    fate::Outcome::unknown, fate::Outcome::cancelled};
 
-std::size_t place_of(Outcome state) {
+std::size_t place_of(fate::Outcome state) {
   return static_cast<std::size_t>(state);
 }
 
@@ -23,11 +23,11 @@ void EmissionLog::skipped(int tokens, int expired, TimePoint now) {
   if (tokens == 0) return;
   totals_.skipped += tokens;
   totals_.consumed += tokens - expired;
-  totals_.by_state[place_of(Outcome::expired)] += expired;
+  totals_.by_state[place_of(fate::Outcome::expired)] += expired;
   since_ = since_.value_or(now);
 }
 
-void EmissionLog::finished(const Receipt& receipt, TimePoint now) {
+void EmissionLog::finished(const claim::Receipt& receipt, TimePoint now) {
   const auto& counts = receipt.counts;
   if (counts.emitted > 0) ++totals_.batches;
   totals_.tokens += counts.emitted;
@@ -36,7 +36,7 @@ void EmissionLog::finished(const Receipt& receipt, TimePoint now) {
     for (const auto& outcome : *receipt.outcomes)
       ++totals_.by_state[place_of(outcome.state)];
   } else {
-    totals_.by_state[place_of(Outcome::expired)] += counts.expired;
+    totals_.by_state[place_of(fate::Outcome::expired)] += counts.expired;
     totals_.consumed += counts.consumed;
     totals_.wrong_status += counts.wrong_status;
     totals_.invalid += counts.invalid;
@@ -58,15 +58,15 @@ void EmissionLog::write(TimePoint now) {
     if (tokens > 0) fields.emplace_back(name, tokens);
   };
   for (const auto state : refused_states)
-    add(outcome_name(state), totals_.by_state[place_of(state)]);
+    add(fate::outcome_name(state), totals_.by_state[place_of(state)]);
   add("consumed", totals_.consumed);
   add("wrong_status", totals_.wrong_status);
   add("invalid", totals_.invalid);
-  const bool has_expired = totals_.by_state[place_of(Outcome::expired)] > 0;
+  const bool has_expired = totals_.by_state[place_of(fate::Outcome::expired)] > 0;
   log_.write(has_expired ? LogLevel::warn : LogLevel::info, "emitted", std::span<const Field>(fields));
   totals_ = {};
   since_.reset();
   last_line_ = now;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

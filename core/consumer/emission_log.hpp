@@ -9,7 +9,7 @@
 #include "base/log.hpp"
 #include "claim/queue_session.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// Counts what became of tokens, and logs the counts: at once when the loop becomes idle after a minute
 /// without a line, and once a minute under load. A warning if tokens expired before they were emitted.
@@ -23,7 +23,7 @@ class EmissionLog {
   /// A claim has skipped tokens, of which that many had expired.
   void skipped(int tokens, int expired, TimePoint now);
   /// The sink has finished a batch.
-  void finished(const Receipt& receipt, TimePoint now);
+  void finished(const claim::Receipt& receipt, TimePoint now);
 
   /// When the next line is due; TimePoint::max() if there is nothing to say.
   TimePoint due(Loop loop) const;
@@ -35,7 +35,7 @@ class EmissionLog {
 
  private:
   /// As Outcome numbers them; those of `accepted` are the emitted ones.
-  using ByState = std::array<std::int64_t, outcome_count>;
+  using ByState = std::array<std::int64_t, fate::outcome_count>;
 
   struct Totals {
     std::int64_t batches = 0;
@@ -53,4 +53,4 @@ class EmissionLog {
   std::optional<TimePoint> last_line_;  ///< when it was written
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <iterator>
 
-namespace mailroom {
+namespace mailroom::consumer {
 
-Pipeline::Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& sessions, Receipts& receipts,
-                   Waker& waker, Environment& environment, Log& log, ConsumerObserver& observer)
+Pipeline::Pipeline(const crypto::Key& key, std::unique_ptr<Sink> sink, SessionKeeper& sessions,
+                   Receipts& receipts, Waker& waker, process::Environment& environment, Log& log,
+                   ConsumerObserver& observer)
     : signer_(key, log, environment),
       sink_(std::move(sink)),
       sessions_(sessions),
@@ -31,7 +32,7 @@ void Pipeline::keep_leases() {
   kept_in_ = sessions_.number();
 }
 
-std::optional<std::vector<std::int64_t>> Pipeline::begin(const std::vector<Lease>& leases,
+std::optional<std::vector<std::int64_t>> Pipeline::begin(const std::vector<claim::Lease>& leases,
                                                          const std::vector<std::string>& sinks) {
   if (sessions_.session_or_null() == nullptr) return std::nullopt;
   try {
@@ -51,7 +52,7 @@ void Pipeline::keep() {
   }
 }
 
-void Pipeline::configure(const Key& key, std::unique_ptr<Sink> sink) {
+void Pipeline::configure(const crypto::Key& key, std::unique_ptr<Sink> sink) {
   finish_all();
   finish_late();
   signer_.configure(key);
@@ -97,20 +98,20 @@ void Pipeline::finish_oldest() {
   // While this consumer waits for its reader, the others need notifications.
   const auto when_slow = [&] {
     waker_.hand_over(sessions_.session_or_null());
-    environment_.note_wait(Awaited::reader);
+    environment_.note_wait(process::Awaited::reader);
   };
   auto open = std::move(open_.front());
   open_.pop_front();
   finishing_ = open.batch.receipt.lease;
   observer_.delivers();
   signer_.finish(open.batch, *sink_, when_slow);
-  environment_.note_wait(Awaited::nothing);
+  environment_.note_wait(process::Awaited::nothing);
   observer_.turned(environment_.now());
   finishing_.reset();
   note_finished(open, receipts_.add(std::move(open.batch.receipt)));
 }
 
-void Pipeline::note_finished(const OpenBatch& open, const Receipt& receipt) {
+void Pipeline::note_finished(const OpenBatch& open, const claim::Receipt& receipt) {
   const auto& times = open.batch.times;
   is_reader_fast_ = times.write <= times.fetch + times.sign;
   observer_.finished({.receipt = receipt,
@@ -155,4 +156,4 @@ void Pipeline::finish_all() {
     finish_oldest();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

@@ -17,17 +17,17 @@
 #include "consumer/sink.hpp"
 #include "consumer/waker.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// A claim that the loop has made: what was asked for, what came back, and what was known before.
 struct MadeClaim {
   QueueTurns::Turn turn;
-  ClaimRequest request;
+  claim::ClaimRequest request;
   TimePoint started;
   int session = 0;             ///< the number of the session that made it
   bool was_last_poll = false;  ///< the last one of draining, if it succeeds
   bool was_paused = false;     ///< its queue, by the claim before
-  ClaimReply reply{};
+  claim::ClaimReply reply{};
   std::chrono::nanoseconds took{};
   std::int64_t passed = 0;  ///< the queue's cursor before: all tokens up to this id had been claimed once
 
@@ -47,7 +47,7 @@ struct MadeClaim {
 ///
 /// A batch is acknowledged only after the sink has finished it, so a crash repeats at most the batches that
 /// are open at the sink or have a receipt. Together these are at most as many as may be open.
-class Pipeline final : private LeaseRecord {
+class Pipeline final : private claim::LeaseRecord {
  public:
   /// What the sink takes now.
   struct Capacity {
@@ -57,13 +57,13 @@ class Pipeline final : private LeaseRecord {
   };
 
   /// The references must outlive this.
-  Pipeline(const Key& key, std::unique_ptr<Sink> sink, SessionKeeper& sessions, Receipts& receipts,
-           Waker& waker, Environment& environment, Log& log, ConsumerObserver& observer);
+  Pipeline(const crypto::Key& key, std::unique_ptr<Sink> sink, SessionKeeper& sessions, Receipts& receipts,
+           Waker& waker, process::Environment& environment, Log& log, ConsumerObserver& observer);
 
   /// Takes the leases of what is open, and of what is not acknowledged, into a new session.
   void keep_leases();
   /// Takes effect at once, after what is open has been finished.
-  void configure(const Key& key, std::unique_ptr<Sink> sink);
+  void configure(const crypto::Key& key, std::unique_ptr<Sink> sink);
 
   Capacity capacity() const;
   /// False if finishing a batch would have to wait for the receiver.
@@ -104,28 +104,28 @@ class Pipeline final : private LeaseRecord {
     BatchTrigger trigger = BatchTrigger::full;
   };
 
-  std::optional<std::vector<std::int64_t>> begin(const std::vector<Lease>& leases,
+  std::optional<std::vector<std::int64_t>> begin(const std::vector<claim::Lease>& leases,
                                                  const std::vector<std::string>& sinks) override;
   void keep() override;
   /// How many batches may stay open while the next is claimed.
   std::size_t may_stay_open(const MadeClaim& claim, bool claims_on) const;
-  void note_finished(const OpenBatch& open, const Receipt& receipt);
+  void note_finished(const OpenBatch& open, const claim::Receipt& receipt);
 
   BatchSigner signer_;
   std::unique_ptr<Sink> sink_;
   SessionKeeper& sessions_;
   Receipts& receipts_;
   Waker& waker_;
-  Environment& environment_;
+  process::Environment& environment_;
   Log& log_;
   ConsumerObserver& observer_;
-  std::deque<OpenBatch> open_;        ///< the oldest first
-  std::optional<Lease> finishing_{};  ///< that of the batch whose answers are awaited
-  int kept_in_ = 0;                   ///< the number of the session that has the leases
-  std::vector<Receipt> late_;         ///< what became of tokens whose batches did not wait for it
+  std::deque<OpenBatch> open_;               ///< the oldest first
+  std::optional<claim::Lease> finishing_{};  ///< that of the batch whose answers are awaited
+  int kept_in_ = 0;                          ///< the number of the session that has the leases
+  std::vector<claim::Receipt> late_;         ///< what became of tokens whose batches did not wait for it
   std::int64_t written_ = 0;
   bool is_reader_fast_ = false;
   EmissionLog emission_log_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

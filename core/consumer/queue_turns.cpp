@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 QueueTurns::QueueTurns(const std::vector<std::string>& queues, const Options& options) {
   configure(queues, options);
@@ -31,12 +31,13 @@ void QueueTurns::configure(Queue& queue) const {
   queue.line_limit = batcher.line_limit;
 }
 
-void QueueTurns::define(const std::vector<QueueDefinition>& definitions) {
+void QueueTurns::define(const std::vector<claim::QueueDefinition>& definitions) {
   for (auto& queue : queues_) {
     const auto found = std::find_if(definitions.begin(), definitions.end(), [&](const auto& definition) {
       return definition.name == queue.definition.name;
     });
-    queue.definition = found != definitions.end() ? *found : QueueDefinition{.name = queue.definition.name};
+    queue.definition =
+        found != definitions.end() ? *found : claim::QueueDefinition{.name = queue.definition.name};
     configure(queue);
   }
 }
@@ -105,8 +106,8 @@ bool QueueTurns::is_before(const Queue& a, const Queue& b, TimePoint now) const 
   return *a.wanted_since < *b.wanted_since;
 }
 
-void QueueTurns::claimed(const Turn& turn, const ClaimReply& reply, TimePoint started, TimePoint finished,
-                         bool complete) {
+void QueueTurns::claimed(const Turn& turn, const claim::ClaimReply& reply, TimePoint started,
+                         TimePoint finished, bool complete) {
   auto& queue = *std::find_if(queues_.begin(), queues_.end(),
                               [&](const auto& each) { return each.definition.name == turn.queue; });
   queue.batcher.claimed(turn.decision, reply, started, finished);
@@ -135,4 +136,4 @@ bool QueueTurns::is_paused(const std::string& queue) const {
                      [&](const auto& each) { return each.definition.name == queue && each.paused; });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

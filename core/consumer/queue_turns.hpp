@@ -11,7 +11,7 @@
 
 #include "consumer/batcher.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// Decides which of its queues a consumer polls next, without clock or database: times and claim results come
 /// in, decisions go out. Keeps since when each queue has wanted a turn.
@@ -24,7 +24,7 @@ class QueueTurns {
  public:
   struct Options {
     Batcher::Options batcher;  ///< of each queue, unless `batcher_of` says otherwise
-    std::function<Batcher::Options(const QueueDefinition&)> batcher_of{};
+    std::function<Batcher::Options(const claim::QueueDefinition&)> batcher_of{};
     Milliseconds max_wait = std::chrono::seconds(30);
   };
 
@@ -39,7 +39,7 @@ class QueueTurns {
   /// Takes effect at once. Queues that stay keep their state.
   void configure(const std::vector<std::string>& queues, const Options& options);
   /// What the database says of the queues; those that are missing have the defaults.
-  void define(const std::vector<QueueDefinition>& definitions);
+  void define(const std::vector<claim::QueueDefinition>& definitions);
   /// A new session: all waiting tokens are emitted at once.
   void connected();
   void notified();
@@ -50,7 +50,7 @@ class QueueTurns {
   Turn next(TimePoint now, bool polling = false);
   /// Records the reply to the claim that `turn` asked for, and when it started and finished. `complete`: it
   /// would have taken over an abandoned batch.
-  void claimed(const Turn& turn, const ClaimReply& reply, TimePoint started, TimePoint finished,
+  void claimed(const Turn& turn, const claim::ClaimReply& reply, TimePoint started, TimePoint finished,
                bool complete = true);
 
   /// Every due token of one of the queues up to this id was seen, and maybe later ones: the arrivals of all
@@ -75,7 +75,7 @@ class QueueTurns {
     TimePoint until;  ///< it has ended
   };
   struct Queue {
-    QueueDefinition definition;
+    claim::QueueDefinition definition;
     Batcher batcher;
     int line_limit = 0;
     std::optional<TimePoint> wanted_since{};
@@ -97,4 +97,4 @@ class QueueTurns {
   std::int64_t last_ = 0;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

@@ -2,15 +2,15 @@
 
 #include "consumer/receipts.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 namespace {
 
 constexpr Milliseconds farewell{5000};  ///< how long a consumer that leaves tries to acknowledge
 
 }  // namespace
 
-std::vector<Lease> Receipts::leases() const {
-  std::vector<Lease> leases;
+std::vector<claim::Lease> Receipts::leases() const {
+  std::vector<claim::Lease> leases;
   for (const auto& receipt : receipts_)
     leases.push_back(receipt.lease);
   return leases;
@@ -26,17 +26,17 @@ void Receipts::fit_into_claim(const std::string& queue) {
     acknowledge_oldest();
 }
 
-std::optional<Receipt> Receipts::oldest() const {
+std::optional<claim::Receipt> Receipts::oldest() const {
   if (receipts_.empty()) return std::nullopt;
   return receipts_.front();
 }
 
-void Receipts::acknowledged_by(const ClaimRequest& request) {
+void Receipts::acknowledged_by(const claim::ClaimRequest& request) {
   if (!request.receipt) return;
   std::erase_if(receipts_, [&](const auto& receipt) { return receipt.lease == request.receipt->lease; });
 }
 
-void Receipts::acknowledge(const ClaimRequest& request) {
+void Receipts::acknowledge(const claim::ClaimRequest& request) {
   sessions_.claim(request);
   acknowledged_by(request);
 }
@@ -53,26 +53,26 @@ void Receipts::acknowledge_all() {
 
 void Receipts::acknowledge_to_leave() {
   const auto give_up = environment_.now() + farewell;
-  if (!receipts_.empty()) environment_.note_wait(Awaited::database);
+  if (!receipts_.empty()) environment_.note_wait(process::Awaited::database);
   while (!receipts_.empty()) {
     try {
       sessions_.connect_to_leave();
       acknowledge_oldest();
     } catch (const Error& error) {
-      const auto fix = retry_for(error);
-      if (fix == Retry::new_session) sessions_.drop();
-      if (fix == Retry::same_session && environment_.stop_requested()) {
+      const auto fix = db::retry_for(error);
+      if (fix == db::Retry::new_session) sessions_.drop();
+      if (fix == db::Retry::same_session && environment_.stop_requested()) {
         acknowledge_without_lock();
         continue;
       }
-      if (fix == Retry::none || environment_.now() >= give_up) {
+      if (fix == db::Retry::none || environment_.now() >= give_up) {
         log_.error("the last batch is written but not acknowledged: it will be emitted again");
         throw;
       }
       sessions_.pause();
     }
   }
-  environment_.note_wait(Awaited::nothing);
+  environment_.note_wait(process::Awaited::nothing);
 }
 
 void Receipts::acknowledge_without_lock() {
@@ -81,10 +81,10 @@ void Receipts::acknowledge_without_lock() {
     acknowledge({.queue = oldest.lease.queue, .without_lock = true, .receipt = oldest});
   } catch (const Error& error) {
     log_.error("the last batch is written but not acknowledged: it will be emitted again");
-    if (retry_for(error) == Retry::new_session) throw;
+    if (db::retry_for(error) == db::Retry::new_session) throw;
     throw Error(ExitCode::locked, std::string("the last batch cannot be acknowledged: ") + error.what(),
                 "run mailroom status to see which session holds the queue's lock");
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

@@ -24,7 +24,7 @@
 #ifdef MAILROOM_SYSTEMD
 #endif
 
-namespace mailroom {
+namespace mailroom::consumer {
 namespace {
 
 /// The age of the oldest of some tokens; nullopt for none.
@@ -45,14 +45,14 @@ std::string in_seconds(Milliseconds duration) {
 
 }  // namespace
 
-CountBacklog backlog_counter(const DatabaseTarget& target, const std::vector<std::string>& queues) {
+CountBacklog backlog_counter(const db::DatabaseTarget& target, const std::vector<std::string>& queues) {
   return [target, queues]() -> std::optional<std::int64_t> {
     try {
       constexpr Milliseconds patience{2000};
-      Connection connection(target, "mailroom status", {.answer = patience, .statement = patience});
+      db::Connection connection(target, "mailroom status", {.answer = patience, .statement = patience});
       std::int64_t waiting = 0;
       for (const auto& queue : queues)
-        waiting += read_pending_tokens(connection, queue).total();
+        waiting += status::read_pending_tokens(connection, queue).total();
       return waiting;
     } catch (const Error&) {
       // The consumer's session reports what is wrong with the database; here it means that nobody knows.
@@ -61,8 +61,8 @@ CountBacklog backlog_counter(const DatabaseTarget& target, const std::vector<std
   };
 }
 
-ServiceReporter::ServiceReporter(const ServiceManager& manager, const StopSignal& signal,
-                                 const StopWatcher& watcher, TimePoint started)
+ServiceReporter::ServiceReporter(const ServiceManager& manager, const process::StopSignal& signal,
+                                 const process::StopWatcher& watcher, TimePoint started)
     : manager_(manager), signal_(signal), watcher_(watcher), loop_(started), status_(started) {
   if (!manager_.is_present()) return;
   end_ = eventfd(0, EFD_CLOEXEC);
@@ -155,7 +155,7 @@ void ServiceReporter::watch() {
 }
 
 bool ServiceReporter::is_alive(TimePoint now) const {
-  return loop_.overdue(now) < *manager_.patience() / 2 || watcher_.awaited() == Awaited::database;
+  return loop_.overdue(now) < *manager_.patience() / 2 || watcher_.awaited() == process::Awaited::database;
 }
 
 void ServiceReporter::count_with(CountBacklog count) {
@@ -253,4 +253,4 @@ std::string ServiceStatus::renew(TimePoint now) {
   return text;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

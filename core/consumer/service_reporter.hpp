@@ -17,7 +17,7 @@
 #include "process/stop_signal.hpp"
 #include "process/stop_watcher.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// What the status line of a service says. Pure.
 class ServiceStatus {
@@ -87,7 +87,7 @@ class ServiceManager {
 using CountBacklog = std::function<std::optional<std::int64_t>()>;
 
 /// Counts as `mailroom status` does, in all of `queues`, on a session of its own that ends with the count.
-CountBacklog backlog_counter(const DatabaseTarget& target, const std::vector<std::string>& queues);
+CountBacklog backlog_counter(const db::DatabaseTarget& target, const std::vector<std::string>& queues);
 
 /// Tells the service manager what a consumer does: that it is ready (after the first poll, or when its relay
 /// is unavailable), that it reloads and stops, its status, and that its loop turns. A thread of its own says
@@ -102,8 +102,8 @@ class ServiceReporter final : public ConsumerObserver {
 
   /// The loop counts as having turned when it `started`. Everything must outlive this. Without a service
   /// manager this does nothing.
-  ServiceReporter(const ServiceManager& manager, const StopSignal& signal, const StopWatcher& watcher,
-                  TimePoint started = steady_now());
+  ServiceReporter(const ServiceManager& manager, const process::StopSignal& signal,
+                  const process::StopWatcher& watcher, TimePoint started = steady_now());
   ~ServiceReporter() override;
   ServiceReporter(const ServiceReporter&) = delete;
   ServiceReporter& operator=(const ServiceReporter&) = delete;
@@ -129,8 +129,8 @@ class ServiceReporter final : public ConsumerObserver {
   void count_backlog(TimePoint now);
 
   const ServiceManager& manager_;
-  const StopSignal& signal_;
-  const StopWatcher& watcher_;
+  const process::StopSignal& signal_;
+  const process::StopWatcher& watcher_;
   LoopState loop_;
   bool has_session_ = false;
   bool is_ready_ = false;
@@ -143,4 +143,4 @@ class ServiceReporter final : public ConsumerObserver {
   std::thread thread_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

@@ -8,7 +8,7 @@
 
 #include "base/json.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 namespace {
 
 constexpr Milliseconds take_over_grace{1500};
@@ -16,7 +16,8 @@ constexpr Milliseconds kept_pause{200};  ///< between attempts to connect, while
 
 }  // namespace
 
-SessionKeeper::SessionKeeper(Options options, Environment& environment, Log& log, ConsumerObserver& observer)
+SessionKeeper::SessionKeeper(Options options, process::Environment& environment, Log& log,
+                             ConsumerObserver& observer)
     : options_(std::move(options)),
       environment_(environment),
       log_(log),
@@ -32,10 +33,10 @@ void SessionKeeper::connect_first(Milliseconds patience) {
       return adopt(options_.connect());
     } catch (const Error& error) {
       if (environment_.stop_requested()) return;
-      const bool gives_up = environment_.now() >= give_up && !is_pid_locked(error);
-      if (retry_for(error) != Retry::new_session || gives_up) throw;
-      retries_.failed(is_pid_locked(error) ? "reconnecting" : "waiting for the database", reason_of(error),
-                      environment_.now());
+      const bool gives_up = environment_.now() >= give_up && !db::is_pid_locked(error);
+      if (db::retry_for(error) != db::Retry::new_session || gives_up) throw;
+      retries_.failed(db::is_pid_locked(error) ? "reconnecting" : "waiting for the database",
+                      db::reason_of(error), environment_.now());
     }
     environment_.sleep_for(backoff_.next());
   }
@@ -50,14 +51,14 @@ bool SessionKeeper::connect() {
   return true;
 }
 
-QueueSession& SessionKeeper::connect_to_leave() {
+claim::QueueSession& SessionKeeper::connect_to_leave() {
   if (session_) return *session_;
   session_ = options_.connect();
   ++number_;
   return *session_;
 }
 
-void SessionKeeper::adopt(std::unique_ptr<QueueSession> session) {
+void SessionKeeper::adopt(std::unique_ptr<claim::QueueSession> session) {
   session_ = std::move(session);
   ++number_;
   compare_with_known();
@@ -82,14 +83,14 @@ void SessionKeeper::note_return_to(std::int64_t newest) {
 void SessionKeeper::record(const std::string& kind, const std::string& details) {
   try {
     session_->record(kind, details);
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() != db::sqlstate::insufficient_privilege) throw;
     // The roles are older than the function. The log has the event.
     log_.debug("not recorded: the role may not execute mailroom_record_event()", {{"operation", kind}});
   }
 }
 
-std::vector<QueueDefinition> SessionKeeper::definitions() {
+std::vector<claim::QueueDefinition> SessionKeeper::definitions() {
   auto definitions = session_->definitions();
   observer_.learned(session_->action_names());
   return definitions;
@@ -98,8 +99,8 @@ std::vector<QueueDefinition> SessionKeeper::definitions() {
 int SessionKeeper::release() {
   try {
     return session_->release();
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() != db::sqlstate::insufficient_privilege) throw;
     if (!std::exchange(may_not_release_, true))
       log_.warn("scheduled messages are not sent: the role may not execute mailroom_release()",
                 {{"reason", error.what()}});
@@ -131,47 +132,48 @@ void SessionKeeper::keep() {
     take_over_from_ = environment_.now() + take_over_grace;
   } catch (const Error& error) {
     // What another session does not help against, the loop meets when the sink has its answers.
-    if (retry_for(error) != Retry::none) failed(error);
+    if (db::retry_for(error) != db::Retry::none) failed(error);
   }
 }
 
 void SessionKeeper::failed(const Error& error) {
-  const auto fix = retry_for(error);
-  if (fix == Retry::none) throw error;
-  if (fix != Retry::new_session) return log_.warn("statement failed, retrying", {{"reason", error.what()}});
+  const auto fix = db::retry_for(error);
+  if (fix == db::Retry::none) throw error;
+  if (fix != db::Retry::new_session)
+    return log_.warn("statement failed, retrying", {{"reason", error.what()}});
   if (session_) retries_.worked();
-  retries_.failed("connection lost", reason_of(error), environment_.now());
+  retries_.failed("connection lost", db::reason_of(error), environment_.now());
   drop();
 }
 
-void SessionKeeper::lost(const ConnectionLost& error) {
+void SessionKeeper::lost(const db::ConnectionLost& error) {
   if (!session_ && environment_.stop_requested()) return;
   if (session_) retries_.worked();
   retries_.failed("connection lost", error.what(), environment_.now());
   drop();
 }
 
-bool SessionKeeper::fixes(const DatabaseError& error) {
-  const auto fix = retry_for(error);
-  if (fix == Retry::new_session) {
-    retries_.failed(is_pid_locked(error) ? "reconnecting" : "the server accepts no writes, reconnecting",
-                    reason_of(error), environment_.now());
+bool SessionKeeper::fixes(const db::DatabaseError& error) {
+  const auto fix = db::retry_for(error);
+  if (fix == db::Retry::new_session) {
+    retries_.failed(db::is_pid_locked(error) ? "reconnecting" : "the server accepts no writes, reconnecting",
+                    db::reason_of(error), environment_.now());
     drop();
-  } else if (fix == Retry::same_session && !environment_.stop_requested()) {
+  } else if (fix == db::Retry::same_session && !environment_.stop_requested()) {
     log_.warn("statement failed, retrying", {{"reason", error.what()}});
     environment_.sleep_for(backoff_.next());
   }
-  return fix != Retry::none;
+  return fix != db::Retry::none;
 }
 
-ClaimReply SessionKeeper::claim(const ClaimRequest& request) {
+claim::ClaimReply SessionKeeper::claim(const claim::ClaimRequest& request) {
   const auto started = environment_.now();
   auto reply = session_->claim(request);
   note_claim(request, reply, environment_.now() - started);
   return reply;
 }
 
-void SessionKeeper::note_claim(const ClaimRequest& request, const ClaimReply& reply,
+void SessionKeeper::note_claim(const claim::ClaimRequest& request, const claim::ClaimReply& reply,
                                std::chrono::nanoseconds took) {
   last_round_trip_ = environment_.now();
   backoff_.reset();
@@ -185,7 +187,7 @@ void SessionKeeper::note_claim(const ClaimRequest& request, const ClaimReply& re
   report(reply);
 }
 
-void SessionKeeper::report(const ClaimReply& reply) {
+void SessionKeeper::report(const claim::ClaimReply& reply) {
   if (reply.receipt_void) {
     log_.warn("a batch was taken over before it was acknowledged: it may have been emitted twice");
   }
@@ -208,4 +210,4 @@ void SessionKeeper::wait(TimePoint until) {
   environment_.wait(session_->socket(), std::min(until, health));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

@@ -10,19 +10,19 @@
 #include "process/environment.hpp"
 #include "process/retry.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// The session of a consumer, one after the other as they are lost.
 class SessionKeeper {
  public:
   /// How to connect, and after how long a silence to check the connection.
   struct Options {
-    SessionFactory connect;
+    claim::SessionFactory connect;
     Milliseconds healthcheck_interval{};
   };
 
   /// `environment`, `log` and `observer` must outlive this.
-  SessionKeeper(Options options, Environment& environment, Log& log, ConsumerObserver& observer);
+  SessionKeeper(Options options, process::Environment& environment, Log& log, ConsumerObserver& observer);
 
   /// Takes effect with the next session; the interval at once.
   void configure(Options options) { options_ = std::move(options); }
@@ -34,7 +34,7 @@ class SessionKeeper {
   /// `connect` throws.
   bool connect();
   /// Makes a session if there is none, at once and also after a stop request: only to acknowledge.
-  QueueSession& connect_to_leave();
+  claim::QueueSession& connect_to_leave();
   /// Ends the session. What it has leased can be taken over.
   void drop();
   /// The same, and the next session may be one with another database.
@@ -43,14 +43,14 @@ class SessionKeeper {
   void record(const std::string& kind, const std::string& details);
 
   /// QueueSession::definitions(). Tells the observer the actions.
-  std::vector<QueueDefinition> definitions();
+  std::vector<claim::QueueDefinition> definitions();
   /// QueueSession::release(). Says in the log, once, that its role may not.
   int release();
 
   /// There must be one.
-  QueueSession& session() { return *session_; }
+  claim::QueueSession& session() { return *session_; }
   /// Null if there is none.
-  QueueSession* session_or_null() { return session_.get(); }
+  claim::QueueSession* session_or_null() { return session_.get(); }
   /// Tells the sessions apart; 0 if there is none.
   int number() const { return session_ ? number_ : 0; }
   /// False for a while after a reconnect: other consumers may still reconnect and acknowledge their batches.
@@ -62,33 +62,34 @@ class SessionKeeper {
   /// if nothing helps.
   void failed(const Error& error);
   /// Drops the session, so that connect() makes another one.
-  void lost(const ConnectionLost& error);
+  void lost(const db::ConnectionLost& error);
   /// Prepares a retry; false if a retry does not help.
-  bool fixes(const DatabaseError& error);
+  bool fixes(const db::DatabaseError& error);
   /// Waits for longer each time that it is called without a claim in between.
   void pause() { environment_.pause_for(backoff_.next()); }
 
   /// Claims on the session, and takes note of the reply.
-  ClaimReply claim(const ClaimRequest& request);
+  claim::ClaimReply claim(const claim::ClaimRequest& request);
   /// Takes note of the reply to a claim: the session works.
-  void note_claim(const ClaimRequest& request, const ClaimReply& reply, std::chrono::nanoseconds took);
+  void note_claim(const claim::ClaimRequest& request, const claim::ClaimReply& reply,
+                  std::chrono::nanoseconds took);
   /// Waits for a notification or a signal, until `until`; or checks the connection if that is due.
   void wait(TimePoint until);
 
  private:
-  void adopt(std::unique_ptr<QueueSession> session);
+  void adopt(std::unique_ptr<claim::QueueSession> session);
   /// Notices a database that was restored, or a standby that had not received everything.
   void compare_with_known();
   void note_return_to(std::int64_t newest);
-  void report(const ClaimReply& reply);
+  void report(const claim::ClaimReply& reply);
 
   Options options_;
-  Environment& environment_;
+  process::Environment& environment_;
   Log& log_;
   ConsumerObserver& observer_;
-  Backoff backoff_;
-  RetryLog retries_;
-  std::unique_ptr<QueueSession> session_;
+  process::Backoff backoff_;
+  process::RetryLog retries_;
+  std::unique_ptr<claim::QueueSession> session_;
   int number_ = 0;
   bool may_not_release_ = false;
   std::int64_t newest_known_ = 0;  ///< the newest batch that it has claimed; 0 if there is none
@@ -97,4 +98,4 @@ class SessionKeeper {
   TimePoint next_try_{};  ///< of keep()
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

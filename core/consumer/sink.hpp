@@ -10,13 +10,13 @@
 #include "base/clock.hpp"
 #include "claim/queue_session.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// What became of a batch.
 struct BatchOutcome {
   int emitted = 0;  ///< tokens that the receiver has taken
   /// One for each token that was added or skipped; nullopt from a sink that learns no outcomes.
-  std::optional<std::vector<TokenOutcome>> outcomes{};
+  std::optional<std::vector<claim::TokenOutcome>> outcomes{};
 };
 
 /// Where a consumer delivers signed tokens. A sink never sees the database, and the consumer does not know
@@ -27,7 +27,7 @@ class Sink {
   virtual ~Sink() = default;
 
   /// Where it has leases recorded from now on; outlives the sink. A sink without outcomes has none recorded.
-  virtual void attend(LeaseRecord& record) { static_cast<void>(record); }
+  virtual void attend(claim::LeaseRecord& record) { static_cast<void>(record); }
   /// How many batches may be open at the same time: 1 or 2. With 2 the receiver has work while the consumer
   /// acknowledges one batch and claims the next.
   virtual std::size_t most_open() const { return 1; }
@@ -35,14 +35,14 @@ class Sink {
   virtual int room() const { return std::numeric_limits<int>::max(); }
   /// Opens a batch. A sink that writes lines puts at most `line_limit` tokens in one. If only one may be
   /// open, forgets an open one, whose tokens could not all be read.
-  virtual void begin(const Lease& lease, int line_limit) = 0;
+  virtual void begin(const claim::Lease& lease, int line_limit) = 0;
   /// Adds a due token, whose email, login and code are printable, signed: `token` is empty if its action has
   /// no path. May start to deliver it, but must not
   /// block: a transaction may be open. The views in `row` are valid only during the call.
-  virtual void add(const TokenRow& row, std::string_view token) = 0;
+  virtual void add(const claim::TokenRow& row, std::string_view token) = 0;
   /// Reports a token of the batch that is not due, or that cannot be written or signed. `defect` says why it
   /// cannot; it is null for a token that is not due.
-  virtual void skip(const TokenRow& row, const char* defect) {
+  virtual void skip(const claim::TokenRow& row, const char* defect) {
     static_cast<void>(row);
     static_cast<void>(defect);
   }
@@ -53,13 +53,13 @@ class Sink {
   virtual bool is_ready() const = 0;
   /// Shares with other consumers which of its receivers are unavailable; called before each claim. `heard`:
   /// others may have changed it. A sink that shares nothing does nothing.
-  virtual void consult(SinkBoard& board, bool heard) {
+  virtual void consult(claim::SinkBoard& board, bool heard) {
     static_cast<void>(board);
     static_cast<void>(heard);
   }
   /// What became of tokens whose batches did not wait for it, since the last call: one receipt for each
   /// message.
-  virtual std::vector<Receipt> take_late() { return {}; }
+  virtual std::vector<claim::Receipt> take_late() { return {}; }
   /// Waits until take_late() has nothing more to come. Called when the consumer stops, leaves its session or
   /// changes its sink.
   virtual void finish_late() {}
@@ -69,4 +69,4 @@ class Sink {
   virtual std::string unavailability() const { return {}; }
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

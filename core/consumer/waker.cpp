@@ -6,7 +6,7 @@
 
 #include "db/errors.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 namespace {
 
 using namespace std::chrono_literals;
@@ -22,25 +22,25 @@ constexpr auto longest_pause = 5ms;
 
 }  // namespace
 
-void Waker::drain(QueueSession& session) {
+void Waker::drain(claim::QueueSession& session) {
   if (!polling_state_.is_polling()) start_listening(session);
 }
 
-bool Waker::is_last_poll(QueueSession& session) {
-  return polling_state_.is_draining() && !session.arrange(Waking::ask);
+bool Waker::is_last_poll(claim::QueueSession& session) {
+  return polling_state_.is_draining() && !session.arrange(claim::Waking::ask);
 }
 
-void Waker::polled(QueueSession& session, const PollingState::Sight& sight, TimePoint started,
+void Waker::polled(claim::QueueSession& session, const PollingState::Sight& sight, TimePoint started,
                    bool sink_is_ready) {
   const auto advice = polling_state_.polled(sight, started);
   if (advice == PollingState::Advice::stay_polling && sink_is_ready) stay_polling(session);
   if (advice == PollingState::Advice::start_listening) start_listening(session);
 }
 
-void Waker::hand_over(QueueSession* session) {
+void Waker::hand_over(claim::QueueSession* session) {
   if (session == nullptr || polling_state_.is_listening()) return;
   try {
-    session->arrange(Waking::drain);
+    session->arrange(claim::Waking::drain);
     polling_state_.start_draining(clock_.now());
   } catch (const Error& error) {
     // The next statement fails too, and its error is handled; the other collectors poll after the poll
@@ -49,15 +49,15 @@ void Waker::hand_over(QueueSession* session) {
   }
 }
 
-void Waker::stay_polling(QueueSession& session) {
+void Waker::stay_polling(claim::QueueSession& session) {
   const auto before = polling_state_;
   // State first: a failed statement may have taken effect, and then this collector has to start listening.
   polling_state_.stays_polling(clock_.now());
-  if (!session.arrange(Waking::stay_polling)) polling_state_ = before;
+  if (!session.arrange(claim::Waking::stay_polling)) polling_state_ = before;
 }
 
-void Waker::start_listening(QueueSession& session) {
-  session.arrange(Waking::start_listening);
+void Waker::start_listening(claim::QueueSession& session) {
+  session.arrange(claim::Waking::start_listening);
   polling_state_.start_draining(clock_.now());
 }
 
@@ -104,4 +104,4 @@ std::chrono::nanoseconds PollingState::pause(bool waiting) const {
   return std::clamp<std::chrono::nanoseconds>(waiting ? timeout : timeout / 2, shortest_pause, longest_pause);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

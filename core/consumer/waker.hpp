@@ -7,7 +7,7 @@
 #include "base/log.hpp"
 #include "claim/queue_session.hpp"
 
-namespace mailroom {
+namespace mailroom::consumer {
 
 /// Decides whether a collector polls and inserts do not notify, which spares them a cluster-wide lock. Pure:
 /// takes times and claim results, returns decisions.
@@ -75,24 +75,25 @@ class Waker {
   /// Starts draining: inserts may not have notified because of an earlier session of any collector.
   void session_began() { polling_state_.start_draining(clock_.now()); }
   /// Another collector has stopped polling.
-  void drain(QueueSession& session);
+  void drain(claim::QueueSession& session);
   /// True when the next poll is the last one of draining.
-  bool is_last_poll(QueueSession& session);
+  bool is_last_poll(claim::QueueSession& session);
   /// Records a claim that began at `started`, and acts on the advice. `sink_is_ready`: false keeps the
   /// collector from polling, since a slow sink would only make it stop again.
-  void polled(QueueSession& session, const PollingState::Sight& sight, TimePoint started, bool sink_is_ready);
+  void polled(claim::QueueSession& session, const PollingState::Sight& sight, TimePoint started,
+              bool sink_is_ready);
   void drained() { polling_state_.drained(); }
   /// Lets inserts notify again, and makes the other collectors poll for inserts that did not notify. Logs
   /// errors instead of throwing them.
-  void hand_over(QueueSession* session);
+  void hand_over(claim::QueueSession* session);
 
  private:
-  void stay_polling(QueueSession& session);
-  void start_listening(QueueSession& session);
+  void stay_polling(claim::QueueSession& session);
+  void start_listening(claim::QueueSession& session);
 
   PollingState polling_state_;
   const Clock& clock_;
   Log& log_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::consumer

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace mailroom {
+namespace mailroom::crypto {
 namespace {
 
 constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -82,4 +82,4 @@ bool decode_base64url(std::string_view text, std::span<std::uint8_t> bytes) {
   return (bits & ((1U << count) - 1)) == 0;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::crypto {
 
 /// The length of the unpadded encoding of `bytes` bytes.
 constexpr std::size_t base64url_length(std::size_t bytes) {
@@ -32,4 +32,4 @@ std::string base64(std::span<const std::uint8_t> bytes);
 /// The bytes that `text` encodes; nullopt unless it is their one valid encoding.
 std::optional<std::vector<std::uint8_t>> decoded_base64(std::string_view text);
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

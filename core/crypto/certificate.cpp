@@ -8,7 +8,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-namespace mailroom {
+namespace mailroom::crypto {
 namespace {
 
 template <auto free>
@@ -52,4 +52,4 @@ bool is_signed_by_certificate(std::string_view certificate, std::string_view tex
   return is_signed;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

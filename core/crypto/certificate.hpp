@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace mailroom {
+namespace mailroom::crypto {
 
 /// The digest that was signed.
 enum class SignedDigest : std::uint8_t { sha1, sha256 };
@@ -15,4 +15,4 @@ enum class SignedDigest : std::uint8_t { sha1, sha256 };
 bool is_signed_by_certificate(std::string_view certificate, std::string_view text,
                               std::span<const std::uint8_t> signature, SignedDigest digest);
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

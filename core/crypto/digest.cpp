@@ -8,7 +8,7 @@
 
 #include "base/encoded_text.hpp"
 
-namespace mailroom {
+namespace mailroom::crypto {
 namespace {
 
 struct FreeContext {
@@ -39,4 +39,4 @@ std::string hmac_md5(std::string_view key, std::string_view message) {
   return hex_text(std::span(digest).first(size));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

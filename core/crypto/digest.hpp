@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "crypto/hmac.hpp"
 
-namespace mailroom {
+namespace mailroom::crypto {
 
 /// Throws Error(failed) with `attempt` and OpenSSL's reason. Private to this directory.
 [[noreturn]] inline void throw_openssl_error(const std::string& attempt) {
@@ -28,4 +28,4 @@ std::string hmac_md5(std::string_view key, std::string_view message);
 /// The SHA-256 (FIPS 180-4) of the concatenated `parts`. Throws Error(failed) if OpenSSL fails.
 Digest sha256(std::initializer_list<std::string_view> parts);
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

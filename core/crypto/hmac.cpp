@@ -9,7 +9,7 @@
 
 #include "crypto/digest.hpp"
 
-namespace mailroom {
+namespace mailroom::crypto {
 namespace {
 
 struct MacDeleter {
@@ -59,4 +59,4 @@ bool equal_in_constant_time(const Digest& a, const Digest& b) {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

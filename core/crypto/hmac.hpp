@@ -12,7 +12,7 @@
 
 struct evp_mac_ctx_st;  // of OpenSSL
 
-namespace mailroom {
+namespace mailroom::crypto {
 
 constexpr std::size_t digest_size = 32;
 using Digest = std::array<std::uint8_t, digest_size>;
@@ -37,4 +37,4 @@ class Hmac {
 /// Compares in constant time.
 bool equal_in_constant_time(const Digest& a, const Digest& b);
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

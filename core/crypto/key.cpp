@@ -11,7 +11,7 @@
 #include "base/secret_text.hpp"
 #include "crypto/digest.hpp"
 
-namespace mailroom {
+namespace mailroom::crypto {
 Key Key::from_hex(std::string_view hex, std::string_view source) {
   require_key_text(hex, source);
   Key key;
@@ -38,4 +38,4 @@ std::string Key::fingerprint() const {
   return hex_text(std::span(hash).first(8));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace mailroom {
+namespace mailroom::crypto {
 
 constexpr std::size_t key_size = 32;
 
@@ -38,4 +38,4 @@ class Key {
   std::array<std::uint8_t, key_size> bytes_{};
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

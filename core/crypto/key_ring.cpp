@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::crypto {
 
 Verifier::Verifier(const KeyRing& ring, std::vector<SignedPath> paths) : paths_(std::move(paths)) {
   signers_.reserve(1 + ring.previous.size());
@@ -40,4 +40,4 @@ std::optional<GenuineToken> Verifier::verify(const DecodedToken& token, std::opt
   return std::nullopt;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

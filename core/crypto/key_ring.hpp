@@ -9,7 +9,7 @@
 #include "crypto/key.hpp"
 #include "crypto/token.hpp"
 
-namespace mailroom {
+namespace mailroom::crypto {
 
 /// The current signing key, and previous keys whose tokens are still valid.
 struct KeyRing {
@@ -55,4 +55,4 @@ class Verifier {
   std::vector<Signer> signers_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

@@ -7,7 +7,7 @@
 
 #include "crypto/base64.hpp"
 
-namespace mailroom {
+namespace mailroom::crypto {
 namespace {
 
 constexpr std::size_t signed_size = secret_size + digest_size;
@@ -65,4 +65,4 @@ std::optional<std::string> find_code(Hmac& hmac, const DecodedToken& token, std:
   return std::nullopt;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

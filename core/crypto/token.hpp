@@ -10,7 +10,7 @@
 
 #include "crypto/hmac.hpp"
 
-namespace mailroom {
+namespace mailroom::crypto {
 
 constexpr std::size_t secret_size = 32;
 constexpr std::size_t secret_text_size = 43;  ///< characters of an encoded secret
@@ -40,4 +40,4 @@ bool is_signed(Hmac& hmac, const DecodedToken& token, std::string_view path, std
 /// The code from 00000 to 99999 with which `token` was signed; nullopt if there is none.
 std::optional<std::string> find_code(Hmac& hmac, const DecodedToken& token, std::string_view path);
 
-}  // namespace mailroom
+}  // namespace mailroom::crypto

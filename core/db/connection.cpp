@@ -17,7 +17,7 @@
 #include "db/search_path.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 namespace {
 
 /// `mailroom collect alice@host:77`. PostgreSQL cuts an application_name to 63 bytes: the user is shortened
@@ -196,4 +196,4 @@ int Connection::backend_pid() const {
   return session_->backendpid();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

@@ -20,7 +20,7 @@
 #include "db/errors.hpp"
 #include "db/pqxx_compat.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 
 /// How long a session waits; 0: as long as the connection string, the environment or our defaults say.
 struct SessionLimits {
@@ -244,4 +244,4 @@ class Connection {
   std::map<std::string, Prepared> prepared_;  ///< by name
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::db

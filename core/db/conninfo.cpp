@@ -12,7 +12,7 @@
 #include "base/secret_text.hpp"
 #include "db/loss_hint.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 namespace {
 
 bool is_secret(const std::string& keyword) {
@@ -176,7 +176,7 @@ bool has_password(const std::string& conninfo) {
   return std::ranges::any_of(options, is_secret, &ConninfoOption::keyword);
 }
 
-DatabaseTarget configured_database(const Settings& settings) {
+DatabaseTarget configured_database(const config::Settings& settings) {
   DatabaseTarget target(settings.database.url, settings.database.schema);
   if (has_password(target.conninfo) || settings.database.password_file.empty()) return target;
   target.password_file = settings.database.password_file;
@@ -186,4 +186,4 @@ DatabaseTarget configured_database(const Settings& settings) {
   return target;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

@@ -8,7 +8,7 @@
 
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 
 /// Where a session connects, and in which schema it works.
 struct DatabaseTarget {
@@ -67,5 +67,5 @@ bool has_password(const std::string& conninfo);
 /// Where a session connects: database.url, with the password of database.password_file unless it has one, and
 /// database.schema. Each session reads the password file again. Throws Error(configuration) if the connection
 /// string cannot be parsed, or as read_password_file() does.
-DatabaseTarget configured_database(const Settings& settings);
-}  // namespace mailroom
+DatabaseTarget configured_database(const config::Settings& settings);
+}  // namespace mailroom::db

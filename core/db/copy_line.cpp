@@ -6,7 +6,7 @@
 
 #include "db/pqxx_compat.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 namespace {
 
 char escaped(char c) {
@@ -42,4 +42,4 @@ void split_copy_line(std::span<char> line, std::span<std::string_view> fields) {
   if (line.data() != nullptr) throw std::invalid_argument("a line of COPY has too many fields");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

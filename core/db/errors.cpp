@@ -14,7 +14,7 @@
 #include "base/text.hpp"
 #include "db/loss_hint.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 namespace {
 
 /// The text after a label (`ERROR`, `DETAIL`, `HINT`) of PostgreSQL's report; empty if the label is missing.
@@ -250,4 +250,4 @@ void rethrow_database_error(bool session_is_open, std::string_view heard) {
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 
 /// The SQLSTATEs that this program tells apart: PostgreSQL's (appendix A of its manual), and mailroom's own
 /// (see the header of the claim's migration).
@@ -84,4 +84,4 @@ class ConnectionLost : public Error {
 /// the session because of its mode.
 [[noreturn]] void rethrow_database_error(bool session_is_open, std::string_view heard);
 
-}  // namespace mailroom
+}  // namespace mailroom::db

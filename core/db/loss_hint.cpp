@@ -13,7 +13,7 @@
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 namespace {
 
 constexpr auto all_in_use =
@@ -238,4 +238,4 @@ Error unparsable(std::string_view conninfo, std::string_view report) {
   return {ExitCode::configuration, "the connection string cannot be parsed", form};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "db/errors.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 
 /// Why libpq refuses `conninfo`, as Error(configuration). `report` is libpq's message, which may quote the
 /// password: the error quotes only names that cannot be a part of one.
@@ -21,4 +21,4 @@ std::string hint_for_loss(std::string_view reason);
 /// configuration; may be empty.
 std::string unreachable_hint(const ConnectionLost& error, const std::string& url);
 
-}  // namespace mailroom
+}  // namespace mailroom::db

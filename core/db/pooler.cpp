@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 namespace {
 
 constexpr Milliseconds patience{1000};
@@ -149,4 +149,4 @@ void require_own_session(Connection& connection, const DatabaseTarget& target, c
               pooler_hint + (direct.empty() ? "" : ": export MAILROOM_DATABASE_URL='" + direct + "'"));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

@@ -6,7 +6,7 @@
 
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 
 /// The pooler between a connection and the server, by pool mode: it assigns a server process for each
 /// session, each transaction or each statement.
@@ -41,4 +41,4 @@ std::string direct_conninfo(Connection& connection);
 /// pooler shares the server process of `connection`, before any of these reach other clients.
 void require_own_session(Connection& connection, const DatabaseTarget& target, const std::string& purpose);
 
-}  // namespace mailroom
+}  // namespace mailroom::db

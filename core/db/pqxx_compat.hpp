@@ -19,17 +19,17 @@
 #define MAILROOM_PQXX_7_10
 #endif
 
-namespace mailroom {
+namespace mailroom::db {
 
 /// Splits one line of COPY's text format (PostgreSQL's manual, COPY, "Text Format"), without its newline,
 /// into fields. Unescapes each field in place in `line` and sets `fields` to views of the results; a null is
 /// empty. Throws std::invalid_argument if the number of fields differs or an escape is incomplete.
 void split_copy_line(std::span<char> line, std::span<std::string_view> fields);
 
-}  // namespace mailroom
+}  // namespace mailroom::db
 
 /// Differences between the versions of libpqxx. No other file checks the version.
-namespace mailroom::pqxx_compat {
+namespace mailroom::db::pqxx_compat {
 
 /// One field of a streamed row, valid until the next row is read. A null is empty.
 struct StreamedField {
@@ -39,31 +39,33 @@ struct StreamedField {
 template <std::size_t /*column*/>
 using FieldAt = StreamedField;
 
-}  // namespace mailroom::pqxx_compat
+}  // namespace mailroom::db::pqxx_compat
 
 #if PQXX_VERSION_MAJOR >= 7
 // libpqxx 7 streams only types that it can convert to, and has no conversion to a view.
 namespace pqxx {
 
 template <>
-struct nullness<mailroom::pqxx_compat::StreamedField> {
+struct nullness<mailroom::db::pqxx_compat::StreamedField> {
   static constexpr bool has_null = true;
   static constexpr bool always_null = false;
-  static constexpr mailroom::pqxx_compat::StreamedField null() noexcept { return {}; }
-  static constexpr bool is_null(const mailroom::pqxx_compat::StreamedField& field) noexcept {
+  static constexpr mailroom::db::pqxx_compat::StreamedField null() noexcept { return {}; }
+  static constexpr bool is_null(const mailroom::db::pqxx_compat::StreamedField& field) noexcept {
     return field.text.data() == nullptr;
   }
 };
 
 template <>
-struct string_traits<mailroom::pqxx_compat::StreamedField> {
-  static mailroom::pqxx_compat::StreamedField from_string(std::string_view text) noexcept { return {text}; }
+struct string_traits<mailroom::db::pqxx_compat::StreamedField> {
+  static mailroom::db::pqxx_compat::StreamedField from_string(std::string_view text) noexcept {
+    return {text};
+  }
 };
 
 }  // namespace pqxx
 #endif
 
-namespace mailroom::pqxx_compat {
+namespace mailroom::db::pqxx_compat {
 
 /// Runs one statement with bound values; std::nullopt is bound as NULL.
 template <typename... Arguments>
@@ -147,6 +149,6 @@ inline void forbid_silent_reconnection([[maybe_unused]] pqxx::connection& sessio
 #endif
 }
 
-}  // namespace mailroom::pqxx_compat
+}  // namespace mailroom::db::pqxx_compat
 
 #undef MAILROOM_PQXX_7_10

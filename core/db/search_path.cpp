@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "db/conninfo.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 namespace {
 
 /// Splits as the server does: at white space, which a backslash makes part of a word.
@@ -88,4 +88,4 @@ std::string in_schema(std::string statement, const std::string& schema) {
   return statement;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

@@ -7,7 +7,7 @@
 
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 
 /// The search_path that libpq's `options` set (`-csearch_path=a,b`, `-c search_path=a`, `--search_path=a`,
 /// with a backslash before a blank); nullopt if they set none.
@@ -29,4 +29,4 @@ std::string qualified_name(Connection& connection, const std::string& name);
 /// `statement` with `schema`, quoted where needed, in each place of the mark `@.`.
 std::string in_schema(std::string statement, const std::string& schema);
 
-}  // namespace mailroom
+}  // namespace mailroom::db

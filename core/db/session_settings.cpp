@@ -5,7 +5,7 @@
 
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 namespace {
 
 struct SessionSetting {
@@ -120,4 +120,4 @@ std::string session_settings(const SessionFacts& facts, Milliseconds statement_l
   return sql;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

@@ -4,7 +4,7 @@
 
 #include "base/printable.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 
 std::string storable(const SessionFacts& facts, std::string text) {
   if (facts.encoding == "SQL_ASCII") return text;
@@ -27,4 +27,4 @@ void require_storable(Connection& connection, const std::string& name, const std
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

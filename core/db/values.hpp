@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 
 /// `text` with a question mark for each character that the database may lack. For what others wrote, a name
 /// or a reply, which must not keep a record from being written.
@@ -60,4 +60,4 @@ std::string array_text(const std::vector<T>& values) {
   return fmt::format("{{{}}}", joined(values, ","));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "base/threads.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 namespace {
 
 /// The sessions for which session $1 waits, the oldest transaction first. pid 0 is a prepared transaction;
@@ -142,4 +142,4 @@ void WaitWatch::State::tell(const std::string& text) {
   if (!ended) options.tell(text);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::db

@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::db {
 
 /// A thread that tells whom the statement of a session waits for: once it has waited for about a second, and
 /// again when it waits for another session. It looks in a session of its own, which it opens only while a
@@ -44,4 +44,4 @@ class WaitWatch {
   std::thread thread_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::db

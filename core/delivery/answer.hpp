@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// What became of a message, or of one of its tokens.
 enum class Verdict {
@@ -75,4 +75,4 @@ struct Answer {
   }
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 namespace {
 
 constexpr Milliseconds shortest_delay{1000};
@@ -34,7 +34,7 @@ std::string reason_of(const Answer& answer) {
                      answer.about_everyone ? " (to one mail after another)" : "");
 }
 
-SinkState state_of(const std::string& name, const Breaker& breaker) {
+claim::SinkState state_of(const std::string& name, const Breaker& breaker) {
   return {.name = name,
           .failures = breaker.failures,
           .since = breaker.since,
@@ -43,8 +43,8 @@ SinkState state_of(const std::string& name, const Breaker& breaker) {
           .reason = breaker.why};
 }
 
-Breaker breaker_of(const std::string& name, const std::vector<SinkState>& states) {
-  const auto state = std::ranges::find(states, name, &SinkState::name);
+Breaker breaker_of(const std::string& name, const std::vector<claim::SinkState>& states) {
+  const auto state = std::ranges::find(states, name, &claim::SinkState::name);
   if (state == states.end()) return {};
   return {.failures = state->failures,
           .since = state->since,
@@ -109,9 +109,9 @@ SharedBreakers::SharedBreakers(std::vector<std::string> names, Milliseconds prob
       shared_(names_.size()),
       holds_probe_(names_.size()) {}
 
-std::optional<std::vector<Breaker>> SharedBreakers::exchange(SinkBoard& board,
+std::optional<std::vector<Breaker>> SharedBreakers::exchange(claim::SinkBoard& board,
                                                              const std::vector<Breaker>& own, bool heard) {
-  std::vector<SinkState> news;
+  std::vector<claim::SinkState> news;
   bool may_probe = false;
   for (std::size_t i = 0; i < own.size(); ++i) {
     if (own[i] != shared_[i]) {
@@ -141,4 +141,4 @@ std::string SharedBreakers::unavailability(const std::vector<Breaker>& own) cons
   return text;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -11,7 +11,7 @@
 #include "claim/queue_session.hpp"
 #include "delivery/answer.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// Keeps mails from a relay that takes none, and lets one through now and then to see whether it does. A
 /// value: processes may share it through a database.
@@ -57,7 +57,8 @@ class SharedBreakers {
   /// Tells the others what `own`, one for each name in their order, has that they do not know, and returns
   /// the breakers as all know them now. Asks for the probe that is due, if there is one. `heard`: others may
   /// have changed something. nullopt if there is nothing to exchange.
-  std::optional<std::vector<Breaker>> exchange(SinkBoard& board, const std::vector<Breaker>& own, bool heard);
+  std::optional<std::vector<Breaker>> exchange(claim::SinkBoard& board, const std::vector<Breaker>& own,
+                                               bool heard);
   /// Which of them are unavailable, and why: `relay.example:25 is unavailable: connection refused`, separated
   /// by semicolons. Empty if none is.
   std::string unavailability(const std::vector<Breaker>& own) const;
@@ -68,4 +69,4 @@ class SharedBreakers {
   std::vector<Breaker> shared_;
   std::vector<bool> holds_probe_;  ///< this process is the one to send the next probe
 };
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -12,7 +12,7 @@
 #include "delivery/answer.hpp"
 #include "delivery/clearance.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// The addresses of a mail; empty for a line.
 struct Envelope {
@@ -89,4 +89,4 @@ class Carrier {
   virtual void limit_connections(std::size_t /*endpoint*/, int /*most*/) {}
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

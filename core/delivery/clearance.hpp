@@ -8,7 +8,7 @@
 
 #include "base/threads.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// Whether the messages of one lease may leave by one lane. What may have reached the receiver is known
 /// from the database alone: a consumer that dies leaves nothing else. So the first message that could leave,
@@ -65,4 +65,4 @@ class Clearance {
   std::atomic<State> state_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

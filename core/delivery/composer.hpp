@@ -13,7 +13,7 @@
 #include "delivery/delivery_policy.hpp"
 #include "mail/address.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// A message with its tokens.
 struct Composed {
@@ -26,7 +26,7 @@ struct Composed {
 /// What the configuration says of a token without an attempt: that it waits, as for a profile that is not
 /// configured, or that its mail is not wanted.
 struct Withheld {
-  Outcome state = Outcome::deferred;  ///< or cancelled
+  fate::Outcome state = fate::Outcome::deferred;  ///< or cancelled
   std::string reason;
 };
 
@@ -35,21 +35,21 @@ class Composer {
  public:
   /// What add() has made: nothing yet, a message, or the reason why the token cannot or must not be part of
   /// one.
-  using Added = std::variant<std::monostate, Composed, Refusal, Withheld>;
+  using Added = std::variant<std::monostate, Composed, mail::Refusal, Withheld>;
 
   virtual ~Composer() = default;
 
   /// The tokens that follow are of this batch. Returns how many a message has at most: `limit`, or fewer.
-  virtual int begin(const Lease& lease, int limit) = 0;
+  virtual int begin(const claim::Lease& lease, int limit) = 0;
   /// By which of the sink's lanes the message of `row` leaves, if it has one.
-  virtual std::size_t lane_of(const TokenRow& row) const {
+  virtual std::size_t lane_of(const claim::TokenRow& row) const {
     static_cast<void>(row);
     return 0;
   }
   /// `token` is empty if the action has no path. Views in `row` are valid only during the call.
-  virtual Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) = 0;
+  virtual Added add(const claim::TokenRow& row, std::string_view token, DeliveryHistory history) = 0;
   /// The message that was begun, if there is one.
   virtual std::optional<Composed> finish() = 0;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -12,7 +12,7 @@
 #include "delivery/delivery_sink.hpp"
 #include "delivery/reply_text.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 namespace {
 
 constexpr Milliseconds slow{200};
@@ -22,14 +22,14 @@ constexpr Milliseconds end_margin{75'000};     ///< a token that would be tried 
 
 /// What the trace of a token says of an attempt; nullopt if the answer is about none. The reply stays out: it
 /// may repeat an address or a token.
-std::optional<CarriedToken> carried_token(const Answer& answer) {
+std::optional<trace::CarriedToken> carried_token(const Answer& answer) {
   if (!answer.was_tried || answer.took.count() == 0) return std::nullopt;
-  return CarriedToken{.outcome = verdict_name(answer.verdict),
-                      .has_failed = answer.verdict != Verdict::accepted,
-                      .code = answer.code,
-                      .sink = answer.sink,
-                      .ended = answer.ended,
-                      .took = answer.took};
+  return trace::CarriedToken{.outcome = verdict_name(answer.verdict),
+                             .has_failed = answer.verdict != Verdict::accepted,
+                             .code = answer.code,
+                             .sink = answer.sink,
+                             .ended = answer.ended,
+                             .took = answer.took};
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ void DeliverySink::record(Dispatched dispatched) {
   }
 }
 
-Receipt DeliverySink::late_receipt(const LateMessage& message, const Dispatched& dispatched) {
+claim::Receipt DeliverySink::late_receipt(const LateMessage& message, const Dispatched& dispatched) {
   auto outcomes = outcomes_of(message.lease, message.composed, dispatched);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     delivery_log_.outcome(options_.words, outcomes[i], dispatched.at);
@@ -140,10 +140,10 @@ void DeliverySink::conclude(OpenBatch& batch, OpenMessage& message, const Dispat
   batch.ended = std::max(batch.ended, dispatched.at);
 }
 
-std::vector<TokenOutcome> DeliverySink::outcomes_of(const Lease& lease, const Composed& message,
-                                                    const Dispatched& dispatched) {
+std::vector<claim::TokenOutcome> DeliverySink::outcomes_of(const claim::Lease& lease, const Composed& message,
+                                                           const Dispatched& dispatched) {
   std::uniform_real_distribution<double> jitter(-1, 1);
-  std::vector<TokenOutcome> outcomes;
+  std::vector<claim::TokenOutcome> outcomes;
   for (const auto& token : message.tokens) {
     auto own = answer_to(dispatched.answer, token);
     observe(own, lease, token);
@@ -208,7 +208,7 @@ void DeliverySink::clear() {
     std::ranges::copy(lanes_[i]->names(), std::back_inserter(sinks));
   }
   if (asking.empty()) return;
-  std::vector<Lease> leases;
+  std::vector<claim::Lease> leases;
   for (const auto& batch : batches_)
     leases.push_back(batch.lease);
   const auto held = record_->begin(leases, sinks);
@@ -238,7 +238,7 @@ std::vector<std::string> DeliverySink::sinks_in_session() const {
 }
 
 /// Which lane had the mails of a sink that is no longer configured is not known.
-int DeliverySink::take_overs(const Lease& lease, const Lane& lane) const {
+int DeliverySink::take_overs(const claim::Lease& lease, const Lane& lane) const {
   const auto is_another = [&](const std::string& sink) {
     return std::ranges::none_of(lanes_, [&](const auto& each) { return each->is_among({sink}); });
   };
@@ -262,12 +262,12 @@ void DeliverySink::note_limit(const Dispatched& dispatched) {
             {{words.side, answer.sink}, {"code", answer.code}, {"reply", without_addresses(answer.reply)}});
 }
 
-void DeliverySink::observe(const Answer& answer, const Lease& lease, const ComposedToken& token) {
-  SinkAnswer seen{.queue = lease.queue,
-                  .sink = answer.sink,
-                  .outcome = verdict_name(answer.verdict),
-                  .code = answer.code,
-                  .took = answer.took};
+void DeliverySink::observe(const Answer& answer, const claim::Lease& lease, const ComposedToken& token) {
+  consumer::SinkAnswer seen{.queue = lease.queue,
+                            .sink = answer.sink,
+                            .outcome = verdict_name(answer.verdict),
+                            .code = answer.code,
+                            .took = answer.took};
   if (answer.verdict == Verdict::accepted)
     seen.delay = answer.ended.time_since_epoch() - std::chrono::seconds(token.dated);
   const auto& trace = token.history.trace;
@@ -276,7 +276,7 @@ void DeliverySink::observe(const Answer& answer, const Lease& lease, const Compo
   observer_.answered(seen);
 }
 
-std::vector<Receipt> DeliverySink::take_late() {
+std::vector<claim::Receipt> DeliverySink::take_late() {
   if (!late_.empty()) take_answers();
   return std::exchange(answered_late_, {});
 }
@@ -285,4 +285,4 @@ void DeliverySink::finish_late() {
   poll_answers([&](TimePoint) { return late_.empty(); });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

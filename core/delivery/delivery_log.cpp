@@ -7,7 +7,7 @@
 
 #include "delivery/reply_text.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 namespace {
 
 using std::chrono::minutes;
@@ -23,9 +23,9 @@ std::string age_of(TimePoint since, TimePoint now) {
 
 /// True if a mail with this outcome was refused by the receiver, or cannot be written yet, which has a
 /// reason. What was not tried, or ended otherwise, the totals count.
-bool is_refusal(const TokenOutcome& outcome) {
-  if (outcome.state == Outcome::deferred) return outcome.attempts > 0 || !outcome.reply.empty();
-  return outcome.state == Outcome::rejected || outcome.state == Outcome::unknown;
+bool is_refusal(const claim::TokenOutcome& outcome) {
+  if (outcome.state == fate::Outcome::deferred) return outcome.attempts > 0 || !outcome.reply.empty();
+  return outcome.state == fate::Outcome::rejected || outcome.state == fate::Outcome::unknown;
 }
 
 }  // namespace
@@ -102,17 +102,17 @@ bool DeliveryLog::is_news(const std::string& reason, TimePoint now) {
   return true;
 }
 
-void DeliveryLog::outcome(const DeliveryWords& words, const TokenOutcome& outcome, TimePoint now) {
-  const auto* const state = outcome_name(outcome.state);
+void DeliveryLog::outcome(const DeliveryWords& words, const claim::TokenOutcome& outcome, TimePoint now) {
+  const auto* const state = fate::outcome_name(outcome.state);
   const auto words_of_it =
       outcome.code == 0 ? outcome.reply : fmt::format("{} {}", outcome.code, outcome.reply);
   const auto reason = without_addresses(words_of_it);
   if (!is_refusal(outcome) || !is_news(fmt::format("{} {}", state, kind_of_reason(words_of_it)), now))
     return log_.debug(words.item, {{"token", outcome.token}, {"state", state}, {"reason", reason}});
-  const bool comes_again = outcome.state == Outcome::deferred;
+  const bool comes_again = outcome.state == fate::Outcome::deferred;
   log_.write(comes_again ? LogLevel::info : LogLevel::warn,
              fmt::format("{} not accepted{}", words.item, comes_again ? " yet" : ""),
              {{"token", outcome.token}, {"state", state}, {"reason", reason}});
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

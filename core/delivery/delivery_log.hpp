@@ -11,7 +11,7 @@
 #include "base/log.hpp"
 #include "claim/queue_session.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// What the log calls the parts of a sink.
 struct DeliveryWords {
@@ -39,7 +39,7 @@ class DeliveryLog {
   /// Those messages have their answers, or are given up.
   void waits_no_longer(const DeliveryWords& words, TimePoint now);
   /// What a message came to. A line at debug for each; for the first with its reason one that is seen.
-  void outcome(const DeliveryWords& words, const TokenOutcome& outcome, TimePoint now);
+  void outcome(const DeliveryWords& words, const claim::TokenOutcome& outcome, TimePoint now);
 
  private:
   struct Outage {
@@ -68,4 +68,4 @@ class DeliveryLog {
 /// at the beginning and a number of two digits.
 std::string kind_of_reason(std::string_view reason);
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

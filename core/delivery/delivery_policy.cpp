@@ -10,7 +10,7 @@
 
 #include "delivery/reply_text.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
@@ -54,18 +54,18 @@ int may_have_been_mailed(const DeliveryHistory& history) {
 /// False if an attempt now could repeat one, and that is not wanted. A consumer that died is no attempt: its
 /// mails are sent again, however often, unless none may be.
 bool may_be_sent(const DeliveryHistory& history, const DeliveryPolicy& policy) {
-  if (policy.when_unknown == WhenUnknown::resend) return true;
+  if (policy.when_unknown == config::WhenUnknown::resend) return true;
   return history.unknowns == 0 && (policy.is_recognised || history.take_overs == 0);
 }
 
 /// True if a mail is sent again after an attempt without an answer.
 bool may_be_sent_again(const DeliveryHistory& history, const DeliveryPolicy& policy) {
-  return policy.when_unknown == WhenUnknown::resend && history.unknowns < policy.resends;
+  return policy.when_unknown == config::WhenUnknown::resend && history.unknowns < policy.resends;
 }
 
-TokenOutcome without_attempt(const DeliveryHistory& history, Outcome state, std::string reason) {
+claim::TokenOutcome without_attempt(const DeliveryHistory& history, fate::Outcome state, std::string reason) {
   if (may_have_been_mailed(history) > 0) {
-    state = Outcome::unknown;
+    state = fate::Outcome::unknown;
     reason = fmt::format("not tried again, an earlier attempt may have been accepted: {}", reason);
   }
   return {.token = history.token,
@@ -89,7 +89,7 @@ bool may_repeat_token(std::string_view text) {
 
 }  // namespace
 
-DeliveryHistory history_of(const TokenRow& row, int take_overs, const char* defect) {
+DeliveryHistory history_of(const claim::TokenRow& row, int take_overs, const char* defect) {
   return {.token = row.id,
           .action = row.action->name,
           .state = row.state,
@@ -105,79 +105,80 @@ DeliveryHistory history_of(const TokenRow& row, int take_overs, const char* defe
           .suppressed = std::string(row.suppressed)};
 }
 
-std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
-                                                    const DeliveryPolicy& policy) {
+std::optional<claim::TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
+                                                           const DeliveryPolicy& policy) {
   switch (history.state) {
-    case TokenState::expired:
-      return without_attempt(history, Outcome::expired, "the token has expired");
-    case TokenState::consumed:
-      return without_attempt(history, Outcome::cancelled, "the token has been consumed");
-    case TokenState::wrong_status:
-      return without_attempt(history, Outcome::cancelled, wrong_status_reason);
-    case TokenState::due:
+    case claim::TokenState::expired:
+      return without_attempt(history, fate::Outcome::expired, "the token has expired");
+    case claim::TokenState::consumed:
+      return without_attempt(history, fate::Outcome::cancelled, "the token has been consumed");
+    case claim::TokenState::wrong_status:
+      return without_attempt(history, fate::Outcome::cancelled, fate::wrong_status_reason);
+    case claim::TokenState::due:
       break;
   }
-  if (history.defect != nullptr) return without_attempt(history, Outcome::rejected, history.defect);
+  if (history.defect != nullptr) return without_attempt(history, fate::Outcome::rejected, history.defect);
   if (!history.suppressed.empty()) {
-    return without_attempt(history, Outcome::cancelled,
+    return without_attempt(history, fate::Outcome::cancelled,
                            fmt::format("the address is suppressed: {}", history.suppressed));
   }
   if (policy.supersede && history.newer) {
-    return without_attempt(history, Outcome::cancelled,
+    return without_attempt(history, fate::Outcome::cancelled,
                            fmt::format("superseded by token {}", *history.newer));
   }
   if (policy.per_recipient && history.mailed >= policy.per_recipient->count) {
-    return without_attempt(history, Outcome::cancelled,
+    return without_attempt(history, fate::Outcome::cancelled,
                            fmt::format("the address has had {} mails, and send.per_recipient is {}",
-                                       history.mailed, format_rate(*policy.per_recipient)));
+                                       history.mailed, config::format_rate(*policy.per_recipient)));
   }
   if (!may_be_sent(history, policy)) {
-    return TokenOutcome{.token = history.token,
-                        .action = history.action,
-                        .state = Outcome::unknown,
-                        .unknowns = history.take_overs,
-                        .counted_as = history.counted_as,
-                        .reply = "an earlier attempt was cut off before its answer"};
+    return claim::TokenOutcome{.token = history.token,
+                               .action = history.action,
+                               .state = fate::Outcome::unknown,
+                               .unknowns = history.take_overs,
+                               .counted_as = history.counted_as,
+                               .reply = "an earlier attempt was cut off before its answer"};
   }
   return std::nullopt;
 }
 
-TokenOutcome withheld_outcome(const DeliveryHistory& history, Outcome state, std::string reason) {
+claim::TokenOutcome withheld_outcome(const DeliveryHistory& history, fate::Outcome state,
+                                     std::string reason) {
   auto outcome = without_attempt(history, state, std::move(reason));
-  if (state == Outcome::deferred) outcome.wait = std::chrono::minutes(1);
+  if (state == fate::Outcome::deferred) outcome.wait = std::chrono::minutes(1);
   return outcome;
 }
 
-TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wait, bool may_be_taken) {
+claim::TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wait, bool may_be_taken) {
   return {.token = history.token,
           .action = history.action,
-          .state = Outcome::deferred,
+          .state = fate::Outcome::deferred,
           .unknowns = history.take_overs + (may_be_taken ? 1 : 0),
           .wait = wait,
           .counted_as = history.counted_as};
 }
 
-TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& answer,
-                                const DeliveryPolicy& policy, double jitter) {
-  TokenOutcome outcome{.token = history.token,
-                       .action = history.action,
-                       .attempts = answer.counts() ? 1 : 0,
-                       .unknowns = history.take_overs,
-                       .sink = answer.sink,
-                       .counted_as = history.counted_as,
-                       .code = answer.code,
-                       .reply = answer.reply};
+claim::TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& answer,
+                                       const DeliveryPolicy& policy, double jitter) {
+  claim::TokenOutcome outcome{.token = history.token,
+                              .action = history.action,
+                              .attempts = answer.counts() ? 1 : 0,
+                              .unknowns = history.take_overs,
+                              .sink = answer.sink,
+                              .counted_as = history.counted_as,
+                              .code = answer.code,
+                              .reply = answer.reply};
   const Seconds named = std::min<Seconds>(answer.wait.value_or(Milliseconds(0)), longest_named_pause);
   switch (answer.verdict) {
     case Verdict::accepted:
-      outcome.state = Outcome::accepted;
+      outcome.state = fate::Outcome::accepted;
       break;
     case Verdict::rejected:
       // The attempt before may have been accepted, although the relay refuses the mail now.
-      outcome.state = may_have_been_mailed(history) > 0 ? Outcome::unknown : Outcome::rejected;
+      outcome.state = may_have_been_mailed(history) > 0 ? fate::Outcome::unknown : fate::Outcome::rejected;
       break;
     case Verdict::deferred:
-      outcome.state = Outcome::deferred;
+      outcome.state = fate::Outcome::deferred;
       // Those that waited for their turn together must not come back together.
       outcome.wait = fitting_pause(
           answer.waits_for_turn ? named + spread * (1 + jitter) : pause_after(history.attempts, jitter),
@@ -185,16 +186,16 @@ TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& an
       break;
     case Verdict::unknown:
       ++outcome.unknowns;
-      outcome.state = may_be_sent_again(history, policy) ? Outcome::deferred : Outcome::unknown;
+      outcome.state = may_be_sent_again(history, policy) ? fate::Outcome::deferred : fate::Outcome::unknown;
       outcome.wait = pause_after(history.attempts, jitter);
       break;
     case Verdict::unavailable:
-      outcome.state = Outcome::deferred;
+      outcome.state = fate::Outcome::deferred;
       // The next probe is another mail: the relay may have meant this one.
       outcome.wait = answer.refusal.empty() ? named : std::max(named, pause_after(0, jitter));
       break;
   }
-  if (outcome.attempts == 0 && outcome.state == Outcome::deferred) {
+  if (outcome.attempts == 0 && outcome.state == fate::Outcome::deferred) {
     // The answer is about the relay, and must not replace one about this mail.
     outcome.sink.clear();
     outcome.code = 0;
@@ -222,8 +223,8 @@ Answer answer_to(const Answer& answer, const ComposedToken& token) {
   return own;
 }
 
-TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token, bool may_be_taken,
-                        const DeliveryPolicy& policy, double jitter) {
+claim::TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token, bool may_be_taken,
+                               const DeliveryPolicy& policy, double jitter) {
   auto history = token.history;
   const bool adds_unknown = may_be_taken && answer.verdict != Verdict::unknown;
   if (adds_unknown) ++history.unknowns;
@@ -246,4 +247,4 @@ std::string shown_reply(const std::string& reply, const std::vector<ComposedToke
   return shown;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

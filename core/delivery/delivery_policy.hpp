@@ -16,21 +16,21 @@
 #include "delivery/answer.hpp"
 #include "trace/mail_tracer.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 struct DeliveryPolicy {
-  WhenUnknown when_unknown = WhenUnknown::resend;
-  bool supersede = true;                ///< mail only the newest of several recovery tokens of an account
-  std::optional<Rate> per_recipient{};  ///< how many mails of a queue an address may get
-  int resends = 1;                      ///< with WhenUnknown::resend: how often a token is delivered again
-  bool is_recognised = false;           ///< the receiver recognises what a batch that was cut off has sent
+  config::WhenUnknown when_unknown = config::WhenUnknown::resend;
+  bool supersede = true;  ///< mail only the newest of several recovery tokens of an account
+  std::optional<config::Rate> per_recipient{};  ///< how many mails of a queue an address may get
+  int resends = 1;             ///< with WhenUnknown::resend: how often a token is delivered again
+  bool is_recognised = false;  ///< the receiver recognises what a batch that was cut off has sent
 };
 
 /// What is known of a token before an attempt.
 struct DeliveryHistory {
   std::int64_t token = 0;
   std::string action{};
-  TokenState state = TokenState::due;
+  claim::TokenState state = claim::TokenState::due;
   const char* defect = nullptr;         ///< why it cannot be mailed, for example its address; null if it can
   int attempts = 0;                     ///< earlier attempts that the relay answered, or may have accepted
   int unknowns = 0;                     ///< earlier attempts that it may have accepted, in other batches
@@ -41,7 +41,7 @@ struct DeliveryHistory {
   std::string counted_as{};             ///< its address, as DeliveryPolicy::per_recipient counts it
   int mailed = 0;            ///< mails to its address within the period of DeliveryPolicy::per_recipient
   std::string suppressed{};  ///< why its address gets no mail; empty if it does
-  std::shared_ptr<TokenTrace> trace{};  ///< null without traces
+  std::shared_ptr<trace::TokenTrace> trace{};  ///< null without traces
 };
 
 /// A token of a message, and what its answer is judged by.
@@ -53,28 +53,28 @@ struct ComposedToken {
 };
 
 /// `take_overs`: earlier leases of the batch that may have mailed it.
-DeliveryHistory history_of(const TokenRow& row, int take_overs, const char* defect = nullptr);
+DeliveryHistory history_of(const claim::TokenRow& row, int take_overs, const char* defect = nullptr);
 
 /// The outcome of a token that must not be mailed; nullopt if it may be. A token that an earlier attempt may
 /// have mailed is `unknown`, whatever the reason.
-std::optional<TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
-                                                    const DeliveryPolicy& policy);
+std::optional<claim::TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
+                                                           const DeliveryPolicy& policy);
 
 /// The outcome, deferred or cancelled, of a token of which the configuration has no mail: one that is
 /// deferred is looked at again after a minute. One that an earlier attempt may have mailed is `unknown`.
-TokenOutcome withheld_outcome(const DeliveryHistory& history, Outcome state, std::string reason);
+claim::TokenOutcome withheld_outcome(const DeliveryHistory& history, fate::Outcome state, std::string reason);
 
 /// The outcome, until its answer comes, of an attempt that its batch does not wait for: deferred for `wait`,
 /// within which the answer comes if this consumer lives. `may_be_taken`: it may have been accepted.
-TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wait, bool may_be_taken);
+claim::TokenOutcome unanswered_outcome(const DeliveryHistory& history, Milliseconds wait, bool may_be_taken);
 
 /// The outcome of an attempt. A deferred token waits 15 s, 30 s, 1, 2 and then 4 minutes, 20 % more or less
 /// by `jitter` from -1 to 1, or longer if the relay names a time: but where the link does not live that
 /// long, until shortly before its end. A token that the relay was too busy to look at counts no attempt.
 /// One that waited for its turn comes back within 2 s, and one whose refusal seemed to be about every mail
 /// after 15 s.
-TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& answer,
-                                const DeliveryPolicy& policy, double jitter);
+claim::TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Answer& answer,
+                                       const DeliveryPolicy& policy, double jitter);
 
 /// `reply`, or a note instead of it if it repeats a part of `token` from which the rest could be looked up:
 /// the database must not show tokens.
@@ -85,11 +85,11 @@ Answer answer_to(const Answer& answer, const ComposedToken& token);
 
 /// The outcome of a token from the answer to it. `may_be_taken`: an earlier try within this batch was not
 /// answered.
-TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token, bool may_be_taken,
-                        const DeliveryPolicy& policy, double jitter);
+claim::TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token, bool may_be_taken,
+                               const DeliveryPolicy& policy, double jitter);
 
 /// A reply as it is recorded: printable, at most 200 bytes; a note instead of it if it repeats a part of one
 /// of the tokens.
 std::string shown_reply(const std::string& reply, const std::vector<ComposedToken>& tokens);
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

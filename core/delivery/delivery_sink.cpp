@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 namespace {
 
 constexpr Milliseconds claim_lead{1000};
@@ -27,7 +27,7 @@ TimePoint end_of(const std::vector<ComposedToken>& tokens) {
 }
 
 /// What its trace says of a token: never its text or an address.
-TracedToken traced_token(const TokenRow& row, const Lease& lease) {
+trace::TracedToken traced_token(const claim::TokenRow& row, const claim::Lease& lease) {
   return {.traceparent = row.trace.traceparent,
           .queue = lease.queue,
           .action = row.action->name,
@@ -41,8 +41,8 @@ TracedToken traced_token(const TokenRow& row, const Lease& lease) {
 }  // namespace
 
 DeliverySink::DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> ways, Options options,
-                           int stop_fd, Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer,
-                           MailTracer* tracer)
+                           int stop_fd, Log& log, DeliveryLog& delivery_log,
+                           consumer::ConsumerObserver& observer, trace::MailTracer* tracer)
     : composer_(std::move(composer)),
       options_(options),
       spool_(&log),
@@ -65,7 +65,7 @@ DeliverySink::DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> 
 
 int DeliverySink::room() const {
   // Nothing is shared, and the next message may have more tokens than the last one.
-  if (options_.messages == 1) return batches_.empty() ? Sink::room() : 0;
+  if (options_.messages == 1) return batches_.empty() ? consumer::Sink::room() : 0;
   int tokens = 0;
   // What a lane has turned away must not keep others from being busy.
   for (const auto& batch : batches_)
@@ -80,7 +80,7 @@ int DeliverySink::room() const {
   return std::max(most * options_.message_limit - tokens, 0);
 }
 
-void DeliverySink::begin(const Lease& lease, int line_limit) {
+void DeliverySink::begin(const claim::Lease& lease, int line_limit) {
   close_message();
   const auto now = steady_now();
   pace_.began(now);
@@ -94,7 +94,7 @@ void DeliverySink::begin(const Lease& lease, int line_limit) {
   options_.message_limit = composer_->begin(lease, line_limit);
 }
 
-void DeliverySink::add(const TokenRow& row, std::string_view token) {
+void DeliverySink::add(const claim::TokenRow& row, std::string_view token) {
   auto& batch = batches_.back();
   ++batch.tokens;
   auto history = history_of(row, take_overs(batch.lease, *lanes_[composer_->lane_of(row)]));
@@ -104,7 +104,7 @@ void DeliverySink::add(const TokenRow& row, std::string_view token) {
     return;
   }
   auto added = compose(row, token, history);
-  if (const auto* refusal = std::get_if<Refusal>(&added)) {
+  if (const auto* refusal = std::get_if<mail::Refusal>(&added)) {
     history.defect = refusal->reason.c_str();
     batch.outcomes.push_back(*outcome_without_attempt(history, options_.policy));
     return;
@@ -117,15 +117,16 @@ void DeliverySink::add(const TokenRow& row, std::string_view token) {
   if (auto* composed = std::get_if<Composed>(&added)) pack(batch, std::move(*composed));
 }
 
-Composer::Added DeliverySink::compose(const TokenRow& row, std::string_view token, DeliveryHistory& history) {
+Composer::Added DeliverySink::compose(const claim::TokenRow& row, std::string_view token,
+                                      DeliveryHistory& history) {
   if (tracer_ == nullptr) return composer_->add(row, token, history);
   const auto& lease = batches_.back().lease;
-  const auto started = span_now();
+  const auto started = trace::span_now();
   history.trace = tracer_->trace(traced_token(row, lease), started);
   auto added = composer_->add(row, token, history);
   if (!std::holds_alternative<Withheld>(added)) {
-    tracer_->rendered(*history.trace, lease.batch, started, span_now(),
-                      std::holds_alternative<Refusal>(added));
+    tracer_->rendered(*history.trace, lease.batch, started, trace::span_now(),
+                      std::holds_alternative<mail::Refusal>(added));
   }
   return added;
 }
@@ -173,7 +174,7 @@ int DeliverySink::open_mails_to(std::string_view recipient) const {
   return mails;
 }
 
-void DeliverySink::skip(const TokenRow& row, const char* defect) {
+void DeliverySink::skip(const claim::TokenRow& row, const char* defect) {
   auto& batch = batches_.back();
   ++batch.tokens;
   const int earlier = take_overs(batch.lease, *lanes_[composer_->lane_of(row)]);
@@ -209,7 +210,7 @@ void DeliverySink::submit(OpenBatch& batch, Composed composed) {
   lane.dispatcher().submit(message, spool_.keep(std::exchange(kept.composed.bytes, {})), until);
 }
 
-BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
+consumer::BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
   close_message();
   wait_for_answers(when_slow);
   delivery_log_.waits_no_longer(options_.words, steady_now());
@@ -217,19 +218,20 @@ BatchOutcome DeliverySink::finish(const std::function<void()>& when_slow) {
   auto& batch = batches_.front();
   for (const auto& outcome : batch.outcomes)
     delivery_log_.outcome(options_.words, outcome, batch.ended);
-  const auto accepted = std::ranges::count(batch.outcomes, Outcome::accepted, &TokenOutcome::state);
+  const auto accepted =
+      std::ranges::count(batch.outcomes, fate::Outcome::accepted, &claim::TokenOutcome::state);
   // The receiver began with this batch when it had finished the one before.
   const auto began = std::max(batch.began, last_ended_);
   last_ended_ = batch.ended;
   pace_.finished(steady_now(), batch.ended - began, batch.carried,
                  options_.messages * options_.message_limit);
   if (tracer_ != nullptr) tracer_->finished(batch.lease.batch);
-  BatchOutcome result{.emitted = static_cast<int>(accepted), .outcomes = std::move(batch.outcomes)};
+  consumer::BatchOutcome result{.emitted = static_cast<int>(accepted), .outcomes = std::move(batch.outcomes)};
   batches_.pop_front();
   return result;
 }
 
-void DeliverySink::consult(SinkBoard& board, bool heard) {
+void DeliverySink::consult(claim::SinkBoard& board, bool heard) {
   clear();
   board.announce(sinks_in_session());
   for (const auto& lane : lanes_)
@@ -271,4 +273,4 @@ void ClaimPace::finished(TimePoint now, std::chrono::nanoseconds busy, int token
   if (tokens > 0) overlaps_ = busy * whole / tokens > claim_took_ - tokens * token_cost;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

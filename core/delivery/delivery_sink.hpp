@@ -20,7 +20,7 @@
 #include "delivery/delivery_log.hpp"
 #include "delivery/lane.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// Decides whether a sink keeps two batches open, of half a claim each, or one. With two the receiver works
 /// while the consumer acknowledges and claims; but what a claim costs beside its tokens is then paid twice,
@@ -55,7 +55,7 @@ class ClaimPace {
 ///
 /// Where a carrier takes several mails together, those of a batch are packed in the order in which they come.
 /// A batch that is taken over makes the same messages again, so that the receiver can recognise them.
-class DeliverySink final : public Sink {
+class DeliverySink final : public consumer::Sink {
  public:
   struct Options {
     Dispatcher::Options dispatch{};
@@ -69,26 +69,27 @@ class DeliverySink final : public Sink {
   /// What a lane is made of.
   struct Way {
     std::unique_ptr<Carrier> carrier;
-    std::optional<Rate> rate{};  ///< at which its messages leave at most
-    int together = 1;            ///< how many mails its carrier takes in a message
-    bool recognises = false;     ///< whether the receiver takes a message once, however often it is sent
+    std::optional<config::Rate> rate{};  ///< at which its messages leave at most
+    int together = 1;                    ///< how many mails its carrier takes in a message
+    bool recognises = false;  ///< whether the receiver takes a message once, however often it is sent
   };
 
   /// `ways`: those that Composed::lane counts, at least one. `stop_fd` becomes readable when a stop is
   /// requested. The references must outlive this, and so must `tracer`, which may be null.
   DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> ways, Options options, int stop_fd,
-               Log& log, DeliveryLog& delivery_log, ConsumerObserver& observer, MailTracer* tracer = nullptr);
+               Log& log, DeliveryLog& delivery_log, consumer::ConsumerObserver& observer,
+               trace::MailTracer* tracer = nullptr);
 
-  void attend(LeaseRecord& record) override { record_ = &record; }
+  void attend(claim::LeaseRecord& record) override { record_ = &record; }
   std::size_t most_open() const override { return options_.messages > 1 && pace_.overlaps() ? 2 : 1; }
   int room() const override;
-  void begin(const Lease& lease, int line_limit) override;
-  void add(const TokenRow& row, std::string_view token) override;
-  void skip(const TokenRow& row, const char* defect) override;
-  BatchOutcome finish(const std::function<void()>& when_slow) override;
+  void begin(const claim::Lease& lease, int line_limit) override;
+  void add(const claim::TokenRow& row, std::string_view token) override;
+  void skip(const claim::TokenRow& row, const char* defect) override;
+  consumer::BatchOutcome finish(const std::function<void()>& when_slow) override;
   bool is_ready() const override { return !time_to_admission(); }
-  void consult(SinkBoard& board, bool heard) override;
-  std::vector<Receipt> take_late() override;
+  void consult(claim::SinkBoard& board, bool heard) override;
+  std::vector<claim::Receipt> take_late() override;
   void finish_late() override;
   TimePoint claims_from() const override;
   std::string unavailability() const override;
@@ -100,14 +101,14 @@ class DeliverySink final : public Sink {
     bool is_concluded = false;  ///< it has its final answer
   };
   struct OpenBatch {
-    Lease lease;
+    claim::Lease lease;
     std::int64_t first_message = 0;  ///< its id; the others follow
     std::deque<OpenMessage> messages{};
     std::size_t concluded = 0;  ///< how many of them have their final answer
     int settled = 0;            ///< the tokens of these
     int tokens = 0;             ///< also those without a message
     int carried = 0;            ///< tokens of messages
-    std::vector<TokenOutcome> outcomes{};
+    std::vector<claim::TokenOutcome> outcomes{};
     std::map<std::string, int, std::less<>> mails_by_recipient{};
     std::vector<std::shared_ptr<Clearance>> clearances{};  ///< of each lane
     TimePoint began{};
@@ -116,7 +117,7 @@ class DeliverySink final : public Sink {
 
   /// A message whose batch is done without its answer.
   struct LateMessage {
-    Lease lease;
+    claim::Lease lease;
     Composed composed;
     bool may_be_taken = false;  ///< as it was recorded
   };
@@ -129,7 +130,7 @@ class DeliverySink final : public Sink {
   };
 
   /// As Composer::add(), with a trace of it.
-  Composer::Added compose(const TokenRow& row, std::string_view token, DeliveryHistory& history);
+  Composer::Added compose(const claim::TokenRow& row, std::string_view token, DeliveryHistory& history);
   void pack(OpenBatch& batch, Composed composed);
   void close_pack(OpenBatch& batch, Pack& pack);
   void submit(OpenBatch& batch, Composed composed);
@@ -145,20 +146,20 @@ class DeliverySink final : public Sink {
   bool is_asked(std::size_t lane) const;
   /// What the next leases begin with.
   std::vector<std::string> sinks_in_session() const;
-  int take_overs(const Lease& lease, const Lane& lane) const;
+  int take_overs(const claim::Lease& lease, const Lane& lane) const;
   void record(Dispatched dispatched);
-  Receipt late_receipt(const LateMessage& message, const Dispatched& dispatched);
+  claim::Receipt late_receipt(const LateMessage& message, const Dispatched& dispatched);
   /// Weighs an answer as it is recorded, and tells the log of a limit.
   void read(Dispatched& dispatched, const Composed& message);
   void conclude(OpenBatch& batch, OpenMessage& message, const Dispatched& dispatched);
-  std::vector<TokenOutcome> outcomes_of(const Lease& lease, const Composed& message,
-                                        const Dispatched& dispatched);
+  std::vector<claim::TokenOutcome> outcomes_of(const claim::Lease& lease, const Composed& message,
+                                               const Dispatched& dispatched);
   /// True if the messages of the oldest batch that are not concluded may be answered later.
   bool may_leave_behind(TimePoint since, TimePoint now) const;
   void leave_behind();
   /// Says, once for many, that the receiver limits messages or connections.
   void note_limit(const Dispatched& dispatched);
-  void observe(const Answer& answer, const Lease& lease, const ComposedToken& token);
+  void observe(const Answer& answer, const claim::Lease& lease, const ComposedToken& token);
   bool has_several_lanes() const { return lanes_.size() > 1; }
   std::optional<std::chrono::seconds> time_to_admission() const;
   /// Mails to the recipient (TokenRow::counted_as) that are not recorded in the database.
@@ -172,18 +173,18 @@ class DeliverySink final : public Sink {
   int stop_fd_;
   Log& log_;
   DeliveryLog& delivery_log_;
-  ConsumerObserver& observer_;
-  MailTracer* tracer_;
+  consumer::ConsumerObserver& observer_;
+  trace::MailTracer* tracer_;
   std::mt19937_64 random_;
   std::deque<OpenBatch> batches_;  ///< the oldest first
   std::int64_t next_id_ = 0;       ///< of a message
   TimePoint last_ended_{};         ///< the last answer of the batch before
   ClaimPace pace_;
-  LeaseRecord* record_ = nullptr;
+  claim::LeaseRecord* record_ = nullptr;
   std::shared_ptr<const EventFd> bell_ = std::make_shared<EventFd>();  ///< somebody asks
   std::map<std::int64_t, LateMessage> late_;                           ///< by the message's id
-  std::vector<Receipt> answered_late_;                                 ///< what became of such
+  std::vector<claim::Receipt> answered_late_;                          ///< what became of such
   std::optional<TimePoint> warned_of_limit_{};
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

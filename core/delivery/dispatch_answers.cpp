@@ -7,7 +7,7 @@
 #include "base/clock.hpp"
 #include "delivery/dispatcher.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 namespace {
 
 constexpr Milliseconds pause_after_many{3000};  ///< refusals of a message
@@ -121,4 +121,4 @@ bool DispatchResults::wait(std::unique_lock<std::mutex>& lock, TimePoint until) 
   return finished_.wait_until(lock, until, [this] { return unfinished_.empty(); });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "base/threads.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 namespace {
 
 constexpr Milliseconds longest_patience{200};
@@ -236,4 +236,4 @@ double Dispatcher::chance() {
   return std::uniform_real_distribution<double>(0, 1)(random_);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -24,7 +24,7 @@
 #include "delivery/endpoint.hpp"
 #include "delivery/refusal_memory.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// What became of a message.
 struct Dispatched {
@@ -70,8 +70,8 @@ class Dispatcher {
     /// How long a message that may have been taken is sent again; 0: never, as the receiver could not tell
     /// that it has it.
     Milliseconds resend_for{0};
-    std::optional<Rate> rate{};  ///< at which messages leave at most
-    std::uint64_t seed = 0;      ///< of jitter
+    std::optional<config::Rate> rate{};  ///< at which messages leave at most
+    std::uint64_t seed = 0;              ///< of jitter
   };
 
   Dispatcher(std::unique_ptr<Carrier> carrier, Options options);
@@ -207,4 +207,4 @@ class Dispatcher {
   std::thread keeper_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::delivery {
 
-Endpoint::Endpoint(std::string name, int in_flight, std::optional<Rate> rate, std::uint64_t seed)
+Endpoint::Endpoint(std::string name, int in_flight, std::optional<config::Rate> rate, std::uint64_t seed)
     : name_(std::move(name)), pace_(seed, rate), at_once_(in_flight), most_(in_flight) {}
 
 Endpoint::Leave Endpoint::leave(WallTime now) const {
@@ -128,7 +128,7 @@ void Endpoint::meets_some(const std::string& refusal, WallTime wall) {
 
 std::optional<std::chrono::seconds> Endpoint::time_to_probe(WallTime wall) const {
   if (let_through(breaker_, wall, Milliseconds(0))) return std::nullopt;
-  return mailroom::time_to_probe(breaker_, wall);
+  return mailroom::delivery::time_to_probe(breaker_, wall);
 }
 
 bool Endpoint::is_answering(TimePoint now) const {
@@ -136,7 +136,7 @@ bool Endpoint::is_answering(TimePoint now) const {
   return now - last_answered_ < recent;
 }
 
-Endpoints::Endpoints(const std::vector<std::string>& names, int in_flight, std::optional<Rate> rate,
+Endpoints::Endpoints(const std::vector<std::string>& names, int in_flight, std::optional<config::Rate> rate,
                      std::uint64_t seed) {
   for (const auto& name : names)
     endpoints_.emplace_back(name, in_flight, rate, seed++);
@@ -196,4 +196,4 @@ void Endpoints::set_breakers(const std::vector<Breaker>& seen, const std::vector
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

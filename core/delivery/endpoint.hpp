@@ -18,7 +18,7 @@
 #include "delivery/pace.hpp"
 #include "delivery/refusal_memory.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// How many connections a relay takes of us, or how many mails at once, learnt from those that it refused as
 /// too many. One more is tried after 10 s, and twice as late after each refusal, at most after 5 minutes.
@@ -98,7 +98,7 @@ struct Departure {
 class Endpoint {
  public:
   /// `in_flight`: how many messages it is given at the same time. `rate`: how fast at most.
-  Endpoint(std::string name, int in_flight, std::optional<Rate> rate, std::uint64_t seed);
+  Endpoint(std::string name, int in_flight, std::optional<config::Rate> rate, std::uint64_t seed);
 
   /// Whether it may be given a message now.
   enum class Leave {
@@ -165,7 +165,7 @@ class Endpoint {
 /// A message goes to the first endpoint that is available. Pure: takes times.
 class Endpoints {
  public:
-  Endpoints(const std::vector<std::string>& names, int in_flight, std::optional<Rate> rate,
+  Endpoints(const std::vector<std::string>& names, int in_flight, std::optional<config::Rate> rate,
             std::uint64_t seed);
 
   struct Choice {
@@ -197,4 +197,4 @@ class Endpoints {
   std::vector<Endpoint> endpoints_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::delivery {
 namespace {
 
 constexpr std::chrono::milliseconds slow_answer{1000};
@@ -60,7 +60,7 @@ void Lane::note(const Answer& answer) {
   if (answer.took.count() > 0) is_slow_ = answer.took > slow_answer;
 }
 
-void Lane::consult(SinkBoard& board, bool heard, DeliveryLog& log, const DeliveryWords& words) {
+void Lane::consult(claim::SinkBoard& board, bool heard, DeliveryLog& log, const DeliveryWords& words) {
   const auto own = dispatcher_.breakers();
   const auto known = shared_.exchange(board, own, heard);
   if (!known) return;
@@ -83,4 +83,4 @@ void Lane::note_states(DeliveryLog& log, const DeliveryWords& words) {
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -14,7 +14,7 @@
 #include "delivery/delivery_log.hpp"
 #include "delivery/dispatcher.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// When messages come back from the queue that a lane could not take: one after the other, so that claims
 /// have room for messages of other lanes. Those that would wait longer than four minutes begin with the
@@ -60,7 +60,7 @@ class Lane {
 
   /// Exchanges the states of the endpoints with other consumers. Tells the log which are unavailable, and
   /// which are no longer.
-  void consult(SinkBoard& board, bool heard, DeliveryLog& log, const DeliveryWords& words);
+  void consult(claim::SinkBoard& board, bool heard, DeliveryLog& log, const DeliveryWords& words);
   void note_states(DeliveryLog& log, const DeliveryWords& words);
   /// Which of its endpoints are unavailable, and why; empty if none is.
   std::string unavailability() const { return shared_.unavailability(dispatcher_.breakers()); }
@@ -75,4 +75,4 @@ class Lane {
   std::optional<TimePoint> begun_at_{};
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace mailroom {
+namespace mailroom::delivery {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
@@ -137,4 +137,4 @@ void Pace::forget() {
   next_ = {};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "config/rate.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// Counts what came in the last moments, in a fixed number of buckets.
 class RecentCount {
@@ -46,7 +46,7 @@ class Pace {
   static constexpr std::chrono::seconds longest_wait{10};
 
   /// `most`: a limit of its own, which no answer changes.
-  explicit Pace(std::uint64_t seed, std::optional<Rate> most = std::nullopt)
+  explicit Pace(std::uint64_t seed, std::optional<config::Rate> most = std::nullopt)
       : random_(static_cast<std::minstd_rand::result_type>(seed)) {
     if (most) most_ = 1 / most->gap().count();
   }
@@ -130,4 +130,4 @@ class Refusals {
   TimePoint last_{};
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 RefusalMemory::Kind& RefusalMemory::kind(const std::string& key) {
   constexpr std::size_t most = 16;
@@ -48,4 +48,4 @@ bool RefusalMemory::limited(const std::string& key, WallTime now) {
   return meets_some_again(kind, now);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

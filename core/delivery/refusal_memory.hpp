@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "delivery/pace.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// The refusals of mails that were given back, by recipient. Keeps a few hundred.
 class RefusedRecipients {
@@ -79,4 +79,4 @@ class RefusalMemory {
   int in_row_ = 0;  ///< of all kinds, without words about everyone
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

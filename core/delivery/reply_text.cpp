@@ -13,7 +13,7 @@
 #include "base/text.hpp"
 #include "crypto/base64.hpp"
 
-namespace mailroom {
+namespace mailroom::delivery {
 namespace {
 
 constexpr std::size_t kept_text = 2000;
@@ -34,8 +34,8 @@ void mask_all(std::string& text, const std::string& secret) {
 /// The base64 of `text` without padding.
 std::string unpadded_base64(std::string_view text) {
   std::vector<std::uint8_t> bytes(text.begin(), text.end());
-  std::string encoded(base64url_length(bytes.size()), '\0');
-  encode_base64url(bytes, encoded);
+  std::string encoded(crypto::base64url_length(bytes.size()), '\0');
+  crypto::encode_base64url(bytes, encoded);
   std::replace(encoded.begin(), encoded.end(), '-', '+');
   std::replace(encoded.begin(), encoded.end(), '_', '/');
   return encoded;
@@ -166,4 +166,4 @@ std::optional<std::chrono::seconds> named_delay(std::string_view text) {
   return std::nullopt;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

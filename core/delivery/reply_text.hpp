@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::delivery {
 
 /// True if `line` begins with three digits.
 bool has_reply_code(std::string_view line);
@@ -49,4 +49,4 @@ std::vector<std::string> secrets_of_login(const std::string& user, const std::st
 /// if there is none, or if it is 0 or longer than a day.
 std::optional<std::chrono::seconds> named_delay(std::string_view text);
 
-}  // namespace mailroom
+}  // namespace mailroom::delivery

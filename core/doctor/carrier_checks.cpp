@@ -14,24 +14,24 @@
 #include "status/delivery_status.hpp"
 #include "status/queue_sessions.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
-std::vector<UnavailableSink> read_unavailable(Subject& subject) {
+std::vector<status::UnavailableSink> read_unavailable(Subject& subject) {
   if (!subject.connection || !subject.schema_usable || !subject.has_tables) return {};
   return subject.connection->transact(
-      [](pqxx::work& transaction) { return read_unavailable_sinks(transaction); });
+      [](pqxx::work& transaction) { return status::read_unavailable_sinks(transaction); });
 }
 
 /// What a relay says to a recipient or to a message, a check cannot see: the senders have. It may take mails
 /// again, and no sender has tried since.
-Finding judge_senders_view(const UnavailableSink& sink) {
+Finding judge_senders_view(const status::UnavailableSink& sink) {
   const auto again = sink.probe_in.count() == 0 ? std::string("as soon as one runs and a mail is due")
-                                                : "in " + age_text(sink.probe_in);
+                                                : "in " + status::age_text(sink.probe_in);
   return failure(
       fmt::format(
           "{} answers this check; before, it has taken no mail of the senders for {}, after {}, the last: {}",
-          sink.name, age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
+          sink.name, status::age_text(sink.lasts), counted(sink.failures, "failure"), sink.reason),
       {},
       fmt::format(
           "it may take mails again: the senders try it {}, and mailroom send --to ADDRESS sends one for trial; "
@@ -41,22 +41,22 @@ Finding judge_senders_view(const UnavailableSink& sink) {
 }
 
 /// Settings without effect, for whoever expects one.
-void add_unread(Findings& findings, const Settings& settings, Carries carries) {
-  for (const auto& [value, readers] : unread_settings(settings, carries)) {
+void add_unread(Findings& findings, const config::Settings& settings, carriers::Carries carries) {
+  for (const auto& [value, readers] : carriers::unread_settings(settings, carries)) {
     findings.push_back(warning(fmt::format("{} is set (from {}), which has an effect with {} only",
                                            value.name(), value.origin.where, readers),
                                {},
                                fmt::format("remove it, or see whether {} names what you mean",
-                                           carries == Carries::lines ? "sink.to" : "send.relay")));
+                                           carries == carriers::Carries::lines ? "sink.to" : "send.relay")));
   }
 }
 
 /// The files with secrets of the relays that `send` names.
-Findings check_secret_files(const Settings& settings) {
+Findings check_secret_files(const config::Settings& settings) {
   Findings findings;
-  for (const auto& entry : key_table()) {
+  for (const auto& entry : config::key_table()) {
     if (!entry.is_of_relay() || !entry.is_secret_file) continue;
-    for (const auto& file : files_of(entry, setting_of(settings, entry.key)))
+    for (const auto& file : config::files_of(entry, config::setting_of(settings, entry.key)))
       std::ranges::move(
           judge_permissions(std::string(entry.content), file, settings.send.path.allows_readable_files),
           std::back_inserter(findings));
@@ -65,13 +65,15 @@ Findings check_secret_files(const Settings& settings) {
 }
 
 /// The relays of one profile.
-Findings check_relays_of(const Settings& settings, const std::vector<UnavailableSink>& unavailable) {
+Findings check_relays_of(const config::Settings& settings,
+                         const std::vector<status::UnavailableSink>& unavailable) {
   auto findings = check_secret_files(settings);
   if (any_failure(findings)) return findings;
-  for (const auto& found : check_relay_list(settings.send.path, parse_configured_mail(settings))) {
+  for (const auto& found :
+       carriers::check_relay_list(settings.send.path, mail::parse_configured_mail(settings))) {
     findings.push_back(finding_of(found));
-    const auto known = std::ranges::find(unavailable, found.endpoint, &UnavailableSink::name);
-    if (found.level != SinkFinding::Level::failure && known != unavailable.end())
+    const auto known = std::ranges::find(unavailable, found.endpoint, &status::UnavailableSink::name);
+    if (found.level != carriers::SinkFinding::Level::failure && known != unavailable.end())
       findings.push_back(judge_senders_view(*known));
   }
   return findings;
@@ -92,21 +94,22 @@ Findings check_relays(Subject& subject) {
   for (const auto& profile : settings.profiles) {
     // The others use those of `send`.
     if (profile.send.path.profile.empty()) continue;
-    auto own = of_profile(settings, profile.name,
-                          [&](const Settings& changed) { return check_relays_of(changed, unavailable); });
+    auto own = of_profile(settings, profile.name, [&](const config::Settings& changed) {
+      return check_relays_of(changed, unavailable);
+    });
     std::ranges::move(own, std::back_inserter(findings));
   }
-  add_unread(findings, settings, Carries::mails);
+  add_unread(findings, settings, carriers::Carries::mails);
   return findings;
 }
 
-Finding finding_of(const SinkFinding& found) {
+Finding finding_of(const carriers::SinkFinding& found) {
   switch (found.level) {
-    case SinkFinding::Level::fine:
+    case carriers::SinkFinding::Level::fine:
       break;
-    case SinkFinding::Level::warning:
+    case carriers::SinkFinding::Level::warning:
       return warning(found.reason, found.fix, found.hint);
-    case SinkFinding::Level::failure:
+    case carriers::SinkFinding::Level::failure:
       return failure(found.reason, found.fix, found.hint);
   }
   auto finding = fine(found.reason);
@@ -117,12 +120,12 @@ Finding finding_of(const SinkFinding& found) {
 Findings check_sink(Subject& subject) {
   if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
   const auto& settings = *subject.settings;
-  if (!hands_over(settings)) return {fine("not configured")};
+  if (!carriers::hands_over(settings)) return {fine("not configured")};
   Findings findings;
-  for (const auto& found : configured_carrier(settings).check(settings))
+  for (const auto& found : carriers::configured_carrier(settings).check(settings))
     findings.push_back(finding_of(found));
-  add_unread(findings, settings, Carries::lines);
+  add_unread(findings, settings, carriers::Carries::lines);
   return findings;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

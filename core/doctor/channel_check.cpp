@@ -15,12 +15,12 @@
 #include "status/fix_commands.hpp"
 #include "status/queue_sessions.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
 constexpr std::chrono::seconds patience{2};
 
-std::string source_of_trigger(Connection& connection) {
+std::string source_of_trigger(db::Connection& connection) {
   const auto rows = connection.run(R"(
 SELECT p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
 WHERE t.tgrelid = 'tokens'::regclass AND t.tgname = 'after_token_inserted')");
@@ -28,21 +28,21 @@ WHERE t.tgrelid = 'tokens'::regclass AND t.tgname = 'after_token_inserted')");
 }
 
 /// A warning with the fix for the origin of collect.channel.
-Finding mismatch(const Settings& settings, const std::string& channel, const std::string& reason) {
-  const auto& origin = setting_of(settings, "collect.channel").origin;
+Finding mismatch(const config::Settings& settings, const std::string& channel, const std::string& reason) {
+  const auto& origin = config::setting_of(settings, "collect.channel").origin;
   switch (origin.kind) {
-    case OriginKind::flag:
+    case config::OriginKind::flag:
       return warning(reason, {}, fmt::format("start the collectors with {} {}", origin.where, channel));
-    case OriginKind::file:
+    case config::OriginKind::file:
       return warning(reason, {}, fmt::format("set channel: {} at {}", channel, origin.where));
-    case OriginKind::environment:
-    case OriginKind::default_value:
+    case config::OriginKind::environment:
+    case config::OriginKind::default_value:
       break;
   }
-  return warning(reason, {{FixKind::name_channel, "export MAILROOM_CHANNEL_NAME=" + channel}});
+  return warning(reason, {{status::FixKind::name_channel, "export MAILROOM_CHANNEL_NAME=" + channel}});
 }
 
-Findings judge_name(const Settings& settings, const std::vector<std::string>& channels) {
+Findings judge_name(const config::Settings& settings, const std::vector<std::string>& channels) {
   const auto polls = "collectors see a new token only at the next poll, within " +
                      format_duration(settings.collect.poll_interval);
   if (channels.empty()) {
@@ -57,15 +57,15 @@ Findings judge_name(const Settings& settings, const std::vector<std::string>& ch
 }
 
 /// Reports a queue of notifications that fills up. Returns its usage.
-double judge_queue(Connection& connection, Findings& findings) {
-  const auto queue =
-      connection.transact([](pqxx::work& transaction) { return read_notification_queue(transaction); });
-  if (const auto found = judge_notifications(queue)) findings.push_back(finding_of(*found));
+double judge_queue(db::Connection& connection, Findings& findings) {
+  const auto queue = connection.transact(
+      [](pqxx::work& transaction) { return status::read_notification_queue(transaction); });
+  if (const auto found = health::judge_notifications(queue)) findings.push_back(finding_of(*found));
   return queue.usage;
 }
 
 /// True if a notification on a random channel comes back to this session.
-bool hears_itself(Connection& connection) {
+bool hears_itself(db::Connection& connection) {
   std::random_device random;
   const auto channel = fmt::format("mailroom_doctor_{:08x}{:08x}", random(), random());
   connection.listen(channel);
@@ -81,26 +81,26 @@ bool hears_itself(Connection& connection) {
 }
 
 /// Why no notification can be sent: the commit of another one takes long.
-Finding held_up(Connection& connection, const DatabaseError& error) {
+Finding held_up(db::Connection& connection, const db::DatabaseError& error) {
   const auto notifier =
-      connection.transact([](pqxx::work& transaction) { return find_notifier(transaction); });
+      connection.transact([](pqxx::work& transaction) { return status::find_notifier(transaction); });
   if (!notifier) return not_checked(fmt::format("whether notifications arrive: {}", error.what()));
-  if (waits_for_standby(*notifier)) return finding_of(standby_awaited(*notifier));
+  if (health::waits_for_standby(*notifier)) return finding_of(health::standby_awaited(*notifier));
   return failure(
       fmt::format("{}, {}, holds the lock under which every transaction that notifies commits: no INSERT "
                   "into accounts can proceed",
-                  session_text(*notifier), activity_text(*notifier)),
-      {end_session(notifier->pid)});
+                  status::session_text(*notifier), status::activity_text(*notifier)),
+      {status::end_session(notifier->pid)});
 }
 
-void judge_arrival(Connection& connection, Findings& findings) {
+void judge_arrival(db::Connection& connection, Findings& findings) {
   try {
     if (hears_itself(connection)) return;
     findings.push_back(warning(
         "a test notification did not arrive within " + format_duration(std::chrono::milliseconds(patience)),
         {}, "point database.url at the server itself, without a pooler or proxy"));
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::lock_not_available) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() != db::sqlstate::lock_not_available) throw;
     findings.push_back(held_up(connection, error));
   }
 }
@@ -129,7 +129,7 @@ Findings check_channel(Subject& subject) {
     return findings;
   }
   // LISTEN would remain on a server process that other clients share.
-  if (subject.pooler == PoolerKind::transaction) {
+  if (subject.pooler == db::PoolerKind::transaction) {
     findings.push_back(
         not_checked("whether notifications arrive: a pooler in transaction mode does not support them"));
     return findings;
@@ -145,4 +145,4 @@ Findings check_channel(Subject& subject) {
       settings.collect.channel + ", which the trigger on tokens notifies; a test notification arrived");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

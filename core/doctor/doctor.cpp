@@ -7,7 +7,7 @@
 #include "db/loss_hint.hpp"
 #include "doctor/subject.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
 /// The preconditions of a check.
@@ -58,7 +58,7 @@ std::string lacking(const Subject& subject, const Ground& ground) {
   if (ground.setting == "database.url" && !subject.url_valid) return "the connection string cannot be parsed";
   if (ground.database && !subject.connection) return "there is no connection to the database";
   if (ground.database && !subject.server_usable) return "the server is too old";
-  if (ground.database && subject.pooler == PoolerKind::statement)
+  if (ground.database && subject.pooler == db::PoolerKind::statement)
     return "the connection goes through a pooler in statement mode";
   if (ground.schema && !subject.schema_usable) return "the schema is not current";
   return {};
@@ -74,15 +74,15 @@ template <typename Work>
 Findings findings_of(Subject& subject, Work&& work) {
   try {
     return work();
-  } catch (const ConnectionLost& error) {
+  } catch (const db::ConnectionLost& error) {
     subject.connection.reset();
-    auto lost = failure(error.what(), {}, unreachable_hint(error, subject.settings->database.url));
+    auto lost = failure(error.what(), {}, db::unreachable_hint(error, subject.settings->database.url));
     lost.check = "database";
     return {lost};
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     // The check `privileges` reports what to grant.
     const bool forbidden = error.sqlstate() == "42501";
-    return {forbidden ? not_checked(error.what()) : failure_of(explained_damage(error))};
+    return {forbidden ? not_checked(error.what()) : failure_of(db::explained_damage(error))};
   } catch (const Error& error) {
     return {failure_of(error)};
   }
@@ -101,7 +101,7 @@ Findings run_check(Subject& subject, const CheckEntry& entry) {
 /// these are reported once the file is fixed.
 void read_without_file(Subject& subject) {
   findings_of(subject, [&] {
-    subject.settings = subject.sources.load(FileUse::ignored);
+    subject.settings = subject.sources.load(config::FileUse::ignored);
     return Findings{};
   });
 }
@@ -111,7 +111,7 @@ void read_without_file(Subject& subject) {
 bool knows(const Subject& subject, std::string_view key) {
   if (!subject.settings) return false;
   return subject.settings_complete ||
-         setting_of(*subject.settings, key).origin.kind >= OriginKind::environment;
+         config::setting_of(*subject.settings, key).origin.kind >= config::OriginKind::environment;
 }
 
 Findings examine(const DoctorSources& sources) {
@@ -128,4 +128,4 @@ Findings examine(const DoctorSources& sources) {
   return all;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

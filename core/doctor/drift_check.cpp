@@ -6,7 +6,7 @@
 #include "doctor/subject.hpp"
 #include "schema/schema_objects.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
 /// Tables, columns, indexes and functions by kind and name; whether each is sound, and what fixes a function.
@@ -42,53 +42,55 @@ struct PresentObject {
 
 using PresentObjects = std::map<std::string, PresentObject>;
 
-PresentObjects read_present_objects(Connection& connection) {
+PresentObjects read_present_objects(db::Connection& connection) {
   PresentObjects objects;
   for (const auto& row : qualified_rows(connection, objects_sql))
     objects[row[0].c_str()] = {.is_sound = row[1].as<bool>(), .fix = row[2].c_str()};
   return objects;
 }
 
-Finding missing(const CatalogueKey& key, const ExpectedObject& object, const std::string& home) {
+Finding missing(const schema::CatalogueKey& key, const schema::ExpectedObject& object,
+                const std::string& home) {
   const auto& name = key.name;
   switch (key.kind) {
-    case ObjectKind::index:
+    case schema::ObjectKind::index:
       return warning(
           fmt::format("the index {} on {} is missing: queries that need it are slow", name, object.table),
-          {{FixKind::make_object, in_schema(object.statement, home)}});
-    case ObjectKind::constraint:
+          {{status::FixKind::make_object, db::in_schema(object.statement, home)}});
+    case schema::ObjectKind::constraint:
       return failure(fmt::format("the constraint {} on {} is missing", name, object.table),
-                     {{FixKind::make_object, in_schema(object.statement, home)}});
-    case ObjectKind::function:
+                     {{status::FixKind::make_object, db::in_schema(object.statement, home)}});
+    case schema::ObjectKind::function:
       return failure(fmt::format("the function {} is missing", name), {make_functions()},
                      fmt::format("this makes all functions anew; {} is one of {}", name, object.migration));
     default:
-      return failure(fmt::format("the {} {} is missing", object_kind_word(key.kind), name), {},
+      return failure(fmt::format("the {} {} is missing", schema::object_kind_word(key.kind), name), {},
                      fmt::format("restore {} from a backup; migrations/{}.up.sql has its definition", name,
                                  object.migration));
   }
 }
 
-Finding unsound(const CatalogueKey& key, const std::string& fix, const std::string& home) {
-  if (key.kind == ObjectKind::function)
+Finding unsound(const schema::CatalogueKey& key, const std::string& fix, const std::string& home) {
+  if (key.kind == schema::ObjectKind::function)
     return failure(fmt::format("the function {} resolves names with its caller's search_path", key.name),
-                   {{FixKind::pin_search_path, fix}});
-  return warning(
-      fmt::format("the index {} is invalid: its creation did not finish", key.name),
-      {{FixKind::make_object, in_schema(fmt::format("REINDEX INDEX CONCURRENTLY @.{};", key.name), home)}});
+                   {{status::FixKind::pin_search_path, fix}});
+  return warning(fmt::format("the index {} is invalid: its creation did not finish", key.name),
+                 {{status::FixKind::make_object,
+                   db::in_schema(fmt::format("REINDEX INDEX CONCURRENTLY @.{};", key.name), home)}});
 }
 
 }  // namespace
 
 Findings check_drift(Subject& subject) {
   if (subject.schema_newer) return {not_checked("the schema is newer than this mailroom")};
-  const auto home = quoted_schema(*subject.connection);
+  const auto home = db::quoted_schema(*subject.connection);
   const auto present = read_present_objects(*subject.connection);
   std::map<std::string, int> counts;
   Findings findings;
-  for (const auto& [key, object] : expected_objects()) {
-    if (key.kind == ObjectKind::trigger) continue;
-    const std::string kind = key.kind == ObjectKind::constraint ? "index" : object_kind_word(key.kind);
+  for (const auto& [key, object] : schema::expected_objects()) {
+    if (key.kind == schema::ObjectKind::trigger) continue;
+    const std::string kind =
+        key.kind == schema::ObjectKind::constraint ? "index" : schema::object_kind_word(key.kind);
     ++counts[kind];
     // The missing table is reported already.
     if (!object.table.empty() && present.count("table " + object.table) == 0) continue;
@@ -104,4 +106,4 @@ Findings check_drift(Subject& subject) {
                                                   counts["table"], counts["index"], counts["function"]));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

@@ -12,7 +12,7 @@
 #include "base/wording.hpp"
 #include "schema/migration.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
 bool is_readable_by_all(const std::string& path) {
@@ -23,7 +23,7 @@ bool is_readable_by_all(const std::string& path) {
 }
 
 /// `set send.from` as `set profiles.acme.from`, where the profile has a sender of its own.
-std::string with_names_of_profile(std::string text, const Settings& settings) {
+std::string with_names_of_profile(std::string text, const config::Settings& settings) {
   for (const auto& value : settings.values) {
     if (value.profile.empty()) continue;
     const auto name = value.name();
@@ -35,9 +35,9 @@ std::string with_names_of_profile(std::string text, const Settings& settings) {
 
 }  // namespace
 
-Fix make_functions() {
-  return {FixKind::make_functions,
-          fmt::format("mailroom migrate goto {}", embedded_migrations().back().version)};
+status::Fix make_functions() {
+  return {status::FixKind::make_functions,
+          fmt::format("mailroom migrate goto {}", schema::embedded_migrations().back().version)};
 }
 
 Findings or_fine(Findings all, const std::string& reason) {
@@ -65,14 +65,14 @@ ExitCode judge(const Findings& findings) {
 Findings judge_permissions(const std::string& secret, const std::string& path, bool allowed) {
   if (!is_readable_by_all(path)) return {};
   const auto reason = fmt::format("everyone can read the {} file {}", secret, path);
-  const Fix fix(FixKind::protect_file, "chmod 640 " + shell_word(path));
+  const status::Fix fix(status::FixKind::protect_file, "chmod 640 " + shell_word(path));
   if (!allowed) return {failure(reason, {fix})};
   return {warning(reason + ", as signing.allow_readable_key allows", {fix})};
 }
 
-Findings of_profile(const Settings& settings, const std::string& profile,
-                    const std::function<Findings(const Settings& settings)>& look) {
-  const auto changed = with_profile(settings, profile);
+Findings of_profile(const config::Settings& settings, const std::string& profile,
+                    const std::function<Findings(const config::Settings& settings)>& look) {
+  const auto changed = config::with_profile(settings, profile);
   Findings findings;
   try {
     findings = look(changed);
@@ -93,4 +93,4 @@ bool any_failure(const Findings& findings) {
                      [](const Finding& finding) { return finding.verdict == CheckVerdict::failure; });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

@@ -11,7 +11,7 @@
 #include "carriers/carriers.hpp"
 #include "health/queue_health.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 
 enum class CheckVerdict { ok, warning, failure, not_checked };
 
@@ -19,9 +19,9 @@ enum class CheckVerdict { ok, warning, failure, not_checked };
 struct Finding {
   std::string check;  ///< the name of the check; examine() sets it
   CheckVerdict verdict = CheckVerdict::ok;
-  std::string reason;    ///< on one line; never contains a secret
-  std::vector<Fix> fix;  ///< in order
-  std::string hint;      ///< what to do if there is no command, or what to know before
+  std::string reason;            ///< on one line; never contains a secret
+  std::vector<status::Fix> fix;  ///< in order
+  std::string hint;              ///< what to do if there is no command, or what to know before
 };
 
 using Findings = std::vector<Finding>;
@@ -29,22 +29,22 @@ using Findings = std::vector<Finding>;
 inline Finding fine(std::string reason) {
   return {{}, CheckVerdict::ok, std::move(reason), {}, {}};
 }
-inline Finding warning(std::string reason, std::vector<Fix> fix, std::string hint = {}) {
+inline Finding warning(std::string reason, std::vector<status::Fix> fix, std::string hint = {}) {
   return {{}, CheckVerdict::warning, std::move(reason), std::move(fix), std::move(hint)};
 }
-inline Finding failure(std::string reason, std::vector<Fix> fix, std::string hint = {}) {
+inline Finding failure(std::string reason, std::vector<status::Fix> fix, std::string hint = {}) {
   return {{}, CheckVerdict::failure, std::move(reason), std::move(fix), std::move(hint)};
 }
 inline Finding not_checked(std::string reason) {
   return {{}, CheckVerdict::not_checked, std::move(reason), {}, {}};
 }
 
-inline Fix migrate_fix() {
-  return {FixKind::migrate, "mailroom migrate"};
+inline status::Fix migrate_fix() {
+  return {status::FixKind::migrate, "mailroom migrate"};
 }
 
 /// Makes all functions of the schema anew.
-Fix make_functions();
+status::Fix make_functions();
 
 /// Returns `all`, or the single finding `fine(reason)` if `all` is empty.
 Findings or_fine(Findings all, const std::string& reason);
@@ -56,22 +56,22 @@ const char* verdict_word(CheckVerdict verdict);
 /// 8 if anything failed, else 0.
 ExitCode judge(const Findings& findings);
 
-inline Finding finding_of(const QueueFinding& found) {
-  std::vector<Fix> commands;
+inline Finding finding_of(const health::QueueFinding& found) {
+  std::vector<status::Fix> commands;
   if (!found.fix.empty()) {
     for (const auto command : split(found.fix, '\n'))
       commands.emplace_back(found.fix.kind(), std::string(command));
   }
-  return found.severity == Severity::failure ? failure(found.text, std::move(commands), found.hint)
-                                             : warning(found.text, std::move(commands), found.hint);
+  return found.severity == health::Severity::failure ? failure(found.text, std::move(commands), found.hint)
+                                                     : warning(found.text, std::move(commands), found.hint);
 }
 
-Finding finding_of(const SinkFinding& found);
+Finding finding_of(const carriers::SinkFinding& found);
 
 /// What `look` finds out about the settings of a profile, with its name, and its own keys in the hints. An
 /// error is a finding.
-Findings of_profile(const Settings& settings, const std::string& profile,
-                    const std::function<Findings(const Settings& settings)>& look);
+Findings of_profile(const config::Settings& settings, const std::string& profile,
+                    const std::function<Findings(const config::Settings& settings)>& look);
 
 /// A file with a secret, such as a `key`, that everyone can read is a failure, or a warning if
 /// signing.allow_readable_key is set (`allowed`).
@@ -79,4 +79,4 @@ Findings judge_permissions(const std::string& secret, const std::string& path, b
 
 bool any_failure(const Findings& findings);
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

@@ -12,7 +12,7 @@
 #include "status/trigger_status.hpp"
 #include "status/unmailed.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
 /// One of the two ways in: `what` gets a token.
@@ -53,19 +53,19 @@ struct InsertTrial {
 
 /// Inserts as `role`, or as the role of the session if that is empty, in a transaction that it rolls back.
 /// Ids of both sequences remain used.
-InsertTrial try_insert(Connection& connection, const WayIn& way, const std::string& role,
+InsertTrial try_insert(db::Connection& connection, const WayIn& way, const std::string& role,
                        const std::string& address) {
   InsertTrial trial;
   connection.dry_run([&](pqxx::work& transaction) {
-    Connection::execute(transaction, "SET TRANSACTION READ WRITE");
-    if (!role.empty()) Connection::execute(transaction, "SET LOCAL ROLE " + transaction.quote_name(role));
-    const auto row = Connection::execute(transaction, way.may_sql)[0];
+    db::Connection::execute(transaction, "SET TRANSACTION READ WRITE");
+    if (!role.empty()) db::Connection::execute(transaction, "SET LOCAL ROLE " + transaction.quote_name(role));
+    const auto row = db::Connection::execute(transaction, way.may_sql)[0];
     trial.role = row[0].c_str();
     trial.is_allowed = row[1].as<bool>();
     if (!trial.is_allowed) return;
-    Connection::execute(transaction, way.insert_sql, address);
-    Connection::execute(transaction, "SET LOCAL ROLE NONE");
-    trial.has_token = Connection::execute(transaction, way.token_sql, address)[0][0].as<bool>();
+    db::Connection::execute(transaction, way.insert_sql, address);
+    db::Connection::execute(transaction, "SET LOCAL ROLE NONE");
+    trial.has_token = db::Connection::execute(transaction, way.token_sql, address)[0][0].as<bool>();
   });
   return trial;
 }
@@ -81,24 +81,24 @@ WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relname IN ('accounts
 ORDER BY 1)";
 
 /// True if the trigger that gives a token its id does not fire.
-bool lacks_ids(Connection& connection) {
-  const auto status =
-      connection.alone([](pqxx::transaction_base& transaction) { return read_trigger_status(transaction); });
+bool lacks_ids(db::Connection& connection) {
+  const auto status = connection.alone(
+      [](pqxx::transaction_base& transaction) { return status::read_trigger_status(transaction); });
   return std::ranges::any_of(status.silent,
                              [](const auto& trigger) { return trigger.name == "before_token_insert"; });
 }
 
-Finding refused(Connection& connection, const WayIn& way, const std::string& role,
-                const DatabaseError& error) {
+Finding refused(db::Connection& connection, const WayIn& way, const std::string& role,
+                const db::DatabaseError& error) {
   const auto who = role.empty() ? "the role of this session" : shown_text(role);
-  if (error.sqlstate() == sqlstate::insufficient_privilege) {
+  if (error.sqlstate() == db::sqlstate::insufficient_privilege) {
     std::vector<std::string> grants;
     for (const auto& row : qualified_rows(connection, missing_functions_sql))
       grants.emplace_back(row[0].c_str());
     const std::string hint = grants.empty() ? "docs/security.md lists what the application's role needs"
                                             : "as the owner of the functions";
     return failure(fmt::format("{} as {} is refused: {}", way.what, who, error.what()),
-                   fixes(FixKind::grant, grants), hint);
+                   status::fixes(status::FixKind::grant, grants), hint);
   }
   if (lacks_ids(connection)) {
     return failure(fmt::format("no account and no message can be inserted: {}", error.what()), {},
@@ -114,16 +114,17 @@ Finding refused(Connection& connection, const WayIn& way, const std::string& rol
 }
 
 /// Accounts and messages whose trigger did not fire.
-void judge_recent(Connection& connection, Findings& findings) {
-  const auto home = quoted_schema(connection);
+void judge_recent(db::Connection& connection, Findings& findings) {
+  const auto home = db::quoted_schema(connection);
   const auto now = connection.server_time();
   const auto accounts = connection.alone(
-      [](pqxx::transaction_base& transaction) { return count_accounts_without_token(transaction); });
-  if (const auto found = judge_accounts_without_token(accounts, home)) findings.push_back(finding_of(*found));
+      [](pqxx::transaction_base& transaction) { return status::count_accounts_without_token(transaction); });
+  if (const auto found = health::judge_accounts_without_token(accounts, home))
+    findings.push_back(finding_of(*found));
   const auto lost = connection.alone([&](pqxx::transaction_base& transaction) {
-    return read_lost_messages(transaction, now - std::chrono::days(1), now + std::chrono::seconds(1));
+    return status::read_lost_messages(transaction, now - std::chrono::days(1), now + std::chrono::seconds(1));
   });
-  for (const auto& found : judge_lost_messages(lost, home))
+  for (const auto& found : health::judge_lost_messages(lost, home))
     findings.push_back(finding_of(found));
 }
 
@@ -148,19 +149,19 @@ FROM pg_roles r JOIN pg_db_role_setting s ON s.setrole = r.oid, unnest(s.setconf
 WHERE r.rolname = $2::text AND split_part(c, '=', 1) = 'default_transaction_read_only' AND split_part(c, '=', 2)::boolean
   AND (s.setdatabase = 0 OR s.setdatabase = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())))";
 
-bool has_obstacles(Connection& connection, const std::string& role, Findings& findings) {
+bool has_obstacles(db::Connection& connection, const std::string& role, Findings& findings) {
   const auto rows = qualified_rows(connection, obstacles_sql, role);
   for (const auto& row : rows) {
-    std::vector<Fix> fix;
+    std::vector<status::Fix> fix;
     const std::string grant = row[1].c_str();
-    if (!grant.empty()) fix.emplace_back(FixKind::grant, grant);
+    if (!grant.empty()) fix.emplace_back(status::FixKind::grant, grant);
     findings.push_back(failure(shown_text(row[0].c_str()), std::move(fix), row[2].c_str()));
   }
   return !rows.empty();
 }
 
 /// True if the session can take the role on.
-bool may_become(Connection& connection, const std::string& role, Findings& findings) {
+bool may_become(db::Connection& connection, const std::string& role, Findings& findings) {
   const auto rows = connection.run(
       "SELECT pg_has_role(oid, 'MEMBER'), format('GRANT %I TO %I;', rolname, current_user), current_user "
       "FROM pg_roles WHERE rolname = $1",
@@ -173,13 +174,13 @@ bool may_become(Connection& connection, const std::string& role, Findings& findi
   if (rows[0][0].as<bool>()) return true;
   findings.push_back(
       failure(fmt::format("{} may not take on the role {}", shown_text(rows[0][2].c_str()), shown_text(role)),
-              {{FixKind::grant, rows[0][1].c_str()}}));
+              {{status::FixKind::grant, rows[0][1].c_str()}}));
   return false;
 }
 
 /// Returns false if the role may not go this way.
-bool judge_way(Connection& connection, const WayIn& way, const std::string& role, const std::string& address,
-               Findings& findings) {
+bool judge_way(db::Connection& connection, const WayIn& way, const std::string& role,
+               const std::string& address, Findings& findings) {
   try {
     const auto trial = try_insert(connection, way, role, address);
     if (!trial.is_allowed) return false;
@@ -191,7 +192,7 @@ bool judge_way(Connection& connection, const WayIn& way, const std::string& role
                   fmt::format("{} no {}", what, way.token), {},
                   "the check triggers says which of them is missing, disabled or does not fire; a rule or a "
                   "trigger of your own may take the row away"));
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     findings.push_back(refused(connection, way, role, error));
   }
   return true;
@@ -231,4 +232,4 @@ Findings check_insert(Subject& subject) {
   return findings;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

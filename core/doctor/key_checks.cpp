@@ -12,7 +12,7 @@
 #include "doctor/subject.hpp"
 #include "signing/configured_keys.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
 constexpr auto list_of_previous = "signing.previous_key_files";
@@ -23,36 +23,36 @@ bool is_absent(const std::string& path) {
 }
 
 /// True if all bytes are equal: probably a placeholder.
-bool is_weak(const Key& key) {
+bool is_weak(const crypto::Key& key) {
   const auto& bytes = key.bytes();
   return std::all_of(bytes.begin(), bytes.end(), [&](auto byte) { return byte == bytes.front(); });
 }
 
-Fix how_to_replace(const Settings& settings) {
+status::Fix how_to_replace(const config::Settings& settings) {
   if (settings.signing.key_file.empty())
-    return {FixKind::make_key, "export MAILROOM_SECRET_KEY=$(openssl rand -hex 32)"};
-  return {FixKind::make_key,
+    return {status::FixKind::make_key, "export MAILROOM_SECRET_KEY=$(openssl rand -hex 32)"};
+  return {status::FixKind::make_key,
           fmt::format("(umask 077; openssl rand -hex 32 > {})", shell_word(settings.signing.key_file))};
 }
 
-std::string place_of_current(const Settings& settings) {
-  return settings.signing.key_file.empty() ? setting_of(settings, "signing.key").origin.where
+std::string place_of_current(const config::Settings& settings) {
+  return settings.signing.key_file.empty() ? config::setting_of(settings, "signing.key").origin.where
                                            : settings.signing.key_file;
 }
 
 Findings judge_previous(Subject& subject, const std::string& item) {
   const auto& settings = *subject.settings;
   const bool is_inline = is_key_text(item);
-  const auto where = setting_of(settings, list_of_previous).origin.where;
+  const auto where = config::setting_of(settings, list_of_previous).origin.where;
   const auto name = is_inline ? "the key in " + where : item;
-  const auto hint = "remove it from " + describe_previous_keys(settings);
+  const auto hint = "remove it from " + signing::describe_previous_keys(settings);
   if (!is_inline && is_absent(item)) {
     return {failure(fmt::format("there is no key file {}", item), {}, "restore it, or " + hint)};
   }
   Findings findings;
   if (!is_inline) findings = judge_permissions("key", item, settings.signing.allow_readable_key);
   if (any_failure(findings)) return findings;
-  const auto key = load_previous_key(settings, item);
+  const auto key = signing::load_previous_key(settings, item);
   subject.previous_fingerprints.push_back(key.fingerprint());
   if (key.fingerprint() == subject.fingerprint)
     findings.push_back(warning(name + " is also the current key", {}, hint));
@@ -65,13 +65,13 @@ Findings judge_previous(Subject& subject, const std::string& item) {
 }  // namespace
 
 Findings check_configuration(Subject& subject) {
-  subject.settings = subject.sources.load(FileUse::read);
+  subject.settings = subject.sources.load(config::FileUse::read);
   subject.settings_complete = true;
   const auto& settings = *subject.settings;
   subject.url_valid = false;
-  const bool has_secret = has_password(settings.database.url);
+  const bool has_secret = db::has_password(settings.database.url);
   subject.url_valid = true;
-  if (has_secret && setting_of(settings, "database.url").origin.kind == OriginKind::flag) {
+  if (has_secret && config::setting_of(settings, "database.url").origin.kind == config::OriginKind::flag) {
     return {warning("the password in --database-url is visible in the process list", {},
                     "write it to ~/.pgpass instead: host:port:database:user:password, with mode 0600")};
   }
@@ -82,14 +82,15 @@ Findings check_configuration(Subject& subject) {
 Findings check_key(Subject& subject) {
   const auto& settings = *subject.settings;
   if (settings.signing.key.empty() && settings.signing.key_file.empty()) {
-    return {failure("no signing key is configured",
-                    fixes(FixKind::make_key, {"(umask 077; openssl rand -hex 32 > mailroom.key)",
-                                              "export MAILROOM_SECRET_KEY_FILE=mailroom.key"}))};
+    return {
+        failure("no signing key is configured",
+                status::fixes(status::FixKind::make_key, {"(umask 077; openssl rand -hex 32 > mailroom.key)",
+                                                          "export MAILROOM_SECRET_KEY_FILE=mailroom.key"}))};
   }
   Findings findings;
   if (const auto& path = settings.signing.key_file; !path.empty()) {
     if (is_absent(path)) {
-      const auto where = setting_of(settings, "signing.key_file").origin.where;
+      const auto where = config::setting_of(settings, "signing.key_file").origin.where;
       return {failure(
           fmt::format("there is no key file {}", path), {how_to_replace(settings)},
           fmt::format("restore it, or name another file in {}; only if there never was a key:", where))};
@@ -97,7 +98,7 @@ Findings check_key(Subject& subject) {
     findings = judge_permissions("key", path, settings.signing.allow_readable_key);
   }
   if (any_failure(findings)) return findings;
-  const auto key = load_current_key(settings);
+  const auto key = signing::load_current_key(settings);
   subject.fingerprint = key.fingerprint();
   const auto name = fmt::format("{} from {}", subject.fingerprint, place_of_current(settings));
   if (is_weak(key)) {
@@ -118,4 +119,4 @@ Findings check_previous_keys(Subject& subject) {
   return or_fine(findings, count == 0 ? "none" : fmt::format("{}, all readable", count));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

@@ -8,7 +8,7 @@
 #include "doctor/subject.hpp"
 #include "schema/schema_objects.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
 /// The privileges that a collector needs on each object and lacks; a claim runs with its caller's privileges.
@@ -54,19 +54,19 @@ ORDER BY 1)";
 
 std::vector<std::string> own_functions() {
   std::vector<std::string> names;
-  for (const auto& [key, object] : expected_objects()) {
-    if (key.kind == ObjectKind::function) names.push_back(key.name);
+  for (const auto& [key, object] : schema::expected_objects()) {
+    if (key.kind == schema::ObjectKind::function) names.push_back(key.name);
   }
   return names;
 }
 
 /// Reports all missing privileges in one finding, with one statement for each object.
-void judge_grants(Connection& connection, const std::string& role, Findings& findings) {
+void judge_grants(db::Connection& connection, const std::string& role, Findings& findings) {
   std::vector<std::string> lacks;
   std::vector<std::string> fix;
   for (const auto& rows :
        {qualified_rows(connection, missing_sql),
-        qualified_rows(connection, executable_functions_sql, array_text(own_functions()))}) {
+        qualified_rows(connection, executable_functions_sql, db::array_text(own_functions()))}) {
     for (const auto& row : rows) {
       lacks.emplace_back(row[0].c_str());
       fix.emplace_back(row[1].c_str());
@@ -74,7 +74,7 @@ void judge_grants(Connection& connection, const std::string& role, Findings& fin
   }
   if (fix.empty()) return;
   findings.push_back(failure(fmt::format("{} lacks what collect needs on {}", role, joined(lacks, ", ")),
-                             fixes(FixKind::grant, fix)));
+                             status::fixes(status::FixKind::grant, fix)));
 }
 
 /// $2: the names of mailroom's functions. Those that run with their owner's privileges, and to whom else the
@@ -94,12 +94,12 @@ WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.prosecdef AND p.prona
   AND a.grantee <> p.proowner AND a.grantor = p.proowner AND (a.grantee = 0 OR p.proname LIKE 'trg\_%')
 ORDER BY 1, 2)";
 
-void judge_open_functions(Connection& connection, Findings& findings) {
-  for (const auto& row : qualified_rows(connection, open_functions_sql, array_text(own_functions()))) {
+void judge_open_functions(db::Connection& connection, Findings& findings) {
+  for (const auto& row : qualified_rows(connection, open_functions_sql, db::array_text(own_functions()))) {
     findings.push_back(
         failure(fmt::format("{} may execute {}, which runs with its owner's privileges",
                             shown_text(row[1].c_str()), row[0].c_str()),
-                {{FixKind::revoke, row[2].c_str()}},
+                {{status::FixKind::revoke, row[2].c_str()}},
                 row[3].as<bool>()
                     ? "default privileges give it to new functions: ALTER DEFAULT PRIVILEGES takes them away"
                     : ""));
@@ -122,35 +122,35 @@ WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relname = 'tokens' AN
 GROUP BY r.rolname, c.oid
 ORDER BY 1)";
 
-void judge_intruders(Connection& connection, Findings& findings) {
+void judge_intruders(db::Connection& connection, Findings& findings) {
   for (const auto& row : qualified_rows(connection, intruders_sql)) {
     std::vector<std::string> may;
     if (row[1].as<bool>()) may.emplace_back("read the secrets and codes of tokens");
     if (row[2].as<bool>()) may.emplace_back("write tokens of any account");
     findings.push_back(warning(
         fmt::format("{} may {}, by default privileges", shown_text(row[0].c_str()), joined(may, " and ")),
-        {{FixKind::revoke, row[3].c_str()}},
+        {{status::FixKind::revoke, row[3].c_str()}},
         "give each role what docs/security.md lists, and no default privileges"));
   }
 }
 
-void judge_row_security(Connection& connection, const std::string& role, Findings& findings) {
-  const auto hidden = hidden_rows(connection, tables_of_consumers());
+void judge_row_security(db::Connection& connection, const std::string& role, Findings& findings) {
+  const auto hidden = schema::hidden_rows(connection, schema::tables_of_consumers());
   if (!hidden.tables.empty()) {
     findings.push_back(failure(
         fmt::format("row security hides rows of {} from {}, so collect refuses to run", hidden.tables, role),
-        {{FixKind::show_rows, hidden.fix}}));
+        {{status::FixKind::show_rows, hidden.fix}}));
     return;
   }
-  const auto others = hidden_rows(connection, mailroom_tables());
+  const auto others = schema::hidden_rows(connection, schema::mailroom_tables());
   if (others.tables.empty()) return;
   findings.push_back(warning(
       fmt::format("row security hides rows of {} from {}, so the commands for operators refuse to run",
                   others.tables, role),
-      {{FixKind::show_rows, others.fix}}));
+      {{status::FixKind::show_rows, others.fix}}));
 }
 
-void judge_statistics(Connection& connection, const std::string& role, Findings& findings) {
+void judge_statistics(db::Connection& connection, const std::string& role, Findings& findings) {
   const auto row = connection.run(
       "SELECT pg_has_role('pg_read_all_stats', 'USAGE'), format('GRANT pg_monitor TO %I;', current_user), "
       "has_table_privilege('pg_catalog.pg_stat_activity', 'SELECT'), "
@@ -160,13 +160,13 @@ void judge_statistics(Connection& connection, const std::string& role, Findings&
         fmt::format(
             "{} may not read pg_stat_activity, so status fails, and metrics show nothing of the database",
             role),
-        {{FixKind::grant, row[3].c_str()}}));
+        {{status::FixKind::grant, row[3].c_str()}}));
   }
   if (row[0].as<bool>()) return;
   findings.push_back(warning(
       fmt::format("{} cannot see other sessions, so status cannot name a session that holds back tokens",
                   role),
-      {{FixKind::grant, row[1].c_str()}}));
+      {{status::FixKind::grant, row[1].c_str()}}));
 }
 
 }  // namespace
@@ -184,4 +184,4 @@ Findings check_privileges(Subject& subject) {
   return or_fine(std::move(findings), role + " has the privileges for collect, and can see other sessions");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

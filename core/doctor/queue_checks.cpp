@@ -21,11 +21,11 @@
 #include "replay/sequence_fix.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
 /// Reports due tokens at or below a cursor that no claim has seen.
-void judge_missed(const SequenceFix& fix, Findings& findings) {
+void judge_missed(const replay::SequenceFix& fix, Findings& findings) {
   for (const auto& missed : fix.queues) {
     if (missed.cursor > fix.sequence_before || missed.due == 0) continue;
     findings.push_back(
@@ -33,52 +33,52 @@ void judge_missed(const SequenceFix& fix, Findings& findings) {
                             "no collector emits {}",
                             with_thousands(missed.due), missed.due == 1 ? " was" : "s were", missed.queue,
                             missed.due == 1 ? "its id" : "their ids", missed.due == 1 ? "it" : "them"),
-                {fix_sequence()}));
+                {status::fix_sequence()}));
   }
 }
 
 /// Reports the sequences that are behind their table or a cursor.
-void judge_positions(const SequenceFix& fix, Findings& findings) {
-  const TableSequence tokens{.name = "tokens_id_seq",
-                             .table = "tokens",
-                             .position = fix.sequence_before,
-                             .newest = fix.newest_token};
-  if (tokens.is_behind()) findings.push_back(finding_of(judge_sequence(tokens)));
+void judge_positions(const replay::SequenceFix& fix, Findings& findings) {
+  const queue::TableSequence tokens{.name = "tokens_id_seq",
+                                    .table = "tokens",
+                                    .position = fix.sequence_before,
+                                    .newest = fix.newest_token};
+  if (tokens.is_behind()) findings.push_back(finding_of(health::judge_sequence(tokens)));
   for (const auto& missed : fix.queues) {
-    if (const auto found = judge_cursor(missed.queue, missed.cursor, fix.sequence_before))
+    if (const auto found = health::judge_cursor(missed.queue, missed.cursor, fix.sequence_before))
       findings.push_back(finding_of(*found));
   }
   for (const auto& sequence : fix.others)
-    findings.push_back(finding_of(judge_sequence(sequence)));
+    findings.push_back(finding_of(health::judge_sequence(sequence)));
 }
 
 /// Creates `queue` without mailing anybody twice, if that can be said without knowing what it is for: with
 /// what no queue takes, or with the action of its name. Empty otherwise.
-std::vector<Fix> creation_of(Connection& connection, const std::string& queue) {
-  const auto catalogue = read_queues(connection);
+std::vector<status::Fix> creation_of(db::Connection& connection, const std::string& queue) {
+  const auto catalogue = queue::read_queues(connection);
   const auto& queues = catalogue.queues;
   const auto command = "mailroom queue create " + shell_word(queue);
-  const auto untaken = untaken_actions(queues, catalogue.actions);
-  if (queues.empty()) return {{FixKind::create_queue, command}};
+  const auto untaken = queue::untaken_actions(queues, catalogue.actions);
+  if (queues.empty()) return {{status::FixKind::create_queue, command}};
   for (const auto& each : catalogue.actions.all()) {
     const auto& action = each.name;
     const auto takes = [&](const auto& other) { return other.properties.takes(action); };
     const bool can_be_taken =
         std::count_if(queues.begin(), queues.end(), takes) == 1 &&
         std::find_if(queues.begin(), queues.end(), takes)->properties.actions.size() != 1;
-    const bool is_named = short_action_name(action) == queue && can_be_taken;
+    const bool is_named = queue::short_action_name(action) == queue && can_be_taken;
     if (is_named || std::find(untaken.begin(), untaken.end(), action) != untaken.end())
-      return {{FixKind::create_queue, command + " --action " + short_action_name(action)}};
+      return {{status::FixKind::create_queue, command + " --action " + queue::short_action_name(action)}};
   }
   return {};
 }
 
-void warn_of_pauses(Connection& connection, Findings& findings) {
+void warn_of_pauses(db::Connection& connection, Findings& findings) {
   for (const auto& row : connection.run(R"(
 SELECT j.job_type FROM jobs j JOIN mailroom_queues q ON q.name = j.job_type
 WHERE q.paused_at IS NOT NULL ORDER BY 1)")) {
     const std::string queue = row[0].c_str();
-    const auto paused = judge_pause(read_queue_status(connection, queue));
+    const auto paused = health::judge_pause(status::read_queue_status(connection, queue));
     if (!paused) continue;
     findings.push_back(finding_of(*paused));
     findings.back().reason = "queue " + queue + ": " + shown_text(findings.back().reason);
@@ -86,18 +86,18 @@ WHERE q.paused_at IS NOT NULL ORDER BY 1)")) {
 }
 
 /// Tokens of an action that no queue takes are never emitted.
-void warn_of_idle_actions(Connection& connection, Findings& findings) {
-  const auto catalogue = read_queues(connection);
-  const auto untaken = connection.transact(read_untaken_actions);
+void warn_of_idle_actions(db::Connection& connection, Findings& findings) {
+  const auto catalogue = queue::read_queues(connection);
+  const auto untaken = connection.transact(status::read_untaken_actions);
   for (const auto& action : untaken) {
-    auto found = judge_untaken(action);
+    auto found = health::judge_untaken(action);
     if (const auto* queue = catalogue.find_queue(action.name)) {
       std::vector<std::string> taken{std::string(action.name)};
       for (const auto& other : queue->properties.actions)
-        taken.push_back(short_action_name(other));
+        taken.push_back(queue::short_action_name(other));
       std::sort(taken.begin(), taken.end());
-      found.fix = Fix(FixKind::take_actions,
-                      fmt::format("mailroom queue set {} --action {}", action.name, joined(taken, ",")));
+      found.fix = status::Fix(status::FixKind::take_actions, fmt::format("mailroom queue set {} --action {}",
+                                                                         action.name, joined(taken, ",")));
       found.hint.clear();
     }
     findings.push_back(finding_of(found));
@@ -106,7 +106,7 @@ void warn_of_idle_actions(Connection& connection, Findings& findings) {
 
 /// True for the findings of status that no other check reports. What the relays of this configuration say is
 /// for the check `relay`.
-bool is_of_this_check(const QueueFinding& finding, const Settings& settings) {
+bool is_of_this_check(const health::QueueFinding& finding, const config::Settings& settings) {
   constexpr std::array<std::string_view, 10> others{"sequence_behind",
                                                     "replication_role",
                                                     "trigger_silent",
@@ -121,9 +121,9 @@ bool is_of_this_check(const QueueFinding& finding, const Settings& settings) {
   return std::find(others.begin(), others.end(), finding.code) == others.end();
 }
 
-HealthLimits limits_of(const Subject& subject) {
-  HealthLimits limits;
-  limits.collector_silence = silence_limit(subject.settings->collect.poll_interval);
+health::HealthLimits limits_of(const Subject& subject) {
+  health::HealthLimits limits;
+  limits.collector_silence = health::silence_limit(subject.settings->collect.poll_interval);
   limits.send_connections = subject.settings->send.path.connections;
   if (subject.fingerprint.empty()) return limits;
   limits.keys = subject.previous_fingerprints;
@@ -133,26 +133,26 @@ HealthLimits limits_of(const Subject& subject) {
 
 }  // namespace
 
-bool has_queue(Connection& connection, const std::string& queue) {
+bool has_queue(db::Connection& connection, const std::string& queue) {
   return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
 }
 
 Findings check_sequence(Subject& subject) {
   auto& connection = *subject.connection;
-  require_ids_to_spare(connection);
+  queue::require_ids_to_spare(connection);
   Findings findings;
-  if (!gives_ids_in_order(connection)) {
+  if (!queue::gives_ids_in_order(connection)) {
     findings.push_back(failure(
         "tokens_id_seq does not give out ids one by one, in order: the cursor can move past late tokens",
-        fixes(FixKind::order_ids, {ids_in_order_statement(connection)})));
+        status::fixes(status::FixKind::order_ids, {queue::ids_in_order_statement(connection)})));
   }
-  if (auto statements = statements_for_ordered_ids(connection); !statements.empty()) {
+  if (auto statements = queue::statements_for_ordered_ids(connection); !statements.empty()) {
     findings.push_back(
         failure("a sequence of the queue's batches or gaps does not give out ids one by one, in order: the "
                 "newest row of a queue is its state, and claims fail",
-                fixes(FixKind::order_ids, statements)));
+                status::fixes(status::FixKind::order_ids, statements)));
   }
-  const auto fix = check_sequence(connection);
+  const auto fix = replay::check_sequence(connection);
   judge_positions(fix, findings);
   judge_missed(fix, findings);
   subject.gives_good_ids = findings.empty();
@@ -187,13 +187,13 @@ Findings check_collectors(Subject& subject) {
   const auto limits = limits_of(subject);
   Findings findings;
   std::set<int> collectors;
-  const auto queues = shown_queues(*subject.connection, settings);
+  const auto queues = status::shown_queues(*subject.connection, settings);
   for (const auto& queue : queues) {
     if (!has_queue(*subject.connection, queue)) return {not_checked("there is no queue " + queue)};
-    const auto status = read_queue_status(*subject.connection, queue);
+    const auto status = status::read_queue_status(*subject.connection, queue);
     for (const auto& collector : status.collectors)
       collectors.insert(collector.session.pid);
-    for (const auto& found : judge_queue(status, limits)) {
+    for (const auto& found : health::judge_queue(status, limits)) {
       if (!is_of_this_check(found, settings)) continue;
       auto finding = finding_of(found);
       if (queues.size() > 1) finding.reason = "queue " + queue + ": " + found.text;
@@ -211,20 +211,20 @@ Findings check_batches(Subject& subject) {
   const auto rows = subject.connection->run(R"(
 SELECT id, queue, attempts FROM mailroom_batches WHERE dead_at IS NOT NULL AND emitted_at IS NULL)");
   std::map<std::int64_t, pqxx::row> row_of;
-  std::vector<DeadBatch> dead;
+  std::vector<status::DeadBatch> dead;
   for (const auto& row : rows) {
     dead.push_back({.id = row[0].as<std::int64_t>()});
     row_of.emplace(dead.back().id, row);
   }
-  subject.connection->transact([&](pqxx::work& transaction) { keep_unsettled(transaction, dead); });
-  const auto home = quoted_schema(*subject.connection);
+  subject.connection->transact([&](pqxx::work& transaction) { status::keep_unsettled(transaction, dead); });
+  const auto home = db::quoted_schema(*subject.connection);
   for (const auto& batch : std::span(dead).first(std::min(dead.size(), shown))) {
     const auto& row = row_of.at(batch.id);
     findings.push_back(
         warning(fmt::format("batch {} of the queue {} was dead-lettered after {} attempts: {} tokens were "
                             "not emitted",
                             batch.id, row[1].c_str(), row[2].c_str(), with_thousands(batch.tokens)),
-                {replay_batch(row[1].c_str(), batch.id, home)},
+                {status::replay_batch(row[1].c_str(), batch.id, home)},
                 fmt::format("mailroom audit batch:{} shows its attempts", batch.id)));
   }
   if (dead.size() > shown) {
@@ -236,7 +236,7 @@ SELECT id, queue, attempts FROM mailroom_batches WHERE dead_at IS NOT NULL AND e
 }
 
 Findings check_home(Subject& subject) {
-  const auto home = read_home(*subject.connection);
+  const auto home = queue::read_home(*subject.connection);
   if (!home.problem.empty())
     return {failure(
         fmt::format("nothing is sent from this database: {}", home.problem), {},
@@ -250,4 +250,4 @@ Findings check_home(Subject& subject) {
                                   : "mails are sent from this database, by consumers on " + hosts)};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

@@ -11,11 +11,11 @@
 #include "schema/schema_places.hpp"
 #include "status/trigger_status.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
 /// False also for the tables of an unreleased mailroom.
-bool has_queue_tables(Connection& connection) {
+bool has_queue_tables(db::Connection& connection) {
   return connection
       .run(R"(
 SELECT EXISTS (
@@ -25,17 +25,18 @@ SELECT EXISTS (
 }
 
 /// Reports mailroom's tables in a schema that is not on the search_path, or that the role may not use.
-Findings look_elsewhere(Connection& connection) {
-  if (is_place(connection)) return {};
-  const auto places = other_places(connection);
+Findings look_elsewhere(db::Connection& connection) {
+  if (schema::is_place(connection)) return {};
+  const auto places = schema::other_places(connection);
   if (places.empty()) return {};
-  const auto error = elsewhere(connection, places);
-  if (!places.front().is_usable) return {failure(error.what(), {{FixKind::grant, places.front().grant}})};
+  const auto error = schema::elsewhere(connection, places);
+  if (!places.front().is_usable)
+    return {failure(error.what(), {{status::FixKind::grant, places.front().grant}})};
   const auto path = connection.run(
       "SELECT format('ALTER ROLE %I IN DATABASE %I SET search_path = %I, public;', session_user, "
       "current_database(), $1::text)",
       places.front().name);
-  return {failure(error.what(), {{FixKind::find_schema, path[0][0].c_str()}}, error.hint())};
+  return {failure(error.what(), {{status::FixKind::find_schema, path[0][0].c_str()}}, error.hint())};
 }
 
 Finding judge_newer(long version, long newest, long minimum_client) {
@@ -49,14 +50,14 @@ Finding judge_newer(long version, long newest, long minimum_client) {
                  "the schema still supports this mailroom; upgrade it too");
 }
 
-Finding judge_state(const SchemaState& state, long newest, long minimum_client) {
+Finding judge_state(const schema::SchemaState& state, long newest, long minimum_client) {
   if (!state.version) return failure("the database has no mailroom schema yet", {migrate_fix()});
   if (state.dirty) {
     const auto before = *state.version > 0 ? std::to_string(*state.version - 1) : std::string("none");
     return failure(
         fmt::format("marked dirty at version {}: another tool failed while migrating", *state.version),
-        {{FixKind::force_version, "mailroom migrate force " + before}},
-        explain_dirty(embedded_migrations(), state));
+        {{status::FixKind::force_version, "mailroom migrate force " + before}},
+        schema::explain_dirty(schema::embedded_migrations(), state));
   }
   if (state.unrecorded) {
     return failure("the tables have no record of their version", {migrate_fix()});
@@ -66,11 +67,11 @@ Finding judge_state(const SchemaState& state, long newest, long minimum_client) 
                    {migrate_fix()});
   }
   if (*state.version > newest) return judge_newer(*state.version, newest, minimum_client);
-  if (state.functions == FunctionState::absent)
+  if (state.functions == schema::FunctionState::absent)
     return failure("the schema has none of mailroom's functions", {migrate_fix()});
-  if (state.functions == FunctionState::older)
+  if (state.functions == schema::FunctionState::older)
     return failure("the functions of the schema are those of an older mailroom", {migrate_fix()});
-  if (state.functions == FunctionState::newer) {
+  if (state.functions == schema::FunctionState::newer) {
     return warning(fmt::format("version {}, the newest, with the functions of a newer mailroom", newest), {},
                    "they still support this mailroom; upgrade it too");
   }
@@ -80,7 +81,7 @@ Finding judge_state(const SchemaState& state, long newest, long minimum_client) 
 }  // namespace
 
 Findings check_schema(Subject& subject) {
-  require_configured_schema(*subject.connection);
+  schema::require_configured_schema(*subject.connection);
   // Set before reading the version, so that later checks run even if this role may not read it.
   subject.schema_usable = has_queue_tables(*subject.connection);
   subject.has_tables = subject.schema_usable;
@@ -88,10 +89,10 @@ Findings check_schema(Subject& subject) {
     auto elsewhere = look_elsewhere(*subject.connection);
     if (!elsewhere.empty()) return elsewhere;
   }
-  const auto newest = static_cast<long>(embedded_migrations().back().version);
-  const auto state = read_schema_state(*subject.connection);
+  const auto newest = static_cast<long>(schema::embedded_migrations().back().version);
+  const auto state = schema::read_schema_state(*subject.connection);
   const bool is_newer = state.version.value_or(0) > newest;
-  auto finding = judge_state(state, newest, is_newer ? read_minimum_client(*subject.connection) : 0);
+  auto finding = judge_state(state, newest, is_newer ? schema::read_minimum_client(*subject.connection) : 0);
   subject.schema_usable = finding.verdict != CheckVerdict::failure;
   subject.schema_newer = is_newer;
   return {std::move(finding)};
@@ -100,11 +101,11 @@ Findings check_schema(Subject& subject) {
 Findings check_triggers(Subject& subject) {
   auto& connection = *subject.connection;
   const auto status =
-      connection.transact([](pqxx::work& transaction) { return read_trigger_status(transaction); });
+      connection.transact([](pqxx::work& transaction) { return status::read_trigger_status(transaction); });
   Findings findings;
-  for (const auto& found : judge_triggers(status, quoted_schema(connection)))
+  for (const auto& found : health::judge_triggers(status, db::quoted_schema(connection)))
     findings.push_back(finding_of(found));
-  return or_fine(std::move(findings), fmt::format("all {} are enabled", expected_triggers().size()));
+  return or_fine(std::move(findings), fmt::format("all {} are enabled", schema::expected_triggers().size()));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

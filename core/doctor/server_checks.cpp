@@ -8,7 +8,7 @@
 #include "db/conninfo.hpp"
 #include "doctor/subject.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
 using std::chrono::milliseconds;
@@ -48,7 +48,7 @@ std::string reason_of(const std::string& setting, const std::string& value) {
 
 /// A finding for each of the settings `names` that is not as `wanted`: a failure if no account can be
 /// inserted.
-Findings judge_settings(Connection& connection, const std::string& names, const std::string& wanted) {
+Findings judge_settings(db::Connection& connection, const std::string& names, const std::string& wanted) {
   Findings findings;
   for (const auto& row : connection.run(deviations_sql, names, wanted)) {
     std::vector<std::string> statements;
@@ -65,12 +65,12 @@ Findings judge_settings(Connection& connection, const std::string& names, const 
     });
     const auto finding = is_read_only && is_for_all ? failure : warning;
     findings.push_back(finding(reason_of(row[0].c_str(), row[1].c_str()),
-                               fixes(FixKind::reset_setting, statements), row[3].c_str()));
+                               status::fixes(status::FixKind::reset_setting, statements), row[3].c_str()));
   }
   return findings;
 }
 
-ServerFacts read_server_facts(Connection& connection) {
+ServerFacts read_server_facts(db::Connection& connection) {
   const auto row = connection.run(R"(
 SELECT current_setting('server_version_num'), split_part(current_setting('server_version'), ' ', 1),
   pg_is_in_recovery(), current_setting('server_encoding'))")[0];
@@ -84,7 +84,7 @@ SELECT current_setting('server_version_num'), split_part(current_setting('server
 /// Makes the session read-only, so that no check can change anything, and keeps it from waiting behind a
 /// locked table. Not behind a pooler, which would pass the settings on to other clients.
 void limit_session(Subject& subject) {
-  if (subject.pooler != PoolerKind::none) return;
+  if (subject.pooler != db::PoolerKind::none) return;
   subject.connection->run("SET default_transaction_read_only = on");
   subject.connection->run("SET lock_timeout = '2s'");
 }
@@ -117,25 +117,26 @@ Finding judge_clock(milliseconds ahead, milliseconds round_trip) {
                                     ahead.count() < 0 ? "behind" : "ahead of");
   if (off <= milliseconds(2000) + round_trip / 2) return fine("within 2s of the server's");
   return warning(measured + "; only the server's clock decides expiry, and times on this host may be wrong",
-                 {{FixKind::set_clock, "timedatectl set-ntp true"}}, "on the host whose clock is wrong");
+                 {{status::FixKind::set_clock, "timedatectl set-ntp true"}},
+                 "on the host whose clock is wrong");
 }
 
 Findings check_database(Subject& subject) {
   const auto& url = subject.settings->database.url;
   subject.connection =
-      std::make_unique<Connection>(configured_database(*subject.settings), "mailroom doctor");
+      std::make_unique<db::Connection>(db::configured_database(*subject.settings), "mailroom doctor");
   auto& connection = *subject.connection;
   const auto own_pid = connection.run("SELECT pg_backend_pid()")[0][0].as<int>();
-  if (own_pid != connection.backend_pid()) subject.pooler = PoolerKind::session;
+  if (own_pid != connection.backend_pid()) subject.pooler = db::PoolerKind::session;
 
   auto facts = read_server_facts(connection);
-  facts.target = describe_target(url);
+  facts.target = db::describe_target(url);
   auto findings = judge_server(facts);
   subject.server_usable = facts.version >= oldest_version;
   subject.in_recovery = facts.in_recovery;
   if (!subject.server_usable) return findings;
   // Every session sets it: without that the server tells where it comes from.
-  if (subject.pooler == PoolerKind::none) connection.run("RESET default_transaction_read_only");
+  if (subject.pooler == db::PoolerKind::none) connection.run("RESET default_transaction_read_only");
   for (auto& read_only : judge_settings(connection, "{default_transaction_read_only}", "{off}"))
     findings.push_back(std::move(read_only));
   limit_session(subject);
@@ -144,14 +145,14 @@ Findings check_database(Subject& subject) {
 
 Findings check_pooler(Subject& subject) {
   auto& connection = *subject.connection;
-  subject.pooler = find_pooler(connection, configured_database(*subject.settings), "mailroom doctor");
-  if (subject.pooler == PoolerKind::none) return {fine("none")};
-  if (subject.pooler == PoolerKind::session) return {fine("a pooler in session mode")};
-  const auto direct = direct_conninfo(connection);
-  std::vector<Fix> fix;
+  subject.pooler = db::find_pooler(connection, db::configured_database(*subject.settings), "mailroom doctor");
+  if (subject.pooler == db::PoolerKind::none) return {fine("none")};
+  if (subject.pooler == db::PoolerKind::session) return {fine("a pooler in session mode")};
+  const auto direct = db::direct_conninfo(connection);
+  std::vector<status::Fix> fix;
   if (!direct.empty())
-    fix.emplace_back(FixKind::connect_directly, "export MAILROOM_DATABASE_URL='" + direct + "'");
-  return {failure(pooler_text(subject.pooler), std::move(fix), pooler_hint)};
+    fix.emplace_back(status::FixKind::connect_directly, "export MAILROOM_DATABASE_URL='" + direct + "'");
+  return {failure(db::pooler_text(subject.pooler), std::move(fix), db::pooler_hint)};
 }
 
 Findings check_clock(Subject& subject) {
@@ -169,4 +170,4 @@ Findings check_server_settings(Subject& subject) {
                  "none endangers a token");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

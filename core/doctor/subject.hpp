@@ -14,23 +14,24 @@
 #include "db/pooler.hpp"
 #include "doctor/finding.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 
 /// Runs `sql`, in which $1 is the current schema and $2… are `arguments`, with only pg_catalog on the
 /// search_path: the server then writes every other name with its schema, as SQL that is printed needs it.
 template <typename... Arguments>
-pqxx::result qualified_rows(Connection& connection, const std::string& sql, const Arguments&... arguments) {
+pqxx::result qualified_rows(db::Connection& connection, const std::string& sql,
+                            const Arguments&... arguments) {
   return connection.transact([&](pqxx::work& transaction) {
-    const std::string schema = Connection::execute(transaction, "SELECT current_schema()")[0][0].c_str();
-    Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
-    return Connection::execute(transaction, sql, schema, arguments...);
+    const std::string schema = db::Connection::execute(transaction, "SELECT current_schema()")[0][0].c_str();
+    db::Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
+    return db::Connection::execute(transaction, sql, schema, arguments...);
   });
 }
 
 /// The inputs of the doctor, replaceable in tests.
 struct DoctorSources {
   /// Throws Error(configuration).
-  std::function<Settings(FileUse)> load;
+  std::function<config::Settings(config::FileUse)> load;
   std::function<std::chrono::system_clock::time_point()> now;
   std::string application_role{};  ///< as which an account is inserted; empty: as the session's
 };
@@ -38,15 +39,15 @@ struct DoctorSources {
 /// The state that the checks share: each check may use the results of earlier ones.
 struct Subject {
   DoctorSources sources;
-  std::optional<Settings> settings;                ///< without the file if it could not be read
+  std::optional<config::Settings> settings;        ///< without the file if it could not be read
   bool settings_complete = false;                  ///< the file, if any, was read
   bool url_valid = true;                           ///< the connection string can be parsed
   std::string fingerprint;                         ///< of the current key; empty until it is loaded
   std::vector<std::string> previous_fingerprints;  ///< of the previous keys that could be loaded
-  std::unique_ptr<Connection> connection;          ///< null if not connected or lost
+  std::unique_ptr<db::Connection> connection;      ///< null if not connected or lost
   bool server_usable = true;                       ///< its version is supported
   bool in_recovery = false;
-  PoolerKind pooler = PoolerKind::none;
+  db::PoolerKind pooler = db::PoolerKind::none;
   bool schema_usable = false;  ///< the version, if readable, is at least the newest that this binary knows
   bool schema_newer = false;
   bool has_tables = false;      ///< of any version
@@ -57,7 +58,7 @@ struct Subject {
 bool knows(const Subject& subject, std::string_view key);
 
 /// True if jobs has a row of this name.
-bool has_queue(Connection& connection, const std::string& queue);
+bool has_queue(db::Connection& connection, const std::string& queue);
 
 /// One check. An Error that it throws becomes a finding.
 using Check = Findings (*)(Subject& subject);
@@ -111,4 +112,4 @@ Finding judge_clock(std::chrono::milliseconds ahead, std::chrono::milliseconds r
 /// tokens.
 Findings examine(const DoctorSources& sources);
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

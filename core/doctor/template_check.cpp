@@ -9,42 +9,42 @@
 #include "queue/preconditions.hpp"
 #include "templates/template_set.hpp"
 
-namespace mailroom {
+namespace mailroom::doctor {
 namespace {
 
-bool is_mail_configured(const Settings& settings) {
-  return std::any_of(settings.values.begin(), settings.values.end(), [](const SettingValue& value) {
-    return value.key.starts_with("send.") && value.origin.kind != OriginKind::default_value;
+bool is_mail_configured(const config::Settings& settings) {
+  return std::any_of(settings.values.begin(), settings.values.end(), [](const config::SettingValue& value) {
+    return value.key.starts_with("send.") && value.origin.kind != config::OriginKind::default_value;
   });
 }
 
 /// `4 from /etc/mailroom/templates, 2 built-in`
-std::string summary_of(const TemplateSet& templates, const std::string& directory) {
-  const auto count = [&](TemplateSource::Kind kind) {
+std::string summary_of(const templates::TemplateSet& templates, const std::string& directory) {
+  const auto count = [&](templates::TemplateSource::Kind kind) {
     return std::count_if(templates.sources().begin(), templates.sources().end(),
-                         [&](const TemplateSource& source) { return source.kind == kind; });
+                         [&](const templates::TemplateSource& source) { return source.kind == kind; });
   };
-  const auto builtin = fmt::format("{} built-in", count(TemplateSource::Kind::builtin));
+  const auto builtin = fmt::format("{} built-in", count(templates::TemplateSource::Kind::builtin));
   if (directory.empty()) return builtin;
-  return fmt::format("{} from {}, {}", count(TemplateSource::Kind::file), directory, builtin);
+  return fmt::format("{} from {}, {}", count(templates::TemplateSource::Kind::file), directory, builtin);
 }
 
 /// Throws Error(configuration) if a mail waits that needs send.link.
 void require_no_links(Subject& subject) {
   if (!subject.connection || !subject.schema_usable || !subject.has_tables) return;
   for (const auto& queue : subject.settings->collect.queues) {
-    if (has_queue(*subject.connection, queue)) require_unsigned_tokens(*subject.connection, queue);
+    if (has_queue(*subject.connection, queue)) queue::require_unsigned_tokens(*subject.connection, queue);
   }
 }
 
-Findings check_templates_of(Subject& subject, const Settings& settings) {
-  parse_configured_mail(settings);
+Findings check_templates_of(Subject& subject, const config::Settings& settings) {
+  mail::parse_configured_mail(settings);
   // Templates can be written before anything is sent.
   const bool sends = !settings.send.path.targets.empty();
   const bool lacks_link = sends && settings.send.link.empty();
-  if (sends) require_keys({"send.from"}, settings);
+  if (sends) config::require_keys({"send.from"}, settings);
   if (lacks_link) require_no_links(subject);
-  const auto templates = load_templates(settings.send.templates);
+  const auto templates = templates::load_templates(settings.send.templates);
   Findings findings;
   for (const auto& text : templates.warnings())
     findings.push_back(warning(text, {}));
@@ -61,12 +61,13 @@ Findings check_templates(Subject& subject) {
   Findings findings;
   if (is_mail_configured(settings)) findings = check_templates_of(subject, settings);
   for (const auto& profile : settings.profiles) {
-    auto own = of_profile(settings, profile.name,
-                          [&](const Settings& changed) { return check_templates_of(subject, changed); });
+    auto own = of_profile(settings, profile.name, [&](const config::Settings& changed) {
+      return check_templates_of(subject, changed);
+    });
     std::ranges::move(own, std::back_inserter(findings));
   }
   if (findings.empty()) return {fine("not configured")};
   return findings;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::doctor

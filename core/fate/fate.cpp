@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::fate {
 namespace {
 
 using State = HoldingBatch::State;
@@ -186,4 +186,4 @@ Fate judge_fate(const Evidence& evidence) {
           .batch = batches.size() - 1};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::fate

@@ -12,7 +12,7 @@
 
 #include "fate/outcome.hpp"
 
-namespace mailroom {
+namespace mailroom::fate {
 
 /// False for a record that is older than the token: it is of another token, which had its id before. A
 /// creation has the second in which its transaction began.
@@ -110,4 +110,4 @@ struct Fate {
 
 Fate judge_fate(const Evidence& evidence);
 
-}  // namespace mailroom
+}  // namespace mailroom::fate

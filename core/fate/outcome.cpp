@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace mailroom {
+namespace mailroom::fate {
 namespace {
 
 constexpr std::array<const char*, outcome_count> outcome_names{
@@ -32,4 +32,4 @@ std::optional<Outcome> find_outcome(std::string_view name) {
   return static_cast<Outcome>(found - outcome_names.begin());
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::fate

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace mailroom {
+namespace mailroom::fate {
 
 /// What became of a token in a queue: one of these, in the order in which reports show them.
 enum class Outcome : std::uint8_t {
@@ -65,4 +65,4 @@ constexpr bool is_place(Outcome outcome) {
   return outcome == Outcome::waiting || outcome == Outcome::in_gap || outcome == Outcome::in_replay;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::fate

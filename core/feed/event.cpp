@@ -8,7 +8,7 @@
 
 #include "fate/fate.hpp"
 
-namespace mailroom {
+namespace mailroom::feed {
 namespace {
 
 /// The kinds, then mailroom_operations.kind of the first kinds.
@@ -54,13 +54,13 @@ EventKind find_kind(std::string_view text) {
   return static_cast<EventKind>(place % kinds);
 }
 
-const AccountRecord* Event::account() const {
+const accounts::AccountRecord* Event::account() const {
   const auto of = [](const StoredToken& token) { return token.account.id == 0 ? nullptr : &token.account; };
   if (token() != nullptr) return of(*token());
   if (const auto* skip = std::get_if<TokenSkip>(&record)) return of(skip->token);
   if (delivery() != nullptr) return of(delivery()->token);
   if (operation() != nullptr && operation()->account) return &*operation()->account;
-  return std::get_if<AccountRecord>(&record);
+  return std::get_if<accounts::AccountRecord>(&record);
 }
 
 std::string Event::queue() const {
@@ -144,7 +144,7 @@ bool can_be_of(const StoredToken& token, Moment at) {
   const auto second_of = [](Moment moment) {
     return std::chrono::floor<std::chrono::seconds>(moment).time_since_epoch().count();
   };
-  return can_be_of(second_of(token.created_at), second_of(at));
+  return fate::can_be_of(second_of(token.created_at), second_of(at));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::feed

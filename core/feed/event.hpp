@@ -13,7 +13,7 @@
 #include "schema/bookkeeping.hpp"
 #include "selection/id_range.hpp"
 
-namespace mailroom {
+namespace mailroom::feed {
 
 /// The kind of an event. tail shows events with the same time in this order.
 enum class EventKind : std::uint8_t {
@@ -66,9 +66,9 @@ EventKind find_kind(std::string_view text);
 /// A row of tokens with its account. Never holds the secret or the code.
 struct StoredToken {
   std::int64_t id = 0;
-  std::string action{};     ///< as the database names it
-  std::string state{};      ///< now: `due`, `consumed`, `expired` or `wrong status`
-  AccountRecord account{};  ///< id 0 if it has none: then the email is that of the recipient
+  std::string action{};               ///< as the database names it
+  std::string state{};                ///< now: `due`, `consumed`, `expired` or `wrong status`
+  accounts::AccountRecord account{};  ///< id 0 if it has none: then the email is that of the recipient
   Moment created_at{};
   Moment expires_at{};
   std::optional<Moment> consumed_at{};
@@ -87,9 +87,11 @@ struct Operation {
   std::string db_user{};
   std::string reason{};
   std::string queue{};
-  std::optional<AccountRecord> account{};  ///< id, email and login, which are empty if it was deleted
-  std::string details{};                   ///< a JSON object
-  std::vector<IdRange> tokens{};  ///< those of the requested tokens that it rewound, replayed or revoked
+  std::optional<accounts::AccountRecord>
+      account{};          ///< id, email and login, which are empty if it was deleted
+  std::string details{};  ///< a JSON object
+  std::vector<selection::IdRange>
+      tokens{};  ///< those of the requested tokens that it rewound, replayed or revoked
   std::vector<std::int64_t> cut_batches{};  ///< open batches that it removed tokens from
   bool is_forward = false;                  ///< it moved the cursor forward and skipped the tokens between
 };
@@ -147,20 +149,21 @@ struct DeliveryRecord {
 struct Event {
   EventKind kind{};
   Moment at{};
-  std::variant<Operation, StoredToken, TokenSkip, BatchRecord, DeliveryAttempt, AccountRecord, SchemaChange>
+  std::variant<Operation, StoredToken, TokenSkip, queue::BatchRecord, DeliveryAttempt,
+               accounts::AccountRecord, schema::SchemaChange>
       record{};
   std::optional<std::vector<std::int64_t>> matches{};  ///< the tokens of a batch that a filter asks for
 
   /// Null if the event is not recorded in such a row.
   const StoredToken* token() const { return std::get_if<StoredToken>(&record); }
-  const BatchRecord* batch() const { return std::get_if<BatchRecord>(&record); }
+  const queue::BatchRecord* batch() const { return std::get_if<queue::BatchRecord>(&record); }
   const Operation* operation() const { return std::get_if<Operation>(&record); }
   const DeliveryAttempt* delivery() const { return std::get_if<DeliveryAttempt>(&record); }
 
   /// The token that the event is about; null if there is none, or several.
   const StoredToken* subject_token() const { return delivery() != nullptr ? &delivery()->token : token(); }
   /// The account that the event is about; null if there is none.
-  const AccountRecord* account() const;
+  const accounts::AccountRecord* account() const;
   std::string queue() const;  ///< empty if there is none
   std::string actor() const;  ///< the collector of a batch, or the actor of an operation
 
@@ -168,7 +171,7 @@ struct Event {
   std::string state() const;
   /// True for events of tokens and accounts.
   bool has_whole_seconds() const {
-    return token() != nullptr || std::holds_alternative<AccountRecord>(record);
+    return token() != nullptr || std::holds_alternative<accounts::AccountRecord>(record);
   }
   /// `at`, shifted for the order of events within one second.
   Moment order() const;
@@ -197,7 +200,7 @@ AccountTokens find_tokens_of(pqxx::transaction_base& transaction, std::int64_t a
 /// Returns the deliveries of those of the tokens that have any, ordered by token and queue. Runs one
 /// statement, which reads only rows of these tokens.
 std::vector<DeliveryRecord> find_deliveries(pqxx::transaction_base& transaction,
-                                            const std::vector<IdRange>& tokens);
+                                            const std::vector<selection::IdRange>& tokens);
 
 /// True if a record of this time can be of the token: not of an earlier token with its id.
 bool can_be_of(const StoredToken& token, Moment at);
@@ -216,11 +219,11 @@ std::vector<Operation> operations_on_messages(pqxx::transaction_base& transactio
 /// Returns the rewinds, replays and revocations since `since` that touched one of `tokens` or removed tokens
 /// from open batches, and the creations of queues since then, oldest first.
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
-                                            const std::vector<IdRange>& tokens, Moment since);
+                                            const std::vector<selection::IdRange>& tokens, Moment since);
 
 /// Returns the operations from `since` to before `until`, which have whole seconds: the newest `limit`,
 /// newest first.
 std::vector<Operation> list_operations(pqxx::transaction_base& transaction, Moment since, Moment until,
                                        std::int64_t limit);
 
-}  // namespace mailroom
+}  // namespace mailroom::feed

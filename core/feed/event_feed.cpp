@@ -12,7 +12,7 @@
 #include "process/retry.hpp"
 #include "process/stop_watcher.hpp"
 
-namespace mailroom {
+namespace mailroom::feed {
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -31,13 +31,13 @@ constexpr std::chrono::seconds rounding{2};
 
 }  // namespace
 
-std::unique_ptr<Connection> connect_reader(const DatabaseTarget& target,
-                                           const std::function<void(Connection&)>& check_schema,
-                                           const std::string& channel, const StopSignal* stop) {
+std::unique_ptr<db::Connection> connect_reader(const db::DatabaseTarget& target,
+                                               const std::function<void(db::Connection&)>& check_schema,
+                                               const std::string& channel, const process::StopSignal* stop) {
   const std::string program = "mailroom tail";
-  auto session = stop == nullptr ? std::make_unique<Connection>(target, program)
-                                 : connect_until_stopped(*stop, target, program);
-  require_own_session(*session, target, program);
+  auto session = stop == nullptr ? std::make_unique<db::Connection>(target, program)
+                                 : process::connect_until_stopped(*stop, target, program);
+  db::require_own_session(*session, target, program);
   check_schema(*session);
   // The feed reads few rows of large tables: hash joins and merge joins would read too much.
   session->run(R"(
@@ -52,7 +52,7 @@ SET cursor_tuple_fraction = 1)");
   return session;
 }
 
-EventFeed::EventFeed(std::unique_ptr<Connection> session, Connect connect, HistoryRequest history,
+EventFeed::EventFeed(std::unique_ptr<db::Connection> session, Connect connect, HistoryRequest history,
                      EventFilter filter, std::chrono::seconds window, Log& log)
     : session_(std::move(session)),
       connect_(std::move(connect)),
@@ -64,7 +64,7 @@ EventFeed::EventFeed(std::unique_ptr<Connection> session, Connect connect, Histo
 EventFeed::ServerState EventFeed::read_state() {
   const auto row = session_->run(
       "SELECT pg_current_snapshot()::text, floor(extract(epoch FROM clock_timestamp()))::bigint")[0];
-  return {.snapshot = row[0].c_str(), .now = moment_in<std::chrono::seconds>(row[1])};
+  return {.snapshot = row[0].c_str(), .now = db::moment_in<std::chrono::seconds>(row[1])};
 }
 
 std::string EventFeed::identity() {
@@ -138,7 +138,7 @@ void EventFeed::show_new(const std::vector<EventKey>& found) {
 void EventFeed::take_notifications() {
   try {
     session_->take_notifications();
-  } catch (const ConnectionLost& error) {
+  } catch (const db::ConnectionLost& error) {
     // The next statement fails too, and run() then replaces the session.
     log_.debug("the session has ended", {{"reason", error.what()}});
   }
@@ -152,9 +152,9 @@ std::vector<Event> EventFeed::next() {
   return events;
 }
 
-void EventFeed::run(bool follow, Environment& environment, const Show& show) {
-  Backoff backoff(environment.random_seed());
-  RetryLog retries(log_);
+void EventFeed::run(bool follow, process::Environment& environment, const Show& show) {
+  process::Backoff backoff(environment.random_seed());
+  process::RetryLog retries(log_);
   Pace pace;
   bool hung_up = false;
   const auto finished = [&] {
@@ -181,21 +181,21 @@ void EventFeed::run(bool follow, Environment& environment, const Show& show) {
       pace = poll_in(environment);
       backoff.reset();
       retries.worked();
-    } catch (const ConnectionLost& error) {
+    } catch (const db::ConnectionLost& error) {
       if (!follow) throw;
       if (is_lost && finished()) return;
       if (!is_lost) retries.worked();
       retries.failed("connection lost", error.what(), environment.now());
       is_lost = true;
-    } catch (const DatabaseError& error) {
-      if (!follow || !is_transient(error)) throw;
+    } catch (const db::DatabaseError& error) {
+      if (!follow || !db::is_transient(error)) throw;
       log_.warn("statement failed, trying again", {{"reason", error.what()}});
       environment.sleep_for(backoff.next());
     }
   }
 }
 
-EventFeed::Pace EventFeed::poll_in(Environment& environment) {
+EventFeed::Pace EventFeed::poll_in(process::Environment& environment) {
   const auto started = environment.now();
   poll();
   // Pause four times as long as the poll took, to spare a slow server.
@@ -204,7 +204,7 @@ EventFeed::Pace EventFeed::poll_in(Environment& environment) {
   return {.next = std::max(started + poll_interval, ended + pause), .earliest = ended + pause};
 }
 
-void EventFeed::wait(Environment& environment, const Pace& pace) {
+void EventFeed::wait(process::Environment& environment, const Pace& pace) {
   if (!session_->take_notifications()) {
     environment.wait(session_->socket(), pace.next);
     session_->take_notifications();
@@ -213,4 +213,4 @@ void EventFeed::wait(Environment& environment, const Pace& pace) {
   if (left.count() > 0) environment.sleep_for(left);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::feed

@@ -12,15 +12,16 @@
 #include "feed/past_events.hpp"
 #include "process/environment.hpp"
 
-namespace mailroom {
+namespace mailroom::feed {
 
 /// Opens a session whose transactions are READ ONLY and REPEATABLE READ, and calls `check_schema`. Listens on
 /// `channel`, unless it is empty or the server is a standby, which has no notifications. Throws
 /// Error(configuration) if a pooler shares the session, and ConnectionLost when `stop`, which may be null,
 /// requests a stop while it connects.
-std::unique_ptr<Connection> connect_reader(const DatabaseTarget& target,
-                                           const std::function<void(Connection&)>& check_schema,
-                                           const std::string& channel, const StopSignal* stop = nullptr);
+std::unique_ptr<db::Connection> connect_reader(const db::DatabaseTarget& target,
+                                               const std::function<void(db::Connection&)>& check_schema,
+                                               const std::string& channel,
+                                               const process::StopSignal* stop = nullptr);
 
 /// A stream of events: past ones and then, at each poll, those that have not been shown.
 ///
@@ -30,11 +31,11 @@ std::unique_ptr<Connection> connect_reader(const DatabaseTarget& target,
 class EventFeed {
  public:
   /// Opens a session: connect_reader().
-  using Connect = std::function<std::unique_ptr<Connection>()>;
+  using Connect = std::function<std::unique_ptr<db::Connection>()>;
 
   /// Starts with `session`; `connect` opens later ones. `window` = how far back polls read.
-  EventFeed(std::unique_ptr<Connection> session, Connect connect, HistoryRequest history, EventFilter filter,
-            std::chrono::seconds window, Log& log);
+  EventFeed(std::unique_ptr<db::Connection> session, Connect connect, HistoryRequest history,
+            EventFilter filter, std::chrono::seconds window, Log& log);
 
   /// Returns false to stop.
   using Show = std::function<bool(const std::vector<Event>& events)>;
@@ -43,7 +44,7 @@ class EventFeed {
   /// the session is lost. No transaction is open between polls. Returns when a stop is requested, the
   /// terminal closes, `show` returns false or, without `follow`, after the last past event. Throws errors
   /// that a new session does not solve.
-  void run(bool follow, Environment& environment, const Show& show);
+  void run(bool follow, process::Environment& environment, const Show& show);
 
   // The steps of run().
 
@@ -65,7 +66,7 @@ class EventFeed {
   /// which the server otherwise keeps in its queue.
   void take_notifications();
 
-  Connection& session() { return *session_; }
+  db::Connection& session() { return *session_; }
 
  private:
   struct Pace {
@@ -79,12 +80,12 @@ class EventFeed {
 
   ServerState read_state();
   std::string identity();
-  Pace poll_in(Environment& environment);
-  void wait(Environment& environment, const Pace& pace);
+  Pace poll_in(process::Environment& environment);
+  void wait(process::Environment& environment, const Pace& pace);
   std::vector<EventKey> read_from(pqxx::work& transaction, Moment since) const;
   void show_new(const std::vector<EventKey>& found);
 
-  std::unique_ptr<Connection> session_;
+  std::unique_ptr<db::Connection> session_;
   Connect connect_;
   HistoryRequest history_;
   EventFilter filter_;
@@ -100,4 +101,4 @@ class EventFeed {
   std::chrono::steady_clock::time_point next_window_{};
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::feed

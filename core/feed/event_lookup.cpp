@@ -6,7 +6,7 @@
 #include "db/values.hpp"
 #include "feed/past_events.hpp"
 
-namespace mailroom {
+namespace mailroom::feed {
 namespace {
 
 // Each range of ids is a condition of the index of tokens, as in the fetch of a batch's rows. A token that
@@ -39,9 +39,9 @@ void find_matches(pqxx::transaction_base& transaction, const std::vector<std::in
   for (auto& [key, event] : rows) {
     if (key.first == EventSource::batches) event.matches.emplace();
   }
-  const auto accounts = array_text(filter.accounts);
-  const auto found = Connection::execute(transaction, matches_sql, array_text(ids), filter.action,
-                                         filter.accounts.empty() ? nullptr : accounts.c_str());
+  const auto accounts = db::array_text(filter.accounts);
+  const auto found = db::Connection::execute(transaction, matches_sql, db::array_text(ids), filter.action,
+                                             filter.accounts.empty() ? nullptr : accounts.c_str());
   for (const auto& row : found) {
     const auto batch = rows.find({EventSource::batches, row[0].as<std::int64_t>()});
     if (batch != rows.end()) batch->second.matches->push_back(row[1].as<std::int64_t>());
@@ -61,7 +61,7 @@ EventRows read_rows(pqxx::transaction_base& transaction, const std::vector<Event
   read(EventSource::tokens, find_tokens);
   read(EventSource::operations, find_operations);
   const auto batches = read(EventSource::batches, [](auto& within, const auto& ids) {
-    return find_batches(within, ids);  // overloaded
+    return queue::find_batches(within, ids);  // overloaded
   });
   find_matches(transaction, batches, filter, rows);
   return rows;
@@ -77,7 +77,7 @@ DeliveryEvents read_deliveries(pqxx::transaction_base& transaction, const std::v
   std::map<std::int64_t, StoredToken> tokens;
   for (auto& token : find_tokens(transaction, ids))
     tokens.emplace(token.id, std::move(token));
-  for (auto& delivery : find_deliveries(transaction, to_id_ranges(ids))) {
+  for (auto& delivery : find_deliveries(transaction, selection::to_id_ranges(ids))) {
     const auto token = tokens.find(delivery.token);
     auto& attempts = delivery.attempts;
     attempts.insert(attempts.end(), delivery.reports.begin(), delivery.reports.end());
@@ -112,7 +112,7 @@ std::vector<Event> events_of(const std::vector<EventKey>& keys, const EventRows&
 
 }  // namespace
 
-std::vector<Event> look_up(Connection& connection, const std::vector<EventKey>& keys,
+std::vector<Event> look_up(db::Connection& connection, const std::vector<EventKey>& keys,
                            const EventFilter& filter) {
   auto events = connection.alone([&](pqxx::transaction_base& transaction) {
     return events_of(keys, read_rows(transaction, keys, filter), read_deliveries(transaction, keys));
@@ -123,4 +123,4 @@ std::vector<Event> look_up(Connection& connection, const std::vector<EventKey>& 
   return events;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::feed

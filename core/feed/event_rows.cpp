@@ -10,7 +10,7 @@
 #include "fate/outcome.hpp"
 #include "feed/event.hpp"
 
-namespace mailroom {
+namespace mailroom::feed {
 namespace {
 
 /// Never reads the secret or the code.
@@ -21,7 +21,7 @@ const std::string token_columns = fmt::format(R"(
   t.created_at, t.expires_at, t.consumed_at, t.account, {}, a.login, a.status, t.message,
   EXISTS (SELECT FROM mailroom_actions x WHERE x.action = t.action::text AND x.path IS NOT NULL),
   (SELECT m.reference FROM mailroom_messages m WHERE m.id = t.message), {})",
-                                              address_sql, consumed_as_sql);
+                                              db::address_sql, db::consumed_as_sql);
 
 std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
   std::vector<StoredToken> tokens;
@@ -29,14 +29,14 @@ std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
     tokens.push_back({.id = row[0].as<std::int64_t>(),
                       .action = row[1].c_str(),
                       .state = row[2].c_str(),
-                      .account = {.id = optional_of<std::int64_t>(row[6]).value_or(0),
+                      .account = {.id = db::optional_of<std::int64_t>(row[6]).value_or(0),
                                   .email = row[7].c_str(),
                                   .login = row[8].c_str(),
                                   .status = row[9].c_str()},
-                      .created_at = moment_in<std::chrono::seconds>(row[3]),
-                      .expires_at = moment_in<std::chrono::seconds>(row[4]),
-                      .consumed_at = optional_moment_in<std::chrono::seconds>(row[5]),
-                      .message = optional_of<std::int64_t>(row[10]),
+                      .created_at = db::moment_in<std::chrono::seconds>(row[3]),
+                      .expires_at = db::moment_in<std::chrono::seconds>(row[4]),
+                      .consumed_at = db::optional_moment_in<std::chrono::seconds>(row[5]),
+                      .message = db::optional_of<std::int64_t>(row[10]),
                       .reference = row[12].c_str(),
                       .consumed_as = row[13].c_str(),
                       .has_link = row[11].as<bool>()});
@@ -64,24 +64,25 @@ void read_details(Operation& operation) {
 /// `tokens` = the requested tokens, $1 of `condition`; `more` = its other parameters.
 template <typename... More>
 std::vector<Operation> read_operations(pqxx::transaction_base& transaction,
-                                       const std::vector<IdRange>& tokens, const std::string& condition,
-                                       const More&... more) {
+                                       const std::vector<selection::IdRange>& tokens,
+                                       const std::string& condition, const More&... more) {
   const auto sql = fmt::format(R"(
 SELECT o.id, {}, kind, actor, db_user, reason, queue, account, a.email, a.login, details::text, ({})::text
 FROM mailroom_operations o LEFT JOIN accounts a ON a.id = account
 WHERE {})",
-                               microseconds_sql("at"), touched, condition);
+                               db::microseconds_sql("at"), touched, condition);
   std::vector<Operation> operations;
-  for (const auto& row : Connection::execute(transaction, sql, multirange_of(tokens), more...)) {
+  for (const auto& row :
+       db::Connection::execute(transaction, sql, selection::multirange_of(tokens), more...)) {
     Operation operation{.id = row[0].template as<std::int64_t>(),
-                        .at = moment_in<std::chrono::microseconds>(row[1]),
+                        .at = db::moment_in<std::chrono::microseconds>(row[1]),
                         .kind = find_kind(row[2].c_str()),
                         .actor = row[3].c_str(),
                         .db_user = row[4].c_str(),
                         .reason = row[5].c_str(),
                         .queue = row[6].c_str(),
                         .details = row[10].c_str(),
-                        .tokens = parse_id_ranges(row[11].c_str())};
+                        .tokens = selection::parse_id_ranges(row[11].c_str())};
     if (!row[7].is_null())
       operation.account = {
           .id = row[7].template as<std::int64_t>(), .email = row[8].c_str(), .login = row[9].c_str()};
@@ -108,7 +109,8 @@ FROM unnest($1::int8multirange) u (g) CROSS JOIN jobs j,
     SELECT NULL, d.last_at, d.state, d.sink, d.code, d.reply, d.address, d.batch)
     e (n, at, state, sink, code, reply, address, batch)
 ORDER BY d.token, d.queue, e.n NULLS LAST)",
-    microseconds_sql("d.not_before"), microseconds_sql("d.accepted_at"), microseconds_sql("e.at"));
+    db::microseconds_sql("d.not_before"), db::microseconds_sql("d.accepted_at"),
+    db::microseconds_sql("e.at"));
 
 // A bounce of any kind is one here; the reply says which. The rank is null for what is of an earlier mail.
 const std::string token_reports_sql = fmt::format(R"(
@@ -120,13 +122,14 @@ FROM unnest($1::int8multirange) u (g),
   LATERAL (SELECT m.id, m.at, m.queue, m.token, m.address, m.kind, m.reason, m.status, m.reply, m.remote FROM mailroom_bounces m
            WHERE m.token >= lower(u.g) AND m.token < upper(u.g) ORDER BY m.token LIMIT 2000000000) b
 ORDER BY b.id)",
-                                                  microseconds_sql("b.at"));
+                                                  db::microseconds_sql("b.at"));
 
-void add_reports(pqxx::transaction_base& transaction, const std::vector<IdRange>& tokens,
+void add_reports(pqxx::transaction_base& transaction, const std::vector<selection::IdRange>& tokens,
                  std::vector<DeliveryRecord>& deliveries) {
   if (deliveries.empty()) return;
   std::map<const DeliveryRecord*, int> ranks;
-  for (const auto& row : Connection::execute(transaction, token_reports_sql, multirange_of(tokens))) {
+  for (const auto& row :
+       db::Connection::execute(transaction, token_reports_sql, selection::multirange_of(tokens))) {
     const auto token = row[1].as<std::int64_t>();
     const auto found = std::find_if(deliveries.begin(), deliveries.end(), [&](const auto& delivery) {
       return delivery.token == token && delivery.queue == row[0].c_str();
@@ -134,7 +137,7 @@ void add_reports(pqxx::transaction_base& transaction, const std::vector<IdRange>
     if (found == deliveries.end()) continue;
     found->reports.push_back({.token = {.id = token},
                               .queue = row[0].c_str(),
-                              .at = moment_in<std::chrono::microseconds>(row[2]),
+                              .at = db::moment_in<std::chrono::microseconds>(row[2]),
                               .state = row[3].c_str(),
                               .sink = row[4].c_str(),
                               .address = row[7].c_str(),
@@ -154,15 +157,15 @@ DeliveryRecord read_record(const Row& row) {
           .counted = row[2].template as<int>(),
           .unknowns = row[3].template as<int>(),
           .batch = row[4].template as<std::int64_t>(),
-          .not_before = optional_moment_in<std::chrono::microseconds>(row[5]),
-          .accepted_at = optional_moment_in<std::chrono::microseconds>(row[6])};
+          .not_before = db::optional_moment_in<std::chrono::microseconds>(row[5]),
+          .accepted_at = db::optional_moment_in<std::chrono::microseconds>(row[6])};
 }
 
 template <typename Row>
 DeliveryAttempt read_attempt(const Row& row) {
   return {.token = {.id = row[1].template as<std::int64_t>()},
           .queue = row[0].c_str(),
-          .at = moment_in<std::chrono::microseconds>(row[7]),
+          .at = db::moment_in<std::chrono::microseconds>(row[7]),
           .state = row[8].c_str(),
           .sink = row[9].c_str(),
           .address = row[12].c_str(),
@@ -175,32 +178,32 @@ DeliveryAttempt read_attempt(const Row& row) {
 
 std::vector<StoredToken> find_tokens(pqxx::transaction_base& transaction,
                                      const std::vector<std::int64_t>& ids) {
-  return read_tokens(Connection::execute(
+  return read_tokens(db::Connection::execute(
       transaction,
       fmt::format(
           "SELECT {} FROM tokens t LEFT JOIN accounts a ON a.id = t.account WHERE t.id = ANY ($1::bigint[])",
           token_columns),
-      array_text(ids)));
+      db::array_text(ids)));
 }
 
 AccountTokens find_tokens_of(pqxx::transaction_base& transaction, std::int64_t account, std::int64_t limit) {
   // Materialized: otherwise the planner may scan the primary key in order instead of the index on account.
-  const auto rows = Connection::execute(transaction,
-                                        fmt::format(R"(
+  const auto rows = db::Connection::execute(transaction,
+                                            fmt::format(R"(
 WITH mine AS MATERIALIZED (
   SELECT id, action, account, expires_at, consumed_at, created_at, message, recipient FROM tokens WHERE account = $1)
 SELECT {}, (SELECT count(*) FROM mine)
 FROM mine t LEFT JOIN accounts a ON a.id = $1
 ORDER BY t.id DESC
 LIMIT $2)",
-                                                    token_columns),
-                                        account, limit);
+                                                        token_columns),
+                                            account, limit);
   return {.newest = read_tokens(rows), .total = rows.empty() ? 0 : rows[0][14].as<std::int64_t>()};
 }
 
 std::vector<Operation> find_operations(pqxx::transaction_base& transaction,
                                        const std::vector<std::int64_t>& ids) {
-  return read_operations(transaction, {}, "o.id = ANY ($2::bigint[])", array_text(ids));
+  return read_operations(transaction, {}, "o.id = ANY ($2::bigint[])", db::array_text(ids));
 }
 
 std::vector<Operation> operations_on_account(pqxx::transaction_base& transaction, std::int64_t account) {
@@ -212,11 +215,11 @@ std::vector<Operation> operations_on_messages(pqxx::transaction_base& transactio
   return read_operations(
       transaction, {},
       "kind = 'cancel message' AND (details->'message')::bigint = ANY ($2::bigint[]) ORDER BY at, o.id",
-      array_text(messages));
+      db::array_text(messages));
 }
 
 std::vector<Operation> operations_on_tokens(pqxx::transaction_base& transaction,
-                                            const std::vector<IdRange>& tokens, Moment since) {
+                                            const std::vector<selection::IdRange>& tokens, Moment since) {
   // created_at is the start of the transaction that created the token, in whole seconds.
   return read_operations(
       transaction, tokens,
@@ -237,9 +240,10 @@ std::vector<Operation> list_operations(pqxx::transaction_base& transaction, Mome
 }
 
 std::vector<DeliveryRecord> find_deliveries(pqxx::transaction_base& transaction,
-                                            const std::vector<IdRange>& tokens) {
+                                            const std::vector<selection::IdRange>& tokens) {
   std::vector<DeliveryRecord> deliveries;
-  for (const auto& row : Connection::execute(transaction, token_deliveries_sql, multirange_of(tokens))) {
+  for (const auto& row :
+       db::Connection::execute(transaction, token_deliveries_sql, selection::multirange_of(tokens))) {
     auto attempt = read_attempt(row);
     if (deliveries.empty() || deliveries.back().token != attempt.token.id ||
         deliveries.back().queue != attempt.queue)
@@ -250,4 +254,4 @@ std::vector<DeliveryRecord> find_deliveries(pqxx::transaction_base& transaction,
   return deliveries;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::feed

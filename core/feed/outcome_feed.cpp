@@ -10,14 +10,14 @@
 #include "base/printable.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::feed {
 namespace {
 
 constexpr std::chrono::minutes longest_answer{10};  ///< longer than any answer may take
 
 }  // namespace
 
-KeptOutcomes::KeptOutcomes(Connection& connection) : connection_(connection) {
+KeptOutcomes::KeptOutcomes(db::Connection& connection) : connection_(connection) {
   connection_.run("SELECT mailroom_want_outcomes(true)");
 }
 
@@ -51,7 +51,7 @@ void KeptOutcomes::remove(const std::vector<std::int64_t>& ids) {
   std::vector<std::string> texts;
   for (const auto id : ids)
     texts.push_back(std::to_string(id));
-  connection_.run("DELETE FROM mailroom_outcomes WHERE id = ANY ($1::bigint[])", array_text(texts));
+  connection_.run("DELETE FROM mailroom_outcomes WHERE id = ANY ($1::bigint[])", db::array_text(texts));
 }
 
 void KeptOutcomes::put_off(std::int64_t id, Milliseconds wait, bool counts) {
@@ -61,7 +61,7 @@ void KeptOutcomes::put_off(std::int64_t id, Milliseconds wait, bool counts) {
       id, wait.count(), counts ? 1 : 0);
 }
 
-std::int64_t KeptOutcomes::end(Connection& connection) {
+std::int64_t KeptOutcomes::end(db::Connection& connection) {
   return connection.run("SELECT mailroom_want_outcomes(false)")[0][0].as<std::int64_t>();
 }
 
@@ -71,7 +71,8 @@ Milliseconds pause_of_outcome(int attempts) {
       pauses.at(static_cast<std::size_t>(std::clamp(attempts, 0, static_cast<int>(pauses.size()) - 1))));
 }
 
-OutcomeFeed::OutcomeFeed(std::unique_ptr<Carrier> carrier, const Dispatcher::Options& options, Log& log)
+OutcomeFeed::OutcomeFeed(std::unique_ptr<delivery::Carrier> carrier,
+                         const delivery::Dispatcher::Options& options, Log& log)
     : in_flight_(options.in_flight), dispatcher_(std::move(carrier), options), log_(log) {}
 
 int OutcomeFeed::round(KeptOutcomes& kept) {
@@ -92,14 +93,14 @@ int OutcomeFeed::round(KeptOutcomes& kept) {
   if (!dispatcher_.wait(steady_now() + longest_answer)) dispatcher_.cancel();
   auto answers = dispatcher_.take();
   const auto taken = std::ranges::count_if(answers, [](const auto& dispatched) {
-    return dispatched.is_final && dispatched.answer.verdict == Verdict::accepted;
+    return dispatched.is_final && dispatched.answer.verdict == delivery::Verdict::accepted;
   });
   record(kept, outcomes, std::move(answers));
   return static_cast<int>(taken);
 }
 
 void OutcomeFeed::record(KeptOutcomes& kept, const std::vector<KeptOutcome>& outcomes,
-                         std::vector<Dispatched> answers) {
+                         std::vector<delivery::Dispatched> answers) {
   std::vector<std::int64_t> done;
   for (const auto& dispatched : answers) {
     if (!dispatched.is_final) continue;
@@ -109,12 +110,12 @@ void OutcomeFeed::record(KeptOutcomes& kept, const std::vector<KeptOutcome>& out
     auto verdict = answer.verdict;
     for (const auto& named : answer.tokens)
       if (named.token == outcome.token) verdict = named.verdict;
-    if (verdict == Verdict::accepted || verdict == Verdict::rejected) {
-      if (verdict == Verdict::rejected)
+    if (verdict == delivery::Verdict::accepted || verdict == delivery::Verdict::rejected) {
+      if (verdict == delivery::Verdict::rejected)
         log_.warn("an outcome was refused for good, and is dropped",
                   {{"token", outcome.token}, {"state", outcome.state}, {"reply", printable(answer.reply)}});
       done.push_back(outcome.id);
-    } else if (verdict == Verdict::unavailable || answer.is_excused) {
+    } else if (verdict == delivery::Verdict::unavailable || answer.is_excused) {
       kept.put_off(outcome.id, answer.wait.value_or(std::chrono::seconds(1)), false);
     } else {
       kept.put_off(outcome.id,
@@ -124,4 +125,4 @@ void OutcomeFeed::record(KeptOutcomes& kept, const std::vector<KeptOutcome>& out
   if (!done.empty()) kept.remove(done);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::feed

@@ -12,7 +12,7 @@
 #include "db/connection.hpp"
 #include "delivery/dispatcher.hpp"
 
-namespace mailroom {
+namespace mailroom::feed {
 
 /// One that is to be handed over.
 struct KeptOutcome {
@@ -28,7 +28,7 @@ struct KeptOutcome {
 class KeptOutcomes {
  public:
   /// Keeps outcomes from now on.
-  explicit KeptOutcomes(Connection& connection);
+  explicit KeptOutcomes(db::Connection& connection);
 
   /// Becomes the one that hands them over; false while another session is.
   bool take_over();
@@ -40,10 +40,10 @@ class KeptOutcomes {
   void put_off(std::int64_t id, Milliseconds wait, bool counts);
 
   /// Ends the keeping, and removes what is kept. Returns how many these were.
-  static std::int64_t end(Connection& connection);
+  static std::int64_t end(db::Connection& connection);
 
  private:
-  Connection& connection_;
+  db::Connection& connection_;
 };
 
 /// One round after the other: what is due is handed over, and each answer recorded. An outcome is removed
@@ -51,7 +51,8 @@ class KeptOutcomes {
 class OutcomeFeed {
  public:
   /// `in_flight`: lines of a round, which are handed over at the same time. The references must outlive this.
-  OutcomeFeed(std::unique_ptr<Carrier> carrier, const Dispatcher::Options& options, Log& log);
+  OutcomeFeed(std::unique_ptr<delivery::Carrier> carrier, const delivery::Dispatcher::Options& options,
+              Log& log);
 
   /// Hands over what is due, and waits for the answers. Returns how many were taken; 0 also while the
   /// application takes nothing.
@@ -62,14 +63,15 @@ class OutcomeFeed {
   std::optional<std::chrono::seconds> time_to_admission() const { return dispatcher_.time_to_admission(); }
 
  private:
-  void record(KeptOutcomes& kept, const std::vector<KeptOutcome>& outcomes, std::vector<Dispatched> answers);
+  void record(KeptOutcomes& kept, const std::vector<KeptOutcome>& outcomes,
+              std::vector<delivery::Dispatched> answers);
 
   int in_flight_;
-  Dispatcher dispatcher_;
+  delivery::Dispatcher dispatcher_;
   Log& log_;
 };
 
 /// How long an outcome waits that was refused so often: 15 s, 30 s, 1, 2 and then 4 minutes, as a token does.
 Milliseconds pause_of_outcome(int attempts);
 
-}  // namespace mailroom
+}  // namespace mailroom::feed

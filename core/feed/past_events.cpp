@@ -9,7 +9,7 @@
 #include "db/values.hpp"
 #include "fate/outcome.hpp"
 
-namespace mailroom {
+namespace mailroom::feed {
 namespace {
 
 constexpr int rows_per_fetch = 20'000;
@@ -47,7 +47,7 @@ constexpr const char* unsent_sql = R"(
 // A batch is claimed at most a day before its events; claimed_at has a small index. A batch that leased
 // nothing and recorded nothing is not an event. A token that was created after the claim reuses the id of an
 // earlier token.
-const std::string batches_sql = "SELECT b.id, " + microseconds_sql("e.at") + R"(, e.kind
+const std::string batches_sql = "SELECT b.id, " + db::microseconds_sql("e.at") + R"(, e.kind
 FROM mailroom_batches b,
   LATERAL (SELECT b.skipped_expired + b.skipped_consumed + b.skipped_status + b.skipped_invalid > 0) s (skipped),
   LATERAL (VALUES
@@ -71,7 +71,8 @@ WHERE b.claimed_at >= to_timestamp($1::bigint) - interval '1 day' AND e.at >= to
 // the time when the delivery was last accepted. An outcome before the token was created is of an earlier
 // token with its id.
 std::string deliveries_sql_of(const std::string& deliveries) {
-  return "SELECT d.token, " + microseconds_sql("e.at") + ", 'delivery' FROM " + deliveries + R"(, LATERAL (
+  return "SELECT d.token, " + db::microseconds_sql("e.at") + ", 'delivery' FROM " + deliveries +
+         R"(, LATERAL (
   SELECT d.last_at, d.state
   UNION SELECT (a->>'at')::timestamptz, a->>'state' FROM jsonb_array_elements(d.earlier_attempts) a
   UNION SELECT d.accepted_at, 'accepted') e (at, state)
@@ -89,7 +90,7 @@ const std::string deliveries_of_accounts_sql = deliveries_sql_of(R"(
  WHERE t.account = ANY ($4::bigint[])) d)");
 
 // A report is shown as a delivery, with what it says as its outcome.
-const std::string reports_sql = "SELECT b.token, " + microseconds_sql("b.at") +
+const std::string reports_sql = "SELECT b.token, " + db::microseconds_sql("b.at") +
                                 R"(, 'delivery' FROM mailroom_bounces b,
   LATERAL (SELECT coalesce(mailroom_reported_outcome(b.kind), b.kind) AS state) e
 WHERE b.token IS NOT NULL AND b.at >= to_timestamp($1::bigint) AND b.token >= $2::bigint
@@ -106,7 +107,7 @@ constexpr const char* codes_sql = R"(
     WHERE (a->>'at')::timestamptz = e.at LIMIT 1) END) <@ ($7::jsonb->>'codes')::int4multirange
 )";
 
-const std::string operations_sql = "SELECT o.id, " + microseconds_sql("o.at") + R"(, o.kind
+const std::string operations_sql = "SELECT o.id, " + db::microseconds_sql("o.at") + R"(, o.kind
 FROM mailroom_operations o
 WHERE o.at >= to_timestamp($1::bigint) AND $2::bigint IS NOT NULL
   AND $3::token_action IS NULL AND ($4::bigint[] IS NULL OR o.account = ANY ($4))
@@ -117,7 +118,7 @@ WHERE o.at >= to_timestamp($1::bigint) AND $2::bigint IS NOT NULL
 template <typename T>
 std::optional<std::string> array_or_null(const std::vector<T>& values) {
   if (values.empty()) return std::nullopt;
-  return array_text(values);
+  return db::array_text(values);
 }
 
 /// The states of a filter, and the operations with these states; null for an empty list.
@@ -165,24 +166,25 @@ class KeyReader {
 std::int64_t KeyReader::read(const std::string& query, const std::string& order, Moment since) {
   static const auto fetch = fmt::format("FETCH {} FROM events", rows_per_fetch);
   const auto newest_first = limit_ ? "ORDER BY " + order + " DESC " : std::string();
-  Connection::execute(transaction_,
-                      "DECLARE events NO SCROLL CURSOR FOR " + query + " AND $7::jsonb IS NOT NULL " +
-                          newest_first + "LIMIT $6::bigint",
-                      in_seconds(since), from_token_, filter_.action, accounts_, states_, limit_, selection_);
+  db::Connection::execute(transaction_,
+                          "DECLARE events NO SCROLL CURSOR FOR " + query + " AND $7::jsonb IS NOT NULL " +
+                              newest_first + "LIMIT $6::bigint",
+                          in_seconds(since), from_token_, filter_.action, accounts_, states_, limit_,
+                          selection_);
   std::int64_t total = 0;
   for (int count = rows_per_fetch; count == rows_per_fetch; total += count) {
-    const auto rows = Connection::execute(transaction_, fetch);
+    const auto rows = db::Connection::execute(transaction_, fetch);
     for (const auto& row : rows) {
       const auto kind = find_kind(row[2].c_str());
       if (!filter_.may_want(kind)) continue;
       const auto at = source_of(kind) == EventSource::tokens
-                          ? moment_in<std::chrono::seconds>(row[1]) + order_shift(kind)
-                          : moment_in<std::chrono::microseconds>(row[1]);
+                          ? db::moment_in<std::chrono::seconds>(row[1]) + order_shift(kind)
+                          : db::moment_in<std::chrono::microseconds>(row[1]);
       events.push_back({at, kind, row[0].as<std::int64_t>()});
     }
     count = static_cast<int>(rows.size());
   }
-  Connection::execute(transaction_, "CLOSE events");
+  db::Connection::execute(transaction_, "CLOSE events");
   return total;
 }
 
@@ -194,8 +196,8 @@ void KeyReader::read_deliveries(std::optional<Moment> since) {
   if (!of_batches.empty())
     query += " AND d.batch = ANY (ARRAY(SELECT b.id FROM mailroom_batches b WHERE true" + of_batches + "))";
   if (limit_ && !accounts_) {
-    const auto now = moment_in<std::chrono::seconds>(
-        Connection::execute(transaction_, "SELECT floor(extract(epoch FROM now()))::bigint")[0][0]);
+    const auto now = db::moment_in<std::chrono::seconds>(
+        db::Connection::execute(transaction_, "SELECT floor(extract(epoch FROM now()))::bigint")[0][0]);
     for (const auto span : {std::chrono::hours(1), std::chrono::hours(24)}) {
       const auto before = events.size();
       if (read(query, "e.at", now - span) >= *limit_) return;
@@ -207,10 +209,10 @@ void KeyReader::read_deliveries(std::optional<Moment> since) {
 
 /// Returns the second before the first token from `token` on was created; without one, the next second.
 Moment creation_of(pqxx::work& transaction, std::int64_t token) {
-  return moment_in<std::chrono::seconds>(Connection::execute(transaction, R"(
+  return db::moment_in<std::chrono::seconds>(db::Connection::execute(transaction, R"(
 SELECT coalesce((SELECT created_at - 1 FROM tokens WHERE id >= $1 ORDER BY id LIMIT 1),
                 floor(extract(epoch FROM clock_timestamp()))::bigint + 1))",
-                                                             token)[0][0]);
+                                                                     token)[0][0]);
 }
 
 }  // namespace
@@ -236,9 +238,9 @@ bool EventFilter::may_want(EventKind kind) const {
            wants_state("consumed") || wants_state("wrong-status");
   }
   if (kind == EventKind::delivery) {
-    const auto wants = [&](Outcome outcome) { return wants_state(outcome_name(outcome)); };
-    return wants_state("delivery") || std::ranges::any_of(delivery_outcomes, wants) ||
-           std::ranges::any_of(reported_outcomes, wants);
+    const auto wants = [&](fate::Outcome outcome) { return wants_state(fate::outcome_name(outcome)); };
+    return wants_state("delivery") || std::ranges::any_of(fate::delivery_outcomes, wants) ||
+           std::ranges::any_of(fate::reported_outcomes, wants);
   }
   if (!wants_state(kind_text(kind))) return false;
   if (source_of(kind) == EventSource::batches) return !(kind == EventKind::skipped && asks_for_tokens());
@@ -290,4 +292,4 @@ std::vector<EventKey> read_history(pqxx::work& transaction, const HistoryRequest
   return events;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::feed

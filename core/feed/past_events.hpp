@@ -11,7 +11,7 @@
 #include "feed/event.hpp"
 #include "selection/selection.hpp"
 
-namespace mailroom {
+namespace mailroom::feed {
 
 /// The table that records an event of the tail.
 enum class EventSource : std::uint8_t { operations, tokens, batches, deliveries };
@@ -25,7 +25,7 @@ struct EventFilter {
   std::int64_t from_token = 0;         ///< the smallest token id
   /// Its codes, batches, consumers and keys: with them, or with outcomes that `states` names, only batches
   /// and deliveries match.
-  Selection selection{};
+  selection::Selection selection{};
 
   bool is_of_outcomes() const {
     return !selection.outcomes.empty() || !selection.codes.empty() || !selection.batches.empty() ||
@@ -66,7 +66,7 @@ std::vector<EventKey> read_history(pqxx::work& transaction, const HistoryRequest
 
 /// Returns the events of `keys`, in their order, with the present values of their rows. Omits events whose
 /// rows have been deleted, and events that `filter` excludes. Runs one or two statements for each table.
-std::vector<Event> look_up(Connection& connection, const std::vector<EventKey>& keys,
+std::vector<Event> look_up(db::Connection& connection, const std::vector<EventKey>& keys,
                            const EventFilter& filter);
 
-}  // namespace mailroom
+}  // namespace mailroom::feed

@@ -7,13 +7,14 @@
 #include "health/queue_health.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::health {
 namespace {
 
 /// Each function is one rule.
 class CollectorRules {
  public:
-  CollectorRules(const QueueStatus& status, const HealthLimits& limits) : status_(status), limits_(limits) {}
+  CollectorRules(const status::QueueStatus& status, const HealthLimits& limits)
+      : status_(status), limits_(limits) {}
 
   std::vector<QueueFinding> findings() {
     // Consumers refuse to serve a copy, which another rule reports.
@@ -26,10 +27,10 @@ class CollectorRules {
   }
 
  private:
-  void fail(std::string code, std::string text, Fix fix, std::string hint = {}) {
+  void fail(std::string code, std::string text, status::Fix fix, std::string hint = {}) {
     found_.push_back({Severity::failure, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
-  void warn(std::string code, std::string text, Fix fix, std::string hint) {
+  void warn(std::string code, std::string text, status::Fix fix, std::string hint) {
     found_.push_back({Severity::warning, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
 
@@ -49,19 +50,19 @@ class CollectorRules {
   }
 
   /// A connected collector's process, or else the last one's.
-  std::optional<CollectorProcess> known_process() const {
+  std::optional<status::CollectorProcess> known_process() const {
     for (const auto& collector : status_.collectors) {
-      if (auto process = collector_process(collector.session.application)) return process;
+      if (auto process = status::collector_process(collector.session.application)) return process;
     }
-    return status_.last_claim ? collector_process(status_.last_claim->claimed_by) : std::nullopt;
+    return status_.last_claim ? status::collector_process(status_.last_claim->claimed_by) : std::nullopt;
   }
 
   std::string service() const {
-    if (status_.elsewhere.empty()) return find_service(known_process(), status_.host);
-    const auto process = collector_process(status_.elsewhere.front().application);
+    if (status_.elsewhere.empty()) return status::find_service(known_process(), status_.host);
+    const auto process = status::collector_process(status_.elsewhere.front().application);
     return fmt::format("add {} to --queue of {}, or to the queues in its file, and restart it",
                        shell_word(status_.queue),
-                       process ? process_text(*process) : session_text(status_.elsewhere.front()));
+                       process ? process_text(*process) : status::session_text(status_.elsewhere.front()));
   }
 
   /// Never suggests a bare `mailroom collect`: tokens that it prints on a terminal count as emitted.
@@ -74,13 +75,13 @@ class CollectorRules {
               : with_thousands(static_cast<std::int64_t>(status_.elsewhere.size())) + " are connected");
     const std::string text = "Start the collector's service";
     if (!status_.last_claim) return text;
-    const auto process = collector_process(status_.last_claim->claimed_by);
+    const auto process = status::collector_process(status_.last_claim->claimed_by);
     return fmt::format("{}. The last one was {}, {} ago", text,
                        process ? process_text(*process) : status_.last_claim->claimed_by,
-                       age_text(status_.last_claim->age));
+                       status::age_text(status_.last_claim->age));
   }
 
-  static std::string process_text(const CollectorProcess& process) {
+  static std::string process_text(const status::CollectorProcess& process) {
     return fmt::format("process {} on {}", process.pid, process.host);
   }
 
@@ -95,7 +96,7 @@ class CollectorRules {
              fmt::format(
                  "{} was claimed {} ago by {}, whose session has ended, and no collector takes it over. "
                  "{}",
-                 batch_text(batch), age_text(batch.age), batch.claimed_by, start_service()),
+                 batch_text(batch), status::age_text(batch.age), batch.claimed_by, start_service()),
              {}, service());
       }
     }
@@ -115,15 +116,16 @@ class CollectorRules {
     const auto overdue = status_.scheduled.overdue(status_.now);
     const auto what =
         fmt::format("the first of {} has been overdue for {}, and ",
-                    counted(status_.scheduled.messages, "scheduled message"), age_text(overdue));
+                    counted(status_.scheduled.messages, "scheduled message"), status::age_text(overdue));
     const auto& role = status_.may_not_release;
     if (status_.collectors.empty() && status_.elsewhere.empty()) {
       fail("schedule_overdue", what + "no collector is connected. " + start_service(), {}, service());
     } else if (!role.empty()) {
       fail("schedule_overdue",
            fmt::format("{}{}, the role of a collector, may not execute mailroom_release()", what, role),
-           {FixKind::grant, fmt::format("GRANT EXECUTE ON FUNCTION {}.mailroom_release(integer) TO {};",
-                                        status_.schema, role)});
+           {status::FixKind::grant,
+            fmt::format("GRANT EXECUTE ON FUNCTION {}.mailroom_release(integer) TO {};", status_.schema,
+                        role)});
     } else {
       fail("schedule_overdue", what + "no connected collector makes tokens of them", {},
            "their logs say what they wait for");
@@ -138,21 +140,21 @@ class CollectorRules {
     });
   }
 
-  bool may_be_taken_over(const OpenBatch& batch) const {
+  bool may_be_taken_over(const status::OpenBatch& batch) const {
     return !is_paused() && status_.rules.wait_for(batch.tokens) == Milliseconds{0};
   }
 
-  static std::string batch_text(const OpenBatch& batch) {
+  static std::string batch_text(const status::OpenBatch& batch) {
     return fmt::format("batch {} ({})", with_thousands(batch.id), counted(batch.tokens, "token"));
   }
 
   /// Another collector can take the batch over once the session ends. Without another collector, ending the
   /// session would not help; the resumed process can still acknowledge its line.
-  void fail_open_batch(const OpenBatch& batch) {
+  void fail_open_batch(const status::OpenBatch& batch) {
     const auto leased = fmt::format("{} has been leased to {} for {}", batch_text(batch), batch.claimed_by,
-                                    age_text(batch.age));
+                                    status::age_text(batch.age));
     const bool is_sender = batch.claimed_by.starts_with("mailroom send");
-    if (batch.process == ProcessSight::runs) {
+    if (batch.process == status::ProcessSight::runs) {
       fail("batch_open",
            fmt::format("{}, and that process runs: it waits for {}", leased,
                        is_sender ? "the answer of a relay" : "the reader of its output"),
@@ -163,19 +165,21 @@ class CollectorRules {
                : "look at the reader of its output, or at what takes its batches");
       return;
     }
-    const auto process = collector_process(batch.claimed_by);
-    const auto cause = batch.process == ProcessSight::stopped ? std::string(": that process is stopped")
+    const auto process = status::collector_process(batch.claimed_by);
+    const auto cause = batch.process == status::ProcessSight::stopped
+                           ? std::string(": that process is stopped")
                        : is_sender ? std::string(": that process is stopped, or waits for a relay")
                                    : std::string(": that process is stopped, or the reader of its output is");
-    if (batch.process == ProcessSight::stopped && process) {
+    if (batch.process == status::ProcessSight::stopped && process) {
       // Whoever takes the batch over mails again what the stopped process has sent.
       fail(
           "batch_open", fmt::format("{}{}. {}", leased, cause, continuing(*process)),
-          continue_process(*process, status_.host),
+          status::continue_process(*process, status_.host),
           fmt::format(
               "if it cannot go on, end it and its session: {} then another one takes the batch over, and up to {} "
               "may be emitted twice",
-              static_cast<const std::string&>(end_session(batch.collector)), counted(batch.tokens, "token")));
+              static_cast<const std::string&>(status::end_session(batch.collector)),
+              counted(batch.tokens, "token")));
     } else if (any_at_work() || !process) {
       fail(
           "batch_open",
@@ -183,31 +187,31 @@ class CollectorRules {
               "{}{}. Ending its session, backend pid {}, frees the batch for another collector, and up to {} may "
               "be emitted twice",
               leased, cause, batch.collector, counted(batch.tokens, "token")),
-          end_session(batch.collector));
+          status::end_session(batch.collector));
     } else {
       fail("batch_open", leased + cause, {}, may_continue(*process));
     }
   }
 
-  static std::string continuing(const CollectorProcess& process) {
+  static std::string continuing(const status::CollectorProcess& process) {
     return fmt::format("SIGCONT resumes {}. If that does not help, restart it and its reader",
                        process_text(process));
   }
 
   /// For a process that cannot be seen from here.
-  std::string may_continue(const CollectorProcess& process) const {
+  std::string may_continue(const status::CollectorProcess& process) const {
     return fmt::format("if it is stopped, this resumes it: {}. Otherwise its log says what it waits for",
-                       continue_process(process, status_.host));
+                       status::continue_process(process, status_.host));
   }
 
   bool holds_late_batch(int pid) const {
-    return std::ranges::any_of(status_.open_batches, [&](const OpenBatch& batch) {
+    return std::ranges::any_of(status_.open_batches, [&](const status::OpenBatch& batch) {
       return batch.collector == pid && batch.age > limits_.batch_open;
     });
   }
 
   /// A working collector polls once per poll interval.
-  bool is_silent(const ServerSession& session) const {
+  bool is_silent(const status::ServerSession& session) const {
     return session.silent_for > limits_.collector_silence;
   }
 
@@ -230,18 +234,18 @@ class CollectorRules {
   }
 
   /// True if the holder of the queue's lock is the cause, which judge_locks() reports.
-  bool waits_for_queue_lock(const ServerSession& session) const {
+  bool waits_for_queue_lock(const status::ServerSession& session) const {
     return status_.lock && status_.lock->longest_wait && session.wait == "Lock/advisory";
   }
 
-  QueueFinding silence_of(const AttachedCollector& collector, Severity severity) const {
+  QueueFinding silence_of(const status::AttachedCollector& collector, Severity severity) const {
     const auto& session = collector.session;
-    const auto age = age_text(*session.silent_for);
+    const auto age = status::age_text(*session.silent_for);
     if (session.state == "active") {
       return {
           severity,
           "collector_blocked",
-          fmt::format("{} has been running one statement for {}{}", session_text(session), age,
+          fmt::format("{} has been running one statement for {}{}", status::session_text(session), age,
                       session.wait.empty() ? "" : ", waiting for " + session.wait),
           {},
           fmt::format(
@@ -249,14 +253,14 @@ class CollectorRules {
               session.pid)};
     }
     QueueFinding finding{severity, "collector_silent",
-                         fmt::format("{} has not polled for {}", session_text(session), age)};
-    const auto process = collector_process(session.application);
-    if (collector.process == ProcessSight::runs) {
+                         fmt::format("{} has not polled for {}", status::session_text(session), age)};
+    const auto process = status::collector_process(session.application);
+    if (collector.process == status::ProcessSight::runs) {
       finding.text += ", though its process runs";
       finding.hint = "its log says what it waits for; a restart ends that";
-    } else if (collector.process == ProcessSight::stopped) {
+    } else if (collector.process == status::ProcessSight::stopped) {
       finding.text += fmt::format(": its process is stopped. {}", continuing(*process));
-      finding.fix = continue_process(*process, status_.host);
+      finding.fix = status::continue_process(*process, status_.host);
     } else {
       finding.text += ": is its process stopped?";
       finding.hint = process ? may_continue(*process) : "restart it";
@@ -264,15 +268,15 @@ class CollectorRules {
     return finding;
   }
 
-  const QueueStatus& status_;
+  const status::QueueStatus& status_;
   const HealthLimits& limits_;
   std::vector<QueueFinding> found_;
 };
 
 }  // namespace
 
-std::vector<QueueFinding> judge_collectors(const QueueStatus& status, const HealthLimits& limits) {
+std::vector<QueueFinding> judge_collectors(const status::QueueStatus& status, const HealthLimits& limits) {
   return CollectorRules(status, limits).findings();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::health

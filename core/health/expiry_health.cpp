@@ -8,7 +8,7 @@
 #include "health/queue_health.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::health {
 namespace {
 
 /// How fast a queue is mailed: at most so many tokens a second, and so many at once.
@@ -19,25 +19,26 @@ struct Pace {
 };
 
 /// The lowest rate that the queue keeps.
-std::optional<Pace> configured_pace(const QueueRules& rules) {
+std::optional<Pace> configured_pace(const status::QueueRules& rules) {
   std::optional<Pace> lowest;
   for (const auto& budget : rules.budgets) {
     const auto rate = 1 / budget.rate.gap().count();
     if (!lowest || rate < lowest->rate)
-      lowest = Pace{rate, static_cast<double>(budget.left()), "its rate of " + format_rate(budget.rate)};
+      lowest =
+          Pace{rate, static_cast<double>(budget.left()), "its rate of " + config::format_rate(budget.rate)};
   }
   return lowest;
 }
 
 /// Consumers that have had work for some time show how fast they are.
-std::optional<Pace> measured_pace(const QueueStatus& status) {
+std::optional<Pace> measured_pace(const status::QueueStatus& status) {
   const auto rate = status.emissions.last_rate(status.lag().value_or(Milliseconds{0}));
   if (!rate) return std::nullopt;
   return Pace{rate->per_second, 0,
-              fmt::format("the {:.1f}/s of the last {}", rate->per_second, age_text(rate->over))};
+              fmt::format("the {:.1f}/s of the last {}", rate->per_second, status::age_text(rate->over))};
 }
 
-std::optional<Pace> pace_of(const QueueStatus& status) {
+std::optional<Pace> pace_of(const status::QueueStatus& status) {
   const auto configured = configured_pace(status.rules);
   auto measured = measured_pace(status);
   if (!configured || (measured && measured->rate < configured->rate)) return measured;
@@ -45,7 +46,7 @@ std::optional<Pace> pace_of(const QueueStatus& status) {
 }
 
 /// Those that live for at most x seconds come first, and the pace allows so many of them in that time.
-std::int64_t expiring_at(const Pace& pace, const PendingTokens& pending) {
+std::int64_t expiring_at(const Pace& pace, const status::PendingTokens& pending) {
   double ahead = 0;
   double expiring = 0;
   for (const auto& [life, tokens] : pending.waiting_by_life) {
@@ -64,7 +65,7 @@ std::string since_text(Milliseconds oldest) {
   return fmt::format("{}d", std::chrono::ceil<std::chrono::days>(hours).count());
 }
 
-std::optional<QueueFinding> judge_expired(const QueueStatus& status) {
+std::optional<QueueFinding> judge_expired(const status::QueueStatus& status) {
   // Afterwards it is news, and no alarm.
   constexpr std::chrono::minutes recent{10};
   const auto& expired = status.expired;
@@ -74,7 +75,7 @@ std::optional<QueueFinding> judge_expired(const QueueStatus& status) {
       *expired.last < recent ? Severity::failure : Severity::warning,
       "expired_unsent",
       fmt::format("{} expired unsent within the last hour, the last {} ago: {}",
-                  counted(expired.tokens, "token"), age_text(*expired.last),
+                  counted(expired.tokens, "token"), status::age_text(*expired.last),
                   cause.empty() ? "they were not accepted in time" : cause),
       {},
       fmt::format(
@@ -83,12 +84,12 @@ std::optional<QueueFinding> judge_expired(const QueueStatus& status) {
 }
 
 /// Where no rate of the queue limits it. Lines of collect are as fast as their reader.
-std::string hint_for_pace(const QueueStatus& status, const HealthLimits& limits) {
+std::string hint_for_pace(const status::QueueStatus& status, const HealthLimits& limits) {
   const auto sender = std::ranges::find_if(status.collectors, [](const auto& collector) {
     return collector.session.application.starts_with("mailroom send");
   });
   if (sender == status.collectors.end()) return "another instance of the service shares the work";
-  const auto process = collector_process(sender->session.application);
+  const auto process = status::collector_process(sender->session.application);
   return fmt::format(
       "raise send.connections{} if the relay takes more, then systemctl reload 'mailroom-send@*', or kill -HUP {} "
       "without systemd; send.rate limits a sender too, and another instance shares the work",
@@ -96,7 +97,7 @@ std::string hint_for_pace(const QueueStatus& status, const HealthLimits& limits)
       process ? process->pid + " on " + process->host : "PID");
 }
 
-std::optional<QueueFinding> judge_forecast(const QueueStatus& status, const HealthLimits& limits) {
+std::optional<QueueFinding> judge_forecast(const status::QueueStatus& status, const HealthLimits& limits) {
   const auto expiring = forecast_expiring(status);
   if (!expiring || *expiring == 0) return std::nullopt;
   const auto pace = *pace_of(status);
@@ -111,8 +112,8 @@ std::optional<QueueFinding> judge_forecast(const QueueStatus& status, const Heal
           "at least {} of {} that wait will expire before {} mailed: {} would take {}, and the longest "
           "of them lives for {}",
           with_thousands(*expiring), counted(status.pending.waiting, "token"),
-          *expiring == 1 ? "it is" : "they are", pace.text, age_text(needed),
-          age_text(std::chrono::seconds(by_life.rbegin()->first))),
+          *expiring == 1 ? "it is" : "they are", pace.text, status::age_text(needed),
+          status::age_text(std::chrono::seconds(by_life.rbegin()->first))),
       {},
       fmt::format(
           "{}. For those that expire: mailroom resend --outcome expired --since {} --extend 15m --dry-run "
@@ -126,7 +127,7 @@ std::optional<QueueFinding> judge_forecast(const QueueStatus& status, const Heal
 
 }  // namespace
 
-std::string cause_of_delay(const QueueStatus& status, Milliseconds lasts) {
+std::string cause_of_delay(const status::QueueStatus& status, Milliseconds lasts) {
   const auto& deliveries = status.deliveries;
   if (status.rules.pause && status.rules.pause->lasts >= lasts) return "the queue is paused";
   const bool was_served = lasts > Milliseconds{0} && status.last_claim && status.last_claim->age <= lasts;
@@ -141,18 +142,18 @@ std::string cause_of_delay(const QueueStatus& status, Milliseconds lasts) {
   return {};
 }
 
-std::optional<std::int64_t> forecast_expiring(const QueueStatus& status) {
+std::optional<std::int64_t> forecast_expiring(const status::QueueStatus& status) {
   if (status.rules.pause || status.pending.waiting_by_life.empty()) return std::nullopt;
   if (!status.on_standby && status.collectors.empty()) return std::nullopt;
   const auto pace = pace_of(status);
   return pace ? std::optional(expiring_at(*pace, status.pending)) : std::nullopt;
 }
 
-std::vector<QueueFinding> judge_expiry(const QueueStatus& status, const HealthLimits& limits) {
+std::vector<QueueFinding> judge_expiry(const status::QueueStatus& status, const HealthLimits& limits) {
   std::vector<QueueFinding> found;
   if (auto expired = judge_expired(status)) found.push_back(std::move(*expired));
   if (auto forecast = judge_forecast(status, limits)) found.push_back(std::move(*forecast));
   return found;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::health

@@ -7,7 +7,7 @@
 #include "health/queue_health.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::health {
 namespace {
 
 constexpr const char* const same_key_text =
@@ -15,8 +15,8 @@ constexpr const char* const same_key_text =
     "restarted";
 
 /// As --consumer takes it: `send@web1:77`.
-std::string consumer_name(const ServerSession& session) {
-  const auto process = collector_process(session.application);
+std::string consumer_name(const status::ServerSession& session) {
+  const auto process = status::collector_process(session.application);
   if (!process) return fmt::format("pid {}", session.pid);
   const std::string_view command = session.application.starts_with("mailroom send") ? "send" : "collect";
   return fmt::format("{}@{}:{}", command, process->host, process->pid);
@@ -24,7 +24,7 @@ std::string consumer_name(const ServerSession& session) {
 
 }  // namespace
 
-std::map<std::string, std::string> consumers_by_key(const QueueStatus& status) {
+std::map<std::string, std::string> consumers_by_key(const status::QueueStatus& status) {
   std::map<std::string, std::string> keys;
   for (const auto& collector : status.collectors) {
     if (collector.key.empty()) continue;
@@ -35,7 +35,7 @@ std::map<std::string, std::string> consumers_by_key(const QueueStatus& status) {
 }
 
 /// Tokens that were signed with a key that is neither configured here nor a connected consumer's.
-std::vector<QueueFinding> judge_recent_keys(const QueueStatus& status, const HealthLimits& limits) {
+std::vector<QueueFinding> judge_recent_keys(const status::QueueStatus& status, const HealthLimits& limits) {
   std::vector<QueueFinding> found;
   const auto by_key = consumers_by_key(status);
   if (by_key.empty()) return found;
@@ -46,8 +46,8 @@ std::vector<QueueFinding> judge_recent_keys(const QueueStatus& status, const Hea
         {limits.keys.empty() ? Severity::warning : Severity::failure,
          "signed_with_other_key",
          fmt::format("{} of the last hour, the last mailed {} ago, {} signed with the key {}, which {}",
-                     counted(key.tokens, "unused link"), age_text(key.last), key.tokens == 1 ? "is" : "are",
-                     key.fingerprint,
+                     counted(key.tokens, "unused link"), status::age_text(key.last),
+                     key.tokens == 1 ? "is" : "are", key.fingerprint,
                      limits.keys.empty()
                          ? "no connected consumer signs with now"
                          : "is not configured here: a verifier with this configuration rejects them"),
@@ -61,7 +61,7 @@ std::vector<QueueFinding> judge_recent_keys(const QueueStatus& status, const Hea
   return found;
 }
 
-std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimits& limits) {
+std::vector<QueueFinding> judge_keys(const status::QueueStatus& status, const HealthLimits& limits) {
   auto found = judge_recent_keys(status, limits);
   const auto by_key = consumers_by_key(status);
   std::string who;
@@ -93,4 +93,4 @@ std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimi
   return found;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::health

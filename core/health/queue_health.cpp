@@ -10,13 +10,13 @@
 #include "db/search_path.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::health {
 namespace {
 
 /// Collects findings. Each function is one rule and only reads the status.
 class Judge {
  public:
-  Judge(const QueueStatus& status, const HealthLimits& limits) : status_(status), limits_(limits) {}
+  Judge(const status::QueueStatus& status, const HealthLimits& limits) : status_(status), limits_(limits) {}
 
   std::vector<QueueFinding> findings() {
     judge_home();
@@ -39,7 +39,7 @@ class Judge {
       for (auto& finding : judge_sinks(status_.deliveries, status_.pending.total() > 0))
         found_.push_back(std::move(finding));
       for (auto& finding :
-           judge_came_back(status_.came_back, status_.deliveries.count_last_hour(Outcome::accepted)))
+           judge_came_back(status_.came_back, status_.deliveries.count_last_hour(fate::Outcome::accepted)))
         found_.push_back(std::move(finding));
       for (auto& finding : judge_gaps(status_, limits_))
         found_.push_back(std::move(finding));
@@ -57,10 +57,10 @@ class Judge {
   }
 
  private:
-  void fail(std::string code, std::string text, Fix fix, std::string hint = {}) {
+  void fail(std::string code, std::string text, status::Fix fix, std::string hint = {}) {
     found_.push_back({Severity::failure, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
-  void warn(std::string code, std::string text, Fix fix = {}, std::string hint = {}) {
+  void warn(std::string code, std::string text, status::Fix fix = {}, std::string hint = {}) {
     found_.push_back({Severity::warning, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
 
@@ -91,7 +91,7 @@ class Judge {
   }
 
   void judge_pause() {
-    if (auto paused = mailroom::judge_pause(status_)) found_.push_back(std::move(*paused));
+    if (auto paused = mailroom::health::judge_pause(status_)) found_.push_back(std::move(*paused));
   }
 
   void judge_thresholds() {
@@ -99,11 +99,11 @@ class Judge {
     const auto cause = cause_of_delay(status_);
     const auto help =
         cause.empty() ? ". Another instance of the collector's service shares the work" : ": " + cause;
-    const auto fix = is_paused() ? resume_queue(status_.queue) : Fix();
+    const auto fix = is_paused() ? status::resume_queue(status_.queue) : status::Fix();
     if (limits_.max_lag && lag > *limits_.max_lag) {
       fail("max_lag",
-           fmt::format("the oldest token has waited for {}, longer than --max-lag {}{}", age_text(*lag),
-                       format_duration(*limits_.max_lag), help),
+           fmt::format("the oldest token has waited for {}, longer than --max-lag {}{}",
+                       status::age_text(*lag), format_duration(*limits_.max_lag), help),
            fix);
     }
     if (limits_.max_pending && status_.pending.total() > *limits_.max_pending) {
@@ -118,9 +118,9 @@ class Judge {
     for (const auto& batch : status_.dead) {
       warn("dead",
            fmt::format("batch {} ({}) was dead-lettered {} ago, after too many attempts, the last by {}",
-                       with_thousands(batch.id), counted(batch.tokens, "token"), age_text(batch.age),
+                       with_thousands(batch.id), counted(batch.tokens, "token"), status::age_text(batch.age),
                        batch.claimed_by),
-           replay_batch(status_.queue, batch.id, status_.schema));
+           status::replay_batch(status_.queue, batch.id, status_.schema));
     }
   }
 
@@ -133,32 +133,32 @@ class Judge {
             "the database went back to an older state {} ago, by a restore or a failover: {} had claimed batch "
             "{}, and then the newest was {}. Accounts and tokens of the time between are gone, and "
             "mails may go out twice",
-            age_text(back.age), back.actor, with_thousands(back.known), with_thousands(back.newest)),
+            status::age_text(back.age), back.actor, with_thousands(back.known), with_thousands(back.newest)),
         {},
         "mailroom reconcile --since 1d says what became of each token; mailroom resend --outcome expired,dead "
         "--since 1d --extend 15m mails those that nobody got. The warning ends with that, or after a day");
   }
 
-  const QueueStatus& status_;
+  const status::QueueStatus& status_;
   const HealthLimits& limits_;
   std::vector<QueueFinding> found_;
 };
 
 }  // namespace
 
-std::optional<QueueFinding> judge_pause(const QueueStatus& status) {
+std::optional<QueueFinding> judge_pause(const status::QueueStatus& status) {
   if (!status.rules.pause) return std::nullopt;
   const auto& pause = *status.rules.pause;
   const bool holds_up = status.pending.total() > 0;
   return QueueFinding{
       holds_up ? Severity::failure : Severity::warning, "paused",
       fmt::format("{}, since the queue has been paused for {} by {}{}{}",
-                  holds_up ? tokens_waiting(status) : "no token is emitted", age_text(pause.lasts),
+                  holds_up ? tokens_waiting(status) : "no token is emitted", status::age_text(pause.lasts),
                   pause.actor, pause.reason.empty() ? "" : ": ", pause.reason),
-      resume_queue(status.queue)};
+      status::resume_queue(status.queue)};
 }
 
-std::string tokens_waiting(const QueueStatus& status) {
+std::string tokens_waiting(const status::QueueStatus& status) {
   const auto total = status.pending.total();
   return fmt::format("{}{} {}", status.pending.estimated ? "~" : "", counted(total, "token"),
                      total == 1 ? "waits" : "wait");
@@ -168,7 +168,7 @@ Milliseconds silence_limit(Milliseconds poll_interval) {
   return std::chrono::seconds(30) + poll_interval;
 }
 
-std::vector<QueueFinding> judge_queue(const QueueStatus& status, const HealthLimits& limits) {
+std::vector<QueueFinding> judge_queue(const status::QueueStatus& status, const HealthLimits& limits) {
   return Judge(status, limits).findings();
 }
 
@@ -183,4 +183,4 @@ const char* severity_name(Severity severity) {
   return severity == Severity::failure ? "failure" : severity == Severity::warning ? "warning" : "ok";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::health

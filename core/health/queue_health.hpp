@@ -13,16 +13,16 @@
 #include "status/queue_sessions.hpp"
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::health {
 
 enum class Severity { ok, warning, failure };
 
 /// A problem with a queue.
 struct QueueFinding {
   Severity severity = Severity::warning;
-  std::string code;  ///< for programs: `no_collector`, `batch_open`, …
-  std::string text;  ///< for people; names the session or process that causes it
-  Fix fix{};         ///< empty if there is none
+  std::string code;   ///< for programs: `no_collector`, `batch_open`, …
+  std::string text;   ///< for people; names the session or process that causes it
+  status::Fix fix{};  ///< empty if there is none
   /// What may help where no command surely does; empty if there is nothing to say.
   std::string hint{};
 };
@@ -48,7 +48,7 @@ constexpr std::chrono::seconds schedule_interval{60};
 Milliseconds silence_limit(Milliseconds poll_interval);
 
 /// Returns the problems of the queue: failures before warnings, causes before symptoms.
-std::vector<QueueFinding> judge_queue(const QueueStatus& status, const HealthLimits& limits);
+std::vector<QueueFinding> judge_queue(const status::QueueStatus& status, const HealthLimits& limits);
 
 /// The highest severity; ok for none.
 Severity worst(const std::vector<QueueFinding>& findings);
@@ -57,85 +57,85 @@ Severity worst(const std::vector<QueueFinding>& findings);
 const char* severity_name(Severity severity);
 
 /// Maps each key's fingerprint to the collectors that sign with it: `send@web1:77 and send@web2:78`.
-std::map<std::string, std::string> consumers_by_key(const QueueStatus& status);
+std::map<std::string, std::string> consumers_by_key(const status::QueueStatus& status);
 
 /// Returns a failure if the token sequence, whose last id is `drawn`, is behind the cursor of a queue.
 std::optional<QueueFinding> judge_cursor(const std::string& queue, std::int64_t cursor, std::int64_t drawn);
 
 /// Returns the problem of a sequence that is behind its table: a failure, or a warning where rows may have
 /// ids of their own.
-QueueFinding judge_sequence(const TableSequence& sequence);
+QueueFinding judge_sequence(const queue::TableSequence& sequence);
 
 /// Returns the problems of triggers that do not fire; `schema` is quoted.
-std::vector<QueueFinding> judge_triggers(const TriggerStatus& status, const std::string& schema);
+std::vector<QueueFinding> judge_triggers(const status::TriggerStatus& status, const std::string& schema);
 
 /// Messages that nobody will ever mail are a failure, or a warning if the trigger would have refused them;
 /// `schema` is quoted.
-std::vector<QueueFinding> judge_lost_messages(const LostMessages& lost, const std::string& schema);
+std::vector<QueueFinding> judge_lost_messages(const status::LostMessages& lost, const std::string& schema);
 
 /// Returns a warning if any account has no token: an import may want none.
 std::optional<QueueFinding> judge_accounts_without_token(std::int64_t accounts, const std::string& schema);
 
 /// Returns the problem of a queue of notifications that fills up: a failure from half of it on.
-std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue);
+std::optional<QueueFinding> judge_notifications(const status::NotificationQueue& queue);
 
 /// Returns a failure if a collector, or the session that holds the queue's lock, waits for a synchronous
 /// standby.
-std::optional<QueueFinding> judge_standby_wait(const QueueStatus& status, const HealthLimits& limits);
+std::optional<QueueFinding> judge_standby_wait(const status::QueueStatus& status, const HealthLimits& limits);
 
 /// The failure that `session` waits for a synchronous standby.
-QueueFinding standby_awaited(const ServerSession& session);
+QueueFinding standby_awaited(const status::ServerSession& session);
 
 /// True if the session waits for a synchronous standby to confirm its commit.
-bool waits_for_standby(const ServerSession& session);
+bool waits_for_standby(const status::ServerSession& session);
 
 /// Returns a failure if a session has held the queue's lock for long, and warnings of others' locks.
-std::vector<QueueFinding> judge_locks(const QueueStatus& status, const HealthLimits& limits);
+std::vector<QueueFinding> judge_locks(const status::QueueStatus& status, const HealthLimits& limits);
 
 /// Returns a failure if tokens wait in another schema, while this one never had any: accounts are inserted
 /// there.
-std::optional<QueueFinding> judge_other_schema(const QueueStatus& status);
+std::optional<QueueFinding> judge_other_schema(const status::QueueStatus& status);
 
 /// Returns the problem of a paused queue: a failure once tokens wait.
-std::optional<QueueFinding> judge_pause(const QueueStatus& status);
+std::optional<QueueFinding> judge_pause(const status::QueueStatus& status);
 
 /// `12 tokens wait`
-std::string tokens_waiting(const QueueStatus& status);
+std::string tokens_waiting(const status::QueueStatus& status);
 
 /// Returns the problems of the queue's collectors, of the batches that they hold, and of scheduled messages
 /// that none of them makes tokens of.
-std::vector<QueueFinding> judge_collectors(const QueueStatus& status, const HealthLimits& limits);
+std::vector<QueueFinding> judge_collectors(const status::QueueStatus& status, const HealthLimits& limits);
 
 /// Returns warnings of the transactions that gaps wait for.
-std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimits& limits);
+std::vector<QueueFinding> judge_gaps(const status::QueueStatus& status, const HealthLimits& limits);
 
 /// Returns a failure if the collectors sign with different keys, and the problem of those that sign with
 /// another key than tokens are verified with: a failure, or a warning for a previous key. Likewise for tokens
 /// of the last hour.
-std::vector<QueueFinding> judge_keys(const QueueStatus& status, const HealthLimits& limits);
+std::vector<QueueFinding> judge_keys(const status::QueueStatus& status, const HealthLimits& limits);
 
 /// Tokens that wait since their queue was dropped are a failure. An action that no queue ever took may be
 /// another program's.
-QueueFinding judge_untaken(const UntakenAction& action);
+QueueFinding judge_untaken(const status::UntakenAction& action);
 
 /// What has kept the queue's mails from people for `lasts` at least, in one clause: `the queue is paused`,
 /// `its rate allows no more`. Empty if nothing that is known does.
-std::string cause_of_delay(const QueueStatus& status, Milliseconds lasts = Milliseconds{0});
+std::string cause_of_delay(const status::QueueStatus& status, Milliseconds lasts = Milliseconds{0});
 
 /// How many tokens of those above the cursor will expire before their turn, at least, at the rate that the
 /// queue keeps or, once tokens wait for 20 s, has kept since, at most in the last minute; nullopt if no rate
 /// is known.
-std::optional<std::int64_t> forecast_expiring(const QueueStatus& status);
+std::optional<std::int64_t> forecast_expiring(const status::QueueStatus& status);
 
 /// Returns the problems of tokens that expired unsent, and of those that will.
-std::vector<QueueFinding> judge_expiry(const QueueStatus& status, const HealthLimits& limits = {});
+std::vector<QueueFinding> judge_expiry(const status::QueueStatus& status, const HealthLimits& limits = {});
 
 /// The rules about sinks: one that is unavailable, a failure if it has been for a minute while the queue has
 /// tokens, and one that has refused every token for some time.
-std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has_tokens);
+std::vector<QueueFinding> judge_sinks(const status::DeliveryStatus& deliveries, bool has_tokens);
 
 /// The rules about bounces and complaints: providers stop senders with many of either. `accepted`: mails of
 /// the queue within the same time.
-std::vector<QueueFinding> judge_came_back(const CameBack& reports, std::int64_t accepted);
+std::vector<QueueFinding> judge_came_back(const status::CameBack& reports, std::int64_t accepted);
 
-}  // namespace mailroom
+}  // namespace mailroom::health

@@ -11,21 +11,23 @@
 #include "schema/schema_objects.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::health {
 namespace {
 
 constexpr auto sequence_code = "sequence_behind";
 
-QueueFinding finding_of(const SilentTrigger& silent, const ExpectedTrigger& trigger,
+QueueFinding finding_of(const status::SilentTrigger& silent, const schema::ExpectedTrigger& trigger,
                         const std::string& schema) {
   const auto name = std::string(trigger.name);
   return {trigger.is_vital ? Severity::failure : Severity::warning,
           "trigger_silent",
           fmt::format("{} on {} is {}: {}", trigger.name, trigger.table,
                       silent.is_missing ? "missing" : "disabled", trigger.consequence),
-          {FixKind::make_trigger,
-           silent.is_missing ? in_schema(expected_objects().at({ObjectKind::trigger, name}).statement, schema)
-                             : enable_trigger_statement(schema, trigger.table, trigger.name)}};
+          {status::FixKind::make_trigger,
+           silent.is_missing
+               ? db::in_schema(schema::expected_objects().at({schema::ObjectKind::trigger, name}).statement,
+                               schema)
+               : queue::enable_trigger_statement(schema, trigger.table, trigger.name)}};
 }
 
 }  // namespace
@@ -38,18 +40,18 @@ std::optional<QueueFinding> judge_cursor(const std::string& queue, std::int64_t 
           "tokens_id_seq is at {}, behind the cursor of the queue {} at {}: every claim fails. Tokens were "
           "truncated or restored. The fix emits the tokens created since then and no others",
           with_thousands(drawn), queue, with_thousands(cursor)),
-      fix_sequence()};
+      status::fix_sequence()};
 }
 
-QueueFinding judge_sequence(const TableSequence& sequence) {
+QueueFinding judge_sequence(const queue::TableSequence& sequence) {
   return {sequence.is_of_mailroom() ? Severity::failure : Severity::warning, sequence_code,
           fmt::format("{} is at {}, behind the newest id of {}, {}: {}", sequence.name,
                       with_thousands(sequence.position), sequence.table, with_thousands(sequence.newest),
                       sequence.consequence()),
-          fix_sequence()};
+          status::fix_sequence()};
 }
 
-std::vector<QueueFinding> judge_triggers(const TriggerStatus& status, const std::string& schema) {
+std::vector<QueueFinding> judge_triggers(const status::TriggerStatus& status, const std::string& schema) {
   std::vector<QueueFinding> found;
   for (const auto& setting : status.replica) {
     found.push_back(
@@ -59,14 +61,14 @@ std::vector<QueueFinding> judge_triggers(const TriggerStatus& status, const std:
              "session_replication_role is replica for {}: no trigger fires, and accounts and messages that are "
              "inserted get no token",
              shown_text(setting.where)),
-         {FixKind::fire_triggers, setting.fix}});
+         {status::FixKind::fire_triggers, setting.fix}});
   }
   for (const auto& silent : status.silent) {
-    const auto trigger =
-        std::ranges::find(expected_triggers(), std::string_view(silent.name), &ExpectedTrigger::name);
-    if (trigger != expected_triggers().end()) found.push_back(finding_of(silent, *trigger, schema));
+    const auto trigger = std::ranges::find(schema::expected_triggers(), std::string_view(silent.name),
+                                           &schema::ExpectedTrigger::name);
+    if (trigger != schema::expected_triggers().end()) found.push_back(finding_of(silent, *trigger, schema));
   }
   return found;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::health

@@ -6,7 +6,7 @@
 #include "health/queue_health.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::health {
 namespace {
 
 std::string percent_text(double share) {
@@ -14,10 +14,11 @@ std::string percent_text(double share) {
 }
 
 /// The session to end: the oldest transaction. A listener may be any of them.
-std::string holders_text(const std::vector<ServerSession>& sessions) {
+std::string holders_text(const std::vector<status::ServerSession>& sessions) {
   const auto& oldest = sessions.front();
-  auto text = fmt::format("{}, {}", session_text(oldest), activity_text(oldest));
-  if (oldest.transaction_age) text += ", has had a transaction open for " + age_text(*oldest.transaction_age);
+  auto text = fmt::format("{}, {}", status::session_text(oldest), status::activity_text(oldest));
+  if (oldest.transaction_age)
+    text += ", has had a transaction open for " + status::age_text(*oldest.transaction_age);
   text += sessions.size() == 1
               ? ", and holds it back if it listens"
               : fmt::format(
@@ -29,13 +30,13 @@ std::string holders_text(const std::vector<ServerSession>& sessions) {
 
 }  // namespace
 
-std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue) {
-  if (queue.usage < NotificationQueue::worth_a_look) return std::nullopt;
+std::optional<QueueFinding> judge_notifications(const status::NotificationQueue& queue) {
+  if (queue.usage < status::NotificationQueue::worth_a_look) return std::nullopt;
   const bool fails = queue.usage >= 0.5;
   auto text = fmt::format(
       "the server's queue of notifications is {} full. When it is full, every INSERT into accounts fails",
       percent_text(queue.usage));
-  Fix fix;
+  status::Fix fix;
   std::string hint;
   if (queue.open_transactions.empty()) {
     text += ". No session has a transaction open that would hold it back: it empties by itself";
@@ -43,20 +44,21 @@ std::optional<QueueFinding> judge_notifications(const NotificationQueue& queue) 
   } else {
     text += ". " + holders_text(queue.open_transactions);
     // The server moves the end of the queue only when somebody looks at it.
-    fix = {FixKind::drain_notifications,
-           end_session(queue.open_transactions.front().pid) + "\nSELECT pg_notification_queue_usage();"};
+    fix = {status::FixKind::drain_notifications, status::end_session(queue.open_transactions.front().pid) +
+                                                     "\nSELECT pg_notification_queue_usage();"};
   }
   return QueueFinding{fails ? Severity::failure : Severity::warning, "notifications_held", std::move(text),
                       std::move(fix), std::move(hint)};
 }
 
-bool waits_for_standby(const ServerSession& session) {
+bool waits_for_standby(const status::ServerSession& session) {
   return session.wait == "IPC/SyncRep";
 }
 
-std::optional<QueueFinding> judge_standby_wait(const QueueStatus& status, const HealthLimits& limits) {
-  const ServerSession* longest = nullptr;
-  const auto consider = [&](const ServerSession& session) {
+std::optional<QueueFinding> judge_standby_wait(const status::QueueStatus& status,
+                                               const HealthLimits& limits) {
+  const status::ServerSession* longest = nullptr;
+  const auto consider = [&](const status::ServerSession& session) {
     const bool is_longer = longest == nullptr || session.silent_for > longest->silent_for;
     if (waits_for_standby(session) && session.silent_for > limits.lock_held && is_longer) longest = &session;
   };
@@ -68,7 +70,7 @@ std::optional<QueueFinding> judge_standby_wait(const QueueStatus& status, const 
   return standby_awaited(*longest);
 }
 
-QueueFinding standby_awaited(const ServerSession& session) {
+QueueFinding standby_awaited(const status::ServerSession& session) {
   return {
       Severity::failure,
       "standby_awaited",
@@ -76,11 +78,12 @@ QueueFinding standby_awaited(const ServerSession& session) {
           "{} has waited for {} for a synchronous standby to confirm its commit, as every commit does: no claim and "
           "no INSERT can proceed. Start the standbys that synchronous_standby_names lists. The fix goes on without them; ending "
           "the session does not help",
-          session_text(session), age_text(session.silent_for.value_or(Milliseconds{0}))),
-      {FixKind::skip_standby, "ALTER SYSTEM SET synchronous_standby_names = '';\nSELECT pg_reload_conf();"}};
+          status::session_text(session), status::age_text(session.silent_for.value_or(Milliseconds{0}))),
+      {status::FixKind::skip_standby,
+       "ALTER SYSTEM SET synchronous_standby_names = '';\nSELECT pg_reload_conf();"}};
 }
 
-std::optional<QueueFinding> judge_other_schema(const QueueStatus& status) {
+std::optional<QueueFinding> judge_other_schema(const status::QueueStatus& status) {
   if (!status.other) return std::nullopt;
   const auto& other = *status.other;
   return QueueFinding{
@@ -95,4 +98,4 @@ std::optional<QueueFinding> judge_other_schema(const QueueStatus& status) {
                   shell_word(other.schema))};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::health

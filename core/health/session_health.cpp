@@ -7,58 +7,59 @@
 #include "health/queue_health.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::health {
 namespace {
 
-std::optional<QueueFinding> judge_queue_lock(const QueueStatus& status, const HealthLimits& limits) {
+std::optional<QueueFinding> judge_queue_lock(const status::QueueStatus& status, const HealthLimits& limits) {
   if (!status.lock || waits_for_standby(status.lock->session)) return std::nullopt;
   const auto& lock = *status.lock;
   const bool waited_for = lock.longest_wait > limits.lock_held;
   if (!waited_for && !(lock.session.transaction_age > limits.lock_held)) return std::nullopt;
   const auto held_for = lock.session.transaction_age.value_or(lock.longest_wait.value_or(Milliseconds{0}));
-  return QueueFinding{
-      Severity::failure, "queue_locked",
-      fmt::format("{} has held the queue's lock for up to {}, {}: no claim can proceed",
-                  session_text(lock.session), age_text(held_for), activity_text(lock.session)),
-      end_session(lock.session.pid)};
+  return QueueFinding{Severity::failure, "queue_locked",
+                      fmt::format("{} has held the queue's lock for up to {}, {}: no claim can proceed",
+                                  status::session_text(lock.session), status::age_text(held_for),
+                                  status::activity_text(lock.session)),
+                      status::end_session(lock.session.pid)};
 }
 
-QueueFinding held_by(const GapHolder& holder) {
-  const auto age = age_text(*holder.session.transaction_age);
+QueueFinding held_by(const status::GapHolder& holder) {
+  const auto age = status::age_text(*holder.session.transaction_age);
   const auto waits = fmt::format("up to {} of its own in the gap wait for its end, all others are emitted",
                                  counted(holder.ids, "token"));
   if (holder.session.pid != 0) {
     return {Severity::warning, "gap_held",
-            fmt::format("{} has had a transaction open for {}, {}: {}", session_text(holder.session), age,
-                        activity_text(holder.session), waits),
-            end_session(holder.session.pid)};
+            fmt::format("{} has had a transaction open for {}, {}: {}", status::session_text(holder.session),
+                        age, status::activity_text(holder.session), waits),
+            status::end_session(holder.session.pid)};
   }
   const bool is_named = printable(holder.gid) == holder.gid;
   return {
       Severity::warning, "gap_held",
       fmt::format("prepared transaction {} of user {} has been open for {}: {}", holder.gid,
                   holder.session.user, age, waits),
-      is_named ? Fix(FixKind::rollback_prepared, "ROLLBACK PREPARED " + sql_literal(holder.gid) + ";")
-               : Fix(),
+      is_named ? status::Fix(status::FixKind::rollback_prepared,
+                             "ROLLBACK PREPARED " + status::sql_literal(holder.gid) + ";")
+               : status::Fix(),
       is_named ? "" : "SELECT gid, prepared FROM pg_prepared_xacts; shows its name, for ROLLBACK PREPARED"};
 }
 
 }  // namespace
 
-std::vector<QueueFinding> judge_locks(const QueueStatus& status, const HealthLimits& limits) {
+std::vector<QueueFinding> judge_locks(const status::QueueStatus& status, const HealthLimits& limits) {
   std::vector<QueueFinding> findings;
   if (auto held = judge_queue_lock(status, limits)) findings.push_back(std::move(*held));
   // Any role that may connect may take any advisory lock.
   for (const auto& session : status.foreign_locks) {
-    findings.push_back(
-        {Severity::warning, "foreign_lock",
-         session_text(session) + " holds a mailroom lock but is not a collector: it can block collectors",
-         end_session(session.pid)});
+    findings.push_back({Severity::warning, "foreign_lock",
+                        status::session_text(session) +
+                            " holds a mailroom lock but is not a collector: it can block collectors",
+                        status::end_session(session.pid)});
   }
   return findings;
 }
 
-std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimits& limits) {
+std::vector<QueueFinding> judge_gaps(const status::QueueStatus& status, const HealthLimits& limits) {
   std::vector<QueueFinding> found;
   bool hidden = false;
   for (const auto& holder : status.gap_holders) {
@@ -72,9 +73,9 @@ std::vector<QueueFinding> judge_gaps(const QueueStatus& status, const HealthLimi
          "gap_hidden",
          "a gap waits for a transaction that is owned by another user: its age is visible only with "
          "pg_monitor",
-         {FixKind::grant, "GRANT pg_monitor TO " + status.role + ";"}});
+         {status::FixKind::grant, "GRANT pg_monitor TO " + status.role + ";"}});
   }
   return found;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::health

@@ -8,7 +8,7 @@
 #include "health/queue_health.hpp"
 #include "status/queue_sessions.hpp"
 
-namespace mailroom {
+namespace mailroom::health {
 namespace {
 
 /// A sink that is unavailable for longer is not only restarted.
@@ -22,8 +22,8 @@ bool is_permanent_refusal(const std::string& reason) {
 }
 
 /// A relay that refuses everything has usually rejected a few mails before that was clear.
-std::string refusal_hint(const DeliveryStatus& deliveries) {
-  const auto rejected = std::ranges::find(deliveries.last_hour, Outcome::rejected,
+std::string refusal_hint(const status::DeliveryStatus& deliveries) {
+  const auto rejected = std::ranges::find(deliveries.last_hour, fate::Outcome::rejected,
                                           [](const auto& entry) { return entry.first; });
   if (rejected == deliveries.last_hour.end()) return {};
   return "; what was rejected before: mailroom resend --outcome rejected --since 2h --dry-run shows who would "
@@ -32,7 +32,8 @@ std::string refusal_hint(const DeliveryStatus& deliveries) {
 
 /// A failure if mails wait, or this queue had some within the last hour, and no other relay or sink accepts
 /// them; otherwise a warning.
-QueueFinding unavailable(const UnavailableSink& sink, const DeliveryStatus& deliveries, bool has_tokens) {
+QueueFinding unavailable(const status::UnavailableSink& sink, const status::DeliveryStatus& deliveries,
+                         bool has_tokens) {
   const bool is_needed = has_tokens || !deliveries.last_hour.empty();
   const bool others_accept = deliveries.last_accepted.value_or(sink.lasts) < sink.lasts;
   // Others may be of other profiles.
@@ -42,8 +43,8 @@ QueueFinding unavailable(const UnavailableSink& sink, const DeliveryStatus& deli
   const bool is_replaced = others_accept && !is_of_profile;
   return {holds_up || (is_permanent && !is_replaced) ? Severity::failure : Severity::warning,
           "sink_unavailable",
-          fmt::format("{} has been unavailable for {}, after {}. {}: {}", sink.name, age_text(sink.lasts),
-                      counted(sink.failures, "failure"),
+          fmt::format("{} has been unavailable for {}, after {}. {}: {}", sink.name,
+                      status::age_text(sink.lasts), counted(sink.failures, "failure"),
                       is_replaced ? "Another one takes the mails" : "Tokens wait in the queue", sink.reason),
           {},
           "mailroom doctor tries it, and says more" + (is_permanent ? refusal_hint(deliveries) : "")};
@@ -51,7 +52,7 @@ QueueFinding unavailable(const UnavailableSink& sink, const DeliveryStatus& deli
 
 /// A few wrong addresses come one after the other; many, for some time, are no chance: a wrong sender, a
 /// suspended account, or a server in trouble. That it puts off several for some time is no chance either.
-std::optional<QueueFinding> only_refusals(const RefusedSince& refused) {
+std::optional<QueueFinding> only_refusals(const status::RefusedSince& refused) {
   constexpr std::int64_t some = 3;
   constexpr std::int64_t many = 10;
   if (refused.tokens < some) return std::nullopt;
@@ -61,13 +62,13 @@ std::optional<QueueFinding> only_refusals(const RefusedSince& refused) {
       "only_refusals",
       fmt::format("the other side has refused or put off {} within {}, and accepted none since. Its "
                   "last answer: {}",
-                  counted(refused.tokens, "token"), age_text(refused.lasts), refused.last),
+                  counted(refused.tokens, "token"), status::age_text(refused.lasts), refused.last),
       {},
       "mailroom tail --state rejected,deferred --since 1h shows what was said of each"};
 }
 
 /// They are lost to their recipients until somebody corrects the template and has them sent again.
-std::optional<QueueFinding> unmade(const UnmadeMails& mails) {
+std::optional<QueueFinding> unmade(const status::UnmadeMails& mails) {
   if (mails.tokens == 0) return std::nullopt;
   // Afterwards it is news, as what expired is.
   constexpr std::chrono::minutes recent{10};
@@ -75,14 +76,14 @@ std::optional<QueueFinding> unmade(const UnmadeMails& mails) {
       mails.last < recent ? Severity::failure : Severity::warning,
       "mails_not_made",
       fmt::format("{} within the last hour could not be made, the last {} ago, and are rejected: {}",
-                  counted(mails.tokens, "mail"), age_text(mails.last), mails.why),
+                  counted(mails.tokens, "mail"), status::age_text(mails.last), mails.why),
       {},
       "correct the template or the data, and have the senders read it (kill -HUP, systemctl reload); then mailroom resend "
       "--outcome rejected --since 2h --dry-run shows who would be mailed"};
 }
 
 /// They wait for a person.
-std::optional<QueueFinding> withheld(const DeferredTokens& deferred) {
+std::optional<QueueFinding> withheld(const status::DeferredTokens& deferred) {
   if (deferred.withheld == 0) return std::nullopt;
   return QueueFinding{
       Severity::failure,
@@ -95,7 +96,7 @@ std::optional<QueueFinding> withheld(const DeferredTokens& deferred) {
 }
 
 /// A single account is suspended for a reason; many in a row are a mistake of a program.
-std::optional<QueueFinding> only_unfit(const UnfitSince& unfit) {
+std::optional<QueueFinding> only_unfit(const status::UnfitSince& unfit) {
   constexpr std::int64_t many = 10;
   if (unfit.tokens < many) return std::nullopt;
   return QueueFinding{
@@ -104,7 +105,7 @@ std::optional<QueueFinding> only_unfit(const UnfitSince& unfit) {
       fmt::format(
           "{} were skipped within {}, since their accounts are suspended or active already, and none was sent "
           "since",
-          counted(unfit.tokens, "token"), age_text(unfit.lasts)),
+          counted(unfit.tokens, "token"), status::age_text(unfit.lasts)),
       {},
       "mailroom audit --outcome cancelled,skipped --since 2h names them. If all were suspended by mistake: mailroom audit "
       "--outcome cancelled,skipped --since 2h -o csv | tail -n +2 | cut -d, -f4 | mailroom suspend --undo --replay -"};
@@ -116,7 +117,7 @@ constexpr std::int64_t fewest_complaints = 3;
 
 }  // namespace
 
-std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has_tokens) {
+std::vector<QueueFinding> judge_sinks(const status::DeliveryStatus& deliveries, bool has_tokens) {
   std::vector<QueueFinding> found;
   for (const auto& sink : deliveries.sinks)
     found.push_back(unavailable(sink, deliveries, has_tokens));
@@ -127,7 +128,7 @@ std::vector<QueueFinding> judge_sinks(const DeliveryStatus& deliveries, bool has
   return found;
 }
 
-std::vector<QueueFinding> judge_came_back(const CameBack& reports, std::int64_t accepted) {
+std::vector<QueueFinding> judge_came_back(const status::CameBack& reports, std::int64_t accepted) {
   std::vector<QueueFinding> found;
   const auto warn = [&](std::string code, const std::string& what, const char* limit, const char* words) {
     found.push_back(
@@ -150,4 +151,4 @@ std::vector<QueueFinding> judge_came_back(const CameBack& reports, std::int64_t 
   return found;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::health

@@ -8,20 +8,20 @@
 #include "health/queue_health.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::health {
 
-std::vector<QueueFinding> judge_lost_messages(const LostMessages& lost, const std::string& schema) {
+std::vector<QueueFinding> judge_lost_messages(const status::LostMessages& lost, const std::string& schema) {
   std::vector<QueueFinding> found;
   if (lost.messages > 0) {
     std::vector<std::string> statements;
-    for (const auto& fix : issue_lost_messages(lost, schema))
+    for (const auto& fix : status::issue_lost_messages(lost, schema))
       statements.push_back(fix);
     found.push_back(
         {Severity::failure, "messages_without_token",
          fmt::format("{} of the last day {} no token, so nobody mails {}: {}",
                      counted(lost.messages, "message"), lost.messages == 1 ? "has" : "have",
-                     lost.messages == 1 ? "it" : "them", messages_text(lost.newest, lost.messages)),
-         Fix(FixKind::issue_tokens, joined(statements, "\n")),
+                     lost.messages == 1 ? "it" : "them", status::messages_text(lost.newest, lost.messages)),
+         status::Fix(status::FixKind::issue_tokens, joined(statements, "\n")),
          "run the fix in a new session, once after_message_insert fires again; the consumers mail the messages then. "
          "mailroom message show N shows one, and mailroom message cancel message:N ends it instead"});
   }
@@ -31,7 +31,7 @@ std::vector<QueueFinding> judge_lost_messages(const LostMessages& lost, const st
        "messages_unfit",
        fmt::format("{} of the last day {} no token, and would have been refused: {}",
                    counted(lost.unfit, "message"), lost.unfit == 1 ? "has" : "have",
-                   messages_text(lost.newest_unfit, lost.unfit)),
+                   status::messages_text(lost.newest_unfit, lost.unfit)),
        {},
        "the action or the account takes no such message; mailroom message cancel message:N ends one"});
   return found;
@@ -43,12 +43,12 @@ std::optional<QueueFinding> judge_accounts_without_token(std::int64_t accounts, 
       Severity::failure, "accounts_without_token",
       fmt::format("{} of the last day {} no token, so nobody mails {}", counted(accounts, "account"),
                   accounts == 1 ? "has" : "have", accounts == 1 ? "it" : "them"),
-      issue_account_tokens(schema),
+      status::issue_account_tokens(schema),
       "run the fix in a new session, once after_account_insert fires again; the consumers mail the accounts then. If they were "
       "imported to be mailed by nobody, give them the status active"};
 }
 
-QueueFinding judge_untaken(const UntakenAction& action) {
+QueueFinding judge_untaken(const status::UntakenAction& action) {
   const auto& name = action.name;
   QueueFinding finding{Severity::warning, "untaken",
                        fmt::format("no queue takes {} tokens: they are not emitted", name)};
@@ -66,9 +66,9 @@ QueueFinding judge_untaken(const UntakenAction& action) {
   }
   // Otherwise another queue may have mailed those that are there.
   const auto from = waits ? " --from " + moment_text(*action.dropped_at) : std::string();
-  finding.fix =
-      Fix(FixKind::create_queue, fmt::format("mailroom queue create {0} --action {0}{1}", name, from));
+  finding.fix = status::Fix(status::FixKind::create_queue,
+                            fmt::format("mailroom queue create {0} --action {0}{1}", name, from));
   return finding;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::health

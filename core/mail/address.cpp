@@ -11,7 +11,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 namespace {
 
 // RFC 5321, section 4.5.3.1; 254 is what fits into a path of 256 with its angle brackets.
@@ -252,4 +252,4 @@ bool needs_smtputf8(const Address& address) {
   return !is_ascii(address.local) || !is_ascii(address.domain);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

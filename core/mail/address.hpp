@@ -6,7 +6,7 @@
 #include <string_view>
 #include <variant>
 
-namespace mailroom {
+namespace mailroom::mail {
 
 /// Why a value must not become part of a mail, in plain words that quote nothing secret: `the local part has
 /// 65 octets, at most 64 are allowed`. A row that cannot be mailed is a result, not an error.
@@ -57,4 +57,4 @@ std::string international_text(const Address& address);
 /// True if only a relay that offers SMTPUTF8 (RFC 6531) can take the address.
 bool needs_smtputf8(const Address& address);
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

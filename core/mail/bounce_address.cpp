@@ -9,17 +9,17 @@
 #include "base/text.hpp"
 #include "crypto/hmac.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 namespace {
 
 constexpr std::string_view placeholder = "{id}";
 constexpr std::size_t most_octets = 64;          // RFC 5321, section 4.5.3.1.1
 constexpr std::size_t longest_id = 19 + 1 + 10;  // of the highest token
 
-std::string tag_of(std::int64_t token, std::string_view home, const Key& key) {
+std::string tag_of(std::int64_t token, std::string_view home, const crypto::Key& key) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz234567";
   constexpr int tag_letters = 10;
-  const auto digest = Hmac(key).digest({"mailroom bounce ", std::to_string(token), " ", home});
+  const auto digest = crypto::Hmac(key).digest({"mailroom bounce ", std::to_string(token), " ", home});
   std::string tag;
   for (std::size_t bit = 0; bit < tag_letters * 5; bit += 5) {
     const auto pair = static_cast<unsigned>(digest[bit / 8] << 8U | digest[bit / 8 + 1]);
@@ -31,13 +31,13 @@ std::string tag_of(std::int64_t token, std::string_view home, const Key& key) {
 }  // namespace
 
 std::optional<std::int64_t> token_of_bounce_id(std::string_view id, std::string_view home,
-                                               const KeyRing& keys) {
+                                               const crypto::KeyRing& keys) {
   const auto dash = id.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
   const auto token = parse_number<std::int64_t>(id.substr(0, dash));
   if (!token || *token < 1) return std::nullopt;
   const auto tag = lower_case(id.substr(dash + 1));
-  const auto has_made_it = [&](const Key& key) { return tag_of(*token, home, key) == tag; };
+  const auto has_made_it = [&](const crypto::Key& key) { return tag_of(*token, home, key) == tag; };
   const bool is_ours = has_made_it(keys.current) || std::ranges::any_of(keys.previous, has_made_it);
   return is_ours ? token : std::nullopt;
 }
@@ -79,4 +79,4 @@ std::string bounce_id_in(std::string_view address, std::string_view pattern) {
   return text.substr(begin.size(), text.size() - begin.size() - end.size());
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

@@ -9,14 +9,14 @@
 #include "crypto/key_ring.hpp"
 #include "mail/address.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 
 /// The token whose mail has this bounce id: `42-k3x9q2mh7d`, in letters of any case. nullopt unless one of
 /// the keys has made it for this database: the id carries 50 bits of an HMAC-SHA256 over the token and `home`
 /// (mailroom_home_name()), so that nobody can suppress an address by mailing bounces with ids that he
 /// guessed, or has of another database with the same key.
 std::optional<std::int64_t> token_of_bounce_id(std::string_view id, std::string_view home,
-                                               const KeyRing& keys);
+                                               const crypto::KeyRing& keys);
 
 /// Makes the envelope senders of send.bounce_address: `bounce+{id}@app.example`. Threads may share one.
 class BounceAddress {
@@ -25,7 +25,7 @@ class BounceAddress {
   static std::optional<Refusal> problem_of(std::string_view pattern);
 
   /// `pattern` has no problem_of().
-  BounceAddress(std::string pattern, Key key) : pattern_(std::move(pattern)), key_(std::move(key)) {}
+  BounceAddress(std::string pattern, crypto::Key key) : pattern_(std::move(pattern)), key_(std::move(key)) {}
 
   /// What stands for {id} in the address for the mail of a token of the database `home`.
   std::string id_of(std::int64_t token, std::string_view home) const;
@@ -33,10 +33,10 @@ class BounceAddress {
 
  private:
   std::string pattern_;
-  Key key_;
+  crypto::Key key_;
 };
 
 /// The id in `address`, if it is one that `pattern` makes; else empty.
 std::string bounce_id_in(std::string_view address, std::string_view pattern);
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

@@ -13,17 +13,18 @@
 #include "config/parse_value.hpp"
 #include "mail/bounce_address.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 namespace {
 
-[[noreturn]] void refuse_setting(const Settings& settings, std::string_view key, const Refusal& refusal,
-                                 const std::string& hint) {
-  const auto& value = setting_of(settings, key);
+[[noreturn]] void refuse_setting(const config::Settings& settings, std::string_view key,
+                                 const Refusal& refusal, const std::string& hint) {
+  const auto& value = config::setting_of(settings, key);
   throw Error(ExitCode::configuration,
-              fmt::format("{} ({}): {}", value.name(), describe(value.origin), refusal.reason), hint);
+              fmt::format("{} ({}): {}", value.name(), config::describe(value.origin), refusal.reason), hint);
 }
 
-std::optional<Mailbox> read_mailbox(const Settings& settings, std::string_view key, const std::string& text) {
+std::optional<Mailbox> read_mailbox(const config::Settings& settings, std::string_view key,
+                                    const std::string& text) {
   if (text.empty()) return std::nullopt;
   auto mailbox = parse_mailbox(text);
   if (const auto* refusal = std::get_if<Refusal>(&mailbox)) {
@@ -37,7 +38,7 @@ std::optional<Mailbox> read_mailbox(const Settings& settings, std::string_view k
   return std::get<Mailbox>(std::move(mailbox));
 }
 
-std::optional<LinkTemplate> read_link(const Settings& settings) {
+std::optional<LinkTemplate> read_link(const config::Settings& settings) {
   if (settings.send.link.empty()) return std::nullopt;
   auto link = LinkTemplate::parse(settings.send.link);
   if (const auto* refusal = std::get_if<Refusal>(&link)) {
@@ -47,7 +48,7 @@ std::optional<LinkTemplate> read_link(const Settings& settings) {
   return std::get<LinkTemplate>(std::move(link));
 }
 
-std::vector<ExtraHeader> read_headers(const Settings& settings) {
+std::vector<ExtraHeader> read_headers(const config::Settings& settings) {
   auto headers = parse_extra_headers(settings.send.headers);
   if (const auto* refusal = std::get_if<Refusal>(&headers)) {
     refuse_setting(settings, "send.headers", *refusal,
@@ -56,7 +57,7 @@ std::vector<ExtraHeader> read_headers(const Settings& settings) {
   return std::get<std::vector<ExtraHeader>>(std::move(headers));
 }
 
-Redirection read_redirection(const Settings& settings) {
+Redirection read_redirection(const config::Settings& settings) {
   Redirection redirection;
   if (const auto& text = settings.send.redirect_to; !text.empty()) {
     auto to = parse_address(text);
@@ -72,7 +73,7 @@ Redirection read_redirection(const Settings& settings) {
   return redirection;
 }
 
-void check_bounce_address(const Settings& settings) {
+void check_bounce_address(const config::Settings& settings) {
   const auto& pattern = settings.send.bounce_address;
   if (pattern.empty()) return;
   if (auto refusal = BounceAddress::problem_of(pattern))
@@ -153,7 +154,7 @@ std::string add_header(std::vector<ExtraHeader>& headers, std::string_view name,
 
 }  // namespace
 
-ConfiguredMail parse_configured_mail(const Settings& settings) {
+ConfiguredMail parse_configured_mail(const config::Settings& settings) {
   check_bounce_address(settings);
   return {.from = read_mailbox(settings, "send.from", settings.send.from),
           .reply_to = read_mailbox(settings, "send.reply_to", settings.send.reply_to),
@@ -194,4 +195,4 @@ std::variant<std::vector<ExtraHeader>, Refusal> parse_message_headers(std::strin
   return headers;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

@@ -13,7 +13,7 @@
 #include "mail/link_template.hpp"
 #include "mail/redirection.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 
 /// A header that the operator adds to each mail, or a message to its own.
 struct ExtraHeader {
@@ -43,6 +43,6 @@ struct ConfiguredMail {
 };
 
 /// Throws Error(configuration), with the key, its origin and the reason, for a value that is not valid.
-ConfiguredMail parse_configured_mail(const Settings& settings);
+ConfiguredMail parse_configured_mail(const config::Settings& settings);
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

@@ -8,7 +8,7 @@
 #include "base/printable.hpp"
 #include "mail/message.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 namespace {
 
 constexpr std::size_t longest_line = 76;
@@ -199,4 +199,4 @@ std::string date_header_text(Moment moment) {
                      time.seconds().count());
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 namespace {
 
 constexpr std::size_t longest_template = 1000;
@@ -95,4 +95,4 @@ std::string LinkTemplate::link(std::string_view action, std::string_view token) 
   return link;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

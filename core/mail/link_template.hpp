@@ -9,7 +9,7 @@
 
 #include "mail/address.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 
 /// The link of a mail, `https://app.example/{action}?token={token}`, before its values are known.
 class LinkTemplate {
@@ -31,4 +31,4 @@ class LinkTemplate {
   std::vector<Piece> pieces_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

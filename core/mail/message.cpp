@@ -13,7 +13,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 namespace {
 
 /// What PostgreSQL accepts as a name. The Message-ID has to fit on one line, however it encodes the name.
@@ -253,4 +253,4 @@ void MessageBuilder::append_senders(std::string& message, const MailContent& con
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

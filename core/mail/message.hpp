@@ -12,7 +12,7 @@
 #include "mail/address.hpp"
 #include "mail/configured_mail.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 
 // Headers as RFC 5322 and RFC 2047 want them: printable ASCII, folded at 76 columns. The values are printable
 // UTF-8 (is_printable()); with anything else, such as a line end, the result is not a header.
@@ -111,4 +111,4 @@ class MessageBuilder {
   std::string utf8_sender_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

@@ -15,7 +15,7 @@
 #include "mail/link_template.hpp"
 #include "mail/message.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 namespace {
 
 constexpr std::size_t longest_encoded_line = 76;
@@ -126,7 +126,7 @@ void append_base64(std::string& out, std::string_view bytes) {
   while (!bytes.empty()) {
     const auto now = bytes.substr(0, chunk);
     const auto* const start = static_cast<const std::uint8_t*>(static_cast<const void*>(now.data()));
-    const auto encoded = base64(std::span(start, now.size()));
+    const auto encoded = crypto::base64(std::span(start, now.size()));
     for (std::size_t at = 0; at < encoded.size(); at += longest_encoded_line)
       out.append(encoded, at, longest_encoded_line).append("\r\n");
     bytes.remove_prefix(now.size());
@@ -245,4 +245,4 @@ void append_quoted_printable(std::string& out, std::string_view text) {
   if (!is_ended) lines.end();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 namespace {
 
 std::string domain_key(const Address& address) {
@@ -34,4 +34,4 @@ bool Redirection::allows(const Address& recipient) const {
   return allowed_.contains(domain_key(recipient)) || allowed_.contains(canonical_text(recipient));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

@@ -10,7 +10,7 @@
 
 #include "mail/address.hpp"
 
-namespace mailroom {
+namespace mailroom::mail {
 
 /// What send.redirect_to and send.allow say. Without both, every mail goes to its recipient.
 class Redirection {
@@ -32,4 +32,4 @@ class Redirection {
   std::set<std::string, std::less<>> allowed_;  ///< in lower case: addresses, and domains after an @
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::mail

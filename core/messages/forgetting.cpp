@@ -13,7 +13,7 @@
 #include "mail/address.hpp"
 #include "mail/link_template.hpp"
 
-namespace mailroom {
+namespace mailroom::messages {
 namespace {
 
 /// As JSON has it within a text: with escaped quotes.
@@ -32,12 +32,12 @@ std::string addresses_of(const ForgetRequest& request) {
     if (std::ranges::find(all, address) == all.end()) all.push_back(address);
   };
   for (const auto& typed : request.addresses) {
-    const auto address = address_of_mailbox(typed);
-    const auto parsed = parse_address(address);
+    const auto address = mail::address_of_mailbox(typed);
+    const auto parsed = mail::parse_address(address);
     std::vector<std::string> forms{lower_case(address)};
-    if (const auto* mailed = std::get_if<Address>(&parsed))
-      forms.insert(forms.end(), {canonical_text(*mailed), lower_case(mailed->text()),
-                                 lower_case(international_text(*mailed))});
+    if (const auto* mailed = std::get_if<mail::Address>(&parsed))
+      forms.insert(forms.end(), {mail::canonical_text(*mailed), lower_case(mailed->text()),
+                                 lower_case(mail::international_text(*mailed))});
     for (const auto& form : forms) {
       const auto at = form.rfind('@');
       add(form);
@@ -46,7 +46,7 @@ std::string addresses_of(const ForgetRequest& request) {
       add(json_escaped(form));
     }
   }
-  return array_text(all);
+  return db::array_text(all);
 }
 
 std::optional<std::string> reference_of(const ForgetRequest& request) {
@@ -81,7 +81,7 @@ FROM marked)";
 
 }  // namespace
 
-ForgetPlan plan_forgetting(Connection& connection, const ForgetRequest& request) {
+ForgetPlan plan_forgetting(db::Connection& connection, const ForgetRequest& request) {
   const auto row = connection.run(plan_sql, addresses_of(request), reference_of(request))[0];
   return {.messages = row[0].as<std::int64_t>(),
           .shared = row[1].as<std::int64_t>(),
@@ -94,16 +94,17 @@ ForgetPlan plan_forgetting(Connection& connection, const ForgetRequest& request)
           .suppressions = row[8].as<std::int64_t>()};
 }
 
-Forgotten forget(Connection& connection, const ForgetRequest& request, const OperationAuthor& author) {
+Forgotten forget(db::Connection& connection, const ForgetRequest& request,
+                 const queue::OperationAuthor& author) {
   Forgotten forgotten;
   connection.transact([&](pqxx::work& transaction) {
-    set_author(transaction, author);
+    queue::set_author(transaction, author);
     const auto addresses = addresses_of(request);
-    Connection::execute(
+    db::Connection::execute(
         transaction,
         "SELECT set_config('mailroom.reason', coalesce(mailroom_without_addresses($1, $2::text[]), ''), true)",
         author.reason, addresses);
-    const auto row = Connection::execute(
+    const auto row = db::Connection::execute(
         transaction,
         "SELECT messages, cancelled, sending, named, kept, deliveries FROM mailroom_forget($1::text[], $2)",
         addresses, reference_of(request))[0];
@@ -117,4 +118,4 @@ Forgotten forget(Connection& connection, const ForgetRequest& request, const Ope
   return forgotten;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::messages

@@ -11,7 +11,7 @@
 #include "db/connection.hpp"
 #include "queue/operation_author.hpp"
 
-namespace mailroom {
+namespace mailroom::messages {
 
 /// Who is forgotten: addresses, or what an application's row is about.
 struct ForgetRequest {
@@ -35,7 +35,7 @@ struct ForgetPlan {
 };
 
 /// Changes nothing.
-ForgetPlan plan_forgetting(Connection& connection, const ForgetRequest& request);
+ForgetPlan plan_forgetting(db::Connection& connection, const ForgetRequest& request);
 
 struct Forgotten {
   std::int64_t messages = 0;
@@ -48,6 +48,7 @@ struct Forgotten {
 };
 
 /// In a transaction of its own. The reason is recorded without the addresses.
-Forgotten forget(Connection& connection, const ForgetRequest& request, const OperationAuthor& author);
+Forgotten forget(db::Connection& connection, const ForgetRequest& request,
+                 const queue::OperationAuthor& author);
 
-}  // namespace mailroom
+}  // namespace mailroom::messages

@@ -13,13 +13,13 @@
 #include "db/values.hpp"
 #include "mail/address.hpp"
 
-namespace mailroom {
+namespace mailroom::messages {
 namespace {
 
 /// A role such as mailroom_reader sees whom a message went to, and not what it said.
 bool sees_content(pqxx::transaction_base& transaction) {
-  return Connection::execute(transaction,
-                             "SELECT has_column_privilege('mailroom_messages', 'subject', 'SELECT')")[0][0]
+  return db::Connection::execute(
+             transaction, "SELECT has_column_privilege('mailroom_messages', 'subject', 'SELECT')")[0][0]
       .as<bool>();
 }
 
@@ -37,8 +37,8 @@ FROM mailroom_messages m
     SELECT jsonb_object_agg(e.state, e.count) AS states, array_agg(e.state) AS names
     FROM (SELECT replace(state, ' ', '_') AS state, count(DISTINCT recipient) AS count
           FROM mailroom_message_status(m.id) GROUP BY 1) e) s)",
-                     has_none, with_content ? "m.subject" : "NULL", microseconds_sql("m.created_at"),
-                     microseconds_sql("m.send_after"));
+                     has_none, with_content ? "m.subject" : "NULL", db::microseconds_sql("m.created_at"),
+                     db::microseconds_sql("m.send_after"));
 }
 
 // $1: the selectors as JSON, without a key for one that is not given.
@@ -61,7 +61,7 @@ std::string selectors_json(const MessageSelection& selection) {
   auto object = nlohmann::json::object();
   if (!selection.states.empty()) object["states"] = selection.states;
   for (const auto& recipient : selection.recipients)
-    object["recipients"].push_back(address_of_mailbox(recipient));
+    object["recipients"].push_back(mail::address_of_mailbox(recipient));
   if (!selection.references.empty()) object["references"] = selection.references;
   if (!selection.actions.empty()) object["actions"] = selection.actions;
   if (selection.since) object["since"] = in_seconds(*selection.since);
@@ -89,11 +89,11 @@ MessageSummary read_summary(const Row& row) {
                          .to = texts_of(row[11]),
                          .cc = texts_of(row[12]),
                          .bcc = texts_of(row[13]),
-                         .account = optional_of<std::int64_t>(row[5]),
+                         .account = db::optional_of<std::int64_t>(row[5]),
                          .subject = row[6].c_str(),
                          .reference = row[7].c_str(),
-                         .created_at = moment_in<std::chrono::microseconds>(row[8]),
-                         .send_after = optional_moment_in<std::chrono::microseconds>(row[14]),
+                         .created_at = db::moment_in<std::chrono::microseconds>(row[8]),
+                         .send_after = db::optional_moment_in<std::chrono::microseconds>(row[14]),
                          .enqueued_by = row[10].c_str()};
   if (row[9].is_null()) return message;
   const auto states = parse_json(row[9].c_str());
@@ -104,8 +104,8 @@ MessageSummary read_summary(const Row& row) {
 
 /// Sets what a summary has not.
 void read_request(pqxx::transaction_base& transaction, MessageRecord& message) {
-  const auto moment = [](const char* column) { return microseconds_sql(column); };
-  const auto row = Connection::execute(
+  const auto moment = [](const char* column) { return db::microseconds_sql(column); };
+  const auto row = db::Connection::execute(
       transaction,
       fmt::format(R"(
 SELECT sender, reply_to, headers, locale, data, octet_length(text),
@@ -118,19 +118,19 @@ FROM mailroom_messages WHERE id = $1)",
   message.headers = row[2].c_str();
   message.locale = row[3].c_str();
   message.data = row[4].c_str();
-  message.text = optional_of<std::int64_t>(row[5]);
-  message.html = optional_of<std::int64_t>(row[6]);
+  message.text = db::optional_of<std::int64_t>(row[5]);
+  message.html = db::optional_of<std::int64_t>(row[6]);
   message.profile = row[7].c_str();
   message.key = row[8].c_str();
-  message.expires_at = optional_moment_in<std::chrono::microseconds>(row[9]);
-  message.replaced_at = optional_moment_in<std::chrono::microseconds>(row[10]);
-  message.cancelled_at = optional_moment_in<std::chrono::microseconds>(row[11]);
-  message.erased_at = optional_moment_in<std::chrono::microseconds>(row[12]);
+  message.expires_at = db::optional_moment_in<std::chrono::microseconds>(row[9]);
+  message.replaced_at = db::optional_moment_in<std::chrono::microseconds>(row[10]);
+  message.cancelled_at = db::optional_moment_in<std::chrono::microseconds>(row[11]);
+  message.erased_at = db::optional_moment_in<std::chrono::microseconds>(row[12]);
 }
 
 std::vector<MessageFile> read_files(pqxx::transaction_base& transaction, std::int64_t message) {
   std::vector<MessageFile> files;
-  for (const auto& row : Connection::execute(
+  for (const auto& row : db::Connection::execute(
            transaction,
            "SELECT name, content_type, content_id, octet_length(content) FROM mailroom_attachments "
            "WHERE message = $1 ORDER BY place",
@@ -145,18 +145,18 @@ std::vector<MessageFile> read_files(pqxx::transaction_base& transaction, std::in
 
 std::vector<MessageDelivery> read_deliveries(pqxx::transaction_base& transaction, std::int64_t message) {
   std::vector<MessageDelivery> deliveries;
-  for (const auto& row : Connection::execute(
+  for (const auto& row : db::Connection::execute(
            transaction,
            fmt::format("SELECT recipient, replace(state, ' ', '_'), queue, token, attempts, {}, code, reply "
                        "FROM mailroom_message_status($1) ORDER BY token, queue",
-                       microseconds_sql("at")),
+                       db::microseconds_sql("at")),
            message)) {
     deliveries.push_back({.recipient = row[0].c_str(),
                           .state = row[1].c_str(),
                           .queue = row[2].c_str(),
-                          .token = optional_of<std::int64_t>(row[3]),
+                          .token = db::optional_of<std::int64_t>(row[3]),
                           .attempts = row[4].is_null() ? 0 : row[4].as<int>(),
-                          .at = optional_moment_in<std::chrono::microseconds>(row[5]),
+                          .at = db::optional_moment_in<std::chrono::microseconds>(row[5]),
                           .code = row[6].is_null() ? 0 : row[6].as<int>(),
                           .reply = row[7].c_str()});
   }
@@ -169,13 +169,13 @@ bool MessageSummary::has_state(std::string_view state) const {
   return std::ranges::any_of(states, [&](const auto& each) { return each.first == state; });
 }
 
-std::vector<MessageSummary> list_messages(Connection& connection, const MessageSelection& selection,
+std::vector<MessageSummary> list_messages(db::Connection& connection, const MessageSelection& selection,
                                           std::int64_t limit) {
   return connection.alone([&](pqxx::transaction_base& transaction) {
     std::vector<MessageSummary> messages;
     for (const auto& row :
-         Connection::execute(transaction, summary_sql(sees_content(transaction)) + selected_sql,
-                             selectors_json(selection), limit))
+         db::Connection::execute(transaction, summary_sql(sees_content(transaction)) + selected_sql,
+                                 selectors_json(selection), limit))
       messages.push_back(read_summary(row));
     return messages;
   });
@@ -185,38 +185,39 @@ namespace {
 
 /// Those that name an address as one of several recipients, newest first; none if reading them takes too
 /// long.
-std::vector<std::int64_t> messages_of_several(Connection& connection, const std::string& address,
+std::vector<std::int64_t> messages_of_several(db::Connection& connection, const std::string& address,
                                               std::int64_t limit) {
   try {
     return connection.transact([&](pqxx::work& transaction) {
-      Connection::execute(transaction, "SET LOCAL statement_timeout = '500ms'");
+      db::Connection::execute(transaction, "SET LOCAL statement_timeout = '500ms'");
       std::vector<std::int64_t> ids;
-      for (const auto& row : Connection::execute(transaction, R"(
+      for (const auto& row : db::Connection::execute(transaction, R"(
 SELECT m.id FROM mailroom_messages m
 WHERE cardinality(m.recipients || m.cc || m.bcc) > 1 AND EXISTS (
   SELECT FROM unnest(m.recipients || m.cc || m.bcc) r (mailbox)
   WHERE mailroom_canonical(mailroom_address(r.mailbox)) = mailroom_canonical(mailroom_address($1)))
 ORDER BY m.id DESC LIMIT $2)",
-                                                 address, limit))
+                                                     address, limit))
         ids.push_back(row[0].as<std::int64_t>());
       return ids;
     });
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::query_cancelled) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() != db::sqlstate::query_cancelled) throw;
     return {};
   }
 }
 
 }  // namespace
 
-std::vector<std::int64_t> find_messages(Connection& connection, const std::string& name, std::int64_t limit) {
+std::vector<std::int64_t> find_messages(db::Connection& connection, const std::string& name,
+                                        std::int64_t limit) {
   std::vector<std::int64_t> ids;
   for (const auto& row : connection.run(
            R"(
 SELECT id FROM mailroom_messages
 WHERE lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)) = lower($1) OR reference = $3
 ORDER BY id DESC LIMIT $2)",
-           address_of_mailbox(name), limit, name))
+           mail::address_of_mailbox(name), limit, name))
     ids.push_back(row[0].as<std::int64_t>());
   if (name.find('@') == std::string::npos) return ids;
   const auto of_several = messages_of_several(connection, name, limit);
@@ -230,9 +231,9 @@ ORDER BY id DESC LIMIT $2)",
   return ids;
 }
 
-MessageRecord read_message(Connection& connection, std::int64_t id) {
+MessageRecord read_message(db::Connection& connection, std::int64_t id) {
   return connection.transact([&](pqxx::work& transaction) {
-    Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    db::Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
     MessageRecord message{.summary = read_summary_within(transaction, id)};
     read_request(transaction, message);
     message.files = read_files(transaction, id);
@@ -243,7 +244,7 @@ MessageRecord read_message(Connection& connection, std::int64_t id) {
 
 MessageSummary read_summary_within(pqxx::transaction_base& transaction, std::int64_t id) {
   const auto rows =
-      Connection::execute(transaction, summary_sql(sees_content(transaction)) + " WHERE m.id = $1", id);
+      db::Connection::execute(transaction, summary_sql(sees_content(transaction)) + " WHERE m.id = $1", id);
   if (!rows.empty()) return read_summary(rows[0]);
   throw Error(ExitCode::unusable, fmt::format("there is no message {}", id),
               "mailroom message list shows the newest; its transaction may have been rolled back");
@@ -252,9 +253,9 @@ MessageSummary read_summary_within(pqxx::transaction_base& transaction, std::int
 std::vector<std::int64_t> tokens_of_messages(pqxx::transaction_base& transaction,
                                              const std::vector<std::int64_t>& messages) {
   std::vector<std::int64_t> tokens;
-  for (const auto& row : Connection::execute(
+  for (const auto& row : db::Connection::execute(
            transaction, "SELECT id FROM tokens WHERE message = ANY ($1::bigint[]) ORDER BY id DESC",
-           array_text(messages)))
+           db::array_text(messages)))
     tokens.push_back(row[0].as<std::int64_t>());
   return tokens;
 }
@@ -263,13 +264,13 @@ std::vector<std::int64_t> tokens_of_messages_to(pqxx::transaction_base& transact
                                                 const std::vector<std::int64_t>& messages,
                                                 const std::string& name) {
   std::vector<std::int64_t> tokens;
-  for (const auto& row : Connection::execute(transaction, R"(
+  for (const auto& row : db::Connection::execute(transaction, R"(
 SELECT t.id FROM tokens t JOIN mailroom_messages m ON m.id = t.message
 WHERE t.message = ANY ($1::bigint[]) AND (m.reference = $2 OR t.recipient IS NULL
   OR mailroom_canonical(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]))
     = mailroom_canonical(mailroom_address($2)))
 ORDER BY t.id DESC)",
-                                             array_text(messages), name))
+                                                 db::array_text(messages), name))
     tokens.push_back(row[0].as<std::int64_t>());
   return tokens;
 }
@@ -282,4 +283,4 @@ std::int64_t parse_message_id(std::string_view text) {
               "ids are numbers, as mailroom message list shows them");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::messages

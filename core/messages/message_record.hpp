@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::messages {
 
 /// What became of a message for one recipient in one queue.
 struct MessageDelivery {
@@ -93,16 +93,17 @@ struct MessageSelection {
 };
 
 /// Returns the newest `limit` messages that match, newest first.
-std::vector<MessageSummary> list_messages(Connection& connection, const MessageSelection& selection,
+std::vector<MessageSummary> list_messages(db::Connection& connection, const MessageSelection& selection,
                                           std::int64_t limit);
 
 /// Returns the ids of the newest `limit` messages to the address `name` or with the reference `name`, newest
 /// first: by index, those to it as the first recipient; those that name it later if they are found within
 /// half a second, or if there are no others.
-std::vector<std::int64_t> find_messages(Connection& connection, const std::string& name, std::int64_t limit);
+std::vector<std::int64_t> find_messages(db::Connection& connection, const std::string& name,
+                                        std::int64_t limit);
 
 /// Throws Error(unusable) if there is no such message.
-MessageRecord read_message(Connection& connection, std::int64_t message);
+MessageRecord read_message(db::Connection& connection, std::int64_t message);
 /// Its summary, within the caller's transaction; likewise.
 MessageSummary read_summary_within(pqxx::transaction_base& transaction, std::int64_t message);
 
@@ -117,4 +118,4 @@ std::vector<std::int64_t> tokens_of_messages_to(pqxx::transaction_base& transact
 /// Reads `17` or `message:17`. Throws Error(usage) for anything else.
 std::int64_t parse_message_id(std::string_view text);
 
-}  // namespace mailroom
+}  // namespace mailroom::messages

@@ -11,7 +11,7 @@
 #include "crypto/base64.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::messages {
 namespace {
 
 using Text = std::optional<std::string>;
@@ -26,7 +26,7 @@ Text files_json(const std::vector<NewFile>& files) {
   auto array = nlohmann::json::array();
   for (const auto& file : files) {
     const std::span bytes(reinterpret_cast<const std::uint8_t*>(file.content.data()), file.content.size());
-    array.push_back({{"name", file.name}, {"content_type", file.type}, {"content", base64(bytes)}});
+    array.push_back({{"name", file.name}, {"content_type", file.type}, {"content", crypto::base64(bytes)}});
   }
   return plain_json(array);
 }
@@ -47,19 +47,19 @@ SELECT mailroom_send(
   idempotency_key => $19, reference => $20, options => $21::jsonb))";
 
 /// True for the classes of errors that the arguments are to blame for.
-bool is_refusal(const DatabaseError& error) {
+bool is_refusal(const db::DatabaseError& error) {
   const auto state = error.sqlstate().substr(0, 2);
   return state == "22" || state == "23" || state == "P0";
 }
 
 /// The message that `sent` replaced in this transaction, and whether its mail has left.
 void read_replaced(pqxx::transaction_base& transaction, const std::string& key, SentMessage& sent) {
-  const auto rows = Connection::execute(transaction, R"(
+  const auto rows = db::Connection::execute(transaction, R"(
 SELECT m.id, coalesce(bool_or(s.state IN ('accepted', 'emitted', 'unknown')), false), coalesce(bool_or(s.state = 'leased'), false)
 FROM (SELECT id FROM mailroom_messages WHERE idempotency_key = $1 AND replaced_at >= now() AND id <> $2 ORDER BY id DESC LIMIT 1) m
   LEFT JOIN LATERAL mailroom_message_status(m.id) s ON true
 GROUP BY m.id)",
-                                        key, sent.id);
+                                            key, sent.id);
   if (rows.empty()) return;
   sent.replaced = rows[0][0].as<std::int64_t>();
   sent.had_left = rows[0][1].as<bool>();
@@ -68,42 +68,43 @@ GROUP BY m.id)",
 
 }  // namespace
 
-SentMessage send_message(Connection& connection, const NewMessage& message) {
+SentMessage send_message(db::Connection& connection, const NewMessage& message) {
   try {
     return connection.transact([&](pqxx::work& transaction) {
       const auto id =
-          Connection::execute(transaction, send_sql, list_json(message.recipients), message.template_name,
-                              message.data, message.locale, message.subject, message.text, message.html,
-                              list_json(message.cc), list_json(message.bcc), message.sender, message.reply_to,
-                              message.headers, files_json(message.files), message.action, message.account,
-                              message.profile, time_text(message.send_after), time_text(message.expires_at),
-                              message.key, message.reference,
-                              std::string(message.replace ? R"({"replace": true})" : "{}"))[0][0]
+          db::Connection::execute(
+              transaction, send_sql, list_json(message.recipients), message.template_name, message.data,
+              message.locale, message.subject, message.text, message.html, list_json(message.cc),
+              list_json(message.bcc), message.sender, message.reply_to, message.headers,
+              files_json(message.files), message.action, message.account, message.profile,
+              time_text(message.send_after), time_text(message.expires_at), message.key, message.reference,
+              std::string(message.replace ? R"({"replace": true})" : "{}"))[0][0]
               .as<std::int64_t>();
       // Otherwise an earlier transaction has used the key.
-      const auto rows = Connection::execute(
+      const auto rows = db::Connection::execute(
           transaction, "SELECT created_at = now() FROM mailroom_messages WHERE id = $1", id);
       SentMessage sent{.id = id, .is_new = rows.empty() || rows[0][0].as<bool>()};
       if (message.replace && sent.is_new) read_replaced(transaction, message.key.value_or(""), sent);
       return sent;
     });
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     if (!is_refusal(error)) throw;
     throw Error(ExitCode::usage, error.what(), error.hint());
   }
 }
 
-std::vector<Cancellation> cancel_messages(Connection& connection, const std::vector<std::int64_t>& messages,
-                                          const OperationAuthor& author) {
+std::vector<Cancellation> cancel_messages(db::Connection& connection,
+                                          const std::vector<std::int64_t>& messages,
+                                          const queue::OperationAuthor& author) {
   return connection.transact([&](pqxx::work& transaction) {
-    set_author(transaction, author);
+    queue::set_author(transaction, author);
     std::vector<Cancellation> results;
-    for (const auto& row :
-         Connection::execute(transaction, "SELECT id, mailroom_cancel(id) FROM unnest($1::bigint[]) m (id)",
-                             array_text(messages)))
+    for (const auto& row : db::Connection::execute(
+             transaction, "SELECT id, mailroom_cancel(id) FROM unnest($1::bigint[]) m (id)",
+             db::array_text(messages)))
       results.push_back({.message = row[0].as<std::int64_t>(), .result = row[1].c_str()});
     return results;
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::messages

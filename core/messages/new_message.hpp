@@ -10,7 +10,7 @@
 #include "db/connection.hpp"
 #include "queue/operation_author.hpp"
 
-namespace mailroom {
+namespace mailroom::messages {
 
 /// A file as it is read from disk.
 struct NewFile {
@@ -54,7 +54,7 @@ struct SentMessage {
 };
 
 /// Throws Error(usage) with the server's words for what cannot be a mail.
-SentMessage send_message(Connection& connection, const NewMessage& message);
+SentMessage send_message(db::Connection& connection, const NewMessage& message);
 
 /// What mailroom_cancel() said of a message.
 struct Cancellation {
@@ -64,7 +64,8 @@ struct Cancellation {
 
 /// Cancels the messages, all in one transaction. Throws Error(unusable) for one of a role that this one is no
 /// member of.
-std::vector<Cancellation> cancel_messages(Connection& connection, const std::vector<std::int64_t>& messages,
-                                          const OperationAuthor& author);
+std::vector<Cancellation> cancel_messages(db::Connection& connection,
+                                          const std::vector<std::int64_t>& messages,
+                                          const queue::OperationAuthor& author);
 
-}  // namespace mailroom
+}  // namespace mailroom::messages

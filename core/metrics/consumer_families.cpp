@@ -5,7 +5,7 @@
 #include <prometheus/registry.h>
 #include <string>
 
-namespace mailroom {
+namespace mailroom::metrics {
 namespace {
 
 prometheus::Family<prometheus::Counter>& counters(prometheus::Registry& registry, const std::string& name,
@@ -50,4 +50,4 @@ ConsumerMetrics::Families::Families(prometheus::Registry& registry)
       reconnects(counters(registry, "mailroom_reconnects_total", "Sessions after the first one.").Add({})),
       reloads(counters(registry, "mailroom_reloads_total", "Reloads of the configuration, by result.")) {}
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

@@ -8,7 +8,7 @@
 
 #include "metrics/consumer_metrics.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 
 struct ConsumerMetrics::Families {
   // Those with exemplars.
@@ -33,4 +33,4 @@ struct ConsumerMetrics::Families {
   prometheus::Family<prometheus::Counter>& reloads;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

@@ -8,7 +8,7 @@
 
 #include "metrics/consumer_families.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 namespace {
 
 using prometheus::Counter;
@@ -27,8 +27,9 @@ const Buckets answer_buckets{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
 
 constexpr std::array<const char*, 4> stages{"claim", "fetch", "sign", "write"};
 constexpr std::array<const char*, 4> skip_reasons{"expired", "consumed", "wrong_status", "invalid"};
-constexpr std::array<BatchTrigger, 4> batch_triggers{BatchTrigger::full, BatchTrigger::timeout,
-                                                     BatchTrigger::drain, BatchTrigger::replay};
+constexpr std::array<consumer::BatchTrigger, 4> batch_triggers{
+    consumer::BatchTrigger::full, consumer::BatchTrigger::timeout, consumer::BatchTrigger::drain,
+    consumer::BatchTrigger::replay};
 constexpr std::array<const char*, 5> answer_outcomes{"accepted", "deferred", "rejected", "unknown",
                                                      "unavailable"};
 constexpr std::array<const char*, 4> reply_classes{"2xx", "4xx", "5xx", "none"};
@@ -40,7 +41,7 @@ std::size_t class_of(int code) {
 }
 
 /// Observes all tokens of a batch under one lock.
-void observe_delays(Histogram& histogram, std::span<const CreatedTokens> created) {
+void observe_delays(Histogram& histogram, std::span<const consumer::CreatedTokens> created) {
   if (created.empty()) return;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   std::vector<double> in_bucket(delay_buckets.size() + 1);
@@ -63,8 +64,8 @@ struct ConsumerMetrics::TokenCounters {
       : emitted(delivers ? nullptr : &counter(families, queue, action, "emitted")) {
     for (std::size_t i = 0; i < skip_reasons.size(); ++i)
       skipped[i] = &counter(families, queue, action, "skipped", skip_reasons[i]);
-    for (std::size_t i = 0; delivers && i < delivery_outcomes.size(); ++i)
-      delivered[i] = &counter(families, queue, action, outcome_name(delivery_outcomes[i]));
+    for (std::size_t i = 0; delivers && i < fate::delivery_outcomes.size(); ++i)
+      delivered[i] = &counter(families, queue, action, fate::outcome_name(fate::delivery_outcomes[i]));
   }
 
   static Counter& counter(Families& families, const std::string& queue, const std::string& action,
@@ -75,7 +76,7 @@ struct ConsumerMetrics::TokenCounters {
 
   Counter* emitted;  ///< null for a sink with outcomes
   std::array<Counter*, skip_reasons.size()> skipped{};
-  std::array<Counter*, delivery_outcomes.size()> delivered{};
+  std::array<Counter*, fate::delivery_outcomes.size()> delivered{};
 };
 
 struct ConsumerMetrics::QueueCounters {
@@ -91,8 +92,8 @@ struct ConsumerMetrics::QueueCounters {
         size(families.size.Add({{"queue", queue}}, size_buckets)),
         delay((delivers ? families.acceptance : families.emission).Add({{"queue", queue}}, delay_buckets)) {
     for (std::size_t i = 0; i < batch_triggers.size(); ++i)
-      batches[i] =
-          &families.batches.Add({{"queue", queue}, {"trigger", batch_trigger_name(batch_triggers[i])}});
+      batches[i] = &families.batches.Add(
+          {{"queue", queue}, {"trigger", consumer::batch_trigger_name(batch_triggers[i])}});
     for (std::size_t i = 0; i < stages.size(); ++i)
       stage[i] = &families.stage.Add({{"queue", queue}, {"stage", stages[i]}}, stage_buckets);
   }
@@ -170,7 +171,7 @@ void ConsumerMetrics::disconnected() {
   is_connected_ = false;
 }
 
-void ConsumerMetrics::claimed(const ObservedClaim& claim) {
+void ConsumerMetrics::claimed(const consumer::ObservedClaim& claim) {
   auto& counters = queue(claim.queue);
   const auto& reply = claim.reply;
   if (!claim.only_acknowledged) counters.claims.Increment();
@@ -180,7 +181,7 @@ void ConsumerMetrics::claimed(const ObservedClaim& claim) {
   counters.consumed_unread.Increment(reply.skipped - reply.skipped_expired);
 }
 
-void ConsumerMetrics::finished(const FinishedBatch& batch) {
+void ConsumerMetrics::finished(const consumer::FinishedBatch& batch) {
   const auto& receipt = batch.receipt;
   auto& counters = queue(receipt.lease.queue);
   counters.batches[static_cast<std::size_t>(batch.trigger)]->Increment();
@@ -199,16 +200,16 @@ void ConsumerMetrics::finished(const FinishedBatch& batch) {
   observe_delays(counters.delay, batch.created);
 }
 
-void ConsumerMetrics::count_outcomes(const Receipt& receipt, QueueCounters& counters) {
+void ConsumerMetrics::count_outcomes(const claim::Receipt& receipt, QueueCounters& counters) {
   for (const auto& outcome : *receipt.outcomes) {
-    const auto place = std::ranges::find(delivery_outcomes, outcome.state);
+    const auto place = std::ranges::find(fate::delivery_outcomes, outcome.state);
     counters.tokens(outcome.action)
-        .delivered[static_cast<std::size_t>(place - delivery_outcomes.begin())]
+        .delivered[static_cast<std::size_t>(place - fate::delivery_outcomes.begin())]
         ->Increment();
   }
 }
 
-void ConsumerMetrics::answered(const SinkAnswer& answer) {
+void ConsumerMetrics::answered(const consumer::SinkAnswer& answer) {
   if (answer.delay) queue(answer.queue).delay.Observe(std::max(answer.delay->count(), 0.0));
   if (answer.trace) note_exemplars(answer);
   if (answer.sink.empty()) return;
@@ -221,7 +222,7 @@ void ConsumerMetrics::answered(const SinkAnswer& answer) {
       ->Increment();
 }
 
-void ConsumerMetrics::note_exemplars(const SinkAnswer& answer) {
+void ConsumerMetrics::note_exemplars(const consumer::SinkAnswer& answer) {
   Exemplar exemplar{.trace = *answer.trace, .value = Seconds(answer.took).count(), .at = wall_now()};
   if (!answer.sink.empty())
     exemplars_.note(Families::answer_time_name, answer.sink, answer_buckets, exemplar);
@@ -253,4 +254,4 @@ std::vector<prometheus::MetricFamily> ConsumerMetrics::collect() const {
   return registry_->Collect();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

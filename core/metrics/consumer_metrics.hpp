@@ -16,11 +16,11 @@ namespace prometheus {
 class Registry;
 }  // namespace prometheus
 
-namespace mailroom {
+namespace mailroom::metrics {
 
 /// Counts what a consumer does, for other threads to read. The loop takes a lock for nanoseconds once or
 /// twice a batch; a reader never holds one for long.
-class ConsumerMetrics final : public ConsumerObserver {
+class ConsumerMetrics final : public consumer::ConsumerObserver {
  public:
   struct Options {
     std::string version;              ///< of mailroom
@@ -35,9 +35,9 @@ class ConsumerMetrics final : public ConsumerObserver {
   void connected() override;
   void learned(const std::vector<std::string>& actions) override;
   void disconnected() override;
-  void claimed(const ObservedClaim& claim) override;
-  void finished(const FinishedBatch& batch) override;
-  void answered(const SinkAnswer& answer) override;
+  void claimed(const consumer::ObservedClaim& claim) override;
+  void finished(const consumer::FinishedBatch& batch) override;
+  void answered(const consumer::SinkAnswer& answer) override;
   void reloaded(bool succeeded) override;
 
   /// True while the consumer has a session.
@@ -55,8 +55,8 @@ class ConsumerMetrics final : public ConsumerObserver {
 
   QueueCounters& queue(const std::string& name);
   SinkCounters& sink_counters(const std::string& name);
-  void note_exemplars(const SinkAnswer& answer);
-  void count_outcomes(const Receipt& receipt, QueueCounters& counters);
+  void note_exemplars(const consumer::SinkAnswer& answer);
+  void count_outcomes(const claim::Receipt& receipt, QueueCounters& counters);
 
   bool delivers_;
   std::vector<std::string> actions_;  ///< that the last session knows
@@ -69,4 +69,4 @@ class ConsumerMetrics final : public ConsumerObserver {
   bool was_connected_ = false;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

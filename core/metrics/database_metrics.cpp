@@ -9,7 +9,7 @@
 #include "schema/bookkeeping.hpp"
 #include "schema/migration.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
@@ -19,16 +19,17 @@ double seconds(Milliseconds duration) {
 }
 
 /// The name of a program without host and process: `psql`, `mailroom collect`.
-std::string program_of(const ServerSession& session) {
+std::string program_of(const status::ServerSession& session) {
   const auto& name = session.application;
   return name.starts_with("mailroom ") ? name.substr(0, name.find('@')) : name;
 }
 
-void add_pending(const QueueStatus& status, MetricFamilies& metrics) {
+void add_pending(const status::QueueStatus& status, MetricFamilies& metrics) {
   for (const auto& [outcome, tokens] : status.pending.by_outcome()) {
     metrics.gauge("mailroom_queue_pending_tokens",
                   "Due tokens that are not acknowledged, by what became of them so far.",
-                  {{"queue", status.queue}, {"outcome", outcome_name(outcome)}}, static_cast<double>(tokens));
+                  {{"queue", status.queue}, {"outcome", fate::outcome_name(outcome)}},
+                  static_cast<double>(tokens));
   }
   metrics.gauge("mailroom_queue_pending_estimated",
                 "1 if so many tokens are pending that they are estimated.", {{"queue", status.queue}},
@@ -41,13 +42,14 @@ void add_pending(const QueueStatus& status, MetricFamilies& metrics) {
                 {{"queue", status.queue}}, static_cast<double>(status.expired.tokens));
   metrics.gauge("mailroom_queue_expiring_tokens",
                 "Tokens that will expire before their turn, at least, at the rate of the queue.",
-                {{"queue", status.queue}}, static_cast<double>(forecast_expiring(status).value_or(0)));
+                {{"queue", status.queue}},
+                static_cast<double>(health::forecast_expiring(status).value_or(0)));
   metrics.gauge("mailroom_queue_recently_emitted_tokens",
                 "Tokens that were acknowledged in the last five minutes, by all consumers.",
                 {{"queue", status.queue}}, static_cast<double>(status.emissions.total()));
 }
 
-void add_batches(const QueueStatus& status, MetricFamilies& metrics) {
+void add_batches(const status::QueueStatus& status, MetricFamilies& metrics) {
   const MetricLabels labels{{"queue", status.queue}};
   const auto& open = status.open_batches;
   metrics.gauge("mailroom_queue_open_batches", "Batches that are leased and not acknowledged.", labels,
@@ -69,7 +71,7 @@ void add_batches(const QueueStatus& status, MetricFamilies& metrics) {
                 static_cast<double>(status.dead.size()));
 }
 
-void add_gaps(const QueueStatus& status, MetricFamilies& metrics) {
+void add_gaps(const status::QueueStatus& status, MetricFamilies& metrics) {
   metrics.gauge("mailroom_queue_gap_ids", "Ids below the cursor that open transactions may still show.",
                 {{"queue", status.queue}}, static_cast<double>(status.gap_ids));
   constexpr auto holders = "mailroom_queue_gap_holders";
@@ -99,16 +101,16 @@ void add_gaps(const QueueStatus& status, MetricFamilies& metrics) {
   }
 }
 
-void add_deliveries(const QueueStatus& status, MetricFamilies& metrics) {
-  for (const auto outcome : delivery_outcomes) {
+void add_deliveries(const status::QueueStatus& status, MetricFamilies& metrics) {
+  for (const auto outcome : fate::delivery_outcomes) {
     metrics.gauge("mailroom_queue_deliveries",
                   "Tokens whose last outcome was recorded within an hour, by that outcome.",
-                  {{"queue", status.queue}, {"outcome", outcome_name(outcome)}},
+                  {{"queue", status.queue}, {"outcome", fate::outcome_name(outcome)}},
                   static_cast<double>(status.deliveries.count_last_hour(outcome)));
   }
 }
 
-void add_came_back(const QueueStatus& status, MetricFamilies& metrics) {
+void add_came_back(const status::QueueStatus& status, MetricFamilies& metrics) {
   const auto& reports = status.came_back;
   if (!reports.is_known) return;
   const auto add = [&](const char* kind, std::int64_t count) {
@@ -125,7 +127,7 @@ void add_came_back(const QueueStatus& status, MetricFamilies& metrics) {
                 static_cast<double>(reports.unmatched));
 }
 
-void add_rules(const QueueStatus& status, MetricFamilies& metrics) {
+void add_rules(const status::QueueStatus& status, MetricFamilies& metrics) {
   metrics.gauge("mailroom_queue_paused", "1 while the queue is paused.", {{"queue", status.queue}},
                 status.rules.pause ? 1 : 0);
   constexpr auto left = "mailroom_queue_rate_left_tokens";
@@ -149,7 +151,7 @@ void add_problems(const QueueReading& reading, MetricFamilies& metrics) {
   for (const auto& finding : reading.findings) {
     ++found[{{"queue", reading.status.queue},
              {"code", finding.code},
-             {"severity", severity_name(finding.severity)}}];
+             {"severity", health::severity_name(finding.severity)}}];
   }
   for (const auto& [labels, count] : found)
     metrics.gauge(name, help, labels, count);
@@ -178,7 +180,7 @@ void add_sinks(const DatabaseReading& reading, MetricFamilies& metrics) {
     metrics.gauge(name, help, {{"sink", sink.name}}, seconds(sink.lasts));
 }
 
-void add_sizes(const std::vector<TableSize>& sizes, MetricFamilies& metrics) {
+void add_sizes(const std::vector<status::TableSize>& sizes, MetricFamilies& metrics) {
   for (const auto& table : sizes) {
     const MetricLabels labels{{"table", table.name}};
     metrics.gauge("mailroom_table_bytes", "What a table takes on disk, without its indexes.", labels,
@@ -194,9 +196,9 @@ void add_sizes(const std::vector<TableSize>& sizes, MetricFamilies& metrics) {
   }
 }
 
-std::optional<Error> why_schema_does_not_fit(Connection& connection) {
+std::optional<Error> why_schema_does_not_fit(db::Connection& connection) {
   try {
-    require_current_schema(connection);
+    schema::require_current_schema(connection);
   } catch (const Error& error) {
     if (error.code() != ExitCode::schema) throw;
     return error;
@@ -206,29 +208,29 @@ std::optional<Error> why_schema_does_not_fit(Connection& connection) {
 
 }  // namespace
 
-DatabaseReading read_database(Connection& connection,
-                              const std::function<std::vector<std::string>(Connection&)>& queues,
-                              const HealthLimits& limits) {
+DatabaseReading read_database(db::Connection& connection,
+                              const std::function<std::vector<std::string>(db::Connection&)>& queues,
+                              const health::HealthLimits& limits) {
   const auto began = steady_now();
-  const auto schema = read_schema_state(connection);
+  const auto schema = schema::read_schema_state(connection);
   DatabaseReading reading{.schema_version = schema.version.value_or(0),
                           .schema_is_dirty = schema.dirty,
-                          .newest_schema_version = embedded_migrations().back().version,
+                          .newest_schema_version = schema::embedded_migrations().back().version,
                           .schema_error = why_schema_does_not_fit(connection)};
   const auto names = reading.schema_error ? std::vector<std::string>() : queues(connection);
   for (const auto& queue : names) {
     try {
-      auto status = read_queue_status(connection, queue);
-      auto findings = judge_queue(status, limits);
+      auto status = status::read_queue_status(connection, queue);
+      auto findings = health::judge_queue(status, limits);
       reading.queues.push_back({std::move(status), std::move(findings)});
-    } catch (const DatabaseError& error) {
-      if (error.sqlstate() != sqlstate::unknown_queue) throw;
+    } catch (const db::DatabaseError& error) {
+      if (error.sqlstate() != db::sqlstate::unknown_queue) throw;
     }
   }
   if (!reading.schema_error) {
     connection.transact([&](pqxx::work& transaction) {
-      reading.sizes = read_table_sizes(transaction);
-      reading.oldest_token = read_oldest_age(transaction);
+      reading.sizes = status::read_table_sizes(transaction);
+      reading.oldest_token = status::read_oldest_age(transaction);
     });
   }
   reading.took = steady_now() - began;
@@ -271,4 +273,4 @@ MetricFamilies database_metrics(const DatabaseReading& reading) {
   return metrics;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

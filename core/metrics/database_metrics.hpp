@@ -14,12 +14,12 @@
 #include "status/queue_status.hpp"
 #include "status/table_sizes.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 
 /// What the database says of one queue.
 struct QueueReading {
-  QueueStatus status;
-  std::vector<QueueFinding> findings;
+  status::QueueStatus status;
+  std::vector<health::QueueFinding> findings;
 };
 
 /// What the database says, for the metrics.
@@ -31,7 +31,7 @@ struct DatabaseReading {
   std::optional<Error>
       schema_error{};  ///< why this binary cannot work on the schema; then there are no queues
   std::vector<QueueReading> queues{};
-  std::vector<TableSize> sizes{};
+  std::vector<status::TableSize> sizes{};
   std::optional<std::chrono::seconds> oldest_token{};  ///< how long ago it was created
   std::chrono::duration<double> took{};
 
@@ -40,11 +40,11 @@ struct DatabaseReading {
 
 /// Reads the schema and the queues that `queues` names, leaving out those that are unknown. Throws
 /// ConnectionLost, DatabaseError and Error(locked).
-DatabaseReading read_database(Connection& connection,
-                              const std::function<std::vector<std::string>(Connection&)>& queues,
-                              const HealthLimits& limits);
+DatabaseReading read_database(db::Connection& connection,
+                              const std::function<std::vector<std::string>(db::Connection&)>& queues,
+                              const health::HealthLimits& limits);
 
 /// The metrics of a reading; of one that failed only that it has failed. docs/metrics.md explains each.
 MetricFamilies database_metrics(const DatabaseReading& reading);
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

@@ -7,14 +7,15 @@
 #include "base/threads.hpp"
 #include "db/conninfo.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 namespace {
 
 /// A server or a pooler that does not answer must not keep the process from ending.
-constexpr SessionLimits limits{.answer = Milliseconds(3000), .statement = DatabaseReader::statement_timeout};
+constexpr db::SessionLimits limits{.answer = Milliseconds(3000),
+                                   .statement = DatabaseReader::statement_timeout};
 
-DatabaseTarget impatient(DatabaseTarget target) {
-  target.conninfo = with_fallbacks(target.conninfo, {{"tcp_user_timeout", "5000"}});
+db::DatabaseTarget impatient(db::DatabaseTarget target) {
+  target.conninfo = db::with_fallbacks(target.conninfo, {{"tcp_user_timeout", "5000"}});
   return target;
 }
 
@@ -78,13 +79,13 @@ DatabaseReading DatabaseReader::read(const Source& source) {
     try {
       open(source);
       return read_database(
-          *connection_, [&](Connection&) { return source.queues; }, source.limits);
-    } catch (const ConnectionLost& error) {
+          *connection_, [&](db::Connection&) { return source.queues; }, source.limits);
+    } catch (const db::ConnectionLost& error) {
       failed.error = error.what();
       connection_.reset();
       if (!again) return failed;
     } catch (const Error& error) {
-      failed.error = reason_of(error);
+      failed.error = db::reason_of(error);
       return failed;
     } catch (const std::exception& error) {
       failed.error = error.what();
@@ -96,7 +97,7 @@ DatabaseReading DatabaseReader::read(const Source& source) {
 void DatabaseReader::open(const Source& source) {
   if (connection_ && connected_to_ == source.conninfo) return;
   connection_.reset();
-  connection_ = std::make_unique<Connection>(impatient(source.conninfo), "mailroom metrics", limits);
+  connection_ = std::make_unique<db::Connection>(impatient(source.conninfo), "mailroom metrics", limits);
   connected_to_ = source.conninfo;
 }
 
@@ -109,4 +110,4 @@ void DatabaseReader::note(const DatabaseReading& reading) {
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

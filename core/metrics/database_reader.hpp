@@ -13,7 +13,7 @@
 #include "base/log.hpp"
 #include "metrics/database_metrics.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 
 /// Reads the database when it is asked to, on a thread and a session of its own, and keeps what it has read
 /// for a while. It never disturbs the consumer's session, and connects only when somebody asks.
@@ -24,9 +24,9 @@ class DatabaseReader {
   static constexpr std::chrono::seconds session_kept_for{60};  ///< while nobody asks
 
   struct Source {
-    DatabaseTarget conninfo;
+    db::DatabaseTarget conninfo;
     std::vector<std::string> queues;
-    HealthLimits limits;
+    health::HealthLimits limits;
   };
 
   /// `log` must outlive this.
@@ -60,10 +60,10 @@ class DatabaseReader {
   std::shared_ptr<const DatabaseReading> latest_;
   TimePoint read_at_{};
   // The rest is for the thread alone.
-  std::unique_ptr<Connection> connection_;
-  DatabaseTarget connected_to_;
+  std::unique_ptr<db::Connection> connection_;
+  db::DatabaseTarget connected_to_;
   bool was_up_ = true;
   std::thread thread_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

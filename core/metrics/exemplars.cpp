@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace mailroom {
+namespace mailroom::metrics {
 
 void Exemplars::note(const std::string& name, const std::string& label, const std::vector<double>& bounds,
                      const Exemplar& exemplar) {
@@ -19,4 +19,4 @@ BucketExemplars Exemplars::of(const std::string& name, const std::string& label)
   return found == all_.end() ? BucketExemplars() : found->second;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

@@ -11,11 +11,11 @@
 #include "base/clock.hpp"
 #include "trace/traceparent.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 
 /// An observation with its trace.
 struct Exemplar {
-  TraceId trace{};
+  trace::TraceId trace{};
   double value = 0;
   WallTime at{};
 };
@@ -36,4 +36,4 @@ class Exemplars {
   std::map<std::pair<std::string, std::string>, BucketExemplars> all_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

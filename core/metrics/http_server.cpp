@@ -10,7 +10,7 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 namespace {
 
 /// `[::1]:9464` and `localhost:9464` without the port, in small letters.
@@ -27,18 +27,18 @@ bool is_loopback_name(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
-HttpListener::Options options() {
+process::HttpListener::Options options() {
   return {.words = metrics_words, .methods = "GET, HEAD"};
 }
 
 }  // namespace
 
-HttpServer::HttpServer(const ListenAddress& address, HttpPages pages)
+HttpServer::HttpServer(const config::ListenAddress& address, HttpPages pages)
     : pages_(std::move(pages)),
       is_loopback_(!address.is_unix() && is_loopback_name(address.host)),
-      listener_(address, options(), [this](const HttpCall& call) { return answer(call); }) {}
+      listener_(address, options(), [this](const process::HttpCall& call) { return answer(call); }) {}
 
-HttpPage HttpServer::answer(const HttpCall& call) const {
+process::HttpPage HttpServer::answer(const process::HttpCall& call) const {
   if (call.method != "GET" && call.method != "HEAD")
     return {.status = 405, .text = "only GET and HEAD are answered\n"};
   const auto [first, last] = call.headers.equal_range("host");
@@ -49,4 +49,4 @@ HttpPage HttpServer::answer(const HttpCall& call) const {
   return pages_(call);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

@@ -7,7 +7,7 @@
 
 #include "base/printable.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 
 namespace {
 
@@ -52,4 +52,4 @@ std::string exposition_text(const std::vector<prometheus::MetricFamily>& familie
   return std::move(text).str();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

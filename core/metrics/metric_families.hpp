@@ -9,7 +9,7 @@
 
 #include "metrics/exemplars.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 
 /// Labels with their values, in the order in which they are shown.
 using MetricLabels = std::vector<std::pair<std::string, std::string>>;
@@ -44,4 +44,4 @@ constexpr const char* openmetrics_type = "application/openmetrics-text; version=
 std::string openmetrics_text(const std::vector<prometheus::MetricFamily>& families,
                              const Exemplars& exemplars);
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

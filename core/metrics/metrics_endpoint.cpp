@@ -11,7 +11,7 @@
 #include "metrics/database_metrics.hpp"
 #include "metrics/metric_families.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
@@ -47,7 +47,7 @@ MetricFamilies process_metrics(WallTime started) {
   return metrics;
 }
 
-MetricFamilies span_metrics(const SpanCounts& counts) {
+MetricFamilies span_metrics(const trace::SpanCounts& counts) {
   MetricFamilies metrics;
   const auto add = [&](const char* result, std::uint64_t spans) {
     metrics.counter("mailroom_trace_spans_total", "Spans by what became of them: sent, dropped or refused.",
@@ -61,21 +61,22 @@ MetricFamilies span_metrics(const SpanCounts& counts) {
 
 }  // namespace
 
-MetricsEndpoint::MetricsEndpoint(const ListenAddress& address, const ConsumerMetrics::Options& options,
-                                 DatabaseReader::Source source, Log& log, std::function<SpanCounts()> spans)
+MetricsEndpoint::MetricsEndpoint(const config::ListenAddress& address,
+                                 const ConsumerMetrics::Options& options, DatabaseReader::Source source,
+                                 Log& log, std::function<trace::SpanCounts()> spans)
     : started_(wall_now()),
       loop_(steady_now()),
       consumer_(options),
       database_(std::move(source), log),
       spans_(std::move(spans)),
-      server_(address, [this](const HttpCall& call) { return page(call); }) {}
+      server_(address, [this](const process::HttpCall& call) { return page(call); }) {}
 
-void MetricsEndpoint::observe(ConsumerObservers& observers) {
+void MetricsEndpoint::observe(consumer::ConsumerObservers& observers) {
   observers.add(loop_);
   observers.add(consumer_);
 }
 
-HttpPage MetricsEndpoint::page(const HttpCall& call) {
+process::HttpPage MetricsEndpoint::page(const process::HttpCall& call) {
   const auto& path = call.path;
   if (path == "/metrics")
     return metrics_page(spans_ &&
@@ -85,7 +86,7 @@ HttpPage MetricsEndpoint::page(const HttpCall& call) {
   return {.status = 404, .text = "there are /metrics, /healthz and /readyz\n"};
 }
 
-HttpPage MetricsEndpoint::metrics_page(bool has_exemplars) {
+process::HttpPage MetricsEndpoint::metrics_page(bool has_exemplars) {
   const auto reading = database_.latest(database_patience);
   auto families = consumer_.collect();
   MetricFamilies of_loop;
@@ -102,7 +103,7 @@ HttpPage MetricsEndpoint::metrics_page(bool has_exemplars) {
   return {.text = exposition_text(families), .type = exposition_type};
 }
 
-HttpPage MetricsEndpoint::health_page() const {
+process::HttpPage MetricsEndpoint::health_page() const {
   const auto overdue = loop_.overdue(steady_now());
   if (overdue < longest_turn) return {.text = "ok\n"};
   return {.status = 503,
@@ -110,9 +111,9 @@ HttpPage MetricsEndpoint::health_page() const {
                               format_duration(std::chrono::floor<std::chrono::seconds>(overdue)))};
 }
 
-HttpPage MetricsEndpoint::readiness_page() const {
+process::HttpPage MetricsEndpoint::readiness_page() const {
   if (consumer_.is_connected()) return {.text = "ok\n"};
   return {.status = 503, .text = "there is no session with the database\n"};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

@@ -11,7 +11,7 @@
 #include "metrics/http_server.hpp"
 #include "trace/span_buffer.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 
 /// What a consumer shows of itself over HTTP:
 ///
@@ -28,26 +28,26 @@ class MetricsEndpoint {
   /// Throws as HttpServer(). `log` must outlive this.
   /// `spans`: what became of them; may be empty without traces. With it pages have exemplars, for whoever
   /// asks for OpenMetrics.
-  MetricsEndpoint(const ListenAddress& address, const ConsumerMetrics::Options& options,
-                  DatabaseReader::Source source, Log& log, std::function<SpanCounts()> spans = {});
+  MetricsEndpoint(const config::ListenAddress& address, const ConsumerMetrics::Options& options,
+                  DatabaseReader::Source source, Log& log, std::function<trace::SpanCounts()> spans = {});
 
-  void observe(ConsumerObservers& observers);
+  void observe(consumer::ConsumerObservers& observers);
   /// Takes effect with the next reading of the database.
   void configure(DatabaseReader::Source source) { database_.configure(std::move(source)); }
-  const ListenAddress& address() const { return server_.address(); }
+  const config::ListenAddress& address() const { return server_.address(); }
 
  private:
-  HttpPage page(const HttpCall& call);
-  HttpPage metrics_page(bool has_exemplars);
-  HttpPage health_page() const;
-  HttpPage readiness_page() const;
+  process::HttpPage page(const process::HttpCall& call);
+  process::HttpPage metrics_page(bool has_exemplars);
+  process::HttpPage health_page() const;
+  process::HttpPage readiness_page() const;
 
   WallTime started_;
-  LoopState loop_;
+  consumer::LoopState loop_;
   ConsumerMetrics consumer_;
   DatabaseReader database_;
-  std::function<SpanCounts()> spans_;
+  std::function<trace::SpanCounts()> spans_;
   HttpServer server_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "metrics/metric_families.hpp"
 
-namespace mailroom {
+namespace mailroom::metrics {
 namespace {
 
 using prometheus::ClientMetric;
@@ -101,4 +101,4 @@ std::string openmetrics_text(const std::vector<MetricFamily>& families, const Ex
   return out + "# EOF\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::metrics

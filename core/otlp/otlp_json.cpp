@@ -11,7 +11,7 @@
 
 #include "base/json.hpp"
 
-namespace mailroom {
+namespace mailroom::otlp {
 namespace {
 
 constexpr int status_error = 2;
@@ -106,7 +106,7 @@ void append_sink(std::string& out, std::string_view sink) {
 }
 
 /// What `mailroom audit` takes: `message:17`, or `token:12`.
-void append_name(std::string& out, const Span& span) {
+void append_name(std::string& out, const trace::Span& span) {
   static constexpr auto name = text_named("messaging.message.id");
   if (span.token == 0) return;
   out += name;
@@ -115,7 +115,7 @@ void append_name(std::string& out, const Span& span) {
   out += "\"}}";
 }
 
-void append_attributes(std::string& out, const Span& span) {
+void append_attributes(std::string& out, const trace::Span& span) {
   static constexpr auto queue = text_named("messaging.destination.name");
   static constexpr auto operation = text_named("messaging.operation.name");
   static constexpr auto operation_type = text_named("messaging.operation.type");
@@ -143,13 +143,13 @@ void append_attributes(std::string& out, const Span& span) {
   out += R"(],"droppedAttributesCount":0)";
 }
 
-void append_time(std::string& out, std::string_view key, SpanTime time) {
+void append_time(std::string& out, std::string_view key, trace::SpanTime time) {
   out += key;
   append_number(out, time.time_since_epoch().count());
   out += R"(",)";
 }
 
-void append_links(std::string& out, const Span& span) {
+void append_links(std::string& out, const trace::Span& span) {
   out += R"("links":[)";
   bool has_some = false;
   for (const auto& link : span.links) {
@@ -165,7 +165,7 @@ void append_links(std::string& out, const Span& span) {
   append_number(out, span.dropped_links);
 }
 
-void append_span(std::string& out, const Span& span) {
+void append_span(std::string& out, const trace::Span& span) {
   out += R"({"traceId":")";
   append_hex(out, span.trace);
   out += R"(","spanId":")";
@@ -190,7 +190,7 @@ void append_span(std::string& out, const Span& span) {
 
 }  // namespace
 
-void append_otlp_json(std::string& out, std::span<const Span> spans) {
+void append_otlp_json(std::string& out, std::span<const trace::Span> spans) {
   out += R"({"resourceSpans":[{"resource":{"attributes":[)"
          R"({"key":"service.name","value":{"stringValue":"mailroom"}},)"
          R"({"key":"service.version","value":{"stringValue":")" MAILROOM_VERSION
@@ -205,4 +205,4 @@ void append_otlp_json(std::string& out, std::span<const Span> spans) {
   out += "]}]}]}";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::otlp

@@ -6,10 +6,10 @@
 
 #include "trace/span.hpp"
 
-namespace mailroom {
+namespace mailroom::otlp {
 
 /// Appends the body of a request to /v1/traces, an ExportTraceServiceRequest. Attributes have the names of
 /// OpenTelemetry's messaging conventions, and `mailroom.` before the others.
-void append_otlp_json(std::string& out, std::span<const Span> spans);
+void append_otlp_json(std::string& out, std::span<const trace::Span> spans);
 
-}  // namespace mailroom
+}  // namespace mailroom::otlp

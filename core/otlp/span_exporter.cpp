@@ -15,7 +15,7 @@
 #include "carriers/http/answer.hpp"
 #include "otlp/otlp_json.hpp"
 
-namespace mailroom {
+namespace mailroom::otlp {
 namespace {
 
 constexpr Milliseconds request_time{10'000};
@@ -29,14 +29,15 @@ bool is_temporary(int status) {
 
 }  // namespace
 
-HttpEndpoint trace_endpoint(const std::string& url) {
+http::HttpEndpoint trace_endpoint(const std::string& url) {
   const auto scheme = lower_case(url.substr(0, url.find(':')));
   if (scheme != "http" && scheme != "https") {
     throw Error(ExitCode::configuration, "the URL of trace.endpoint is neither http:// nor https://",
                 "write it as http://127.0.0.1:4318");
   }
-  auto endpoint = parse_http_url(
-      url, "trace.endpoint", "put a collector of traces that needs none on this host", HttpContent::harmless);
+  auto endpoint =
+      http::parse_http_url(url, "trace.endpoint", "put a collector of traces that needs none on this host",
+                           http::HttpContent::harmless);
   const auto path = url.find('/', url.find("://") + 3);
   if (path == std::string::npos) {
     endpoint.url += "/v1/traces";
@@ -47,10 +48,10 @@ HttpEndpoint trace_endpoint(const std::string& url) {
   return endpoint;
 }
 
-SpanExporter::SpanExporter(HttpEndpoint endpoint, SpanBuffer& buffer, Log& log)
+SpanExporter::SpanExporter(http::HttpEndpoint endpoint, trace::SpanBuffer& buffer, Log& log)
     : SpanExporter(std::move(endpoint), buffer, log, Options{}) {}
 
-SpanExporter::SpanExporter(HttpEndpoint endpoint, SpanBuffer& buffer, Log& log, Options options)
+SpanExporter::SpanExporter(http::HttpEndpoint endpoint, trace::SpanBuffer& buffer, Log& log, Options options)
     : endpoint_(std::move(endpoint)),
       buffer_(buffer),
       log_(log),
@@ -70,7 +71,7 @@ SpanExporter::~SpanExporter() {
 }
 
 void SpanExporter::run() {
-  std::vector<Span> spans;
+  std::vector<trace::Span> spans;
   while (true) {
     buffer_.wait(options_.together, steady_now() + options_.pause, [this] { return is_over(); });
     const bool was_over = is_over();
@@ -80,7 +81,7 @@ void SpanExporter::run() {
   }
 }
 
-void SpanExporter::send(const std::vector<Span>& spans) {
+void SpanExporter::send(const std::vector<trace::Span>& spans) {
   if (steady_now() >= stops_at()) return buffer_.note_dropped(spans.size());
   body_.clear();
   append_otlp_json(body_, spans);
@@ -101,17 +102,17 @@ void SpanExporter::send(const std::vector<Span>& spans) {
 
 SpanExporter::Result SpanExporter::attempt() {
   const auto outcome = perform();
-  if (outcome.end != HttpEnd::answered) return {.may_be_repeated = true, .problem = outcome.failure};
+  if (outcome.end != http::HttpEnd::answered) return {.may_be_repeated = true, .problem = outcome.failure};
   const auto status = outcome.response.status;
-  auto wait = parse_retry_after(outcome.response.header("retry-after"), std::time(nullptr));
+  auto wait = http::parse_retry_after(outcome.response.header("retry-after"), std::time(nullptr));
   if (wait) wait = std::min(*wait, longest_export_wait);
   if (status >= 200 && status < 300) return {.is_taken = true};
   return {
       .may_be_repeated = is_temporary(status), .wait = wait, .problem = fmt::format("it answers {}", status)};
 }
 
-HttpOutcome SpanExporter::perform() {
-  HttpRequest request;
+http::HttpOutcome SpanExporter::perform() {
+  http::HttpRequest request;
   request.headers = {"Content-Type: application/json"};
   request.shared_body = body_;
   exchange_.prepare(std::move(request));
@@ -155,4 +156,4 @@ void SpanExporter::note_success() {
   log_.info("the collector of traces takes spans again", {{"endpoint", endpoint_.name}});
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::otlp

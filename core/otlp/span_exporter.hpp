@@ -13,11 +13,11 @@
 #include "carriers/http/exchange.hpp"
 #include "trace/span_buffer.hpp"
 
-namespace mailroom {
+namespace mailroom::otlp {
 
 /// Where spans go: `url` is trace.endpoint, and has /v1/traces added if it has no path. Throws
 /// Error(configuration).
-HttpEndpoint trace_endpoint(const std::string& url);
+http::HttpEndpoint trace_endpoint(const std::string& url);
 
 /// Sends what is in a buffer, many spans in a request. What the receiver does not take for the moment is
 /// sent again, and given up after some times; meanwhile the buffer drops what it has no room for. Nobody else
@@ -34,8 +34,8 @@ class SpanExporter {
   };
 
   /// Throws Error(failed). `buffer` and `log` must outlive this.
-  SpanExporter(HttpEndpoint endpoint, SpanBuffer& buffer, Log& log, Options options);
-  SpanExporter(HttpEndpoint endpoint, SpanBuffer& buffer, Log& log);
+  SpanExporter(http::HttpEndpoint endpoint, trace::SpanBuffer& buffer, Log& log, Options options);
+  SpanExporter(http::HttpEndpoint endpoint, trace::SpanBuffer& buffer, Log& log);
   /// Sends what is left for Options::farewell at most, and drops the rest.
   ~SpanExporter();
   SpanExporter(const SpanExporter&) = delete;
@@ -51,9 +51,9 @@ class SpanExporter {
   };
 
   void run();
-  void send(const std::vector<Span>& spans);
+  void send(const std::vector<trace::Span>& spans);
   Result attempt();
-  HttpOutcome perform();
+  http::HttpOutcome perform();
   /// Waits; false, and at once, if it is over by then.
   bool pause(Milliseconds wait);
   bool is_over() const { return stops_at_ != TimePoint::max().time_since_epoch().count(); }
@@ -65,11 +65,11 @@ class SpanExporter {
     void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
   };
 
-  HttpEndpoint endpoint_;
-  SpanBuffer& buffer_;
+  http::HttpEndpoint endpoint_;
+  trace::SpanBuffer& buffer_;
   Log& log_;
   Options options_;
-  HttpExchange exchange_;
+  http::HttpExchange exchange_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
   std::atomic<TimePoint::rep> stops_at_ = TimePoint::max().time_since_epoch().count();
   std::string body_;  ///< of a request
@@ -78,4 +78,4 @@ class SpanExporter {
   std::thread thread_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::otlp

@@ -10,7 +10,7 @@
 #include "base/printable.hpp"
 #include "mail/message.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 namespace {
 
 std::optional<std::string> mail_text(const std::string& path) {
@@ -92,4 +92,4 @@ PreviewResult CapturedMails::show(const PreviewRequest& request) {
   return result;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

@@ -9,7 +9,7 @@
 #include "preview/directory_watch.hpp"
 #include "preview/preview_source.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 
 /// Shows the newest `most` of them, newest first.
 class CapturedMails final : public PreviewSource {
@@ -36,4 +36,4 @@ class CapturedMails final : public PreviewSource {
   std::map<std::string, PreviewItem> mails_;  ///< by the names of their files, which begin with the time
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

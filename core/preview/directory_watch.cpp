@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace mailroom {
+namespace mailroom::preview {
 namespace {
 
 constexpr std::chrono::seconds every_file{3};  ///< how often all are looked at
@@ -109,4 +109,4 @@ std::vector<std::string> DirectoryWatch::changes() {
   return names;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

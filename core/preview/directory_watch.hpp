@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 
 /// The files of one directory. Notifications name those to look at; now and then all are looked at, since
 /// links, mounts and a directory that is made anew have none.
@@ -56,4 +56,4 @@ class DirectoryWatch {
   std::string error_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

@@ -10,12 +10,12 @@
 #include "crypto/base64.hpp"
 #include "preview/preview_source.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 namespace {
 
-using gmime::Owned;
-using gmime::OwnedText;
-using gmime::text_or_empty;
+using bounce::gmime::Owned;
+using bounce::gmime::OwnedText;
+using bounce::gmime::text_or_empty;
 
 Owned<GMimeMessage> parse_view(const std::string& source) {
   static const bool initialised = (g_mime_init(), true);
@@ -91,10 +91,10 @@ QuietHtml framed_html(const MailView& mail, bool loads_images, bool follows_link
     const auto file = std::ranges::find(mail.files, id, &ViewedFile::content_id);
     if (file == mail.files.end() || !file->type.starts_with("image/")) return std::nullopt;
     const auto* const bytes = static_cast<const std::uint8_t*>(static_cast<const void*>(file->bytes.data()));
-    return fmt::format("data:{};base64,{}", file->type, base64({bytes, file->bytes.size()}));
+    return fmt::format("data:{};base64,{}", file->type, crypto::base64({bytes, file->bytes.size()}));
   };
   return quiet_html(mail.html.value_or(""),
                     {.loads_images = loads_images, .follows_links = follows_links, .file_of = file_of});
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

@@ -4,7 +4,7 @@
 
 #include "base/json.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 namespace {
 
 nlohmann::json mail_json(const NumberedMail& shown) {
@@ -65,4 +65,4 @@ std::string result_json(const PreviewRequest& request, const PreviewResult& resu
                                   {"is_last_good", shown && !result.mail}});
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

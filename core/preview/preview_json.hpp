@@ -8,7 +8,7 @@
 
 #include "preview/preview_source.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 
 /// The list of the mails of a source.
 std::string list_json(PreviewSource& source, std::uint64_t version);
@@ -26,4 +26,4 @@ struct NumberedMail {
 std::string result_json(const PreviewRequest& request, const PreviewResult& result,
                         const std::optional<NumberedMail>& shown, std::uint64_t version);
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

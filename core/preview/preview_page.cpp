@@ -7,7 +7,7 @@
 #include "crypto/base64.hpp"
 #include "crypto/digest.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 namespace {
 
 /// `sha256-…` of what is between `<NAME>` and `</NAME>`.
@@ -16,7 +16,7 @@ std::string hash_of(std::string_view name) {
   const auto open = fmt::format("<{}>", name);
   const auto begin = page.find(open) + open.size();
   const auto end = page.find(fmt::format("</{}>", name), begin);
-  return "sha256-" + base64(sha256({page.substr(begin, end - begin)}));
+  return "sha256-" + crypto::base64(crypto::sha256({page.substr(begin, end - begin)}));
 }
 
 }  // namespace
@@ -30,4 +30,4 @@ std::string preview_page_policy() {
   return policy;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace mailroom {
+namespace mailroom::preview {
 
 /// core/preview/page.html.
 std::string_view preview_page();
@@ -12,4 +12,4 @@ std::string_view preview_page();
 /// Its Content-Security-Policy.
 std::string preview_page_policy();
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

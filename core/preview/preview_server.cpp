@@ -18,10 +18,10 @@
 #include "preview/preview_json.hpp"
 #include "preview/preview_page.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 namespace {
 
-constexpr ListenWords preview_words{
+constexpr process::ListenWords preview_words{
     .subject = "the page", .owner = "page", .named_by = "--listen names", .port = "8025"};
 constexpr std::chrono::seconds longest_wait{20};  ///< of a page for a change
 constexpr std::chrono::seconds preview_patience{30};
@@ -32,7 +32,7 @@ constexpr std::size_t most_good = 1024;
 constexpr auto html_type = "text/html; charset=utf-8";
 constexpr auto json_type = "application/json";
 
-bool is_loopback(const ListenAddress& address) {
+bool is_loopback(const config::ListenAddress& address) {
   return address.is_unix() || address.host.starts_with("127.") || address.host == "::1";
 }
 
@@ -43,7 +43,7 @@ std::string new_secret() {
 
 /// Compares in a time that tells nothing of `secret`.
 bool is_secret(std::string_view text, std::string_view secret) {
-  return equal_in_constant_time(sha256({text}), sha256({secret}));
+  return crypto::equal_in_constant_time(crypto::sha256({text}), crypto::sha256({secret}));
 }
 
 /// The host that `Host` names, without its port.
@@ -58,7 +58,7 @@ bool is_own_host(std::string_view host) {
   return is_address || host == "localhost" || host == "[::1]";
 }
 
-HttpPage with_headers(HttpPage page, const std::string& policy) {
+process::HttpPage with_headers(process::HttpPage page, const std::string& policy) {
   page.headers.insert(page.headers.end(), {{"Content-Security-Policy", policy},
                                            {"Referrer-Policy", "no-referrer"},
                                            {"Cross-Origin-Resource-Policy", "same-origin"}});
@@ -66,32 +66,33 @@ HttpPage with_headers(HttpPage page, const std::string& policy) {
 }
 
 /// Of what is no page.
-HttpPage plain(HttpPage page) {
+process::HttpPage plain(process::HttpPage page) {
   return with_headers(std::move(page), "default-src 'none'; frame-ancestors 'none'");
 }
 
-HttpPage not_found() {
+process::HttpPage not_found() {
   return plain({.status = 404, .text = "there is nothing here\n"});
 }
 
 }  // namespace
 
-ListenAddress preview_address(const std::string& text) {
-  const auto address = parse_listen_address(text);
-  if (address && address->path.size() <= longest_socket_path) return *address;
+config::ListenAddress preview_address(const std::string& text) {
+  const auto address = config::parse_listen_address(text);
+  if (address && address->path.size() <= config::longest_socket_path) return *address;
   throw Error(ExitCode::usage, fmt::format("--listen '{}' is no address to listen at", shown_text(text)),
               "give an IP address of this host and a port, such as 127.0.0.1:8025");
 }
 
-PreviewServer::PreviewServer(const ListenAddress& address, PreviewSource& source)
+PreviewServer::PreviewServer(const config::ListenAddress& address, PreviewSource& source)
     : source_(source), is_open_(!is_loopback(address)), secret_(is_open_ ? new_secret() : std::string()) {
   const BlockedSignals blocked;
-  listener_ = std::make_unique<HttpListener>(address,
-                                             HttpListener::Options{.words = preview_words,
-                                                                   .methods = "GET, POST",
-                                                                   .longest_body = longest_request,
-                                                                   .patience = preview_patience},
-                                             [this](const HttpCall& call) { return answer(call); });
+  listener_ =
+      std::make_unique<process::HttpListener>(address,
+                                              process::HttpListener::Options{.words = preview_words,
+                                                                             .methods = "GET, POST",
+                                                                             .longest_body = longest_request,
+                                                                             .patience = preview_patience},
+                                              [this](const process::HttpCall& call) { return answer(call); });
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -130,7 +131,7 @@ void PreviewServer::watch() {
   }
 }
 
-bool PreviewServer::is_for_us(const HttpCall& call) const {
+bool PreviewServer::is_for_us(const process::HttpCall& call) const {
   // A page of another site that had its name point here would send its own.
   const bool names_us = is_open_ || is_own_host(host_in(call.header("host")));
   const auto site = call.header("sec-fetch-site");
@@ -138,13 +139,13 @@ bool PreviewServer::is_for_us(const HttpCall& call) const {
   return names_us && !(is_other_site && call.header("sec-fetch-mode") != "navigate");
 }
 
-HttpPage PreviewServer::answer(const HttpCall& call) noexcept try {
+process::HttpPage PreviewServer::answer(const process::HttpCall& call) noexcept try {
   return checked_answer(call);
 } catch (const std::exception& error) {
   return plain({.status = 500, .text = std::string(error.what()) + "\n"});
 }
 
-HttpPage PreviewServer::checked_answer(const HttpCall& call) {
+process::HttpPage PreviewServer::checked_answer(const process::HttpCall& call) {
   if (!is_for_us(call))
     return plain({.status = 403, .text = "this page is for localhost and 127.0.0.1 only\n"});
   if (secret_.empty()) return answer_within(call, call.path);
@@ -154,7 +155,7 @@ HttpPage PreviewServer::checked_answer(const HttpCall& call) {
   return answer_within(call, call.path.substr(end));
 }
 
-HttpPage PreviewServer::answer_within(const HttpCall& call, const std::string& path) {
+process::HttpPage PreviewServer::answer_within(const process::HttpCall& call, const std::string& path) {
   const bool is_post = call.method == "POST";
   if (!is_post && call.method != "GET")
     return plain({.status = 405, .text = "only GET and POST are answered\n"});
@@ -172,7 +173,7 @@ HttpPage PreviewServer::answer_within(const HttpCall& call, const std::string& p
   return not_found();
 }
 
-HttpPage PreviewServer::list() {
+process::HttpPage PreviewServer::list() {
   std::uint64_t version = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -185,7 +186,7 @@ HttpPage PreviewServer::list() {
   return plain({.text = std::move(text), .type = json_type});
 }
 
-HttpPage PreviewServer::wait_for_change(const HttpCall& call) {
+process::HttpPage PreviewServer::wait_for_change(const process::HttpCall& call) {
   const auto seen = [&](std::string_view name) -> std::uint64_t {
     const auto version = call.query.find(name);
     return version == call.query.end() ? 0 : parse_number<std::uint64_t>(version->second).value_or(0);
@@ -202,7 +203,7 @@ std::uint64_t PreviewServer::mails_version() {
   return version_;
 }
 
-HttpPage PreviewServer::show(const HttpCall& call) {
+process::HttpPage PreviewServer::show(const process::HttpCall& call) {
   const auto request = read_request(call.body);
   if (!request || !call.header("content-type").starts_with(json_type))
     return plain({.status = 400, .text = "an object of JSON is wanted\n"});
@@ -242,7 +243,7 @@ std::shared_ptr<const MailView> PreviewServer::find(std::string_view id) {
   return nullptr;
 }
 
-HttpPage PreviewServer::frame(const HttpCall& call, std::string_view id) {
+process::HttpPage PreviewServer::frame(const process::HttpCall& call, std::string_view id) {
   const auto mail = find(id);
   if (!mail) return not_found();
   const bool loads_images = call.query.count("images") > 0;
@@ -256,12 +257,12 @@ HttpPage PreviewServer::frame(const HttpCall& call, std::string_view id) {
                       policy);
 }
 
-HttpPage PreviewServer::source_of(std::string_view id) {
+process::HttpPage PreviewServer::source_of(std::string_view id) {
   const auto mail = find(id);
   return mail ? plain({.text = mail->source}) : not_found();
 }
 
-HttpPage PreviewServer::file_of(std::string_view id, std::string_view number) {
+process::HttpPage PreviewServer::file_of(std::string_view id, std::string_view number) {
   const auto mail = find(id);
   const auto at = parse_number<std::size_t>(number);
   if (!mail || !at || *at >= mail->files.size()) return not_found();
@@ -270,4 +271,4 @@ HttpPage PreviewServer::file_of(std::string_view id, std::string_view number) {
   return page;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

@@ -17,16 +17,16 @@
 #include "preview/preview_json.hpp"
 #include "process/http_listener.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 
 /// The address that --listen names. Throws Error(usage).
-ListenAddress preview_address(const std::string& text);
+config::ListenAddress preview_address(const std::string& text);
 
 /// Serves until it is destroyed. Where others than this host can connect, each path begins with a secret.
 class PreviewServer {
  public:
   /// Throws as HttpListener(). `source` outlives this.
-  PreviewServer(const ListenAddress& address, PreviewSource& source);
+  PreviewServer(const config::ListenAddress& address, PreviewSource& source);
   ~PreviewServer();
   PreviewServer(const PreviewServer&) = delete;
   PreviewServer& operator=(const PreviewServer&) = delete;
@@ -37,21 +37,21 @@ class PreviewServer {
   std::string url() const;
 
  private:
-  HttpPage answer(const HttpCall& call) noexcept;
-  HttpPage checked_answer(const HttpCall& call);
-  HttpPage answer_within(const HttpCall& call, const std::string& path);
-  HttpPage list();
-  HttpPage show(const HttpCall& call);
+  process::HttpPage answer(const process::HttpCall& call) noexcept;
+  process::HttpPage checked_answer(const process::HttpCall& call);
+  process::HttpPage answer_within(const process::HttpCall& call, const std::string& path);
+  process::HttpPage list();
+  process::HttpPage show(const process::HttpCall& call);
   std::uint64_t mails_version();
-  HttpPage wait_for_change(const HttpCall& call);
-  HttpPage frame(const HttpCall& call, std::string_view id);
-  HttpPage source_of(std::string_view id);
-  HttpPage file_of(std::string_view id, std::string_view number);
+  process::HttpPage wait_for_change(const process::HttpCall& call);
+  process::HttpPage frame(const process::HttpCall& call, std::string_view id);
+  process::HttpPage source_of(std::string_view id);
+  process::HttpPage file_of(std::string_view id, std::string_view number);
   /// Numbers a mail; `place` is its item and locale.
   NumberedMail keep(const std::string& place, std::shared_ptr<const MailView> mail);
   std::optional<NumberedMail> last_good(const std::string& place);
   std::shared_ptr<const MailView> find(std::string_view id);
-  bool is_for_us(const HttpCall& call) const;
+  bool is_for_us(const process::HttpCall& call) const;
   void watch();
 
   PreviewSource& source_;
@@ -70,8 +70,8 @@ class PreviewServer {
   std::deque<NumberedMail> shown_;
   std::map<std::string, NumberedMail> last_good_;
   EventFd ends_;
-  std::unique_ptr<HttpListener> listener_;
+  std::unique_ptr<process::HttpListener> listener_;
   std::thread thread_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

@@ -10,7 +10,7 @@
 
 #include "preview/quiet_html.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 
 /// A part of a mail that is neither its text nor its HTML.
 struct ViewedFile {
@@ -84,4 +84,4 @@ class PreviewSource {
   virtual bool has_work() const { return false; }
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

@@ -9,7 +9,7 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 namespace {
 
 constexpr std::string_view html_blanks = " \t\r\n\f";
@@ -254,4 +254,4 @@ QuietHtml quiet_html(std::string_view html, const QuietOptions& options) {
   return Quieting(html, options).run();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

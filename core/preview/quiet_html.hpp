@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace mailroom {
+namespace mailroom::preview {
 
 struct QuietOptions {
   bool loads_images = false;   ///< from other servers
@@ -26,4 +26,4 @@ struct QuietHtml {
 /// leaves to the sandbox.
 QuietHtml quiet_html(std::string_view html, const QuietOptions& options);
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

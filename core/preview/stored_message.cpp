@@ -8,7 +8,7 @@
 #include "db/values.hpp"
 #include "preview/template_preview.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 namespace {
 
 enum MessageColumn {
@@ -27,12 +27,12 @@ SELECT m.action, coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[1]), 
   floor(extract(epoch FROM m.created_at))::bigint, coalesce(m.account, 0), m.erased_at IS NOT NULL, {}
 FROM mailroom_messages m LEFT JOIN accounts a ON a.id = m.account
 WHERE m.id = $1)",
-                     message_columns(stored_attachments, "m.id"));
+                     claim::message_columns(claim::stored_attachments, "m.id"));
 }
 
 }  // namespace
 
-StoredMessage::StoredMessage(std::unique_ptr<Connection> connection, std::int64_t id, std::size_t largest)
+StoredMessage::StoredMessage(std::unique_ptr<db::Connection> connection, std::int64_t id, std::size_t largest)
     : rows_(connection->run(message_sql(), id)) {
   if (rows_.empty())
     throw Error(ExitCode::unusable, fmt::format("there is no message {}", id),
@@ -41,46 +41,47 @@ StoredMessage::StoredMessage(std::unique_ptr<Connection> connection, std::int64_
   if (row[erased_column].as<bool>())
     throw Error(ExitCode::unusable, fmt::format("the content of message {} has been removed", id),
                 "messages.retention says how long it stays after a message has ended");
-  KnownActions actions(*connection);
+  queue::KnownActions actions(*connection);
   action_ = *actions.require(row[action_column].c_str());
-  content_ = read_message(row, first_column);
-  TokenRow token{};
+  content_ = claim::read_message(row, first_column);
+  claim::TokenRow token{};
   token.action = &action_;
-  set_message(token, content_);
+  claim::set_message(token, content_);
   template_name_ = content_.template_name.value_or("");
   if (content_.attachments == 0) return;
-  AttachmentReader reader([&] { return std::move(connection); }, nullptr);
+  compose::AttachmentReader reader([&] { return std::move(connection); }, nullptr);
   auto files = reader.read(id, largest);
-  if (const auto* refusal = std::get_if<Refusal>(&files))
+  if (const auto* refusal = std::get_if<mail::Refusal>(&files))
     throw Error(ExitCode::unusable, fmt::format("message {}: {}", id, refusal->reason));
-  files_ = std::get<std::vector<Attachment>>(std::move(files));
+  files_ = std::get<std::vector<mail::Attachment>>(std::move(files));
 }
 
 std::string StoredMessage::title() const {
   return fmt::format("message {}", content_.id);
 }
 
-std::variant<WrittenMail, Refusal> StoredMessage::write(const MailWriter& writer, const std::string& token,
-                                                        const std::string& data) const {
+std::variant<compose::WrittenMail, mail::Refusal> StoredMessage::write(const compose::MailWriter& writer,
+                                                                       const std::string& token,
+                                                                       const std::string& data) const {
   constexpr std::int64_t example_life = 15 * 60;
   const auto row = rows_[0];
   auto content = content_;
   content.data = data;
   // It may be that of the action, which has moved since.
   if (!template_name_.empty()) content.template_name = template_name_;
-  TokenRow stand_in{.action = &action_,
-                    .secret = std::nullopt,
-                    .code = action_.has_code ? "12345" : "",
-                    .email = row[email_column].c_str(),
-                    .login = row[login_column].c_str(),
-                    .created_at = row[created_column].as<std::int64_t>(),
-                    .account = row[account_column].as<std::int64_t>(),
-                    .mail_key = "0000000000000000",
-                    .message = content.id,
-                    .recipient = 1,
-                    .content = &content};
+  claim::TokenRow stand_in{.action = &action_,
+                           .secret = std::nullopt,
+                           .code = action_.has_code ? "12345" : "",
+                           .email = row[email_column].c_str(),
+                           .login = row[login_column].c_str(),
+                           .created_at = row[created_column].as<std::int64_t>(),
+                           .account = row[account_column].as<std::int64_t>(),
+                           .mail_key = "0000000000000000",
+                           .message = content.id,
+                           .recipient = 1,
+                           .content = &content};
   stand_in.expires_at = stand_in.created_at + (action_.lifetime ? action_.lifetime->count() : example_life);
   return writer.write("mailroom", stand_in, action_.path.empty() ? std::string() : token, files_);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

@@ -10,7 +10,7 @@
 #include "base/printable.hpp"
 #include "templates/template_set.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 namespace {
 
 /// How long templates are checked before the next look at the directory.
@@ -19,7 +19,7 @@ constexpr Milliseconds longest_check{30};
 }  // namespace
 
 TemplateCatalogue::TemplateCatalogue(const std::string& directory) : directory_(directory) {
-  for (const auto& builtin : builtin_templates())
+  for (const auto& builtin : templates::builtin_templates())
     templates_[std::string(builtin.name)];
   if (directory_.empty()) return;
   watch_.emplace(directory_);
@@ -27,9 +27,12 @@ TemplateCatalogue::TemplateCatalogue(const std::string& directory) : directory_(
 }
 
 TemplateCatalogue::Content TemplateCatalogue::read(const std::string& file, bool is_example) const {
-  const auto path = TemplateFiles{.directory = directory_, .texts = {}, .ignored = {}}.path_of(file);
+  const auto path =
+      templates::TemplateFiles{.directory = directory_, .texts = {}, .ignored = {}}.path_of(file);
   try {
-    return {.text = is_example ? read_data_file(path) : read_template_file(path), .error = {}, .hint = {}};
+    return {.text = is_example ? templates::read_data_file(path) : templates::read_template_file(path),
+            .error = {},
+            .hint = {}};
   } catch (const Error& error) {
     return {.text = {}, .error = error.what(), .hint = error.hint()};
   }
@@ -52,8 +55,8 @@ PreviewChange TemplateCatalogue::poll() {
 }
 
 bool TemplateCatalogue::take(const std::string& file) {
-  const auto part = parse_template_file(file);
-  const auto example = part ? std::nullopt : parse_example_file(file);
+  const auto part = templates::parse_template_file(file);
+  const auto example = part ? std::nullopt : templates::parse_example_file(file);
   if (!part && !example) return false;
   auto content = read(file, example.has_value());
   const bool is_there = watch_->has(file);
@@ -68,19 +71,19 @@ bool TemplateCatalogue::take(const std::string& file) {
     if (is_there) examples_[example->name].emplace(example->locale, file);
     return false;
   }
-  if (part->part != MailPart::partial) return put(*part, file, is_there);
+  if (part->part != templates::MailPart::partial) return put(*part, file, is_there);
   partials_.erase(file);
   if (is_there) partials_.insert(file);
   mark_all_unchecked();
   return false;
 }
 
-bool TemplateCatalogue::put(const TemplateFileName& name, const std::string& file, bool is_there) {
+bool TemplateCatalogue::put(const templates::TemplateFileName& name, const std::string& file, bool is_there) {
   auto& known = templates_[name.name];
   unchecked_.insert(name.name);
   if (is_there) return known.files.emplace(file, name.locale).second;
   known.files.erase(file);
-  if (known.files.empty() && find_builtin(name.name, MailPart::text) == nullptr) {
+  if (known.files.empty() && templates::find_builtin(name.name, templates::MailPart::text) == nullptr) {
     templates_.erase(name.name);
     unchecked_.erase(name.name);
   }
@@ -110,7 +113,7 @@ bool TemplateCatalogue::check_some() {
 
 std::string TemplateCatalogue::problem_of(const std::string& name) const {
   try {
-    const TemplateSet tried(files_of(name));
+    const templates::TemplateSet tried(files_of(name));
     return {};
   } catch (const Error& error) {
     return error.what();
@@ -122,7 +125,7 @@ std::vector<TemplateCatalogue::Entry> TemplateCatalogue::entries() const {
   std::vector<Entry> entries;
   for (const auto& [name, known] : templates_) {
     std::set<std::string> locales;
-    if (find_builtin(name, MailPart::text) != nullptr) locales.insert("");
+    if (templates::find_builtin(name, templates::MailPart::text) != nullptr) locales.insert("");
     for (const auto& [file, locale] : known.files)
       locales.insert(locale);
     entries.push_back({.name = name, .locales = {locales.begin(), locales.end()}, .problem = known.problem});
@@ -130,17 +133,18 @@ std::vector<TemplateCatalogue::Entry> TemplateCatalogue::entries() const {
   return entries;
 }
 
-void TemplateCatalogue::add(TemplateFiles& files, const std::string& file, const Content& content) {
+void TemplateCatalogue::add(templates::TemplateFiles& files, const std::string& file,
+                            const Content& content) {
   if (!content.error.empty()) throw Error(ExitCode::configuration, content.error, content.hint);
   files.texts.emplace(file, content.text);
 }
 
-TemplateFiles TemplateCatalogue::files_of(std::string_view name) const {
+templates::TemplateFiles TemplateCatalogue::files_of(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   if (!error_.empty())
     throw Error(ExitCode::configuration,
                 fmt::format("cannot read the template directory {}: {}", shown_text(directory_), error_));
-  TemplateFiles files{.directory = directory_, .texts = {}, .ignored = {}};
+  templates::TemplateFiles files{.directory = directory_, .texts = {}, .ignored = {}};
   const auto known = templates_.find(name);
   if (known != templates_.end()) {
     for (const auto& [file, locale] : known->second.files)
@@ -156,7 +160,7 @@ std::optional<TemplateCatalogue::Example> TemplateCatalogue::example_of(std::str
   const std::lock_guard lock(mutex_);
   const auto files = examples_.find(name);
   if (files == examples_.end()) return std::nullopt;
-  for (const auto& suited : locale_chain(locale)) {
+  for (const auto& suited : templates::locale_chain(locale)) {
     const auto file = files->second.find(suited);
     if (file == files->second.end()) continue;
     const auto& content = contents_.at(file->second);
@@ -166,4 +170,4 @@ std::optional<TemplateCatalogue::Example> TemplateCatalogue::example_of(std::str
   return std::nullopt;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

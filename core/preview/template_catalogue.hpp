@@ -13,7 +13,7 @@
 #include "preview/preview_source.hpp"
 #include "templates/template_files.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 
 /// Reads a file again when it has changed, and checks a template again when one of its files or a partial
 /// has, so that a change among thousands of files takes as long as one among few. poll() is for one thread,
@@ -37,7 +37,7 @@ class TemplateCatalogue {
   std::vector<Entry> entries() const;
 
   /// The files of one template and all partials. Throws Error(configuration) for one that cannot be read.
-  TemplateFiles files_of(std::string_view name) const;
+  templates::TemplateFiles files_of(std::string_view name) const;
 
   /// Example data: the text of the file that suits the locale, and its name.
   struct Example {
@@ -62,11 +62,11 @@ class TemplateCatalogue {
   Content read(const std::string& file, bool is_example) const;
   /// True if the list of templates is other than before.
   bool take(const std::string& file);
-  bool put(const TemplateFileName& name, const std::string& file, bool is_there);
+  bool put(const templates::TemplateFileName& name, const std::string& file, bool is_there);
   void mark_all_unchecked();
   bool check_some();
   std::string problem_of(const std::string& name) const;
-  static void add(TemplateFiles& files, const std::string& file, const Content& content);
+  static void add(templates::TemplateFiles& files, const std::string& file, const Content& content);
 
   std::string directory_;
   std::optional<DirectoryWatch> watch_;
@@ -80,4 +80,4 @@ class TemplateCatalogue {
   std::set<std::string> partials_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

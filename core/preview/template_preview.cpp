@@ -9,7 +9,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 namespace {
 
 /// `receipt.example.json:3: the data is not valid JSON at byte 40`: the place that the parser stopped at.
@@ -26,8 +26,8 @@ std::string data_problem(const std::string& data, const std::string& file, const
 
 /// Fills in what the parser of data has against it; false if it has something.
 bool check_data(PreviewResult& result) {
-  const auto parsed = parse_template_data(result.data);
-  const auto* const refusal = std::get_if<Refusal>(&parsed);
+  const auto parsed = templates::parse_template_data(result.data);
+  const auto* const refusal = std::get_if<mail::Refusal>(&parsed);
   if (refusal != nullptr) result.problem = data_problem(result.data, result.data_from, refusal->reason);
   return refusal == nullptr;
 }
@@ -62,8 +62,8 @@ std::vector<PreviewItem> TemplatePreview::items() {
   return items;
 }
 
-MailWriter TemplatePreview::writer(TemplateSet templates) const {
-  return {options_.from, MessageBuilder(options_.from, options_.reply_to, options_.headers),
+compose::MailWriter TemplatePreview::writer(templates::TemplateSet templates) const {
+  return {options_.from, mail::MessageBuilder(options_.from, options_.reply_to, options_.headers),
           std::move(templates), options_.link, options_.max_size};
 }
 
@@ -74,19 +74,19 @@ TemplatePreview::Written TemplatePreview::write(const PreviewRequest& request, P
     result.data = std::move(example->text);
     result.data_from = std::move(example->file);
   }
-  TemplateSet templates(catalogue_.files_of(request.item));
+  templates::TemplateSet templates(catalogue_.files_of(request.item));
   for (const auto& warning : templates.warnings()) {
     // Those of the built-in templates are in every set.
     if (warning.find(request.item) != std::string::npos) result.warnings.push_back(warning);
   }
-  if (!check_data(result)) return Refusal{result.problem};
+  if (!check_data(result)) return mail::Refusal{result.problem};
   auto draft = options_.draft(request.item, request.locale);
   draft.data = result.data;
   draft.content.queue = "mailroom";
   draft.content.key = "0000000000000000";
-  const auto to = parse_address(draft.values.email);
-  if (const auto* refusal = std::get_if<Refusal>(&to)) return *refusal;
-  const auto& address = std::get<Address>(to);
+  const auto to = mail::parse_address(draft.values.email);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&to)) return *refusal;
+  const auto& address = std::get<mail::Address>(to);
   draft.content.to = {{.name = "", .address = address}};
   return writer(std::move(templates)).write(std::move(draft), address);
 }
@@ -97,8 +97,8 @@ TemplatePreview::Written TemplatePreview::write_message(const PreviewRequest& re
   result.data = request.data.value_or(message.data());
   if (!request.data && !result.data.empty()) result.data_from = message.title();
   const auto& name = message.template_name();
-  TemplateSet templates(name.empty() ? TemplateFiles{} : catalogue_.files_of(name));
-  if (!check_data(result)) return Refusal{result.problem};
+  templates::TemplateSet templates(name.empty() ? templates::TemplateFiles{} : catalogue_.files_of(name));
+  if (!check_data(result)) return mail::Refusal{result.problem};
   return message.write(writer(std::move(templates)), options_.token, result.data);
 }
 
@@ -106,10 +106,10 @@ PreviewResult TemplatePreview::show(const PreviewRequest& request) {
   PreviewResult result;
   try {
     auto written = is_message(request.item) ? write_message(request, result) : write(request, result);
-    if (const auto* refusal = std::get_if<Refusal>(&written)) {
+    if (const auto* refusal = std::get_if<mail::Refusal>(&written)) {
       result.problem = refusal->reason;
     } else {
-      auto& mail = std::get<WrittenMail>(written);
+      auto& mail = std::get<compose::WrittenMail>(written);
       result.mail = std::make_shared<const MailView>(read_mail(std::move(mail.message)));
     }
   } catch (const Error& error) {
@@ -119,4 +119,4 @@ PreviewResult TemplatePreview::show(const PreviewRequest& request) {
   return result;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

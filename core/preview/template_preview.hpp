@@ -16,14 +16,14 @@
 #include "preview/preview_source.hpp"
 #include "preview/template_catalogue.hpp"
 
-namespace mailroom {
+namespace mailroom::preview {
 
 /// A message of the database with all that its mail is made of, read once and kept.
 class StoredMessage {
  public:
   /// Reads it with its files, of at most `largest` bytes. Throws Error(unusable) if there is no such message
   /// or its content has been removed.
-  StoredMessage(std::unique_ptr<Connection> connection, std::int64_t id, std::size_t largest);
+  StoredMessage(std::unique_ptr<db::Connection> connection, std::int64_t id, std::size_t largest);
 
   std::string title() const;
   const std::string& template_name() const { return template_name_; }  ///< empty: it has its own content
@@ -32,28 +32,29 @@ class StoredMessage {
   std::string profile() const { return std::string(content_.profile); }
 
   /// Its mail to the first recipient, with `token` in its link.
-  std::variant<WrittenMail, Refusal> write(const MailWriter& writer, const std::string& token,
-                                           const std::string& data) const;
+  std::variant<compose::WrittenMail, mail::Refusal> write(const compose::MailWriter& writer,
+                                                          const std::string& token,
+                                                          const std::string& data) const;
 
  private:
   pqxx::result rows_;  ///< what the views are of
-  MessageContent content_;
-  Action action_;
+  claim::MessageContent content_;
+  queue::Action action_;
   std::string template_name_;
-  std::vector<Attachment> files_;
+  std::vector<mail::Attachment> files_;
 };
 
 /// What shapes the mails beside their templates.
 struct TemplatePreviewOptions {
   std::string directory{};  ///< of the templates; empty for the built-in ones alone
-  Mailbox from{};
-  std::optional<Mailbox> reply_to{};
-  std::vector<ExtraHeader> headers{};
-  LinkTemplate link;
+  mail::Mailbox from{};
+  std::optional<mail::Mailbox> reply_to{};
+  std::vector<mail::ExtraHeader> headers{};
+  mail::LinkTemplate link;
   std::size_t max_size = 0;
   std::string token{};  ///< that stands in for a real one
   /// The draft of an example, without data.
-  std::function<MailDraft(const std::string& name, const std::string& locale)> draft;
+  std::function<compose::MailDraft(const std::string& name, const std::string& locale)> draft;
   std::optional<StoredMessage> message{};
 };
 
@@ -70,15 +71,15 @@ class TemplatePreview final : public PreviewSource {
   bool has_work() const override { return catalogue_.has_work(); }
 
  private:
-  using Written = std::variant<WrittenMail, Refusal>;
+  using Written = std::variant<compose::WrittenMail, mail::Refusal>;
 
   bool is_message(const std::string& item) const;
   Written write(const PreviewRequest& request, PreviewResult& result);
   Written write_message(const PreviewRequest& request, PreviewResult& result);
-  MailWriter writer(TemplateSet templates) const;
+  compose::MailWriter writer(templates::TemplateSet templates) const;
 
   TemplatePreviewOptions options_;
   TemplateCatalogue catalogue_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::preview

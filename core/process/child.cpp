@@ -17,7 +17,7 @@
 
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::process {
 namespace {
 
 bool is_for_child(std::string_view variable) {
@@ -142,4 +142,4 @@ void Child::signal(int number) const {
   kill(-pid_, number);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::process

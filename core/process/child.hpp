@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::process {
 
 /// A pipe whose ends close with it, and with another program.
 class Pipe {
@@ -69,4 +69,4 @@ class Child {
   std::optional<int> status_{};  ///< as waitpid() says it
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::process

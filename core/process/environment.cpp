@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::process {
 
 void SystemEnvironment::wait(int socket, TimePoint until) {
   constexpr std::chrono::nanoseconds longest = std::chrono::hours(1);
@@ -30,4 +30,4 @@ void SystemEnvironment::note_wait(Awaited awaited) {
   if (awaited != Awaited::nothing) wait_.emplace(watcher_, awaited);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::process

@@ -10,7 +10,7 @@
 #include "process/stop_signal.hpp"
 #include "process/stop_watcher.hpp"
 
-namespace mailroom {
+namespace mailroom::process {
 
 /// Everything a collector depends on except the queue: time, signals, the state of the reader, random
 /// numbers. An interface, so that tests can simulate it.
@@ -54,4 +54,4 @@ class SystemEnvironment final : public Environment {
   std::optional<StopWatcher::Wait> wait_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::process

@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "base/threads.hpp"
 
-namespace mailroom {
+namespace mailroom::process {
 namespace {
 
 /// A request whose body is being read.
@@ -90,7 +90,7 @@ std::string_view HttpCall::header(std::string_view name) const {
   return found == headers.end() ? std::string_view() : std::string_view(found->second);
 }
 
-HttpListener::HttpListener(const ListenAddress& address, const Options& options, HttpHandler handler)
+HttpListener::HttpListener(const config::ListenAddress& address, const Options& options, HttpHandler handler)
     : socket_(address, options.words), options_(options), handler_(std::move(handler)) {
   const BlockedSignals blocked;
   daemon_ = MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC, 0,
@@ -108,4 +108,4 @@ HttpListener::~HttpListener() {
   MHD_stop_daemon(daemon_);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::process

@@ -13,7 +13,7 @@
 
 struct MHD_Daemon;
 
-namespace mailroom {
+namespace mailroom::process {
 
 /// How messages name what is served, and where.
 struct ListenWords {
@@ -29,14 +29,14 @@ class ListeningSocket {
   /// Replaces a unix socket on which nobody listens any more. Throws Error(locked) if the address is in use,
   /// Error(configuration) if it is none of this host, its port needs a privilege, or the path is something
   /// else than a socket or cannot be created.
-  ListeningSocket(const ListenAddress& address, const ListenWords& words);
+  ListeningSocket(const config::ListenAddress& address, const ListenWords& words);
   ~ListeningSocket();
   ListeningSocket(const ListeningSocket&) = delete;
   ListeningSocket& operator=(const ListeningSocket&) = delete;
 
   int fd() const { return fd_; }
   /// With the port that was chosen.
-  const ListenAddress& address() const { return address_; }
+  const config::ListenAddress& address() const { return address_; }
 
  private:
   [[noreturn]] void refuse(int error) const;
@@ -44,7 +44,7 @@ class ListeningSocket {
   void listen_at_path();
   void listen_at_port();
 
-  ListenAddress address_;
+  config::ListenAddress address_;
   ListenWords words_;
   int fd_ = -1;
 };
@@ -89,13 +89,13 @@ class HttpListener {
   };
 
   /// Throws as ListeningSocket().
-  HttpListener(const ListenAddress& address, const Options& options, HttpHandler handler);
+  HttpListener(const config::ListenAddress& address, const Options& options, HttpHandler handler);
   /// Waits for the answers that are being made, and for no client.
   ~HttpListener();
   HttpListener(const HttpListener&) = delete;
   HttpListener& operator=(const HttpListener&) = delete;
 
-  const ListenAddress& address() const { return socket_.address(); }
+  const config::ListenAddress& address() const { return socket_.address(); }
   const Options& options() const { return options_; }
   HttpPage answer(const HttpCall& call) const { return handler_(call); }
 
@@ -106,4 +106,4 @@ class HttpListener {
   MHD_Daemon* daemon_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::process

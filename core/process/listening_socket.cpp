@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "process/http_listener.hpp"
 
-namespace mailroom {
+namespace mailroom::process {
 namespace {
 
 /// An address of any kind, as the system calls take it.
@@ -34,7 +34,7 @@ SocketAddress as_bytes(const Kind& kind) {
   return address;
 }
 
-SocketAddress socket_address(const ListenAddress& address) {
+SocketAddress socket_address(const config::ListenAddress& address) {
   if (address.is_unix()) {
     sockaddr_un named{};
     named.sun_family = AF_UNIX;
@@ -64,7 +64,7 @@ int chosen_port(int fd) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address.bytes)->sin_port);
 }
 
-std::string hint_for(int error, const ListenAddress& address, const ListenWords& words) {
+std::string hint_for(int error, const config::ListenAddress& address, const ListenWords& words) {
   if (address.is_unix()) {
     return error == EACCES ? "this user must be able to write into the directory"
                            : "the directory must exist, and this user must be able to write into it";
@@ -100,7 +100,7 @@ bool is_answered(const SocketAddress& address) {
           : fmt::format("each {} needs a port of its own; ss -ltnp shows who has this one", words_.owner));
 }
 
-ListeningSocket::ListeningSocket(const ListenAddress& address, const ListenWords& words)
+ListeningSocket::ListeningSocket(const config::ListenAddress& address, const ListenWords& words)
     : address_(address), words_(words) {
   const int family = socket_address(address_).bytes.ss_family;
   fd_ = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -143,4 +143,4 @@ void ListeningSocket::listen_at_port() {
   if (address_.port == 0) address_.port = chosen_port(fd_);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::process

@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::process {
 namespace {
 
 constexpr Milliseconds first_interval{10'000};
@@ -41,4 +41,4 @@ std::optional<Milliseconds> RetryLog::failing_for(TimePoint now) const {
   return std::chrono::duration_cast<Milliseconds>(now - *failing_since_);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::process

@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 
-namespace mailroom {
+namespace mailroom::process {
 
 /// Exponential back-off with jitter: 50 ms doubling to 1 s. Each delay is drawn from the upper half of its
 /// bound, so that many collectors do not retry at the same instant.
@@ -59,4 +59,4 @@ class RetryLog {
   bool told_ = false;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::process

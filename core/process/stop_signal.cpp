@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::process {
 namespace {
 
 // Signal handlers use only lock-free atomics and write(2).
@@ -112,4 +112,4 @@ void StopSignal::sleep_for(Milliseconds duration) {
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::process

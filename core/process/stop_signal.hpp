@@ -3,7 +3,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::process {
 
 /// SIGTERM, SIGINT and SIGHUP as flags and as descriptors for poll(2). The first SIGTERM or SIGINT requests a
 /// stop; a second one ends the process at once with status 128 + its number.
@@ -33,4 +33,4 @@ class StopSignal {
   int stop_end_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::process

@@ -17,7 +17,7 @@
 #include "base/threads.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::process {
 namespace {
 
 constexpr Milliseconds interval{20};
@@ -32,9 +32,9 @@ class Attempt {
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
-  void run(const DatabaseTarget& target, const std::string& purpose) {
+  void run(const db::DatabaseTarget& target, const std::string& purpose) {
     try {
-      result_.set_value(std::make_unique<Connection>(target, purpose));
+      result_.set_value(std::make_unique<db::Connection>(target, purpose));
     } catch (...) {
       result_.set_exception(std::current_exception());
     }
@@ -49,11 +49,11 @@ class Attempt {
     return awaited[0].revents != 0;
   }
 
-  std::unique_ptr<Connection> take() { return result_.get_future().get(); }
+  std::unique_ptr<db::Connection> take() { return result_.get_future().get(); }
 
  private:
   int done_;
-  std::promise<std::unique_ptr<Connection>> result_;
+  std::promise<std::unique_ptr<db::Connection>> result_;
 };
 
 /// The handlers of libraries, which exit() would call, take away what a thread that is left may use.
@@ -116,7 +116,7 @@ Awaited StopWatcher::awaited() const {
   return wait_ == nullptr ? Awaited::nothing : wait_->awaited_;
 }
 
-StopWatcher::Wait::Wait(StopWatcher* watcher, Awaited awaited, Connection* running, Milliseconds patience)
+StopWatcher::Wait::Wait(StopWatcher* watcher, Awaited awaited, db::Connection* running, Milliseconds patience)
     : watcher_(watcher), awaited_(awaited), running_(running), patience_(patience), since_(steady_now()) {
   if (watcher_ == nullptr) return;
   const std::lock_guard lock(watcher_->mutex_);
@@ -135,9 +135,10 @@ bool StopWatcher::Wait::cancelled() const {
   return cancelled_;
 }
 
-std::unique_ptr<Connection> connect_until_stopped(const StopSignal& signal, const DatabaseTarget& target,
-                                                  const std::string& purpose) {
-  if (signal.requested()) return std::make_unique<Connection>(target, purpose);
+std::unique_ptr<db::Connection> connect_until_stopped(const StopSignal& signal,
+                                                      const db::DatabaseTarget& target,
+                                                      const std::string& purpose) {
+  if (signal.requested()) return std::make_unique<db::Connection>(target, purpose);
   const auto attempt = std::make_shared<Attempt>();
   std::thread thread;
   {
@@ -150,7 +151,7 @@ std::unique_ptr<Connection> connect_until_stopped(const StopSignal& signal, cons
   }
   thread.detach();
   end_without_handlers();
-  throw ConnectionLost("stopped while it connected to the database");
+  throw db::ConnectionLost("stopped while it connected to the database");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::process

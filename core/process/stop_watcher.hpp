@@ -10,16 +10,22 @@
 #include "db/connection.hpp"
 #include "process/stop_signal.hpp"
 
+namespace mailroom::db {
+class Connection;
+}
+
 namespace mailroom {
+class Log;
+}
+
+namespace mailroom::process {
 
 /// Connects as Connection() does. Throws ConnectionLost when a stop is requested meanwhile: nothing
 /// interrupts libpq, so a thread is left to it, for which the process does not wait at its end. After a stop
 /// request this is Connection(): what is left to do may need a session.
-std::unique_ptr<Connection> connect_until_stopped(const StopSignal& signal, const DatabaseTarget& target,
-                                                  const std::string& purpose);
-
-class Connection;
-class Log;
+std::unique_ptr<db::Connection> connect_until_stopped(const StopSignal& signal,
+                                                      const db::DatabaseTarget& target,
+                                                      const std::string& purpose);
 
 /// What the collector's thread waits for.
 enum class Awaited { nothing, reader, database };
@@ -50,7 +56,7 @@ class StopWatcher {
    public:
     /// `running`, if not null, runs a statement that may be cancelled after `patience`. Without a `watcher`
     /// this does nothing.
-    Wait(StopWatcher* watcher, Awaited awaited, Connection* running = nullptr,
+    Wait(StopWatcher* watcher, Awaited awaited, db::Connection* running = nullptr,
          Milliseconds patience = moment);
     /// Waits until a cancellation in progress has reached the server, so that it cannot hit a later
     /// statement.
@@ -65,7 +71,7 @@ class StopWatcher {
 
     StopWatcher* watcher_;
     Awaited awaited_;
-    Connection* running_;
+    db::Connection* running_;
     Milliseconds patience_;
     TimePoint since_;
     bool cancelled_ = false;
@@ -87,4 +93,4 @@ class StopWatcher {
   std::thread thread_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::process

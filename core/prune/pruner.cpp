@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::prune {
 namespace {
 
 // Forces scans of ordered indexes, whatever the statistics say.
@@ -31,11 +31,11 @@ struct IdSpan {
 };
 
 /// The server's time `older_than` ago.
-Moment moment_before(Connection& connection, Milliseconds older_than) {
+Moment moment_before(db::Connection& connection, Milliseconds older_than) {
   return connection.server_time() - std::chrono::ceil<std::chrono::seconds>(older_than);
 }
 
-std::optional<HeldBack> find_held_back(Connection& connection, Moment before) {
+std::optional<HeldBack> find_held_back(db::Connection& connection, Moment before) {
   const auto rows = connection.run(R"(
 SELECT q.queue, q.cursor
 FROM (SELECT * FROM mailroom_queue_states() ORDER BY cursor LIMIT 1) q
@@ -56,7 +56,7 @@ WHERE EXISTS (
 /// transaction of its own, which waits for no locked row and reads at most 20,000 rows.
 class Pass {
  public:
-  Pass(Connection& connection, int step, Moment contents_before, const PruneObserver& go_on,
+  Pass(db::Connection& connection, int step, Moment contents_before, const PruneObserver& go_on,
        PruneSummary& summary)
       : connection_(connection),
         step_(step),
@@ -163,7 +163,7 @@ ORDER BY q.name)")) {
     summary_.stopped = !goes_on && passed_ids_ < all_ids_;
   }
 
-  Connection& connection_;
+  db::Connection& connection_;
   int step_;
   Moment contents_before_;
   const PruneObserver& go_on_;
@@ -174,7 +174,7 @@ ORDER BY q.name)")) {
 
 }  // namespace
 
-Pruner::Pruner(Connection& connection, const PruneAges& ages, int step)
+Pruner::Pruner(db::Connection& connection, const PruneAges& ages, int step)
     : connection_(connection),
       ages_(ages),
       before_(moment_before(connection, ages.records)),
@@ -206,11 +206,11 @@ PruneSummary Pruner::count(const PruneObserver& go_on) {
   return summary;
 }
 
-PruneSummary Pruner::remove(const OperationAuthor& author, const PruneObserver& go_on) {
+PruneSummary Pruner::remove(const queue::OperationAuthor& author, const PruneObserver& go_on) {
   PruneSummary summary{.older_than = ages_.records, .before = before_};
   try {
     Pass(connection_, step_, contents_before_, go_on, summary).run();
-  } catch (const ConnectionLost&) {
+  } catch (const db::ConnectionLost&) {
     throw;
   } catch (const Error&) {
     record(author, summary);
@@ -220,19 +220,19 @@ PruneSummary Pruner::remove(const OperationAuthor& author, const PruneObserver& 
   return summary;
 }
 
-void Pruner::record(const OperationAuthor& author, const PruneSummary& summary) {
+void Pruner::record(const queue::OperationAuthor& author, const PruneSummary& summary) {
   if (summary.empty()) return;
   connection_.transact([&](pqxx::work& transaction) {
-    set_author(transaction, author);
-    Connection::execute(transaction, R"(
+    queue::set_author(transaction, author);
+    db::Connection::execute(transaction, R"(
 SELECT mailroom_record_operation('prune', NULL, jsonb_build_object(
   'tokens', $1::bigint, 'messages', $8::bigint, 'contents', $9::bigint, 'batches', $2::bigint, 'deliveries', $7::bigint, 'bounces', $10::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
   'before', to_char(to_timestamp($5::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
   'stopped', $6::boolean)))",
-                        summary.tokens, summary.batches, summary.skipped, format_duration(ages_.records),
-                        in_seconds(before_), summary.stopped, summary.deliveries, summary.messages,
-                        summary.contents, summary.bounces);
+                            summary.tokens, summary.batches, summary.skipped, format_duration(ages_.records),
+                            in_seconds(before_), summary.stopped, summary.deliveries, summary.messages,
+                            summary.contents, summary.bounces);
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::prune

@@ -12,7 +12,7 @@
 #include "db/connection.hpp"
 #include "queue/operation_author.hpp"
 
-namespace mailroom {
+namespace mailroom::prune {
 
 /// The progress of pruning.
 struct PruneProgress {
@@ -32,7 +32,7 @@ struct PruneAges {
 };
 
 /// As audit.retention and messages.retention say: what has no record any more needs no content.
-inline PruneAges prune_ages(const Settings& settings) {
+inline PruneAges prune_ages(const config::Settings& settings) {
   return {.records = settings.audit.retention,
           .contents = std::min(settings.messages.retention, settings.audit.retention)};
 }
@@ -75,7 +75,7 @@ class Pruner {
  public:
   /// Rows that ended so long ago or earlier are old, by the server's clock at this moment, in whole seconds.
   /// One transaction removes at most `step` rows.
-  Pruner(Connection& connection, const PruneAges& ages, int step);
+  Pruner(db::Connection& connection, const PruneAges& ages, int step);
 
   /// Counts what remove() would remove if no row were locked. Writes nothing.
   PruneSummary count(const PruneObserver& go_on);
@@ -83,16 +83,16 @@ class Pruner {
   /// Makes one pass over all tokens up to the lowest cursor, two over all messages, the second for their
   /// contents, one over all batches, and one over all deliveries. Writes one row into mailroom_operations at
   /// the end, also after a stop or an error, unless nothing was removed or the connection was lost.
-  PruneSummary remove(const OperationAuthor& author, const PruneObserver& go_on);
+  PruneSummary remove(const queue::OperationAuthor& author, const PruneObserver& go_on);
 
  private:
-  void record(const OperationAuthor& author, const PruneSummary& summary);
+  void record(const queue::OperationAuthor& author, const PruneSummary& summary);
 
-  Connection& connection_;
+  db::Connection& connection_;
   PruneAges ages_;
   Moment before_;
   Moment contents_before_;
   int step_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::prune

@@ -11,7 +11,7 @@
 #include "base/text.hpp"
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 namespace {
 
 constexpr std::chrono::minutes link_lifetime{15};
@@ -110,16 +110,17 @@ std::vector<std::string> Actions::short_names() const {
   return names;
 }
 
-std::vector<SignedPath> Actions::signed_paths() const {
-  std::vector<SignedPath> paths;
+std::vector<crypto::SignedPath> Actions::signed_paths() const {
+  std::vector<crypto::SignedPath> paths;
   for (const auto& action : actions_) {
     if (!action.path.empty()) paths.push_back({.path = action.path, .has_code = action.has_code});
   }
   return paths;
 }
 
-TokenText sign_token(Hmac& hmac, const Action& action, const Secret& secret, std::string_view code) {
-  return sign_token(hmac, action.path, secret, action.has_code ? code : std::string_view());
+crypto::TokenText sign_token(crypto::Hmac& hmac, const Action& action, const crypto::Secret& secret,
+                             std::string_view code) {
+  return crypto::sign_token(hmac, action.path, secret, action.has_code ? code : std::string_view());
 }
 
 void KnownActions::refresh() {
@@ -141,12 +142,12 @@ Error unknown_action(std::string_view name) {
       "mailroom migrate verify says what else differs"};
 }
 
-Actions read_actions(Connection& connection) {
+Actions read_actions(db::Connection& connection) {
   return read_rows(connection.run(actions_sql));
 }
 
 Actions read_actions_within(pqxx::transaction_base& transaction) {
-  return read_rows(Connection::execute(transaction, actions_sql));
+  return read_rows(db::Connection::execute(transaction, actions_sql));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

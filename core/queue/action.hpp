@@ -12,7 +12,7 @@
 #include "crypto/key_ring.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
 /// What kind of mail a token of the queue is. Path, code and number never change: signatures and lines depend
 /// on them.
@@ -62,20 +62,21 @@ class Actions {
   /// Their short names, without those that are retired.
   std::vector<std::string> short_names() const;
   /// What their signatures cover, of those with a path.
-  std::vector<SignedPath> signed_paths() const;
+  std::vector<crypto::SignedPath> signed_paths() const;
 
  private:
   std::vector<Action> actions_;
 };
 
 /// Signs a secret for an action with a path, and the code if the action has one.
-TokenText sign_token(Hmac& hmac, const Action& action, const Secret& secret, std::string_view code);
+crypto::TokenText sign_token(crypto::Hmac& hmac, const Action& action, const crypto::Secret& secret,
+                             std::string_view code);
 
 /// The actions as a session knows them.
 class KnownActions {
  public:
   /// `connection` must outlive this.
-  explicit KnownActions(Connection& connection) : connection_(connection) { refresh(); }
+  explicit KnownActions(db::Connection& connection) : connection_(connection) { refresh(); }
 
   /// Reads them again.
   void refresh();
@@ -85,7 +86,7 @@ class KnownActions {
   const std::shared_ptr<const Actions>& now() const { return actions_; }
 
  private:
-  Connection& connection_;
+  db::Connection& connection_;
   std::shared_ptr<const Actions> actions_;
   std::vector<std::shared_ptr<const Actions>> before_;  ///< since refresh()
 };
@@ -94,7 +95,7 @@ class KnownActions {
 Error unknown_action(std::string_view name);
 
 /// Reads mailroom_actions.
-Actions read_actions(Connection& connection);
+Actions read_actions(db::Connection& connection);
 Actions read_actions_within(pqxx::transaction_base& transaction);
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

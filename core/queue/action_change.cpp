@@ -11,7 +11,7 @@
 #include "base/pattern.hpp"
 #include "base/printable.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 namespace {
 
 /// An interval as PostgreSQL reads it; nullopt for no end.
@@ -20,7 +20,7 @@ std::optional<std::string> interval_text(const Action& action) {
   return fmt::format("{} s", action.lifetime->count());
 }
 
-std::optional<std::string> text_or_null(const std::string& text) {
+std::optional<std::string> optional_text(const std::string& text) {
   if (text.empty()) return std::nullopt;
   return text;
 }
@@ -73,7 +73,7 @@ void require_valid(const ActionChange& change, const Actions& actions) {
                 "the signature of its link covers the code");
 }
 
-void require_role(Connection& connection, const std::string& producer) {
+void require_role(db::Connection& connection, const std::string& producer) {
   if (producer.empty() || !connection.run("SELECT FROM pg_roles WHERE rolname = $1", producer).empty())
     return;
   throw Error(ExitCode::usage, fmt::format("--producer: there is no role {}", shown_text(producer)),
@@ -95,17 +95,17 @@ std::vector<std::string> takers_of(const std::string& action, const QueueCatalog
   return names;
 }
 
-void carry_out(Connection& connection, const ActionChange& change, const OperationAuthor& author) {
+void carry_out(db::Connection& connection, const ActionChange& change, const OperationAuthor& author) {
   const auto& after = change.after;
   connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
     if (change.is_new) {
-      Connection::execute(
+      db::Connection::execute(
           transaction,
           "SELECT mailroom_create_action($1, $2, $3, $4::account_status, $5::interval, $6, $7, $8::name)",
-          after.name, text_or_null(after.path), after.has_code, text_or_null(after.account_status),
-          interval_text(after), text_or_null(after.template_name), after.security,
-          text_or_null(after.producer));
+          after.name, optional_text(after.path), after.has_code, optional_text(after.account_status),
+          interval_text(after), optional_text(after.template_name), after.security,
+          optional_text(after.producer));
       return;
     }
     auto changes = nlohmann::json::object();
@@ -114,22 +114,22 @@ void carry_out(Connection& connection, const ActionChange& change, const Operati
     };
     const auto& before = change.before;
     if (before.account_status != after.account_status)
-      changes["account_status"] = value_of(text_or_null(after.account_status));
+      changes["account_status"] = value_of(optional_text(after.account_status));
     if (before.lifetime != after.lifetime) changes["lifetime"] = value_of(interval_text(after));
     if (before.template_name != after.template_name)
-      changes["template"] = value_of(text_or_null(after.template_name));
+      changes["template"] = value_of(optional_text(after.template_name));
     if (before.security != after.security) changes["security"] = after.security;
-    if (before.producer != after.producer) changes["producer"] = value_of(text_or_null(after.producer));
-    Connection::execute(transaction, "SELECT mailroom_set_action($1, $2::jsonb)", after.name,
-                        plain_json(changes));
+    if (before.producer != after.producer) changes["producer"] = value_of(optional_text(after.producer));
+    db::Connection::execute(transaction, "SELECT mailroom_set_action($1, $2::jsonb)", after.name,
+                            plain_json(changes));
   });
 }
 
-void retire_action(Connection& connection, const std::string& action, const OperationAuthor& author) {
+void retire_action(db::Connection& connection, const std::string& action, const OperationAuthor& author) {
   connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
-    Connection::execute(transaction, "SELECT mailroom_retire_action($1)", action);
+    db::Connection::execute(transaction, "SELECT mailroom_retire_action($1)", action);
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

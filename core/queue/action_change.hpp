@@ -8,7 +8,7 @@
 #include "queue/operation_author.hpp"
 #include "queue/queue_definition.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
 /// A new action, or what becomes of one.
 struct ActionChange {
@@ -30,7 +30,7 @@ std::vector<ActionText> action_texts(const Action& action);
 void require_valid(const ActionChange& change, const Actions& actions);
 
 /// Throws Error(usage) for a producer that is no role.
-void require_role(Connection& connection, const std::string& producer);
+void require_role(db::Connection& connection, const std::string& producer);
 /// Throws Error(usage) for an action that every database has. `own_only`: also for message, of which all may
 /// be set but an account status, and which cannot be retired.
 void require_changeable(const Action& action, bool own_only);
@@ -39,9 +39,9 @@ void require_changeable(const Action& action, bool own_only);
 std::vector<std::string> takers_of(const std::string& action, const QueueCatalogue& catalogue);
 
 /// Carries the change out, in one transaction, which records it and tells the consumers.
-void carry_out(Connection& connection, const ActionChange& change, const OperationAuthor& author);
+void carry_out(db::Connection& connection, const ActionChange& change, const OperationAuthor& author);
 
 /// Refuses messages of the action from now on. What is queued goes on.
-void retire_action(Connection& connection, const std::string& action, const OperationAuthor& author);
+void retire_action(db::Connection& connection, const std::string& action, const OperationAuthor& author);
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -10,7 +10,7 @@
 #include "base/printable.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 namespace {
 
 constexpr std::chrono::hours grace{1};
@@ -27,8 +27,9 @@ std::string columns(const std::string& ids) {
     SELECT coalesce(jsonb_agg(jsonb_build_array(
       e->'attempt', e->'claimed_by', e->'collector', {}, e->>'key') ORDER BY n), '[]')::text
     FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END, key)",
-                     ids, microseconds_sql("claimed_at"), microseconds_sql("emitted_at"),
-                     microseconds_sql("dead_at"), microseconds_sql("(e->>'claimed_at')::timestamptz"));
+                     ids, db::microseconds_sql("claimed_at"), db::microseconds_sql("emitted_at"),
+                     db::microseconds_sql("dead_at"),
+                     db::microseconds_sql("(e->>'claimed_at')::timestamptz"));
 }
 
 /// `rows` is earlier_attempts as columns() selects it; each attempt was taken over when the next one began.
@@ -51,24 +52,24 @@ std::vector<AbandonedAttempt> read_abandoned(const std::string& rows, Moment cla
 std::vector<BatchRecord> read(const pqxx::result& rows) {
   std::vector<BatchRecord> batches;
   for (const auto& row : rows) {
-    const auto claimed_at = moment_in<std::chrono::microseconds>(row[7]);
+    const auto claimed_at = db::moment_in<std::chrono::microseconds>(row[7]);
     batches.push_back({.id = row[0].as<std::int64_t>(),
                        .queue = row[1].c_str(),
-                       .tokens = parse_id_ranges(row[2].c_str()),
+                       .tokens = selection::parse_id_ranges(row[2].c_str()),
                        .size = row[3].as<std::int64_t>(),
                        .claimed_by = row[4].c_str(),
                        .key = row[17].c_str(),
                        .collector = row[5].as<int>(),
                        .attempts = row[6].as<int>(),
                        .claimed_at = claimed_at,
-                       .emitted_at = optional_moment_in<std::chrono::microseconds>(row[8]),
-                       .dead_at = optional_moment_in<std::chrono::microseconds>(row[9]),
+                       .emitted_at = db::optional_moment_in<std::chrono::microseconds>(row[8]),
+                       .dead_at = db::optional_moment_in<std::chrono::microseconds>(row[9]),
                        .emitted = row[10].as<int>(),
                        .skipped = {.expired = row[11].as<std::int64_t>(),
                                    .consumed = row[12].as<std::int64_t>(),
                                    .wrong_status = row[13].as<std::int64_t>(),
                                    .invalid = row[14].as<std::int64_t>()},
-                       .skipped_ids = parse_id_ranges(row[15].c_str()),
+                       .skipped_ids = selection::parse_id_ranges(row[15].c_str()),
                        .abandoned = read_abandoned(row[16].c_str(), claimed_at)});
   }
   return batches;
@@ -100,10 +101,11 @@ std::int64_t as_time(Moment moment) {
 
 std::vector<std::int64_t> batches_of(pqxx::transaction_base& transaction, const Search& search) {
   std::vector<std::int64_t> ids;
-  for (const auto& row : Connection::execute(
+  for (const auto& row : db::Connection::execute(
            transaction,
            "SELECT mailroom_batches_of($1::bigint[], to_timestamp($2::bigint), to_timestamp($3::bigint))",
-           array_text(search.tokens), as_time(search.since), as_time(search.until + std::chrono::seconds(1))))
+           db::array_text(search.tokens), as_time(search.since),
+           as_time(search.until + std::chrono::seconds(1))))
     ids.push_back(row[0].as<std::int64_t>());
   return ids;
 }
@@ -126,7 +128,7 @@ Parts divide(const BatchRecord& batch, const std::vector<TokenSpan>& spans,
   const auto second = std::chrono::floor<std::chrono::seconds>(batch.claimed_at);
   Parts parts;
   for (const auto& span : spans) {
-    if (!contains(batch.tokens, span.token)) continue;
+    if (!selection::contains(batch.tokens, span.token)) continue;
     if (span.made && *span.made > second) {
       parts.of_others.insert(span.token);
       continue;
@@ -138,8 +140,8 @@ Parts divide(const BatchRecord& batch, const std::vector<TokenSpan>& spans,
   return parts;
 }
 
-std::vector<IdRange> ranges_of(const std::set<std::int64_t>& ids) {
-  return to_id_ranges({ids.begin(), ids.end()});
+std::vector<selection::IdRange> ranges_of(const std::set<std::int64_t>& ids) {
+  return selection::to_id_ranges({ids.begin(), ids.end()});
 }
 
 }  // namespace
@@ -176,29 +178,29 @@ std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
     const auto more = batches_of(transaction, search);
     found.insert(found.end(), more.begin(), more.end());
   }
-  auto batches = read(Connection::execute(
+  auto batches = read(db::Connection::execute(
       transaction,
       "SELECT " + columns("(mailroom_batch_ids(ids, ids_mask) + skipped_ids) * $2::int8multirange") +
           " FROM mailroom_batches WHERE id = ANY ($1::bigint[]) ORDER BY id",
-      array_text(found), multirange_text(tokens)));
+      db::array_text(found), selection::multirange_text(tokens)));
   separate_reused_ids(spans, find_id_reuses(transaction), batches);
   return batches;
 }
 
 std::vector<BatchRecord> find_batches(pqxx::transaction_base& transaction,
                                       const std::vector<std::int64_t>& ids) {
-  return read(Connection::execute(transaction,
-                                  "SELECT " + columns("mailroom_batch_ids(ids, ids_mask)") +
-                                      " FROM mailroom_batches WHERE id = ANY ($1::bigint[])",
-                                  array_text(ids)));
+  return read(db::Connection::execute(transaction,
+                                      "SELECT " + columns("mailroom_batch_ids(ids, ids_mask)") +
+                                          " FROM mailroom_batches WHERE id = ANY ($1::bigint[])",
+                                      db::array_text(ids)));
 }
 
 std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::int64_t id) {
   const auto batches =
-      read(Connection::execute(transaction,
-                               "SELECT " + columns("mailroom_batch_ids(ids, ids_mask) + skipped_ids") +
-                                   " FROM mailroom_batches WHERE id = $1",
-                               id));
+      read(db::Connection::execute(transaction,
+                                   "SELECT " + columns("mailroom_batch_ids(ids, ids_mask) + skipped_ids") +
+                                       " FROM mailroom_batches WHERE id = $1",
+                                   id));
   if (batches.empty()) return std::nullopt;
   return batches.front();
 }
@@ -206,41 +208,42 @@ std::optional<BatchRecord> find_batch(pqxx::transaction_base& transaction, std::
 std::vector<BatchRecord> list_batches(pqxx::transaction_base& transaction, Moment since, Moment until,
                                       std::int64_t limit) {
   // A row without ids and skipped tokens is the state after a rewind.
-  return read(Connection::execute(transaction,
-                                  "SELECT " + columns("mailroom_batch_ids(ids, ids_mask) + skipped_ids") +
-                                      R"(
+  return read(db::Connection::execute(transaction,
+                                      "SELECT " + columns("mailroom_batch_ids(ids, ids_mask) + skipped_ids") +
+                                          R"(
 FROM mailroom_batches
 WHERE claimed_at >= to_timestamp($1::bigint) AND claimed_at < to_timestamp($2::bigint)
   AND (NOT isempty(ids) OR emitted_at IS NULL
        OR emitted + skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0)
 ORDER BY claimed_at DESC, id DESC
 LIMIT $3)",
-                                  in_seconds(since), in_seconds(until), limit));
+                                      in_seconds(since), in_seconds(until), limit));
 }
 
 std::optional<BatchRecord> find_first_claim(pqxx::transaction_base& transaction, const std::string& queue,
                                             Moment since, Moment claimed_since, std::int64_t token) {
   // The subquery is evaluated once, before the scan.
   const auto batches =
-      read(Connection::execute(transaction,
-                               "SELECT " + columns("mailroom_batch_ids(ids, ids_mask) + skipped_ids") +
-                                   R"(
+      read(db::Connection::execute(transaction,
+                                   "SELECT " + columns("mailroom_batch_ids(ids, ids_mask) + skipped_ids") +
+                                       R"(
 FROM mailroom_batches
 WHERE queue = $1 AND id >= (SELECT coalesce(mailroom_first_batch_since(to_timestamp($2::bigint)), 1))
   AND claimed_at >= to_timestamp($3::bigint) AND cursor >= $4
 ORDER BY id
 LIMIT 1)",
-                               queue, as_time(since), in_seconds(claimed_since), token));
+                                   queue, as_time(since), in_seconds(claimed_since), token));
   if (batches.empty()) return std::nullopt;
   return batches.front();
 }
 
 std::vector<IdReuse> find_id_reuses(pqxx::transaction_base& transaction) {
   std::vector<IdReuse> reuses;
-  for (const auto& row : Connection::execute(
-           transaction, "SELECT highest, " + microseconds_sql("reused_until") + " FROM mailroom_id_reuses()"))
+  for (const auto& row :
+       db::Connection::execute(transaction, "SELECT highest, " + db::microseconds_sql("reused_until") +
+                                                " FROM mailroom_id_reuses()"))
     reuses.push_back(
-        {.highest = row[0].as<std::int64_t>(), .until = moment_in<std::chrono::microseconds>(row[1])});
+        {.highest = row[0].as<std::int64_t>(), .until = db::moment_in<std::chrono::microseconds>(row[1])});
   return reuses;
 }
 
@@ -254,4 +257,4 @@ void separate_reused_ids(const std::vector<TokenSpan>& spans, const std::vector<
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

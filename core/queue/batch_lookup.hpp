@@ -12,7 +12,7 @@
 #include "db/connection.hpp"
 #include "selection/id_range.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
 /// A lease that ended without an acknowledgement; the next attempt took the batch over.
 struct AbandonedAttempt {
@@ -44,32 +44,37 @@ struct SkipCounts {
 struct BatchRecord {
   std::int64_t id = 0;
   std::string queue{};
-  std::vector<IdRange> tokens{};  ///< those of the requested tokens that it holds, emitted or skipped
-  std::int64_t size = 0;          ///< how many tokens it holds in total
-  std::string claimed_by{};       ///< program, user, host and process
-  std::string key{};              ///< fingerprint of the key that signs its tokens; empty if it names none
-  int collector = 0;              ///< pid of the backend that served it
-  int attempts = 1;               ///< how often it was leased
-  Moment claimed_at{};            ///< time of the last lease
+  std::vector<selection::IdRange>
+      tokens{};              ///< those of the requested tokens that it holds, emitted or skipped
+  std::int64_t size = 0;     ///< how many tokens it holds in total
+  std::string claimed_by{};  ///< program, user, host and process
+  std::string key{};         ///< fingerprint of the key that signs its tokens; empty if it names none
+  int collector = 0;         ///< pid of the backend that served it
+  int attempts = 1;          ///< how often it was leased
+  Moment claimed_at{};       ///< time of the last lease
   std::optional<Moment> emitted_at{};
   std::optional<Moment> dead_at{};
   int emitted = 0;
-  SkipCounts skipped{};                       ///< by the claim or when the batch was written
-  std::vector<IdRange> skipped_ids{};         ///< of all its tokens, those skipped when it was written
-  std::vector<AbandonedAttempt> abandoned{};  ///< earlier attempts, oldest first
-  std::vector<IdRange> of_others{};  ///< requested ids that belonged to other tokens then; not in `tokens`
-  std::vector<IdRange> unsure{};     ///< those of `tokens` that may have belonged to other tokens then
+  SkipCounts skipped{};                           ///< by the claim or when the batch was written
+  std::vector<selection::IdRange> skipped_ids{};  ///< of all its tokens, those skipped when it was written
+  std::vector<AbandonedAttempt> abandoned{};      ///< earlier attempts, oldest first
+  std::vector<selection::IdRange>
+      of_others{};  ///< requested ids that belonged to other tokens then; not in `tokens`
+  std::vector<selection::IdRange>
+      unsure{};  ///< those of `tokens` that may have belonged to other tokens then
 
   bool is_open() const { return !emitted_at && !dead_at; }
   /// True if all requested tokens were skipped.
   bool is_skipped() const {
-    return !tokens.empty() && count_common_ids(tokens, skipped_ids) == count_ids(tokens);
+    return !tokens.empty() &&
+           selection::count_common_ids(tokens, skipped_ids) == selection::count_ids(tokens);
   }
   /// True if some requested tokens were emitted and others skipped, or the record does not say which.
   bool is_mixed() const {
     if (!emitted_at || emitted >= size) return false;
-    const bool is_recorded = emitted + count_ids(skipped_ids) >= size;
-    return !is_recorded || tokens.empty() || (!is_skipped() && count_common_ids(tokens, skipped_ids) > 0);
+    const bool is_recorded = emitted + selection::count_ids(skipped_ids) >= size;
+    return !is_recorded || tokens.empty() ||
+           (!is_skipped() && selection::count_common_ids(tokens, skipped_ids) > 0);
   }
   /// True if nothing was emitted or skipped: the row only records the state of the queue.
   bool is_state_only() const { return emitted_at && size == 0 && emitted == 0 && skipped.total() == 0; }
@@ -137,4 +142,4 @@ std::vector<IdReuse> find_id_reuses(pqxx::transaction_base& transaction);
 void separate_reused_ids(const std::vector<TokenSpan>& spans, const std::vector<IdReuse>& reuses,
                          std::vector<BatchRecord>& batches);
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -8,9 +8,9 @@
 #include "base/printable.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
-Home read_home(Connection& connection) {
+Home read_home(db::Connection& connection) {
   const auto rows = connection.run(R"(
 SELECT coalesce(mailroom_home_problem(NULL), ''), h.adopted_by, floor(extract(epoch FROM h.adopted_at))::bigint
 FROM (SELECT) one LEFT JOIN mailroom_home h ON true)");
@@ -21,7 +21,7 @@ FROM (SELECT) one LEFT JOIN mailroom_home h ON true)");
   return home;
 }
 
-WaitingHere count_waiting_here(Connection& connection) {
+WaitingHere count_waiting_here(db::Connection& connection) {
   const auto row = connection.run(fmt::format(R"(
 SELECT
   (SELECT count(*) FROM (
@@ -32,24 +32,25 @@ SELECT
       AND mailroom_is_live(t.consumed_at, t.expires_at, extract(epoch FROM clock_timestamp())::bigint) LIMIT $1) d),
   (SELECT count(*) FROM (SELECT FROM mailroom_schedule LIMIT $1) s),
   (SELECT {} FROM mailroom_batches))",
-                                              microseconds_sql("max(emitted_at)")),
+                                              db::microseconds_sql("max(emitted_at)")),
                                   WaitingHere::most_counted)[0];
   return {.tokens = row[0].as<std::int64_t>(),
           .deferred = row[1].as<std::int64_t>(),
           .scheduled = row[2].as<std::int64_t>(),
-          .last_batch_at = optional_moment_in<std::chrono::microseconds>(row[3])};
+          .last_batch_at = db::optional_moment_in<std::chrono::microseconds>(row[3])};
 }
 
-void adopt_here(Connection& connection, const std::vector<std::string>& hosts,
+void adopt_here(db::Connection& connection, const std::vector<std::string>& hosts,
                 const OperationAuthor& author) {
   connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
-    Connection::execute(transaction, "SELECT mailroom_adopt(nullif($1::text[], '{}'))", array_text(hosts));
+    db::Connection::execute(transaction, "SELECT mailroom_adopt(nullif($1::text[], '{}'))",
+                            db::array_text(hosts));
   });
 }
 
 // Records of deliveries and batches that were pruned count no more.
-void require_no_deliveries(Connection& connection, const std::string& sink) {
+void require_no_deliveries(db::Connection& connection, const std::string& sink) {
   const auto found = connection.run(R"(
 (SELECT 'mails of queue ' || queue || ' have left this database by way of ' || coalesce(sink, 'a relay')
  FROM mailroom_deliveries WHERE accepted_at IS NOT NULL AND sink IS DISTINCT FROM $1 LIMIT 1)
@@ -63,4 +64,4 @@ UNION ALL
               "--capture-anyway");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -11,7 +11,7 @@
 #include "db/connection.hpp"
 #include "queue/operation_author.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
 /// What the database knows of the place that mails are sent from.
 struct Home {
@@ -22,7 +22,7 @@ struct Home {
 };
 
 /// Joins the transaction of `connection`, if any.
-Home read_home(Connection& connection);
+Home read_home(db::Connection& connection);
 
 /// What a consumer would send once it may, at most `most_counted` of each.
 struct WaitingHere {
@@ -34,14 +34,15 @@ struct WaitingHere {
   std::optional<Moment> last_batch_at{};
 };
 
-WaitingHere count_waiting_here(Connection& connection);
+WaitingHere count_waiting_here(db::Connection& connection);
 
 /// Makes this the place that mails are sent from, by consumers on `hosts` only; none: on any. Records it. In
 /// a transaction of its own.
-void adopt_here(Connection& connection, const std::vector<std::string>& hosts, const OperationAuthor& author);
+void adopt_here(db::Connection& connection, const std::vector<std::string>& hosts,
+                const OperationAuthor& author);
 
 /// Throws Error(declined) if tokens of this database were delivered by another way than `sink`, or handed
 /// over as lines: it is no place for a trial that takes them.
-void require_no_deliveries(Connection& connection, const std::string& sink);
+void require_no_deliveries(db::Connection& connection, const std::string& sink);
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

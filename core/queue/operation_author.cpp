@@ -5,17 +5,17 @@
 #include "base/actor.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
-OperationAuthor operator_author(Connection& connection, const std::string& reason) {
-  require_storable(connection, "--reason", reason);
-  return {.actor = storable(connection.facts(), operator_name()), .reason = reason};
+OperationAuthor operator_author(db::Connection& connection, const std::string& reason) {
+  db::require_storable(connection, "--reason", reason);
+  return {.actor = db::storable(connection.facts(), operator_name()), .reason = reason};
 }
 
 void set_author(pqxx::transaction_base& transaction, const OperationAuthor& author) {
-  Connection::execute(transaction, R"(
+  db::Connection::execute(transaction, R"(
 SELECT set_config('mailroom.actor', $1, true), set_config('mailroom.reason', $2, true))",
-                      author.actor, author.reason);
+                          author.actor, author.reason);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -8,7 +8,7 @@
 #include "db/search_path.hpp"
 #include "queue/action.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 namespace {
 
 /// The statement that reads them. A direct reference to a sequence or a table without the privilege would
@@ -54,7 +54,8 @@ WHERE EXISTS (
 ORDER BY action)";
 
 /// Their short names.
-std::vector<std::string> waiting_actions(Connection& connection, const std::string& queue, bool with_path) {
+std::vector<std::string> waiting_actions(db::Connection& connection, const std::string& queue,
+                                         bool with_path) {
   std::vector<std::string> actions;
   for (const auto& row : connection.run(waiting_actions_sql, queue, with_path))
     actions.push_back(short_action_name(row[0].c_str()));
@@ -63,7 +64,7 @@ std::vector<std::string> waiting_actions(Connection& connection, const std::stri
 
 }  // namespace
 
-TriggerState trigger_state(Connection& connection, const std::string& table, const std::string& trigger) {
+TriggerState trigger_state(db::Connection& connection, const std::string& table, const std::string& trigger) {
   const auto rows = connection.run(
       "SELECT tgenabled IN ('O', 'A') FROM pg_trigger WHERE tgrelid = $1::regclass AND tgname = $2", table,
       trigger);
@@ -71,17 +72,18 @@ TriggerState trigger_state(Connection& connection, const std::string& table, con
   return rows[0][0].as<bool>() ? TriggerState::enabled : TriggerState::disabled;
 }
 
-void require_ids_to_spare(Connection& connection) {
+void require_ids_to_spare(db::Connection& connection) {
   // Without privileges on the sequence the view shows no value, while reading the sequence itself would fail.
   const auto rows = connection.run(R"(
 SELECT FROM pg_sequences
 WHERE schemaname = current_schema() AND sequencename = 'tokens_id_seq' AND last_value = 9223372036854775807)");
   if (rows.empty()) return;
-  throw Error(
-      ExitCode::schema, "the sequence tokens_id_seq is at 9223372036854775807, the largest possible id",
-      in_schema("DELETE FROM @.tokens WHERE id = 9223372036854775807; "
-                "SELECT setval('@.tokens_id_seq', coalesce((SELECT max(id) FROM @.tokens), 0) + 1, false);",
-                quoted_schema(connection)));
+  throw Error(ExitCode::schema,
+              "the sequence tokens_id_seq is at 9223372036854775807, the largest possible id",
+              db::in_schema(
+                  "DELETE FROM @.tokens WHERE id = 9223372036854775807; "
+                  "SELECT setval('@.tokens_id_seq', coalesce((SELECT max(id) FROM @.tokens), 0) + 1, false);",
+                  db::quoted_schema(connection)));
 }
 
 std::string enable_trigger_statement(const std::string& schema, std::string_view table,
@@ -99,12 +101,12 @@ Error no_place_in_csv(const std::vector<std::string>& actions) {
               names)};
 }
 
-void require_signed_tokens(Connection& connection, const std::string& queue) {
+void require_signed_tokens(db::Connection& connection, const std::string& queue) {
   const auto actions = waiting_actions(connection, queue, false);
   if (!actions.empty()) throw no_place_in_csv(actions);
 }
 
-void require_unsigned_tokens(Connection& connection, const std::string& queue) {
+void require_unsigned_tokens(db::Connection& connection, const std::string& queue) {
   const auto actions = waiting_actions(connection, queue, true);
   if (actions.empty()) return;
   throw Error(
@@ -114,12 +116,12 @@ void require_unsigned_tokens(Connection& connection, const std::string& queue) {
       "for example send.link: https://app.example/{action}?token={token}; mailroom.yaml.example describes it");
 }
 
-std::string ids_in_order_statement(Connection& connection) {
+std::string ids_in_order_statement(db::Connection& connection) {
   return fmt::format("ALTER SEQUENCE {} CACHE 1 INCREMENT 1 NO CYCLE;",
-                     qualified_name(connection, "tokens_id_seq"));
+                     db::qualified_name(connection, "tokens_id_seq"));
 }
 
-bool gives_ids_in_order(Connection& connection) {
+bool gives_ids_in_order(db::Connection& connection) {
   return connection
       .run(R"(
 SELECT seqcache = 1 AND seqincrement = 1 AND NOT seqcycle FROM pg_sequence
@@ -140,9 +142,9 @@ std::string TableSequence::consequence() const {
 
 std::vector<TableSequence> read_sequences(pqxx::transaction_base& transaction) {
   std::vector<TableSequence> sequences;
-  const auto statement = Connection::execute(transaction, statement_sql)[0][0];
+  const auto statement = db::Connection::execute(transaction, statement_sql)[0][0];
   if (statement.is_null()) return sequences;
-  for (const auto& row : Connection::execute(transaction, statement.c_str())) {
+  for (const auto& row : db::Connection::execute(transaction, statement.c_str())) {
     sequences.push_back({.name = row[0].c_str(),
                          .table = row[1].c_str(),
                          .position = row[2].as<std::int64_t>(),
@@ -154,14 +156,14 @@ std::vector<TableSequence> read_sequences(pqxx::transaction_base& transaction) {
 void advance_sequences(pqxx::transaction_base& transaction, const std::vector<TableSequence>& sequences) {
   for (const auto& sequence : sequences) {
     if (!sequence.is_behind()) continue;
-    Connection::execute(
+    db::Connection::execute(
         transaction,
         "SELECT setval(pg_get_serial_sequence(format('%I.%I', current_schema(), $1::text), 'id'), $2)",
         sequence.table, sequence.newest);
   }
 }
 
-std::vector<std::string> statements_for_ordered_ids(Connection& connection) {
+std::vector<std::string> statements_for_ordered_ids(db::Connection& connection) {
   std::vector<std::string> statements;
   for (const auto& row : connection.run(R"(
 SELECT format('ALTER SEQUENCE %I.%I CACHE 1 INCREMENT 1 NO CYCLE;', current_schema(), c.relname)
@@ -174,4 +176,4 @@ ORDER BY 1)"))
   return statements;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
 /// A sequence that gives the rows of a table their ids. A sequence does not follow its table through a
 /// logical replica or a copy of the table, nor through TRUNCATE ... RESTART IDENTITY.
@@ -37,26 +37,26 @@ void advance_sequences(pqxx::transaction_base& transaction, const std::vector<Ta
 
 /// Returns statements, one for each sequence of batches and gaps that does not give ids one by one, in order:
 /// the newest row of a queue is its state.
-std::vector<std::string> statements_for_ordered_ids(Connection& connection);
+std::vector<std::string> statements_for_ordered_ids(db::Connection& connection);
 
 enum class TriggerState { enabled, disabled, missing };
 
 /// A trigger that fires only on replicas counts as disabled.
-TriggerState trigger_state(Connection& connection, const std::string& table, const std::string& trigger);
+TriggerState trigger_state(db::Connection& connection, const std::string& table, const std::string& trigger);
 
 /// Throws Error(schema) when the token sequence has reached the largest bigint: no range of ids can end after
 /// it.
-void require_ids_to_spare(Connection& connection);
+void require_ids_to_spare(db::Connection& connection);
 
 /// The statement that enables a disabled trigger; `schema` is quoted.
 std::string enable_trigger_statement(const std::string& schema, std::string_view table,
                                      std::string_view trigger);
 
 /// True if the token sequence assigns one id at a time, each larger than the previous one.
-bool gives_ids_in_order(Connection& connection);
+bool gives_ids_in_order(db::Connection& connection);
 
 /// The statement that makes the token sequence do so.
-std::string ids_in_order_statement(Connection& connection);
+std::string ids_in_order_statement(db::Connection& connection);
 
 /// The error of a line of CSV for tokens of these actions, by their short names, which have no path: it has
 /// no place for what they say.
@@ -64,10 +64,10 @@ Error no_place_in_csv(const std::vector<std::string>& actions);
 
 /// Throws no_place_in_csv() if tokens without a signature wait in the queue: above its cursor, in its gaps,
 /// or in a batch that another consumer has left.
-void require_signed_tokens(Connection& connection, const std::string& queue);
+void require_signed_tokens(db::Connection& connection, const std::string& queue);
 
 /// Throws Error(configuration) if tokens with a signature wait there: their mails have a link, and send.link
 /// is not set.
-void require_unsigned_tokens(Connection& connection, const std::string& queue);
+void require_unsigned_tokens(db::Connection& connection, const std::string& queue);
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

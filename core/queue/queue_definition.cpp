@@ -11,7 +11,7 @@
 #include "base/wording.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 namespace {
 
 const std::string queues_sql = fmt::format(R"(
@@ -19,7 +19,7 @@ SELECT j.job_type, s.cursor, mailroom_queue_definition(j.job_type), {}, q.paused
 FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type, LATERAL mailroom_queue_state(j.job_type) s
 WHERE q.dropped_at IS NULL
 ORDER BY j.job_type)",
-                                           microseconds_sql("q.paused_at"));
+                                           db::microseconds_sql("q.paused_at"));
 
 // What is left, and the wait, as mailroom_allowance computes them; but without a lock.
 constexpr const char* budgets_sql = R"(
@@ -40,7 +40,7 @@ QueueRecord read_queue(const Row& row) {
   QueueRecord queue{.name = row[0].c_str(),
                     .cursor = row[1].template as<std::int64_t>(),
                     .properties = properties_of(row[2].c_str())};
-  if (const auto since = optional_moment_in<std::chrono::microseconds>(row[3]))
+  if (const auto since = db::optional_moment_in<std::chrono::microseconds>(row[3]))
     queue.pause = QueuePause{.since = *since, .actor = row[4].c_str(), .reason = row[5].c_str()};
   return queue;
 }
@@ -80,12 +80,12 @@ std::vector<std::string> QueueCatalogue::sharers_of(const std::string& budget) c
 
 QueueCatalogue read_queues_within(pqxx::transaction_base& transaction) {
   QueueCatalogue catalogue;
-  const auto position = Connection::execute(transaction, end_position_sql)[0];
-  catalogue.now = moment_in<Milliseconds>(position[0]);
+  const auto position = db::Connection::execute(transaction, end_position_sql)[0];
+  catalogue.now = db::moment_in<Milliseconds>(position[0]);
   catalogue.newest = position[1].as<std::int64_t>();
-  for (const auto& row : Connection::execute(transaction, queues_sql))
+  for (const auto& row : db::Connection::execute(transaction, queues_sql))
     catalogue.queues.push_back(read_queue(row));
-  for (const auto& row : Connection::execute(transaction, budgets_sql)) {
+  for (const auto& row : db::Connection::execute(transaction, budgets_sql)) {
     catalogue.budgets.push_back(
         {.name = row[0].c_str(),
          .paced = {{row[1].as<int>(), Milliseconds(row[2].as<std::int64_t>())}, row[3].as<int>()},
@@ -96,14 +96,14 @@ QueueCatalogue read_queues_within(pqxx::transaction_base& transaction) {
   return catalogue;
 }
 
-QueueCatalogue read_queues(Connection& connection) {
+QueueCatalogue read_queues(db::Connection& connection) {
   return connection.transact([](pqxx::work& transaction) {
-    Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
+    db::Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
     return read_queues_within(transaction);
   });
 }
 
-std::vector<std::string> queue_names(Connection& connection) {
+std::vector<std::string> queue_names(db::Connection& connection) {
   std::vector<std::string> names;
   for (const auto& row : connection.run(R"(
 SELECT j.job_type FROM jobs j
@@ -129,4 +129,4 @@ const QueueRecord& require_queue(const QueueCatalogue& catalogue, const std::str
   throw unknown_queue(name, names);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

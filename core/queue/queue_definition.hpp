@@ -10,7 +10,7 @@
 #include "queue/action.hpp"
 #include "queue/queue_properties.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
 struct QueuePause {
   Moment since{};
@@ -50,14 +50,14 @@ struct QueueCatalogue {
 
 /// Reads queues and budgets, each ordered by name, in the caller's transaction.
 QueueCatalogue read_queues_within(pqxx::transaction_base& transaction);
-QueueCatalogue read_queues(Connection& connection);
+QueueCatalogue read_queues(db::Connection& connection);
 
 /// The names of all queues, in order.
-std::vector<std::string> queue_names(Connection& connection);
+std::vector<std::string> queue_names(db::Connection& connection);
 
 /// Returns the queue. Throws Error(configuration) with the nearest name if there is none.
 const QueueRecord& require_queue(const QueueCatalogue& catalogue, const std::string& name);
 /// The error for a queue that does not exist; `names` are those that do.
 Error unknown_queue(const std::string& name, const std::vector<std::string>& names);
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -5,7 +5,7 @@
 #include "db/values.hpp"
 #include "queue/queue_plan.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 namespace {
 
 struct DueTokens {
@@ -15,7 +15,7 @@ struct DueTokens {
 };
 
 /// The due tokens of `actions` (empty: all) with ids above `from`, up to `to`.
-DueTokens read_due(Connection& connection, std::int64_t from, std::int64_t to,
+DueTokens read_due(db::Connection& connection, std::int64_t from, std::int64_t to,
                    const std::vector<std::string>& actions) {
   if (from >= to) return {};
   const auto row = connection.run(R"(
@@ -32,7 +32,7 @@ emitted AS MATERIALIZED (
     unnest(e.ids) r)
 SELECT count(*), count(*) FILTER (WHERE d.id <@ e.ids), coalesce(min(d.id) FILTER (WHERE NOT d.id <@ e.ids) - 1, 0)
 FROM due d, emitted e)",
-                                  from, to, array_text(actions))[0];
+                                  from, to, db::array_text(actions))[0];
   return {.count = row[0].as<std::int64_t>(),
           .emitted = row[1].as<std::int64_t>(),
           .after = row[2].as<std::int64_t>()};
@@ -41,7 +41,7 @@ FROM due d, emitted e)",
 /// Finds the effects of one plan.
 class EffectReader {
  public:
-  EffectReader(Connection& connection, const QueuePlan& plan, const QueueCatalogue& catalogue)
+  EffectReader(db::Connection& connection, const QueuePlan& plan, const QueueCatalogue& catalogue)
       : connection_(connection), plan_(plan), catalogue_(catalogue), after_(queues_after(plan, catalogue)) {}
 
   std::vector<QueueEffect> read() {
@@ -110,7 +110,7 @@ class EffectReader {
     if (!effect.others.empty()) effects_.push_back(std::move(effect));
   }
 
-  Connection& connection_;
+  db::Connection& connection_;
   const QueuePlan& plan_;
   const QueueCatalogue& catalogue_;
   const std::vector<QueueRecord> after_;
@@ -119,7 +119,7 @@ class EffectReader {
 
 }  // namespace
 
-std::vector<QueueEffect> effects_of(Connection& connection, const QueuePlan& plan,
+std::vector<QueueEffect> effects_of(db::Connection& connection, const QueuePlan& plan,
                                     const QueueCatalogue& catalogue) {
   return EffectReader(connection, plan, catalogue).read();
 }
@@ -132,4 +132,4 @@ bool changes_who_is_mailed(const QueuePlan& plan, const std::vector<QueueEffect>
          });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -9,7 +9,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 namespace {
 
 constexpr auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
@@ -53,8 +53,8 @@ void lock_queues(pqxx::transaction_base& transaction, const QueuePlan& plan) {
   }
   std::sort(names.begin(), names.end());
   for (const auto& name : names)
-    Connection::execute(transaction,
-                        "SELECT pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext($1))", name);
+    db::Connection::execute(transaction,
+                            "SELECT pg_advisory_xact_lock(mailroom_lock_class('queue'), hashtext($1))", name);
 }
 
 void refuse_outdated(const QueuePlan& plan, const QueueCatalogue& now) {
@@ -76,12 +76,12 @@ void refuse_outdated(const QueuePlan& plan, const QueueCatalogue& now) {
 void write_queue(pqxx::transaction_base& transaction, const QueueChange& change, const std::string& channel) {
   const auto definition = properties_json(change.after);
   if (!change.start) {
-    Connection::execute(transaction, "SELECT mailroom_set_queue($1, $2::jsonb, $3)", change.name, definition,
-                        channel);
+    db::Connection::execute(transaction, "SELECT mailroom_set_queue($1, $2::jsonb, $3)", change.name,
+                            definition, channel);
     return;
   }
-  Connection::execute(transaction, "SELECT mailroom_create_queue($1, $2, $3::jsonb, $4, nullif($5, ''))",
-                      change.name, change.start->cursor, definition, channel, change.start->like);
+  db::Connection::execute(transaction, "SELECT mailroom_create_queue($1, $2, $3::jsonb, $4, nullif($5, ''))",
+                          change.name, change.start->cursor, definition, channel, change.start->like);
 }
 
 /// `activation, message and recovery`
@@ -196,37 +196,37 @@ std::vector<std::string> untaken_actions(const std::vector<QueueRecord>& queues,
   return untaken;
 }
 
-void carry_out(Connection& connection, const QueuePlan& plan, const OperationAuthor& author,
+void carry_out(db::Connection& connection, const QueuePlan& plan, const OperationAuthor& author,
                const std::string& channel) {
   connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
     lock_queues(transaction, plan);
     refuse_outdated(plan, read_queues_within(transaction));
     for (const auto& change : plan.budgets) {
-      Connection::execute(transaction, "SELECT mailroom_set_budget($1, $2::jsonb, $3)", change.name,
-                          paced_json(change.after), channel);
+      db::Connection::execute(transaction, "SELECT mailroom_set_budget($1, $2::jsonb, $3)", change.name,
+                              paced_json(change.after), channel);
     }
     for (const auto& change : plan.queues)
       write_queue(transaction, change, channel);
   });
 }
 
-bool pause_queue(Connection& connection, const std::string& queue, bool pause, const OperationAuthor& author,
-                 const std::string& channel) {
+bool pause_queue(db::Connection& connection, const std::string& queue, bool pause,
+                 const OperationAuthor& author, const std::string& channel) {
   return connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
-    return Connection::execute(transaction, "SELECT mailroom_pause_queue($1, $2, $3)", queue, pause,
-                               channel)[0][0]
+    return db::Connection::execute(transaction, "SELECT mailroom_pause_queue($1, $2, $3)", queue, pause,
+                                   channel)[0][0]
         .as<bool>();
   });
 }
 
-void drop_queue(Connection& connection, const std::string& queue, const OperationAuthor& author,
+void drop_queue(db::Connection& connection, const std::string& queue, const OperationAuthor& author,
                 const std::string& channel) {
   connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
-    Connection::execute(transaction, "SELECT mailroom_drop_queue($1, $2)", queue, channel);
+    db::Connection::execute(transaction, "SELECT mailroom_drop_queue($1, $2)", queue, channel);
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -9,7 +9,7 @@
 #include "queue/operation_author.hpp"
 #include "queue/queue_definition.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
 /// Where a new queue begins.
 struct QueueStart {
@@ -81,7 +81,7 @@ struct QueueEffect {
 };
 
 /// Reads what the plan means for the tokens that exist now.
-std::vector<QueueEffect> effects_of(Connection& connection, const QueuePlan& plan,
+std::vector<QueueEffect> effects_of(db::Connection& connection, const QueuePlan& plan,
                                     const QueueCatalogue& catalogue);
 
 /// True if the plan changes who is mailed: actions of a queue, a new queue that emits tokens at once, or
@@ -90,16 +90,16 @@ bool changes_who_is_mailed(const QueuePlan& plan, const std::vector<QueueEffect>
 
 /// Carries out `plan` in one transaction under the locks of its queues, records each change and notifies
 /// `channel`. Throws Error(declined) if a queue or a budget has changed since the plan was made.
-void carry_out(Connection& connection, const QueuePlan& plan, const OperationAuthor& author,
+void carry_out(db::Connection& connection, const QueuePlan& plan, const OperationAuthor& author,
                const std::string& channel);
 
 /// Pauses or resumes a queue. Returns false if nothing changed. Throws DatabaseError MR001 for an unknown
 /// queue.
-bool pause_queue(Connection& connection, const std::string& queue, bool pause, const OperationAuthor& author,
-                 const std::string& channel);
+bool pause_queue(db::Connection& connection, const std::string& queue, bool pause,
+                 const OperationAuthor& author, const std::string& channel);
 
 /// Drops a queue. Throws DatabaseError MR001 for an unknown queue.
-void drop_queue(Connection& connection, const std::string& queue, const OperationAuthor& author,
+void drop_queue(db::Connection& connection, const std::string& queue, const OperationAuthor& author,
                 const std::string& channel);
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "queue/action.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 namespace {
 
 std::optional<std::int64_t> integer_in(const nlohmann::json& object, const char* key) {
@@ -48,14 +48,14 @@ std::string text_or_none(const std::string& text) {
   return text.empty() ? "none" : text;
 }
 
-int PacedRate::default_burst(const Rate& rate) {
+int PacedRate::default_burst(const config::Rate& rate) {
   constexpr Milliseconds share{100};
   return static_cast<int>(
       std::max<std::int64_t>(rate.count * (share / Milliseconds(1)) / rate.period.count(), 1));
 }
 
 std::string paced_text(const PacedRate& paced) {
-  return fmt::format("{}, burst {}", format_rate(paced.rate), paced.burst);
+  return fmt::format("{}, burst {}", config::format_rate(paced.rate), paced.burst);
 }
 
 bool QueueProperties::takes(const std::string& action) const {
@@ -117,4 +117,4 @@ std::vector<PropertyChange> changes_between(const QueueProperties& before, const
   return changes;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -7,14 +7,14 @@
 
 #include "config/rate.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
 /// A rate, and how many tokens may be taken at once.
 struct PacedRate {
   /// A tenth of a second's tokens, at least one: a limit per second refuses what comes at once.
-  static int default_burst(const Rate& rate);
+  static int default_burst(const config::Rate& rate);
 
-  Rate rate{};
+  config::Rate rate{};
   int burst = 1;
 
   bool operator==(const PacedRate&) const = default;
@@ -64,4 +64,4 @@ struct PropertyChange {
 /// Those properties whose texts differ.
 std::vector<PropertyChange> changes_between(const QueueProperties& before, const QueueProperties& after);
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

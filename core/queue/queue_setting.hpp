@@ -9,14 +9,14 @@
 #include "config/settings.hpp"
 #include "queue/queue_definition.hpp"
 
-namespace mailroom {
+namespace mailroom::queue {
 
 /// A queue or a budget of a file, with the values that are given, for queue/queue_setting.hpp.
 struct QueueFileEntry {
   std::string name;
   std::string place;  ///< `queues.yaml:12:3`
-  std::vector<SettingValue> values{};
-  std::optional<SettingValue> from{};  ///< where a new queue begins
+  std::vector<config::SettingValue> values{};
+  std::optional<config::SettingValue> from{};  ///< where a new queue begins
 };
 
 /// A file that defines queues, and the budgets that they share.
@@ -40,13 +40,14 @@ const std::vector<std::string>& budget_keys();
 
 /// Returns `properties` with the changes of `values`; of two values with one key the last counts. Refuses an
 /// action that is not `known`; with null, before the command connects, takes any and leaves the actions out.
-QueueProperties changed(QueueProperties properties, const std::vector<SettingValue>& values,
+QueueProperties changed(QueueProperties properties, const std::vector<config::SettingValue>& values,
                         const Actions* known);
 
 /// Returns the rate with the changes of `values`; nullopt if there is none, and `values` has none.
-std::optional<PacedRate> changed(std::optional<PacedRate> paced, const std::vector<SettingValue>& values);
+std::optional<PacedRate> changed(std::optional<PacedRate> paced,
+                                 const std::vector<config::SettingValue>& values);
 
 /// The name of a queue, or of a budget: one that collect.queue can hold.
-std::string parse_queue_name(const SettingValue& value);
+std::string parse_queue_name(const config::SettingValue& value);
 
-}  // namespace mailroom
+}  // namespace mailroom::queue

@@ -10,7 +10,7 @@
 #include "db/values.hpp"
 #include "schema/migration.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 namespace {
 
 /// Clocks may have been set back since.
@@ -36,7 +36,7 @@ CROSS JOIN (
   WHERE queue = $1 AND claimed_at >= to_timestamp($2::bigint - {})) f
 LEFT JOIN LATERAL (
   SELECT id, cursor, claimed_at FROM mailroom_batches WHERE queue = $1 AND id < f.id ORDER BY id DESC LIMIT 1) b ON true)",
-                                          microseconds_sql("b.claimed_at"), clock_slack_seconds);
+                                          db::microseconds_sql("b.claimed_at"), clock_slack_seconds);
 
 // Of a state whose row was written before the schema kept batches, nothing is on record; prune deletes old
 // ones. $1: the name of the version that keeps them.
@@ -59,7 +59,7 @@ FROM mailroom_operations o, LATERAL (SELECT CASE o.kind WHEN 'rewind' THEN mailr
 WHERE o.queue = $1 AND o.at >= to_timestamp($2::bigint - {})
   AND o.kind IN ('rewind', 'replay', 'create queue', 'set queue')
 ORDER BY o.at, o.id)",
-                                               microseconds_sql("o.at"), clock_slack_seconds);
+                                               db::microseconds_sql("o.at"), clock_slack_seconds);
 
 template <typename Row>
 QueueOperation read_operation(const Row& row) {
@@ -69,8 +69,8 @@ QueueOperation read_operation(const Row& row) {
                            .actor = row[3].c_str(),
                            .reason = row[4].c_str(),
                            .is_forward = !row[7].is_null() && row[7].template as<bool>(),
-                           .actions_before = optional_of<std::string>(row[8]),
-                           .actions_after = optional_of<std::string>(row[9])};
+                           .actions_before = db::optional_of<std::string>(row[8]),
+                           .actions_after = db::optional_of<std::string>(row[9])};
   if (!row[5].is_null()) {
     operation.first = row[5].template as<std::int64_t>();
     operation.end = row[6].template as<std::int64_t>();
@@ -84,7 +84,7 @@ QueueOperation read_operation(const Row& row) {
 }
 
 void read_incompleteness(pqxx::transaction_base& transaction, ClaimRecord& record) {
-  const auto row = Connection::execute(transaction, incomplete_sql, queue_migration)[0];
+  const auto row = db::Connection::execute(transaction, incomplete_sql, schema::queue_migration)[0];
   const auto begun = row[0].as<std::int64_t>();
   const auto pruned = row[1].as<std::int64_t>();
   record.incomplete_before = std::max(begun, pruned);
@@ -128,9 +128,9 @@ const QueueOperation* ClaimRecord::change_that_added(const std::string& action, 
 
 ClaimRecord read_claim_record(pqxx::transaction_base& transaction, const std::string& queue,
                               std::int64_t since) {
-  const auto row = Connection::execute(transaction, state_sql, queue, since)[0];
+  const auto row = db::Connection::execute(transaction, state_sql, queue, since)[0];
   ClaimRecord record{.queue = queue,
-                     .actions = optional_of<std::string>(row[3]),
+                     .actions = db::optional_of<std::string>(row[3]),
                      .cursor = row[0].as<std::int64_t>(),
                      .open_from = row[1].as<std::int64_t>(),
                      .gap_ids = row[2].c_str(),
@@ -143,9 +143,9 @@ ClaimRecord read_claim_record(pqxx::transaction_base& transaction, const std::st
     record.base_at = row[8].as<std::int64_t>();
   }
   read_incompleteness(transaction, record);
-  for (const auto& each : Connection::execute(transaction, operations_sql, queue, since))
+  for (const auto& each : db::Connection::execute(transaction, operations_sql, queue, since))
     record.operations.push_back(read_operation(each));
   return record;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

@@ -10,7 +10,7 @@
 #include "db/connection.hpp"
 #include "reconcile/consumer_output.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 
 /// An operation on a queue that may explain what became of a token.
 struct QueueOperation {
@@ -67,4 +67,4 @@ struct ClaimRecord {
 ClaimRecord read_claim_record(pqxx::transaction_base& transaction, const std::string& queue,
                               std::int64_t since);
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

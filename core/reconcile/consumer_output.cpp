@@ -15,20 +15,20 @@
 #include "db/values.hpp"
 #include "queue/action.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 namespace {
 
 constexpr std::size_t lookups_at_once = 5000;
 
 class OutputReader {
  public:
-  OutputReader(Connection& connection, const KeyRing& keys, const std::string& queue)
+  OutputReader(db::Connection& connection, const crypto::KeyRing& keys, const std::string& queue)
       : connection_(connection),
-        actions_(read_actions(connection)),
+        actions_(queue::read_actions(connection)),
         verifier_(keys, actions_.signed_paths()),
         queue_(queue) {
     output_.begun_at =
-        connection.run("SELECT " + microseconds_sql("clock_timestamp()"))[0][0].as<std::int64_t>();
+        connection.run("SELECT " + db::microseconds_sql("clock_timestamp()"))[0][0].as<std::int64_t>();
   }
 
   void read(const std::string& name, std::istream& stream) {
@@ -79,7 +79,7 @@ class OutputReader {
       if (unsigned_.size() >= lookups_at_once) look_up_unsigned();
       return;
     }
-    const auto decoded = decode_token(written.token);
+    const auto decoded = crypto::decode_token(written.token);
     if (!decoded) return add_defect({file_, line_}, "a token is malformed");
     const auto verdict = verifier_.verify(*decoded, written.code, false);
     if (!verdict) return add_defect({file_, line_}, "a token is signed with none of the keys");
@@ -89,7 +89,7 @@ class OutputReader {
   }
 
   void look_up() {
-    const auto records = find_tokens(connection_, names_, false);
+    const auto records = accounts::find_tokens(connection_, names_, false);
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (records[i])
         add_id(records[i]->id);
@@ -109,7 +109,7 @@ class OutputReader {
       ids.push_back(id);
     std::set<std::int64_t> known;
     for (const auto& row : connection_.run(
-             "SELECT id FROM tokens WHERE id = ANY ($1::bigint[]) AND secret IS NULL", array_text(ids)))
+             "SELECT id FROM tokens WHERE id = ANY ($1::bigint[]) AND secret IS NULL", db::array_text(ids)))
       known.insert(row[0].as<std::int64_t>());
     for (const auto& [id, place] : unsigned_) {
       if (known.contains(id))
@@ -133,13 +133,13 @@ class OutputReader {
     if (output_.defects.size() < most_defects) output_.defects.push_back({place.file, place.line, text});
   }
 
-  Connection& connection_;
-  Actions actions_;
-  Verifier verifier_;
+  db::Connection& connection_;
+  queue::Actions actions_;
+  crypto::Verifier verifier_;
   const std::string& queue_;
   std::string file_;
   std::int64_t line_ = 0;
-  std::vector<TokenName> names_;
+  std::vector<accounts::TokenName> names_;
   std::vector<Place> places_;
   std::vector<std::pair<std::int64_t, Place>> unsigned_;
   ConsumerOutput output_;
@@ -213,8 +213,8 @@ std::optional<OutputLine> parse_json_line(std::string_view text) {
 
 }  // namespace
 
-ConsumerOutput read_consumer_output(Connection& connection, const KeyRing& keys, const std::string& queue,
-                                    const std::vector<std::string>& files) {
+ConsumerOutput read_consumer_output(db::Connection& connection, const crypto::KeyRing& keys,
+                                    const std::string& queue, const std::vector<std::string>& files) {
   OutputReader reader(connection, keys, queue);
   for (const auto& file : files) {
     if (file == "-") {
@@ -234,4 +234,4 @@ std::optional<OutputLine> parse_output_line(std::string_view line) {
   return line.starts_with('{') ? parse_json_line(line) : parse_csv_line(line);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

@@ -12,7 +12,7 @@
 #include "crypto/key_ring.hpp"
 #include "selection/id_range.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 
 /// A token as a consumer's line has it. Nothing is verified yet.
 struct WrittenToken {
@@ -41,8 +41,9 @@ struct OutputDefect {
 
 /// What consumers of a queue have written, by the ids of the tokens in the database.
 struct ConsumerOutput {
-  std::vector<IdRange> written{};  ///< ordered by first id; a token that was written twice is in two
-  std::int64_t begun_at = 0;       ///< when reading began, by the server's clock, in microseconds since 1970
+  std::vector<selection::IdRange>
+      written{};              ///< ordered by first id; a token that was written twice is in two
+  std::int64_t begun_at = 0;  ///< when reading began, by the server's clock, in microseconds since 1970
   std::int64_t lines = 0;
   std::int64_t tokens = 0;
   std::int64_t torn_lines = 0;          ///< cut off, as a consumer leaves them that is killed while it writes
@@ -55,7 +56,7 @@ constexpr std::size_t most_defects = 1000;
 /// Reads the files that consumers of `queue` have written; `-` is standard input. Verifies each token, and
 /// looks it up. Lines that name another queue are left out. Throws Error(failed) for a file that cannot be
 /// read.
-ConsumerOutput read_consumer_output(Connection& connection, const KeyRing& keys, const std::string& queue,
-                                    const std::vector<std::string>& files);
+ConsumerOutput read_consumer_output(db::Connection& connection, const crypto::KeyRing& keys,
+                                    const std::string& queue, const std::vector<std::string>& files);
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

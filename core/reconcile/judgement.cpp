@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 namespace {
 
 /// Between the time of a row and that of the operation that wrote it, and when the server's clock is set.
@@ -32,7 +32,7 @@ class Reading {
   std::optional<Judgement> judge() {
     const bool is_taken = record_.takes(fact_.action);
     auto judgement = is_taken ? judge_records() : judge_untaken();
-    const bool is_known = judgement && is_fault(judgement->outcome);
+    const bool is_known = judgement && fate::is_fault(judgement->outcome);
     if (record_.output == nullptr || is_known) return judgement;
     if (auto difference = judge_output()) return difference;
     return judgement;
@@ -41,11 +41,11 @@ class Reading {
  private:
   /// False if the batch was leased before the token was created: the id belonged to another token then.
   bool is_of_token(const RecordedRange& range) const {
-    return !fact_.created_late || can_be_of(*fact_.created_late, second_of(range.leased_at));
+    return !fact_.created_late || fate::can_be_of(*fact_.created_late, second_of(range.leased_at));
   }
 
   static Judgement unexplained(std::string reason) {
-    return {.outcome = Outcome::unexplained, .explanation = std::move(reason)};
+    return {.outcome = fate::Outcome::unexplained, .explanation = std::move(reason)};
   }
 
   /// A queue whose actions have changed may have emitted tokens that it does not take any more.
@@ -58,15 +58,15 @@ class Reading {
   }
 
   std::optional<Judgement> judge_records() {
-    const auto fate = judge_fate(evidence());
+    const auto fate = fate::judge_fate(evidence());
     Judgement judgement{.outcome = fate.outcome, .explanation = explanation_of(fate), .at = time_of(fate)};
     set_check(fate, judgement);
     return judgement;
   }
 
-  Evidence evidence() {
-    Evidence evidence{.repetitions = repetitions(), .place = place()};
-    evidence.is_over = evidence.place != TokenPlace::none && (fact_.was_consumed || fact_.was_expired);
+  fate::Evidence evidence() {
+    fate::Evidence evidence{.repetitions = repetitions(), .place = place()};
+    evidence.is_over = evidence.place != fate::TokenPlace::none && (fact_.was_consumed || fact_.was_expired);
     evidence.is_cancelled = fact_.was_cancelled || fact_.was_replaced;
     for (const auto* range : batches_)
       evidence.batches.push_back({.state = range->state,
@@ -88,33 +88,34 @@ class Reading {
                                                      [](const auto& range) { return range.is_of_batch(); })};
     }
     if (passing_ == nullptr) {
-      evidence.passed_by = PassedBy::nothing;
+      evidence.passed_by = fate::PassedBy::nothing;
       return evidence;
     }
     const bool was_passed_before =
-        fact_.created_late && !can_be_of(*fact_.created_late, second_of(passing_->leased_at));
+        fact_.created_late && !fate::can_be_of(*fact_.created_late, second_of(passing_->leased_at));
     operation_ = operation_that_passed();
     evidence.is_missed = operation_ == nullptr && was_passed_before;
     if (operation_ != nullptr) {
-      evidence.passed_by = operation_->is_move() ? PassedBy::move : PassedBy::untaken;
+      evidence.passed_by = operation_->is_move() ? fate::PassedBy::move : fate::PassedBy::untaken;
     } else if (!was_passed_before) {
       operation_ = record_.change_that_added(fact_.action, passing_->leased_at);
-      if (operation_ != nullptr) evidence.passed_by = PassedBy::untaken;
+      if (operation_ != nullptr) evidence.passed_by = fate::PassedBy::untaken;
     }
     evidence.is_recorded = !fact_.is_early;
     evidence.was_unfit = fact_.was_consumed || fact_.was_expired;
     return evidence;
   }
 
-  TokenPlace place() const {
-    if (situation_.find(RangeKind::replay) != nullptr) return TokenPlace::in_replay;
-    if (situation_.find(RangeKind::gap) != nullptr) return TokenPlace::in_gap;
-    return situation_.find(RangeKind::above) != nullptr ? TokenPlace::above_cursor : TokenPlace::none;
+  fate::TokenPlace place() const {
+    if (situation_.find(RangeKind::replay) != nullptr) return fate::TokenPlace::in_replay;
+    if (situation_.find(RangeKind::gap) != nullptr) return fate::TokenPlace::in_gap;
+    return situation_.find(RangeKind::above) != nullptr ? fate::TokenPlace::above_cursor
+                                                        : fate::TokenPlace::none;
   }
 
   /// The operations that let the tokens be emitted again.
-  std::vector<Repetition> repetitions() const {
-    std::vector<Repetition> found;
+  std::vector<fate::Repetition> repetitions() const {
+    std::vector<fate::Repetition> found;
     for (const auto& range : situation_.ranges) {
       if (range.kind != RangeKind::covered) continue;
       const auto* operation = record_.find_operation(range.source);
@@ -142,44 +143,45 @@ class Reading {
            operation->at <= passing_->leased_at + longest_operation;
   }
 
-  std::string explanation_of(const Fate& fate) const {
+  std::string explanation_of(const fate::Fate& fate) const {
     switch (fate.outcome) {
-      case Outcome::emitted_again:
+      case fate::Outcome::emitted_again:
         return emissions_.size() > 1 ? repetition_text(fate)
                                      : "perhaps: an earlier attempt of its batch was abandoned";
-      case Outcome::maybe_emitted:
+      case fate::Outcome::maybe_emitted:
         return "skipped at the last attempt of its batch, and an earlier one was abandoned";
-      case Outcome::skipped:
+      case fate::Outcome::skipped:
         if (fate.next)
           return fmt::format("{} before the queue came to it", fact_.was_consumed ? "consumed" : "expired");
         return fact_.was_consumed ? "consumed" : fact_.was_expired ? "expired" : "wrong status or invalid";
-      case Outcome::cancelled:
+      case fate::Outcome::cancelled:
         if (fact_.delivered) return "";
         return fmt::format("its message was {}{}", fact_.was_cancelled ? "cancelled" : "replaced",
                            fate.next ? " before the queue came to it" : "");
-      case Outcome::delivered:
-      case Outcome::bounced:
-      case Outcome::complained:
+      case fate::Outcome::delivered:
+      case fate::Outcome::bounced:
+      case fate::Outcome::complained:
         return fact_.report;
-      case Outcome::in_gap:
+      case fate::Outcome::in_gap:
         return "committed late";
-      case Outcome::moved_past:
-      case Outcome::not_taken:
+      case fate::Outcome::moved_past:
+      case fate::Outcome::not_taken:
         return operation_text(*operation_);
-      case Outcome::not_recorded:
+      case fate::Outcome::not_recorded:
         return record_.incomplete_because;
       default:
-        return fault_text(fate.fault);
+        return fate::fault_text(fate.fault);
     }
   }
 
   /// A claim or a consumer skips what was cancelled, and counts it.
-  bool is_skip(const Fate& fate) const {
-    return fate.outcome == Outcome::skipped || (fate.outcome == Outcome::cancelled && !fact_.delivered);
+  bool is_skip(const fate::Fate& fate) const {
+    return fate.outcome == fate::Outcome::skipped ||
+           (fate.outcome == fate::Outcome::cancelled && !fact_.delivered);
   }
 
   /// When the batch that decides ended, or was leased if it is open; without one, when a claim passed it.
-  std::int64_t time_of(const Fate& fate) const {
+  std::int64_t time_of(const fate::Fate& fate) const {
     if (fate.next && is_skip(fate)) return 0;
     if (fate.batch) {
       const auto* batch = batches_.at(*fate.batch);
@@ -189,7 +191,7 @@ class Reading {
   }
 
   /// `2 times: rewind by alice at 2026-11-21T09:30:15Z: relay was down`
-  std::string repetition_text(const Fate& fate) const {
+  std::string repetition_text(const fate::Fate& fate) const {
     std::set<std::string> reasons;
     for (const auto id : fate.asked_for_by)
       reasons.insert(operation_text(*record_.find_operation(id)));
@@ -197,18 +199,18 @@ class Reading {
   }
 
   /// What only the numbers of a batch or a claim can show, with those of all its tokens.
-  void set_check(const Fate& fate, Judgement& judgement) const {
+  void set_check(const fate::Fate& fate, Judgement& judgement) const {
     const auto set = [&](CountCheck check, const RecordedRange* source) {
       judgement.check = check;
       judgement.source = source;
     };
-    if (fate.fault == Fault::lost) {
+    if (fate.fault == fate::Fault::lost) {
       // Its expiry may have been changed since. Then its claim has counted it.
       if (!record_.has_deliveries && passing_->skipped > 0) set(CountCheck::skip_count, passing_);
       return;
     }
     const bool is_unreached = is_skip(fate) && fate.next;
-    if (fate.fault != Fault::none || fact_.delivered || is_unreached) return;
+    if (fate.fault != fate::Fault::none || fact_.delivered || is_unreached) return;
     if (is_skip(fate) && !fate.batch) return set(CountCheck::skip_count, passing_);
     if (fate.times + fate.maybe == 0 && !is_skip(fate)) return;
     const auto* batch = batches_.at(*fate.batch);
@@ -260,4 +262,4 @@ std::optional<Judgement> judge_tokens(const ClaimRecord& record, const Situation
   return Reading(record, situation, fact).judge();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

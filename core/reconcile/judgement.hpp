@@ -8,7 +8,7 @@
 #include "reconcile/claim_record.hpp"
 #include "reconcile/stretches.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 
 /// Facts about tokens of a stretch that are alike.
 struct TokenFact {
@@ -19,10 +19,10 @@ struct TokenFact {
   bool was_cancelled = false;                ///< its message was, which consumed it before
   bool was_replaced = false;                 ///< likewise
   bool is_early = false;                     ///< created before ClaimRecord::incomplete_before
-  std::optional<Outcome> delivered{};        ///< the last outcome of their deliveries
+  std::optional<fate::Outcome> delivered{};  ///< the last outcome of their deliveries
   bool was_accepted = false;                 ///< they have been accepted, whatever that outcome is
   bool will_be_tried = false;                ///< they are deferred, and have a time
-  std::optional<Outcome> reported{};         ///< what came back since they were accepted
+  std::optional<fate::Outcome> reported{};   ///< what came back since they were accepted
   std::string report{};                      ///< why: `hard, user_unknown`
 };
 
@@ -35,7 +35,7 @@ enum class CountCheck {
 };
 
 struct Judgement {
-  Outcome outcome = Outcome::unexplained;
+  fate::Outcome outcome = fate::Outcome::unexplained;
   std::string explanation{};  ///< may be empty; why it is unexplained
   std::int64_t at =
       0;  ///< when a batch ended or a claim passed them, in microseconds since 1970; 0 if unknown
@@ -47,4 +47,4 @@ struct Judgement {
 std::optional<Judgement> judge_tokens(const ClaimRecord& record, const Situation& situation,
                                       const TokenFact& fact);
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

@@ -7,7 +7,7 @@
 
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 namespace {
 
 constexpr std::size_t people_at_once = 10'000;
@@ -24,7 +24,7 @@ constexpr const char* no_answers_sql =
 
 /// An outcome that was recorded before the token was created was that of another token with its id. $1 the
 /// ids, $2 the queue, $3 the selection, $4 whether something came back of it.
-std::string people_sql(const Selection& selection, bool any_reported) {
+std::string people_sql(const selection::Selection& selection, bool any_reported) {
   return fmt::format(R"(
 SELECT n.place, t.account, a.login, coalesce(d.address, {}), t.action, t.created_at,
   {}, {}, CASE WHEN r.at IS NULL THEN d.code ELSE r.code END, CASE WHEN r.at IS NULL THEN d.reply ELSE r.reply END, t.message,
@@ -37,19 +37,19 @@ LEFT JOIN mailroom_deliveries d
 {}
 WHERE true{}
 ORDER BY n.place)",
-                     address_sql, microseconds_sql("coalesce(r.at, d.answered_at, d.last_at)"),
-                     microseconds_sql("d.not_before"), any_reported ? answers_sql : no_answers_sql,
+                     db::address_sql, db::microseconds_sql("coalesce(r.at, d.answered_at, d.last_at)"),
+                     db::microseconds_sql("d.not_before"), any_reported ? answers_sql : no_answers_sql,
                      selection.condition("$3", "$2"));
 }
 
 bool is_reported(const JudgedToken& token) {
-  return std::ranges::find(reported_outcomes, token.outcome) != reported_outcomes.end();
+  return std::ranges::find(fate::reported_outcomes, token.outcome) != fate::reported_outcomes.end();
 }
 
 std::string reason_of(const JudgedToken& token, const std::optional<Moment>& not_before,
                       const TokenOfPerson& person) {
   if (!token.explanation.empty()) return token.explanation;
-  if (token.outcome == Outcome::deferred && not_before)
+  if (token.outcome == fate::Outcome::deferred && not_before)
     return "the next attempt at " + moment_text(*not_before);
   return person.code == 0 ? person.reply : "";
 }
@@ -58,19 +58,19 @@ template <typename Row>
 TokenOfPerson read_person(const Row& row, const std::string& queue, const JudgedToken& token) {
   TokenOfPerson person{.queue = queue,
                        .token = token.id,
-                       .account = optional_of<std::int64_t>(row[1]),
+                       .account = db::optional_of<std::int64_t>(row[1]),
                        .login = row[2].c_str(),
                        .address = row[3].c_str(),
                        .action = row[4].c_str(),
-                       .created_at = moment_in<std::chrono::seconds>(row[5]),
+                       .created_at = db::moment_in<std::chrono::seconds>(row[5]),
                        .outcome = token.outcome,
-                       .at = optional_moment_in<std::chrono::microseconds>(row[6]),
+                       .at = db::optional_moment_in<std::chrono::microseconds>(row[6]),
                        .code = row[8].is_null() ? 0 : row[8].template as<int>(),
                        .reply = row[9].c_str(),
-                       .message = optional_of<std::int64_t>(row[10]),
+                       .message = db::optional_of<std::int64_t>(row[10]),
                        .reference = row[11].c_str()};
   if (!person.at && token.at != 0) person.at = bounded_moment(std::chrono::microseconds(token.at));
-  person.reason = reason_of(token, optional_moment_in<std::chrono::microseconds>(row[7]), person);
+  person.reason = reason_of(token, db::optional_moment_in<std::chrono::microseconds>(row[7]), person);
   return person;
 }
 
@@ -91,12 +91,12 @@ void PeopleReader::finish() {
   }
   std::vector<TokenOfPerson> people;
   const auto rows =
-      Connection::execute(transaction_, people_sql(selection_, std::ranges::any_of(tokens_, is_reported)),
-                          array_text(ids), queue_, selection_.parameter(), array_text(reported));
+      db::Connection::execute(transaction_, people_sql(selection_, std::ranges::any_of(tokens_, is_reported)),
+                              db::array_text(ids), queue_, selection_.parameter(), db::array_text(reported));
   for (const auto& row : rows)
     people.push_back(read_person(row, queue_, tokens_.at(row[0].as<std::size_t>() - 1)));
   tokens_.clear();
   if (!people.empty()) on_people_(people);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

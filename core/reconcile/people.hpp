@@ -10,7 +10,7 @@
 #include "db/connection.hpp"
 #include "selection/selection.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 
 /// A token, whose it is, and what became of it in a queue.
 struct TokenOfPerson {
@@ -22,7 +22,7 @@ struct TokenOfPerson {
       address{};  ///< that it was mailed to; without a mail on record, that of the recipient or the account
   std::string action{};
   Moment created_at{};
-  Outcome outcome = Outcome::unexplained;
+  fate::Outcome outcome = fate::Outcome::unexplained;
   std::optional<Moment> at{};  ///< of the last answer, or when a batch or a claim ended; nullopt if unknown
   std::string reason{};        ///< may be empty
   int code = 0;                ///< of the last answer; 0 for none
@@ -36,7 +36,7 @@ using OnPeople = std::function<void(const std::vector<TokenOfPerson>&)>;
 /// A token, and how the judge explains what became of it.
 struct JudgedToken {
   std::int64_t id = 0;
-  Outcome outcome = Outcome::unexplained;
+  fate::Outcome outcome = fate::Outcome::unexplained;
   std::string explanation{};
   std::int64_t at =
       0;  ///< when its batch ended or a claim passed it, in microseconds since 1970; 0 if unknown
@@ -45,7 +45,7 @@ struct JudgedToken {
 /// Looks up whose tokens are, those that match a selection, some thousands at a time.
 class PeopleReader {
  public:
-  PeopleReader(pqxx::transaction_base& transaction, std::string queue, const Selection& selection,
+  PeopleReader(pqxx::transaction_base& transaction, std::string queue, const selection::Selection& selection,
                const OnPeople& on_people)
       : transaction_(transaction), queue_(std::move(queue)), selection_(selection), on_people_(on_people) {}
 
@@ -56,9 +56,9 @@ class PeopleReader {
  private:
   pqxx::transaction_base& transaction_;
   std::string queue_;
-  const Selection& selection_;
+  const selection::Selection& selection_;
   const OnPeople& on_people_;
   std::vector<JudgedToken> tokens_{};
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <limits>
 
-namespace mailroom {
+namespace mailroom::reconcile {
 namespace {
 
 /// As many as one statement counts.
@@ -15,13 +15,13 @@ constexpr std::size_t most_situations = 20'000;
 /// Neighbouring stretches of a batch with a mask are in two situations by turns.
 constexpr std::ptrdiff_t recent_situations = 4;
 
-using CountKey = std::pair<Outcome, std::string>;
+using CountKey = std::pair<fate::Outcome, std::string>;
 
 /// What a token is when the numbers of its batch or claim are known: `reason` is why they refute it.
 CountKey settled_key(const CountKey& judged, const std::string& reason, bool are_counted) {
-  if (!reason.empty()) return {Outcome::unexplained, reason};
-  if (are_counted && judged.first == Outcome::unexplained)
-    return {Outcome::skipped, "expired then, and extended since"};
+  if (!reason.empty()) return {fate::Outcome::unexplained, reason};
+  if (are_counted && judged.first == fate::Outcome::unexplained)
+    return {fate::Outcome::skipped, "expired then, and extended since"};
   return judged;
 }
 
@@ -73,7 +73,7 @@ void QueueLedger::add_pending(std::size_t situation, const Judgement& judgement,
   const CheckKey key{judgement.check, judgement.source->source};
   auto& pending = pending_.try_emplace(key, Pending{.source = *judgement.source}).first->second;
   pending.tokens += tokens;
-  if (judgement.outcome == Outcome::unexplained) pending.unexplained += tokens;
+  if (judgement.outcome == fate::Outcome::unexplained) pending.unexplained += tokens;
   pending.outcomes[{judgement.outcome, judgement.explanation}] += tokens;
   auto& checks = checks_of_[situation];
   if (std::find(checks.begin(), checks.end(), key) == checks.end()) checks.push_back(key);
@@ -144,7 +144,7 @@ void QueueLedger::list_pending(const CheckKey& key, const Pending& pending, cons
 }
 
 bool QueueLedger::is_listed(const CountKey& key) const {
-  return is_fault(key.first) || is_wanted(key);
+  return fate::is_fault(key.first) || is_wanted(key);
 }
 
 bool QueueLedger::is_wanted(const CountKey& key) const {
@@ -165,11 +165,11 @@ void QueueLedger::list_tokens() {
 }
 
 void QueueLedger::list(const CountKey& key, std::int64_t id, std::int64_t at) {
-  if (is_fault(key.first)) add_faulty(key.first, key.second, id);
+  if (fate::is_fault(key.first)) add_faulty(key.first, key.second, id);
   if (is_wanted(key)) on_judged_({.id = id, .outcome = key.first, .explanation = key.second, .at = at});
 }
 
-void QueueLedger::add_faulty(Outcome outcome, const std::string& reason, std::int64_t id) {
+void QueueLedger::add_faulty(fate::Outcome outcome, const std::string& reason, std::int64_t id) {
   auto& all = result_.faulty;
   auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.reason == reason; });
   if (found == all.end()) found = all.insert(found, {.outcome = outcome, .reason = reason});
@@ -193,4 +193,4 @@ QueueReconciliation QueueLedger::finish() {
   return std::move(result_);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

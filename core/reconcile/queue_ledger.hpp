@@ -10,7 +10,7 @@
 #include "reconcile/judgement.hpp"
 #include "reconcile/reconciliation.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 
 /// Counts the existing tokens of stretches in the database, many stretches with one statement.
 class TokenCounter {
@@ -54,7 +54,7 @@ class QueueLedger {
   /// Calls `on_judged` with each token whose outcome `wanted` wants: nearly in the order of ids, since those
   /// whose batch must be known first come later. Without `wanted` it lists none.
   QueueLedger(pqxx::transaction_base& transaction, const ClaimRecord& record, TokenCounter::Scope scope,
-              const Selection* wanted = nullptr, OnJudged on_judged = {})
+              const selection::Selection* wanted = nullptr, OnJudged on_judged = {})
       : record_(record),
         counter_(transaction, record, scope),
         wanted_(wanted),
@@ -67,7 +67,7 @@ class QueueLedger {
   const std::map<std::string, std::int64_t>& found() const { return found_; }
 
  private:
-  using CountKey = std::pair<Outcome, std::string>;
+  using CountKey = std::pair<fate::Outcome, std::string>;
   /// Tokens whose outcome depends on how many there are of their batch or their claim.
   struct Pending {
     RecordedRange source;
@@ -92,11 +92,11 @@ class QueueLedger {
   bool is_wanted(const CountKey& key) const;
   void list_tokens();
   void list(const CountKey& key, std::int64_t id, std::int64_t at);
-  void add_faulty(Outcome outcome, const std::string& reason, std::int64_t id);
+  void add_faulty(fate::Outcome outcome, const std::string& reason, std::int64_t id);
 
   const ClaimRecord& record_;
   TokenCounter counter_;
-  const Selection* wanted_;
+  const selection::Selection* wanted_;
   OnJudged on_judged_;
   QueueReconciliation result_;
   std::map<std::string, std::int64_t> found_;
@@ -109,4 +109,4 @@ class QueueLedger {
   std::map<CountKey, std::int64_t> counts_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

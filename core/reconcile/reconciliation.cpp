@@ -13,12 +13,12 @@
 #include "reconcile/stretches.hpp"
 #include "status/queue_sessions.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 namespace {
 
 /// The tokens of the period: where their ids are, and how many there are of each action.
 struct PeriodTokens {
-  std::vector<IdRange> ids{};
+  std::vector<selection::IdRange> ids{};
   std::map<std::string, std::int64_t> counts{};
 };
 
@@ -31,9 +31,9 @@ GROUP BY 1, 2)",
                                block_bits);
   // There is a group for 65,536 ids, but the planner expects one for each id, and would sort all tokens on
   // disk.
-  Connection::execute(transaction, "SET LOCAL enable_sort = off");
-  const auto rows = Connection::execute(transaction, sql, scope.since, scope.until);
-  Connection::execute(transaction, "SET LOCAL enable_sort = on");
+  db::Connection::execute(transaction, "SET LOCAL enable_sort = off");
+  const auto rows = db::Connection::execute(transaction, sql, scope.since, scope.until);
+  db::Connection::execute(transaction, "SET LOCAL enable_sort = on");
   PeriodTokens tokens;
   std::set<std::int64_t> blocks;
   for (const auto& row : rows) {
@@ -65,9 +65,9 @@ void require_complete(const PeriodTokens& tokens, const ClaimRecord& record, con
 std::vector<std::string> gap_holders(pqxx::transaction_base& transaction, const ClaimRecord& record,
                                      const QueueReconciliation& result) {
   std::vector<std::string> holders;
-  if (result.tokens_with(Outcome::in_gap) == 0) return holders;
-  for (const auto& holder : find_gap_holders(transaction, record.gap_ids))
-    holders.push_back(holder.gid.empty() ? session_text(holder.session)
+  if (result.tokens_with(fate::Outcome::in_gap) == 0) return holders;
+  for (const auto& holder : status::find_gap_holders(transaction, record.gap_ids))
+    holders.push_back(holder.gid.empty() ? status::session_text(holder.session)
                                          : "prepared transaction " + holder.gid);
   return holders;
 }
@@ -76,26 +76,26 @@ std::vector<std::string> gap_holders(pqxx::transaction_base& transaction, const 
 /// again counts once. Each range of ids is a condition of the primary key.
 std::int64_t count_deleted(pqxx::transaction_base& transaction, const std::string& queue,
                            TokenCounter::Scope scope) {
-  const auto row = Connection::execute(transaction, R"(
+  const auto row = db::Connection::execute(transaction, R"(
 SELECT coalesce(sum(upper(u.g) - lower(u.g) - t.existing), 0)::bigint
 FROM (SELECT range_agg(r) AS ids FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) r
       WHERE b.queue = $1 AND b.emitted_at IS NOT NULL
         AND b.claimed_at >= to_timestamp($2::bigint) AND b.claimed_at < to_timestamp($3::bigint)) b,
   unnest(b.ids) u (g),
   LATERAL (SELECT count(*) AS existing FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g)) t)",
-                                       queue, scope.since, scope.until)[0];
+                                           queue, scope.since, scope.until)[0];
   return row[0].as<std::int64_t>();
 }
 
 /// When prune last removed tokens, since the period began.
 std::optional<Moment> last_prune(pqxx::transaction_base& transaction, TokenCounter::Scope scope) {
-  const auto row = Connection::execute(
+  const auto row = db::Connection::execute(
       transaction,
       fmt::format("SELECT {} FROM mailroom_operations "
                   "WHERE kind = 'prune' AND at >= to_timestamp($1::bigint) AND details->>'tokens' <> '0'",
-                  microseconds_sql("max(at)")),
+                  db::microseconds_sql("max(at)")),
       scope.since)[0];
-  return optional_moment_in<std::chrono::microseconds>(row[0]);
+  return db::optional_moment_in<std::chrono::microseconds>(row[0]);
 }
 
 QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const std::string& queue,
@@ -121,41 +121,43 @@ QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const s
 
 }  // namespace
 
-std::int64_t QueueReconciliation::tokens_with(Outcome outcome) const {
+std::int64_t QueueReconciliation::tokens_with(fate::Outcome outcome) const {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0}, [&](auto sum, const auto& each) {
     return sum + (each.outcome == outcome ? each.tokens : 0);
   });
 }
 
-std::int64_t Reconciliation::tokens_with(Outcome outcome) const {
+std::int64_t Reconciliation::tokens_with(fate::Outcome outcome) const {
   return std::accumulate(queues.begin(), queues.end(), std::int64_t{0},
                          [&](auto sum, const auto& queue) { return sum + queue.tokens_with(outcome); });
 }
 
-Reconciliation reconcile(Connection& connection, const ReconcileRequest& request) {
-  return in_one_snapshot(connection, request.queues, [&](pqxx::transaction_base& transaction, Moment now) {
-    Connection::execute(transaction, "SET LOCAL jit = off");
-    Reconciliation result{
-        .now = now,
-        .period = parse_period(request.since.empty() ? "24h" : request.since, request.until, now)};
-    if (request.until.empty()) result.period.until = now + std::chrono::seconds(1);
-    const TokenCounter::Scope scope{.since = in_seconds(std::max(result.period.since, Moment())),
-                                    .until = in_seconds(result.period.until),
-                                    .now = in_seconds(now)};
-    const auto tokens = read_period_tokens(transaction, scope);
-    for (const auto& queue : request.queues)
-      result.queues.push_back(reconcile_queue(transaction, queue, tokens, scope, request));
-    result.scheduled = read_scheduled_messages(transaction);
-    result.pruned_at = last_prune(transaction, scope);
-    result.lost =
-        read_lost_messages(transaction, std::max(result.period.since, Moment()), result.period.until);
-    if (request.counts_accounts && request.until.empty())
-      result.accounts_without_token = count_accounts_without_token(transaction);
-    return result;
-  });
+Reconciliation reconcile(db::Connection& connection, const ReconcileRequest& request) {
+  return audit::in_one_snapshot(
+      connection, request.queues, [&](pqxx::transaction_base& transaction, Moment now) {
+        db::Connection::execute(transaction, "SET LOCAL jit = off");
+        Reconciliation result{
+            .now = now,
+            .period = audit::parse_period(request.since.empty() ? "24h" : request.since, request.until, now)};
+        if (request.until.empty()) result.period.until = now + std::chrono::seconds(1);
+        const TokenCounter::Scope scope{.since = in_seconds(std::max(result.period.since, Moment())),
+                                        .until = in_seconds(result.period.until),
+                                        .now = in_seconds(now)};
+        const auto tokens = read_period_tokens(transaction, scope);
+        for (const auto& queue : request.queues)
+          result.queues.push_back(reconcile_queue(transaction, queue, tokens, scope, request));
+        result.scheduled = status::read_scheduled_messages(transaction);
+        result.pruned_at = last_prune(transaction, scope);
+        result.lost = status::read_lost_messages(transaction, std::max(result.period.since, Moment()),
+                                                 result.period.until);
+        if (request.counts_accounts && request.until.empty())
+          result.accounts_without_token = status::count_accounts_without_token(transaction);
+        return result;
+      });
 }
 
-Selection resolve_outcomes(Connection& connection, const std::string& queue, Selection selection) {
+selection::Selection resolve_outcomes(db::Connection& connection, const std::string& queue,
+                                      selection::Selection selection) {
   if (selection.outcomes.empty()) return selection;
   std::vector<std::int64_t> ids;
   reconcile(connection, {.queues = {queue},
@@ -168,8 +170,8 @@ Selection resolve_outcomes(Connection& connection, const std::string& queue, Sel
                          }});
   std::sort(ids.begin(), ids.end());
   selection.outcomes.clear();
-  selection.tokens = to_id_ranges(ids);
+  selection.tokens = selection::to_id_ranges(ids);
   return selection;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

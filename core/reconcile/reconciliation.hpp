@@ -13,21 +13,21 @@
 #include "status/pending_tokens.hpp"
 #include "status/unmailed.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 
 /// How many tokens of a queue have an outcome, for one reason.
 struct OutcomeCount {
-  Outcome outcome = Outcome::unexplained;
+  fate::Outcome outcome = fate::Outcome::unexplained;
   std::string explanation{};  ///< may be empty
   std::int64_t tokens = 0;
 };
 
 /// Ids of tokens that are at fault for one reason.
 struct FaultyIds {
-  Outcome outcome = Outcome::unexplained;
+  fate::Outcome outcome = fate::Outcome::unexplained;
   std::string reason;
-  std::vector<IdRange> ids{};  ///< at most `most_listed_ranges`
-  std::int64_t omitted = 0;    ///< tokens beyond these
+  std::vector<selection::IdRange> ids{};  ///< at most `most_listed_ranges`
+  std::int64_t omitted = 0;               ///< tokens beyond these
 };
 
 constexpr std::size_t most_listed_ranges = 100'000;
@@ -43,19 +43,19 @@ struct QueueReconciliation {
   std::vector<std::string>
       gap_holders{};  ///< sessions that keep tokens in gaps: `pid 4567 (psql, user alice)`
 
-  std::int64_t tokens_with(Outcome outcome) const;
+  std::int64_t tokens_with(fate::Outcome outcome) const;
 };
 
 struct Reconciliation {
   Moment now{};  ///< the server's clock, in whole seconds
-  Period period{};
+  audit::Period period{};
   std::vector<QueueReconciliation> queues{};
   std::optional<Moment> pruned_at{};  ///< when prune last removed tokens, if that was in the period or later
-  ScheduledMessages scheduled{};      ///< which have no token yet, whenever they were asked for
-  LostMessages lost{};                ///< of the period, which will never have one
+  status::ScheduledMessages scheduled{};    ///< which have no token yet, whenever they were asked for
+  status::LostMessages lost{};              ///< of the period, which will never have one
   std::int64_t accounts_without_token = 0;  ///< of the last day, if the request counts them
 
-  std::int64_t tokens_with(Outcome outcome) const;
+  std::int64_t tokens_with(fate::Outcome outcome) const;
 };
 
 struct ReconcileRequest {
@@ -65,7 +65,7 @@ struct ReconcileRequest {
   const ConsumerOutput* output = nullptr;  ///< of the only queue, to compare the records with
   bool counts_accounts = false;            ///< those without a token, if the period ends now
   /// Of the period, whom to list; nullptr for nobody. Its times do not count.
-  const Selection* listed = nullptr;
+  const selection::Selection* listed = nullptr;
   /// Called with some thousands at a time, queue after queue, nearly in the order of their tokens: one whose
   /// batch must be known first comes later. Memory does not grow with their number.
   OnPeople on_people{};
@@ -73,11 +73,12 @@ struct ReconcileRequest {
 
 /// Accounts for every committed token of the period in each queue, in one read-only snapshot; takes no lock
 /// that anything waits for. Throws Error(usage) as parse_period(), DatabaseError MR001 for an unknown queue.
-Reconciliation reconcile(Connection& connection, const ReconcileRequest& request);
+Reconciliation reconcile(db::Connection& connection, const ReconcileRequest& request);
 
 /// `selection` with the tokens of `queue` that have its outcomes, and without these: its condition in SQL
 /// then says all. Reads them as reconcile() does, since the beginning if the selection names no time. A
 /// selection without outcomes stays as it is.
-Selection resolve_outcomes(Connection& connection, const std::string& queue, Selection selection);
+selection::Selection resolve_outcomes(db::Connection& connection, const std::string& queue,
+                                      selection::Selection selection);
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

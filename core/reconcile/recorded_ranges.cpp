@@ -7,7 +7,7 @@
 
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 namespace {
 
 constexpr int rows_at_once = 20'000;
@@ -109,10 +109,10 @@ SELECT * FROM (
   SELECT 10, -9223372036854775808, b.past, b.id, b.at, NULL, 0, 1, false, false, false, 0, 0, 0, NULL
   FROM unnest($8::bigint[], $9::bigint[], $10::bigint[]) b (id, past, at)) p
 ORDER BY first)",
-    fmt::arg("leased",
-             microseconds_sql("coalesce((b.earlier_attempts->0->>'claimed_at')::timestamptz, b.claimed_at)")),
-    fmt::arg("ended", microseconds_sql("coalesce(b.emitted_at, b.dead_at)")),
-    fmt::arg("at", microseconds_sql("o.at")), fmt::arg("now", microseconds_sql("clock_timestamp()")));
+    fmt::arg("leased", db::microseconds_sql(
+                           "coalesce((b.earlier_attempts->0->>'claimed_at')::timestamptz, b.claimed_at)")),
+    fmt::arg("ended", db::microseconds_sql("coalesce(b.emitted_at, b.dead_at)")),
+    fmt::arg("at", db::microseconds_sql("o.at")), fmt::arg("now", db::microseconds_sql("clock_timestamp()")));
 
 template <typename Row>
 RecordedRange read_range(const Row& row) {
@@ -166,15 +166,15 @@ void read_recorded_ranges(pqxx::transaction_base& transaction, const ClaimRecord
     begins.push_back(operation.end);
     created_at.push_back(operation.at);
   }
-  Connection::execute(transaction, records_sql, record.queue, record.first_batch, record.base_cursor,
-                      record.base_at, record.cursor, record.gap_ids, array_text(operations),
-                      array_text(creations), array_text(begins), array_text(created_at),
-                      record.has_deliveries, record.output != nullptr,
-                      record.has_deliveries || record.output != nullptr);
+  db::Connection::execute(transaction, records_sql, record.queue, record.first_batch, record.base_cursor,
+                          record.base_at, record.cursor, record.gap_ids, db::array_text(operations),
+                          db::array_text(creations), db::array_text(begins), db::array_text(created_at),
+                          record.has_deliveries, record.output != nullptr,
+                          record.has_deliveries || record.output != nullptr);
   WrittenRanges written(record.output);
   const auto fetch = fmt::format("FETCH FORWARD {} FROM mailroom_ranges", rows_at_once);
-  for (auto rows = Connection::execute(transaction, fetch); !rows.empty();
-       rows = Connection::execute(transaction, fetch)) {
+  for (auto rows = db::Connection::execute(transaction, fetch); !rows.empty();
+       rows = db::Connection::execute(transaction, fetch)) {
     for (const auto& row : rows) {
       auto range = read_range(row);
       written.report_up_to(range.first, each);
@@ -182,7 +182,7 @@ void read_recorded_ranges(pqxx::transaction_base& transaction, const ClaimRecord
     }
   }
   written.report_up_to(std::numeric_limits<std::int64_t>::max(), each);
-  Connection::execute(transaction, "CLOSE mailroom_ranges");
+  db::Connection::execute(transaction, "CLOSE mailroom_ranges");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

@@ -20,7 +20,7 @@
 #include "fate/fate.hpp"
 #include "reconcile/claim_record.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 
 /// What the record says of a range of ids. The SQL has these numbers.
 enum class RangeKind {
@@ -37,7 +37,7 @@ enum class RangeKind {
   begun,    ///< a queue was created with its cursor at or above them
 };
 
-using BatchState = HoldingBatch::State;
+using BatchState = fate::HoldingBatch::State;
 
 /// A range of ids, and the batch or the operation that names it. Times are microseconds since 1970.
 struct RecordedRange {
@@ -74,4 +74,4 @@ constexpr std::int64_t second_of(std::int64_t microseconds) {
 void read_recorded_ranges(pqxx::transaction_base& transaction, const ClaimRecord& record,
                           const std::function<void(RecordedRange)>& each);
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

@@ -6,7 +6,7 @@
 #include <limits>
 #include <tuple>
 
-namespace mailroom {
+namespace mailroom::reconcile {
 namespace {
 
 bool comes_before(const RecordedRange& a, const RecordedRange& b) {
@@ -72,7 +72,7 @@ std::int64_t Situation::times_written() const {
                        [](const auto& range) { return range.kind == RangeKind::written; });
 }
 
-StretchCutter::StretchCutter(std::vector<IdRange> wanted, bool keeps_batches,
+StretchCutter::StretchCutter(std::vector<selection::IdRange> wanted, bool keeps_batches,
                              std::function<void(const Stretch&)> emit)
     : wanted_(std::move(wanted)),
       keeps_batches_(keeps_batches),
@@ -156,4 +156,4 @@ void StretchCutter::join(Stretch stretch) {
   last_ = std::move(stretch);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

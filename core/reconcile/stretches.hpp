@@ -10,7 +10,7 @@
 #include "reconcile/recorded_ranges.hpp"
 #include "selection/id_range.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 
 /// The ranges that hold for a stretch of ids: batches first, in the order of their claims.
 struct Situation {
@@ -44,7 +44,8 @@ class StretchCutter {
  public:
   /// `wanted` are disjoint ranges in order; other ids are left out. Neighbours that are plain and were
   /// claimed within one second are one stretch, unless `keeps_batches`.
-  StretchCutter(std::vector<IdRange> wanted, bool keeps_batches, std::function<void(const Stretch&)> emit);
+  StretchCutter(std::vector<selection::IdRange> wanted, bool keeps_batches,
+                std::function<void(const Stretch&)> emit);
 
   void add(RecordedRange range);
   /// After the last range.
@@ -61,7 +62,7 @@ class StretchCutter {
   void emit_wanted(std::int64_t first, std::int64_t end);
   void join(Stretch stretch);
 
-  std::vector<IdRange> wanted_;
+  std::vector<selection::IdRange> wanted_;
   std::size_t next_wanted_ = 0;
   bool keeps_batches_;
   std::function<void(const Stretch&)> emit_;
@@ -72,4 +73,4 @@ class StretchCutter {
   std::optional<Stretch> last_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

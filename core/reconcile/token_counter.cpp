@@ -5,7 +5,7 @@
 #include "db/values.hpp"
 #include "reconcile/queue_ledger.hpp"
 
-namespace mailroom {
+namespace mailroom::reconcile {
 namespace {
 
 /// A run of fewer ids shares a row of the request with its neighbours: a byte for each id says which run.
@@ -26,12 +26,12 @@ class CountRequest {
     end_block();
   }
 
-  std::string firsts() const { return array_text(firsts_); }
-  std::string ends() const { return array_text(ends_); }
-  std::string bases() const { return array_text(bases_); }
-  std::string blocks() const { return array_text(blocks_); }
-  std::string seconds() const { return array_text(seconds_); }
-  std::string passed_seconds() const { return array_text(passed_seconds_); }
+  std::string firsts() const { return db::array_text(firsts_); }
+  std::string ends() const { return db::array_text(ends_); }
+  std::string bases() const { return db::array_text(bases_); }
+  std::string blocks() const { return db::array_text(blocks_); }
+  std::string seconds() const { return db::array_text(seconds_); }
+  std::string passed_seconds() const { return db::array_text(passed_seconds_); }
   std::int64_t first() const { return firsts_.empty() ? 0 : firsts_.front(); }
   std::int64_t end() const { return ends_.empty() ? 0 : ends_.back(); }
   std::size_t situation_of(int slot) const { return slots_.at(static_cast<std::size_t>(slot) - 1); }
@@ -154,25 +154,25 @@ template <typename Row>
 TokenFact read_fact(const Row& row) {
   const auto flags = row[3].template as<int>();
   return {.action = row[1].c_str(),
-          .created_late = optional_of<std::int64_t>(row[2]),
+          .created_late = db::optional_of<std::int64_t>(row[2]),
           .was_consumed = (flags & was_consumed) != 0,
           .was_expired = (flags & was_expired) != 0,
           .was_cancelled = (flags & was_cancelled) != 0,
           .was_replaced = (flags & was_replaced) != 0,
           .is_early = (flags & is_early) != 0,
-          .delivered = find_outcome(row[4].c_str()),
+          .delivered = fate::find_outcome(row[4].c_str()),
           .was_accepted = (flags & was_accepted) != 0,
           .will_be_tried = (flags & will_be_tried) != 0,
-          .reported = find_outcome(row[5].c_str()),
+          .reported = fate::find_outcome(row[5].c_str()),
           .report = row[6].c_str()};
 }
 
 template <typename... Arguments>
 pqxx::result run_request(pqxx::transaction_base& transaction, const std::string& sql,
                          const CountRequest& request, const Arguments&... arguments) {
-  return Connection::execute(transaction, sql, request.firsts(), request.ends(), request.bases(),
-                             request.blocks(), request.seconds(), request.passed_seconds(), arguments...,
-                             request.first(), request.end());
+  return db::Connection::execute(transaction, sql, request.firsts(), request.ends(), request.bases(),
+                                 request.blocks(), request.seconds(), request.passed_seconds(), arguments...,
+                                 request.first(), request.end());
 }
 
 }  // namespace
@@ -191,7 +191,7 @@ std::string TokenCounter::facts_sql() const {
     + CASE WHEN t.message IS NULL OR t.consumed_at > s.passed_second THEN 0
            ELSE CASE {} WHEN 'cancelled' THEN {} WHEN 'replaced' THEN {} ELSE 0 END END
     + CASE WHEN t.created_at < $9::bigint THEN {} ELSE 0 END {} AS flags, {} AS outcome, {} AS reported, {} AS report)",
-                     was_consumed, was_expired, consumed_as_sql, was_cancelled, was_replaced, is_early,
+                     was_consumed, was_expired, db::consumed_as_sql, was_cancelled, was_replaced, is_early,
                      delivered, outcome, record_.has_reports ? "coalesce(r.outcome, '')" : "''",
                      record_.has_reports ? "coalesce(r.report, '')" : "''");
 }
@@ -221,12 +221,12 @@ void TokenCounter::list(const std::vector<Situation>& situations, const std::vec
   run_request(transaction_, sql, request, scope_.since, scope_.until, record_.incomplete_before,
               record_.queue);
   const auto fetch = fmt::format("FETCH FORWARD {} FROM mailroom_listed", tokens_at_once);
-  for (auto rows = Connection::execute(transaction_, fetch); !rows.empty();
-       rows = Connection::execute(transaction_, fetch)) {
+  for (auto rows = db::Connection::execute(transaction_, fetch); !rows.empty();
+       rows = db::Connection::execute(transaction_, fetch)) {
     for (const auto& row : rows)
       on_token(request.situation_of(row[0].as<int>()), read_fact(row), row[7].as<std::int64_t>());
   }
-  Connection::execute(transaction_, "CLOSE mailroom_listed");
+  db::Connection::execute(transaction_, "CLOSE mailroom_listed");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::reconcile

@@ -9,9 +9,9 @@
 #include "base/clock.hpp"
 #include "base/json.hpp"
 
-namespace mailroom {
+namespace mailroom::replay {
 
-std::string chosen_tokens_sql(const Selection& selection, std::string_view queue) {
+std::string chosen_tokens_sql(const selection::Selection& selection, std::string_view queue) {
   const auto* rows = selection.tokens ? R"(
 FROM unnest(($2::jsonb->>'tokens')::int8multirange) named (g), LATERAL (
   SELECT id, account, action, consumed_at, expires_at, created_at FROM tokens
@@ -21,12 +21,12 @@ FROM unnest(($2::jsonb->>'tokens')::int8multirange) named (g), LATERAL (
   return fmt::format("{}\nWHERE true{}", rows, selection.condition("$2", queue));
 }
 
-nlohmann::json selection_details(const Selection& selection) {
+nlohmann::json selection_details(const selection::Selection& selection) {
   auto details = nlohmann::json::object();
   if (!selection.actions.empty()) details["actions"] = selection.actions;
   if (!selection.accounts.empty()) details["accounts"] = selection.accounts;
   for (const auto outcome : selection.outcomes)
-    details["outcomes"].push_back(outcome_name(outcome));
+    details["outcomes"].push_back(fate::outcome_name(outcome));
   for (const auto& code : selection.codes)
     details["codes"].push_back(code.first == code.last ? fmt::format("{}", code.first)
                                                        : fmt::format("{}-{}", code.first, code.last));
@@ -40,4 +40,4 @@ nlohmann::json selection_details(const Selection& selection) {
   return details;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::replay

@@ -7,13 +7,13 @@
 
 #include "selection/selection.hpp"
 
-namespace mailroom {
+namespace mailroom::replay {
 
 /// The rows `t` of tokens that match `selection`, as `FROM … WHERE …`. `queue` is SQL for the queue whose
 /// batches and deliveries count, $2 the parameter of the selection. Named tokens are found by their ids.
-std::string chosen_tokens_sql(const Selection& selection, std::string_view queue);
+std::string chosen_tokens_sql(const selection::Selection& selection, std::string_view queue);
 
 /// What the record of an operation says of a selection: no key for what is not given.
-nlohmann::json selection_details(const Selection& selection);
+nlohmann::json selection_details(const selection::Selection& selection);
 
-}  // namespace mailroom
+}  // namespace mailroom::replay

@@ -12,7 +12,7 @@
 #include "db/values.hpp"
 #include "replay/chosen_tokens.hpp"
 
-namespace mailroom {
+namespace mailroom::replay {
 namespace {
 
 constexpr std::array<std::string_view, resend_choices> choice_names{
@@ -83,8 +83,9 @@ Judged judge(pqxx::transaction_base& transaction, const ResendRequest& request) 
   const auto sql = fmt::format(judge_sql, chosen_tokens_sql(request.selection, "$1"));
   const auto chosen_at =
       request.chosen_at ? std::optional(request.chosen_at->time_since_epoch().count()) : std::nullopt;
-  for (const auto& row : Connection::execute(transaction, sql, request.queue, request.selection.parameter(),
-                                             request.extension.count(), request.by_token, chosen_at)) {
+  for (const auto& row :
+       db::Connection::execute(transaction, sql, request.queue, request.selection.parameter(),
+                               request.extension.count(), request.by_token, chosen_at)) {
     const auto id = row[0].as<std::int64_t>();
     const auto place = std::find(choice_names.begin(), choice_names.end(), row[1].c_str());
     const auto choice = static_cast<ResendChoice>(place - choice_names.begin());
@@ -106,23 +107,24 @@ WITH recent AS (
   WHERE o.queue = $1 AND o.kind = 'replay' AND o.at > clock_timestamp() - interval '1 hour')
 SELECT coalesce((SELECT sum(upper(g) - lower(g)) FROM unnest(range_agg(r)) g), 0)::bigint, {}
 FROM recent, unnest(ids) r)",
-                                           microseconds_sql("max(at)"));
+                                           db::microseconds_sql("max(at)"));
 
 ResentLately read_resent_lately(pqxx::transaction_base& transaction, const ResendPlan& plan) {
   if (plan.sent.empty()) return {};
-  const auto row =
-      Connection::execute(transaction, lately_sql, plan.queue, multirange_of(to_id_ranges(plan.sent)))[0];
+  const auto row = db::Connection::execute(transaction, lately_sql, plan.queue,
+                                           selection::multirange_of(selection::to_id_ranges(plan.sent)))[0];
   if (row[1].is_null()) return {};
-  return {.tokens = row[0].as<std::int64_t>(), .at = moment_in<std::chrono::microseconds>(row[1])};
+  return {.tokens = row[0].as<std::int64_t>(), .at = db::moment_in<std::chrono::microseconds>(row[1])};
 }
 
 void revive(pqxx::transaction_base& transaction, const std::vector<std::int64_t>& tokens,
             std::chrono::seconds extension) {
   if (tokens.empty()) return;
-  Connection::execute(transaction,
-                      "UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + "
-                      "$2::bigint WHERE id = ANY ($1::bigint[])",
-                      array_text(tokens), extension.count());
+  db::Connection::execute(
+      transaction,
+      "UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + "
+      "$2::bigint WHERE id = ANY ($1::bigint[])",
+      db::array_text(tokens), extension.count());
 }
 
 /// Judges all under the locks of the queues, which are taken in the order of their names.
@@ -132,7 +134,7 @@ std::vector<Judged> judge_all(pqxx::transaction_base& transaction,
   for (const auto& request : requests)
     queues.insert(request.queue);
   for (const auto& queue : queues)
-    Connection::execute(transaction, "SELECT mailroom_lock_queue($1)", queue);
+    db::Connection::execute(transaction, "SELECT mailroom_lock_queue($1)", queue);
   std::vector<Judged> judged;
   for (const auto& request : requests)
     judged.push_back(judge(transaction, request));
@@ -145,12 +147,12 @@ std::string_view resend_choice_text(ResendChoice choice) {
   return choice_names.at(static_cast<std::size_t>(choice));
 }
 
-Moment time_of_choice(Connection& connection) {
-  return moment_in<std::chrono::microseconds>(
-      connection.run("SELECT " + microseconds_sql("clock_timestamp()"))[0][0]);
+Moment time_of_choice(db::Connection& connection) {
+  return db::moment_in<std::chrono::microseconds>(
+      connection.run("SELECT " + db::microseconds_sql("clock_timestamp()"))[0][0]);
 }
 
-ResendPlan plan_resend(Connection& connection, const ResendRequest& request) {
+ResendPlan plan_resend(db::Connection& connection, const ResendRequest& request) {
   return connection.alone([&](pqxx::transaction_base& transaction) {
     auto plan = judge(transaction, request).plan;
     plan.lately = read_resent_lately(transaction, plan);
@@ -158,10 +160,11 @@ ResendPlan plan_resend(Connection& connection, const ResendRequest& request) {
   });
 }
 
-std::int64_t carry_out_resend(Connection& connection, const std::vector<ResendRequest>& requests,
-                              std::int64_t max, const OperationAuthor& author, const std::string& channel) {
+std::int64_t carry_out_resend(db::Connection& connection, const std::vector<ResendRequest>& requests,
+                              std::int64_t max, const queue::OperationAuthor& author,
+                              const std::string& channel) {
   return connection.transact([&](pqxx::work& transaction) {
-    set_author(transaction, author);
+    queue::set_author(transaction, author);
     const auto judged = judge_all(transaction, requests);
     std::int64_t sent = 0;
     for (const auto& each : judged)
@@ -184,4 +187,4 @@ std::int64_t carry_out_resend(Connection& connection, const std::vector<ResendRe
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::replay

@@ -13,13 +13,13 @@
 #include "replay/rewind.hpp"
 #include "selection/selection.hpp"
 
-namespace mailroom {
+namespace mailroom::replay {
 
 /// The tokens to send again in one queue.
 struct ResendRequest {
   std::string queue;
-  Selection selection{};  ///< without outcomes: those that they meant are its tokens
-  Selection asked{};      ///< as the operator typed it, for the record
+  selection::Selection selection{};  ///< without outcomes: those that they meant are its tokens
+  selection::Selection asked{};      ///< as the operator typed it, for the record
   bool by_token = false;  ///< the operator named each token: one that a newer one replaced is sent, too
   std::chrono::seconds extension{};  ///< new lifetime of expired tokens from now on; 0 leaves them expired
   /// When `selection` was read, if outcomes chose its tokens: one that has another outcome since is not sent.
@@ -61,16 +61,17 @@ struct ResendPlan {
 };
 
 /// The server's clock, for ResendRequest::chosen_at: an outcome may change within the second.
-Moment time_of_choice(Connection& connection);
+Moment time_of_choice(db::Connection& connection);
 
 /// Reads what `request` would do, and changes nothing. Throws DatabaseError MR001 for an unknown queue.
-ResendPlan plan_resend(Connection& connection, const ResendRequest& request);
+ResendPlan plan_resend(db::Connection& connection, const ResendRequest& request);
 
 /// Carries out all `requests`, of different queues, in one transaction under the locks of their queues,
 /// records each, and notifies `channel`. The tokens are judged again: of two resends at once, the second
 /// finds that they wait. Throws Error(declined) if there are now more than `max` of them. Returns how many
 /// are emitted.
-std::int64_t carry_out_resend(Connection& connection, const std::vector<ResendRequest>& requests,
-                              std::int64_t max, const OperationAuthor& author, const std::string& channel);
+std::int64_t carry_out_resend(db::Connection& connection, const std::vector<ResendRequest>& requests,
+                              std::int64_t max, const queue::OperationAuthor& author,
+                              const std::string& channel);
 
-}  // namespace mailroom
+}  // namespace mailroom::replay

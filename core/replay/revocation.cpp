@@ -9,7 +9,7 @@
 #include "db/values.hpp"
 #include "replay/chosen_tokens.hpp"
 
-namespace mailroom {
+namespace mailroom::replay {
 namespace {
 
 /// A token has the key of the batch that signed it, also if the attempt was abandoned: its mail may have
@@ -73,13 +73,14 @@ ended AS (
 SELECT count(*), coalesce(range_agg(int8range(id, id, '[]')), '{}')::text FROM ended)";
 
 pqxx::result run(pqxx::transaction_base& transaction, const RevocationRequest& request, const char* sql) {
-  return Connection::execute(transaction, chosen_cte(request) + sql, quoted_array(request.queues),
-                             request.selection.parameter(), request.only_taken, quoted_array(request.keys));
+  return db::Connection::execute(transaction, chosen_cte(request) + sql, quoted_array(request.queues),
+                                 request.selection.parameter(), request.only_taken,
+                                 quoted_array(request.keys));
 }
 
 }  // namespace
 
-RevocationPlan plan_revocation(Connection& connection, const RevocationRequest& request) {
+RevocationPlan plan_revocation(db::Connection& connection, const RevocationRequest& request) {
   const auto row =
       connection.alone([&](auto& transaction) { return run(transaction, request, plan_sql); })[0];
   const auto number = [&](int column) { return row[column].template as<std::int64_t>(); };
@@ -95,10 +96,10 @@ RevocationPlan plan_revocation(Connection& connection, const RevocationRequest& 
           .newest = std::move(newest)};
 }
 
-std::int64_t carry_out_revocation(Connection& connection, const RevocationRequest& request,
-                                  const OperationAuthor& author) {
+std::int64_t carry_out_revocation(db::Connection& connection, const RevocationRequest& request,
+                                  const queue::OperationAuthor& author) {
   return connection.transact([&](pqxx::work& transaction) {
-    set_author(transaction, author);
+    queue::set_author(transaction, author);
     const auto row = run(transaction, request, end_sql)[0];
     const auto ended = row[0].as<std::int64_t>();
     if (ended == 0) return ended;
@@ -107,10 +108,10 @@ std::int64_t carry_out_revocation(Connection& connection, const RevocationReques
     if (!request.keys.empty()) details["keys"] = request.keys;
     details["revoked"] = ended;
     details["ids"] = row[1].c_str();
-    Connection::execute(transaction, "SELECT mailroom_record_operation('revoke', NULL, $1::jsonb)",
-                        plain_json(details));
+    db::Connection::execute(transaction, "SELECT mailroom_record_operation('revoke', NULL, $1::jsonb)",
+                            plain_json(details));
     return ended;
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::replay

@@ -9,12 +9,12 @@
 #include "queue/operation_author.hpp"
 #include "selection/selection.hpp"
 
-namespace mailroom {
+namespace mailroom::replay {
 
 /// The tokens to end: those that `selection` finds in any of `queues`.
 struct RevocationRequest {
-  Selection selection;  ///< without outcomes: those that they meant are its tokens
-  Selection asked{};    ///< as the operator typed it, for the record
+  selection::Selection selection;  ///< without outcomes: those that they meant are its tokens
+  selection::Selection asked{};    ///< as the operator typed it, for the record
   std::vector<std::string> queues;
   bool only_taken = false;          ///< and whose action one of `queues` takes
   std::vector<std::string> keys{};  ///< signed with one of these, by fingerprint; empty for any
@@ -31,12 +31,12 @@ struct RevocationPlan {
   std::vector<std::int64_t> newest{};  ///< of `live`, at most 11, newest first
 };
 
-RevocationPlan plan_revocation(Connection& connection, const RevocationRequest& request);
+RevocationPlan plan_revocation(db::Connection& connection, const RevocationRequest& request);
 
 /// Lets the tokens that are neither consumed nor expired expire now, in a transaction of its own, and records
 /// it. No claim emits them from then on, no redemption takes them, and no --extend revives them. Returns how
 /// many.
-std::int64_t carry_out_revocation(Connection& connection, const RevocationRequest& request,
-                                  const OperationAuthor& author);
+std::int64_t carry_out_revocation(db::Connection& connection, const RevocationRequest& request,
+                                  const queue::OperationAuthor& author);
 
-}  // namespace mailroom
+}  // namespace mailroom::replay

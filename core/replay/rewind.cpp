@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::replay {
 namespace {
 
 /// The tokens of a range that the queue takes, each with its state, and whether only its expiry keeps it from
@@ -28,21 +28,21 @@ WHERE t.id > $1 AND t.id <= $2 AND mailroom_takes(clock.actions, t.action))";
 /// $4.
 pqxx::result run_on_candidates(pqxx::transaction_base& transaction, const std::string& sql,
                                const RewindRequest& request, const RewindPlan& plan) {
-  return Connection::execute(transaction, sql, plan.range_from, plan.range_to, request.queue,
-                             request.extension.count());
+  return db::Connection::execute(transaction, sql, plan.range_from, plan.range_to, request.queue,
+                                 request.extension.count());
 }
 
-std::int64_t newest_token(Connection& connection) {
+std::int64_t newest_token(db::Connection& connection) {
   return connection.run("SELECT id FROM mailroom_last_drawn_token()")[0][0].as<std::int64_t>();
 }
 
-std::int64_t cursor_of(Connection& connection, const std::string& queue) {
+std::int64_t cursor_of(db::Connection& connection, const std::string& queue) {
   return connection.run("SELECT cursor FROM mailroom_queue_state($1)", queue)[0][0].as<std::int64_t>();
 }
 
 /// The id before the first token that was created at `time` or later, at most the cursor: a time after the
 /// last token must not skip waiting tokens.
-std::int64_t id_before(Connection& connection, Moment time, std::int64_t cursor) {
+std::int64_t id_before(db::Connection& connection, Moment time, std::int64_t cursor) {
   // OFFSET 0 keeps the planner from scanning the primary key instead of the index on created_at.
   const auto row =
       connection.run("SELECT min(id) - 1 FROM (SELECT id FROM tokens WHERE created_at >= $1 OFFSET 0) t",
@@ -50,7 +50,7 @@ std::int64_t id_before(Connection& connection, Moment time, std::int64_t cursor)
   return row[0].is_null() ? cursor : std::min(row[0].as<std::int64_t>(), cursor);
 }
 
-std::int64_t resolve(Connection& connection, const RewindTarget& target, const RewindPlan& plan) {
+std::int64_t resolve(db::Connection& connection, const RewindTarget& target, const RewindPlan& plan) {
   switch (target.kind) {
     case RewindTarget::Kind::start:
       return 0;
@@ -75,7 +75,7 @@ TokenTally& tally_of(RewindPlan& plan, const std::string& state, bool revived) {
   return state == "consumed" ? plan.consumed : plan.wrong_status;
 }
 
-void count_tokens(Connection& connection, const RewindRequest& request, RewindPlan& plan) {
+void count_tokens(db::Connection& connection, const RewindRequest& request, RewindPlan& plan) {
   const auto sql = "WITH found AS MATERIALIZED (" + replayable_sql + R"(),
 emitted AS MATERIALIZED (
   SELECT mailroom_emitted_ids($3, (SELECT min(created_at) FROM found), int8range($1, $2, '(]')) AS ids),
@@ -99,7 +99,7 @@ GROUP BY 1, 2)";
   }
 }
 
-std::int64_t count_deferred(Connection& connection, const std::string& queue) {
+std::int64_t count_deferred(db::Connection& connection, const std::string& queue) {
   return connection
       .run("SELECT count(*) FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL",
            queue)[0][0]
@@ -125,7 +125,7 @@ std::string details_of(const RewindPlan& plan, std::int64_t revived) {
 }
 
 void wake(pqxx::transaction_base& transaction, const std::string& channel) {
-  Connection::execute(transaction, "SELECT pg_notify($1, '')", channel);
+  db::Connection::execute(transaction, "SELECT pg_notify($1, '')", channel);
 }
 
 }  // namespace
@@ -145,14 +145,14 @@ std::int64_t RewindPlan::replayed() const {
   return is_forward() ? 0 : deliverable.count + revived.count;
 }
 
-std::int64_t starting_cursor(Connection& connection, const RewindTarget& target) {
+std::int64_t starting_cursor(db::Connection& connection, const RewindTarget& target) {
   RewindPlan plan;
   plan.newest = newest_token(connection);
   plan.cursor_before = plan.newest;
   return resolve(connection, target, plan);
 }
 
-RewindPlan plan_rewind(Connection& connection, const RewindRequest& request) {
+RewindPlan plan_rewind(db::Connection& connection, const RewindRequest& request) {
   RewindPlan plan;
   plan.cursor_before = cursor_of(connection, request.queue);
   plan.newest = newest_token(connection);
@@ -164,15 +164,16 @@ RewindPlan plan_rewind(Connection& connection, const RewindRequest& request) {
   return plan;
 }
 
-std::int64_t carry_out_rewind(Connection& connection, const RewindRequest& request, const RewindPlan& plan,
-                              const OperationAuthor& author, const std::string& channel) {
+std::int64_t carry_out_rewind(db::Connection& connection, const RewindRequest& request,
+                              const RewindPlan& plan, const queue::OperationAuthor& author,
+                              const std::string& channel) {
   return connection.transact([&](pqxx::work& transaction) {
-    set_author(transaction, author);
+    queue::set_author(transaction, author);
     const auto revived = plan.is_forward() ? 0 : revive(transaction, request, plan);
     const auto details = details_of(plan, revived);
     const auto replayed =
-        Connection::execute(transaction, "SELECT replayed FROM mailroom_rewind($1, $2, $3, $4::jsonb)",
-                            request.queue, plan.cursor_after, request.max_replay, details)[0][0];
+        db::Connection::execute(transaction, "SELECT replayed FROM mailroom_rewind($1, $2, $3, $4::jsonb)",
+                                request.queue, plan.cursor_after, request.max_replay, details)[0][0];
     wake(transaction, channel);
     return replayed.as<std::int64_t>();
   });
@@ -183,10 +184,10 @@ std::int64_t replay_tokens(pqxx::transaction_base& transaction, const std::strin
                            const std::string& channel) {
   if (tokens.empty()) return 0;
   const auto replayed =
-      Connection::execute(transaction, "SELECT mailroom_replay($1, $2::bigint[], $3::jsonb)", queue,
-                          array_text(tokens), details)[0][0];
+      db::Connection::execute(transaction, "SELECT mailroom_replay($1, $2::bigint[], $3::jsonb)", queue,
+                              db::array_text(tokens), details)[0][0];
   wake(transaction, channel);
   return replayed.as<std::int64_t>();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::replay

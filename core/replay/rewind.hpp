@@ -8,7 +8,7 @@
 #include "db/connection.hpp"
 #include "queue/operation_author.hpp"
 
-namespace mailroom {
+namespace mailroom::replay {
 
 /// The target of the cursor: tokens with larger ids are emitted (again).
 struct RewindTarget {
@@ -63,17 +63,18 @@ struct RewindPlan {
 };
 
 /// The cursor of a new queue that emits the tokens after `target`.
-std::int64_t starting_cursor(Connection& connection, const RewindTarget& target);
+std::int64_t starting_cursor(db::Connection& connection, const RewindTarget& target);
 
 /// Reads what `request` would do, and changes nothing. Throws DatabaseError with exit code 3 for an unknown
 /// queue, and Error(usage) for a target beyond the newest token.
-RewindPlan plan_rewind(Connection& connection, const RewindRequest& request);
+RewindPlan plan_rewind(db::Connection& connection, const RewindRequest& request);
 
 /// Carries out `plan` under the queue's lock in a transaction of its own, records it and notifies `channel`.
 /// Collectors may run meanwhile: the tokens are counted again. Throws Error(declined) when there are now more
 /// than `max_replay`. Returns how many tokens are emitted.
-std::int64_t carry_out_rewind(Connection& connection, const RewindRequest& request, const RewindPlan& plan,
-                              const OperationAuthor& author, const std::string& channel);
+std::int64_t carry_out_rewind(db::Connection& connection, const RewindRequest& request,
+                              const RewindPlan& plan, const queue::OperationAuthor& author,
+                              const std::string& channel);
 
 /// Emits those of `tokens` again that the cursor has passed, without moving it, and notifies `channel`. Runs
 /// within the caller's transaction, after set_author(). Returns how many tokens are emitted.
@@ -81,4 +82,4 @@ std::int64_t replay_tokens(pqxx::transaction_base& transaction, const std::strin
                            const std::vector<std::int64_t>& tokens, const std::string& details,
                            const std::string& channel);
 
-}  // namespace mailroom
+}  // namespace mailroom::replay

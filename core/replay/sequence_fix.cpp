@@ -10,7 +10,7 @@
 #include "base/printable.hpp"
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::replay {
 namespace {
 
 /// The tokens that a queue has missed, with their states. $1 is the queue. Few are expected: the limits keep
@@ -37,10 +37,10 @@ MissedTokens read_missed(pqxx::transaction_base& transaction, const std::string&
                          std::chrono::seconds extension) {
   MissedTokens missed{.queue = queue, .cursor = cursor};
   const auto rows =
-      Connection::execute(transaction,
-                          fmt::format("SELECT state, revivable, count(*) FROM ({}) missed GROUP BY 1, 2",
-                                      missed_tokens_sql(extension)),
-                          queue);
+      db::Connection::execute(transaction,
+                              fmt::format("SELECT state, revivable, count(*) FROM ({}) missed GROUP BY 1, 2",
+                                          missed_tokens_sql(extension)),
+                              queue);
   for (const auto& row : rows) {
     const std::string state = row[0].c_str();
     const bool is_revived = state == "expired" && row[1].as<bool>() && extension.count() > 0;
@@ -59,8 +59,8 @@ constexpr int most_checked_tokens = 50'000;
 /// True if mailroom_missed_tokens() would read only a few tokens. Must not scan the table to find the first
 /// of them.
 bool has_few_new_tokens(pqxx::transaction_base& transaction) {
-  Connection::execute(transaction, "SET LOCAL enable_seqscan = off");
-  const auto rows = Connection::execute(transaction, R"(
+  db::Connection::execute(transaction, "SET LOCAL enable_seqscan = off");
+  const auto rows = db::Connection::execute(transaction, R"(
 SELECT count(*) FROM (
   SELECT FROM tokens
   WHERE created_at >= (
@@ -68,7 +68,7 @@ SELECT count(*) FROM (
     FROM jobs j, LATERAL (
       SELECT claimed_at FROM mailroom_batches WHERE queue = j.job_type ORDER BY id DESC LIMIT 1) b)
   LIMIT $1::int) t)",
-                                        most_checked_tokens);
+                                            most_checked_tokens);
   return rows[0][0].as<int>() < most_checked_tokens;
 }
 
@@ -77,24 +77,25 @@ SELECT count(*) FROM (
 SequenceFix read_fix(pqxx::transaction_base& transaction, std::chrono::seconds extension,
                      bool finds_missed = true) {
   // Compiling the statements takes seconds, and running them milliseconds.
-  Connection::execute(transaction, "SET LOCAL jit = off");
+  db::Connection::execute(transaction, "SET LOCAL jit = off");
   SequenceFix fix{.queues = {}, .is_complete = finds_missed};
-  for (const auto& row : Connection::execute(transaction, R"(
+  for (const auto& row : db::Connection::execute(transaction, R"(
 SELECT j.job_type, s.cursor FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s
 ORDER BY 1)")) {
     const auto cursor = row[1].as<std::int64_t>();
     fix.queues.push_back(finds_missed ? read_missed(transaction, row[0].c_str(), cursor, extension)
                                       : MissedTokens{.queue = row[0].c_str(), .cursor = cursor});
   }
-  fix.newest_token =
-      Connection::execute(transaction, "SELECT coalesce(max(id), 0) FROM tokens")[0][0].as<std::int64_t>();
+  fix.newest_token = db::Connection::execute(transaction, "SELECT coalesce(max(id), 0) FROM tokens")[0][0]
+                         .as<std::int64_t>();
   fix.sequence_before =
-      Connection::execute(transaction, "SELECT id FROM mailroom_last_drawn_token()")[0][0].as<std::int64_t>();
+      db::Connection::execute(transaction, "SELECT id FROM mailroom_last_drawn_token()")[0][0]
+          .as<std::int64_t>();
   fix.sequence_after = std::max(fix.sequence_before, fix.newest_token);
   for (const auto& missed : fix.queues)
     fix.sequence_after = std::max(fix.sequence_after, missed.cursor);
-  fix.others = read_sequences(transaction);
-  std::erase_if(fix.others, [](const TableSequence& sequence) {
+  fix.others = queue::read_sequences(transaction);
+  std::erase_if(fix.others, [](const queue::TableSequence& sequence) {
     return !sequence.is_behind() || sequence.table == "tokens";
   });
   return fix;
@@ -103,23 +104,23 @@ ORDER BY 1)")) {
 /// Blocks claims and inserts. An INSERT locks its table first, so afterwards no transaction has invisible
 /// tokens or draws an id.
 void keep_others_out(pqxx::transaction_base& transaction) {
-  for (const auto& row : Connection::execute(transaction, "SELECT job_type FROM jobs ORDER BY 1"))
-    Connection::execute(transaction, "SELECT mailroom_lock_queue($1)", std::string(row[0].c_str()));
-  Connection::execute(transaction, "SET LOCAL lock_timeout = '5s'");
-  Connection::execute(transaction, "LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE");
+  for (const auto& row : db::Connection::execute(transaction, "SELECT job_type FROM jobs ORDER BY 1"))
+    db::Connection::execute(transaction, "SELECT mailroom_lock_queue($1)", std::string(row[0].c_str()));
+  db::Connection::execute(transaction, "SET LOCAL lock_timeout = '5s'");
+  db::Connection::execute(transaction, "LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE");
 }
 
 /// The missed tokens that are due; with `extension` above 0 also those that only their expiry keeps from
 /// being due.
 std::vector<std::int64_t> find_missed(pqxx::transaction_base& transaction, std::chrono::seconds extension,
                                       const std::string& queue) {
-  const auto rows = Connection::execute(transaction,
-                                        fmt::format(R"(
+  const auto rows = db::Connection::execute(transaction,
+                                            fmt::format(R"(
 SELECT id FROM ({}) missed
 WHERE state = 'due' OR (state = 'expired' AND revivable AND $2::bigint > 0)
 ORDER BY id)",
-                                                    missed_tokens_sql(extension)),
-                                        queue, extension.count());
+                                                        missed_tokens_sql(extension)),
+                                            queue, extension.count());
   std::vector<std::int64_t> ids;
   for (const auto& row : rows)
     ids.push_back(row[0].as<std::int64_t>());
@@ -129,11 +130,11 @@ ORDER BY id)",
 void extend(pqxx::transaction_base& transaction, const std::vector<std::int64_t>& ids,
             std::chrono::seconds extension) {
   if (extension.count() == 0) return;
-  Connection::execute(transaction, R"(
+  db::Connection::execute(transaction, R"(
 UPDATE tokens SET expires_at = clock.now + $2::bigint
 FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock
 WHERE id = ANY ($1::bigint[]) AND expires_at <= clock.now)",
-                      array_text(ids), extension.count());
+                          db::array_text(ids), extension.count());
 }
 
 std::string details_of(const SequenceFix& fix, const MissedTokens& missed) {
@@ -152,14 +153,14 @@ void emit_missed(pqxx::transaction_base& transaction, const SequenceFix& fix, co
                  const std::vector<std::int64_t>& ids, const std::string& channel) {
   const auto details = details_of(fix, missed);
   if (replay_tokens(transaction, missed.queue, ids, details, channel) > 0) return;
-  Connection::execute(transaction, R"(
+  db::Connection::execute(transaction, R"(
 SELECT mailroom_record_operation('replay', $1, jsonb_build_object(
   'cursor', $2::bigint, 'replayed', 0, 'ids', '{}', 'cut', '[]'::jsonb) || $3::jsonb))",
-                      missed.queue, missed.cursor, details);
+                          missed.queue, missed.cursor, details);
 }
 
 /// `error`, and who may do what this role may not.
-Error for_another_role(Connection& connection, const DatabaseError& error) {
+Error for_another_role(db::Connection& connection, const db::DatabaseError& error) {
   const auto row = connection.run(
       "SELECT pg_get_userbyid(relowner), current_user FROM pg_class WHERE oid = 'tokens'::regclass")[0];
   return Error(error.code(),
@@ -170,7 +171,7 @@ Error for_another_role(Connection& connection, const DatabaseError& error) {
 }
 
 /// The error that names the session whose open transaction writes to tokens.
-Error open_insert(Connection& connection) {
+Error open_insert(db::Connection& connection) {
   const auto rows = connection.run(R"(
 SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'relation' AND l.relation = 'tokens'::regclass AND l.granted
@@ -198,28 +199,28 @@ std::int64_t SequenceFix::to_emit() const {
   return sum;
 }
 
-SequenceFix plan_sequence_fix(Connection& connection, std::chrono::seconds extension) {
+SequenceFix plan_sequence_fix(db::Connection& connection, std::chrono::seconds extension) {
   try {
     return connection.transact([&](pqxx::work& transaction) { return read_fix(transaction, extension); });
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() != db::sqlstate::insufficient_privilege) throw;
     throw for_another_role(connection, error);
   }
 }
 
-SequenceFix check_sequence(Connection& connection) {
+SequenceFix check_sequence(db::Connection& connection) {
   return connection.transact(
       [&](pqxx::work& transaction) { return read_fix(transaction, {}, has_few_new_tokens(transaction)); });
 }
 
-SequenceFix carry_out_sequence_fix(Connection& connection, std::chrono::seconds extension,
-                                   const OperationAuthor& author, const std::string& channel) {
+SequenceFix carry_out_sequence_fix(db::Connection& connection, std::chrono::seconds extension,
+                                   const queue::OperationAuthor& author, const std::string& channel) {
   try {
     return connection.transact([&](pqxx::work& transaction) {
-      set_author(transaction, author);
+      queue::set_author(transaction, author);
       keep_others_out(transaction);
       auto fix = read_fix(transaction, extension);
-      advance_sequences(transaction, fix.others);
+      queue::advance_sequences(transaction, fix.others);
       // Find all tokens before changing any: missed tokens are recognized by the transaction that wrote the
       // row.
       std::vector<std::vector<std::int64_t>> ids;
@@ -231,14 +232,14 @@ SequenceFix carry_out_sequence_fix(Connection& connection, std::chrono::seconds 
       }
       // Last, because a rollback does not undo it: while the sequence is behind, the problem stays visible.
       if (fix.sequence_after > fix.sequence_before)
-        Connection::execute(transaction, "SELECT setval('tokens_id_seq', $1)", fix.sequence_after);
+        db::Connection::execute(transaction, "SELECT setval('tokens_id_seq', $1)", fix.sequence_after);
       return fix;
     });
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() == sqlstate::insufficient_privilege) throw for_another_role(connection, error);
-    if (error.sqlstate() != sqlstate::lock_not_available) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() == db::sqlstate::insufficient_privilege) throw for_another_role(connection, error);
+    if (error.sqlstate() != db::sqlstate::lock_not_available) throw;
     throw open_insert(connection);
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::replay

@@ -9,7 +9,7 @@
 #include "queue/preconditions.hpp"
 #include "replay/rewind.hpp"
 
-namespace mailroom {
+namespace mailroom::replay {
 
 /// The tokens that a queue has missed: its cursor had passed their ids before they were created.
 struct MissedTokens {
@@ -29,10 +29,10 @@ struct MissedTokens {
 struct SequenceFix {
   std::int64_t sequence_before = 0;  ///< the last id that it assigned
   std::int64_t sequence_after = 0;
-  std::int64_t newest_token = 0;        ///< the highest id in the table
-  std::vector<MissedTokens> queues;     ///< all of them, by name
-  bool is_complete = true;              ///< false: there were too many new tokens to look for missed ones
-  std::vector<TableSequence> others{};  ///< the sequences of the other tables that are behind
+  std::int64_t newest_token = 0;     ///< the highest id in the table
+  std::vector<MissedTokens> queues;  ///< all of them, by name
+  bool is_complete = true;           ///< false: there were too many new tokens to look for missed ones
+  std::vector<queue::TableSequence> others{};  ///< the sequences of the other tables that are behind
 
   std::int64_t to_emit() const;
   /// False if only other sequences are behind.
@@ -42,18 +42,18 @@ struct SequenceFix {
 
 /// Plans the fix in a transaction of its own, and changes nothing. Expired tokens count as revived if
 /// `extension` is above 0.
-SequenceFix plan_sequence_fix(Connection& connection, std::chrono::seconds extension);
+SequenceFix plan_sequence_fix(db::Connection& connection, std::chrono::seconds extension);
 
 /// Plans it, but looks for missed tokens only if few tokens were created within the hour, or since the last
 /// claim.
-SequenceFix check_sequence(Connection& connection);
+SequenceFix check_sequence(db::Connection& connection);
 
 /// Carries out the fix in a transaction of its own, with all queues and inserts into tokens locked, records
 /// it for each queue, and notifies `channel`. The other sequences come first, since the record needs them,
 /// and they stay ahead if the rest fails. Throws Error(locked) when a transaction that writes to tokens stays
 /// open for 5 s, and Error(failed), which names the owner of the tables, to a role that may not do it.
 /// Returns what was done.
-SequenceFix carry_out_sequence_fix(Connection& connection, std::chrono::seconds extension,
-                                   const OperationAuthor& author, const std::string& channel);
+SequenceFix carry_out_sequence_fix(db::Connection& connection, std::chrono::seconds extension,
+                                   const queue::OperationAuthor& author, const std::string& channel);
 
-}  // namespace mailroom
+}  // namespace mailroom::replay

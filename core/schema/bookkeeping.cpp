@@ -12,7 +12,7 @@
 #include "schema/schema_objects.hpp"
 #include "schema/schema_places.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 /// Computed here and not on the server, whose encoding may not have every character of the file.
@@ -20,13 +20,13 @@ std::string checksum_of(const Migration& migration) {
   if (migration.is_function_set()) return migration.checksum;
   auto text = migration.up;
   std::erase(text, '\r');
-  return hex_text(sha256({text}));
+  return hex_text(crypto::sha256({text}));
 }
 
 /// Sets the sequence ahead of the history, which a switch-over to a logical replica leaves behind. Only one
 /// migrator works on a schema.
 void advance_history(pqxx::transaction_base& transaction) {
-  Connection::execute(
+  db::Connection::execute(
       transaction,
       "SELECT setval('mailroom_schema_history_id_seq', h.newest) "
       "FROM mailroom_schema_history_id_seq s, (SELECT max(id) AS newest FROM mailroom_schema_history) h "
@@ -44,7 +44,7 @@ struct Present {
 };
 
 /// Throws Error(schema) if there is no schema, or if schema_migrations has other columns.
-Present look_for_tables(Connection& connection) {
+Present look_for_tables(db::Connection& connection) {
   const auto row = connection.run(
       "SELECT current_schema() IS NULL, t.oid IS NULL, "
       "string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum), "
@@ -83,7 +83,7 @@ Present look_for_tables(Connection& connection) {
                   "mailroom migrate baseline V");
 }
 
-FunctionState function_state(Connection& connection, const Present& present) {
+FunctionState function_state(db::Connection& connection, const Present& present) {
   if (!present.functions) return FunctionState::absent;
   // A role without the right to any function calls none that could be of another set.
   if (!present.may_read_functions) return FunctionState::current;
@@ -104,7 +104,7 @@ void refuse_unreleased(const Present& present, const SchemaState& state) {
 }
 
 /// Throws Error(failed) if the record seems empty because row security hides it.
-void refuse_hidden_record(Connection& connection) {
+void refuse_hidden_record(db::Connection& connection) {
   const auto is_hidden = connection.run(
       "SELECT row_security_active(to_regclass(quote_ident(current_schema()) || '.schema_migrations'))");
   if (is_hidden[0][0].as<bool>()) require_all_rows(connection, {"schema_migrations"});
@@ -113,14 +113,14 @@ void refuse_hidden_record(Connection& connection) {
 }  // namespace
 
 bool has_table(pqxx::transaction_base& transaction, const std::string& table) {
-  return Connection::execute(
+  return db::Connection::execute(
              transaction,
              "SELECT to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) IS NOT NULL",
              table)[0][0]
       .as<bool>();
 }
 
-bool has_tables_of_our_names(Connection& connection) {
+bool has_tables_of_our_names(db::Connection& connection) {
   return connection
       .run(
           "SELECT bool_or(to_regclass(quote_ident(current_schema()) || '.' || name) IS NOT NULL) "
@@ -133,7 +133,7 @@ std::string advice_of_own_schema() {
          "configuration, or MAILROOM_DATABASE_SCHEMA=mailroom";
 }
 
-void require_configured_schema(Connection& connection) {
+void require_configured_schema(db::Connection& connection) {
   const auto& facts = connection.facts();
   if (facts.may_use_schema) return;
   if (facts.schema_exists) {
@@ -155,15 +155,15 @@ void require_configured_schema(Connection& connection) {
       "database.schema come from");
 }
 
-void create_configured_schema(Connection& connection) {
+void create_configured_schema(db::Connection& connection) {
   if (connection.facts().schema_exists) return;
   const auto names =
       connection.run("SELECT format('%I', $1::text), format('%I', current_user)", connection.schema())[0];
   const std::string name = names[0].c_str();
   try {
     connection.run("CREATE SCHEMA IF NOT EXISTS " + name);
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::insufficient_privilege) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() != db::sqlstate::insufficient_privilege) throw;
     throw Error(ExitCode::schema, fmt::format("there is no schema {}, and the role may not create it", name),
                 fmt::format("as the owner of the database: CREATE SCHEMA {} AUTHORIZATION {};", name,
                             names[1].c_str()));
@@ -171,7 +171,7 @@ void create_configured_schema(Connection& connection) {
   connection.set_up();
 }
 
-SchemaState read_schema_state(Connection& connection) {
+SchemaState read_schema_state(db::Connection& connection) {
   require_configured_schema(connection);
   const auto present = look_for_tables(connection);
   const auto functions = function_state(connection, present);
@@ -194,19 +194,19 @@ SchemaState read_schema_state(Connection& connection) {
 }
 
 void record_version(pqxx::transaction_base& transaction, std::optional<long> version) {
-  Connection::execute(transaction,
-                      "CREATE TABLE IF NOT EXISTS schema_migrations "
-                      "(version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)");
-  Connection::execute(transaction, "DELETE FROM schema_migrations");
+  db::Connection::execute(transaction,
+                          "CREATE TABLE IF NOT EXISTS schema_migrations "
+                          "(version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)");
+  db::Connection::execute(transaction, "DELETE FROM schema_migrations");
   if (version) {
-    Connection::execute(transaction, "INSERT INTO schema_migrations (version, dirty) VALUES ($1, false)",
-                        *version);
+    db::Connection::execute(transaction, "INSERT INTO schema_migrations (version, dirty) VALUES ($1, false)",
+                            *version);
   }
 }
 
 void record_history(pqxx::transaction_base& transaction, const Migration& migration,
                     const std::string& direction, Milliseconds took, const SchemaAuthor& author) {
-  Connection::execute(
+  db::Connection::execute(
       transaction,
       "CREATE TABLE IF NOT EXISTS mailroom_schema_history ("
       "id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
@@ -215,12 +215,13 @@ void record_history(pqxx::transaction_base& transaction, const Migration& migrat
       "checksum text NOT NULL, duration_ms bigint NOT NULL, actor text NOT NULL, "
       "db_user name NOT NULL DEFAULT session_user, reason text, mailroom_version text NOT NULL)");
   advance_history(transaction);
-  Connection::execute(transaction,
-                      "INSERT INTO mailroom_schema_history "
-                      "(version, name, direction, checksum, duration_ms, actor, reason, mailroom_version) "
-                      "VALUES ($1, $2, $3, $4, $5, $6, nullif($7, ''), $8)",
-                      migration.version, migration.name, direction, checksum_of(migration), took.count(),
-                      author.actor, author.reason, author.program_version);
+  db::Connection::execute(
+      transaction,
+      "INSERT INTO mailroom_schema_history "
+      "(version, name, direction, checksum, duration_ms, actor, reason, mailroom_version) "
+      "VALUES ($1, $2, $3, $4, $5, $6, nullif($7, ''), $8)",
+      migration.version, migration.name, direction, checksum_of(migration), took.count(), author.actor,
+      author.reason, author.program_version);
 }
 
 void record_claim(pqxx::transaction_base& transaction, long version, const std::string& direction,
@@ -232,7 +233,7 @@ void record_claim(pqxx::transaction_base& transaction, long version, const std::
   }
 }
 
-long read_minimum_client(Connection& connection) {
+long read_minimum_client(db::Connection& connection) {
   const auto declared = connection.run(
       "SELECT format('SELECT %I.mailroom_minimum_client()', current_schema()) "
       "WHERE to_regprocedure(format('%I.mailroom_minimum_client()', current_schema())) IS NOT NULL");
@@ -269,13 +270,13 @@ void require_functions(FunctionState functions) {
   }
 }
 
-void require_tables(Connection& connection, const SchemaState& state) {
+void require_tables(db::Connection& connection, const SchemaState& state) {
   if (!state.version || state.unrecorded || state.lacks_tokens) refuse_wrong_schema(connection);
   if (state.version) return;
   throw Error(ExitCode::schema, "the database has no mailroom schema yet", "run: mailroom migrate");
 }
 
-void require_current_schema(Connection& connection) {
+void require_current_schema(db::Connection& connection) {
   const auto state = read_schema_state(connection);
   require_tables(connection, state);
   if (state.dirty) require_plannable(embedded_migrations(), state);
@@ -290,12 +291,12 @@ void require_current_schema(Connection& connection) {
 std::vector<SchemaChange> read_schema_history(pqxx::transaction_base& transaction) {
   std::vector<SchemaChange> changes;
   if (!has_table(transaction, "mailroom_schema_history")) return changes;
-  const auto rows = Connection::execute(
-      transaction, "SELECT " + microseconds_sql("at") +
+  const auto rows = db::Connection::execute(
+      transaction, "SELECT " + db::microseconds_sql("at") +
                        ", version, name, direction, duration_ms, actor, db_user, coalesce(reason, '') "
                        "FROM mailroom_schema_history ORDER BY at, id");
   for (const auto& row : rows) {
-    changes.push_back({.at = moment_in<std::chrono::microseconds>(row[0]),
+    changes.push_back({.at = db::moment_in<std::chrono::microseconds>(row[0]),
                        .version = row[1].as<std::int64_t>(),
                        .name = row[2].c_str(),
                        .direction = row[3].c_str(),
@@ -307,4 +308,4 @@ std::vector<SchemaChange> read_schema_history(pqxx::transaction_base& transactio
   return changes;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -9,7 +9,7 @@
 #include "db/connection.hpp"
 #include "schema/migration_plan.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// A row of mailroom_schema_history.
 struct SchemaChange {
@@ -31,20 +31,20 @@ std::vector<SchemaChange> read_schema_history(pqxx::transaction_base& transactio
 bool has_table(pqxx::transaction_base& transaction, const std::string& table);
 
 /// True if one of accounts, tokens and jobs exists.
-bool has_tables_of_our_names(Connection& connection);
+bool has_tables_of_our_names(db::Connection& connection);
 
 /// The hint if a name that mailroom needs is taken.
 std::string advice_of_own_schema();
 
 /// Throws Error(schema) if the configured schema does not exist or the role may not use it.
-void require_configured_schema(Connection& connection);
+void require_configured_schema(db::Connection& connection);
 
 /// Creates the configured schema if it does not exist, for what is run next in this session.
-void create_configured_schema(Connection& connection);
+void create_configured_schema(db::Connection& connection);
 
 /// Reads schema_migrations(version bigint primary key, dirty boolean) as golang-migrate 4 keeps it in the
 /// first schema of the search_path: no row means that nothing is applied, (0, false) that 0_init is applied.
-SchemaState read_schema_state(Connection& connection);
+SchemaState read_schema_state(db::Connection& connection);
 
 /// Within the caller's transaction: makes `version` the only row (nullopt: no row). Creates the table if
 /// needed.
@@ -72,11 +72,11 @@ void record_claim(pqxx::transaction_base& transaction, long version, const std::
 /// result of the schema's function mailroom_minimum_client(), or 0 without that function. A migration that
 /// breaks older binaries replaces the function, so binaries that do not know the migration get the answer
 /// too, with any role and whichever tool ran the migration.
-long read_minimum_client(Connection& connection);
+long read_minimum_client(db::Connection& connection);
 
 /// Throws Error(schema) unless the current schema has mailroom's tables: they are in another schema of the
 /// database, or nowhere.
-void require_tables(Connection& connection, const SchemaState& state);
+void require_tables(db::Connection& connection, const SchemaState& state);
 
 /// Throws Error(schema), with a fix as the hint, unless a binary that knows versions up to `newest` may work
 /// on a schema of version `version`: the schema is too old, or it requires a newer binary.
@@ -89,6 +89,6 @@ void require_functions(FunctionState functions);
 /// Throws Error(schema), with a fix as the hint, unless this binary can work on the schema: its version is at
 /// least the newest that this binary knows, it does not require a newer binary, it is not dirty, and its
 /// functions are not older than those of this binary.
-void require_current_schema(Connection& connection);
+void require_current_schema(db::Connection& connection);
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

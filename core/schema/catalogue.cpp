@@ -9,7 +9,7 @@
 #include "schema/function_set.hpp"
 #include "schema/statements.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 /// Columns: kind, name, definition, table, columns, must_be_given, body_digest. $1 is the schema, $2 a
@@ -147,7 +147,7 @@ struct Scratch {
 };
 
 void require_permission(pqxx::transaction_base& transaction) {
-  const auto row = Connection::execute(
+  const auto row = db::Connection::execute(
       transaction,
       "SELECT has_database_privilege(current_database(), 'CREATE'), "
       "format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)")[0];
@@ -160,14 +160,14 @@ void require_permission(pqxx::transaction_base& transaction) {
 /// The schema of pgcrypto follows on the search_path: 0_init needs its functions, and accepts the extension
 /// in any schema.
 Scratch create_scratch(pqxx::transaction_base& transaction, const std::string& schema) {
-  const auto names = Connection::execute(
+  const auto names = db::Connection::execute(
       transaction,
       "SELECT s.name, concat_ws(', ', s.name, (SELECT quote_ident(n.nspname) FROM pg_extension e "
       "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pgcrypto')), quote_ident($1), "
       "quote_literal($1) FROM (SELECT format('mailroom_scratch_%s_%s', pg_backend_pid(), "
       "floor(extract(epoch FROM clock_timestamp()))) AS name) s",
       schema)[0];
-  Connection::execute(transaction, std::string("CREATE SCHEMA ") + names[0].c_str());
+  db::Connection::execute(transaction, std::string("CREATE SCHEMA ") + names[0].c_str());
   return {names[0].c_str(), names[1].c_str(), names[2].c_str(), names[3].c_str()};
 }
 
@@ -194,7 +194,7 @@ Catalogue in_place(Catalogue catalogue, const Scratch& scratch) {
 void run_in_transaction(pqxx::transaction_base& transaction, const std::string& sql) {
   const auto statements = split_statements(sql);
   const bool is_alone = is_concurrent(statements);
-  Connection::execute(transaction, is_alone ? without_concurrently(statements.front().text) : sql);
+  db::Connection::execute(transaction, is_alone ? without_concurrently(statements.front().text) : sql);
 }
 
 }  // namespace
@@ -205,8 +205,9 @@ const char* object_kind_word(ObjectKind kind) {
 
 Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string& schema,
                          const std::vector<std::string>& names) {
-  Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
-  return catalogue_of(Connection::execute(transaction, catalogue_query, schema, joined(names, ","), true));
+  db::Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
+  return catalogue_of(
+      db::Connection::execute(transaction, catalogue_query, schema, joined(names, ","), true));
 }
 
 std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, const std::string& schema,
@@ -214,24 +215,24 @@ std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, con
   require_permission(transaction);
   const auto scratch = create_scratch(transaction, schema);
   // Planning the query costs more than running it, so plan it once. The name of the schema is free.
-  Connection::execute(transaction,
-                      "SET LOCAL search_path = pg_catalog; SET LOCAL plan_cache_mode = force_generic_plan");
-  Connection::execute(transaction,
-                      fmt::format("PREPARE {} (text, text, boolean) AS {}", scratch.name, catalogue_query));
+  db::Connection::execute(
+      transaction, "SET LOCAL search_path = pg_catalog; SET LOCAL plan_cache_mode = force_generic_plan");
+  db::Connection::execute(
+      transaction, fmt::format("PREPARE {} (text, text, boolean) AS {}", scratch.name, catalogue_query));
   std::vector<Catalogue> catalogues;
   for (const auto& migration : embedded_migrations()) {
-    Connection::execute(transaction, "SELECT set_config('search_path', $1, true)", scratch.search_path);
+    db::Connection::execute(transaction, "SELECT set_config('search_path', $1, true)", scratch.search_path);
     run_in_transaction(transaction, migration.up);
     if (&migration == &embedded_migrations().back())
-      Connection::execute(transaction, embedded_functions().migration.up);
-    Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
+      db::Connection::execute(transaction, embedded_functions().migration.up);
+    db::Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
     const bool is_defined = !only || *only == migration.version;
-    const auto rows = Connection::execute(
+    const auto rows = db::Connection::execute(
         transaction, fmt::format("EXECUTE {0} ('{0}', '', {1})", scratch.name, is_defined));
     catalogues.push_back(in_place(catalogue_of(rows), scratch));
   }
-  Connection::execute(transaction, "DEALLOCATE " + scratch.name);
+  db::Connection::execute(transaction, "DEALLOCATE " + scratch.name);
   return catalogues;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -9,7 +9,7 @@
 
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// In the order of reports: objects come before those that depend on them.
 enum class ObjectKind { type, table, column, constraint, index, trigger, rule, sequence, function };
@@ -51,4 +51,4 @@ Catalogue read_catalogue(pqxx::transaction_base& transaction, const std::string&
 std::vector<Catalogue> build_catalogues(pqxx::transaction_base& transaction, const std::string& schema,
                                         std::optional<long> only = {});
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

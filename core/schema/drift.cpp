@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 /// The part of a function's definition before the body.
@@ -223,4 +223,4 @@ std::vector<DiffLine> only_changes(const std::vector<DiffLine>& lines, std::size
   return kept;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -9,7 +9,7 @@
 
 #include "schema/catalogue.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// A line of one of two texts or of both.
 struct DiffLine {
@@ -62,4 +62,4 @@ Drift compare(const std::vector<Catalogue>& built, std::size_t version, const Ca
 /// read_catalogue().
 std::vector<std::string> object_names(const std::vector<Catalogue>& built);
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -11,7 +11,7 @@
 #include "crypto/digest.hpp"
 #include "schema/statements.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 constexpr std::string_view create = "CREATE FUNCTION ";
@@ -89,7 +89,7 @@ std::string checksum_of(const FunctionFiles& files) {
   for (const auto& file : files.files)
     all += file.name + "\n" + file.text;
   std::erase(all, '\r');
-  return hex_text(sha256({all}));
+  return hex_text(crypto::sha256({all}));
 }
 
 int last_line(std::string_view text) {
@@ -160,4 +160,4 @@ const FunctionSet& embedded_functions() {
   return set;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -7,7 +7,7 @@
 
 #include "schema/migration.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// The set of functions of a database, beside that of this binary. The database names the sets that it has
 /// had before; see migrations/functions.end.sql.
@@ -46,4 +46,4 @@ FunctionSet make_function_set(const FunctionFiles& files, const std::vector<Migr
 
 const FunctionSet& embedded_functions();
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// One version of the schema: the files migrations/N_name.up.sql and N_name.down.sql. Or the set of
 /// functions, which has no version of its own: `version` is then the newest, for which it is made.
@@ -43,4 +43,4 @@ struct FunctionFiles {
 
 const FunctionFiles& embedded_function_files();
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 namespace fs = std::filesystem;
@@ -79,4 +79,4 @@ std::size_t write_files(const std::vector<ExportedFile>& files, const fs::path& 
   return missing.size();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

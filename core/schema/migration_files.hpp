@@ -8,7 +8,7 @@
 
 #include "schema/function_set.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 
 struct ExportedFile {
   std::string name;
@@ -26,4 +26,4 @@ std::vector<ExportedFile> exported_files(const std::vector<Migration>& migration
 /// one differs, writes nothing. Returns the number of files written. Throws Error(failed).
 std::size_t write_files(const std::vector<ExportedFile>& files, const std::filesystem::path& directory);
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

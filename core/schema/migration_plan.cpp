@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 /// The steps between two versions; -1: nothing applied.
@@ -151,7 +151,7 @@ std::vector<Loss> declared_losses(const std::string& sql) {
   return losses;
 }
 
-std::vector<Loss> count_losses(Connection& connection, const MigrationSteps& steps) {
+std::vector<Loss> count_losses(db::Connection& connection, const MigrationSteps& steps) {
   std::vector<Loss> losses;
   for (const auto& step : steps) {
     for (auto loss : declared_losses(step.text())) {
@@ -169,4 +169,4 @@ std::vector<Loss> count_losses(Connection& connection, const MigrationSteps& ste
   return losses;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

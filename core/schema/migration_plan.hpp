@@ -10,7 +10,7 @@
 #include "schema/function_set.hpp"
 #include "schema/migration.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// The recorded state of a schema. No version: nothing has been applied.
 struct SchemaState {
@@ -87,6 +87,6 @@ std::vector<Loss> declared_losses(const std::string& sql);
 
 /// What `steps` will delete, in order, with current counts: rows with a condition count once, for the first
 /// that deletes them. Omits missing tables and columns.
-std::vector<Loss> count_losses(Connection& connection, const MigrationSteps& steps);
+std::vector<Loss> count_losses(db::Connection& connection, const MigrationSteps& steps);
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -7,10 +7,10 @@
 #include "base/clock.hpp"
 #include "schema/migrator.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
-std::string who_may(Connection& connection) {
+std::string who_may(db::Connection& connection) {
   const auto rows = connection.run(
       "SELECT current_user, pg_get_userbyid(relowner) FROM pg_class "
       "WHERE oid = to_regclass(format('%I.accounts', current_schema()))");
@@ -27,7 +27,7 @@ std::string who_may(Connection& connection) {
 }
 
 /// The statement that lets the role use the schema of pgcrypto, or nothing if it may.
-std::string grant_for_pgcrypto(Connection& connection) {
+std::string grant_for_pgcrypto(db::Connection& connection) {
   const auto rows = connection.run(R"(
 SELECT format('GRANT USAGE ON SCHEMA %I TO %I', n.nspname, current_user)
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
@@ -45,7 +45,7 @@ std::uint32_t crc32(const std::string& bytes) {
   return ~crc;
 }
 
-std::array<std::int64_t, 2> lock_keys(Connection& connection) {
+std::array<std::int64_t, 2> lock_keys(db::Connection& connection) {
   const auto row = connection.run("SELECT current_database(), coalesce(current_schema(), '')")[0];
   const std::string database = row[0].c_str();
   const std::string schema = row[1].c_str();
@@ -54,7 +54,7 @@ std::array<std::int64_t, 2> lock_keys(Connection& connection) {
 }
 
 /// Takes both locks or neither.
-bool try_to_lock(Connection& connection, const std::array<std::int64_t, 2>& keys) {
+bool try_to_lock(db::Connection& connection, const std::array<std::int64_t, 2>& keys) {
   return connection
       .run(
           "SELECT CASE WHEN NOT pg_try_advisory_lock($1::bigint) THEN false "
@@ -64,7 +64,7 @@ bool try_to_lock(Connection& connection, const std::array<std::int64_t, 2>& keys
 }
 
 /// The session that holds one of the locks: pid and application_name; no row if none does.
-pqxx::result lock_holder(Connection& connection, const std::array<std::int64_t, 2>& keys) {
+pqxx::result lock_holder(db::Connection& connection, const std::array<std::int64_t, 2>& keys) {
   return connection.run(
       "SELECT l.pid, coalesce(a.application_name, '') FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid "
       "= l.pid "
@@ -74,7 +74,7 @@ pqxx::result lock_holder(Connection& connection, const std::array<std::int64_t, 
       keys[0], keys[1]);
 }
 
-Error locked_by_another(Connection& connection, const std::array<std::int64_t, 2>& keys) {
+Error locked_by_another(db::Connection& connection, const std::array<std::int64_t, 2>& keys) {
   const auto rows = lock_holder(connection, keys);
   const std::string message = "another migration is running on this schema";
   if (rows.empty()) return Error(ExitCode::locked, message, "it has just ended: run the command again");
@@ -88,14 +88,14 @@ Error locked_by_another(Connection& connection, const std::array<std::int64_t, 2
 
 }  // namespace
 
-MigrationRun::MigrationRun(Connection& connection, const MigrationStep& step)
+MigrationRun::MigrationRun(db::Connection& connection, const MigrationStep& step)
     : connection_(connection), step_(step), statements_(split_statements(step.text())) {}
 
 void MigrationRun::run(pqxx::transaction_base& transaction) {
   const bool alone = runs_alone();
   for (const auto& statement : statements_) {
     current_ = &statement;
-    Connection::execute(transaction, alone ? without_concurrently(statement.text) : statement.text);
+    db::Connection::execute(transaction, alone ? without_concurrently(statement.text) : statement.text);
   }
   current_ = nullptr;
 }
@@ -118,10 +118,10 @@ void MigrationRun::drop_invalid_index() {
     connection_.run(std::string("DROP INDEX CONCURRENTLY ") + row[0].c_str());
 }
 
-std::string MigrationRun::hint_for(const DatabaseError& error) const {
+std::string MigrationRun::hint_for(const db::DatabaseError& error) const {
   const auto& state = error.sqlstate();
   if (state == "42501") return who_may(connection_);
-  if (state == sqlstate::undefined_function) {
+  if (state == db::sqlstate::undefined_function) {
     if (auto grant = grant_for_pgcrypto(connection_); !grant.empty()) return grant;
   }
   if (!error.hint().empty()) return error.hint();
@@ -133,7 +133,7 @@ std::string MigrationRun::hint_for(const DatabaseError& error) const {
   return {};
 }
 
-Error MigrationRun::explained(const DatabaseError& error) const {
+Error MigrationRun::explained(const db::DatabaseError& error) const {
   auto file = step_.file();
   std::string where = "its commit";
   std::string statement;
@@ -157,7 +157,7 @@ Error MigrationRun::explained(const DatabaseError& error) const {
                fmt::format("migration {} failed at {}: {}{}", file, where, error.what(), statement), hint);
 }
 
-std::string oldest_holder(Connection& connection, Milliseconds at_least) {
+std::string oldest_holder(db::Connection& connection, Milliseconds at_least) {
   const auto rows = connection.run(
       "SELECT l.pid, coalesce(nullif(a.application_name, ''), 'without a name'), "
       "floor(extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint "
@@ -181,7 +181,7 @@ std::int64_t golang_migrate_key(const std::string& database, const std::string& 
   return crc32(schema + separator + table + separator + database) * salt;
 }
 
-void take_migration_lock(Connection& connection, Milliseconds wait,
+void take_migration_lock(db::Connection& connection, Milliseconds wait,
                          const std::function<void(const std::string& text)>& tell) {
   constexpr Milliseconds interval{100};
   constexpr Milliseconds silence{1000};
@@ -199,4 +199,4 @@ void take_migration_lock(Connection& connection, Milliseconds wait,
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

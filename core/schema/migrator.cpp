@@ -8,15 +8,15 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 /// True for errors that a retry may avoid once other sessions have released their locks.
-bool is_about_locks(const DatabaseError& error) {
+bool is_about_locks(const db::DatabaseError& error) {
   return error.sqlstate() == "55P03" || error.sqlstate() == "40P01" || error.sqlstate() == "40001";
 }
 
-Error locked_out_for_good(Connection& connection, const MigrationStep& step, std::size_t attempts,
+Error locked_out_for_good(db::Connection& connection, const MigrationStep& step, std::size_t attempts,
                           Milliseconds lock_timeout) {
   const auto holder = oldest_holder(connection, lock_timeout);
   const auto who =
@@ -31,30 +31,31 @@ Error locked_out_for_good(Connection& connection, const MigrationStep& step, std
                    "each attempt, up to --lock-timeout");
 }
 
-void require_writable(Connection& connection) {
+void require_writable(db::Connection& connection) {
   if (!connection.run("SELECT pg_is_in_recovery()")[0][0].as<bool>()) return;
   throw Error(ExitCode::database, "the server is a standby, which is read-only",
               "connect to the primary; with several hosts add target_session_attrs=read-write");
 }
 
 /// Makes the server notice a killed client within 1 s; else a long statement would keep its locks to the end.
-void notice_lost_clients(Connection& connection) {
+void notice_lost_clients(db::Connection& connection) {
   connection.run(
       "SELECT set_config(name, '1s', false) FROM (VALUES ('client_connection_check_interval')) s (name) "
       "WHERE current_setting(name, true) IS NOT NULL");
 }
 
-ConnectionLost cut_off(const MigrationStep& step, const ConnectionLost& error) {
-  return ConnectionLost(fmt::format("the connection was lost in migration {}: {}", step.file(), error.what()),
-                        "the server has applied all of it or nothing: run mailroom migrate to continue");
+db::ConnectionLost cut_off(const MigrationStep& step, const db::ConnectionLost& error) {
+  return db::ConnectionLost(
+      fmt::format("the connection was lost in migration {}: {}", step.file(), error.what()),
+      "the server has applied all of it or nothing: run mailroom migrate to continue");
 }
 
 /// For the rest of the transaction: sets lock_timeout and disables the role's other time limits, which are
 /// meant for applications.
 void set_limits(pqxx::transaction_base& transaction, Milliseconds lock_timeout) {
-  Connection::execute(transaction, "SELECT set_config('lock_timeout', $1, true)",
-                      std::to_string(lock_timeout.count()));
-  Connection::execute(
+  db::Connection::execute(transaction, "SELECT set_config('lock_timeout', $1, true)",
+                          std::to_string(lock_timeout.count()));
+  db::Connection::execute(
       transaction,
       "SELECT set_config(name, '0', true) FROM (VALUES ('statement_timeout'), ('transaction_timeout'), "
       "('idle_in_transaction_session_timeout')) s (name) WHERE current_setting(name, true) IS NOT NULL");
@@ -98,7 +99,7 @@ void Migrator::run(const SchemaState& state, const MigrationSteps& steps, Migrat
   for (const auto& step : steps) {
     try {
       apply(step, observer);
-    } catch (const ConnectionLost& error) {
+    } catch (const db::ConnectionLost& error) {
       throw cut_off(step, error);
     }
   }
@@ -124,7 +125,7 @@ void Migrator::dry_run(const SchemaState& state, const MigrationSteps& steps, Mi
         observer.ended(step, took);
       }
     });
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     if (!run) throw;
     if (is_about_locks(error)) throw locked_out_for_good(connection_, run->step(), 1, options_.lock_timeout);
     throw run->explained(error);
@@ -157,7 +158,7 @@ void Migrator::apply(const MigrationStep& step, MigrationObserver& observer) {
   for (std::size_t failures = 0;; ++failures) {
     try {
       return observer.ended(step, attempt(step, run, lock_timeout));
-    } catch (const DatabaseError& error) {
+    } catch (const db::DatabaseError& error) {
       if (!is_about_locks(error)) throw run.explained(error);
       if (failures == options_.pauses.size()) {
         throw locked_out_for_good(connection_, step, failures + 1, options_.lock_timeout);
@@ -179,4 +180,4 @@ void Migrator::force(const std::vector<Migration>& migrations, std::optional<lon
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

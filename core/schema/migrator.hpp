@@ -14,7 +14,7 @@
 #include "schema/migration_plan.hpp"
 #include "schema/statements.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// The key of golang-migrate 4's advisory lock: CRC-32 (IEEE) of schema, table and database name with a NUL
 /// between them, times 1486364155, modulo 2^32.
@@ -26,13 +26,13 @@ std::int64_t golang_migrate_key(const std::string& database, const std::string& 
 /// slash. Waits up to `wait` for another migrator. Retries instead of queueing, because a waiting session
 /// would block CREATE INDEX CONCURRENTLY. Throws Error(locked) with the pid of the holder. Calls `tell`,
 /// which may be empty, once with the holder after a second.
-void take_migration_lock(Connection& connection, Milliseconds wait,
+void take_migration_lock(db::Connection& connection, Milliseconds wait,
                          const std::function<void(const std::string& text)>& tell = {});
 
 /// Runs one step statement by statement, so that an error can name the statement and its line.
 class MigrationRun {
  public:
-  MigrationRun(Connection& connection, const MigrationStep& step);
+  MigrationRun(db::Connection& connection, const MigrationStep& step);
 
   const MigrationStep& step() const { return step_; }
 
@@ -45,13 +45,13 @@ class MigrationRun {
   void run_alone();
 
   /// The error to report for a failure of run(), run_alone() or the following commit.
-  Error explained(const DatabaseError& error) const;
+  Error explained(const db::DatabaseError& error) const;
 
  private:
   void drop_invalid_index();
-  std::string hint_for(const DatabaseError& error) const;
+  std::string hint_for(const db::DatabaseError& error) const;
 
-  Connection& connection_;
+  db::Connection& connection_;
   const MigrationStep& step_;
   std::vector<Statement> statements_;
   const Statement* current_ = nullptr;
@@ -59,7 +59,7 @@ class MigrationRun {
 
 /// The session with the oldest transaction that holds locks on tables of the schema and has been open for at
 /// least `at_least`: `pid 12 (psql), whose transaction has been open for 3m`; empty if there is none.
-std::string oldest_holder(Connection& connection, Milliseconds at_least);
+std::string oldest_holder(db::Connection& connection, Milliseconds at_least);
 
 class MigrationRun;
 
@@ -95,7 +95,7 @@ class MigrationObserver {
 /// Runs schema migrations on one session. Only one migrator at a time can work on a schema.
 class Migrator {
  public:
-  Migrator(Connection& connection, SchemaAuthor author, MigratorOptions options = {})
+  Migrator(db::Connection& connection, SchemaAuthor author, MigratorOptions options = {})
       : connection_(connection), author_(std::move(author)), options_(std::move(options)) {}
 
   /// Takes the lock until the session ends, then reads the recorded state; does not inspect tables without a
@@ -122,9 +122,9 @@ class Migrator {
   Milliseconds attempt(const MigrationStep& step, MigrationRun& run, Milliseconds lock_timeout);
   void record(pqxx::transaction_base& transaction, const MigrationStep& step, Milliseconds took);
 
-  Connection& connection_;
+  db::Connection& connection_;
   SchemaAuthor author_;
   MigratorOptions options_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

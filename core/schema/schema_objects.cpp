@@ -14,7 +14,7 @@
 #include "schema/migration.hpp"
 #include "schema/statements.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 constexpr std::array<ExpectedTrigger, 17> expected_trigger_list{{
@@ -195,7 +195,7 @@ const std::vector<std::string>& tables_of_consumers() {
   return tables;
 }
 
-HiddenRows hidden_rows(Connection& connection, const std::vector<std::string>& tables) {
+HiddenRows hidden_rows(db::Connection& connection, const std::vector<std::string>& tables) {
   // A policy does not help: collectors set row_security to off, and then each policy is an error.
   const auto row = connection.run(R"(
 SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''),
@@ -207,11 +207,11 @@ SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''),
 FROM pg_class c
 WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
   AND c.relname = ANY ($1::text[]) AND row_security_active(c.oid))",
-                                  array_text(tables))[0];
+                                  db::array_text(tables))[0];
   return {.tables = row[0].c_str(), .fix = row[1].c_str(), .owners_fix = row[2].c_str()};
 }
 
-void require_all_rows(Connection& connection, const std::vector<std::string>& tables) {
+void require_all_rows(db::Connection& connection, const std::vector<std::string>& tables) {
   const auto hidden = hidden_rows(connection, tables);
   if (hidden.tables.empty()) return;
   auto hint = "a policy does not help; as a superuser: " + hidden.fix;
@@ -221,4 +221,4 @@ void require_all_rows(Connection& connection, const std::vector<std::string>& ta
               hint);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -12,7 +12,7 @@
 #include "schema/catalogue.hpp"
 #include "schema/migration.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// The tables that the migrations create, and those in which mailroom records them.
 const std::vector<std::string>& mailroom_tables();
@@ -27,11 +27,11 @@ struct HiddenRows {
   std::string fix;         ///< for a superuser
   std::string owners_fix;  ///< for the owner of the tables; empty if it is long
 };
-HiddenRows hidden_rows(Connection& connection, const std::vector<std::string>& tables);
+HiddenRows hidden_rows(db::Connection& connection, const std::vector<std::string>& tables);
 
 /// Throws Error(failed) if row security hides rows of the tables that a command reads, because results would
 /// be incomplete.
-void require_all_rows(Connection& connection, const std::vector<std::string>& tables = mailroom_tables());
+void require_all_rows(db::Connection& connection, const std::vector<std::string>& tables = mailroom_tables());
 
 /// An object that migrations create.
 struct ExpectedObject {
@@ -62,4 +62,4 @@ struct ExpectedTrigger {
 /// The triggers of the newest schema version. A test compares this list with the migrations.
 std::span<const ExpectedTrigger> expected_triggers();
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 /// A condition on pg_namespace n: it holds mailroom_batches, or the tables of versions below 4.
@@ -32,7 +32,7 @@ std::string named(const std::vector<SchemaPlace>& places) {
 }
 
 /// If the search_path has no schema: those that it names and the role may not use, as GRANT statements.
-std::vector<std::string> missing_grants(Connection& connection) {
+std::vector<std::string> missing_grants(db::Connection& connection) {
   std::vector<std::string> grants;
   for (const auto& row : connection.run(R"(
 SELECT format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user)
@@ -45,7 +45,7 @@ ORDER BY p.i)"))
 
 }  // namespace
 
-std::vector<SchemaPlace> other_places(Connection& connection) {
+std::vector<SchemaPlace> other_places(db::Connection& connection) {
   std::vector<SchemaPlace> places;
   for (const auto& row : connection.run(R"(
 SELECT n.nspname, has_schema_privilege(n.oid, 'USAGE'),
@@ -62,12 +62,12 @@ ORDER BY 2 DESC, 1)")) {
   return places;
 }
 
-bool is_place(Connection& connection) {
+bool is_place(db::Connection& connection) {
   return !connection.run("SELECT FROM pg_namespace n WHERE n.nspname = current_schema() AND " + is_place_sql)
               .empty();
 }
 
-Error elsewhere(Connection& connection, const std::vector<SchemaPlace>& places) {
+Error elsewhere(db::Connection& connection, const std::vector<SchemaPlace>& places) {
   const auto& first = places.front();
   if (!first.is_usable) {
     return {ExitCode::schema, fmt::format("the tables are in {}, which the role may not use", named(places)),
@@ -83,7 +83,7 @@ Error elsewhere(Connection& connection, const std::vector<SchemaPlace>& places) 
       fmt::format("run it as mailroom --schema {0}, or set database.schema to {0}", shell_word(first.name))};
 }
 
-void refuse_wrong_schema(Connection& connection) {
+void refuse_wrong_schema(db::Connection& connection) {
   if (is_place(connection)) return;
   if (const auto places = other_places(connection); !places.empty()) throw elsewhere(connection, places);
   const auto grants = missing_grants(connection);
@@ -91,7 +91,7 @@ void refuse_wrong_schema(Connection& connection) {
   throw Error(ExitCode::schema, "the role may not use a schema of its search_path", grants.front());
 }
 
-std::optional<SchemaPlace> passed_over(Connection& connection) {
+std::optional<SchemaPlace> passed_over(db::Connection& connection) {
   if (!connection.schema().empty()) return std::nullopt;
   const auto places = other_places(connection);
   const bool is_chosen =
@@ -103,4 +103,4 @@ std::optional<SchemaPlace> passed_over(Connection& connection) {
   return found == places.end() ? std::nullopt : std::optional(*found);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -7,7 +7,7 @@
 
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// A schema of the database that holds mailroom's tables, of any version.
 struct SchemaPlace {
@@ -18,22 +18,22 @@ struct SchemaPlace {
 };
 
 /// The schemas other than the current one with mailroom's tables, by name; those that the role may use first.
-std::vector<SchemaPlace> other_places(Connection& connection);
+std::vector<SchemaPlace> other_places(db::Connection& connection);
 
 /// True if the current schema holds mailroom's tables, of any version.
-bool is_place(Connection& connection);
+bool is_place(db::Connection& connection);
 
 /// What to say when the current schema lacks the tables that `places`, which are not empty, hold: a message,
 /// and the command or statement that helps.
-Error elsewhere(Connection& connection, const std::vector<SchemaPlace>& places);
+Error elsewhere(db::Connection& connection, const std::vector<SchemaPlace>& places);
 
 /// Throws elsewhere() if the current schema lacks mailroom's tables, and another one of the database has
 /// them; or Error(schema) if the role may use no schema of its search_path.
-void refuse_wrong_schema(Connection& connection);
+void refuse_wrong_schema(db::Connection& connection);
 
 /// The place that `migrate` must name when it begins in an empty schema: mailroom's
 /// tables are in another schema, and nobody chose this one for the session, or they are on its search_path
 /// too. Null if it may begin.
-std::optional<SchemaPlace> passed_over(Connection& connection);
+std::optional<SchemaPlace> passed_over(db::Connection& connection);
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -9,7 +9,7 @@
 #include "base/terminal_text.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 constexpr auto none = std::string_view::npos;
@@ -100,4 +100,4 @@ std::string created_index(const std::string& statement) {
   return match ? (*match)[1] : std::string();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

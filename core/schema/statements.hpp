@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// One statement of a migration, without the surrounding comments and the final semicolon.
 struct Statement {
@@ -31,4 +31,4 @@ std::string without_concurrently(const std::string& statement);
 /// The name of the index that a statement creates; empty for any other statement.
 std::string created_index(const std::string& statement);
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

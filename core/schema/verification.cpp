@@ -9,7 +9,7 @@
 #include "db/values.hpp"
 #include "schema/schema_places.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 namespace {
 
 /// A schema and what the migrations create, from one snapshot.
@@ -27,8 +27,8 @@ void remove_created_actions(pqxx::transaction_base& transaction, const std::stri
   const auto type = found.find({ObjectKind::type, "token_action"});
   if (type == found.end() || found.count({ObjectKind::table, "mailroom_actions"}) == 0) return;
   for (const auto& row :
-       Connection::execute(transaction, "SELECT quote_literal(action) FROM " + quoted_schema +
-                                            ".mailroom_actions WHERE number > 3")) {
+       db::Connection::execute(transaction, "SELECT quote_literal(action) FROM " + quoted_schema +
+                                                ".mailroom_actions WHERE number > 3")) {
     const auto label = std::string(", ") + row[0].c_str();
     if (const auto at = type->second.definition.find(label); at != std::string::npos)
       type->second.definition.erase(at, label.size());
@@ -36,7 +36,7 @@ void remove_created_actions(pqxx::transaction_base& transaction, const std::stri
 }
 
 /// `only`: the version whose definitions are needed; all versions without it.
-Inspection inspect_schema(Connection& connection, std::optional<long> only = {}) {
+Inspection inspect_schema(db::Connection& connection, std::optional<long> only = {}) {
   if (connection.run("SELECT pg_is_in_recovery()")[0][0].as<bool>()) {
     throw Error(ExitCode::failed,
                 "the server is a standby, on which the migrations cannot be built for comparison",
@@ -44,8 +44,8 @@ Inspection inspect_schema(Connection& connection, std::optional<long> only = {})
   }
   Inspection look;
   connection.dry_run([&](pqxx::work& transaction) {
-    Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE");
-    const auto names = Connection::execute(transaction, R"(
+    db::Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE");
+    const auto names = db::Connection::execute(transaction, R"(
 SELECT current_schema(), quote_ident(current_schema()),
   (SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
    WHERE e.extname = 'pgcrypto'),
@@ -146,10 +146,10 @@ std::string some_of(const std::vector<Difference>& differences) {
 /// Compares the migration's text with the checksum of the last row that records it as applied.
 void compare_checksum(pqxx::transaction_base& transaction, const Migration& migration,
                       Verification& verification) {
-  const auto rows = Connection::execute(
+  const auto rows = db::Connection::execute(
       transaction,
       "SELECT checksum = encode(sha256(convert_to(replace($2, chr(13), ''), 'UTF8')), 'hex'), direction, " +
-          microseconds_sql("at") +
+          db::microseconds_sql("at") +
           ", actor, mailroom_version FROM mailroom_schema_history "
           "WHERE version = $1 AND name <> 'functions' AND direction IN ('up', 'adopt', 'baseline') "
           "ORDER BY id DESC LIMIT 1",
@@ -159,12 +159,12 @@ void compare_checksum(pqxx::transaction_base& transaction, const Migration& migr
   if (rows[0][0].as<bool>()) return;
   verification.edited.push_back({.version = migration.version,
                                  .direction = rows[0][1].c_str(),
-                                 .at = moment_in<std::chrono::microseconds>(rows[0][2]),
+                                 .at = db::moment_in<std::chrono::microseconds>(rows[0][2]),
                                  .actor = rows[0][3].c_str(),
                                  .made_by = rows[0][4].c_str()});
 }
 
-void compare_checksums(Connection& connection, Verification& verification) {
+void compare_checksums(db::Connection& connection, Verification& verification) {
   connection.alone([&](pqxx::transaction_base& transaction) {
     if (!has_table(transaction, "mailroom_schema_history")) return;
     for (const auto& migration : embedded_migrations()) {
@@ -173,7 +173,7 @@ void compare_checksums(Connection& connection, Verification& verification) {
   });
 }
 
-void require_own_tables(Connection& connection, const SchemaState& state) {
+void require_own_tables(db::Connection& connection, const SchemaState& state) {
   if (state.unrecorded || state.lacks_tokens) refuse_wrong_schema(connection);
   const bool says_applied = state.version && !state.unrecorded && !state.dirty;
   if (!says_applied || has_tables_of_our_names(connection)) return;
@@ -183,7 +183,7 @@ void require_own_tables(Connection& connection, const SchemaState& state) {
       "another application probably keeps its own migrations there; " + advice_of_own_schema());
 }
 
-SchemaState comparable_state(Connection& connection) {
+SchemaState comparable_state(db::Connection& connection) {
   const auto state = read_schema_state(connection);
   const auto newest = embedded_migrations().back().version;
   require_own_tables(connection, state);
@@ -204,7 +204,7 @@ std::string Verification::differ_text() const {
   return count == 1 ? "one thing differs" : fmt::format("{} things differ", count);
 }
 
-Verification verify_schema(Connection& connection) {
+Verification verify_schema(db::Connection& connection) {
   const auto state = comparable_state(connection);
   if (state.unrecorded) return recognise(inspect_schema(connection), state.functions);
   // Version -1: golang-migrate failed in the first migration, and nothing was applied.
@@ -218,7 +218,7 @@ Verification verify_schema(Connection& connection) {
   return verification;
 }
 
-Verification verify_before_claim(Connection& connection, long version) {
+Verification verify_before_claim(db::Connection& connection, long version) {
   const auto functions = read_schema_state(connection).functions;
   const auto look = inspect_schema(connection);
   const auto nearer = recognise(look, functions);
@@ -248,7 +248,7 @@ void require_recognised(const Verification& verification) {
   }
 }
 
-SchemaState recognised(Connection& connection, SchemaState state) {
+SchemaState recognised(db::Connection& connection, SchemaState state) {
   require_own_tables(connection, state);
   if (!state.unrecorded) return state;
   const auto nearer = recognise(inspect_schema(connection), state.functions);
@@ -258,7 +258,7 @@ SchemaState recognised(Connection& connection, SchemaState state) {
 }
 
 std::string earlier_form_conversion(const Verification& verification) {
-  return in_schema(
+  return db::in_schema(
       "BEGIN;\n"
       "ALTER TABLE @.tokens ALTER COLUMN secret DROP DEFAULT,\n"
       "    ALTER COLUMN secret TYPE bytea USING decode(secret, 'hex'),\n"
@@ -272,4 +272,4 @@ std::string earlier_form_conversion(const Verification& verification) {
       verification.quoted_schema);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

@@ -4,7 +4,7 @@
 #include "schema/bookkeeping.hpp"
 #include "schema/drift.hpp"
 
-namespace mailroom {
+namespace mailroom::schema {
 
 /// How tables match the versions of the schema.
 enum class SchemaMatch {
@@ -57,11 +57,11 @@ struct Verification {
 /// that is rolled back; does not lock or change existing objects. Throws Error(schema) if there is no schema,
 /// if this binary does not know its version, or without the privilege to create schemas; Error(failed) on a
 /// standby.
-Verification verify_schema(Connection& connection);
+Verification verify_schema(db::Connection& connection);
 
 /// Compares the schema with `version`, before that version is recorded; ignores the current record. Throws
 /// Error(schema) for tables that cannot be of any version: of the earlier form, or not mailroom's.
-Verification verify_before_claim(Connection& connection, long version);
+Verification verify_before_claim(db::Connection& connection, long version);
 
 /// Throws Error(schema), with a fix as the hint, unless the tables match (SchemaMatch::fits).
 void require_recognised(const Verification& verification);
@@ -69,9 +69,9 @@ void require_recognised(const Verification& verification);
 /// Returns `state`; if it is unrecorded, with the version that the tables match, 0 or the newest. Throws
 /// Error(schema) if they match neither, and if `state` is recorded but none of mailroom's tables exists: the
 /// record belongs to another application.
-SchemaState recognised(Connection& connection, SchemaState state);
+SchemaState recognised(db::Connection& connection, SchemaState state);
 
 /// The statements, in a transaction of their own, that convert the earlier form to version 0.
 std::string earlier_form_conversion(const Verification& verification);
 
-}  // namespace mailroom
+}  // namespace mailroom::schema

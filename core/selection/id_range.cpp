@@ -9,7 +9,7 @@
 
 #include "base/printable.hpp"
 
-namespace mailroom {
+namespace mailroom::selection {
 namespace {
 
 [[noreturn]] void refuse() {
@@ -112,4 +112,4 @@ std::string id_ranges_text(const std::vector<IdRange>& ranges) {
   return text;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::selection

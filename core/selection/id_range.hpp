@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::selection {
 
 /// Ids from `first` up to, but not including, `end`.
 struct IdRange {
@@ -38,4 +38,4 @@ std::string id_range_text(const IdRange& range);
 /// `51-53, 60`; of more than five ranges the first three and the last: `1, 3, 5, … 99`.
 std::string id_ranges_text(const std::vector<IdRange>& ranges);
 
-}  // namespace mailroom
+}  // namespace mailroom::selection

@@ -11,7 +11,7 @@
 #include "base/text.hpp"
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::selection {
 namespace {
 
 /// `{[550,551),[500,600)}`, an int4multirange.
@@ -81,12 +81,12 @@ bool Selection::empty() const {
          consumers.empty() && keys.empty() && !since && !until && !mailed_since && !mailed_until && !tokens;
 }
 
-bool Selection::wants(Outcome outcome, bool is_expired) const {
-  const auto has = [&](Outcome wanted) {
+bool Selection::wants(fate::Outcome outcome, bool is_expired) const {
+  const auto has = [&](fate::Outcome wanted) {
     return std::find(outcomes.begin(), outcomes.end(), wanted) != outcomes.end();
   };
   return outcomes.empty() || has(outcome) ||
-         (is_expired && outcome == Outcome::skipped && has(Outcome::expired));
+         (is_expired && outcome == fate::Outcome::skipped && has(fate::Outcome::expired));
 }
 
 std::string Selection::parameter() const {
@@ -94,7 +94,7 @@ std::string Selection::parameter() const {
   if (!actions.empty()) object["actions"] = actions;
   if (!accounts.empty()) object["accounts"] = accounts;
   for (const auto outcome : outcomes)
-    object["outcomes"].push_back(outcome_name(outcome));
+    object["outcomes"].push_back(fate::outcome_name(outcome));
   if (!codes.empty()) object["codes"] = codes_text(codes);
   if (!batches.empty()) object["batches"] = batches;
   if (!consumers.empty()) object["consumers"] = consumers;
@@ -155,11 +155,11 @@ std::string Selection::batch_condition(std::string_view parameter) const {
                            list_sql(parameter, "consumers", "text"));
 }
 
-Outcome parse_outcome(const std::string& option, const std::string& text) {
+fate::Outcome parse_outcome(const std::string& option, const std::string& text) {
   auto word = text;
   std::replace(word.begin(), word.end(), ' ', '_');
   std::replace(word.begin(), word.end(), '-', '_');
-  if (const auto outcome = find_outcome(word)) return *outcome;
+  if (const auto outcome = fate::find_outcome(word)) return *outcome;
   const auto words = outcome_words();
   const auto meant = nearest_word(word, words);
   throw Error(ExitCode::usage, fmt::format("{} has an unknown outcome '{}'", option, text),
@@ -168,8 +168,8 @@ Outcome parse_outcome(const std::string& option, const std::string& text) {
 
 std::vector<std::string> outcome_words() {
   std::vector<std::string> words;
-  for (std::size_t i = 0; i < outcome_count; ++i)
-    words.emplace_back(outcome_name(static_cast<Outcome>(i)));
+  for (std::size_t i = 0; i < fate::outcome_count; ++i)
+    words.emplace_back(fate::outcome_name(static_cast<fate::Outcome>(i)));
   return words;
 }
 
@@ -203,4 +203,4 @@ std::vector<std::string> split_list(const std::string& text) {
   return parts;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::selection

@@ -11,7 +11,7 @@
 #include "fate/outcome.hpp"
 #include "selection/id_range.hpp"
 
-namespace mailroom {
+namespace mailroom::selection {
 
 /// Codes of a relay or a server from `first` to `last`: 550 to 550, or 500 to 599.
 struct CodeRange {
@@ -24,10 +24,10 @@ struct CodeRange {
 /// Tokens that match each of the selectors that are given, and of each at least one value. Without any, all
 /// tokens match.
 struct Selection {
-  std::vector<std::string> actions{};    ///< as the database names them
-  std::vector<std::int64_t> accounts{};  ///< by id
-  std::vector<Outcome> outcomes{};       ///< the judge finds these, not the SQL
-  std::vector<CodeRange> codes{};        ///< of the last answer to a delivery
+  std::vector<std::string> actions{};     ///< as the database names them
+  std::vector<std::int64_t> accounts{};   ///< by id
+  std::vector<fate::Outcome> outcomes{};  ///< the judge finds these, not the SQL
+  std::vector<CodeRange> codes{};         ///< of the last answer to a delivery
   std::vector<std::int64_t> batches{};
   std::vector<std::string> consumers{};  ///< as claimed_by has them: `send`, `send@host` or `send@host:77`
   /// By the fingerprint of the key that signed a token last: in its newest mail that was accepted or, where
@@ -44,7 +44,7 @@ struct Selection {
   bool empty() const;
   /// True if a token with this outcome matches. One that expired before a claim or a consumer came to it is
   /// `skipped`, and matches `expired` too.
-  bool wants(Outcome outcome, bool is_expired = false) const;
+  bool wants(fate::Outcome outcome, bool is_expired = false) const;
   /// The values of all selectors as JSON: the one parameter of condition().
   std::string parameter() const;
   /// The condition that a row `t` of tokens matches all selectors but the outcomes, beginning with AND.
@@ -63,7 +63,7 @@ std::string signed_last_sql(std::string_view queue, std::string_view keys);
 // These read one value of a list. Each throws Error(usage) for anything else; `option` names the option.
 
 /// `rejected`, `emitted again` or `emitted_again`.
-Outcome parse_outcome(const std::string& option, const std::string& text);
+fate::Outcome parse_outcome(const std::string& option, const std::string& text);
 /// All words that parse_outcome() takes, in the order of reports.
 std::vector<std::string> outcome_words();
 /// `550`, or `5xx` for all that begin with 5.
@@ -73,4 +73,4 @@ std::string parse_key_fingerprint(const std::string& option, const std::string& 
 /// The parts of a list between its commas. A name with a prefix that may hold commas is one part: login:a,b.
 std::vector<std::string> split_list(const std::string& text);
 
-}  // namespace mailroom
+}  // namespace mailroom::selection

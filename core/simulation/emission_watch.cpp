@@ -6,8 +6,8 @@
 
 #include "db/values.hpp"
 
-namespace mailroom {
-void require_queue_for(Connection& connection, const std::string& action) {
+namespace mailroom::simulation {
+void require_queue_for(db::Connection& connection, const std::string& action) {
   const auto rows = connection.run(R"(
 SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions(j.job_type), $1::token_action) LIMIT 1)",
                                    action);
@@ -16,7 +16,7 @@ SELECT FROM jobs j WHERE mailroom_takes(mailroom_queue_actions(j.job_type), $1::
               "let a queue take them, or simulate without --activate");
 }
 
-EmissionWatch::EmissionWatch(Connection& connection) : connection_(connection) {
+EmissionWatch::EmissionWatch(db::Connection& connection) : connection_(connection) {
   const auto rows = connection_.run(R"(
 SELECT job_type AS queue,
   coalesce((SELECT b.id FROM mailroom_batches b WHERE b.queue = j.job_type ORDER BY b.id DESC LIMIT 1), 0) AS newest
@@ -25,8 +25,8 @@ FROM jobs j)");
     queues_.push_back({row["queue"].c_str(), row["newest"].as<std::int64_t>(), {}});
 }
 
-std::vector<IdRange> EmissionWatch::poll() {
-  std::vector<IdRange> emitted;
+std::vector<selection::IdRange> EmissionWatch::poll() {
+  std::vector<selection::IdRange> emitted;
   for (auto& queue : queues_) {
     // Claims of one queue commit in id order, so no batch below the newest can still appear. Claims of two
     // queues need not, so each queue has its own `newest`.
@@ -36,13 +36,13 @@ FROM mailroom_batches WHERE queue = $1::text AND id > $2::bigint
 UNION ALL
 SELECT id, emitted_at IS NOT NULL, dead_at IS NOT NULL, ids
 FROM mailroom_batches WHERE id = ANY ($3::bigint[]))",
-                                      queue.name, queue.newest, array_text(queue.open));
+                                      queue.name, queue.newest, db::array_text(queue.open));
     queue.open.clear();
     for (const auto& row : rows) {
       const auto batch = row["id"].as<std::int64_t>();
       queue.newest = std::max(queue.newest, batch);
       if (row["emitted"].as<bool>()) {
-        const auto ids = parse_id_ranges(row["ids"].c_str());
+        const auto ids = selection::parse_id_ranges(row["ids"].c_str());
         emitted.insert(emitted.end(), ids.begin(), ids.end());
       } else if (!row["dead"].as<bool>()) {
         queue.open.push_back(batch);
@@ -52,4 +52,4 @@ FROM mailroom_batches WHERE id = ANY ($3::bigint[]))",
   return emitted;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::simulation

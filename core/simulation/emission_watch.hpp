@@ -8,20 +8,20 @@
 #include "db/connection.hpp"
 #include "selection/id_range.hpp"
 
-namespace mailroom {
+namespace mailroom::simulation {
 
 /// Throws Error(unusable) if no queue takes tokens of `action`, so that none would be emitted.
-void require_queue_for(Connection& connection, const std::string& action);
+void require_queue_for(db::Connection& connection, const std::string& action);
 
 /// Follows the emissions of all queues. Only reads.
 class EmissionWatch {
  public:
   /// Begins with batches that are claimed from now on: they hold all tokens that are created later.
-  explicit EmissionWatch(Connection& connection);
+  explicit EmissionWatch(db::Connection& connection);
 
   /// Returns the ids in batches that were acknowledged since the last call, in no order. Runs one statement
   /// per queue, which reads new batches and those that were open at the last call.
-  std::vector<IdRange> poll();
+  std::vector<selection::IdRange> poll();
 
  private:
   struct Queue {
@@ -30,8 +30,8 @@ class EmissionWatch {
     std::vector<std::int64_t> open;
   };
 
-  Connection& connection_;
+  db::Connection& connection_;
   std::vector<Queue> queues_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::simulation

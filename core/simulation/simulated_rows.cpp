@@ -8,7 +8,7 @@
 
 #include "queue/action.hpp"
 
-namespace mailroom {
+namespace mailroom::simulation {
 namespace {
 
 constexpr const char* create_sql = R"(
@@ -84,14 +84,14 @@ std::int64_t selected_of(std::int64_t count, double percent) {
   return static_cast<std::int64_t>(std::floor(static_cast<double>(count) * percent / 100));
 }
 
-SimulatedRows::SimulatedRows(Connection& connection, std::uint64_t seed)
+SimulatedRows::SimulatedRows(db::Connection& connection, std::uint64_t seed)
     : connection_(connection), seed_(seed), prefix_(simulated_prefix(seed)) {}
 
 void SimulatedRows::create_accounts(std::int64_t first, std::int64_t last) {
   try {
     connection_.run(create_sql, prefix_, std::string(simulated_email_end), first, last);
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::unique_violation) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() != db::sqlstate::unique_violation) throw;
     throw Error(
         ExitCode::failed, fmt::format("accounts of seed {} already exist", seed_),
         fmt::format("choose another --seed, or remove them with: mailroom simulate --clean-up --seed {}",
@@ -99,13 +99,14 @@ void SimulatedRows::create_accounts(std::int64_t first, std::int64_t last) {
   }
 }
 
-SimulatedUse SimulatedRows::use(const std::vector<IdRange>& emitted, const Shares& shares) {
+SimulatedUse SimulatedRows::use(const std::vector<selection::IdRange>& emitted, const Shares& shares) {
   return connection_.transact([&](pqxx::work& transaction) {
-    const auto row = Connection::execute(
-        transaction, use_sql, multirange_of(emitted), prefix_, Actions::of_sign_up().name,
-        Actions::of_recovery().name, shares.activate, shares.recover, std::string(simulated_email_end))[0];
-    const auto asked = Connection::execute(transaction, recover_sql, std::string(row["recovering"].c_str()),
-                                           Actions::of_recovery().name);
+    const auto row =
+        db::Connection::execute(transaction, use_sql, selection::multirange_of(emitted), prefix_,
+                                queue::Actions::of_sign_up().name, queue::Actions::of_recovery().name,
+                                shares.activate, shares.recover, std::string(simulated_email_end))[0];
+    const auto asked = db::Connection::execute(
+        transaction, recover_sql, std::string(row["recovering"].c_str()), queue::Actions::of_recovery().name);
     return SimulatedUse{.activated = row["activated"].as<std::int64_t>(),
                         .recovered = row["recovered"].as<std::int64_t>(),
                         .expired = row["expired"].as<std::int64_t>(),
@@ -117,7 +118,7 @@ void SimulatedRows::send_messages(std::int64_t first, std::int64_t last) {
   connection_.run(message_sql, prefix_, std::string(simulated_email_end), first, last);
 }
 
-std::int64_t remove_simulated(Connection& connection, const std::string& prefix,
+std::int64_t remove_simulated(db::Connection& connection, const std::string& prefix,
                               const std::function<bool(std::int64_t)>& go_on) {
   std::int64_t removed = 0;
   for (const auto& [newest_sql, step_sql] :
@@ -136,4 +137,4 @@ std::int64_t remove_simulated(Connection& connection, const std::string& prefix,
   return removed;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::simulation

@@ -10,7 +10,7 @@
 #include "db/connection.hpp"
 #include "selection/id_range.hpp"
 
-namespace mailroom {
+namespace mailroom::simulation {
 
 /// Together these distinguish simulated accounts from real ones; the domain is reserved, so no mail is
 /// delivered.
@@ -45,18 +45,18 @@ inline constexpr std::int64_t simulation_step = 1000;
 /// The writes for one seed, each in a transaction of its own. They throw DatabaseError or ConnectionLost.
 class SimulatedRows {
  public:
-  SimulatedRows(Connection& connection, std::uint64_t seed);
+  SimulatedRows(db::Connection& connection, std::uint64_t seed);
 
   /// Creates provisioned accounts number `first` to `last`. Throws Error(failed) when one of the names is
   /// taken.
   void create_accounts(std::int64_t first, std::int64_t last);
   /// Consumes those of the tokens whose accounts `shares` selects, and asks for their recoveries.
-  SimulatedUse use(const std::vector<IdRange>& emitted, const Shares& shares);
+  SimulatedUse use(const std::vector<selection::IdRange>& emitted, const Shares& shares);
   /// Sends messages number `first` to `last`, of 2 kB each, with the reference and the key `sim-SEED-mN`.
   void send_messages(std::int64_t first, std::int64_t last);
 
  private:
-  Connection& connection_;
+  db::Connection& connection_;
   std::uint64_t seed_;
   std::string prefix_;
 };
@@ -65,7 +65,7 @@ class SimulatedRows {
 /// simulated ones do, with their tokens: 1,000 per transaction, only accounts that exist at the start. After
 /// each transaction calls `go_on` with the number removed so far, and ends when it returns false. Returns the
 /// number removed.
-std::int64_t remove_simulated(Connection& connection, const std::string& prefix,
+std::int64_t remove_simulated(db::Connection& connection, const std::string& prefix,
                               const std::function<bool(std::int64_t)>& go_on);
 
-}  // namespace mailroom
+}  // namespace mailroom::simulation

@@ -9,7 +9,7 @@
 #include "base/wording.hpp"
 #include "simulation/emission_watch.hpp"
 
-namespace mailroom {
+namespace mailroom::simulation {
 namespace {
 
 constexpr Milliseconds longest_sleep{20};
@@ -17,7 +17,7 @@ constexpr Milliseconds between_polls{100};
 
 class Play {
  public:
-  Play(Connection& connection, const SimulationRequest& request, StopSignal& stop,
+  Play(db::Connection& connection, const SimulationRequest& request, process::StopSignal& stop,
        const std::function<void(const SimulationTally&)>& report)
       : request_(request), stop_(stop), report_(report), rows_(connection, request.seed) {
     if (request.shares.activate > 0) watch_.emplace(connection);
@@ -92,7 +92,7 @@ class Play {
   }
 
   const SimulationRequest& request_;
-  StopSignal& stop_;
+  process::StopSignal& stop_;
   const std::function<void(const SimulationTally&)>& report_;
   SimulatedRows rows_;
   std::optional<EmissionWatch> watch_;
@@ -110,9 +110,10 @@ TimePoint due_at(TimePoint start, std::int64_t n, double rate) {
   return start + std::chrono::duration_cast<TimePoint::duration>(offset);
 }
 
-SimulationTally simulate(Connection& connection, const SimulationRequest& request, StopSignal& stop,
+SimulationTally simulate(db::Connection& connection, const SimulationRequest& request,
+                         process::StopSignal& stop,
                          const std::function<void(const SimulationTally&)>& report) {
   return Play(connection, request, stop, report).run();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::simulation

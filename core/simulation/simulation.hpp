@@ -9,7 +9,7 @@
 #include "process/stop_signal.hpp"
 #include "simulation/simulated_rows.hpp"
 
-namespace mailroom {
+namespace mailroom::simulation {
 
 /// What to simulate.
 struct SimulationRequest {
@@ -37,7 +37,8 @@ TimePoint due_at(TimePoint start, std::int64_t n, double rate);
 /// Runs `request`, until it is done or a stop is requested. Calls `report` between the transactions, and
 /// about 50 times per second while it waits. Throws Error(failed) when accounts of the seed exist or nothing
 /// is emitted, DatabaseError and ConnectionLost.
-SimulationTally simulate(Connection& connection, const SimulationRequest& request, StopSignal& stop,
+SimulationTally simulate(db::Connection& connection, const SimulationRequest& request,
+                         process::StopSignal& stop,
                          const std::function<void(const SimulationTally&)>& report);
 
-}  // namespace mailroom
+}  // namespace mailroom::simulation

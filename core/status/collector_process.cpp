@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string_view>
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
 /// Any user may give a session any name, and an operator types what this accepts into a shell.
@@ -58,4 +58,4 @@ ProcessSight see_process(const std::string& application, const std::string& here
   return std::getline(file, text) ? read_process_stat(text) : ProcessSight::unknown;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace mailroom {
+namespace mailroom::status {
 
 /// A collector's process, as its application_name `mailroom collect USER@HOST:PID` or `mailroom send …`
 /// names it.
@@ -31,4 +31,4 @@ ProcessSight see_process(const std::string& application, const std::string& here
 /// Reads the text of /proc/PID/stat (proc(5)). Unknown for a process that is not mailroom's.
 ProcessSight read_process_stat(const std::string& text);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -6,7 +6,7 @@
 
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
 // The index on last_at is a BRIN index, which only bitmap scans use.
@@ -83,18 +83,18 @@ Milliseconds duration_of(const Field& field) {
 
 }  // namespace
 
-std::int64_t DeliveryStatus::count_last_hour(Outcome outcome) const {
+std::int64_t DeliveryStatus::count_last_hour(fate::Outcome outcome) const {
   const auto found =
       std::ranges::find(last_hour, outcome, [](const auto& of_outcome) { return of_outcome.first; });
   return found == last_hour.end() ? 0 : found->second;
 }
 
 DeferredTokens read_deferred_tokens(pqxx::transaction_base& transaction, const std::string& queue) {
-  const auto row = Connection::execute(transaction, deferred_sql, queue)[0];
+  const auto row = db::Connection::execute(transaction, deferred_sql, queue)[0];
   DeferredTokens deferred;
   deferred.tokens = row[0].as<std::int64_t>();
   if (!row[1].is_null()) deferred.next_in = duration_of(row[1]);
-  deferred.oldest_created_at = optional_moment_in<std::chrono::seconds>(row[2]);
+  deferred.oldest_created_at = db::optional_moment_in<std::chrono::seconds>(row[2]);
   deferred.withheld = row[3].as<std::int64_t>();
   if (!row[4].is_null()) deferred.withheld_for = row[4].c_str();
   return deferred;
@@ -102,22 +102,22 @@ DeferredTokens read_deferred_tokens(pqxx::transaction_base& transaction, const s
 
 DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const std::string& queue) {
   DeliveryStatus status;
-  Connection::execute(transaction, "SET LOCAL enable_bitmapscan = on");
-  for (const auto& row : Connection::execute(transaction, states_sql, queue)) {
-    const auto outcome = find_outcome(row[0].c_str()).value_or(Outcome::unknown);
+  db::Connection::execute(transaction, "SET LOCAL enable_bitmapscan = on");
+  for (const auto& row : db::Connection::execute(transaction, states_sql, queue)) {
+    const auto outcome = fate::find_outcome(row[0].c_str()).value_or(fate::Outcome::unknown);
     status.last_hour.emplace_back(outcome, row[1].as<std::int64_t>());
-    if (outcome == Outcome::expired && !row[3].is_null())
+    if (outcome == fate::Outcome::expired && !row[3].is_null())
       status.expired.add(row[2].as<std::int64_t>(), duration_of(row[3]),
                          row[4].is_null() ? std::nullopt : std::optional(duration_of(row[4])));
   }
-  const auto refused = Connection::execute(transaction, refused_sql, queue)[0];
-  const auto unmade = Connection::execute(transaction, unmade_sql, queue);
+  const auto refused = db::Connection::execute(transaction, refused_sql, queue)[0];
+  const auto unmade = db::Connection::execute(transaction, unmade_sql, queue);
   if (!unmade.empty())
     status.unmade = {.tokens = unmade[0][0].as<std::int64_t>(),
                      .last = duration_of(unmade[0][1]),
                      .why = unmade[0][2].c_str()};
-  Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");
-  const auto unfit = Connection::execute(transaction, unfit_sql, queue)[0];
+  db::Connection::execute(transaction, "SET LOCAL enable_bitmapscan = off");
+  const auto unfit = db::Connection::execute(transaction, unfit_sql, queue)[0];
   status.unfit.tokens = unfit[0].as<std::int64_t>();
   if (!unfit[1].is_null()) status.unfit.lasts = duration_of(unfit[1]);
   status.refused.tokens = refused[0].as<std::int64_t>();
@@ -132,7 +132,7 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
 
 std::vector<UnavailableSink> read_unavailable_sinks(pqxx::transaction_base& transaction) {
   std::vector<UnavailableSink> sinks;
-  for (const auto& row : Connection::execute(transaction, sinks_sql)) {
+  for (const auto& row : db::Connection::execute(transaction, sinks_sql)) {
     sinks.push_back({.name = row[0].c_str(),
                      .failures = row[1].as<int>(),
                      .lasts = duration_of(row[2]),
@@ -143,10 +143,10 @@ std::vector<UnavailableSink> read_unavailable_sinks(pqxx::transaction_base& tran
 }
 
 CameBack read_came_back(pqxx::transaction_base& transaction, const std::string& queue) {
-  const auto allowed = Connection::execute(transaction, R"(
+  const auto allowed = db::Connection::execute(transaction, R"(
 SELECT bool_and(has_column_privilege('mailroom_bounces', c, 'SELECT')) AND NOT row_security_active('mailroom_bounces') FROM unnest(ARRAY['at', 'queue', 'token', 'kind']) c)");
   if (!allowed[0][0].as<bool>()) return {.is_known = false};
-  const auto row = Connection::execute(transaction, reports_sql, queue)[0];
+  const auto row = db::Connection::execute(transaction, reports_sql, queue)[0];
   return {.hard = row[0].as<std::int64_t>(),
           .bounced = row[1].as<std::int64_t>(),
           .complaints = row[2].as<std::int64_t>(),
@@ -154,4 +154,4 @@ SELECT bool_and(has_column_privilege('mailroom_bounces', c, 'SELECT')) AND NOT r
           .unmatched = row[4].as<std::int64_t>()};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

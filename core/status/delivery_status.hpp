@@ -12,7 +12,7 @@
 #include "fate/outcome.hpp"
 #include "status/pending_tokens.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 /// A sink, such as a relay or a broker, that takes nothing now.
 struct UnavailableSink {
@@ -58,7 +58,7 @@ struct DeferredTokens {
 struct DeliveryStatus {
   /// The tokens whose last outcome was recorded within an hour, by that outcome; most frequent first, and
   /// without outcomes of no token.
-  std::vector<std::pair<Outcome, std::int64_t>> last_hour;
+  std::vector<std::pair<fate::Outcome, std::int64_t>> last_hour;
   RefusedSince refused;
   UnfitSince unfit;
   UnmadeMails unmade;
@@ -68,7 +68,7 @@ struct DeliveryStatus {
   std::vector<UnavailableSink> sinks;  ///< of all queues
 
   /// Of last_hour, 0 without.
-  std::int64_t count_last_hour(Outcome outcome) const;
+  std::int64_t count_last_hour(fate::Outcome outcome) const;
   bool empty() const { return last_hour.empty() && deferred.tokens == 0 && sinks.empty(); }
 };
 
@@ -95,4 +95,4 @@ std::vector<UnavailableSink> read_unavailable_sinks(pqxx::transaction_base& tran
 
 CameBack read_came_back(pqxx::transaction_base& transaction, const std::string& queue);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -7,7 +7,7 @@
 #include "base/wording.hpp"
 #include "db/search_path.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 std::string sql_literal(const std::string& text) {
   std::string quoted = "'";
@@ -23,7 +23,7 @@ Fix resume_queue(const std::string& queue) {
 Fix replay_batch(const std::string& queue, std::int64_t batch, const std::string& schema) {
   return {
       FixKind::replay_batch,
-      in_schema(
+      db::in_schema(
           fmt::format(
               "SELECT @.mailroom_replay({}, ARRAY(SELECT generate_series(lower(g), upper(g) - 1) FROM "
               "@.mailroom_batches, unnest(@.mailroom_batch_ids(ids, ids_mask)) g WHERE id = {}), '{{}}');",
@@ -47,4 +47,4 @@ std::string find_service(const std::optional<CollectorProcess>& last, const std:
          " lists the services there are; without systemd, start mailroom send, or collect with its reader";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

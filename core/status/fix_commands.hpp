@@ -9,7 +9,7 @@
 
 #include "status/collector_process.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 /// What a fix does. tests/integration/fix_test.cpp has a situation for each, types the fix, and looks whether
 /// the finding is gone: what only shows something is no fix, but a hint.
@@ -88,4 +88,4 @@ Fix continue_process(const CollectorProcess& process, const std::string& here);
 /// A hint: the command that lists the installed services of mailroom, on the host of `last` if that is known.
 std::string find_service(const std::optional<CollectorProcess>& last, const std::string& here);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

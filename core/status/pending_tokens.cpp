@@ -7,7 +7,7 @@
 
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
 constexpr std::int64_t exact_limit = 5'000;
@@ -88,7 +88,7 @@ GROUP BY r.kind)";
 
 template <typename Field>
 void note_oldest(PendingTokens& count, const Field& field) {
-  if (const auto created_at = optional_moment_in<std::chrono::seconds>(field))
+  if (const auto created_at = db::optional_moment_in<std::chrono::seconds>(field))
     count.oldest_created_at = std::min(count.oldest_created_at.value_or(*created_at), *created_at);
 }
 
@@ -98,11 +98,11 @@ void note_validity(PendingTokens& count, Moment now, double weight, const Field&
                    const Field& expired, const Field& last, const Field& oldest) {
   if (!life.is_null())
     count.waiting_by_life[(life.template as<std::int64_t>() + 1) * life_step] += waiting * weight;
-  const auto ended = optional_moment_in<std::chrono::seconds>(last);
+  const auto ended = db::optional_moment_in<std::chrono::seconds>(last);
   if (!ended) return;
-  count.expired.add(std::llround(expired.template as<double>() * weight),
-                    std::chrono::floor<Milliseconds>(now - *ended),
-                    std::chrono::ceil<Milliseconds>(now - *optional_moment_in<std::chrono::seconds>(oldest)));
+  count.expired.add(
+      std::llround(expired.template as<double>() * weight), std::chrono::floor<Milliseconds>(now - *ended),
+      std::chrono::ceil<Milliseconds>(now - *db::optional_moment_in<std::chrono::seconds>(oldest)));
 }
 
 template <typename Member>
@@ -111,14 +111,15 @@ std::string array_of(const std::vector<IdSample>& samples, Member member) {
   numbers.reserve(samples.size());
   for (const auto& sample : samples)
     numbers.push_back(sample.*member);
-  return array_text(numbers);
+  return db::array_text(numbers);
 }
 
 void add_samples(pqxx::transaction_base& transaction, const std::string& queue, const QueuePosition& position,
                  std::int64_t read_to, PendingTokens& count) {
   const auto samples = plan_samples(read_to + 1, position.newest);
-  const auto rows = Connection::execute(transaction, samples_sql, array_of(samples, &IdSample::first),
-                                        array_of(samples, &IdSample::end), in_seconds(position.now), queue);
+  const auto rows =
+      db::Connection::execute(transaction, samples_sql, array_of(samples, &IdSample::first),
+                              array_of(samples, &IdSample::end), in_seconds(position.now), queue);
   double estimate = 0;
   for (const auto& row : rows) {
     const auto n = row[0].as<std::size_t>() - 1;
@@ -134,8 +135,8 @@ void count_above_cursor(pqxx::transaction_base& transaction, const std::string& 
                         const QueuePosition& position, PendingTokens& count) {
   std::int64_t examined = 0;
   std::int64_t read_to = 0;
-  for (const auto& row : Connection::execute(transaction, above_cursor_sql, position.cursor, position.newest,
-                                             in_seconds(position.now), queue)) {
+  for (const auto& row : db::Connection::execute(transaction, above_cursor_sql, position.cursor,
+                                                 position.newest, in_seconds(position.now), queue)) {
     examined += row[0].as<std::int64_t>();
     count.waiting += row[1].as<std::int64_t>();
     note_oldest(count, row[2]);
@@ -152,8 +153,8 @@ void count_above_cursor(pqxx::transaction_base& transaction, const std::string& 
 
 void count_behind_cursor(pqxx::transaction_base& transaction, const std::string& queue,
                          const QueuePosition& position, PendingTokens& count) {
-  const auto rows = Connection::execute(transaction, passed_sql, queue, position.open_from, position.gap_ids,
-                                        in_seconds(position.now));
+  const auto rows = db::Connection::execute(transaction, passed_sql, queue, position.open_from,
+                                            position.gap_ids, in_seconds(position.now));
   for (const auto& row : rows) {
     const std::string kind = row[0].c_str();
     const auto ids = row[1].as<std::int64_t>();
@@ -210,18 +211,18 @@ Milliseconds ScheduledMessages::overdue(Moment now) const {
 ScheduledMessages read_scheduled_messages(pqxx::transaction_base& transaction) {
   constexpr std::int64_t counted_limit = 10'000;
   const auto allowed =
-      Connection::execute(transaction, "SELECT has_table_privilege('mailroom_schedule', 'SELECT')");
+      db::Connection::execute(transaction, "SELECT has_table_privilege('mailroom_schedule', 'SELECT')");
   if (!allowed[0][0].as<bool>()) return {.is_known = false};
-  const auto row = Connection::execute(transaction, R"(
+  const auto row = db::Connection::execute(transaction, R"(
 SELECT (SELECT count(*) FROM (SELECT FROM mailroom_schedule ORDER BY send_after LIMIT $1::bigint + 1) s),
   (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'mailroom_schedule'::regclass),
   (SELECT floor(extract(epoch FROM send_after) * 1000)::bigint FROM mailroom_schedule ORDER BY send_after LIMIT 1))",
-                                       counted_limit)[0];
+                                           counted_limit)[0];
   ScheduledMessages scheduled{.messages = row[0].as<std::int64_t>(),
-                              .next_at = optional_moment_in<Milliseconds>(row[2])};
+                              .next_at = db::optional_moment_in<Milliseconds>(row[2])};
   scheduled.estimated = scheduled.messages > counted_limit;
   if (scheduled.estimated) scheduled.messages = std::max(scheduled.messages, row[1].as<std::int64_t>());
   return scheduled;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -13,7 +13,7 @@
 #include "db/connection.hpp"
 #include "fate/outcome.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 /// Tokens that expired within an hour, and of which no mail or line is known.
 struct ExpiredTokens {
@@ -44,12 +44,12 @@ struct PendingTokens {
   ExpiredTokens expired{};  ///< above the cursor; not among the others
 
   std::int64_t total() const { return waiting + leased + in_gap + in_replay + deferred; }
-  std::array<std::pair<Outcome, std::int64_t>, 5> by_outcome() const {
-    return {{{Outcome::waiting, waiting},
-             {Outcome::leased, leased},
-             {Outcome::in_gap, in_gap},
-             {Outcome::in_replay, in_replay},
-             {Outcome::deferred, deferred}}};
+  std::array<std::pair<fate::Outcome, std::int64_t>, 5> by_outcome() const {
+    return {{{fate::Outcome::waiting, waiting},
+             {fate::Outcome::leased, leased},
+             {fate::Outcome::in_gap, in_gap},
+             {fate::Outcome::in_replay, in_replay},
+             {fate::Outcome::deferred, deferred}}};
   }
 };
 
@@ -95,4 +95,4 @@ struct ScheduledMessages {
 /// Within the caller's transaction, at a cost that does not grow with their number.
 ScheduledMessages read_scheduled_messages(pqxx::transaction_base& transaction);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

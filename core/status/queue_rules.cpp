@@ -7,10 +7,10 @@
 
 #include "db/values.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
-const std::string rules_sql = "SELECT priority, " + microseconds_sql("paused_at") + R"(,
+const std::string rules_sql = "SELECT priority, " + db::microseconds_sql("paused_at") + R"(,
   (extract(epoch FROM clock_timestamp() - paused_at) * 1000)::bigint, paused_by, pause_reason
 FROM mailroom_queues WHERE name = $1)";
 
@@ -25,7 +25,7 @@ FROM mailroom_queues q JOIN mailroom_budgets b ON b.name = ANY (q.budgets), (SEL
 WHERE q.name = $1 ORDER BY b.name)";
 
 std::optional<PauseStatus> read_pause(const pqxx::row& row) {
-  const auto since = optional_moment_in<std::chrono::microseconds>(row[1]);
+  const auto since = db::optional_moment_in<std::chrono::microseconds>(row[1]);
   if (!since) return std::nullopt;
   return PauseStatus{.since = *since,
                      .lasts = Milliseconds{std::max<std::int64_t>(row[2].as<std::int64_t>(), 0)},
@@ -53,13 +53,13 @@ Milliseconds QueueRules::wait_for(std::int64_t tokens) const {
 
 QueueRules read_queue_rules(pqxx::transaction_base& transaction, const std::string& queue) {
   QueueRules rules;
-  for (const auto& row : Connection::execute(transaction, rules_sql, queue)) {
+  for (const auto& row : db::Connection::execute(transaction, rules_sql, queue)) {
     rules.priority = row[0].as<int>();
     rules.pause = read_pause(row);
   }
-  for (const auto& row : Connection::execute(transaction, rule_actions_sql, queue))
+  for (const auto& row : db::Connection::execute(transaction, rule_actions_sql, queue))
     rules.actions.emplace_back(row[0].c_str());
-  for (const auto& row : Connection::execute(transaction, rule_budgets_sql, queue)) {
+  for (const auto& row : db::Connection::execute(transaction, rule_budgets_sql, queue)) {
     rules.budgets.push_back(
         {.name = row[0].c_str(),
          .rate = {.count = row[1].as<int>(), .period = Milliseconds{row[2].as<std::int64_t>()}},
@@ -69,4 +69,4 @@ QueueRules read_queue_rules(pqxx::transaction_base& transaction, const std::stri
   return rules;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -11,12 +11,12 @@
 #include "config/rate.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 /// A rate that a queue keeps, and how much of it has been taken.
 struct BudgetStatus {
   std::string name;  ///< of the queue, or of what several queues share
-  Rate rate{};
+  config::Rate rate{};
   int burst = 1;
   std::chrono::duration<double> ahead{};  ///< how long until the rate allows what has been taken
 
@@ -47,4 +47,4 @@ struct QueueRules {
 /// Reads them within the caller's transaction. Those of an unknown queue are the defaults.
 QueueRules read_queue_rules(pqxx::transaction_base& transaction, const std::string& queue);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -6,7 +6,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
 /// Columns of a row `a` of pg_stat_activity. For sessions of other users backend_start is null without
@@ -147,7 +147,7 @@ LIMIT 100)");
 
 template <typename Field>
 std::optional<Milliseconds> read_duration(const Field& field) {
-  const auto duration = optional_of<std::int64_t>(field);
+  const auto duration = db::optional_of<std::int64_t>(field);
   return duration ? std::optional(Milliseconds{std::max<std::int64_t>(*duration, 0)}) : std::nullopt;
 }
 
@@ -170,13 +170,13 @@ ServerSession read_session(const Row& row) {
 
 ConnectedCollectors find_collectors(pqxx::transaction_base& transaction, const std::string& queue) {
   ConnectedCollectors collectors;
-  for (const auto& row : Connection::execute(transaction, collectors_sql, queue)) {
+  for (const auto& row : db::Connection::execute(transaction, collectors_sql, queue)) {
     if (row[session_width + 2].as<bool>()) {
       collectors.elsewhere.push_back(read_session(row));
       continue;
     }
     collectors.here.push_back({.session = read_session(row),
-                               .queue = optional_of<std::string>(row[session_width]),
+                               .queue = db::optional_of<std::string>(row[session_width]),
                                .key = row[session_width + 1].c_str()});
   }
   return collectors;
@@ -184,41 +184,42 @@ ConnectedCollectors find_collectors(pqxx::transaction_base& transaction, const s
 
 std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transaction,
                                                const std::string& queue) {
-  const auto rows = Connection::execute(transaction, lock_sql, queue);
+  const auto rows = db::Connection::execute(transaction, lock_sql, queue);
   if (rows.empty()) return std::nullopt;
   return QueueLockHolder{.session = read_session(rows[0]),
                          .longest_wait = read_duration(rows[0][session_width])};
 }
 
 std::optional<ServerSession> find_longest_commit(pqxx::transaction_base& transaction) {
-  const auto rows = Connection::execute(transaction, longest_commit_sql);
+  const auto rows = db::Connection::execute(transaction, longest_commit_sql);
   return rows.empty() ? std::nullopt : std::optional(read_session(rows[0]));
 }
 
 std::optional<ServerSession> find_notifier(pqxx::transaction_base& transaction) {
-  const auto rows = Connection::execute(transaction, notifier_sql);
+  const auto rows = db::Connection::execute(transaction, notifier_sql);
   return rows.empty() ? std::nullopt : std::optional(read_session(rows[0]));
 }
 
 std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transaction) {
   std::vector<ServerSession> sessions;
-  for (const auto& row : Connection::execute(transaction, foreign_locks_sql))
+  for (const auto& row : db::Connection::execute(transaction, foreign_locks_sql))
     sessions.push_back(read_session(row));
   return sessions;
 }
 
 NotificationQueue read_notification_queue(pqxx::transaction_base& transaction) {
   NotificationQueue queue;
-  queue.usage = Connection::execute(transaction, "SELECT pg_notification_queue_usage()")[0][0].as<double>();
+  queue.usage =
+      db::Connection::execute(transaction, "SELECT pg_notification_queue_usage()")[0][0].as<double>();
   if (queue.usage < NotificationQueue::worth_a_look) return queue;
-  for (const auto& row : Connection::execute(transaction, listeners_sql))
+  for (const auto& row : db::Connection::execute(transaction, listeners_sql))
     queue.open_transactions.push_back(read_session(row));
   return queue;
 }
 
 std::vector<GapHolder> find_gap_holders(pqxx::transaction_base& transaction, const std::string& gap_ids) {
   std::vector<GapHolder> holders;
-  for (const auto& row : Connection::execute(transaction, holders_sql, gap_ids)) {
+  for (const auto& row : db::Connection::execute(transaction, holders_sql, gap_ids)) {
     holders.push_back({.session = read_session(row),
                        .gid = row[session_width + 1].c_str(),
                        .writes_tokens = row[session_width + 2].as<bool>(),
@@ -249,4 +250,4 @@ std::string activity_text(const ServerSession& session) {
   return text;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -7,7 +7,7 @@
 
 #include "status/queue_status.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 /// Formats an age for people, in its two largest units: `2d4h`, `4m12s`, `850ms`.
 std::string age_text(Milliseconds age);
@@ -47,4 +47,4 @@ NotificationQueue read_notification_queue(pqxx::transaction_base& transaction);
 /// The transactions in progress for which the gaps `gap_ids` (a bigint[] as text) may wait.
 std::vector<GapHolder> find_gap_holders(pqxx::transaction_base& transaction, const std::string& gap_ids);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

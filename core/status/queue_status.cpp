@@ -9,7 +9,7 @@
 #include "status/queue_sessions.hpp"
 #include "status/recent_batches.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
 // One snapshot, and index plans whatever the statistics say. row_security = off raises an error where row
@@ -48,9 +48,9 @@ FROM (
 
 /// Begins the transaction.
 QueuePosition read_position(pqxx::transaction_base& transaction, const std::string& queue) {
-  Connection::execute(transaction, begin_sql);
-  const auto row = Connection::execute(transaction, position_sql, queue)[0];
-  return {.now = moment_in<Milliseconds>(row[0]),
+  db::Connection::execute(transaction, begin_sql);
+  const auto row = db::Connection::execute(transaction, position_sql, queue)[0];
+  return {.now = db::moment_in<Milliseconds>(row[0]),
           .cursor = row[1].as<std::int64_t>(),
           .newest = row[2].as<std::int64_t>(),
           .open_from = row[3].as<std::int64_t>(),
@@ -58,7 +58,7 @@ QueuePosition read_position(pqxx::transaction_base& transaction, const std::stri
 }
 
 void read_surroundings(pqxx::transaction_base& transaction, QueueStatus& status) {
-  const auto row = Connection::execute(
+  const auto row = db::Connection::execute(
       transaction,
       "SELECT pg_is_in_recovery(), quote_ident(current_user), quote_ident(current_schema()), "
       "coalesce(mailroom_home_problem(NULL), '')")[0];
@@ -70,13 +70,13 @@ void read_surroundings(pqxx::transaction_base& transaction, QueueStatus& status)
 }
 
 void read_sequences_behind(pqxx::transaction_base& transaction, QueueStatus& status) {
-  for (auto& sequence : read_sequences(transaction)) {
+  for (auto& sequence : queue::read_sequences(transaction)) {
     if (sequence.is_behind()) status.sequences_behind.push_back(std::move(sequence));
   }
 }
 
 void read_open_batches(pqxx::transaction_base& transaction, std::int64_t open_from, QueueStatus& status) {
-  for (const auto& row : Connection::execute(transaction, open_batches_sql, status.queue, open_from)) {
+  for (const auto& row : db::Connection::execute(transaction, open_batches_sql, status.queue, open_from)) {
     OpenBatch batch{.id = row[0].as<std::int64_t>(),
                     .tokens = row[1].as<std::int64_t>(),
                     .attempts = row[2].as<int>(),
@@ -92,7 +92,7 @@ void read_open_batches(pqxx::transaction_base& transaction, std::int64_t open_fr
 }
 
 void read_gaps(pqxx::transaction_base& transaction, const std::string& gap_ids, QueueStatus& status) {
-  const auto row = Connection::execute(transaction, gaps_sql, gap_ids)[0];
+  const auto row = db::Connection::execute(transaction, gaps_sql, gap_ids)[0];
   status.gap_ids = row[0].as<std::int64_t>();
   status.replay_ids = row[1].as<std::int64_t>();
   if (status.gap_ids > 0) status.gap_holders = find_gap_holders(transaction, gap_ids);
@@ -106,11 +106,11 @@ void read_schedule(pqxx::transaction_base& transaction, QueueStatus& status) {
     roles.push_back(collector.session.user);
   for (const auto& session : status.elsewhere)
     roles.push_back(session.user);
-  const auto rows = Connection::execute(transaction, R"(
+  const auto rows = db::Connection::execute(transaction, R"(
 SELECT quote_ident(rolname) FROM pg_roles
 WHERE rolname = ANY ($1::text[]) AND NOT has_function_privilege(oid, 'mailroom_release(integer)', 'EXECUTE')
 ORDER BY 1 LIMIT 1)",
-                                        array_text(roles));
+                                            db::array_text(roles));
   if (!rows.empty()) status.may_not_release = rows[0][0].c_str();
 }
 
@@ -126,8 +126,8 @@ template <typename Read>
 auto unless_locked(const Read& read) {
   try {
     return read();
-  } catch (const DatabaseError& error) {
-    if (error.sqlstate() != sqlstate::lock_not_available) throw;
+  } catch (const db::DatabaseError& error) {
+    if (error.sqlstate() != db::sqlstate::lock_not_available) throw;
     throw Error(ExitCode::locked, "a table of the queue is locked: " + std::string(error.what()),
                 "find the session that holds it: SELECT pid, relation::regclass FROM pg_locks WHERE mode = "
                 "'AccessExclusiveLock' AND granted");
@@ -181,12 +181,12 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
     if (revoked < status.expired.tokens) status.expired.tokens -= revoked;
   }
   const bool is_unused =
-      status.cursor == 0 && Connection::execute(transaction, "SELECT FROM tokens LIMIT 1").empty();
+      status.cursor == 0 && db::Connection::execute(transaction, "SELECT FROM tokens LIMIT 1").empty();
   if (is_unused) status.other = find_other_queue(transaction);
   return status;
 }
 
-PendingTokens read_pending_tokens(Connection& connection, const std::string& queue) {
+PendingTokens read_pending_tokens(db::Connection& connection, const std::string& queue) {
   return unless_locked([&] {
     return connection.transact([&](pqxx::work& transaction) {
       const auto position = read_position(transaction, queue);
@@ -197,18 +197,18 @@ PendingTokens read_pending_tokens(Connection& connection, const std::string& que
   });
 }
 
-QueueStatus read_queue_status(Connection& connection, const std::string& queue) {
+QueueStatus read_queue_status(db::Connection& connection, const std::string& queue) {
   return unless_locked([&] {
     return connection.transact(
         [&](pqxx::work& transaction) { return read_queue_status_within(transaction, queue); });
   });
 }
 
-bool names_queues(const Settings& settings) {
-  return setting_of(settings, "collect.queue").origin.kind != OriginKind::default_value;
+bool names_queues(const config::Settings& settings) {
+  return config::setting_of(settings, "collect.queue").origin.kind != config::OriginKind::default_value;
 }
 
-std::vector<std::string> shown_queues(Connection& connection, const Settings& settings) {
+std::vector<std::string> shown_queues(db::Connection& connection, const config::Settings& settings) {
   if (names_queues(settings)) return settings.collect.queues;
   std::vector<std::string> queues;
   for (const auto& row : connection.run(R"(
@@ -218,4 +218,4 @@ ORDER BY coalesce(q.priority, 0) DESC, j.job_type)"))
   return queues.empty() ? settings.collect.queues : queues;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -19,15 +19,15 @@
 #include "status/unmailed.hpp"
 #include "status/unsettled.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 /// True if collect.queue is set, by a flag or otherwise.
-bool names_queues(const Settings& settings);
+bool names_queues(const config::Settings& settings);
 
 /// The queues that a command shows: those of collect.queue or, if it is not set, all of the database, by
 /// priority and name. Not empty: a database without a queue has the default of collect.queue, which is then
 /// unknown.
-std::vector<std::string> shown_queues(Connection& connection, const Settings& settings);
+std::vector<std::string> shown_queues(db::Connection& connection, const config::Settings& settings);
 
 /// A session of the server, as far as the current role may see it.
 struct ServerSession {
@@ -98,8 +98,8 @@ struct QueueStatus {
   std::string home_problem{};     ///< why nothing is sent from this database; empty if mails are
   bool on_standby = false;        ///< collectors and locks are on the primary, and not visible here
   std::int64_t cursor = 0;
-  std::int64_t newest = 0;                      ///< the highest id that was drawn
-  std::vector<TableSequence> sequences_behind;  ///< their tables
+  std::int64_t newest = 0;                             ///< the highest id that was drawn
+  std::vector<queue::TableSequence> sequences_behind;  ///< their tables
   TriggerStatus triggers;
   LostMessages lost{};                      ///< of the last day, of the newest 10,000
   std::int64_t accounts_without_token = 0;  ///< likewise
@@ -137,13 +137,13 @@ struct QueueStatus {
 /// Reads the status in one read-only snapshot, at a cost that does not depend on the number of tokens behind
 /// the cursor. Runs a transaction of its own. Throws DatabaseError MR001 for an unknown queue, and
 /// Error(locked) when a table is locked for more than two seconds.
-QueueStatus read_queue_status(Connection& connection, const std::string& queue);
+QueueStatus read_queue_status(db::Connection& connection, const std::string& queue);
 
 /// Counts the pending tokens alone, with the same promises.
-PendingTokens read_pending_tokens(Connection& connection, const std::string& queue);
+PendingTokens read_pending_tokens(db::Connection& connection, const std::string& queue);
 
 /// The same within the caller's transaction, which must have run no statement yet. Throws DatabaseError 55P03
 /// when a table is locked.
 QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const std::string& queue);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -10,7 +10,7 @@
 #include "status/queue_status.hpp"
 #include "status/unsettled.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
 // $1 queue, $2 now in milliseconds. No index finds dead letters, so this reads a bounded number of recent
@@ -82,7 +82,7 @@ mine AS MATERIALIZED (
 SELECT count(*) FROM (SELECT DISTINCT id FROM mine) m JOIN tokens t ON t.id = m.id
 WHERE mailroom_is_live(t.consumed_at, t.expires_at, floor(extract(epoch FROM now()))::bigint)
   AND NOT EXISTS (SELECT FROM mailroom_deliveries r WHERE r.queue = $1 AND r.token = t.id AND r.accepted_at IS NULL))" +
-         signed_last_sql("$1", "(ARRAY[$2::text])");
+         selection::signed_last_sql("$1", "(ARRAY[$2::text])");
 }
 
 /// Counts what people have of the keys that no connected consumer signs with.
@@ -93,7 +93,7 @@ void count_links(pqxx::transaction_base& transaction, QueueStatus& status) {
   };
   for (auto& key : status.recent_keys) {
     if (is_of_consumer(key)) continue;
-    key.tokens = Connection::execute(transaction, links_of_key_sql(), status.queue, key.fingerprint)[0][0]
+    key.tokens = db::Connection::execute(transaction, links_of_key_sql(), status.queue, key.fingerprint)[0][0]
                      .as<std::int64_t>();
   }
   std::erase_if(status.recent_keys, [](const RecentKey& key) { return key.tokens == 0; });
@@ -126,7 +126,7 @@ std::optional<RecentEmissions::Rate> RecentEmissions::last_rate(Milliseconds bus
 std::int64_t read_recent_batches(pqxx::transaction_base& transaction, QueueStatus& status) {
   std::int64_t highest = 0;
   const auto now = std::chrono::floor<Milliseconds>(status.now.time_since_epoch()).count();
-  for (const auto& row : Connection::execute(transaction, recent_sql, status.queue, now)) {
+  for (const auto& row : db::Connection::execute(transaction, recent_sql, status.queue, now)) {
     const std::string kind = row[0].c_str();
     const auto number = row[1].as<std::int64_t>();
     const auto value = row[2].as<std::int64_t>();
@@ -154,4 +154,4 @@ std::int64_t read_recent_batches(pqxx::transaction_base& transaction, QueueStatu
   return highest;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -11,7 +11,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 struct QueueStatus;
 
@@ -53,4 +53,4 @@ struct RecentEmissions {
 /// Within the caller's transaction.
 std::int64_t read_recent_batches(pqxx::transaction_base& transaction, QueueStatus& status);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

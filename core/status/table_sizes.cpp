@@ -7,7 +7,7 @@
 #include "db/values.hpp"
 #include "schema/schema_objects.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
 constexpr const char* sizes_sql = R"(
@@ -45,7 +45,8 @@ std::int64_t TableSize::bytes_of(std::int64_t some) const {
 
 std::vector<TableSize> read_table_sizes(pqxx::transaction_base& transaction) {
   std::vector<TableSize> sizes;
-  for (const auto& row : Connection::execute(transaction, sizes_sql, array_text(mailroom_tables()))) {
+  for (const auto& row :
+       db::Connection::execute(transaction, sizes_sql, db::array_text(schema::mailroom_tables()))) {
     sizes.push_back({.name = row[0].c_str(),
                      .bytes = row[1].as<std::int64_t>(),
                      .index_bytes = row[2].as<std::int64_t>(),
@@ -56,7 +57,7 @@ std::vector<TableSize> read_table_sizes(pqxx::transaction_base& transaction) {
 }
 
 std::optional<std::chrono::seconds> read_oldest_age(pqxx::transaction_base& transaction) {
-  const auto rows = Connection::execute(
+  const auto rows = db::Connection::execute(
       transaction,
       "SELECT greatest(floor(extract(epoch FROM clock_timestamp()))::bigint - created_at, 0) FROM tokens ORDER BY id LIMIT 1");
   if (rows.empty()) return std::nullopt;
@@ -64,15 +65,15 @@ std::optional<std::chrono::seconds> read_oldest_age(pqxx::transaction_base& tran
 }
 
 std::int64_t count_old_attachments(pqxx::transaction_base& transaction, Milliseconds age) {
-  return Connection::execute(transaction, R"(
+  return db::Connection::execute(transaction, R"(
 SELECT count(*) FROM mailroom_messages m JOIN mailroom_attachments f ON f.message = m.id
 WHERE m.created_at < now() - make_interval(secs => $1::bigint))",
-                             std::chrono::floor<std::chrono::seconds>(age).count())[0][0]
+                                 std::chrono::floor<std::chrono::seconds>(age).count())[0][0]
       .as<std::int64_t>();
 }
 
 void count_growth(pqxx::transaction_base& transaction, std::vector<TableSize>& sizes) {
-  for (const auto& row : Connection::execute(transaction, growth_sql)) {
+  for (const auto& row : db::Connection::execute(transaction, growth_sql)) {
     const auto table = std::ranges::find(sizes, std::string(row[0].c_str()), &TableSize::name);
     if (table == sizes.end()) continue;
     table->last_day = row[1].as<std::int64_t>();
@@ -80,4 +81,4 @@ void count_growth(pqxx::transaction_base& transaction, std::vector<TableSize>& s
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

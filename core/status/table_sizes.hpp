@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 struct TableSize {
   std::string name;
@@ -41,4 +41,4 @@ std::int64_t count_old_attachments(pqxx::transaction_base& transaction, Millisec
 /// rows.
 void count_growth(pqxx::transaction_base& transaction, std::vector<TableSize>& sizes);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -5,7 +5,7 @@
 #include "db/values.hpp"
 #include "schema/schema_objects.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
 /// $1 the triggers, $2 the table of each.
@@ -70,24 +70,25 @@ ORDER BY n.nspname)";
 TriggerStatus read_trigger_status(pqxx::transaction_base& transaction) {
   std::vector<std::string_view> names;
   std::vector<std::string_view> tables;
-  for (const auto& trigger : expected_triggers()) {
+  for (const auto& trigger : schema::expected_triggers()) {
     names.push_back(trigger.name);
     tables.push_back(trigger.table);
   }
   TriggerStatus status;
-  for (const auto& row : Connection::execute(transaction, silent_sql, array_text(names), array_text(tables)))
+  for (const auto& row :
+       db::Connection::execute(transaction, silent_sql, db::array_text(names), db::array_text(tables)))
     status.silent.push_back({.name = row[0].c_str(), .is_missing = row[1].as<bool>()});
-  for (const auto& row : Connection::execute(transaction, replica_sql))
+  for (const auto& row : db::Connection::execute(transaction, replica_sql))
     status.replica.push_back({.where = row[0].c_str(), .fix = row[1].c_str()});
   return status;
 }
 
 std::optional<OtherQueue> find_other_queue(pqxx::transaction_base& transaction) {
-  for (const auto& row : Connection::execute(transaction, counts_sql)) {
-    const auto waiting = Connection::execute(transaction, row[1].c_str())[0][0].as<std::int64_t>();
+  for (const auto& row : db::Connection::execute(transaction, counts_sql)) {
+    const auto waiting = db::Connection::execute(transaction, row[1].c_str())[0][0].as<std::int64_t>();
     if (waiting > 0) return OtherQueue{.schema = row[0].c_str(), .waiting = waiting};
   }
   return std::nullopt;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

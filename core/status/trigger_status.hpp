@@ -9,7 +9,7 @@
 
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 /// Mailroom's tables in another schema of the database, where tokens wait and no collector is connected.
 struct OtherQueue {
@@ -40,4 +40,4 @@ struct TriggerStatus {
 /// Runs within the caller's transaction.
 TriggerStatus read_trigger_status(pqxx::transaction_base& transaction);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -12,7 +12,7 @@
 #include "queue/action.hpp"
 #include "status/unsettled.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
 constexpr const char* lost_sql = R"(
@@ -68,17 +68,18 @@ bool is_since(pqxx::transaction_base& transaction, Moment dropped_at) {
       "SELECT FROM mailroom_operations WHERE kind = 'set queue' "
       "AND (extract(epoch FROM at) * 1000000)::bigint > $1::bigint LIMIT 1";
   const auto since = std::chrono::floor<std::chrono::microseconds>(dropped_at.time_since_epoch()).count();
-  return may_read_operations(transaction) && Connection::execute(transaction, changed_sql, since).empty();
+  return may_read_operations(transaction) && db::Connection::execute(transaction, changed_sql, since).empty();
 }
 
 }  // namespace
 
 LostMessages read_lost_messages(pqxx::transaction_base& transaction, Moment since, Moment until) {
-  const auto allowed = Connection::execute(transaction, R"(
+  const auto allowed = db::Connection::execute(transaction, R"(
 SELECT has_any_column_privilege('mailroom_messages', 'SELECT') AND has_table_privilege('mailroom_schedule', 'SELECT'))");
   if (!allowed[0][0].as<bool>()) return {.is_known = false};
   LostMessages lost;
-  for (const auto& row : Connection::execute(transaction, lost_sql, in_seconds(since), in_seconds(until))) {
+  for (const auto& row :
+       db::Connection::execute(transaction, lost_sql, in_seconds(since), in_seconds(until))) {
     const bool is_fit = row[0].as<bool>();
     (is_fit ? lost.messages : lost.unfit) = row[1].as<std::int64_t>();
     if (is_fit) lost.later = row[2].as<std::int64_t>();
@@ -88,23 +89,24 @@ SELECT has_any_column_privilege('mailroom_messages', 'SELECT') AND has_table_pri
 }
 
 LostMessages read_newest_lost_messages(pqxx::transaction_base& transaction) {
-  const auto allowed = Connection::execute(transaction, R"(
+  const auto allowed = db::Connection::execute(transaction, R"(
 SELECT has_any_column_privilege('mailroom_messages', 'SELECT') AND has_table_privilege('mailroom_schedule', 'SELECT')
   AND NOT row_security_active('mailroom_messages') AND NOT row_security_active('mailroom_schedule')
   AND has_function_privilege('mailroom_lost_messages(timestamptz, timestamptz)', 'EXECUTE'))");
   if (!allowed[0][0].as<bool>()) return {.is_known = false};
-  const auto rows = Connection::execute(transaction, newest_sql);
+  const auto rows = db::Connection::execute(transaction, newest_sql);
   if (rows.empty()) return {};
-  return read_lost_messages(transaction, moment_in<std::chrono::seconds>(rows[0][0]),
-                            moment_in<std::chrono::seconds>(rows[0][1]));
+  return read_lost_messages(transaction, db::moment_in<std::chrono::seconds>(rows[0][0]),
+                            db::moment_in<std::chrono::seconds>(rows[0][1]));
 }
 
 std::int64_t count_accounts_without_token(pqxx::transaction_base& transaction) {
-  const auto allowed = Connection::execute(
+  const auto allowed = db::Connection::execute(
       transaction,
       "SELECT has_table_privilege('accounts', 'SELECT') AND NOT row_security_active('accounts')");
-  return allowed[0][0].as<bool>() ? Connection::execute(transaction, accounts_sql)[0][0].as<std::int64_t>()
-                                  : 0;
+  return allowed[0][0].as<bool>()
+             ? db::Connection::execute(transaction, accounts_sql)[0][0].as<std::int64_t>()
+             : 0;
 }
 
 std::vector<Fix> issue_lost_messages(const LostMessages& lost, const std::string& schema) {
@@ -112,7 +114,7 @@ std::vector<Fix> issue_lost_messages(const LostMessages& lost, const std::string
       "FROM @.mailroom_lost_messages(now() - interval '1 day', now()) WHERE is_fit";
   std::vector<Fix> all;
   const auto add = [&](const std::string& statement) {
-    all.emplace_back(FixKind::issue_tokens, in_schema(statement, schema));
+    all.emplace_back(FixKind::issue_tokens, db::in_schema(statement, schema));
   };
   if (lost.later > 0) {
     add(
@@ -128,8 +130,8 @@ std::vector<Fix> issue_lost_messages(const LostMessages& lost, const std::string
 
 Fix issue_account_tokens(const std::string& schema) {
   return {FixKind::issue_tokens,
-          in_schema(
-              "INSERT INTO @.tokens (account, action) SELECT a.id, '" + Actions::of_sign_up().name +
+          db::in_schema(
+              "INSERT INTO @.tokens (account, action) SELECT a.id, '" + queue::Actions::of_sign_up().name +
                   "' FROM @.accounts a WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM "
                   "now()) - 86400 AND NOT EXISTS (SELECT FROM @.tokens t WHERE t.account = a.id);",
               schema)};
@@ -144,16 +146,16 @@ std::string messages_text(const std::vector<std::int64_t>& ids, std::int64_t tot
 
 std::vector<UntakenAction> read_untaken_actions(pqxx::transaction_base& transaction) {
   std::vector<UntakenAction> actions;
-  for (const auto& row : Connection::execute(transaction, untaken_sql)) {
-    UntakenAction action{.name = short_action_name(row[0].c_str()),
+  for (const auto& row : db::Connection::execute(transaction, untaken_sql)) {
+    UntakenAction action{.name = queue::short_action_name(row[0].c_str()),
                          .tokens = row[1].as<std::int64_t>(),
-                         .dropped_at = optional_moment_in<std::chrono::microseconds>(row[2])};
+                         .dropped_at = db::optional_moment_in<std::chrono::microseconds>(row[2])};
     if (action.dropped_at && !is_since(transaction, *action.dropped_at)) action.dropped_at.reset();
     action.has_namesake =
-        !Connection::execute(transaction, "SELECT FROM jobs WHERE job_type = $1", action.name).empty();
+        !db::Connection::execute(transaction, "SELECT FROM jobs WHERE job_type = $1", action.name).empty();
     actions.push_back(std::move(action));
   }
   return actions;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

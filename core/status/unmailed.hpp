@@ -11,7 +11,7 @@
 #include "db/connection.hpp"
 #include "status/fix_commands.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 struct LostMessages {
   bool is_known = true;       ///< false: the role may not read messages, as roles of before there were any
@@ -59,4 +59,4 @@ struct UntakenAction {
 /// Within the caller's transaction. Without the action of messages while nobody asks for any.
 std::vector<UntakenAction> read_untaken_actions(pqxx::transaction_base& transaction);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

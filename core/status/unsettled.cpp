@@ -10,7 +10,7 @@
 
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 namespace {
 
 /// $1: batches. Operations are read in a statement of its own, since the right to read them is checked once
@@ -50,13 +50,13 @@ ORDER BY o.at DESC LIMIT 1)";
 }  // namespace
 
 std::int64_t count_revoked_unsent(pqxx::transaction_base& transaction, const std::string& queue) {
-  return Connection::execute(transaction, revoked_sql, queue)[0][0].as<std::int64_t>();
+  return db::Connection::execute(transaction, revoked_sql, queue)[0][0].as<std::int64_t>();
 }
 
 bool may_read_operations(pqxx::transaction_base& transaction) {
-  return Connection::execute(transaction,
-                             "SELECT has_table_privilege('mailroom_operations', 'SELECT') "
-                             "AND NOT row_security_active('mailroom_operations')")[0][0]
+  return db::Connection::execute(transaction,
+                                 "SELECT has_table_privilege('mailroom_operations', 'SELECT') "
+                                 "AND NOT row_security_active('mailroom_operations')")[0][0]
       .as<bool>();
 }
 
@@ -67,7 +67,7 @@ void keep_unsettled(pqxx::transaction_base& transaction, std::vector<DeadBatch>&
     ids += (ids.empty() ? "{" : ",") + std::to_string(batch.id);
   const auto sql = fmt::format(left_sql, may_read_operations(transaction) ? without_revoked : "");
   std::map<std::int64_t, std::int64_t> left;
-  for (const auto& row : Connection::execute(transaction, sql, ids + "}"))
+  for (const auto& row : db::Connection::execute(transaction, sql, ids + "}"))
     left[row[0].as<std::int64_t>()] = row[1].as<std::int64_t>();
   std::erase_if(dead, [&](const DeadBatch& batch) { return !left.contains(batch.id); });
   for (auto& batch : dead)
@@ -77,7 +77,7 @@ void keep_unsettled(pqxx::transaction_base& transaction, std::vector<DeadBatch>&
 
 std::optional<WentBack> read_went_back(pqxx::transaction_base& transaction) {
   if (!may_read_operations(transaction)) return std::nullopt;
-  const auto rows = Connection::execute(transaction, went_back_sql);
+  const auto rows = db::Connection::execute(transaction, went_back_sql);
   if (rows.empty()) return std::nullopt;
   return WentBack{.actor = rows[0][0].c_str(),
                   .newest = rows[0][1].as<std::int64_t>(),
@@ -85,4 +85,4 @@ std::optional<WentBack> read_went_back(pqxx::transaction_base& transaction) {
                   .age = Milliseconds{std::max<std::int64_t>(rows[0][3].as<std::int64_t>(), 0)}};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 /// A batch that was given up, of whose tokens somebody may still want a mail.
 struct DeadBatch {
@@ -43,4 +43,4 @@ std::int64_t count_revoked_unsent(pqxx::transaction_base& transaction, const std
 /// Nullopt for a role that may not read operations, or from whom row security hides some.
 std::optional<WentBack> read_went_back(pqxx::transaction_base& transaction);
 
-}  // namespace mailroom
+}  // namespace mailroom::status

@@ -11,7 +11,7 @@
 #include "crypto/digest.hpp"
 #include "mail/bounce_address.hpp"
 
-namespace mailroom {
+namespace mailroom::suppression {
 namespace {
 
 using Json = nlohmann::json;
@@ -20,7 +20,7 @@ constexpr std::size_t kept_of_report = 16'384;
 constexpr auto unread = "unread";
 
 std::string digest_of(std::string_view bytes) {
-  return hex_text(sha256({bytes}));
+  return hex_text(crypto::sha256({bytes}));
 }
 
 /// The bytes of a queue's name in a Message-ID, where `=2E` stands for a dot.
@@ -47,7 +47,7 @@ Json column_text(const std::string& text) {
   return text_or_null<Json>(printable(text));
 }
 
-Json message_ids_of(const Bounce& bounce) {
+Json message_ids_of(const bounce::Bounce& bounce) {
   auto ids = Json::array();
   const auto id = parse_mail_id(bounce.message_id);
   if (!id) return ids;
@@ -59,7 +59,7 @@ Json message_ids_of(const Bounce& bounce) {
 }
 
 /// Null for a report that is no event of a provider.
-Json provider_mail_of(const Bounce& bounce) {
+Json provider_mail_of(const bounce::Bounce& bounce) {
   const auto& mail = bounce.mail;
   if (mail.id.empty() && mail.token <= 0) return {};
   Json object{{"id", column_text(mail.id)}, {"queue", column_text(mail.queue)}};
@@ -68,7 +68,7 @@ Json provider_mail_of(const Bounce& bounce) {
   return object;
 }
 
-Json row_of(const Report& report, std::size_t place, const BounceRecipient& recipient) {
+Json row_of(const Report& report, std::size_t place, const bounce::BounceRecipient& recipient) {
   Json row{{"digest", report.digest},
            {"place", place},
            {"tokens", report.tokens},
@@ -76,8 +76,8 @@ Json row_of(const Report& report, std::size_t place, const BounceRecipient& reci
            {"mail", provider_mail_of(*report.bounce)},
            {"address", column_text(recipient.address)},
            {"final", column_text(recipient.final_address)},
-           {"kind", bounce_kind_name(recipient.kind)},
-           {"reason", bounce_reason_name(recipient.reason)},
+           {"kind", bounce::bounce_kind_name(recipient.kind)},
+           {"reason", bounce::bounce_reason_name(recipient.reason)},
            {"status", column_text(recipient.status)},
            {"reply", column_text(recipient.diagnostic)},
            {"remote", column_text(recipient.remote_mta)},
@@ -116,7 +116,7 @@ std::optional<MailId> parse_mail_id(std::string_view text) {
 }
 
 Report judge_event(std::string_view bytes) {
-  auto event = read_event(bytes);
+  auto event = bounce::read_event(bytes);
   const bool has_key = event && !event->event.empty();
   return {.digest = digest_of(has_key ? std::string_view(event->event) : bytes),
           .begin = std::string(bytes.substr(0, kept_of_report)),
@@ -124,14 +124,15 @@ Report judge_event(std::string_view bytes) {
 }
 
 Report judge_report(std::string_view bytes, const BounceProof& proof) {
-  Report report{.digest = digest_of(bytes), .begin = {}, .bounce = read_mail(bytes)};
+  Report report{.digest = digest_of(bytes), .begin = {}, .bounce = bounce::read_mail(bytes)};
   const auto add = [&](const std::string& id) {
-    if (const auto token = token_of_bounce_id(id, proof.home, proof.keys)) report.tokens.push_back(*token);
+    if (const auto token = mail::token_of_bounce_id(id, proof.home, proof.keys))
+      report.tokens.push_back(*token);
   };
   add(report.bounce->envelope_id);
   for (const auto* const addresses : {&report.bounce->to, &report.bounce->returned_from}) {
     for (const auto& address : *addresses)
-      add(bounce_id_in(address, proof.pattern));
+      add(mail::bounce_id_in(address, proof.pattern));
   }
   // All who got a copy know the Message-ID.
   if (!proof.pattern.empty()) report.bounce->message_id.clear();
@@ -144,13 +145,13 @@ Report judge_report(std::string_view bytes, const BounceProof& proof) {
   return report;
 }
 
-std::string home_name(Connection& connection) {
+std::string home_name(db::Connection& connection) {
   return connection.run("SELECT mailroom_home_name()")[0][0].c_str();
 }
 
-std::vector<RecordedBounce> record_bounces(Connection& connection, const std::string& source,
+std::vector<RecordedBounce> record_bounces(db::Connection& connection, const std::string& source,
                                            const std::vector<Report>& reports,
-                                           const std::optional<Rate>& suppress_after) {
+                                           const std::optional<config::Rate>& suppress_after) {
   auto rows = Json::array();
   for (const auto& report : reports) {
     if (report.counts()) add_rows(report, rows);
@@ -186,4 +187,4 @@ std::vector<RecordedBounce> record_bounces(Connection& connection, const std::st
   return recorded;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::suppression

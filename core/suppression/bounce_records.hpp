@@ -12,14 +12,14 @@
 #include "crypto/key_ring.hpp"
 #include "db/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::suppression {
 
 /// A mail that came back, or that came to the address of bounces, or an event of a provider.
 struct Report {
   std::string digest;  ///< SHA-256 of its bytes, or of what copies of an event share, as hexadecimal digits
   std::string begin;   ///< of its bytes, for a look; empty if an id that one of our keys has made is in it
-  std::optional<Bounce> bounce;        ///< nullopt: it says nothing of a mail that came back or arrived
-  std::vector<std::int64_t> tokens{};  ///< whose mail it is, by ids that one of our keys has made
+  std::optional<bounce::Bounce> bounce;  ///< nullopt: it says nothing of a mail that came back or arrived
+  std::vector<std::int64_t> tokens{};    ///< whose mail it is, by ids that one of our keys has made
 
   /// Something of it has to be recorded.
   bool counts() const { return bounce.has_value(); }
@@ -29,14 +29,14 @@ struct Report {
 struct BounceProof {
   std::string pattern;  ///< send.bounce_address: then only its ids do; empty: the Message-ID does
   std::string home;     ///< mailroom_home_name(): the database that ids are of
-  KeyRing keys;
+  crypto::KeyRing keys;
 };
 
 /// Judges the bytes of a mail. A mail to an id of ours counts, in whatever form it is.
 Report judge_report(std::string_view bytes, const BounceProof& proof);
 
 /// mailroom_home_name()
-std::string home_name(Connection& connection);
+std::string home_name(db::Connection& connection);
 
 /// Judges the bytes of an event of a provider, which must come from the provider: whoever can make one can
 /// suppress an address.
@@ -72,8 +72,8 @@ struct RecordedBounce {
 /// Records the reports that count, in one transaction, in their order. `source`: where they were read. The
 /// application is told, addresses are suppressed, and an outcome that was unknown is accepted then.
 /// `suppress_after`: how many mails to an address may come back softly within a time; nullopt: any number.
-std::vector<RecordedBounce> record_bounces(Connection& connection, const std::string& source,
+std::vector<RecordedBounce> record_bounces(db::Connection& connection, const std::string& source,
                                            const std::vector<Report>& reports,
-                                           const std::optional<Rate>& suppress_after);
+                                           const std::optional<config::Rate>& suppress_after);
 
-}  // namespace mailroom
+}  // namespace mailroom::suppression

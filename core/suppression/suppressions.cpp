@@ -11,37 +11,38 @@
 #include "db/values.hpp"
 #include "mail/address.hpp"
 
-namespace mailroom {
+namespace mailroom::suppression {
 namespace {
 
 /// Runs a statement that changes rows for $1, and records it if it changed any.
-std::int64_t change(Connection& connection, const char* sql, const char* kind,
-                    const std::vector<std::string>& addresses, const OperationAuthor& author) {
+std::int64_t change(db::Connection& connection, const char* sql, const char* kind,
+                    const std::vector<std::string>& addresses, const queue::OperationAuthor& author) {
   std::int64_t changed = 0;
   connection.transact([&](pqxx::work& transaction) {
-    set_author(transaction, author);
-    changed = Connection::execute(transaction, sql, array_text(addresses), author.actor, author.reason)[0][0]
+    queue::set_author(transaction, author);
+    changed = db::Connection::execute(transaction, sql, db::array_text(addresses), author.actor,
+                                      author.reason)[0][0]
                   .as<std::int64_t>();
     if (changed == 0) return;
-    Connection::execute(
+    db::Connection::execute(
         transaction,
         "SELECT mailroom_record_operation($1, NULL, jsonb_build_object('addresses', to_jsonb($2::text[])))",
-        kind, array_text(addresses));
+        kind, db::array_text(addresses));
   });
   return changed;
 }
 
 }  // namespace
 
-std::vector<Suppression> list_suppressions(Connection& connection, const std::vector<std::string>& addresses,
-                                           std::int64_t limit) {
+std::vector<Suppression> list_suppressions(db::Connection& connection,
+                                           const std::vector<std::string>& addresses, std::int64_t limit) {
   std::vector<Suppression> list;
   for (const auto& row : connection.run(R"(
 SELECT s.address, s.kind, s.reason, (extract(epoch FROM s.added_at) * 1000000)::bigint, s.added_by, b.token
 FROM mailroom_suppressions s LEFT JOIN mailroom_bounces b ON b.id = s.bounce
 WHERE $1::text[] = '{}' OR s.address = ANY ($1::text[])
 ORDER BY s.added_at DESC, s.address LIMIT $2)",
-                                        array_text(addresses), limit)) {
+                                        db::array_text(addresses), limit)) {
     auto& each = list.emplace_back();
     each.address = row[0].c_str();
     each.kind = row[1].c_str();
@@ -54,14 +55,14 @@ ORDER BY s.added_at DESC, s.address LIMIT $2)",
 }
 
 std::string suppressed_form(const std::string& typed) {
-  const auto parsed = parse_address(address_of_mailbox(typed));
-  if (const auto* refusal = std::get_if<Refusal>(&parsed))
+  const auto parsed = mail::parse_address(mail::address_of_mailbox(typed));
+  if (const auto* refusal = std::get_if<mail::Refusal>(&parsed))
     throw Error(ExitCode::usage, fmt::format("'{}' is no address: {}", shown_text(typed), refusal->reason));
-  return canonical_text(std::get<Address>(parsed));
+  return mail::canonical_text(std::get<mail::Address>(parsed));
 }
 
-std::int64_t add_suppressions(Connection& connection, const std::vector<std::string>& addresses,
-                              const OperationAuthor& author) {
+std::int64_t add_suppressions(db::Connection& connection, const std::vector<std::string>& addresses,
+                              const queue::OperationAuthor& author) {
   return change(connection, R"(
 WITH added AS (
   INSERT INTO mailroom_suppressions (address, kind, reason, added_by)
@@ -71,12 +72,12 @@ SELECT count(*) FROM added)",
                 "suppress", addresses, author);
 }
 
-std::int64_t remove_suppressions(Connection& connection, const std::vector<std::string>& addresses,
-                                 const OperationAuthor& author) {
+std::int64_t remove_suppressions(db::Connection& connection, const std::vector<std::string>& addresses,
+                                 const queue::OperationAuthor& author) {
   return change(connection, R"(
 WITH removed AS (DELETE FROM mailroom_suppressions WHERE address = ANY ($1::text[]) RETURNING $2::text, $3::text)
 SELECT count(*) FROM removed)",
                 "unsuppress", addresses, author);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::suppression

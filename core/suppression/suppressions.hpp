@@ -14,7 +14,7 @@
 #include "db/connection.hpp"
 #include "queue/operation_author.hpp"
 
-namespace mailroom {
+namespace mailroom::suppression {
 
 /// An address that gets no mails, but for actions that are security mail.
 struct Suppression {
@@ -28,8 +28,8 @@ struct Suppression {
 
 /// Ordered by the time at which they were added, newest first, at most `limit`. `addresses`: only these; none
 /// for all.
-std::vector<Suppression> list_suppressions(Connection& connection, const std::vector<std::string>& addresses,
-                                           std::int64_t limit);
+std::vector<Suppression> list_suppressions(db::Connection& connection,
+                                           const std::vector<std::string>& addresses, std::int64_t limit);
 
 /// The form under which an address is suppressed: canonical_text(). Throws Error(usage) for what is no
 /// address.
@@ -37,11 +37,11 @@ std::string suppressed_form(const std::string& typed);
 
 /// Suppresses addresses, which suppressed_form() has made, for the reason of the author, and records that.
 /// Returns how many were not suppressed before.
-std::int64_t add_suppressions(Connection& connection, const std::vector<std::string>& addresses,
-                              const OperationAuthor& author);
+std::int64_t add_suppressions(db::Connection& connection, const std::vector<std::string>& addresses,
+                              const queue::OperationAuthor& author);
 
 /// Lets addresses get mails again, and records that. Returns how many were suppressed.
-std::int64_t remove_suppressions(Connection& connection, const std::vector<std::string>& addresses,
-                                 const OperationAuthor& author);
+std::int64_t remove_suppressions(db::Connection& connection, const std::vector<std::string>& addresses,
+                                 const queue::OperationAuthor& author);
 
-}  // namespace mailroom
+}  // namespace mailroom::suppression

@@ -13,7 +13,7 @@
 #include "base/wording.hpp"
 #include "templates/template_values.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 namespace {
 
 using Kind = TemplateTag::Kind;
@@ -197,4 +197,4 @@ void TemplateChecker::warn_of_unescaped(const Source& source, const std::string&
     warnings_.push_back(std::move(warning));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

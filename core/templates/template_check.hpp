@@ -10,7 +10,7 @@
 
 #include "templates/template_files.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 
 /// One tag of a Mustache template.
 struct TemplateTag {
@@ -97,4 +97,4 @@ class TemplateChecker {
   std::map<std::string, CheckedTemplate> partials_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

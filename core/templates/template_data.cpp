@@ -9,14 +9,14 @@
 #include "base/json.hpp"
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 namespace {
 
 using DataKind = TemplateData::Kind;
 
 class DataReader final : public JsonReader {
  public:
-  std::variant<TemplateData, Refusal> result() {
+  std::variant<TemplateData, mail::Refusal> result() {
     if (refusal_) return std::move(*refusal_);
     return std::move(root_);
   }
@@ -58,7 +58,7 @@ class DataReader final : public JsonReader {
 
  private:
   bool refuse(std::string reason) {
-    refusal_ = Refusal{std::move(reason)};
+    refusal_ = mail::Refusal{std::move(reason)};
     return false;
   }
 
@@ -92,7 +92,7 @@ class DataReader final : public JsonReader {
   }
 
   TemplateData root_;
-  std::optional<Refusal> refusal_;
+  std::optional<mail::Refusal> refusal_;
   std::vector<TemplateData*> open_;
   TemplateData* added_ = nullptr;
   std::string name_;  ///< of the next value of an object
@@ -119,15 +119,15 @@ bool TemplateData::is_true() const {
   return true;
 }
 
-std::variant<TemplateData, Refusal> parse_template_data(std::string_view json) {
+std::variant<TemplateData, mail::Refusal> parse_template_data(std::string_view json) {
   if (json.empty()) return TemplateData{};
   if (json.size() > largest_data)
-    return Refusal{fmt::format("the data has {} bytes, at most {} are allowed",
-                               with_thousands(static_cast<std::int64_t>(json.size())),
-                               with_thousands(largest_data))};
+    return mail::Refusal{fmt::format("the data has {} bytes, at most {} are allowed",
+                                     with_thousands(static_cast<std::int64_t>(json.size())),
+                                     with_thousands(largest_data))};
   DataReader reader;
   read_json(json, reader);
   return reader.result();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

@@ -10,7 +10,7 @@
 
 #include "mail/address.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 
 constexpr std::size_t largest_data = 1024 * 1024;  ///< bytes of JSON
 constexpr std::size_t most_values = 100'000;       ///< in all objects and lists
@@ -31,6 +31,6 @@ struct TemplateData {
 
 /// Reads an object of JSON; an empty text is an empty one. Refuses anything else, a NUL or half a surrogate
 /// pair in a text, and what is larger than the limits above. `12.50` stays `12.50`.
-std::variant<TemplateData, Refusal> parse_template_data(std::string_view json);
+std::variant<TemplateData, mail::Refusal> parse_template_data(std::string_view json);
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

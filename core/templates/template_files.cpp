@@ -18,7 +18,7 @@
 #include "base/text.hpp"
 #include "templates/template_data.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 namespace {
 
 constexpr std::string_view example_suffix = ".example.json";
@@ -278,4 +278,4 @@ const BuiltinTemplate* find_builtin(std::string_view name, MailPart part) {
   return found == all.end() ? nullptr : found;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::templates {
 
 /// A part of a mail, each a template of its own; or what templates include.
 enum class MailPart { subject, text, html, partial };
@@ -87,4 +87,4 @@ std::string read_template_file(const std::string& path);
 /// Reads a file of example data, which it does not parse. Throws Error(configuration) as for a template.
 std::string read_data_file(const std::string& path);
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

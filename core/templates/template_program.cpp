@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 namespace {
 
 using Kind = TemplateTag::Kind;
@@ -105,7 +105,7 @@ class TemplateRun {
 
   [[noreturn]] static void refuse(const TemplateProgram& program, const TemplateProgram::Step& step,
                                   const std::string& reason) {
-    throw Refusal{fmt::format("{}:{}: {}", shown_text(program.file_), step.line, reason)};
+    throw mail::Refusal{fmt::format("{}:{}: {}", shown_text(program.file_), step.line, reason)};
   }
 
   void count(const TemplateProgram& program, const TemplateProgram::Step& step) {
@@ -203,12 +203,12 @@ void TemplateProgram::add_text(std::string_view text, std::size_t line) {
   if (!text.empty()) steps_.push_back({.kind = Step::Kind::text, .text = std::string(text), .line = line});
 }
 
-std::variant<std::string, Refusal> TemplateProgram::render(const TemplateData& data,
-                                                           const Options& options) const {
+std::variant<std::string, mail::Refusal> TemplateProgram::render(const TemplateData& data,
+                                                                 const Options& options) const {
   TemplateRun run(data, options);
   try {
     run.run(*this, 0, steps_.size());
-  } catch (Refusal& refusal) {
+  } catch (mail::Refusal& refusal) {
     return std::move(refusal);
   }
   return run.take();
@@ -241,4 +241,4 @@ std::string escaped_html(std::string_view text) {
   return result;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

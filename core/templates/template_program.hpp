@@ -12,7 +12,7 @@
 #include "templates/template_check.hpp"
 #include "templates/template_data.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 
 /// Renders as the Mustache specification says, with these differences, all of which docs/mail.md names: a
 /// name that nothing has is refused, not left blank, and so is a list or an object where a text is wanted;
@@ -35,7 +35,7 @@ class TemplateProgram {
 
   /// A value is never parsed as a template. Refuses with file and line what the class does not render, and
   /// what would become too large or take too long. Several threads may use one program.
-  std::variant<std::string, Refusal> render(const TemplateData& data, const Options& options) const;
+  std::variant<std::string, mail::Refusal> render(const TemplateData& data, const Options& options) const;
 
  private:
   friend class TemplateRun;
@@ -57,4 +57,4 @@ class TemplateProgram {
 /// `text` with `&`, `<`, `>`, `"` and `'` as references that any reader of HTML knows: `&#39;`, not `&apos;`.
 std::string escaped_html(std::string_view text);
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

@@ -12,7 +12,7 @@
 #include "base/terminal_text.hpp"
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 namespace {
 
 std::string place_of(const BuiltinTemplate& builtin) {
@@ -62,29 +62,29 @@ void TemplateSet::load_files(const TemplateFiles& files, TemplateChecker& checke
   }
 }
 
-std::variant<RenderedMail, Refusal> TemplateSet::render(const TemplateChoice& choice,
-                                                        const TemplateData& scope,
-                                                        std::size_t largest) const {
+std::variant<RenderedMail, mail::Refusal> TemplateSet::render(const TemplateChoice& choice,
+                                                              const TemplateData& scope,
+                                                              std::size_t largest) const {
   const auto found = templates_.find(choice.name);
   if (found == templates_.end()) {
     const auto meant = nearest_word(choice.name, names());
-    return Refusal{fmt::format("there is no template {}{}", shown_text(choice.name),
-                               meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
+    return mail::Refusal{fmt::format("there is no template {}{}", shown_text(choice.name),
+                                     meant.empty() ? "" : fmt::format("; did you mean {}?", meant))};
   }
   const auto chain = locale_chain(choice.locale);
   const auto chosen = choose_all(found->second, chain);
   const auto lacks = [&](const char* what) {
-    return Refusal{fmt::format("the template {} has no {}{}", choice.name, what,
-                               chain.size() == 1 ? "" : fmt::format(" for {}", chain.front()))};
+    return mail::Refusal{fmt::format("the template {} has no {}{}", choice.name, what,
+                                     chain.size() == 1 ? "" : fmt::format(" for {}", chain.front()))};
   };
   if (chosen.subject == nullptr) return lacks("subject");
   if (chosen.text == nullptr && chosen.html == nullptr) return lacks("text");
   RenderedMail mail;
-  std::optional<Refusal> refusal;
+  std::optional<mail::Refusal> refusal;
   const auto rendered = [&](const Part* used, MailPart part) -> std::optional<std::string> {
     if (used == nullptr || refusal) return std::nullopt;
     auto text = render_part(used->program, part, chain, scope, largest);
-    if (auto* why = std::get_if<Refusal>(&text)) {
+    if (auto* why = std::get_if<mail::Refusal>(&text)) {
       refusal = std::move(*why);
       return std::nullopt;
     }
@@ -97,9 +97,10 @@ std::variant<RenderedMail, Refusal> TemplateSet::render(const TemplateChoice& ch
   return mail;
 }
 
-std::variant<std::string, Refusal> TemplateSet::render_part(const TemplateProgram& program, MailPart part,
-                                                            const Chain& chain, const TemplateData& scope,
-                                                            std::size_t largest) const {
+std::variant<std::string, mail::Refusal> TemplateSet::render_part(const TemplateProgram& program,
+                                                                  MailPart part, const Chain& chain,
+                                                                  const TemplateData& scope,
+                                                                  std::size_t largest) const {
   const auto partial = [&](const std::string& name) -> const TemplateProgram& {
     const auto& by_locale = partials_.at(name);
     for (const auto& locale : chain) {
@@ -170,4 +171,4 @@ TemplateSet load_templates(const std::string& directory) {
   return TemplateSet(directory.empty() ? TemplateFiles{} : read_template_files(directory));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

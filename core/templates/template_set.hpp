@@ -16,7 +16,7 @@
 #include "templates/template_files.hpp"
 #include "templates/template_program.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 
 /// Where the template of a part comes from.
 struct TemplateSource {
@@ -51,8 +51,8 @@ class TemplateSet {
   /// `scope` is what the templates may name; see template_scope(). A part has at most `largest` bytes. Values
   /// are escaped in HTML only. Refuses, with file and line, what cannot be rendered. Several threads may use
   /// one set.
-  std::variant<RenderedMail, Refusal> render(const TemplateChoice& choice, const TemplateData& scope,
-                                             std::size_t largest) const;
+  std::variant<RenderedMail, mail::Refusal> render(const TemplateChoice& choice, const TemplateData& scope,
+                                                   std::size_t largest) const;
 
   bool has(std::string_view name) const { return templates_.find(name) != templates_.end(); }
   std::vector<std::string> names() const;
@@ -89,9 +89,9 @@ class TemplateSet {
   void warn_of_uses(const TemplateFiles& files);
   static const Part* choose(const Parts& parts, MailPart part, const Chain& chain);
   static Chosen choose_all(const Parts& parts, const Chain& chain);
-  std::variant<std::string, Refusal> render_part(const TemplateProgram& program, MailPart part,
-                                                 const Chain& chain, const TemplateData& scope,
-                                                 std::size_t largest) const;
+  std::variant<std::string, mail::Refusal> render_part(const TemplateProgram& program, MailPart part,
+                                                       const Chain& chain, const TemplateData& scope,
+                                                       std::size_t largest) const;
   std::vector<std::string> uses_missing(const Part& used, const std::string& name, MailPart part,
                                         const std::string& locale) const;
 
@@ -105,4 +105,4 @@ class TemplateSet {
 /// read_template_files() do.
 TemplateSet load_templates(const std::string& directory);
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "templates/template_check.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 namespace {
 
 using Kind = TemplateTag::Kind;
@@ -127,4 +127,4 @@ TemplateTags find_tags(std::string_view text) {
   return TagFinder(text).find();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

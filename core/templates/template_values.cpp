@@ -7,7 +7,7 @@
 
 #include "base/wording.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 
 std::map<std::string, std::string> variables_of(const TemplateValues& values) {
   std::map<std::string, std::string> variables{{"action", values.action}, {"email", values.email}};
@@ -34,17 +34,17 @@ const std::vector<std::string>& variable_names() {
   return names;
 }
 
-std::variant<TemplateData, Refusal> template_scope(const TemplateValues& values, std::string_view data,
-                                                   DataFor purpose) {
+std::variant<TemplateData, mail::Refusal> template_scope(const TemplateValues& values, std::string_view data,
+                                                         DataFor purpose) {
   auto parsed = parse_template_data(data);
-  if (std::holds_alternative<Refusal>(parsed)) return parsed;
+  if (std::holds_alternative<mail::Refusal>(parsed)) return parsed;
   auto& members = std::get<TemplateData>(parsed).members;
   for (auto& [name, text] : variables_of(values)) {
     const auto [other, is_new] =
         members.try_emplace(name, TemplateData{.kind = TemplateData::Kind::text, .text = text});
     const bool is_same = other->second.kind == TemplateData::Kind::text && other->second.text == text;
     if (!is_new && !is_same && purpose == DataFor::sending)
-      return Refusal{fmt::format(
+      return mail::Refusal{fmt::format(
           "the data has {0}, which mailroom sets itself in this mail: give it another name", name)};
   }
   return parsed;
@@ -70,4 +70,4 @@ std::string expiry_text(Moment moment) {
   return text->substr(0, 10) + " " + text->substr(11, 5) + " UTC";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

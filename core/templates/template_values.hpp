@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "templates/template_data.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 
 /// What mailroom knows of one mail.
 struct TemplateValues {
@@ -38,8 +38,8 @@ enum class DataFor { sending, preview };
 
 /// The variables, and beside them the data, an object of JSON or an empty text. For sending, refuses data
 /// that has the name of a variable with another text: it could replace a link.
-std::variant<TemplateData, Refusal> template_scope(const TemplateValues& values, std::string_view data,
-                                                   DataFor purpose = DataFor::sending);
+std::variant<TemplateData, mail::Refusal> template_scope(const TemplateValues& values, std::string_view data,
+                                                         DataFor purpose = DataFor::sending);
 
 /// A rounded duration in words: `15 minutes`, `2 hours`, `3 days`; at least `1 minute`.
 std::string duration_words(Moment::duration duration);
@@ -47,4 +47,4 @@ std::string duration_words(Moment::duration duration);
 /// `2026-11-21 09:30 UTC`, rounded down; as moment_text() outside the years 0000 to 9999.
 std::string expiry_text(Moment moment);
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

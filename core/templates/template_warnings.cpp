@@ -10,7 +10,7 @@
 #include "templates/template_set.hpp"
 #include "templates/template_values.hpp"
 
-namespace mailroom {
+namespace mailroom::templates {
 namespace {
 
 // Values that no template contains by chance.
@@ -134,9 +134,9 @@ std::vector<std::string> TemplateSet::uses_missing(const Part& used, const std::
   constexpr std::size_t largest = 16 * 1024 * 1024;
   const auto rendered = render_part(used.program, part, locale_chain(locale),
                                     std::get<TemplateData>(template_scope(marked, "")), largest);
-  if (const auto* refusal = std::get_if<Refusal>(&rendered)) return {refusal->reason};
+  if (const auto* refusal = std::get_if<mail::Refusal>(&rendered)) return {refusal->reason};
   const auto& text = std::get<std::string>(rendered);
   return uses_missing_in(part == MailPart::html ? without_comments(text) : text, builtin);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::templates

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::trace {
 namespace {
 
 /// Of batches that were claimed, and are not done.
@@ -153,4 +153,4 @@ void MailTracer::came_back(const TracedToken& token, const LaterEvent& event) {
   buffer_.add(std::move(span));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::trace

@@ -11,7 +11,7 @@
 #include "trace/span_buffer.hpp"
 #include "trace/span_place.hpp"
 
-namespace mailroom {
+namespace mailroom::trace {
 
 /// The token of a mail, or a part of a line.
 struct TracedToken {
@@ -82,4 +82,4 @@ class MailTracer {
   std::map<std::int64_t, Span> claims_;  ///< by batch
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::trace

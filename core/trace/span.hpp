@@ -10,7 +10,7 @@
 
 #include "trace/traceparent.hpp"
 
-namespace mailroom {
+namespace mailroom::trace {
 
 using SpanTime = std::chrono::sys_time<std::chrono::nanoseconds>;
 
@@ -56,4 +56,4 @@ struct Span {
   int dropped_links = 0;  ///< beyond most_links
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::trace

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::trace {
 
 void SpanBuffer::add(Span span) {
   bool is_enough = false;
@@ -43,4 +43,4 @@ void SpanBuffer::take(std::size_t most, std::vector<Span>& taken) {
   spans_.erase(spans_.begin(), end);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::trace

@@ -13,7 +13,7 @@
 #include "base/clock.hpp"
 #include "trace/span.hpp"
 
-namespace mailroom {
+namespace mailroom::trace {
 
 /// What became of spans since the start.
 struct SpanCounts {
@@ -55,4 +55,4 @@ class SpanBuffer {
   std::atomic<std::uint64_t> refused_ = 0;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::trace

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-namespace mailroom {
+namespace mailroom::trace {
 namespace {
 
 /// The finalizer of SplitMix64: every bit of the result depends on every bit of `x`.
@@ -61,4 +61,4 @@ SpanId enqueued_id(const TraceParent& origin, std::int64_t token) {
   return id_of(mixed(low ^ mixed(parent ^ mixed(static_cast<std::uint64_t>(token)))));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::trace

@@ -9,7 +9,7 @@
 
 #include "trace/span.hpp"
 
-namespace mailroom {
+namespace mailroom::trace {
 
 /// Where a span is in the traces.
 struct SpanPlace {
@@ -54,4 +54,4 @@ class SpanSampler {
 /// however often it is sent.
 SpanId enqueued_id(const TraceParent& origin, std::int64_t token);
 
-}  // namespace mailroom
+}  // namespace mailroom::trace

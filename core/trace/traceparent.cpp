@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace mailroom {
+namespace mailroom::trace {
 namespace {
 
 constexpr std::size_t known_size = 55;
@@ -47,4 +47,4 @@ std::optional<TraceParent> parse_traceparent(std::string_view text) {
   return parent;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::trace

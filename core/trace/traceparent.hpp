@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace mailroom {
+namespace mailroom::trace {
 
 using TraceId = std::array<std::uint8_t, 16>;
 using SpanId = std::array<std::uint8_t, 8>;
@@ -27,4 +27,4 @@ struct TraceParent {
 /// it reads what 00 has.
 std::optional<TraceParent> parse_traceparent(std::string_view text);
 
-}  // namespace mailroom
+}  // namespace mailroom::trace

@@ -5,9 +5,9 @@
 
 #include "webhook/event_webhook.hpp"
 
-namespace mailroom {
+namespace mailroom::webhook {
 
-EventReceipt EventIntake::submit(Report report, std::chrono::milliseconds patience) {
+EventReceipt EventIntake::submit(suppression::Report report, std::chrono::milliseconds patience) {
   const auto handover = std::make_shared<Handover>(Handover{.report = std::move(report)});
   std::unique_lock lock(mutex_);
   if (is_closed_ || waiting_.size() >= most_waiting) return EventReceipt::failed;
@@ -40,4 +40,4 @@ void EventIntake::close() {
   settled_.notify_all();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::webhook

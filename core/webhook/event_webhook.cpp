@@ -4,9 +4,9 @@
 
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::webhook {
 
-HttpPage EventWebhook::answer(const HttpCall& call) noexcept {
+process::HttpPage EventWebhook::answer(const process::HttpCall& call) noexcept {
   try {
     if (call.method != "POST") return {.status = 405, .text = "only POST is answered\n"};
     if (is_too_many()) return {.status = 429, .text = "too many requests\n"};
@@ -16,19 +16,19 @@ HttpPage EventWebhook::answer(const HttpCall& call) noexcept {
   }
 }
 
-HttpPage EventWebhook::answer_post(const HttpCall& call) {
+process::HttpPage EventWebhook::answer_post(const process::HttpCall& call) {
   if (!call.header("svix-id").empty()) return answer_resend(call);
   if (!call.header("x-amz-sns-message-type").empty()) return answer_sns(call);
   return refuse("it has no signature of a provider that is known");
 }
 
-HttpPage EventWebhook::answer_resend(const HttpCall& call) {
+process::HttpPage EventWebhook::answer_resend(const process::HttpCall& call) {
   const auto now = std::chrono::floor<std::chrono::seconds>(wall_now()).time_since_epoch().count();
   const auto problem = verifiers_.svix.problem_of(call, now);
   return problem.empty() ? record(call.body) : refuse(problem);
 }
 
-HttpPage EventWebhook::answer_sns(const HttpCall& call) {
+process::HttpPage EventWebhook::answer_sns(const process::HttpCall& call) {
   const auto message = parse_sns_message(call.body);
   if (!message) return refuse("it is no message of SNS");
   const auto verdict = verifiers_.sns.check(*message);
@@ -43,7 +43,7 @@ HttpPage EventWebhook::answer_sns(const HttpCall& call) {
 
 /// Amazon waits for somebody to visit the address: the topic posts then. It is visited only since SNS has
 /// signed it, for a topic that is expected.
-HttpPage EventWebhook::confirm(const SnsMessage& message) {
+process::HttpPage EventWebhook::confirm(const SnsMessage& message) {
   if (!is_sns_confirmation_url(message.subscribe_url))
     return refuse("its subscription is not confirmed at an address of Amazon SNS");
   if (!verifiers_.web.get(message.subscribe_url))
@@ -53,8 +53,8 @@ HttpPage EventWebhook::confirm(const SnsMessage& message) {
   return {.text = "confirmed\n"};
 }
 
-HttpPage EventWebhook::record(std::string_view event) {
-  auto report = judge_event(event);
+process::HttpPage EventWebhook::record(std::string_view event) {
+  auto report = suppression::judge_event(event);
   if (!report.counts()) return {.text = "the event says nothing of an arrival\n"};
   switch (submit_(std::move(report))) {
     case EventReceipt::recorded:
@@ -68,7 +68,7 @@ HttpPage EventWebhook::record(std::string_view event) {
   return {.status = 503, .text = "the database is not available\n"};
 }
 
-HttpPage EventWebhook::refuse(const std::string& reason) {
+process::HttpPage EventWebhook::refuse(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   ++news_.refused;
   news_.reason = reason;
@@ -90,4 +90,4 @@ bool EventWebhook::is_too_many() {
   return ++in_second_ > most_a_second;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::webhook

@@ -19,7 +19,7 @@
 #include "webhook/sns_verifier.hpp"
 #include "webhook/svix_verifier.hpp"
 
-namespace mailroom {
+namespace mailroom::webhook {
 
 /// What became of an event.
 enum class EventReceipt {
@@ -31,7 +31,7 @@ enum class EventReceipt {
 
 /// An event on its way to the database.
 struct Handover {
-  Report report;
+  suppression::Report report;
   EventReceipt receipt = EventReceipt::pending;
 };
 
@@ -41,7 +41,7 @@ class EventIntake {
   static constexpr std::size_t most_waiting = 64;
 
   /// Waits until the event is recorded, `patience` at most. Never pending.
-  EventReceipt submit(Report report, std::chrono::milliseconds patience);
+  EventReceipt submit(suppression::Report report, std::chrono::milliseconds patience);
   /// The events that wait, without waiting for one. Each is to be settled.
   std::vector<std::shared_ptr<Handover>> take();
   void settle(Handover& handover, EventReceipt receipt);
@@ -75,7 +75,7 @@ class EventWebhook {
   static constexpr int most_a_second = 500;
 
   /// Records a report, and returns when that is committed or has failed.
-  using Submit = std::function<EventReceipt(Report)>;
+  using Submit = std::function<EventReceipt(suppression::Report)>;
 
   /// What checks who posts.
   struct Verifiers {
@@ -88,16 +88,16 @@ class EventWebhook {
       : verifiers_(verifiers), submit_(std::move(submit)) {}
 
   /// Never throws.
-  HttpPage answer(const HttpCall& call) noexcept;
+  process::HttpPage answer(const process::HttpCall& call) noexcept;
   WebhookNews take_news();
 
  private:
-  HttpPage answer_post(const HttpCall& call);
-  HttpPage answer_resend(const HttpCall& call);
-  HttpPage answer_sns(const HttpCall& call);
-  HttpPage confirm(const SnsMessage& message);
-  HttpPage refuse(const std::string& reason);
-  HttpPage record(std::string_view event);
+  process::HttpPage answer_post(const process::HttpCall& call);
+  process::HttpPage answer_resend(const process::HttpCall& call);
+  process::HttpPage answer_sns(const process::HttpCall& call);
+  process::HttpPage confirm(const SnsMessage& message);
+  process::HttpPage refuse(const std::string& reason);
+  process::HttpPage record(std::string_view event);
   bool is_too_many();
 
   Verifiers verifiers_;
@@ -108,4 +108,4 @@ class EventWebhook {
   int in_second_ = 0;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::webhook

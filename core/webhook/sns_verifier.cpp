@@ -13,7 +13,7 @@
 #include "crypto/base64.hpp"
 #include "crypto/certificate.hpp"
 
-namespace mailroom {
+namespace mailroom::webhook {
 namespace {
 
 using Json = nlohmann::json;
@@ -75,10 +75,10 @@ bool is_sns_confirmation_url(const std::string& url) {
 }
 
 std::optional<std::string> CurlSnsWeb::get(const std::string& url) {
-  auto endpoint = parse_http_url(url, "a message of SNS", "SNS names no user");
+  auto endpoint = http::parse_http_url(url, "a message of SNS", "SNS names no user");
   endpoint.timeout = std::chrono::seconds(4);
-  auto outcome = HttpExchange(endpoint).perform({.method = "GET"});
-  if (outcome.end != HttpEnd::answered || outcome.response.status != 200) return std::nullopt;
+  auto outcome = http::HttpExchange(endpoint).perform({.method = "GET"});
+  if (outcome.end != http::HttpEnd::answered || outcome.response.status != 200) return std::nullopt;
   return std::move(outcome.response.body);
 }
 
@@ -90,12 +90,13 @@ SnsVerdict SnsVerifier::check(const SnsMessage& message) {
     return {"its signature has another version than 1 and 2"};
   if (!is_sns_certificate_url(message.certificate_url))
     return {"its certificate is not at an address of Amazon SNS"};
-  const auto signature = decoded_base64(message.signature);
+  const auto signature = crypto::decoded_base64(message.signature);
   if (!signature) return {"its signature is malformed"};
   const auto certificate = certificate_at(message.certificate_url);
   if (!certificate) return {"the certificate of Amazon SNS could not be fetched", true};
-  const auto digest = message.signature_version == "1" ? SignedDigest::sha1 : SignedDigest::sha256;
-  if (!is_signed_by_certificate(*certificate, message.signed_text, *signature, digest))
+  const auto digest =
+      message.signature_version == "1" ? crypto::SignedDigest::sha1 : crypto::SignedDigest::sha256;
+  if (!crypto::is_signed_by_certificate(*certificate, message.signed_text, *signature, digest))
     return {"the certificate of Amazon SNS has not signed it"};
   return {};
 }
@@ -114,4 +115,4 @@ std::optional<std::string> SnsVerifier::certificate_at(const std::string& url) {
   return kept_[url] = std::move(*certificate);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::webhook

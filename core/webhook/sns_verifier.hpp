@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::webhook {
 
 struct SnsMessage {
   std::string type{};  ///< `Notification`, `SubscriptionConfirmation` or `UnsubscribeConfirmation`
@@ -76,4 +76,4 @@ class SnsVerifier {
   std::optional<TimePoint> failed_at_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::webhook

@@ -11,7 +11,7 @@
 #include "base/secret_text.hpp"
 #include "carriers/ses/answer.hpp"
 
-namespace mailroom {
+namespace mailroom::webhook {
 namespace {
 
 using Json = nlohmann::json;
@@ -31,14 +31,15 @@ std::string region_of_host(const std::string& host, const std::string& url) {
 
 }  // namespace
 
-SqsQueue::SqsQueue(const std::string& url, const Settings& settings)
-    : url_(url), credentials_(credential_source(settings.send.path)) {
+SqsQueue::SqsQueue(const std::string& url, const config::Settings& settings)
+    : url_(url), credentials_(ses::credential_source(settings.send.path)) {
   constexpr std::size_t longest_url = 1000;
   const auto scheme = url.find("://");
   const auto path = scheme == std::string::npos ? scheme : url.find('/', scheme + 3);
   if (path == std::string::npos || url.size() > longest_url)
     throw Error(ExitCode::configuration, "--sqs is no URL of a queue", queue_hint);
-  endpoint_ = parse_http_url(url, "--sqs", "requests are signed instead: see send.ses_credentials_file");
+  endpoint_ =
+      http::parse_http_url(url, "--sqs", "requests are signed instead: see send.ses_credentials_file");
   endpoint_.url = url.substr(0, path) + "/";
   host_ = url.substr(scheme + 3, path - scheme - 3);
   region_ = region_of_host(host_.substr(0, host_.find(':')), url);
@@ -69,19 +70,20 @@ void SqsQueue::remove(const std::vector<std::string>& receipts) {
 
 std::string SqsQueue::ask(const std::string& action, const std::string& body) {
   const auto now = std::chrono::floor<std::chrono::seconds>(wall_now()).time_since_epoch().count();
-  HttpRequest request{.body = body};
-  request.headers = signed_headers({.method = "POST",
-                                    .host = host_,
-                                    .path = "/",
-                                    .content_type = sqs_type,
-                                    .target = "AmazonSQS." + action,
-                                    .body = request.body},
-                                   credentials_.get(wall_now()), {.region = region_, .service = "sqs"}, now);
-  auto outcome = HttpExchange(endpoint_).perform(std::move(request));
-  if (outcome.end == HttpEnd::answered && outcome.response.status == 200)
+  http::HttpRequest request{.body = body};
+  request.headers =
+      ses::signed_headers({.method = "POST",
+                           .host = host_,
+                           .path = "/",
+                           .content_type = sqs_type,
+                           .target = "AmazonSQS." + action,
+                           .body = request.body},
+                          credentials_.get(wall_now()), {.region = region_, .service = "sqs"}, now);
+  auto outcome = http::HttpExchange(endpoint_).perform(std::move(request));
+  if (outcome.end == http::HttpEnd::answered && outcome.response.status == 200)
     return std::move(outcome.response.body);
-  const auto error = parse_ses_error(outcome.response);
-  const bool is_login = outcome.response.status != 0 && is_about_login(error, outcome.response.status);
+  const auto error = ses::parse_ses_error(outcome.response);
+  const bool is_login = outcome.response.status != 0 && ses::is_about_login(error, outcome.response.status);
   if (is_login) credentials_.forget();
   const auto words = outcome.response.status == 0 ? outcome.failure : error.text(outcome.response.status);
   throw Error(ExitCode::failed, fmt::format("{} of {}: {}", action, endpoint_.name, shown_text(words)),
@@ -89,4 +91,4 @@ std::string SqsQueue::ask(const std::string& action, const std::string& body) {
                        : "check the URL of the queue and the network");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::webhook

@@ -8,7 +8,7 @@
 #include "carriers/ses/credentials.hpp"
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::webhook {
 
 struct SqsMessage {
   std::string receipt;  ///< by which it is deleted
@@ -22,7 +22,7 @@ class SqsQueue {
 
   /// `url`: https://sqs.REGION.amazonaws.com/ACCOUNT/NAME. Credentials are those of Amazon SES. Throws
   /// Error(configuration) for another URL, and as credential_source().
-  SqsQueue(const std::string& url, const Settings& settings);
+  SqsQueue(const std::string& url, const config::Settings& settings);
 
   /// At most 10 messages; they are hidden from others for the queue's visibility timeout, and come again then
   /// if they are not deleted. Throws Error(failed) with what SQS says.
@@ -36,8 +36,8 @@ class SqsQueue {
   std::string url_;
   std::string region_;
   std::string host_;
-  HttpEndpoint endpoint_;
-  CredentialKeeper credentials_;
+  http::HttpEndpoint endpoint_;
+  ses::CredentialKeeper credentials_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::webhook

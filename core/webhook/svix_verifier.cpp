@@ -4,9 +4,9 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::webhook {
 
-std::string SvixVerifier::problem_of(const HttpCall& call, std::int64_t now) {
+std::string SvixVerifier::problem_of(const process::HttpCall& call, std::int64_t now) {
   const std::lock_guard lock(mutex_);
   if (!secrets_.signs()) return "bounce.resend_secret_files names no secret of a webhook of Resend";
   const auto id = call.header("svix-id");
@@ -21,4 +21,4 @@ std::string SvixVerifier::problem_of(const HttpCall& call, std::int64_t now) {
   return {};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::webhook

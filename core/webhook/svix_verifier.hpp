@@ -10,7 +10,7 @@
 #include "carriers/http/webhook.hpp"
 #include "process/http_listener.hpp"
 
-namespace mailroom {
+namespace mailroom::webhook {
 
 /// Checks the headers svix-id, svix-timestamp and svix-signature over the bytes of the body. For several
 /// threads.
@@ -19,14 +19,14 @@ class SvixVerifier {
   /// How far a timestamp may be from now: an older one may be of somebody who has seen the request.
   static constexpr std::chrono::seconds window{300};
 
-  explicit SvixVerifier(WebhookSigner secrets) : secrets_(std::move(secrets)) {}
+  explicit SvixVerifier(http::WebhookSigner secrets) : secrets_(std::move(secrets)) {}
 
   /// Why the request is not known to be Resend's; empty if it is. `now`: seconds since 1970.
-  std::string problem_of(const HttpCall& call, std::int64_t now);
+  std::string problem_of(const process::HttpCall& call, std::int64_t now);
 
  private:
   std::mutex mutex_;
-  WebhookSigner secrets_;
+  http::WebhookSigner secrets_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::webhook

@@ -111,12 +111,12 @@ Arrivals random_arrivals(std::mt19937_64& random) {
   return arrivals;
 }
 
-Batcher::Options random_ranges(std::mt19937_64& random) {
+consumer::Batcher::Options random_ranges(std::mt19937_64& random) {
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<std::uint64_t>(n)); };
   const int min_limit = 1 + below(below(2) == 0 ? 1 : 50);
   const Milliseconds min_timeout(below(2) == 0 ? 0 : below(200));
   auto options = fixed_batching(min_limit + below(200), min_timeout + Milliseconds(below(3000)));
-  options.adaptive = Batcher::Adaptive{
+  options.adaptive = consumer::Batcher::Adaptive{
       .min_limit = min_limit, .min_timeout = min_timeout, .line_cost = Milliseconds(1 << below(16))};
   return options;
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t seed = 1;
 constexpr Milliseconds line_costs[] = {10ms, 30ms, 100ms, 300ms, 1s, 3s, 10s};
 
-void print(const ArrivalKind& kind, const Arrivals& arrivals, const Batcher::Options& options) {
+void print(const ArrivalKind& kind, const Arrivals& arrivals, const consumer::Batcher::Options& options) {
   const auto played = play_batches(arrivals, options);
   const bool is_adaptive = options.adaptive.has_value();
   fmt::print("{},\"{}\",{},{},{},{},{},{:.1f}\n", kind.name, kind.what, is_adaptive ? "adaptive" : "fixed",

@@ -19,7 +19,8 @@ TimePoint at(std::chrono::microseconds time) {
 
 class Play {
  public:
-  Play(const Arrivals& arrivals, const Batcher::Options& options) : arrivals_(arrivals), batcher_(options) {}
+  Play(const Arrivals& arrivals, const consumer::Batcher::Options& options)
+      : arrivals_(arrivals), batcher_(options) {}
 
   PlayedBatches run() {
     batcher_.connected();
@@ -45,13 +46,13 @@ class Play {
   }
 
   /// What the claim's SQL does when all tokens are due and nobody else claims.
-  void claim(const Batcher::Decision& decision) {
+  void claim(const consumer::Batcher::Decision& decision) {
     ++played_.claims;
     const auto started = now_;
     now_ = started + claim_time;
     const auto limit = static_cast<std::size_t>(decision.limit);
     const auto seen = std::min(arrived_by(started + claim_time / 2) - played_.tokens, limit);
-    ClaimReply reply;
+    claim::ClaimReply reply;
     reply.more = seen == limit;
     reply.last = static_cast<std::int64_t>(played_.tokens + seen);
     if (reply.more || (decision.partial && seen > 0))
@@ -61,8 +62,8 @@ class Play {
     batcher_.claimed(decision, reply, started, now_);
   }
 
-  void take(std::size_t tokens, ClaimReply& reply) {
-    reply.lease = Lease{static_cast<std::int64_t>(++played_.lines), 1};
+  void take(std::size_t tokens, claim::ClaimReply& reply) {
+    reply.lease = claim::Lease{static_cast<std::int64_t>(++played_.lines), 1};
     reply.size = static_cast<int>(tokens);
     played_.longest_line = std::max(played_.longest_line, tokens);
     played_.longest_delay = std::max(played_.longest_delay, now_ - at(arrivals_[played_.tokens]));
@@ -71,14 +72,14 @@ class Play {
   }
 
   const Arrivals& arrivals_;
-  Batcher batcher_;
+  consumer::Batcher batcher_;
   TimePoint now_ = at({});
   std::size_t arrived_ = 0;  ///< tokens that the collector was notified of
   PlayedBatches played_;
 };
 
-std::vector<Batcher::Options> all_pairs() {
-  std::vector<Batcher::Options> pairs;
+std::vector<consumer::Batcher::Options> all_pairs() {
+  std::vector<consumer::Batcher::Options> pairs;
   for (const int limit : limits) {
     for (const auto timeout : timeouts)
       pairs.push_back(fixed_batching(limit, timeout));
@@ -88,21 +89,21 @@ std::vector<Batcher::Options> all_pairs() {
 
 }  // namespace
 
-PlayedBatches play_batches(const Arrivals& arrivals, const Batcher::Options& options) {
+PlayedBatches play_batches(const Arrivals& arrivals, const consumer::Batcher::Options& options) {
   return Play(arrivals, options).run();
 }
 
-Batcher::Options fixed_batching(int limit, Milliseconds timeout) {
+consumer::Batcher::Options fixed_batching(int limit, Milliseconds timeout) {
   return {.batch_timeout = timeout, .poll_interval = poll_interval, .line_limit = limit};
 }
 
-Batcher::Options adaptive_batching(Milliseconds line_cost) {
+consumer::Batcher::Options adaptive_batching(Milliseconds line_cost) {
   auto options = fixed_batching(*std::rbegin(limits), *std::rbegin(timeouts));
-  options.adaptive = Batcher::Adaptive{.min_limit = 1, .min_timeout = 10ms, .line_cost = line_cost};
+  options.adaptive = consumer::Batcher::Adaptive{.min_limit = 1, .min_timeout = 10ms, .line_cost = line_cost};
   return options;
 }
 
-const std::vector<Batcher::Options>& fixed_grid() {
+const std::vector<consumer::Batcher::Options>& fixed_grid() {
   static const auto pairs = all_pairs();
   return pairs;
 }

@@ -23,14 +23,14 @@ struct PlayedBatches {
 
 /// Plays one collector, which only follows its batcher, on a queue where each token notifies. A claim takes a
 /// millisecond and sees what arrives during the first half of it.
-PlayedBatches play_batches(const Arrivals& arrivals, const Batcher::Options& options);
+PlayedBatches play_batches(const Arrivals& arrivals, const consumer::Batcher::Options& options);
 
 /// A fixed limit and timeout.
-Batcher::Options fixed_batching(int limit, Milliseconds timeout);
+consumer::Batcher::Options fixed_batching(int limit, Milliseconds timeout);
 /// Ranges that cover every fixed pair.
-Batcher::Options adaptive_batching(Milliseconds line_cost);
+consumer::Batcher::Options adaptive_batching(Milliseconds line_cost);
 
 /// The limits and timeouts that users may choose instead.
-const std::vector<Batcher::Options>& fixed_grid();
+const std::vector<consumer::Batcher::Options>& fixed_grid();
 
 }  // namespace mailroom::test

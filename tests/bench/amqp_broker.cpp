@@ -14,7 +14,7 @@ namespace {
 
 const char* const amqp_address = "MAILROOM_TEST_RABBITMQ";
 const char* const password_file = "MAILROOM_TEST_RABBITMQ_PASSWORD_FILE";
-constexpr auto channel = AmqpConnection::channel;
+constexpr auto channel = amqp::AmqpConnection::channel;
 
 amqp_bytes_t queue() {
   return amqp_cstring_bytes("mailroom");
@@ -66,12 +66,12 @@ class AmqpBroker final : public Broker {
   amqp_connection_state_t state() const { return connection_->get(); }
 
   void connect() {
-    Settings settings;
+    config::Settings settings;
     settings.sink.to = std::getenv(amqp_address);
     settings.sink.password_file = std::getenv(password_file);
     settings.sink.timeout = std::chrono::seconds(30);
-    BrokerFailure failure;
-    connection_ = AmqpConnection::open_any(read_amqp_target(settings), failure);
+    carriers::BrokerFailure failure;
+    connection_ = amqp::AmqpConnection::open_any(amqp::read_amqp_target(settings), failure);
     if (connection_ == nullptr) throw std::runtime_error("connecting: " + failure.text);
   }
 
@@ -102,19 +102,19 @@ class AmqpBroker final : public Broker {
                         AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_APP_ID_FLAG;
     properties.content_type = amqp_cstring_bytes("application/json");
     properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
-    properties.message_id = amqp_text(id);
+    properties.message_id = amqp::amqp_text(id);
     properties.app_id = amqp_cstring_bytes("mailroom");
     properties.headers = {static_cast<int>(headers.size()), headers.data()};
-    const auto status =
-        amqp_basic_publish(state(), channel, amqp_empty_bytes, queue(), 1, 0, &properties, amqp_text(line));
-    if (status != AMQP_STATUS_OK) throw std::runtime_error("publishing: " + amqp_status_text(status));
+    const auto status = amqp_basic_publish(state(), channel, amqp_empty_bytes, queue(), 1, 0, &properties,
+                                           amqp::amqp_text(line));
+    if (status != AMQP_STATUS_OK) throw std::runtime_error("publishing: " + amqp::amqp_status_text(status));
   }
 
   void await_confirmation() {
     amqp_maybe_release_buffers(state());
     amqp_frame_t frame{};
     const auto status = amqp_simple_wait_frame(state(), &frame);
-    if (status != AMQP_STATUS_OK) throw std::runtime_error("waiting: " + amqp_status_text(status));
+    if (status != AMQP_STATUS_OK) throw std::runtime_error("waiting: " + amqp::amqp_status_text(status));
     if (frame.frame_type == AMQP_FRAME_HEARTBEAT) return;
     if (frame.frame_type != AMQP_FRAME_METHOD || frame.payload.method.id != AMQP_BASIC_ACK_METHOD)
       throw std::runtime_error("a line was not stored");
@@ -123,7 +123,7 @@ class AmqpBroker final : public Broker {
     open_.erase(ack->multiple != 0 ? open_.begin() : open_.find(ack->delivery_tag), end);
   }
 
-  std::unique_ptr<AmqpConnection> connection_;
+  std::unique_ptr<amqp::AmqpConnection> connection_;
   std::set<std::uint64_t> open_;  ///< delivery tags, from 1 on
 };
 

@@ -79,7 +79,7 @@ std::string report_on(std::int64_t token, const std::string& from) {
 
 /// An empty maildir but for a report on each token.
 void fill_maildir(const Stage& stage, const fs::path& maildir) {
-  const BounceAddress address(bounce_pattern, Key::from_hex(bench_key, "the bench"));
+  const mail::BounceAddress address(bounce_pattern, crypto::Key::from_hex(bench_key, "the bench"));
   const std::string home = stage.connect(bounced_database)->run("SELECT mailroom_home_name()")[0][0].c_str();
   fs::remove_all(maildir);
   for (const auto* part : {"new", "cur", "tmp"})

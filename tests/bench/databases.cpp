@@ -69,7 +69,7 @@ Backlog load_backlog(Stage& stage, const Backlog& backlog, const Mixture& mixtur
   return backlog;
 }
 
-Backlog load_mixed(Stage& stage, const Backlog& backlog, const std::function<void(Connection&)>& load) {
+Backlog load_mixed(Stage& stage, const Backlog& backlog, const std::function<void(db::Connection&)>& load) {
   make_live_database(stage, backlog.database);
   stage.once(backlog.database + " tokens", [&] {
     const auto connection = stage.connect(backlog.database);
@@ -107,14 +107,15 @@ Backlog expired_backlog(Stage& stage) {
 
 Backlog mixed_backlog(Stage& stage) {
   const auto due = stage.scaled(500'000);
-  return load_mixed(stage, {.database = "mixed", .old_tokens = due, .due = due}, [&](Connection& connection) {
-    connection.run(insert_mixed_tokens, 1, 2 * due, account_count(stage), 0);
-  });
+  return load_mixed(stage, {.database = "mixed", .old_tokens = due, .due = due},
+                    [&](db::Connection& connection) {
+                      connection.run(insert_mixed_tokens, 1, 2 * due, account_count(stage), 0);
+                    });
 }
 
 Backlog others_backlog(Stage& stage) {
   const Backlog backlog{.database = "others", .old_tokens = stage.scaled(1'000'000), .due = 1'000};
-  return load_mixed(stage, backlog, [&](Connection& connection) {
+  return load_mixed(stage, backlog, [&](db::Connection& connection) {
     const auto others = backlog.old_tokens;
     connection.run(insert_mixed_tokens, 1, others, account_count(stage), 1);
     connection.run(insert_mixed_tokens, others + 1, others + backlog.due, account_count(stage), 2);
@@ -131,7 +132,7 @@ std::string original_database(Stage& stage) {
   stage.once("original", [&] {
     stage.create_database("original", "template0");
     const auto connection = stage.connect("original");
-    connection->run(embedded_migrations().at(0).up);
+    connection->run(schema::embedded_migrations().at(0).up);
     without_triggers(*connection);
     const auto count = stage.scaled(1'000'000);
     const auto now = in_seconds(connection->server_time());
@@ -155,7 +156,7 @@ int collector_backend(Stage& stage, const std::string& database) {
   return rows.empty() ? 0 : rows[0][0].as<int>();
 }
 
-void place_cursor(Connection& connection, std::int64_t cursor) {
+void place_cursor(db::Connection& connection, std::int64_t cursor) {
   connection.run("TRUNCATE mailroom_batches, mailroom_gaps");
   connection.run("UPDATE jobs SET last_seq = $1", cursor);
 }

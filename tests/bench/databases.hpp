@@ -47,6 +47,6 @@ inline bool has_collector(Stage& stage, const std::string& database) {
 }
 
 /// Deletes all batches; the next claim starts after `cursor`.
-void place_cursor(Connection& connection, std::int64_t cursor);
+void place_cursor(db::Connection& connection, std::int64_t cursor);
 
 }  // namespace mailroom::bench

@@ -39,7 +39,7 @@ std::int64_t count_statements(Stage& stage, int backend) {
   return found;
 }
 
-Meter read_meter(Stage& stage, Connection& connection, pid_t collector, int backend) {
+Meter read_meter(Stage& stage, db::Connection& connection, pid_t collector, int backend) {
   const auto row = connection.run(
       "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint, "
       "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint")[0];

@@ -46,12 +46,12 @@ class Producer {
   const std::vector<Sent>& sent() const { return sent_; }
 
  private:
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<db::Connection> connection_;
   std::vector<Sent> sent_;
 };
 
 /// The time of each commit, in microseconds since 1970.
-std::vector<std::int64_t> commit_times(Connection& connection, const std::vector<Sent>& sent) {
+std::vector<std::int64_t> commit_times(db::Connection& connection, const std::vector<Sent>& sent) {
   std::string transactions = "{";
   for (const auto& each : sent)
     transactions += (transactions.size() > 1 ? "," : "") + each.transaction;

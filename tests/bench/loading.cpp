@@ -2,11 +2,11 @@
 
 namespace mailroom::bench {
 
-void without_triggers(Connection& connection) {
+void without_triggers(db::Connection& connection) {
   connection.run("SET session_replication_role = replica");
 }
 
-void with_indexes_dropped(Connection& connection, const std::function<void()>& load) {
+void with_indexes_dropped(db::Connection& connection, const std::function<void()>& load) {
   connection.run("ALTER TABLE tokens DROP CONSTRAINT tokens_pkey, DROP CONSTRAINT tokens_secret_key");
   const auto indexes = connection.run(
       "SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'tokens' AND schemaname = "
@@ -20,7 +20,7 @@ void with_indexes_dropped(Connection& connection, const std::function<void()>& l
     connection.run(index[1].as<std::string>());
 }
 
-void finish_loading(Connection& connection) {
+void finish_loading(db::Connection& connection) {
   connection.run("SELECT setval('tokens_id_seq', greatest((SELECT max(id) FROM tokens), 1))");
   connection.run("SELECT setval('accounts_id_seq', greatest((SELECT max(id) FROM accounts), 1))");
   connection.run("VACUUM (ANALYZE)");

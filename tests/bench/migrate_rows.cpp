@@ -46,7 +46,7 @@ class Writer {
     }
   }
 
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<db::Connection> connection_;
   std::string name_;
   std::atomic<bool> stopping_{false};
   double longest_ = 0;

@@ -15,8 +15,8 @@
 namespace mailroom::bench {
 namespace {
 
-Secret read_secret(std::string_view digits) {
-  Secret secret{};
+crypto::Secret read_secret(std::string_view digits) {
+  crypto::Secret secret{};
   if (digits.size() != 2 * secret.size()) throw std::runtime_error("an event holds no secret");
   for (std::size_t i = 0; i < secret.size(); ++i)
     std::from_chars(digits.data() + 2 * i, digits.data() + 2 * i + 2, secret[i], 16);
@@ -32,8 +32,8 @@ class PgqConsumer {
  public:
   explicit PgqConsumer(const std::string& conninfo)
       : connection_(conninfo, "pgq consumer"),
-        hmac_(Key::from_hex(bench_key, "the benchmark")),
-        encoder_(make_csv_encoder()),
+        hmac_(crypto::Key::from_hex(bench_key, "the benchmark")),
+        encoder_(compose::make_csv_encoder()),
         output_(STDOUT_FILENO) {
     connection_.prepare("next", "SELECT pgq.next_batch('mail', 'bench')");
     connection_.prepare(
@@ -52,7 +52,7 @@ class PgqConsumer {
       const auto action = view(event[0]) == "1" ? test::activation_action() : test::recovery_action();
       const auto secret = read_secret(view(event[1]));
       const auto code = view(event[4]);
-      const auto token = sign_token(hmac_, *action, secret, code);
+      const auto token = queue::sign_token(hmac_, *action, secret, code);
       encoder_->add({.id = 0,
                      .action = action,
                      .secret = secret,
@@ -60,7 +60,7 @@ class PgqConsumer {
                      .expires_at = 0,
                      .email = view(event[2]),
                      .login = view(event[3]),
-                     .state = TokenState::due},
+                     .state = claim::TokenState::due},
                     {token.data(), token.size()});
     }
     if (!events.empty()) output_.write(encoder_->finish());
@@ -69,9 +69,9 @@ class PgqConsumer {
   }
 
  private:
-  Connection connection_;
-  Hmac hmac_;
-  std::unique_ptr<Encoder> encoder_;
+  db::Connection connection_;
+  crypto::Hmac hmac_;
+  std::unique_ptr<compose::Encoder> encoder_;
   Output output_;
 };
 
@@ -80,7 +80,7 @@ class PgqConsumer {
 int run_pgq_consumer() {
   const char* wanted = std::getenv("BENCH_JOBS");
   std::int64_t left = wanted == nullptr ? -1 : std::stoll(wanted);
-  StopSignal signal;
+  process::StopSignal signal;
   PgqConsumer consumer(std::getenv("MAILROOM_DATABASE_URL"));
   std::ofstream(std::getenv("BENCH_READY")).flush();
   while (left != 0 && !signal.requested()) {

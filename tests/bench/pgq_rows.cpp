@@ -26,7 +26,7 @@ void prepare(Stage& stage) {
 }
 
 /// Creates a new queue, without anything from the last run.
-void make_queue(Connection& connection) {
+void make_queue(db::Connection& connection) {
   connection.run("SELECT pgq.drop_queue(queue_name, true) FROM pgq.queue");
   connection.run("SELECT pgq.create_queue('mail')");
   connection.run("SELECT pgq.set_queue_config('mail', 'ticker_max_count', $1)",

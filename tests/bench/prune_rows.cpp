@@ -36,7 +36,7 @@ struct Claims {
   double within_50_ms = 0;
 };
 
-Claims read_claims(const ListenAddress& address) {
+Claims read_claims(const config::ListenAddress& address) {
   const auto scrape = test::Scrape::of(address);
   const auto within = [&](const std::string& seconds) {
     return scrape.value("mailroom_batch_stage_seconds_bucket{queue=\"mailroom\",stage=\"claim\",le=\"" +

@@ -11,14 +11,14 @@
 namespace mailroom::bench {
 namespace {
 
-using Align = TextTable::Align;
+using Align = cmd::TextTable::Align;
 
 std::string range_text(const Spread& spread) {
   return number_text(spread.min) + " - " + number_text(spread.max);
 }
 
 std::string figures_table(const Results& results) {
-  TextTable table(
+  cmd::TextTable table(
       {{"row"}, {"median", Align::right}, {"min - max", Align::right}, {"unit"}, {"runs", Align::right}});
   for (const auto& series : results.all()) {
     const auto spread = spread_of(series.values);
@@ -29,7 +29,7 @@ std::string figures_table(const Results& results) {
 }
 
 std::string targets_table(const std::vector<Verdict>& verdicts) {
-  TextTable table(
+  cmd::TextTable table(
       {{"asked"}, {"", Align::right}, {"measured", Align::right}, {"min - max", Align::right}, {""}});
   for (const auto& verdict : verdicts) {
     table.add({verdict.target->meaning,

@@ -39,8 +39,8 @@ double Stage::scaled_seconds(double seconds) const {
   return seconds * std::clamp(options_.scale, 0.2, 10.0);
 }
 
-std::unique_ptr<Connection> Stage::connect(const std::string& database) const {
-  return std::make_unique<Connection>(conninfo(database), "bench");
+std::unique_ptr<db::Connection> Stage::connect(const std::string& database) const {
+  return std::make_unique<db::Connection>(conninfo(database), "bench");
 }
 
 void Stage::once(const std::string& what, const std::function<void()>& body) {

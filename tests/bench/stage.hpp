@@ -32,7 +32,7 @@ class Stage {
   std::string path(const std::string& name) const { return cluster_.path("files/" + name); }
 
   std::string conninfo(const std::string& database) const { return cluster_.conninfo(database); }
-  std::unique_ptr<Connection> connect(const std::string& database) const;
+  std::unique_ptr<db::Connection> connect(const std::string& database) const;
   /// Runs `body` once per `what` in the life of this stage.
   void once(const std::string& what, const std::function<void()>& body);
   void create_database(const std::string& name, const std::string& template_name) const;

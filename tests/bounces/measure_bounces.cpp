@@ -54,23 +54,24 @@ std::map<std::string, std::vector<Expected>> read_expected(const std::filesystem
   return expected;
 }
 
-void compare_recipient(const std::string& name, const Expected& expected, const BounceRecipient& read,
+void compare_recipient(const std::string& name, const Expected& expected, const bounce::BounceRecipient& read,
                        Counts& counts) {
   ++counts.found;
-  const bool is_hard = read.kind == BounceKind::hard;
+  const bool is_hard = read.kind == bounce::BounceKind::hard;
   if (is_hard) ++counts.hard_called;
   if (is_hard && expected.is_hard) ++counts.hard_right;
-  if (expected.reason == "feedback" && read.reason == BounceReason::feedback) ++counts.complaints_found;
-  if (expected.reason == "vacation" && read.kind == BounceKind::auto_reply) ++counts.replies_found;
-  const bool is_delivered = read.kind == BounceKind::delivered;
+  if (expected.reason == "feedback" && read.reason == bounce::BounceReason::feedback)
+    ++counts.complaints_found;
+  if (expected.reason == "vacation" && read.kind == bounce::BounceKind::auto_reply) ++counts.replies_found;
+  const bool is_delivered = read.kind == bounce::BounceKind::delivered;
   if (is_hard == expected.is_hard && is_delivered == (expected.reason == "delivered")) return;
   fmt::print("{:<30} expected {}{}, read {} {} {} {} '{}'\n", name, expected.reason,
-             expected.is_hard ? " (hard)" : "", bounce_kind_name(read.kind), bounce_reason_name(read.reason),
-             read.status, read.code, read.diagnostic);
+             expected.is_hard ? " (hard)" : "", bounce::bounce_kind_name(read.kind),
+             bounce::bounce_reason_name(read.reason), read.status, read.code, read.diagnostic);
 }
 
 void compare(const std::string& name, const std::vector<Expected>& expected,
-             const std::optional<Bounce>& read, bool is_standard, Counts& counts) {
+             const std::optional<bounce::Bounce>& read, bool is_standard, Counts& counts) {
   ++counts.files;
   if (!read) {
     ++counts.unrecognised;
@@ -123,7 +124,7 @@ double time_of(const std::vector<std::string>& mails) {
   std::size_t read = 0;
   for (int i = 0; i < rounds; ++i) {
     for (const auto& mail : mails)
-      read += read_bounce(mail) ? 1 : 0;
+      read += bounce::read_bounce(mail) ? 1 : 0;
   }
   const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - begin;
   return read == 0 ? 0 : taken.count() / rounds / static_cast<double>(mails.size());
@@ -141,7 +142,7 @@ int measure(const std::filesystem::path& directory) {
   for (const auto& path : files) {
     const auto name = path.filename().string();
     const auto bytes = read_all(path);
-    const auto read = read_bounce(bytes);
+    const auto read = bounce::read_bounce(bytes);
     const auto found = expected.find(name);
     if (found == expected.end()) {
       if (read) ++unexpected;

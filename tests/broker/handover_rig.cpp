@@ -75,7 +75,7 @@ std::vector<TestLine> make_lines(int count, int tokens, const std::string& prefi
   return lines;
 }
 
-Message parcel_of(const TestLine& line, std::int64_t id) {
+delivery::Message parcel_of(const TestLine& line, std::int64_t id) {
   return {.id = id,
           .queue = "mailroom",
           .batch = 7,
@@ -100,7 +100,7 @@ void Answered::await_wait() const {
     throw std::runtime_error("no line is told to wait");
 }
 
-void hand_over(Carrier& carrier, std::vector<TestLine>& lines, Answered* answered) {
+void hand_over(delivery::Carrier& carrier, std::vector<TestLine>& lines, Answered* answered) {
   const auto begun = Steady::now();
   const auto until = begun + patience;
   std::multimap<Steady::time_point, std::size_t> due;
@@ -125,8 +125,8 @@ void hand_over(Carrier& carrier, std::vector<TestLine>& lines, Answered* answere
       is_answered = true;
       const auto id = static_cast<std::size_t>(answer.id);
       auto& line = lines.at(id);
-      line.accepted = answer.verdict == Verdict::accepted;
-      line.rejected = answer.verdict == Verdict::rejected;
+      line.accepted = answer.verdict == delivery::Verdict::accepted;
+      line.rejected = answer.verdict == delivery::Verdict::rejected;
       if (!line.accepted && !line.rejected) due.emplace(Steady::now() + 250ms, id);
       if (answered != nullptr && !line.rejected) ++(line.accepted ? answered->accepted : answered->waiting);
       line.answers.push_back(std::move(answer));
@@ -134,7 +134,7 @@ void hand_over(Carrier& carrier, std::vector<TestLine>& lines, Answered* answere
   }
 }
 
-void hand_over_beside(Carrier& carrier, std::vector<TestLine>& lines,
+void hand_over_beside(delivery::Carrier& carrier, std::vector<TestLine>& lines,
                       const std::function<void(const Answered&)>& fault) {
   constexpr int enough = 300;
   Answered answered;
@@ -142,7 +142,7 @@ void hand_over_beside(Carrier& carrier, std::vector<TestLine>& lines,
   hand_over(carrier, lines, &answered);
 }
 
-Answer hand_over_once(Carrier& carrier, const TestLine& line) {
+delivery::Answer hand_over_once(delivery::Carrier& carrier, const TestLine& line) {
   carrier.submit(parcel_of(line, 1));
   pollfd ready{carrier.fd(), POLLIN, 0};
   poll(&ready, 1, static_cast<int>(std::chrono::milliseconds(patience).count()));
@@ -225,8 +225,8 @@ void require_each_once_unless_unknown(const std::vector<TestLine>& lines,
   require_each(lines, found);
   std::map<std::string, int> unknown;
   for (const auto& line : lines)
-    unknown[line.message_id] =
-        static_cast<int>(std::ranges::count(line.answers, Verdict::unknown, &Answer::verdict));
+    unknown[line.message_id] = static_cast<int>(
+        std::ranges::count(line.answers, delivery::Verdict::unknown, &delivery::Answer::verdict));
   CHECK(repeated_beyond(unknown, found) == std::vector<std::string>());
   CHECK(found.size() == lines.size());
 }

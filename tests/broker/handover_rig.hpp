@@ -49,12 +49,12 @@ struct TestLine {
   int submitted = 0;
   bool accepted = false;
   bool rejected = false;
-  std::vector<Answer> answers{};
+  std::vector<delivery::Answer> answers{};
 };
 
 std::vector<TestLine> make_lines(int count, int tokens = 10, const std::string& prefix = "mailroom.1.");
 
-Message parcel_of(const TestLine& line, std::int64_t id);
+delivery::Message parcel_of(const TestLine& line, std::int64_t id);
 
 /// How many lines are handed over at the same time.
 constexpr int lines_in_flight = 64;
@@ -75,14 +75,14 @@ struct Answered {
 
 /// Hands the lines over, and each again 250 ms after an answer that is neither `accepted` nor `rejected`, as
 /// a sink does, until none is left or `patience` is over.
-void hand_over(Carrier& carrier, std::vector<TestLine>& lines, Answered* answered = nullptr);
+void hand_over(delivery::Carrier& carrier, std::vector<TestLine>& lines, Answered* answered = nullptr);
 
 /// The same, with a fault on another thread, which begins once some hundred lines were accepted.
-void hand_over_beside(Carrier& carrier, std::vector<TestLine>& lines,
+void hand_over_beside(delivery::Carrier& carrier, std::vector<TestLine>& lines,
                       const std::function<void(const Answered&)>& fault);
 
 /// Hands one line over once.
-Answer hand_over_once(Carrier& carrier, const TestLine& line);
+delivery::Answer hand_over_once(delivery::Carrier& carrier, const TestLine& line);
 
 /// Runs `fault` on a thread as soon as `begins` is true.
 class Fault {

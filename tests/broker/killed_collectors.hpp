@@ -91,13 +91,13 @@ class HandedOver {
   int accepted() { return accepted(*database.connect()); }
   /// For another thread: true once as many tokens are recorded as accepted.
   std::function<bool()> has_accepted(int tokens) {
-    return [tokens, connection = std::shared_ptr<Connection>(database.connect())] {
+    return [tokens, connection = std::shared_ptr<db::Connection>(database.connect())] {
       return accepted(*connection) >= tokens;
     };
   }
 
  private:
-  static int accepted(Connection& connection) {
+  static int accepted(db::Connection& connection) {
     return value<int>(connection, "SELECT count(*) FROM mailroom_deliveries WHERE state = 'accepted'");
   }
   std::string collect() {

@@ -10,7 +10,7 @@
 namespace mailroom::test::nats_exit_test {
 namespace {
 
-class DeafListener final : public NatsListener {
+class DeafListener final : public nats::NatsListener {
  public:
   void on_answer(const natsMsg*, const jsPubAck*, const jsPubAckErr*) override {}
   void on_lost(std::string) override {}
@@ -20,7 +20,7 @@ class DeafListener final : public NatsListener {
 };
 
 /// Outlives every static object that is made after it.
-NatsConnection* late = nullptr;
+nats::NatsConnection* late = nullptr;
 
 }  // namespace
 
@@ -33,8 +33,8 @@ TEST_CASE("the process that exits before its connection is closed", "[.exiting]"
   // Runs after the objects that open() makes have been destroyed, as a callback may.
   REQUIRE(std::atexit([] { delete late; }) == 0);
   DeafListener listener;
-  BrokerFailure failure;
-  late = NatsConnection::open(read_nats_target(nats_settings()), &listener, failure).release();
+  carriers::BrokerFailure failure;
+  late = nats::NatsConnection::open(nats::read_nats_target(nats_settings()), &listener, failure).release();
   REQUIRE(late != nullptr);
   std::exit(0);
 }

@@ -89,7 +89,7 @@ TEST_CASE("servers that are down at the start are no error, and lines wait for t
     rig.nodes.kill(node);
   const auto carrier = rig.carrier();
   auto lines = make_lines(10);
-  CHECK(hand_over_once(*carrier, lines[0]).verdict == Verdict::unavailable);
+  CHECK(hand_over_once(*carrier, lines[0]).verdict == delivery::Verdict::unavailable);
   rig.nodes.restore();
   hand_over(*carrier, lines);
   require_each_once(lines, rig.reader.read());
@@ -106,7 +106,7 @@ TEST_CASE("what was sent is unknown when the sink gives it up") {
   const auto answers = carrier->take();
   REQUIRE(answers.size() == 1);
   CHECK(answers[0].id == 5);
-  CHECK(answers[0].verdict == Verdict::unknown);
+  CHECK(answers[0].verdict == delivery::Verdict::unknown);
   CHECK(carrier->unfinished() == 0);
 }
 

@@ -76,8 +76,8 @@ void require_ok(natsStatus status, const char* what) {
   if (status != NATS_OK) throw std::runtime_error(fmt::format("{}: {}", what, natsStatus_GetText(status)));
 }
 
-Settings nats_settings() {
-  Settings settings;
+config::Settings nats_settings() {
+  config::Settings settings;
   settings.sink.to = from_script("MAILROOM_TEST_NATS");
   settings.sink.stream = "MAILROOM";
   settings.sink.subject = "mailroom.{queue}.{action}";

@@ -53,11 +53,11 @@ class NatsReader {
 struct NatsRig {
   explicit NatsRig(const StreamOptions& options = {});
 
-  std::unique_ptr<Carrier> carrier() { return make_nats_carrier({settings, log, 1}); }
+  std::unique_ptr<delivery::Carrier> carrier() { return nats::make_nats_carrier({settings, log, 1}); }
 
   std::ostringstream text;
   Log log{Log::Options{}, text};
-  Settings settings;
+  config::Settings settings;
   NatsReader reader;
   BrokerNodes nodes{from_script("MAILROOM_TEST_NATS_DIRECTORY")};
 };
@@ -66,6 +66,6 @@ struct NatsRig {
 void hand_over_to_two_servers(NatsRig& rig);
 
 /// What the settings need besides: for the cluster of `with-nats --secure` also its user.
-Settings nats_settings();
+config::Settings nats_settings();
 
 }  // namespace mailroom::test

@@ -12,7 +12,7 @@ namespace mailroom::test::nats_secure_test {
 namespace {
 
 /// Settings that fit the cluster.
-Settings secure_settings() {
+config::Settings secure_settings() {
   auto settings = nats_settings();
   settings.sink.to = "tls://mail%40room@" + settings.sink.to.substr(7);
   settings.sink.ca_file = from_script("MAILROOM_TEST_NATS_CA");
@@ -55,10 +55,10 @@ TEST_CASE("the file of credentials is that of the service, if it has a copy", "[
   auto settings = nats_settings();
   const std::string text = "-----BEGIN NATS USER JWT-----\n-----BEGIN USER NKEY SEED-----\n";
   settings.sink.credentials_file = own.write("mailroom.creds", text);
-  CHECK(read_nats_target(settings).credentials_file == settings.sink.credentials_file);
+  CHECK(nats::read_nats_target(settings).credentials_file == settings.sink.credentials_file);
   const auto copy = service.write("mailroom_mailroom.creds", text, 0440);
   setenv("CREDENTIALS_DIRECTORY", service.path().c_str(), 1);
-  const auto target = read_nats_target(settings);
+  const auto target = nats::read_nats_target(settings);
   unsetenv("CREDENTIALS_DIRECTORY");
   CHECK(target.credentials_file == copy);
 }

@@ -64,15 +64,15 @@ TEST_CASE("an acknowledgement with sequence 0 is none, and the line is repeated 
   settings.sink.to = server.url();
   std::ostringstream text;
   Log log{Log::Options{}, text};
-  const auto carrier = make_nats_carrier({settings, log, 1});
+  const auto carrier = nats::make_nats_carrier({settings, log, 1});
   auto lines = make_lines(20);
   hand_over(*carrier, lines);
   for (const auto& line : lines) {
     REQUIRE(line.answers.size() == 2);
-    CHECK(line.answers.at(0).verdict == Verdict::unknown);
+    CHECK(line.answers.at(0).verdict == delivery::Verdict::unknown);
     CHECK(line.answers.at(0).reply ==
           "JetStream acknowledged with sequence 0, so it may not have stored the line");
-    CHECK(line.answers[1].verdict == Verdict::accepted);
+    CHECK(line.answers[1].verdict == delivery::Verdict::accepted);
   }
 }
 
@@ -104,9 +104,9 @@ TEST_CASE("lines go to servers that let a user in by a JWT", "[credentials]") {
   hand_over_to_two_servers(rig);
   rig.nodes.restore();
   rig.reader.await_stream();
-  const auto findings = check_nats(rig.settings);
+  const auto findings = nats::check_nats(rig.settings);
   for (const auto& finding : findings)
-    CHECK(finding.level != SinkFinding::Level::failure);
+    CHECK(finding.level != carriers::SinkFinding::Level::failure);
 }
 
 TEST_CASE("credentials that the servers do not know, none, and a file that is no credentials file",
@@ -139,12 +139,12 @@ TEST_CASE("servers with full disks make lines wait; restarted with room, they ha
   for (const int node : {1, 2, 3})
     fill_disk(cluster_file(fmt::format("data{}", node)));
   auto lines = make_lines(2000, 10, "full.");
-  std::vector<SinkFinding> findings;
+  std::vector<carriers::SinkFinding> findings;
   Answered answered;
   {
     const Fault relief([&] { return answered.waiting > 0; },
                        [&] {
-                         findings = check_nats(rig.settings);
+                         findings = nats::check_nats(rig.settings);
                          for (const int node : {1, 2, 3}) {
                            rig.nodes.kill(node);
                            std::remove(cluster_file(fmt::format("data{}/ballast", node)).c_str());
@@ -154,8 +154,8 @@ TEST_CASE("servers with full disks make lines wait; restarted with room, they ha
     hand_over(*carrier, lines, &answered);
   }
   CHECK(std::ranges::none_of(lines, &TestLine::rejected));
-  CHECK(
-      std::ranges::any_of(findings, [](const auto& each) { return each.level != SinkFinding::Level::fine; }));
+  CHECK(std::ranges::any_of(
+      findings, [](const auto& each) { return each.level != carriers::SinkFinding::Level::fine; }));
   lines.insert(lines.end(), before.begin(), before.end());
   require_each_once(lines, rig.reader.read());
 }
@@ -166,7 +166,7 @@ TEST_CASE("doctor sees whether servers write to disk before they acknowledge, if
   const bool is_always = from_script("MAILROOM_TEST_NATS_SYNC") == "always";
   const auto worth = [&](const std::string& monitor) {
     rig.settings.sink.monitor = monitor;
-    return check_nats(rig.settings).back().reason;
+    return nats::check_nats(rig.settings).back().reason;
   };
   const auto monitors = from_script("MAILROOM_TEST_NATS_MONITOR");
   const std::string on_disk =
@@ -186,9 +186,9 @@ TEST_CASE("doctor sees whether servers write to disk before they acknowledge, if
   // A client's port shows nothing.
   const auto wrong = "http://" + rig.settings.sink.to.substr(7, rig.settings.sink.to.find(',') - 7);
   CHECK(lacking(worth(wrong), {"has the batch in memory"}) == std::vector<std::string>());
-  const auto findings = check_nats(rig.settings);
+  const auto findings = nats::check_nats(rig.settings);
   const auto& unseen = findings[findings.size() - 2];
-  CHECK(unseen.level == SinkFinding::Level::warning);
+  CHECK(unseen.level == carriers::SinkFinding::Level::warning);
   CHECK(unseen.reason == wrong.substr(7) + ", of sink.monitor, does not show how JetStream is set");
 }
 

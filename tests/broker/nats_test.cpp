@@ -31,10 +31,10 @@ TEST_CASE("JetStream stores each line once, with its id and header") {
 
 TEST_CASE("JetStream's carrier promises what every carrier does") {
   NatsRig rig;
-  check_carrier("nats", *rig.carrier(), Verdict::accepted);
+  check_carrier("nats", *rig.carrier(), delivery::Verdict::accepted);
   const RefusingPort closed;
   rig.settings.sink.to = fmt::format("nats://127.0.0.1:{}", closed.port());
-  check_carrier("nats", *rig.carrier(), Verdict::unavailable);
+  check_carrier("nats", *rig.carrier(), delivery::Verdict::unavailable);
   const SilentPort silent;
   rig.settings.sink.to = fmt::format("nats://127.0.0.1:{}", silent.port());
   check_cancel("nats", *rig.carrier());
@@ -44,7 +44,7 @@ TEST_CASE("a line is a CloudEvent in binary mode where the settings name its sou
   NatsRig rig;
   rig.settings.sink.event_source = "/mailroom";
   const auto line = make_lines(1)[0];
-  CHECK(hand_over_once(*rig.carrier(), line).verdict == Verdict::accepted);
+  CHECK(hand_over_once(*rig.carrier(), line).verdict == delivery::Verdict::accepted);
   CHECK(lacking(rig.reader.first_header(),
                 {"\nce-specversion: 1.0\nce-id: " + line.message_id +
                  "\nce-source: /mailroom\nce-type: mailroom.activation\nce-subject: mailroom\nce-time: "
@@ -57,7 +57,7 @@ TEST_CASE("JetStream recognises a line that it has") {
   const auto line = make_lines(1)[0];
   CHECK(hand_over_once(*rig.carrier(), line).reply == "stream MAILROOM, sequence 1");
   const auto again = hand_over_once(*rig.carrier(), line);
-  CHECK(again.verdict == Verdict::accepted);
+  CHECK(again.verdict == delivery::Verdict::accepted);
   CHECK(again.reply == "stream MAILROOM, sequence 1, duplicate");
   CHECK(rig.reader.read().size() == 1);
 }
@@ -80,16 +80,16 @@ TEST_CASE("a stream that goes, and another that takes its subjects, make lines w
   const auto line = make_lines(1)[0];
   rig.reader.drop_stream("MAILROOM");
   const auto gone = hand_over_once(*carrier, line);
-  CHECK(gone.verdict == Verdict::unavailable);
+  CHECK(gone.verdict == delivery::Verdict::unavailable);
   CHECK(gone.code == 503);
   rig.reader.make_stream({.name = "OTHER"});
   // Until the new stream has its leader, nobody answers.
-  Answer other;
+  delivery::Answer other;
   CHECK(eventually([&] {
     other = hand_over_once(*carrier, line);
     return other.code != 503;
   }));
-  CHECK(other.verdict == Verdict::unavailable);
+  CHECK(other.verdict == delivery::Verdict::unavailable);
   CHECK(other.code == 10060);
   CHECK(rig.reader.read("OTHER").empty());
   rig.reader.drop_stream("OTHER");
@@ -104,9 +104,9 @@ TEST_CASE("a line that is too large is rejected, and the next one is not") {
     line.body.assign(size, 'x');
     const auto answer = hand_over_once(*carrier, line);
     INFO(size << ": " << answer.reply);
-    CHECK(answer.verdict == Verdict::rejected);
+    CHECK(answer.verdict == delivery::Verdict::rejected);
   }
-  CHECK(hand_over_once(*carrier, make_lines(1)[0]).verdict == Verdict::accepted);
+  CHECK(hand_over_once(*carrier, make_lines(1)[0]).verdict == delivery::Verdict::accepted);
 }
 
 TEST_CASE("a line as large as the server takes is accepted") {
@@ -115,21 +115,21 @@ TEST_CASE("a line as large as the server takes is accepted") {
   auto line = make_lines(1)[0];
   line.body.assign(1048576, 'x');
   const auto refused = hand_over_once(*carrier, line);
-  CHECK(refused.verdict == Verdict::rejected);
+  CHECK(refused.verdict == delivery::Verdict::rejected);
   // `1048999 bytes are more than the server takes, 1048576`
   const auto size = std::stoul(refused.reply);
   line.body.assign(1048576 - (size - 1048576), 'x');
-  CHECK(hand_over_once(*carrier, line).verdict == Verdict::accepted);
+  CHECK(hand_over_once(*carrier, line).verdict == delivery::Verdict::accepted);
 }
 
 TEST_CASE("a full stream makes lines wait") {
   NatsRig rig({.max_messages = 2});
   const auto carrier = rig.carrier();
   const auto lines = make_lines(3);
-  CHECK(hand_over_once(*carrier, lines[0]).verdict == Verdict::accepted);
-  CHECK(hand_over_once(*carrier, lines[1]).verdict == Verdict::accepted);
+  CHECK(hand_over_once(*carrier, lines[0]).verdict == delivery::Verdict::accepted);
+  CHECK(hand_over_once(*carrier, lines[1]).verdict == delivery::Verdict::accepted);
   const auto answer = hand_over_once(*carrier, lines[2]);
-  CHECK(answer.verdict == Verdict::unavailable);
+  CHECK(answer.verdict == delivery::Verdict::unavailable);
   CHECK(answer.reply == "maximum messages exceeded");
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("the stream is made as docs/nats.md does it without a tool") {
   CHECK(lacking(read_file(directory.path() / "answer"), {"\"num_replicas\":3"}) ==
         std::vector<std::string>());
   rig.reader.await_stream();
-  const auto findings = check_nats(rig.settings);
+  const auto findings = nats::check_nats(rig.settings);
   CHECK(findings[3].reason == "the stream MAILROOM has 3 replicas, and recognises repetitions for 1h");
   auto lines = make_lines(100);
   hand_over(*rig.carrier(), lines);
@@ -158,16 +158,16 @@ TEST_CASE("the stream is made as docs/nats.md does it without a tool") {
 TEST_CASE("doctor looks at servers, stream and what an acknowledgement is worth") {
   NatsRig rig;
   rig.settings.sink.monitor = from_script("MAILROOM_TEST_NATS_MONITOR");
-  auto findings = check_nats(rig.settings);
+  auto findings = nats::check_nats(rig.settings);
   REQUIRE(findings.size() == 5);
   CHECK(lacking(findings[0].reason, {" takes connections, NATS 2."}) == std::vector<std::string>());
   CHECK(findings[3].reason == "the stream MAILROOM has 3 replicas, and recognises repetitions for 1h");
-  CHECK(findings[4].level == SinkFinding::Level::warning);
+  CHECK(findings[4].level == carriers::SinkFinding::Level::warning);
   CHECK(lacking(findings[4].reason, {"in memory, not on disk"}) == std::vector<std::string>());
 
   rig.reader.make_stream(
       {.subjects = "mailroom.*.activation", .replicas = 1, .in_memory = true, .duplicate_window = 60s});
-  findings = check_nats(rig.settings);
+  findings = nats::check_nats(rig.settings);
   std::string text;
   for (const auto& finding : findings)
     text += finding.reason + "\n";
@@ -178,8 +178,8 @@ TEST_CASE("doctor looks at servers, stream and what an acknowledgement is worth"
         std::vector<std::string>());
 
   rig.reader.drop_stream("MAILROOM");
-  findings = check_nats(rig.settings);
-  CHECK(findings.back().level == SinkFinding::Level::failure);
+  findings = nats::check_nats(rig.settings);
+  CHECK(findings.back().level == carriers::SinkFinding::Level::failure);
   CHECK(findings.back().reason == "sink.stream cannot be used: there is no stream MAILROOM");
 }
 

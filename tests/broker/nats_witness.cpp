@@ -99,7 +99,7 @@ void require_acknowledged(const std::vector<TestLine>& lines, const std::set<std
   CHECK(unanswered == std::vector<std::string>());
 }
 
-void warn_of_losses(const Settings& settings, const std::vector<TestLine>& lines,
+void warn_of_losses(const config::Settings& settings, const std::vector<TestLine>& lines,
                     const std::map<std::string, int>& found) {
   std::vector<std::string> lost;
   std::vector<std::string> repeated;
@@ -110,7 +110,7 @@ void warn_of_losses(const Settings& settings, const std::vector<TestLine>& lines
   }
   if (lost.empty() && repeated.empty()) return;
   WARN(fmt::format("{}: it acknowledged {} lines that it does not have ({}), and stored {} again ({})",
-                   check_nats(settings)[0].reason, lost.size(), fmt::join(lost, "; "), repeated.size(),
+                   nats::check_nats(settings)[0].reason, lost.size(), fmt::join(lost, "; "), repeated.size(),
                    fmt::join(repeated, ", ")));
 }
 

@@ -37,7 +37,7 @@ class NatsWitness {
 void require_acknowledged(const std::vector<TestLine>& lines, const std::set<std::string>& acknowledged);
 
 /// Names the lines that the servers have acknowledged and lost, or stored again. `found` counts message ids.
-void warn_of_losses(const Settings& settings, const std::vector<TestLine>& lines,
+void warn_of_losses(const config::Settings& settings, const std::vector<TestLine>& lines,
                     const std::map<std::string, int>& found);
 
 }  // namespace mailroom::test

@@ -6,7 +6,7 @@
 namespace mailroom::test::rabbitmq_collect_test {
 namespace {
 
-std::map<std::string, std::string> environment_of(const Settings& settings) {
+std::map<std::string, std::string> environment_of(const config::Settings& settings) {
   return {{"MAILROOM_SINK_PASSWORD_FILE", settings.sink.password_file},
           {"MAILROOM_SINK_ROUTING_KEY", settings.sink.routing_key}};
 }

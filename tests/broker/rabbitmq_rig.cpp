@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr amqp_channel_t channel = AmqpConnection::channel;
+constexpr amqp_channel_t channel = amqp::AmqpConnection::channel;
 
-bool is_fine(AmqpConnection& connection) {
+bool is_fine(amqp::AmqpConnection& connection) {
   return amqp_get_rpc_reply(connection.get()).reply_type == AMQP_RESPONSE_NORMAL;
 }
 
@@ -57,7 +57,7 @@ bool consume(amqp_connection_state_t state, const std::string& name, std::uint32
   if (count == 0) return true;
   // No more than these: what a consumer has is hidden from whoever looks whether the queue is empty.
   if (amqp_basic_qos(state, channel, 0, static_cast<std::uint16_t>(count), 0) == nullptr) return false;
-  const auto* const made = amqp_basic_consume(state, channel, amqp_text(name), {}, 0, 0, 0, {});
+  const auto* const made = amqp_basic_consume(state, channel, amqp::amqp_text(name), {}, 0, 0, 0, {});
   if (made == nullptr) return false;
   const auto consumer = text_in(made->consumer_tag);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -69,13 +69,13 @@ bool consume(amqp_connection_state_t state, const std::string& name, std::uint32
     tag = envelope.delivery_tag;
     amqp_destroy_envelope(&envelope);
   }
-  return amqp_basic_cancel(state, channel, amqp_text(consumer)) != nullptr;
+  return amqp_basic_cancel(state, channel, amqp::amqp_text(consumer)) != nullptr;
 }
 
 }  // namespace
 
-Settings rabbitmq_settings() {
-  Settings settings;
+config::Settings rabbitmq_settings() {
+  config::Settings settings;
   settings.sink.to = from_script("MAILROOM_TEST_RABBITMQ");
   settings.sink.password_file = from_script("MAILROOM_TEST_RABBITMQ_PASSWORD_FILE");
   settings.sink.routing_key = "{queue}";
@@ -111,15 +111,15 @@ int rabbitmq_leader(const std::string& name) {
   return at == std::string::npos ? 0 : text.at(at + name.size() + 5) - '0';
 }
 
-std::unique_ptr<AmqpConnection> RabbitmqReader::connect() {
-  static auto target = read_amqp_target(rabbitmq_settings());
-  std::unique_ptr<AmqpConnection> connection;
-  BrokerFailure failure;
+std::unique_ptr<amqp::AmqpConnection> RabbitmqReader::connect() {
+  static auto target = amqp::read_amqp_target(rabbitmq_settings());
+  std::unique_ptr<amqp::AmqpConnection> connection;
+  carriers::BrokerFailure failure;
   eventually(
       [&] {
         // Another server each time: one that has just been started may not find the queue's leader yet.
         std::rotate(target.url.servers.begin(), target.url.servers.begin() + 1, target.url.servers.end());
-        connection = AmqpConnection::open_any(target, failure);
+        connection = amqp::AmqpConnection::open_any(target, failure);
         return connection != nullptr;
       },
       patience);
@@ -130,7 +130,7 @@ std::unique_ptr<AmqpConnection> RabbitmqReader::connect() {
 void RabbitmqReader::drop_queue(const std::string& name) {
   const bool is_gone = eventually([&] {
     const auto connection = connect();
-    amqp_queue_delete(connection->get(), channel, amqp_text(name), 0, 0);
+    amqp_queue_delete(connection->get(), channel, amqp::amqp_text(name), 0, 0);
     return is_fine(*connection);
   });
   if (!is_gone) throw std::runtime_error("the queue does not go");
@@ -144,18 +144,19 @@ void RabbitmqReader::make_queue(const std::string& name, bool is_quorum, bool is
   type.value.value.bytes = amqp_cstring_bytes(is_quorum ? "quorum" : "classic");
   const bool is_made = eventually([&] {
     const auto connection = connect();
-    amqp_queue_declare(connection->get(), channel, amqp_text(name), 0, is_durable ? 1 : 0, 0, 0, {1, &type});
+    amqp_queue_declare(connection->get(), channel, amqp::amqp_text(name), 0, is_durable ? 1 : 0, 0, 0,
+                       {1, &type});
     return is_fine(*connection);
   });
   if (!is_made) throw std::runtime_error("the queue does not come");
 }
 
-bool RabbitmqReader::read_all(AmqpConnection& connection, const std::string& name,
+bool RabbitmqReader::read_all(amqp::AmqpConnection& connection, const std::string& name,
                               std::map<std::string, int>& found) {
   auto* const state = connection.get();
   for (;;) {
     amqp_maybe_release_buffers(state);
-    const auto reply = amqp_basic_get(state, channel, amqp_text(name), 0);
+    const auto reply = amqp_basic_get(state, channel, amqp::amqp_text(name), 0);
     if (reply.reply_type != AMQP_RESPONSE_NORMAL) return false;
     if (reply.reply.id == AMQP_BASIC_GET_EMPTY_METHOD) return true;
     const auto got = *static_cast<amqp_basic_get_ok_t*>(reply.reply.decoded);
@@ -218,12 +219,12 @@ int divisions(int node) {
 }
 
 void await_servers() {
-  const auto target = read_amqp_target(rabbitmq_settings());
+  const auto target = amqp::read_amqp_target(rabbitmq_settings());
   for (const auto& server : target.url.servers) {
-    BrokerFailure failure;
+    carriers::BrokerFailure failure;
     // Its port opens when it has started.
     const bool is_up =
-        eventually([&] { return AmqpConnection::open(target, server, failure) != nullptr; }, patience);
+        eventually([&] { return amqp::AmqpConnection::open(target, server, failure) != nullptr; }, patience);
     if (!is_up) throw std::runtime_error("the cluster is not whole: " + failure.text);
   }
 }

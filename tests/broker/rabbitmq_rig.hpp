@@ -13,7 +13,7 @@
 namespace mailroom::test {
 
 /// What the settings need for the cluster of scripts/with-rabbitmq.
-Settings rabbitmq_settings();
+config::Settings rabbitmq_settings();
 
 /// A client that makes queues and reads them, by connections of its own.
 class RabbitmqReader {
@@ -39,9 +39,9 @@ class RabbitmqReader {
   const std::string& lines_once() const { return lines_once_; }
 
  private:
-  std::unique_ptr<AmqpConnection> connect();
+  std::unique_ptr<amqp::AmqpConnection> connect();
   /// False if the connection breaks.
-  bool read_all(AmqpConnection& connection, const std::string& name, std::map<std::string, int>& found);
+  bool read_all(amqp::AmqpConnection& connection, const std::string& name, std::map<std::string, int>& found);
   void add(const std::vector<Read>& batch, std::map<std::string, int>& found);
 
   std::string first_;
@@ -65,7 +65,7 @@ std::string rabbitmqctl(const std::string& arguments);
 struct RabbitmqRig {
   RabbitmqRig();
 
-  std::unique_ptr<Carrier> carrier() { return make_amqp_carrier({settings, log, 1}); }
+  std::unique_ptr<delivery::Carrier> carrier() { return amqp::make_amqp_carrier({settings, log, 1}); }
   /// Starts what was killed, and waits until the cluster is whole.
   void restore();
   /// What is in the queue: see RabbitmqReader::read(). Members that were killed together may not find each
@@ -75,7 +75,7 @@ struct RabbitmqRig {
   std::string queue;
   std::ostringstream text;
   Log log{Log::Options{}, text};
-  Settings settings = rabbitmq_settings();
+  config::Settings settings = rabbitmq_settings();
   RabbitmqReader reader;
   BrokerNodes nodes{from_script("MAILROOM_TEST_RABBITMQ_DIRECTORY")};
 };

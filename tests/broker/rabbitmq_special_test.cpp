@@ -38,10 +38,10 @@ class Typed {
   TemporaryDirectory directory_;
 };
 
-void run_fix(const Typed& typed, const SinkFinding& finding) {
+void run_fix(const Typed& typed, const carriers::SinkFinding& finding) {
   CHECK_FALSE(finding.fix.empty());
   for (const auto& command : finding.fix) {
-    CHECK(command.kind() == FixKind::import_definitions);
+    CHECK(command.kind() == status::FixKind::import_definitions);
     typed.run(command);
   }
 }
@@ -52,18 +52,18 @@ TEST_CASE("doctor's fixes make a queue as it should be, as typed") {
   RabbitmqRig rig;
   const Typed typed;
   const auto is_quorum = [&] {
-    return check_amqp(rig.settings)[3].reason.find("is a quorum queue") != std::string::npos;
+    return amqp::check_amqp(rig.settings)[3].reason.find("is a quorum queue") != std::string::npos;
   };
   for (const bool is_durable : {true, false}) {
     rig.reader.make_queue(rig.queue, false, is_durable);
-    run_fix(typed, check_amqp(rig.settings)[3]);
+    run_fix(typed, amqp::check_amqp(rig.settings)[3]);
     CHECK(eventually(is_quorum));
   }
   rig.reader.drop_queue(rig.queue);
-  run_fix(typed, check_amqp(rig.settings)[3]);
+  run_fix(typed, amqp::check_amqp(rig.settings)[3]);
   CHECK(eventually(is_quorum));
   rig.settings.sink.routing_key = rig.queue + " of Ann's";
-  run_fix(typed, check_amqp(rig.settings)[3]);
+  run_fix(typed, amqp::check_amqp(rig.settings)[3]);
   CHECK(eventually(is_quorum));
   rig.reader.drop_queue(rig.settings.sink.routing_key);
 }
@@ -77,10 +77,10 @@ TEST_CASE("docs/rabbitmq.md makes a queue, and a user who can do what mailroom n
   rig.settings.sink.routing_key = "{queue}";
   rig.settings.sink.to.replace(7, rig.settings.sink.to.find('@') - 7, "mailroom");
   rig.settings.sink.password_file = typed.file("rabbitmq-password");
-  CHECK(eventually([&] { return check_amqp(rig.settings).size() == 4; }));
-  const auto findings = check_amqp(rig.settings);
+  CHECK(eventually([&] { return amqp::check_amqp(rig.settings).size() == 4; }));
+  const auto findings = amqp::check_amqp(rig.settings);
   for (const auto& finding : findings)
-    CHECK(finding.level == SinkFinding::Level::fine);
+    CHECK(finding.level == carriers::SinkFinding::Level::fine);
   CHECK(lacking(findings[3].reason, {"the queue mailroom is a quorum queue"}) == std::vector<std::string>());
   auto lines = make_lines(100);
   hand_over(*rig.carrier(), lines);
@@ -164,22 +164,22 @@ TEST_CASE("lines go over TLS; another name, an unknown authority and a wrong pas
 
 TEST_CASE("doctor looks at servers and queue") {
   RabbitmqRig rig;
-  auto findings = check_amqp(rig.settings);
+  auto findings = amqp::check_amqp(rig.settings);
   REQUIRE(findings.size() == 4);
   CHECK(lacking(findings[0].reason, {"takes connections, RabbitMQ "}) == std::vector<std::string>());
-  CHECK(findings[3].level == SinkFinding::Level::fine);
+  CHECK(findings[3].level == carriers::SinkFinding::Level::fine);
   CHECK(lacking(findings[3].reason, {"the queue " + rig.queue + " is a quorum queue"}) ==
         std::vector<std::string>());
   rig.reader.make_queue(rig.queue, false);
-  findings = check_amqp(rig.settings);
-  CHECK(findings[3].level == SinkFinding::Level::warning);
+  findings = amqp::check_amqp(rig.settings);
+  CHECK(findings[3].level == carriers::SinkFinding::Level::warning);
   CHECK(lacking(findings[3].reason, {"is no quorum queue"}) == std::vector<std::string>());
   rig.reader.make_queue(rig.queue, false, false);
-  findings = check_amqp(rig.settings);
+  findings = amqp::check_amqp(rig.settings);
   CHECK(lacking(findings[3].reason, {"is not durable"}) == std::vector<std::string>());
   rig.reader.drop_queue(rig.queue);
-  findings = check_amqp(rig.settings);
-  CHECK(findings[3].level == SinkFinding::Level::failure);
+  findings = amqp::check_amqp(rig.settings);
+  CHECK(findings[3].level == carriers::SinkFinding::Level::failure);
   CHECK(findings[3].reason == "there is no queue " + rig.queue);
 }
 

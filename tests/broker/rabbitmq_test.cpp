@@ -29,7 +29,7 @@ std::size_t unread_bytes(int port) {
 }
 
 /// The number of the node that the carrier is connected to, by the answer of a line.
-int node_of(const Settings& settings, const Answer& answer) {
+int node_of(const config::Settings& settings, const delivery::Answer& answer) {
   const auto place = settings.sink.to.find(answer.sink);
   REQUIRE(place != std::string::npos);
   return 1 + static_cast<int>(std::count(settings.sink.to.begin(),
@@ -40,10 +40,10 @@ int node_of(const Settings& settings, const Answer& answer) {
 
 TEST_CASE("RabbitMQ's carrier promises what every carrier does") {
   RabbitmqRig rig;
-  check_carrier("amqp", *rig.carrier(), Verdict::accepted);
+  check_carrier("amqp", *rig.carrier(), delivery::Verdict::accepted);
   const RefusingPort closed;
   rig.settings.sink.to = fmt::format("amqp://127.0.0.1:{}", closed.port());
-  check_carrier("amqp", *rig.carrier(), Verdict::unavailable);
+  check_carrier("amqp", *rig.carrier(), delivery::Verdict::unavailable);
   const SilentPort silent;
   rig.settings.sink.to = fmt::format("amqp://127.0.0.1:{}", silent.port());
   check_cancel("amqp", *rig.carrier());
@@ -67,7 +67,7 @@ TEST_CASE("a line has the attributes of a CloudEvent where the settings name its
   RabbitmqRig rig;
   rig.settings.sink.event_source = "/mailroom";
   const auto line = make_lines(1)[0];
-  CHECK(hand_over_once(*rig.carrier(), line).verdict == Verdict::accepted);
+  CHECK(hand_over_once(*rig.carrier(), line).verdict == delivery::Verdict::accepted);
   rig.read();
   const std::vector<std::string> attributes{
       "cloudEvents_specversion: 1.0",  "cloudEvents_id: " + line.message_id,
@@ -93,11 +93,11 @@ TEST_CASE("a line that no queue takes waits, and so does one for an exchange tha
   const auto line = make_lines(1)[0];
   rig.reader.drop_queue(rig.queue);
   const auto answer = hand_over_once(*carrier, line);
-  CHECK(answer.verdict == Verdict::unavailable);
+  CHECK(answer.verdict == delivery::Verdict::unavailable);
   CHECK(answer.code == 312);
   CHECK(answer.reply == "312 NO_ROUTE: no queue takes routing key '" + rig.queue + "' of exchange ''");
   rig.reader.make_queue(rig.queue);
-  CHECK(hand_over_once(*carrier, line).verdict == Verdict::accepted);
+  CHECK(hand_over_once(*carrier, line).verdict == delivery::Verdict::accepted);
 }
 
 TEST_CASE("an exchange of one's own leads lines to the queues that are bound to it") {
@@ -122,9 +122,9 @@ TEST_CASE("a line that is larger than the server takes is rejected, and others a
   auto line = make_lines(1)[0];
   // It is known now.
   line.body.assign(1'048'577, 'x');
-  CHECK(hand_over_once(*carrier, line).verdict == Verdict::rejected);
+  CHECK(hand_over_once(*carrier, line).verdict == delivery::Verdict::rejected);
   line.body.assign(1'048'576, 'x');
-  CHECK(hand_over_once(*carrier, line).verdict == Verdict::accepted);
+  CHECK(hand_over_once(*carrier, line).verdict == delivery::Verdict::accepted);
 }
 
 TEST_CASE("a user who may not publish makes lines wait") {
@@ -134,9 +134,9 @@ TEST_CASE("a user who may not publish makes lines wait") {
   const auto line = make_lines(1)[0];
   const auto answer = hand_over_once(*carrier, line);
   rabbitmqctl("set_permissions mail@room '.*' '.*' '.*'");
-  CHECK(answer.verdict == Verdict::unavailable);
+  CHECK(answer.verdict == delivery::Verdict::unavailable);
   CHECK(answer.code == 403);
-  CHECK(eventually([&] { return hand_over_once(*carrier, line).verdict == Verdict::accepted; }));
+  CHECK(eventually([&] { return hand_over_once(*carrier, line).verdict == delivery::Verdict::accepted; }));
 }
 
 TEST_CASE("a killed leader of the queue costs no line and repeats none") {
@@ -229,8 +229,8 @@ TEST_CASE("what was sent is unknown when the sink gives it up, and what was not 
   RabbitmqRig rig;
   const auto carrier = rig.carrier();
   // A server that has just been started may still close its connections.
-  REQUIRE(
-      eventually([&] { return hand_over_once(*carrier, make_lines(1)[0]).verdict == Verdict::accepted; }));
+  REQUIRE(eventually(
+      [&] { return hand_over_once(*carrier, make_lines(1)[0]).verdict == delivery::Verdict::accepted; }));
   for (const int node : {1, 2, 3})
     rig.nodes.stop(node);
   const int port = std::stoi(rig.settings.sink.to.substr(rig.settings.sink.to.find(':', 7) + 1));
@@ -243,7 +243,7 @@ TEST_CASE("what was sent is unknown when the sink gives it up, and what was not 
   carrier->cancel();
   const auto answers = carrier->take();
   REQUIRE(answers.size() == 1);
-  CHECK(answers[0].verdict == Verdict::unknown);
+  CHECK(answers[0].verdict == delivery::Verdict::unknown);
   CHECK(carrier->unfinished() == 0);
 }
 

@@ -72,14 +72,14 @@ struct Allocations {
 
 /// Counts allocations of the second batch of `count` tokens; the first one allocates the buffers that
 /// signer and sink keep.
-Allocations allocations_of(int count, std::unique_ptr<Encoder> encoder) {
+Allocations allocations_of(int count, std::unique_ptr<compose::Encoder> encoder) {
   const DueRows rows(count);
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   Output output(nowhere);
   std::ostringstream text;
   Log log({}, text);
-  BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
-  LineSink sink(std::move(encoder), output);
+  consumer::BatchSigner signer(crypto::Key::from_hex(std::string(64, 'a'), "the test"), log);
+  carriers::LineSink sink(std::move(encoder), output);
   const auto emit = [&](std::int64_t number) {
     auto batch = signer.sign({number, 1}, count, rows, sink);
     signer.finish(batch, sink);
@@ -114,7 +114,7 @@ std::int64_t instructions_of(int tokens) {
 TEST_CASE(
     "a token costs no allocation of our own, and OpenSSL allocates only copies of the saved HMAC state") {
   REQUIRE(openssl_is_counted);
-  for (const auto& make : {make_csv_encoder, +[] { return make_jsonl_encoder(); }}) {
+  for (const auto& make : {compose::make_csv_encoder, +[] { return compose::make_jsonl_encoder(); }}) {
     const auto few = allocations_of(500, make());
     const auto many = allocations_of(1500, make());
     CHECK(many.ours == few.ours);

@@ -14,7 +14,7 @@ class DueRows {
  public:
   explicit DueRows(int count) : count_(count) {}
 
-  void operator()(const std::function<void(const TokenRow&)>& each) const {
+  void operator()(const std::function<void(const claim::TokenRow&)>& each) const {
     for (int id = 1; id <= count_; ++id) {
       auto row = id % 2 == 0 ? row_of(id, activation_action(), "somebody@mail.example", "somebody")
                              : row_of(id, recovery_action(), "some,body@mail.example", "some\"body");

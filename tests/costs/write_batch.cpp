@@ -15,8 +15,8 @@ int main(int count, char** arguments) {
   const test::DueRows rows(tokens);
   Output output(STDOUT_FILENO);
   Log log({}, std::cerr);
-  BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
-  LineSink sink(make_csv_encoder(), output);
+  consumer::BatchSigner signer(crypto::Key::from_hex(std::string(64, 'a'), "the test"), log);
+  carriers::LineSink sink(compose::make_csv_encoder(), output);
   auto batch = signer.sign({1, 1}, tokens, rows, sink);
   signer.finish(batch, sink);
   return batch.receipt.counts.emitted == tokens ? 0 : 1;

@@ -23,7 +23,7 @@ constexpr int endless = 1000;
 template <typename Field>
 Ids ids_of(const Field& multirange) {
   Ids ids;
-  for (const auto& range : parse_id_ranges(multirange.c_str())) {
+  for (const auto& range : selection::parse_id_ranges(multirange.c_str())) {
     for (auto id = range.first; id < range.end; ++id)
       ids.push_back(id);
   }
@@ -48,7 +48,7 @@ DatabaseWorld::DatabaseWorld(const TestDatabase& database, bool checks_all_gaps)
   connection_->run("UPDATE jobs SET last_seq = 0");
 }
 
-std::int64_t DatabaseWorld::insert(int writer, const Action* action) {
+std::int64_t DatabaseWorld::insert(int writer, const queue::Action* action) {
   auto& [connection, inserted] = writers_[writer];
   if (!connection) connection = database_.connect();
   if (inserted.empty()) connection->run("BEGIN");
@@ -71,7 +71,7 @@ void DatabaseWorld::commit(int writer, std::optional<int> lifetime) {
   connection->run(
       "UPDATE tokens SET expires_at = floor(extract(epoch FROM clock_timestamp()))::bigint + $1::bigint "
       "WHERE id = ANY ($2::bigint[])",
-      lifetime.value_or(endless) * unit_seconds + unit_seconds / 2, array_text(inserted));
+      lifetime.value_or(endless) * unit_seconds + unit_seconds / 2, db::array_text(inserted));
   connection->run("COMMIT");
   for (const auto id : std::exchange(inserted, {})) {
     open_.erase(id);
@@ -112,17 +112,18 @@ void DatabaseWorld::remove(std::int64_t token) {
   committed_.erase(token);
 }
 
-std::unique_ptr<QueueSession> DatabaseWorld::connect(bool delivers) {
-  PgQueueSession::Setup setup{database_.conninfo(), {"mailroom"}, "token_insert", require_current_schema};
+std::unique_ptr<claim::QueueSession> DatabaseWorld::connect(bool delivers) {
+  claim::PgQueueSession::Setup setup{
+      database_.conninfo(), {"mailroom"}, "token_insert", schema::require_current_schema};
   setup.detail.delivers = delivers;
-  auto session = std::make_unique<PgQueueSession>(setup);
+  auto session = std::make_unique<claim::PgQueueSession>(setup);
   std::vector<int> known;
   for (const auto& [pid, number] : session_of_)
     known.push_back(pid);
   const auto added = connection_->run(
       "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND classid = mailroom_lock_class('collector')::oid AND database = "
       "(SELECT oid FROM pg_database WHERE datname = current_database()) AND pid <> ALL ($1::int[])",
-      array_text(known));
+      db::array_text(known));
   if (added.size() != 1) throw std::logic_error("more than one session was added");
   const auto pid = added[0][0].as<int>();
   pids_[session.get()] = pid;
@@ -130,13 +131,13 @@ std::unique_ptr<QueueSession> DatabaseWorld::connect(bool delivers) {
   return session;
 }
 
-void DatabaseWorld::terminate(QueueSession& session) {
+void DatabaseWorld::terminate(claim::QueueSession& session) {
   const auto pid = pids_.extract(&session).mapped();
   connection_->run("SELECT pg_terminate_backend($1)", pid);
   await_end(pid);
 }
 
-void DatabaseWorld::disconnect(std::unique_ptr<QueueSession> session) {
+void DatabaseWorld::disconnect(std::unique_ptr<claim::QueueSession> session) {
   const auto pid = pids_.extract(session.get());
   session.reset();
   if (!pid.empty()) await_end(pid.mapped());
@@ -169,7 +170,8 @@ Rewound DatabaseWorld::rewind(std::int64_t target) {
 }
 
 std::int64_t DatabaseWorld::replay(const Ids& tokens) {
-  return connection_->run("SELECT mailroom_replay('mailroom', $1::bigint[], '{}')", array_text(tokens))[0][0]
+  return connection_
+      ->run("SELECT mailroom_replay('mailroom', $1::bigint[], '{}')", db::array_text(tokens))[0][0]
       .as<std::int64_t>();
 }
 
@@ -232,7 +234,7 @@ void DatabaseWorld::read_batches(Snapshot& seen, const Ids& batches) {
 SELECT id, mailroom_batch_ids(ids, ids_mask), attempts, collector, emitted_at IS NOT NULL, dead_at IS NOT NULL,
        emitted, skipped_status, skipped_invalid, skipped_ids
 FROM mailroom_batches WHERE id = ANY ($1::bigint[]) ORDER BY id)",
-                                          array_text(batches))) {
+                                          db::array_text(batches))) {
     Snapshot::Batch batch{.id = row[0].as<std::int64_t>(),
                           .tokens = ids_of(row[1]),
                           .attempt = row[2].as<int>(),
@@ -256,7 +258,7 @@ SELECT token, state, attempts, unknowns, round(extract(epoch FROM not_before - c
         FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY e (a, n))
 FROM mailroom_deliveries ORDER BY token)")) {
     seen.deliveries.push_back({row[0].as<std::int64_t>(), row[1].as<std::string>(), row[2].as<int>(),
-                               row[3].as<int>(), optional_of<long>(row[4]), row[5].as<std::int64_t>(),
+                               row[3].as<int>(), db::optional_of<long>(row[4]), row[5].as<std::int64_t>(),
                                row[6].as<bool>(), row[7].as<std::string>(), row[8].as<std::string>(),
                                row[9].as<std::string>()});
   }

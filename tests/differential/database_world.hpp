@@ -14,7 +14,7 @@ class DatabaseWorld final : public QueueWorld {
   /// transaction of the cluster has ended that was open at the last look.
   DatabaseWorld(const TestDatabase& database, bool checks_all_gaps);
 
-  std::int64_t insert(int writer, const Action* action) override;
+  std::int64_t insert(int writer, const queue::Action* action) override;
   void commit(int writer, std::optional<int> lifetime) override;
   void roll_back(int writer) override;
   void flood(int count) override;
@@ -22,9 +22,9 @@ class DatabaseWorld final : public QueueWorld {
   void suspend_account_of(std::int64_t token) override;
   void remove(std::int64_t token) override;
 
-  std::unique_ptr<QueueSession> connect(bool delivers) override;
-  void terminate(QueueSession& session) override;
-  void disconnect(std::unique_ptr<QueueSession> session) override;
+  std::unique_ptr<claim::QueueSession> connect(bool delivers) override;
+  void terminate(claim::QueueSession& session) override;
+  void disconnect(std::unique_ptr<claim::QueueSession> session) override;
 
   void pass(int units) override;
   Rewound rewind(std::int64_t target) override;
@@ -37,7 +37,7 @@ class DatabaseWorld final : public QueueWorld {
 
  private:
   struct Writer {
-    std::unique_ptr<Connection> connection{};
+    std::unique_ptr<db::Connection> connection{};
     Ids inserted{};
   };
 
@@ -48,15 +48,15 @@ class DatabaseWorld final : public QueueWorld {
   void read_deliveries(Snapshot& seen);
 
   const TestDatabase& database_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<db::Connection> connection_;
   bool checks_all_gaps_;
   std::map<int, Writer> writers_;
   std::set<std::int64_t> open_;
   std::set<std::int64_t> committed_;
   int accounts_ = 0;
   int sessions_ = 0;
-  std::map<const QueueSession*, int> pids_;  ///< of the sessions that have not ended
-  std::map<int, int> session_of_;            ///< by pid, of the same
+  std::map<const claim::QueueSession*, int> pids_;  ///< of the sessions that have not ended
+  std::map<int, int> session_of_;                   ///< by pid, of the same
 };
 
 }  // namespace mailroom::test

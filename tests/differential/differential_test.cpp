@@ -59,7 +59,7 @@ class Sabotaged {
   Sabotaged& operator=(const Sabotaged&) = delete;
 
  private:
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<db::Connection> connection_;
   std::vector<std::string> sources_;
 };
 

@@ -8,7 +8,7 @@
 
 namespace mailroom::test {
 
-std::int64_t FakeWorld::insert(int writer, const Action* action) {
+std::int64_t FakeWorld::insert(int writer, const queue::Action* action) {
   const auto id = server_.draw_token();
   inserted_[writer][id] = action;
   return id;
@@ -46,7 +46,7 @@ Rewound FakeWorld::rewind(std::int64_t target) {
 
 bool FakeWorld::pause(bool paused) {
   const bool changed = server_.queue().pause(paused);
-  if (changed) server_.notify(Notified::queues);
+  if (changed) server_.notify(claim::Notified::queues);
   return changed;
 }
 
@@ -54,7 +54,7 @@ void FakeWorld::define(const PlayedDefinition& definition) {
   std::optional<FakeRate> rate;
   if (definition.gap) rate = FakeRate{.gap = play_unit * *definition.gap, .burst = definition.burst};
   server_.queue().define(definition.actions, rate);
-  server_.notify(Notified::queues);
+  server_.notify(claim::Notified::queues);
 }
 
 Snapshot::Batch FakeWorld::describe(std::int64_t id, const FakeBatch& batch) const {
@@ -63,7 +63,7 @@ Snapshot::Batch FakeWorld::describe(std::int64_t id, const FakeBatch& batch) con
                        .attempt = batch.attempt,
                        .is_acknowledged = batch.emitted.has_value(),
                        .is_dead = batch.dead,
-                       .counts = batch.emitted.value_or(BatchCounts{})};
+                       .counts = batch.emitted.value_or(claim::BatchCounts{})};
   if (server_.holds(batch.holder)) seen.holder = batch.holder;
   const auto& skipped = seen.counts.skipped_ids;
   std::erase_if(seen.tokens, [&](std::int64_t token) {
@@ -81,7 +81,7 @@ Snapshot FakeWorld::snapshot(const Ids& batches) {
   seen.is_polled = server_.is_somebody_polling();
   for (const auto id : queue.waiting()) {
     const auto state = state_of(tokens.committed.at(id), time_.now());
-    const bool is_due = state == TokenState::due || state == TokenState::wrong_status;
+    const bool is_due = state == claim::TokenState::due || state == claim::TokenState::wrong_status;
     if (id > queue.cursor() && is_due) seen.waiting.push_back(id);
   }
   for (const auto& gap : queue.gaps()) {
@@ -98,8 +98,9 @@ Snapshot FakeWorld::snapshot(const Ids& batches) {
     std::optional<long> hours;
     if (delivery.not_before)
       hours = std::chrono::round<std::chrono::hours>(*delivery.not_before - time_.now()).count();
-    seen.deliveries.push_back({token, outcome_name(delivery.state), delivery.attempts, delivery.unknowns,
-                               hours, delivery.batch, delivery.was_accepted, delivery.reply, delivery.address,
+    seen.deliveries.push_back({token, fate::outcome_name(delivery.state), delivery.attempts,
+                               delivery.unknowns, hours, delivery.batch, delivery.was_accepted,
+                               delivery.reply, delivery.address,
                                fmt::format("{}", fmt::join(delivery.earlier, "; "))});
   }
   return seen;

@@ -10,7 +10,7 @@ class FakeWorld final : public QueueWorld {
  public:
   explicit FakeWorld(const MakeFakeQueue& make_queue = {}) : server_(time_, make_queue) {}
 
-  std::int64_t insert(int writer, const Action* action) override;
+  std::int64_t insert(int writer, const queue::Action* action) override;
   void commit(int writer, std::optional<int> lifetime) override;
   void roll_back(int writer) override;
   void flood(int count) override;
@@ -18,9 +18,9 @@ class FakeWorld final : public QueueWorld {
   void suspend_account_of(std::int64_t token) override { committed(token).has_wrong_status = true; }
   void remove(std::int64_t token) override { server_.tokens().committed.erase(token); }
 
-  std::unique_ptr<QueueSession> connect(bool delivers) override { return server_.connect(delivers); }
-  void terminate(QueueSession& session) override { server_.cut(session.socket()); }
-  void disconnect(std::unique_ptr<QueueSession> session) override { session.reset(); }
+  std::unique_ptr<claim::QueueSession> connect(bool delivers) override { return server_.connect(delivers); }
+  void terminate(claim::QueueSession& session) override { server_.cut(session.socket()); }
+  void disconnect(std::unique_ptr<claim::QueueSession> session) override { session.reset(); }
 
   void pass(int units) override { time_.advance(play_unit * units); }
   Rewound rewind(std::int64_t target) override;
@@ -37,7 +37,7 @@ class FakeWorld final : public QueueWorld {
 
   FakeEnvironment time_;
   FakeServer server_;
-  std::map<int, std::map<std::int64_t, const Action*>> inserted_;  ///< by writer
+  std::map<int, std::map<std::int64_t, const queue::Action*>> inserted_;  ///< by writer
 };
 
 }  // namespace mailroom::test

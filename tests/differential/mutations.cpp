@@ -7,12 +7,12 @@ namespace {
 
 struct IgnoresAttempts final : FakeQueue {
   using FakeQueue::FakeQueue;
-  bool is_current(const FakeBatch& /*batch*/, const Lease& /*lease*/) const override { return true; }
+  bool is_current(const FakeBatch& /*batch*/, const claim::Lease& /*lease*/) const override { return true; }
 };
 
 struct CountsAgain final : FakeQueue {
   using FakeQueue::FakeQueue;
-  void close(std::int64_t id, FakeBatch& batch, const Receipt& receipt) override {
+  void close(std::int64_t id, FakeBatch& batch, const claim::Receipt& receipt) override {
     batch.emitted.reset();
     FakeQueue::close(id, batch, receipt);
   }

@@ -16,17 +16,17 @@ std::string list_of(const Ids& ids) {
 }
 
 /// In eighths of a unit.
-std::string wait_of(const ClaimReply& reply) {
+std::string wait_of(const claim::ClaimReply& reply) {
   if (!reply.wait) return "without end";
   return std::to_string((*reply.wait * 8 + play_unit / 2) / Milliseconds(play_unit));
 }
 
-const char* text_of(TokenState state) {
+const char* text_of(claim::TokenState state) {
   constexpr std::array names{"due", "consumed", "expired", "wrong status"};
   return names.at(static_cast<std::size_t>(state));
 }
 
-const char* text_of(Notified notified) {
+const char* text_of(claim::Notified notified) {
   constexpr std::array names{"nothing", "poll", "drain", "sinks", "queues"};
   return names.at(static_cast<std::size_t>(notified));
 }
@@ -38,14 +38,14 @@ Play::Play(QueueWorld& world, bool exact, unsigned senders) : world_(world), exa
     clients_.at(i).delivers = (senders >> i & 1U) != 0;
 }
 
-std::string Play::with_session(int number, const std::function<std::string(QueueSession&)>& work) {
+std::string Play::with_session(int number, const std::function<std::string(claim::QueueSession&)>& work) {
   auto& client = at(number);
   try {
     if (!client.session) client.session = world_.connect(client.delivers);
     return work(*client.session);
-  } catch (const ConnectionLost&) {
+  } catch (const db::ConnectionLost&) {
     return "the connection is lost; " + disconnect(number);
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     return "refused: " + error.sqlstate();
   } catch (const Error& error) {
     return std::string("refused: ") + error.what();
@@ -53,7 +53,7 @@ std::string Play::with_session(int number, const std::function<std::string(Queue
 }
 
 std::string Play::connect(int client) {
-  return with_session(client, [](QueueSession&) { return "connected"; });
+  return with_session(client, [](claim::QueueSession&) { return "connected"; });
 }
 
 std::string Play::disconnect(int number) {
@@ -72,23 +72,24 @@ std::string Play::terminate(int number) {
 }
 
 std::string Play::listen(int client) {
-  return with_session(client, [](QueueSession& session) {
+  return with_session(client, [](claim::QueueSession& session) {
     // The round trip brings all notifications that were sent before it.
     session.check_health();
     std::string heard;
-    for (auto next = session.take_notifications(); next != Notified::no; next = session.take_notifications())
+    for (auto next = session.take_notifications(); next != claim::Notified::no;
+         next = session.take_notifications())
       heard += std::string(" ") + text_of(next);
     return "heard" + heard;
   });
 }
 
-std::string Play::arrange(int number, Waking waking) {
-  return with_session(number, [&](QueueSession& session) {
+std::string Play::arrange(int number, claim::Waking waking) {
+  return with_session(number, [&](claim::QueueSession& session) {
     auto& client = at(number);
     // A collector that polls does not ask again whether it may.
-    if (waking == Waking::stay_polling && client.is_polling) waking = Waking::start_listening;
+    if (waking == claim::Waking::stay_polling && client.is_polling) waking = claim::Waking::start_listening;
     const bool answer = session.arrange(waking);
-    if (waking != Waking::ask) client.is_polling = waking == Waking::stay_polling && answer;
+    if (waking != claim::Waking::ask) client.is_polling = waking == claim::Waking::stay_polling && answer;
     return answer ? "yes" : "no";
   });
 }
@@ -98,7 +99,7 @@ std::string Play::rewind(std::int64_t target) {
     const auto [before, replayed] = world_.rewind(target);
     return exact_ ? fmt::format("from {}, replays {}", before, replayed)
                   : fmt::format("replays {}", replayed);
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     return "refused: " + error.sqlstate();
   }
 }
@@ -138,17 +139,17 @@ const Play::Taken* Play::last_overtaken() const {
   return last;
 }
 
-ClaimRequest Play::request_for(const Client& client, const PlayedClaim& claim) const {
-  ClaimRequest request{.queue = "mailroom",
-                       .limit = claim.limit,
-                       .partial = claim.partial,
-                       .take_over = claim.take_over,
-                       .publish_cursor = claim.publish,
-                       .routine = claim.routine,
-                       .wakes = claim.wakes};
+claim::ClaimRequest Play::request_for(const Client& client, const PlayedClaim& claim) const {
+  claim::ClaimRequest request{.queue = "mailroom",
+                              .limit = claim.limit,
+                              .partial = claim.partial,
+                              .take_over = claim.take_over,
+                              .publish_cursor = claim.publish,
+                              .routine = claim.routine,
+                              .wakes = claim.wakes};
   const auto* taken = receipt_for(client, claim);
   if (taken != nullptr) {
-    request.receipt = Receipt{taken->lease, taken->counts};
+    request.receipt = claim::Receipt{taken->lease, taken->counts};
     if (client.delivers) request.receipt->outcomes = outcomes_of(*taken, claim.chance);
   }
   const bool holds = claim.holds && !client.taken.empty() && taken != &client.taken.back();
@@ -159,21 +160,21 @@ ClaimRequest Play::request_for(const Client& client, const PlayedClaim& claim) c
 }
 
 /// An outcome for nearly every token. Each deferral of a play has a time of its own.
-std::vector<TokenOutcome> Play::outcomes_of(const Taken& taken, std::uint64_t chance) const {
-  using enum Outcome;
+std::vector<claim::TokenOutcome> Play::outcomes_of(const Taken& taken, std::uint64_t chance) const {
+  using enum fate::Outcome;
   static constexpr std::array states{accepted, accepted, deferred, deferred,
                                      deferred, rejected, unknown,  cancelled};
   std::mt19937_64 random(chance);
-  std::vector<TokenOutcome> outcomes;
+  std::vector<claim::TokenOutcome> outcomes;
   std::int64_t slot = static_cast<std::int64_t>(chance >> 32) * 12;
   for (const auto& [id, state] : taken.rows) {
     const auto drawn = random();
     ++slot;
     if (drawn % 16 == 0) continue;
-    TokenOutcome outcome{.token = id, .state = states.at(drawn / 16 % states.size()), .attempts = 1};
-    if (state != TokenState::due) outcome = {.token = id, .state = expired, .reply = text_of(state)};
+    claim::TokenOutcome outcome{.token = id, .state = states.at(drawn / 16 % states.size()), .attempts = 1};
+    if (state != claim::TokenState::due) outcome = {.token = id, .state = expired, .reply = text_of(state)};
     if (outcome.state == unknown) outcome.unknowns = 1;
-    if (state == TokenState::due) outcome.address = fmt::format("a{}@test.example", drawn / 64 % 5);
+    if (state == claim::TokenState::due) outcome.address = fmt::format("a{}@test.example", drawn / 64 % 5);
     if (outcome.state == rejected) outcome.reply = fmt::format("reply {}", drawn % 100);
     // Between the moments at which tokens expire.
     if (outcome.state == deferred)
@@ -184,7 +185,7 @@ std::vector<TokenOutcome> Play::outcomes_of(const Taken& taken, std::uint64_t ch
 }
 
 std::string Play::claim(int number, const PlayedClaim& claim) {
-  return with_session(number, [&](QueueSession& session) {
+  return with_session(number, [&](claim::QueueSession& session) {
     auto& client = at(number);
     const auto request = request_for(client, claim);
     world_.prepare_claim();
@@ -192,15 +193,15 @@ std::string Play::claim(int number, const PlayedClaim& claim) {
     const auto forget = [&](const auto& is_meant) {
       std::erase_if(client.taken, [&](const Taken& taken) { return is_meant(taken.lease); });
     };
-    if (request.receipt) forget([&](const Lease& lease) { return lease == request.receipt->lease; });
+    if (request.receipt) forget([&](const claim::Lease& lease) { return lease == request.receipt->lease; });
     auto seen = describe(request, reply);
     if (!reply.lease) return seen;
-    forget([&](const Lease& lease) { return lease.batch == reply.lease->batch; });
+    forget([&](const claim::Lease& lease) { return lease.batch == reply.lease->batch; });
     return seen + fetch(client, *reply.lease);
   });
 }
 
-std::string Play::describe(const ClaimRequest& request, const ClaimReply& reply) {
+std::string Play::describe(const claim::ClaimRequest& request, const claim::ClaimReply& reply) {
   std::string seen;
   if (request.receipt) seen += reply.receipt_void ? "the receipt is void, " : "acknowledged, ";
   if (reply.dead) seen += fmt::format("{} is dead, ", name_of(*reply.dead));
@@ -223,22 +224,22 @@ std::string Play::passed_waiting(std::int64_t last) {
   return fmt::format("last behind {} that wait, ", passed);
 }
 
-std::string Play::fetch(Client& client, const Lease& lease) {
+std::string Play::fetch(Client& client, const claim::Lease& lease) {
   Taken taken{.lease = lease};
   std::string seen = "fetched";
-  client.session->fetch(lease, [&](const TokenRow& row) {
+  client.session->fetch(lease, [&](const claim::TokenRow& row) {
     seen += fmt::format(" {}:{}", row.id, row.action->name.front());
-    if (row.state != TokenState::due) seen += fmt::format("({})", text_of(row.state));
+    if (row.state != claim::TokenState::due) seen += fmt::format("({})", text_of(row.state));
     if (row.attempts + row.unknowns > 0) seen += fmt::format("({} {})", row.attempts, row.unknowns);
     taken.rows.emplace_back(row.id, row.state);
     auto& counts = taken.counts;
-    if (row.state == TokenState::due) {
+    if (row.state == claim::TokenState::due) {
       ++counts.emitted;
       return;
     }
-    ++(row.state == TokenState::expired    ? counts.expired
-       : row.state == TokenState::consumed ? counts.consumed
-                                           : counts.wrong_status);
+    ++(row.state == claim::TokenState::expired    ? counts.expired
+       : row.state == claim::TokenState::consumed ? counts.consumed
+                                                  : counts.wrong_status);
     counts.skipped_ids.push_back(row.id);
   });
   all_.push_back(taken);
@@ -247,13 +248,14 @@ std::string Play::fetch(Client& client, const Lease& lease) {
 }
 
 std::string Play::fetch_again(int number) {
-  return with_session(number, [&](QueueSession& session) {
+  return with_session(number, [&](claim::QueueSession& session) {
     auto& client = at(number);
     // The session of a collector has the tokens since the claim.
     if (client.taken.empty() || !client.delivers) return std::string("it has nothing to fetch");
     std::string seen = "fetched";
-    session.fetch(client.taken.back().lease,
-                  [&](const TokenRow& row) { seen += fmt::format(" {} {}", row.id, text_of(row.state)); });
+    session.fetch(client.taken.back().lease, [&](const claim::TokenRow& row) {
+      seen += fmt::format(" {} {}", row.id, text_of(row.state));
+    });
     return seen;
   });
 }

@@ -39,7 +39,7 @@ class Play {
   std::string wear_out(int client);
   std::string fetch_again(int client);
   std::string listen(int client);
-  std::string arrange(int client, Waking waking);
+  std::string arrange(int client, claim::Waking waking);
   std::string connect(int client);
   std::string disconnect(int client);
   std::string terminate(int client);
@@ -53,13 +53,13 @@ class Play {
  private:
   /// A lease, with what the client learned about its tokens.
   struct Taken {
-    Lease lease;
-    BatchCounts counts{};
-    std::vector<std::pair<std::int64_t, TokenState>> rows{};
+    claim::Lease lease;
+    claim::BatchCounts counts{};
+    std::vector<std::pair<std::int64_t, claim::TokenState>> rows{};
   };
   struct Client {
     bool delivers = false;
-    std::unique_ptr<QueueSession> session{};
+    std::unique_ptr<claim::QueueSession> session{};
     bool is_cut = false;
     bool is_polling = false;
     std::vector<Taken> taken{};  ///< and not acknowledged
@@ -67,14 +67,14 @@ class Play {
 
   Client& at(int client) { return clients_.at(static_cast<std::size_t>(client)); }
   /// Calls `work` with the session of the client, which is connected first; says how it failed.
-  std::string with_session(int client, const std::function<std::string(QueueSession&)>& work);
+  std::string with_session(int client, const std::function<std::string(claim::QueueSession&)>& work);
   const Taken* receipt_for(const Client& client, const PlayedClaim& claim) const;
   const Taken* last_overtaken() const;
-  ClaimRequest request_for(const Client& client, const PlayedClaim& claim) const;
-  std::vector<TokenOutcome> outcomes_of(const Taken& taken, std::uint64_t chance) const;
-  std::string describe(const ClaimRequest& request, const ClaimReply& reply);
+  claim::ClaimRequest request_for(const Client& client, const PlayedClaim& claim) const;
+  std::vector<claim::TokenOutcome> outcomes_of(const Taken& taken, std::uint64_t chance) const;
+  std::string describe(const claim::ClaimRequest& request, const claim::ClaimReply& reply);
   std::string passed_waiting(std::int64_t last);
-  std::string fetch(Client& client, const Lease& lease);
+  std::string fetch(Client& client, const claim::Lease& lease);
   std::string name_of(std::int64_t batch);
 
   QueueWorld& world_;

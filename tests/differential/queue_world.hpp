@@ -19,8 +19,8 @@ constexpr std::chrono::hours play_unit{5000};
 
 /// How a play changes a queue.
 struct PlayedDefinition {
-  std::optional<std::set<const Action*>> actions{};  ///< nullopt: all
-  std::optional<int> gap{};                          ///< units from one token to the next; nullopt: no rate
+  std::optional<std::set<const queue::Action*>> actions{};  ///< nullopt: all
+  std::optional<int> gap{};  ///< units from one token to the next; nullopt: no rate
   int burst = 1;
 };
 
@@ -33,7 +33,7 @@ struct Snapshot {
     std::optional<int> holder{};  ///< a session, counted from 0; nullopt if it has ended
     bool is_acknowledged = false;
     bool is_dead = false;
-    BatchCounts counts{};  ///< emitted, wrong_status, invalid and skipped_ids
+    claim::BatchCounts counts{};  ///< emitted, wrong_status, invalid and skipped_ids
   };
   struct Delivery {
     std::int64_t token = 0;
@@ -70,7 +70,7 @@ class QueueWorld {
   virtual ~QueueWorld() = default;
 
   /// Inserts a token in the open transaction of a writer, which begins with it; returns its id.
-  virtual std::int64_t insert(int writer, const Action* action) = 0;
+  virtual std::int64_t insert(int writer, const queue::Action* action) = 0;
   /// The tokens expire after `lifetime` units and a half; -1: they have; nullopt: never.
   virtual void commit(int writer, std::optional<int> lifetime) = 0;
   virtual void roll_back(int writer) = 0;
@@ -80,10 +80,10 @@ class QueueWorld {
   virtual void suspend_account_of(std::int64_t token) = 0;
   virtual void remove(std::int64_t token) = 0;
 
-  virtual std::unique_ptr<QueueSession> connect(bool delivers) = 0;
+  virtual std::unique_ptr<claim::QueueSession> connect(bool delivers) = 0;
   /// Returns when the server has ended the session; its client does not know yet.
-  virtual void terminate(QueueSession& session) = 0;
-  virtual void disconnect(std::unique_ptr<QueueSession> session) = 0;
+  virtual void terminate(claim::QueueSession& session) = 0;
+  virtual void disconnect(std::unique_ptr<claim::QueueSession> session) = 0;
 
   virtual void pass(int units) = 0;
   virtual Rewound rewind(std::int64_t target) = 0;

@@ -110,14 +110,14 @@ class Drawer {
     add("client 0 claims", [](Play& play) { return play.claim(0, {.limit = 5}); });
   }
 
-  const Action* some_action() { return chance_.one_in(3) ? recovery_action() : activation_action(); }
+  const queue::Action* some_action() { return chance_.one_in(3) ? recovery_action() : activation_action(); }
   int some_writer() { return chance_.from(0, writers - 1); }
   std::optional<int> some_lifetime() {
     if (!has_late_commits() || !chance_.one_in(3)) return std::nullopt;
     return chance_.from(-1, 3);
   }
 
-  void insert_by(int writer, const Action* action) {
+  void insert_by(int writer, const queue::Action* action) {
     const auto id = tokens_.draw(writer);
     add(fmt::format("writer {} inserts {}, {}", writer, id, action->name),
         [=](Play& play) { return std::to_string(play.world().insert(writer, action)); });
@@ -195,7 +195,7 @@ class Drawer {
     by_client("loses its session", [](Play& play, int client) { return play.terminate(client); });
   }
   void arrange() {
-    using enum Waking;
+    using enum claim::Waking;
     static constexpr std::array wakings{stay_polling, stay_polling, start_listening, drain, ask, ask};
     static constexpr std::array names{"wants to poll", "listens from now on", "has the others drain",
                                       "asks for open inserts"};

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 constexpr int reports_a_round = 300;
 constexpr auto envelope = "bounce+{id}@app.example";
 
-std::string hex_of(const Digest& digest) {
+std::string hex_of(const crypto::Digest& digest) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string text;
   for (const auto byte : digest)
@@ -51,7 +51,7 @@ class BounceTrial : public TrialRig {
     for (const auto& row : mailed) {
       const auto token = row[0].as<std::int64_t>();
       const auto bytes = report_on(token, row[1].as<std::string>());
-      reports_[hex_of(sha256({bytes}))] = token;
+      reports_[hex_of(crypto::sha256({bytes}))] = token;
       put(std::to_string(token), bytes);
       if (token % 10 == 0) put(std::to_string(token) + "-again", bytes);
     }
@@ -146,9 +146,9 @@ class BounceTrial : public TrialRig {
   TemporaryDirectory directory_;
   fs::path maildir_ = directory_.path() / "bounces";
   std::string log_ = directory_.path() / "log";
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<db::Connection> connection_;
   std::string home_;
-  BounceAddress address_{envelope, Key::from_hex(test_key, "the trial")};
+  mail::BounceAddress address_{envelope, crypto::Key::from_hex(test_key, "the trial")};
   std::map<std::string, std::int64_t> reports_;  ///< by digest, with the token that each is about
   int rounds_ = 0;
 };

@@ -45,7 +45,7 @@ class WrongClock {
 
 /// Inserts tokens that expire in an hour, and tokens that expired an hour ago: a clock that is a day off
 /// confuses them.
-void insert_near_expiry(Connection& connection, int account) {
+void insert_near_expiry(db::Connection& connection, int account) {
   connection.run(
       "INSERT INTO tokens (account, action, created_at, expires_at) "
       "SELECT $1, 'activation', n, n + (CASE WHEN g % 2 = 0 THEN 3600 ELSE -3600 END) "
@@ -53,7 +53,7 @@ void insert_near_expiry(Connection& connection, int account) {
       account);
 }
 
-std::int64_t emitted_by_batches(Connection& connection) {
+std::int64_t emitted_by_batches(db::Connection& connection) {
   return value<std::int64_t>(connection, "SELECT coalesce(sum(emitted), 0) FROM mailroom_batches");
 }
 

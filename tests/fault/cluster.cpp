@@ -234,8 +234,8 @@ void Cluster::start_if_stopped() {
 
 bool Cluster::accepts() const {
   try {
-    Connection(conninfo("postgres"), "harness");
-  } catch (const ConnectionLost&) {
+    db::Connection(conninfo("postgres"), "harness");
+  } catch (const db::ConnectionLost&) {
     return false;
   }
   return true;

@@ -31,7 +31,7 @@ Outcome timeouts(Cluster& cluster, const Plan& plan) {
                         "interval '300 ms'") > 0;
     };
     connection->transact([&](pqxx::work& work) {
-      Connection::execute(work, "LOCK TABLE mailroom_batches IN ACCESS EXCLUSIVE MODE");
+      db::Connection::execute(work, "LOCK TABLE mailroom_batches IN ACCESS EXCLUSIVE MODE");
       trial.expect(eventually(outlasts), "a collector waits for longer than the time limit");
     });
     connection->run(fmt::format("ALTER DATABASE {} RESET {}", name, kind));
@@ -46,7 +46,7 @@ Outcome timeouts(Cluster& cluster, const Plan& plan) {
 Outcome dump_and_restore(Cluster& cluster, const Plan& plan) {
   Cluster other({.tcp = false, .settings = {}});
   Trial trial(cluster, plan, {.collectors = 2});
-  Connection foreign(cluster.conninfo("postgres"), "foreign");
+  db::Connection foreign(cluster.conninfo("postgres"), "foreign");
   foreign.run("BEGIN");
   foreign.run("SELECT pg_current_xact_id()");
   trial.pause(1500, 2000);
@@ -61,7 +61,7 @@ Outcome dump_and_restore(Cluster& cluster, const Plan& plan) {
                dump, name});
   foreign.run("ROLLBACK");
   std::filesystem::permissions(cluster.host(), std::filesystem::perms(0755));
-  Connection(other.conninfo("postgres"), "harness").run("CREATE DATABASE " + name);
+  db::Connection(other.conninfo("postgres"), "harness").run("CREATE DATABASE " + name);
   other.run(
       {"psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", other.host(), "-U", "postgres", "-d", name, "-f", dump});
   trial.move_to(other);
@@ -73,13 +73,13 @@ Outcome dump_and_restore(Cluster& cluster, const Plan& plan) {
 
 /// TRUNCATE locks the table and then its sequence, a claim locks them the other way round: of the two, the
 /// server may end the TRUNCATE. Whoever typed it types it again.
-void truncate_tokens(Connection& connection) {
+void truncate_tokens(db::Connection& connection) {
   const auto done = [&] {
     try {
       connection.run("TRUNCATE tokens RESTART IDENTITY");
       return true;
-    } catch (const DatabaseError& error) {
-      if (error.sqlstate() != sqlstate::deadlock) throw;
+    } catch (const db::DatabaseError& error) {
+      if (error.sqlstate() != db::sqlstate::deadlock) throw;
       return false;
     }
   };
@@ -98,7 +98,7 @@ Outcome truncate_and_restart(Cluster& cluster, const Plan& plan) {
     insert_accounts(*connection, 20, fmt::format("after{}-", round));
     const auto refused = [&] { return count(trial.crew().member(0).log(), "behind the cursor") > 0; };
     trial.expect(eventually(refused), "the collector refuses");
-    carry_out_sequence_fix(*connection, {}, {.actor = "harness", .reason = ""}, "token_insert");
+    replay::carry_out_sequence_fix(*connection, {}, {.actor = "harness", .reason = ""}, "token_insert");
     const int status = trial.crew().replace(0, SIGTERM);
     trial.expect(status != 0, "the collector that refused ends with an error");
   }

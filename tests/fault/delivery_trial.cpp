@@ -100,7 +100,7 @@ bool is_final(const std::string& state, int unknowns, bool was_seen) {
 
 }  // namespace
 
-void DeliveryTrial::judge_records(Connection& connection, const std::map<std::int64_t, int>& taken) {
+void DeliveryTrial::judge_records(db::Connection& connection, const std::map<std::int64_t, int>& taken) {
   auto& tally = outcome_.tally;
   int wrong = 0;
   int others = 0;
@@ -140,7 +140,7 @@ WHERE t.expires_at > t.created_at)")) {
 
 /// The claims have counted what expired before them. A batch also counts those of its tokens that have
 /// expired when it is read.
-void DeliveryTrial::judge_expired(Connection& connection, std::int64_t expired) {
+void DeliveryTrial::judge_expired(db::Connection& connection, std::int64_t expired) {
   const auto counted = value<std::int64_t>(connection, R"(
 SELECT coalesce(sum(skipped_expired), 0)
        - (SELECT count(*) FROM mailroom_deliveries WHERE state = 'expired' AND reply = 'the token has expired')

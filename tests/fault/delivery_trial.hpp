@@ -48,8 +48,8 @@ class DeliveryTrial : public TrialRig {
  private:
   bool drains();
   void judge();
-  void judge_records(Connection& connection, const std::map<std::int64_t, int>& taken);
-  void judge_expired(Connection& connection, std::int64_t expired);
+  void judge_records(db::Connection& connection, const std::map<std::int64_t, int>& taken);
+  void judge_expired(db::Connection& connection, std::int64_t expired);
 
   Options options_;
   bool is_broken_;  ///< a broken protocol leaves tokens for ever

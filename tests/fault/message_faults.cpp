@@ -18,7 +18,7 @@ std::string address(int round, int number) {
 }
 
 /// Asks for a few messages; returns the id of the first.
-std::int64_t ask_for_some(Connection& connection, int round) {
+std::int64_t ask_for_some(db::Connection& connection, int round) {
   std::int64_t first = 0;
   for (int number = 0; number < messages_a_round; ++number) {
     const auto id = connection
@@ -32,7 +32,7 @@ std::int64_t ask_for_some(Connection& connection, int round) {
 
 /// Cancels every second of the messages from `first` on; returns how often it was said that no mail will
 /// leave.
-int cancel_some(Connection& connection, std::int64_t first) {
+int cancel_some(db::Connection& connection, std::int64_t first) {
   return connection
       .run(R"(
 SELECT count(*) FILTER (WHERE mailroom_cancel(m.id) = 'cancelled')
@@ -101,7 +101,7 @@ std::string address_of(const std::string& name, int round) {
   return fmt::format("{}{}@test.example", name, round);
 }
 
-void ask_for_later(Connection& connection, const std::string& address, int in_ms) {
+void ask_for_later(db::Connection& connection, const std::string& address, int in_ms) {
   connection.run(
       "SELECT mailroom_send(ARRAY[$1], subject => 'later', text => 'later', "
       "send_after => clock_timestamp() + $2::int * interval '1 ms')",

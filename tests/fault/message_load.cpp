@@ -30,14 +30,14 @@ namespace {
 
 /// The last address is a copy, and the first one is named twice.
 std::int64_t send(pqxx::work& transaction, const MessageCall& call) {
-  return Connection::execute(transaction, R"(
+  return db::Connection::execute(transaction, R"(
 SELECT mailroom_send(ARRAY[$1::text], subject => $3, text => 'about ' || $3,
                      cc => CASE WHEN $2 <> '' THEN ARRAY[$2, 'Twice <' || upper($1) || '>'] END,
                      send_after => CASE WHEN $4::int >= 0 THEN clock_timestamp() + $4::int * interval '1 ms' END,
                      idempotency_key => nullif($5, ''), options => jsonb_build_object('replace', $6::boolean)))",
-                             call.addresses.front(),
-                             call.addresses.size() > 1 ? call.addresses.back() : std::string(), call.subject,
-                             call.send_after_ms, call.key, call.replaces)[0][0]
+                                 call.addresses.front(),
+                                 call.addresses.size() > 1 ? call.addresses.back() : std::string(),
+                                 call.subject, call.send_after_ms, call.key, call.replaces)[0][0]
       .as<std::int64_t>();
 }
 
@@ -58,7 +58,7 @@ class MessageProducer {
 
   /// Plays one transaction, which may fail.
   void act() {
-    if (!connection_) connection_ = std::make_unique<Connection>(load_.conninfo_, "producer");
+    if (!connection_) connection_ = std::make_unique<db::Connection>(load_.conninfo_, "producer");
     AskedMessages asked;
     bool is_whole = false;
     try {
@@ -135,10 +135,10 @@ class MessageProducer {
 
   void ask_in_bulk(pqxx::work& transaction, AskedMessages& asked) {
     const int rows = 1 + draw(20);
-    Connection::execute(transaction, R"(
+    db::Connection::execute(transaction, R"(
 INSERT INTO mailroom_messages (recipients, subject, text)
 SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_series($2::int, $3::int) g)",
-                        name_, last_ + 1, last_ + rows);
+                            name_, last_ + 1, last_ + rows);
     for (int i = 0; i < rows; ++i) {
       const auto number = fmt::format("{}{}", name_, ++last_);
       asked.calls.push_back({.subject = number, .addresses = {number + "@test.example"}});
@@ -147,11 +147,11 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
 
   void ask_between_savepoints(pqxx::work& transaction, AskedMessages& asked) {
     ask(transaction, asked, another_call());
-    Connection::execute(transaction, "SAVEPOINT half");
+    db::Connection::execute(transaction, "SAVEPOINT half");
     AskedMessages undone;
     ask(transaction, undone, another_call());
     ask(transaction, undone, another_call(draw(500)));
-    Connection::execute(transaction, "ROLLBACK TO half");
+    db::Connection::execute(transaction, "ROLLBACK TO half");
     note_rollback(undone);
     ask(transaction, asked, another_call());
   }
@@ -183,7 +183,7 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
 
   void cancel(pqxx::work& transaction, AskedMessages& asked, const std::string& subject, std::int64_t id) {
     const auto row =
-        Connection::execute(transaction, "SELECT coalesce(mailroom_cancel($1), 'nothing')", id)[0];
+        db::Connection::execute(transaction, "SELECT coalesce(mailroom_cancel($1), 'nothing')", id)[0];
     asked.cancels.emplace_back(subject, row[0].c_str());
   }
 
@@ -249,7 +249,7 @@ SELECT ARRAY[$1 || g || '@test.example'], $1 || g, 'in bulk' FROM generate_serie
   std::string name_;
   int last_ = 0;
   std::deque<std::pair<std::string, std::int64_t>> earlier_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<db::Connection> connection_;
 };
 
 MessageLoad::MessageLoad(std::string conninfo, int producers, std::uint64_t seed)

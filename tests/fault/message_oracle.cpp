@@ -29,7 +29,7 @@ std::map<Copy, std::set<std::int64_t>> taken_copies(const std::vector<TakenMail>
 }
 
 /// The copies on record as given up by the relay, and as too late.
-std::set<Copy> copies_given_up(Connection& connection) {
+std::set<Copy> copies_given_up(db::Connection& connection) {
   std::set<Copy> copies;
   for (const auto& row : connection.run(R"(
 SELECT m.subject, (m.recipients || m.cc || m.bcc)[t.recipient] FROM tokens t
@@ -41,7 +41,7 @@ JOIN mailroom_deliveries d ON d.token = t.id AND d.state IN ('rejected', 'expire
 
 /// The subjects of messages that a newer one with their key has replaced; `is_early`: so long before their
 /// time that the transaction was committed by then.
-std::set<std::string> replaced_subjects(Connection& connection, bool is_early) {
+std::set<std::string> replaced_subjects(db::Connection& connection, bool is_early) {
   std::set<std::string> subjects;
   for (const auto& row : connection.run(R"(
 SELECT subject FROM mailroom_messages
@@ -51,7 +51,7 @@ WHERE replaced_at IS NOT NULL AND (NOT $1 OR replaced_at < send_after - interval
   return subjects;
 }
 
-std::size_t count_lost(Connection& connection, const MessageNotes& notes,
+std::size_t count_lost(db::Connection& connection, const MessageNotes& notes,
                        const std::map<Copy, std::set<std::int64_t>>& taken) {
   const auto given_up = copies_given_up(connection);
   const auto replaced = replaced_subjects(connection, false);
@@ -67,7 +67,7 @@ std::size_t count_lost(Connection& connection, const MessageNotes& notes,
 
 }  // namespace
 
-std::map<std::pair<std::int64_t, std::string>, std::int64_t> tokens_of_messages(Connection& connection) {
+std::map<std::pair<std::int64_t, std::string>, std::int64_t> tokens_of_messages(db::Connection& connection) {
   std::map<std::pair<std::int64_t, std::string>, std::int64_t> tokens;
   for (const auto& row : connection.run(R"(
 SELECT m.id, (m.recipients || m.cc || m.bcc)[t.recipient], t.id
@@ -76,7 +76,7 @@ FROM tokens t JOIN mailroom_messages m ON m.id = t.message)"))
   return tokens;
 }
 
-MessageTally judge_messages(Connection& connection, const MessageNotes& notes,
+MessageTally judge_messages(db::Connection& connection, const MessageNotes& notes,
                             const std::vector<TakenMail>& mails) {
   const auto taken = taken_copies(mails);
   const auto too_early = replaced_subjects(connection, true);

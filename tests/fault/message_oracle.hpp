@@ -20,10 +20,10 @@ struct MessageTally {
 };
 
 /// The tokens of messages, by message and address.
-std::map<std::pair<std::int64_t, std::string>, std::int64_t> tokens_of_messages(Connection& connection);
+std::map<std::pair<std::int64_t, std::string>, std::int64_t> tokens_of_messages(db::Connection& connection);
 
 /// Throws if a mail has no subject.
-MessageTally judge_messages(Connection& connection, const MessageNotes& notes,
+MessageTally judge_messages(db::Connection& connection, const MessageNotes& notes,
                             const std::vector<TakenMail>& mails);
 
 }  // namespace mailroom::test

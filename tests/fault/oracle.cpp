@@ -13,7 +13,7 @@
 namespace mailroom::test {
 namespace {
 
-std::string hexadecimal(const Secret& secret) {
+std::string hexadecimal(const crypto::Secret& secret) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string text;
   for (const auto byte : secret) {
@@ -23,11 +23,11 @@ std::string hexadecimal(const Secret& secret) {
   return text;
 }
 
-void count_line(const std::string& line, Verifier& verifier, std::map<std::string, Emissions>& all) {
+void count_line(const std::string& line, crypto::Verifier& verifier, std::map<std::string, Emissions>& all) {
   const auto batch = parse_json(line);
   auto& found = all[batch.at("queue").get<std::string>()];
   for (const auto& token : batch.at("tokens")) {
-    const auto decoded = decode_token(token.at("token").get<std::string>());
+    const auto decoded = crypto::decode_token(token.at("token").get<std::string>());
     if (!decoded || !verifier.verify(*decoded, token.at("code").get<std::string>(), false))
       throw std::runtime_error("a token does not verify");
     ++found[{token.at("id").get<std::int64_t>(), hexadecimal(decoded->secret)}];
@@ -38,7 +38,8 @@ void count_line(const std::string& line, Verifier& verifier, std::map<std::strin
 
 std::map<std::string, Emissions> emissions(const std::vector<std::string>& outputs) {
   std::map<std::string, Emissions> found;
-  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}}, Actions::built_in().signed_paths());
+  crypto::Verifier verifier(crypto::KeyRing{crypto::Key::from_hex(test_key, "the test"), {}},
+                            queue::Actions::built_in().signed_paths());
   for (const auto& output : outputs) {
     std::size_t start = 0;
     for (auto end = output.find('\n'); end != std::string::npos; end = output.find('\n', start)) {
@@ -49,7 +50,7 @@ std::map<std::string, Emissions> emissions(const std::vector<std::string>& outpu
   return found;
 }
 
-std::vector<TokenIdentity> committed(Connection& connection, const std::string& action) {
+std::vector<TokenIdentity> committed(db::Connection& connection, const std::string& action) {
   std::vector<TokenIdentity> tokens;
   for (const auto& row : connection.run("SELECT id, encode(secret, 'hex') FROM tokens "
                                         "WHERE expires_at > created_at AND ($1 = '' OR action::text = $1)",
@@ -89,7 +90,7 @@ Tally& operator+=(Tally& sum, const Tally& tally) {
   return sum;
 }
 
-bool is_drained(Connection& connection) {
+bool is_drained(db::Connection& connection) {
   // In this order: between the two a claim may take the last tokens, which are open then.
   return value<bool>(connection, R"(
 SELECT NOT EXISTS (SELECT FROM mailroom_schedule) AND NOT EXISTS (

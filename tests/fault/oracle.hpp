@@ -40,13 +40,13 @@ Tally& operator+=(Tally& sum, const Tally& tally);
 std::map<std::string, Emissions> emissions(const std::vector<std::string>& outputs);
 
 /// Returns every existing token of `action` that was due when it was created; of every action if it is empty.
-std::vector<TokenIdentity> committed(Connection& connection, const std::string& action);
+std::vector<TokenIdentity> committed(db::Connection& connection, const std::string& action);
 
 Tally compare(const std::vector<TokenIdentity>& committed, const Emissions& emitted,
               const std::vector<Replay>& replays);
 
 /// True if the cursor of each queue has passed every token that it takes, and no open batch, no gap and no
 /// scheduled message is left.
-bool is_drained(Connection& connection);
+bool is_drained(db::Connection& connection);
 
 }  // namespace mailroom::test

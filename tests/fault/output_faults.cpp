@@ -19,7 +19,7 @@ std::vector<std::string> options(int limit) {
 }
 
 /// True if the process has one session, which is idle without an open transaction.
-bool is_idle(Connection& connection, int pid) {
+bool is_idle(db::Connection& connection, int pid) {
   const auto rows = connection.run(
       "SELECT state, xact_start IS NULL FROM pg_stat_activity WHERE application_name LIKE '%:' || $1::text",
       pid);

@@ -63,7 +63,7 @@ const std::string& draw_queue(Trial& trial) {
 }
 
 /// A collector that is still starting has no signal handler yet, and no session.
-void expect_all_connected(Trial& trial, Connection& connection) {
+void expect_all_connected(Trial& trial, db::Connection& connection) {
   for (int i = 0; i < collectors; ++i)
     trial.expect(trial.crew().member(i).connected(), "a collector connects");
   const auto have_sessions = [&] {
@@ -76,7 +76,7 @@ void expect_all_connected(Trial& trial, Connection& connection) {
 
 /// Pauses a queue, kills a collector that holds a batch of it more often than not, and counts what the others
 /// and its successor lease of it meanwhile.
-void pause_one(Trial& trial, Connection& connection) {
+void pause_one(Trial& trial, db::Connection& connection) {
   const int index = trial.draw(0, collectors - 1);
   const auto& names = served()[static_cast<std::size_t>(index)];
   const auto& queue = names[static_cast<std::size_t>(trial.draw(0, static_cast<int>(names.size()) - 1))];
@@ -96,19 +96,19 @@ WHERE q.name = $1)",
   connection.run("SELECT mailroom_pause_queue($1, false, 'token_insert')", queue);
 }
 
-void rewind(Trial& trial, Connection& connection, const std::string& queue) {
+void rewind(Trial& trial, db::Connection& connection, const std::string& queue) {
   Replay replay;
   connection.transact([&](pqxx::work& work) {
-    replay.to = Connection::execute(work, "SELECT cursor FROM mailroom_lock_queue($1)", queue)[0][0]
+    replay.to = db::Connection::execute(work, "SELECT cursor FROM mailroom_lock_queue($1)", queue)[0][0]
                     .as<std::int64_t>();
     replay.after = std::max<std::int64_t>(replay.to - trial.draw(0, 400), 0);
-    for (const auto& row : Connection::execute(work, R"(
+    for (const auto& row : db::Connection::execute(work, R"(
 SELECT x FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g,
   generate_series(lower(g), upper(g) - 1) x
 WHERE b.queue = $1 AND b.emitted_at IS NOT NULL AND x > $2)",
-                                               queue, replay.after))
+                                                   queue, replay.after))
       replay.emitted.insert(row[0].as<std::int64_t>());
-    Connection::execute(work, "SELECT mailroom_rewind($1, $2, 1000000, '{}')", queue, replay.after);
+    db::Connection::execute(work, "SELECT mailroom_rewind($1, $2, 1000000, '{}')", queue, replay.after);
   });
   trial.expect_again(queue, replay);
 }

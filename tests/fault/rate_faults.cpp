@@ -29,7 +29,7 @@ Trial::Options paced(std::vector<std::string> queues) {
   return options;
 }
 
-void limit_rate(Connection& connection, const std::vector<std::string>& queues) {
+void limit_rate(db::Connection& connection, const std::vector<std::string>& queues) {
   const auto paced = fmt::format(R"({{"tokens": {}, "milliseconds": 1000, "burst": {}}})", rate, burst);
   if (queues.size() > 1)
     connection.run("SELECT mailroom_set_budget('provider', $1::jsonb, 'token_insert')", paced);
@@ -39,13 +39,13 @@ void limit_rate(Connection& connection, const std::vector<std::string>& queues) 
     connection.run("SELECT mailroom_set_queue($1, $2::jsonb, 'token_insert')", queue, definition);
 }
 
-void lift_rate(Connection& connection, const std::vector<std::string>& queues) {
+void lift_rate(db::Connection& connection, const std::vector<std::string>& queues) {
   for (const auto& queue : queues)
     connection.run("SELECT mailroom_set_queue($1, '{}', 'token_insert')", queue);
 }
 
 /// Keeps a backlog of every queue for some seconds.
-void keep_backlog(Connection& connection, int round) {
+void keep_backlog(db::Connection& connection, int round) {
   const auto waiting = value<int>(
       connection,
       "SELECT (SELECT coalesce(max(id), 0) FROM tokens) - (SELECT min(s.cursor) FROM jobs j, mailroom_queue_state(j.job_type) s)");
@@ -61,7 +61,7 @@ struct Taken {
 
 /// Reads when each batch was leased, also by attempts that were abandoned. What a claim may take depends on
 /// what was recorded before its time, so the bound holds with both ends of a window included.
-Taken taken(Connection& connection) {
+Taken taken(db::Connection& connection) {
   Taken result;
   double lowest = std::numeric_limits<double>::infinity();
   double taken_until = 0;  ///< when the rate has paid for what was taken

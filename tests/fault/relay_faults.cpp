@@ -35,7 +35,7 @@ struct Expired {
   int after_it = 0;
 };
 
-Expired count_expired(Connection& connection) {
+Expired count_expired(db::Connection& connection) {
   const auto row = connection.run(R"(
 WITH late AS (SELECT id FROM tokens WHERE expires_at <= extract(epoch FROM clock_timestamp()))
 SELECT (SELECT coalesce(sum(skipped_expired), 0) FROM mailroom_batches)

@@ -228,7 +228,7 @@ const std::vector<Sabotage>& sabotages() {
   return all;
 }
 
-void break_protocol(Connection& connection, const Sabotage& sabotage) {
+void break_protocol(db::Connection& connection, const Sabotage& sabotage) {
   for (const auto& [function, from, to] : sabotage.breakages) {
     std::string source =
         connection.run("SELECT pg_get_functiondef($1::regproc)", function)[0][0].as<std::string>();

@@ -27,6 +27,6 @@ const std::vector<Sabotage>& sabotages();
 
 /// Breaks the functions in `connection`'s database. Throws std::runtime_error when a function does not
 /// contain the text to be replaced.
-void break_protocol(Connection& connection, const Sabotage& sabotage);
+void break_protocol(db::Connection& connection, const Sabotage& sabotage);
 
 }  // namespace mailroom::test

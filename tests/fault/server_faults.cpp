@@ -66,13 +66,13 @@ Outcome read_only_by_default(Cluster& cluster, const Plan& plan) {
 
 /// Fills the disk until the server panics. A replication slot keeps all segments, so that none is reused.
 void fill_disk(const Cluster& cluster) {
-  Connection connection(cluster.conninfo("postgres"), "harness");
+  db::Connection connection(cluster.conninfo("postgres"), "harness");
   connection.run("SELECT pg_create_physical_replication_slot('keeper', true)");
   cluster.fill_wal();
   try {
     for (int i = 0; i < 100; ++i)
       connection.run("SELECT pg_logical_emit_message(false, 'fill', repeat('x', 500000)), pg_switch_wal()");
-  } catch (const ConnectionLost&) {
+  } catch (const db::ConnectionLost&) {
     return;
   }
   throw std::runtime_error("the disk does not fill");

@@ -6,7 +6,7 @@ namespace mailroom::test {
 namespace {
 
 /// Ends a collector's session or, one time in four, a writer's. Returns true if it was a collector's.
-bool terminate_one(Trial& trial, Connection& connection) {
+bool terminate_one(Trial& trial, db::Connection& connection) {
   const bool collector = trial.draw(0, 3) > 0;
   const auto rows = connection.run(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "

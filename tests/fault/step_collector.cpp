@@ -44,54 +44,56 @@ class Doom {
   int left_;
 };
 
-class DoomedSession final : public QueueSession {
+class DoomedSession final : public claim::QueueSession {
  public:
-  DoomedSession(std::unique_ptr<QueueSession> session, Doom& doom)
+  DoomedSession(std::unique_ptr<claim::QueueSession> session, Doom& doom)
       : session_(std::move(session)), doom_(doom) {}
 
-  ClaimReply claim(const ClaimRequest& request) override {
+  claim::ClaimReply claim(const claim::ClaimRequest& request) override {
     doom_.reach(request.receipt ? "after the write" : "before a claim");
     auto reply = session_->claim(request);
     if (request.receipt) doom_.reach("after an acknowledgement");
     if (reply.lease) doom_.reach("after a claim");
     return reply;
   }
-  void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override {
-    session_->fetch(lease, [&](const TokenRow& row) {
+  void fetch(const claim::Lease& lease, const std::function<void(const claim::TokenRow&)>& each) override {
+    session_->fetch(lease, [&](const claim::TokenRow& row) {
       doom_.reach("while fetching");
       each(row);
     });
     doom_.reach("after the fetch");
     doom_.reach("within a line");
   }
-  bool arrange(Waking waking) override { return session_->arrange(waking); }
-  Notified take_notifications() override { return session_->take_notifications(); }
+  bool arrange(claim::Waking waking) override { return session_->arrange(waking); }
+  claim::Notified take_notifications() override { return session_->take_notifications(); }
   void check_health() override { session_->check_health(); }
   int socket() const override { return session_->socket(); }
 
  private:
-  std::unique_ptr<QueueSession> session_;
+  std::unique_ptr<claim::QueueSession> session_;
   Doom& doom_;
 };
 
-CollectorSetup doomed_setup(Doom& doom, int limit, Output& output) {
+consumer::CollectorSetup doomed_setup(Doom& doom, int limit, Output& output) {
   const std::string url = std::getenv("MAILROOM_DATABASE_URL");
-  return {.connect =
-              [url, &doom] {
-                return std::make_unique<DoomedSession>(
-                    std::make_unique<PgQueueSession>(
-                        PgQueueSession::Setup{url, {"mailroom"}, "token_insert", require_current_schema}),
-                    doom);
-              },
-          .session_identity = url,
-          .key = Key::from_hex(test_key, "the test"),
-          .make_sink = [&output] { return std::make_unique<LineSink>(make_jsonl_encoder(), output); },
-          .queues = {"mailroom"},
-          .turns = {.batcher = {.batch_timeout = Milliseconds(100),
-                                .poll_interval = Milliseconds(1000),
-                                .line_limit = limit}},
-          .notify_always = process_environment().at("MAILROOM_NOTIFY") == "always",
-          .healthcheck_interval = Milliseconds(60'000)};
+  return {
+      .connect =
+          [url, &doom] {
+            return std::make_unique<DoomedSession>(
+                std::make_unique<claim::PgQueueSession>(claim::PgQueueSession::Setup{
+                    url, {"mailroom"}, "token_insert", schema::require_current_schema}),
+                doom);
+          },
+      .session_identity = url,
+      .key = crypto::Key::from_hex(test_key, "the test"),
+      .make_sink =
+          [&output] { return std::make_unique<carriers::LineSink>(compose::make_jsonl_encoder(), output); },
+      .queues = {"mailroom"},
+      .turns = {.batcher = {.batch_timeout = Milliseconds(100),
+                            .poll_interval = Milliseconds(1000),
+                            .line_limit = limit}},
+      .notify_always = config::process_environment().at("MAILROOM_NOTIFY") == "always",
+      .healthcheck_interval = Milliseconds(60'000)};
 }
 
 }  // namespace
@@ -109,12 +111,12 @@ int run_step_collector(const std::string& step, int nth, int limit) {
   Doom doom(step, nth);
   const rlimit no_core{0, 0};
   if (setrlimit(RLIMIT_CORE, &no_core) != 0) return 1;
-  StopSignal signal;
+  process::StopSignal signal;
   Output output(STDOUT_FILENO);
   Log log({.level = LogLevel::info});
-  SystemEnvironment environment(signal, output.fd());
+  process::SystemEnvironment environment(signal, output.fd());
   const auto reload = [&] { return doomed_setup(doom, limit, output); };
-  Collector(reload(), {}, reload, environment, log).run();
+  consumer::Collector(reload(), {}, reload, environment, log).run();
   return 0;
 }
 

@@ -35,7 +35,7 @@ Outcome kill_at_step(Cluster& cluster, const Plan& plan, const Step& step) {
 
 /// Lets a collector write a batch, ends its session before it can acknowledge, and resumes it. Returns its
 /// log.
-std::string end_session_after_write(Trial& trial, Connection& connection) {
+std::string end_session_after_write(Trial& trial, db::Connection& connection) {
   TemporaryDirectory directory;
   const std::string out = directory.path() / "stdout";
   const std::string log = directory.path() / "stderr";
@@ -87,13 +87,14 @@ Outcome session_ends_after_write(Cluster& cluster, const Plan& plan, bool alone)
   return outcome;
 }
 
-std::unique_ptr<PgQueueSession> attach(const Trial& trial) {
-  return std::make_unique<PgQueueSession>(
-      PgQueueSession::Setup{trial.conninfo(), {"mailroom"}, "token_insert", [](Connection&) {}});
+std::unique_ptr<claim::PgQueueSession> attach(const Trial& trial) {
+  return std::make_unique<claim::PgQueueSession>(
+      claim::PgQueueSession::Setup{trial.conninfo(), {"mailroom"}, "token_insert", [](db::Connection&) {}});
 }
 
 /// Claims a batch of a few new tokens; returns its number.
-std::int64_t claim_something(Trial& trial, PgQueueSession& session, Connection& connection, int round) {
+std::int64_t claim_something(Trial& trial, claim::PgQueueSession& session, db::Connection& connection,
+                             int round) {
   for (int i = 0; i < 100; ++i) {
     insert_accounts(connection, 3, fmt::format("idle{}-{}-", round, i));
     const auto lease = session.claim({.limit = trial.limit(), .partial = true}).lease;
@@ -103,7 +104,7 @@ std::int64_t claim_something(Trial& trial, PgQueueSession& session, Connection& 
 }
 
 /// Claims a batch of a few new tokens and ends the session; returns the backend pid of that session.
-int claim_and_leave(Trial& trial, Connection& connection, int round) {
+int claim_and_leave(Trial& trial, db::Connection& connection, int round) {
   const auto session = attach(trial);
   const auto batch = claim_something(trial, *session, connection, round);
   return connection.run("SELECT collector FROM mailroom_batches WHERE id = $1", batch)[0][0].as<int>();

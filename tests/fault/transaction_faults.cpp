@@ -16,7 +16,7 @@ Outcome late_commits(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 3, .limit = 25});
   const auto connection = trial.connect();
   for (int round = 0; round < plan.rounds; ++round) {
-    std::vector<std::unique_ptr<Connection>> late;
+    std::vector<std::unique_ptr<db::Connection>> late;
     for (const int rows : {1, 3, 40, plan.shortened ? 400 : 3000, 1}) {
       late.push_back(trial.connect());
       late.back()->run("BEGIN");
@@ -35,7 +35,7 @@ Outcome late_commits(Cluster& cluster, const Plan& plan) {
 }
 
 /// Waits until a claim has taken all tokens that can be seen.
-void await_cursor(Trial& trial, Connection& connection) {
+void await_cursor(Trial& trial, db::Connection& connection) {
   const auto is_passed = [&] {
     return value<bool>(
         connection,
@@ -45,7 +45,7 @@ void await_cursor(Trial& trial, Connection& connection) {
 }
 
 /// Only after a batch without gaps is the next claim the usual one.
-void end_gaps(Trial& trial, Connection& connection, int round) {
+void end_gaps(Trial& trial, db::Connection& connection, int round) {
   const auto is_calm = [&] {
     return value<bool>(connection, "SELECT gap_ids = '{}' FROM mailroom_batches ORDER BY id DESC LIMIT 1");
   };
@@ -59,7 +59,7 @@ void end_gaps(Trial& trial, Connection& connection, int round) {
 }
 
 /// The transaction with the lower transaction id draws the higher token id and commits first.
-void draw_in_another_order(Trial& trial, Connection& older, Connection& younger, int round) {
+void draw_in_another_order(Trial& trial, db::Connection& older, db::Connection& younger, int round) {
   older.run("BEGIN");
   older.run("SELECT pg_current_xact_id()");
   younger.run("BEGIN");
@@ -72,7 +72,7 @@ void draw_in_another_order(Trial& trial, Connection& older, Connection& younger,
 
 /// While a claim waits for the queue's lock, a transaction draws an id and others commit enough newer ids to
 /// fill the batch.
-void draw_while_a_claim_waits(Trial& trial, Connection& locker, Connection& held, int round) {
+void draw_while_a_claim_waits(Trial& trial, db::Connection& locker, db::Connection& held, int round) {
   locker.run("SELECT pg_advisory_lock(mailroom_lock_class('queue'), hashtext('mailroom'))");
   insert_accounts(locker, 1, fmt::format("wakes{}-", round));
   const auto waits = [&] {
@@ -92,7 +92,7 @@ void draw_while_a_claim_waits(Trial& trial, Connection& locker, Connection& held
 }
 
 /// A transaction draws an id first, and inserts its row when the cursor is at a later id.
-void pause_after_drawing(Trial& trial, Connection& slow, Connection& other, int account, int round) {
+void pause_after_drawing(Trial& trial, db::Connection& slow, db::Connection& other, int account, int round) {
   slow.run("SET harness.pause = 'on'");
   other.run("SELECT pg_advisory_lock(77)");
   auto inserted = std::async(std::launch::async, [&] {
@@ -137,7 +137,7 @@ Outcome ids_in_another_order(Cluster& cluster, const Plan& plan) {
 /// A write transaction in another database of the cluster only delays the deletion of gaps.
 Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 2});
-  Connection foreign(cluster.conninfo("postgres"), "foreign");
+  db::Connection foreign(cluster.conninfo("postgres"), "foreign");
   foreign.run("BEGIN");
   foreign.run("SELECT pg_current_xact_id()");
   for (int round = 0; round < plan.rounds; ++round) {
@@ -159,7 +159,7 @@ Outcome foreign_transaction(Cluster& cluster, const Plan& plan) {
 
 /// The time from the commit of a token to its line, of the fastest in ten: slower ones also wait for what
 /// else the machine does.
-Microseconds latency(Trial& trial, Connection& connection, const std::string& prefix) {
+Microseconds latency(Trial& trial, db::Connection& connection, const std::string& prefix) {
   std::vector<Microseconds> all;
   for (int i = 0; i < 60; ++i) {
     const auto before = trial.crew().bytes();
@@ -181,7 +181,7 @@ Outcome foreign_hour(Cluster& cluster, const Plan& plan) {
   Trial trial(cluster, plan, {.collectors = 1, .writers = 0, .limit = 1, .slow_triggers = false});
   const auto connection = trial.connect();
   const auto usual = latency(trial, *connection, "usual");
-  Connection foreign(cluster.conninfo("postgres"), "foreign");
+  db::Connection foreign(cluster.conninfo("postgres"), "foreign");
   foreign.run("BEGIN");
   foreign.run("SELECT pg_current_xact_id()");
   const int rollbacks = plan.shortened ? 100 : 7200;
@@ -240,7 +240,7 @@ Outcome prepare_after_notify(Cluster& cluster, const Plan& plan) {
     std::string refusal = "nothing";
     try {
       connection->run(fmt::format("PREPARE TRANSACTION 'refused{}'", round));
-    } catch (const DatabaseError& error) {
+    } catch (const db::DatabaseError& error) {
       refusal = error.sqlstate() + " " + error.what();
     }
     trial.expect(

@@ -83,7 +83,7 @@ Outcome Trial::finish(int rounds) {
   return outcome_;
 }
 
-void Trial::create_queues(Connection& connection) const {
+void Trial::create_queues(db::Connection& connection) const {
   for (const auto& [queue, action] : options_.queues) {
     if (queue == "mailroom") continue;
     const auto definition = action.empty() ? "{}" : fmt::format(R"({{"actions": ["{}"]}})", action);

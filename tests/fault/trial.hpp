@@ -57,7 +57,7 @@ class Trial : public TrialRig {
   Outcome finish(int rounds);
 
  private:
-  void create_queues(Connection& connection) const;
+  void create_queues(db::Connection& connection) const;
   void judge();
   void judge_queue(const std::string& queue, const std::string& action, const Emissions& emitted);
 

@@ -10,8 +10,8 @@ namespace {
 std::string make_database(const Cluster& cluster) {
   static int count = 0;
   const auto name = "fault_" + std::to_string(++count);
-  Connection(cluster.conninfo("postgres"), "harness").run("CREATE DATABASE " + name);
-  Connection connection(cluster.conninfo(name), "harness");
+  db::Connection(cluster.conninfo("postgres"), "harness").run("CREATE DATABASE " + name);
+  db::Connection connection(cluster.conninfo(name), "harness");
   migrate(connection);
   return name;
 }
@@ -31,7 +31,7 @@ TrialRig::~TrialRig() {
   end_writers();
   try {
     // After a crash the server reads every file of every database at the start.
-    Connection(admin_, "harness").run("DROP DATABASE IF EXISTS " + database_ + " WITH (FORCE)");
+    db::Connection(admin_, "harness").run("DROP DATABASE IF EXISTS " + database_ + " WITH (FORCE)");
   } catch (const Error&) {
     // The server has stopped, or is stopping.
   }
@@ -41,12 +41,12 @@ void TrialRig::pause(int from_ms, int to_ms) {
   std::this_thread::sleep_for(Milliseconds(draw(from_ms, to_ms)));
 }
 
-std::unique_ptr<Connection> TrialRig::connect() const {
-  std::unique_ptr<Connection> connection;
+std::unique_ptr<db::Connection> TrialRig::connect() const {
+  std::unique_ptr<db::Connection> connection;
   const auto reached = [&] {
     try {
-      connection = std::make_unique<Connection>(conninfo_, "harness");
-    } catch (const ConnectionLost&) {
+      connection = std::make_unique<db::Connection>(conninfo_, "harness");
+    } catch (const db::ConnectionLost&) {
       return false;
     }
     return true;

@@ -26,7 +26,7 @@ class TrialRig {
   void pause(int from_ms, int to_ms);
   const std::string& conninfo() const { return conninfo_; }
   /// Opens a session with the database; waits for a server that is starting.
-  std::unique_ptr<Connection> connect() const;
+  std::unique_ptr<db::Connection> connect() const;
   void expect(bool met, const std::string& what);
   void note(std::string figure) { outcome_.notes.push_back(std::move(figure)); }
 

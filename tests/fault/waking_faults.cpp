@@ -37,13 +37,13 @@ class Held {
   static std::string name_of(int round) { return fmt::format("prepared{}-", round); }
 
   Trial& trial_;
-  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<std::unique_ptr<db::Connection>> connections_;
   std::string prepared_;
   bool is_prepared_ = false;
 };
 
 /// True if every token is emitted. Ids of rolled back tokens may still be in gaps.
-bool is_delivered(Connection& connection) {
+bool is_delivered(db::Connection& connection) {
   return value<bool>(connection,
                      "SELECT (SELECT cursor FROM mailroom_queue_state('mailroom')) >= (SELECT "
                      "coalesce(max(id), 0) FROM tokens) "

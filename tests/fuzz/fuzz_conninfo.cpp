@@ -22,7 +22,7 @@ bool tells_password(const std::string& text) {
 
 Options options_of(const std::string& conninfo) {
   Options options;
-  for (const auto& option : parse_conninfo(conninfo))
+  for (const auto& option : db::parse_conninfo(conninfo))
     options[option.keyword] = option.value;
   return options;
 }
@@ -56,15 +56,16 @@ std::string without_nul(std::string_view text) {
 /// True when libpq takes it.
 bool check(const std::string& conninfo) {
   try {
-    const auto shown = redact_conninfo(conninfo);
+    const auto shown = db::redact_conninfo(conninfo);
     require(!tells_password(shown), "the redacted text has no password");
     auto expected = options_of(conninfo);
     for (const auto* secret : {"password", "sslpassword"}) {
       if (expected.count(secret) > 0) expected[secret] = "***";
     }
     require(options_of(shown) == expected, "the redacted text says all else");
-    require(!tells_password(describe_target(conninfo)), "the target has no password");
-    require(options_of(with_defaults(conninfo, {})) == options_of(conninfo), "defaults change nothing given");
+    require(!tells_password(db::describe_target(conninfo)), "the target has no password");
+    require(options_of(db::with_defaults(conninfo, {})) == options_of(conninfo),
+            "defaults change nothing given");
     return true;
   } catch (const Error& error) {
     require(error.code() == ExitCode::configuration, "it is an error of the configuration");
@@ -76,9 +77,10 @@ bool check(const std::string& conninfo) {
 /// Any text, for which nobody knows what in it is the password.
 void check_any(const std::string& conninfo) {
   try {
-    redact_conninfo(conninfo);
-    describe_target(conninfo);
-    require(options_of(with_defaults(conninfo, {})) == options_of(conninfo), "defaults change nothing given");
+    db::redact_conninfo(conninfo);
+    db::describe_target(conninfo);
+    require(options_of(db::with_defaults(conninfo, {})) == options_of(conninfo),
+            "defaults change nothing given");
   } catch (const Error& error) {
     require(error.code() == ExitCode::configuration, "it is an error of the configuration");
   }

@@ -6,7 +6,7 @@
 namespace mailroom::fuzz::fuzz_csv {
 namespace {
 
-void read_back(const std::string& line, const std::vector<TokenRow>& rows) {
+void read_back(const std::string& line, const std::vector<claim::TokenRow>& rows) {
   const auto values = test::parse_record(line);
   require(values.has_value(), "the line is RFC 4180");
   std::vector<std::string> expected;
@@ -20,13 +20,13 @@ void read_back(const std::string& line, const std::vector<TokenRow>& rows) {
 
 void encode_any_value(std::string_view value) {
   std::string record;
-  append_csv_value(record, value);
+  compose::append_csv_value(record, value);
   const auto values = test::parse_record(record);
   require(values && *values == std::vector{std::string(value)}, "a single value is read back");
 }
 
 int run(const std::uint8_t* data, std::size_t size) {
-  static Writing writing(make_csv_encoder());
+  static Writing writing(compose::make_csv_encoder());
   HostileBatch batch(data, size);
   const auto line = writing.line_of(batch);
   if (!line.empty()) read_back(line, batch.sound_rows());

@@ -12,24 +12,24 @@ auto count_controls(const std::string& line) {
 }
 
 /// An event of a batch, a token or an operation.
-Event hostile_event(Fields& fields) {
+feed::Event hostile_event(Fields& fields) {
   const auto text = [&] { return std::string(fields.take()); };
   const auto at = bounded_moment(std::chrono::microseconds(fields.take_number()));
   const auto id = fields.take_number();
-  const AccountRecord account{.id = id, .email = text(), .login = text()};
+  const accounts::AccountRecord account{.id = id, .email = text(), .login = text()};
   switch (fields.take_number() % 3) {
     case 0:
-      return {EventKind::emitted,
+      return {feed::EventKind::emitted,
               at,
-              BatchRecord{.id = id, .queue = text(), .tokens = {{id, id}}, .claimed_by = text()},
+              queue::BatchRecord{.id = id, .queue = text(), .tokens = {{id, id}}, .claimed_by = text()},
               {{id, id, fields.take_number()}}};
     case 1:
-      return {EventKind::created, at,
-              StoredToken{.id = id, .action = text(), .state = text(), .account = account}};
+      return {feed::EventKind::created, at,
+              feed::StoredToken{.id = id, .action = text(), .state = text(), .account = account}};
     default:
-      return {
-          EventKind::suspended, at,
-          Operation{.actor = text(), .reason = text(), .queue = text(), .account = account, .details = "{}"}};
+      return {feed::EventKind::suspended, at,
+              feed::Operation{
+                  .actor = text(), .reason = text(), .queue = text(), .account = account, .details = "{}"}};
   }
 }
 
@@ -37,9 +37,10 @@ int run(const std::uint8_t* data, std::size_t size) {
   Fields fields(data, size);
   const auto columns = static_cast<std::size_t>(fields.take_number() & 0xff);
   const auto event = hostile_event(fields);
-  EventLines lines({.queue = "mailroom", .columns = columns < 40 ? std::nullopt : std::optional(columns)});
-  for (const auto& shown : {event, masked(event)}) {
-    for (const auto& line : {lines.render(shown), render_json(shown)}) {
+  cmd::EventLines lines(
+      {.queue = "mailroom", .columns = columns < 40 ? std::nullopt : std::optional(columns)});
+  for (const auto& shown : {event, cmd::masked(event)}) {
+    for (const auto& line : {lines.render(shown), cmd::render_json(shown)}) {
       require(line.ends_with('\n'), "a line has its end");
       require(count_controls(line) == 1, "no value has a control character");
     }

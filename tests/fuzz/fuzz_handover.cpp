@@ -13,29 +13,29 @@ namespace mailroom::fuzz::fuzz_handover {
 namespace {
 
 void read_line(std::string_view line) {
-  const auto answer = parse_exec_answer(line);
+  const auto answer = exec::parse_exec_answer(line);
   if (!answer) return;
   require(!answer->batch.empty() && answer->batch.find(' ') == std::string::npos, "a batch is one word");
   require(line.find(answer->batch) != std::string_view::npos, "a batch is part of its line");
-  require(!answer->token || answer->verdict != Verdict::accepted, "only a failure names a token");
+  require(!answer->token || answer->verdict != delivery::Verdict::accepted, "only a failure names a token");
   require(answer->text.size() < line.size(), "a text is shorter than its line");
 }
 
 void read_json(std::string_view body) {
-  for (const auto& token : parse_token_outcomes(body)) {
-    require(token.verdict != Verdict::unknown && token.verdict != Verdict::unavailable,
+  for (const auto& token : http::parse_token_outcomes(body)) {
+    require(token.verdict != delivery::Verdict::unknown && token.verdict != delivery::Verdict::unavailable,
             "a server names only outcomes that it can know");
     require(token.reason.size() <= body.size(), "a reason is part of the answer");
   }
 }
 
 void read_wait(std::string_view text) {
-  const auto wait = parse_retry_after(text, 0);
+  const auto wait = http::parse_retry_after(text, 0);
   require(!wait || (*wait >= Milliseconds(0) && *wait <= std::chrono::hours(24)), "a wait is at most a day");
 }
 
 void read_command(std::string_view command) {
-  const auto words = command_words(command);
+  const auto words = exec::command_words(command);
   if (!words) return;
   std::string quoted;
   for (const auto& word : *words) {
@@ -44,32 +44,33 @@ void read_command(std::string_view command) {
       quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
     quoted += "'";
   }
-  require(command_words(quoted) == words, "quoted words are the same words");
+  require(exec::command_words(quoted) == words, "quoted words are the same words");
 }
 
 void read_provider(std::string_view text) {
   for (const int status : {0, 200, 301, 400, 403, 429, 503}) {
-    HttpOutcome outcome;
-    outcome.end = HttpEnd::answered;
+    http::HttpOutcome outcome;
+    outcome.end = http::HttpEnd::answered;
     outcome.response.status = status;
     outcome.response.body = text;
     outcome.response.headers["date"] = text;
     outcome.response.headers["x-amzn-errortype"] = text.substr(0, text.find('\n'));
-    for (const auto& answer : {judge_ses(outcome, "ada@example.org", 0), judge_resend(outcome, {1}, 0),
-                               judge_resend(outcome, {1, 2}, 0)}) {
-      require(answer.verdict != Verdict::accepted || status == 200, "only a 200 accepts");
+    for (const auto& answer :
+         {ses::judge_ses(outcome, "ada@example.org", 0), resend::judge_resend(outcome, {1}, 0),
+          resend::judge_resend(outcome, {1, 2}, 0)}) {
+      require(answer.verdict != delivery::Verdict::accepted || status == 200, "only a 200 accepts");
       require(answer.throttled == answer.waits_for_turn, "a mail that came too fast waits for its turn");
-      require(!answer.throttled || answer.verdict == Verdict::deferred,
+      require(!answer.throttled || answer.verdict == delivery::Verdict::deferred,
               "a mail that came too fast comes again");
       require(answer.tokens.empty() || answer.tokens.size() == 2, "of several mails all or none are named");
     }
   }
-  judge_ses_account(text);
-  is_verified_identity(text);
+  ses::judge_ses_account(text);
+  ses::is_verified_identity(text);
 }
 
 void read_credentials(std::string_view text) {
-  for (const auto parse : {parse_credentials_file, parse_role_credentials}) {
+  for (const auto parse : {ses::parse_credentials_file, ses::parse_role_credentials}) {
     try {
       const auto credentials = parse(text, "x");
       for (const char c : credentials.key_id + credentials.secret + credentials.session_token)

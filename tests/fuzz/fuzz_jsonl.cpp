@@ -5,7 +5,7 @@
 namespace mailroom::fuzz::fuzz_jsonl {
 namespace {
 
-void read_back(const std::string& line, const std::vector<TokenRow>& rows) {
+void read_back(const std::string& line, const std::vector<claim::TokenRow>& rows) {
   const auto object = parse_json(line);
   auto expected = nlohmann::json{{"batch", 7}, {"queue", "q,\"\\"}, {"tokens", nlohmann::json::array()}};
   for (const auto& row : rows) {
@@ -21,7 +21,7 @@ void read_back(const std::string& line, const std::vector<TokenRow>& rows) {
 }
 
 int run(const std::uint8_t* data, std::size_t size) {
-  static Writing writing(make_jsonl_encoder());
+  static Writing writing(compose::make_jsonl_encoder());
   HostileBatch batch(data, size);
   const auto line = writing.line_of(batch);
   if (!line.empty()) read_back(line, batch.sound_rows());

@@ -13,21 +13,22 @@ namespace {
 
 /// Everything that a mail is made of.
 struct Input {
-  Mailbox from;
-  std::vector<ExtraHeader> headers;
-  MailContent content;
+  mail::Mailbox from;
+  std::vector<mail::ExtraHeader> headers;
+  mail::MailContent content;
 };
 
 /// False unless the addresses are such as the configuration and the database may have.
 bool read_input(Fields& fields, Input& input) {
-  auto from = parse_mailbox(fields.take());
-  auto to = parse_address(fields.take());
-  auto headers = parse_extra_headers({std::string(fields.take())});
-  if (!std::holds_alternative<Mailbox>(from) || !std::holds_alternative<Address>(to)) return false;
-  input.from = std::get<Mailbox>(from);
+  auto from = mail::parse_mailbox(fields.take());
+  auto to = mail::parse_address(fields.take());
+  auto headers = mail::parse_extra_headers({std::string(fields.take())});
+  if (!std::holds_alternative<mail::Mailbox>(from) || !std::holds_alternative<mail::Address>(to))
+    return false;
+  input.from = std::get<mail::Mailbox>(from);
   auto& content = input.content;
-  content.to = {{.name = "", .address = std::get<Address>(to)}};
-  if (const auto* valid = std::get_if<std::vector<ExtraHeader>>(&headers)) input.headers = *valid;
+  content.to = {{.name = "", .address = std::get<mail::Address>(to)}};
+  if (const auto* valid = std::get_if<std::vector<mail::ExtraHeader>>(&headers)) input.headers = *valid;
   content.queue = fields.take();
   content.key = "0";
   content.subject = fields.take();
@@ -39,12 +40,12 @@ bool read_input(Fields& fields, Input& input) {
 }
 
 /// What a message has beside that: further recipients, headers of its own, and files.
-void read_message(Fields& fields, MailContent& content) {
-  if (auto cc = parse_mailbox(fields.take()); std::holds_alternative<Mailbox>(cc))
-    content.cc = {std::get<Mailbox>(cc)};
-  if (auto headers = parse_message_headers(fields.take());
-      std::holds_alternative<std::vector<ExtraHeader>>(headers))
-    content.headers = std::get<std::vector<ExtraHeader>>(headers);
+void read_message(Fields& fields, mail::MailContent& content) {
+  if (auto cc = mail::parse_mailbox(fields.take()); std::holds_alternative<mail::Mailbox>(cc))
+    content.cc = {std::get<mail::Mailbox>(cc)};
+  if (auto headers = mail::parse_message_headers(fields.take());
+      std::holds_alternative<std::vector<mail::ExtraHeader>>(headers))
+    content.headers = std::get<std::vector<mail::ExtraHeader>>(headers);
   while (!fields.is_empty() && content.attachments.size() < 4)
     content.attachments.push_back({.name = std::string(fields.take()),
                                    .content_type = std::string(fields.take()),
@@ -58,13 +59,13 @@ std::string lower(std::string text) {
   return text;
 }
 
-bool has_name(const std::vector<ExtraHeader>& headers, const std::string& name) {
+bool has_name(const std::vector<mail::ExtraHeader>& headers, const std::string& name) {
   return std::any_of(headers.begin(), headers.end(),
                      [&](const auto& header) { return lower(header.name) == lower(name); });
 }
 
-std::vector<ExtraHeader> expected_headers(const Input& input) {
-  std::vector<ExtraHeader> all;
+std::vector<mail::ExtraHeader> expected_headers(const Input& input) {
+  std::vector<mail::ExtraHeader> all;
   for (const auto& header : input.headers)
     if (!has_name(input.content.headers, header.name)) all.push_back(header);
   all.insert(all.end(), input.content.headers.begin(), input.content.headers.end());
@@ -88,7 +89,7 @@ bool has_header(const test::ReadMessage& read, const std::string& name, const st
   return std::find(read.headers.begin(), read.headers.end(), std::pair(name, value)) != read.headers.end();
 }
 
-void check_files(const test::ReadMessage& read, const MailContent& content) {
+void check_files(const test::ReadMessage& read, const mail::MailContent& content) {
   require(read.parts.size() == content.attachments.size() + 2, "each file is a part");
   for (const auto& attachment : content.attachments) {
     const bool is_there = std::any_of(read.parts.begin(), read.parts.end(), [&](const auto& part) {
@@ -104,7 +105,8 @@ void check_message(const std::string& message, const Input& input) {
   const auto& content = input.content;
   const bool is_simple = content.cc.empty() && content.attachments.empty();
   if (is_simple) {
-    const bool is_utf8 = needs_smtputf8(content.to[0].address) || needs_smtputf8(input.from.address);
+    const bool is_utf8 =
+        mail::needs_smtputf8(content.to[0].address) || mail::needs_smtputf8(input.from.address);
     require(test::parse_message(message, is_utf8).names() == expected_names(input),
             "it has its headers and no other");
   }
@@ -132,13 +134,14 @@ int run(const std::uint8_t* data, std::size_t size) {
   if (!read_input(fields, input)) return 0;
   auto& content = input.content;
   read_message(fields, content);
-  const MessageBuilder builder(input.from, std::nullopt, input.headers);
+  const mail::MessageBuilder builder(input.from, std::nullopt, input.headers);
   const auto message = builder.build(content);
   const auto is_text = [](const std::string& text) {
     return is_utf8(text) && text.find('\0') == std::string::npos;
   };
   const bool is_sound = is_printable(content.subject) && is_text(*content.text) && is_text(*content.html) &&
-                        content.queue.size() <= 63 && problem_of_attachments(content.attachments).empty();
+                        content.queue.size() <= 63 &&
+                        mail::problem_of_attachments(content.attachments).empty();
   require(std::holds_alternative<std::string>(message) == is_sound, "what cannot be mailed is refused");
   if (!is_sound) return 0;
   try {

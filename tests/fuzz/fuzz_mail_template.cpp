@@ -14,7 +14,7 @@ constexpr std::size_t largest = 64 * 1024;
 /// No part of the alphabet of templates, so each occurrence in a mail is from the value.
 constexpr auto hostile_value = "<{{login}}>'{{> a}}\"&{{=<% %>=}}";
 
-TemplateFiles files_of(Fields& fields) {
+templates::TemplateFiles files_of(Fields& fields) {
   return {.directory = "t",
           .texts = {{"activation.subject", std::string(fields.take())},
                     {"activation.txt", std::string(fields.take())},
@@ -25,23 +25,23 @@ TemplateFiles files_of(Fields& fields) {
 }
 
 /// What `values` and `data` make of a template, in order, or the reason why not.
-std::string shown(const TemplateSet& set, const TemplateChoice& choice, const TemplateValues& values,
-                  const std::string& data) {
-  const auto scope = template_scope(values, data);
-  if (const auto* refusal = std::get_if<Refusal>(&scope)) return refusal->reason;
-  const auto mail = set.render(choice, std::get<TemplateData>(scope), largest);
-  if (const auto* refusal = std::get_if<Refusal>(&mail)) {
+std::string shown(const templates::TemplateSet& set, const templates::TemplateChoice& choice,
+                  const templates::TemplateValues& values, const std::string& data) {
+  const auto scope = templates::template_scope(values, data);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&scope)) return refusal->reason;
+  const auto mail = set.render(choice, std::get<templates::TemplateData>(scope), largest);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&mail)) {
     require(is_printable(refusal->reason), "a refusal is printable");
     return refusal->reason;
   }
-  const auto& made = std::get<RenderedMail>(mail);
+  const auto& made = std::get<templates::RenderedMail>(mail);
   require(made.subject.size() <= largest && made.text->size() <= largest, "nothing is larger than allowed");
   return made.subject + "\n" + *made.text + "\n" + made.html.value_or("");
 }
 
-void check(const TemplateFiles& files) {
-  const TemplateSet set(files);
-  TemplateValues values{.action = "activation", .login = "", .link = ""};
+void check(const templates::TemplateFiles& files) {
+  const templates::TemplateSet set(files);
+  templates::TemplateValues values{.action = "activation", .login = "", .link = ""};
   require(is_utf8(shown(set, {.name = "activation"}, values, "")), "empty values give valid UTF-8");
   values.login = values.email = hostile_value;
   values.link = values.token = hostile_value;
@@ -51,7 +51,8 @@ void check(const TemplateFiles& files) {
 }
 
 /// The same texts as a template of another name, for one locale, with data of any bytes.
-void check_with_data(const TemplateFiles& files, const std::string& data, const std::string& locale) {
+void check_with_data(const templates::TemplateFiles& files, const std::string& data,
+                     const std::string& locale) {
   auto own = files;
   own.texts.erase("activation.subject");
   own.texts["receipt.subject"] = "{{#a}}x{{/a}}";
@@ -59,8 +60,8 @@ void check_with_data(const TemplateFiles& files, const std::string& data, const 
   own.texts["receipt.de.html"] = files.texts.at("activation.html");
   own.texts.erase("activation.txt");
   own.texts.erase("activation.html");
-  const TemplateSet set(own);
-  const TemplateValues values{.action = "message", .email = "a@b.example"};
+  const templates::TemplateSet set(own);
+  const templates::TemplateValues values{.action = "message", .email = "a@b.example"};
   const auto once = shown(set, {.name = "receipt", .locale = locale}, values, data);
   require(is_utf8(once), "a mail is valid UTF-8");
   require(once == shown(set, {.name = "receipt", .locale = locale}, values, data),

@@ -10,18 +10,18 @@
 namespace mailroom::fuzz::fuzz_multirange {
 namespace {
 
-void check_ranges(const std::vector<IdRange>& ranges) {
+void check_ranges(const std::vector<selection::IdRange>& ranges) {
   for (const auto& range : ranges)
     require(range.first < range.end, "a range has an id");
-  require(parse_id_ranges(multirange_of(ranges)) == ranges, "ranges are read back");
-  id_ranges_text(ranges);
-  ids_text({.record = BatchRecord{.tokens = ranges}});
+  require(selection::parse_id_ranges(selection::multirange_of(ranges)) == ranges, "ranges are read back");
+  selection::id_ranges_text(ranges);
+  cmd::ids_text({.record = queue::BatchRecord{.tokens = ranges}});
 }
 
 int run(const std::uint8_t* data, std::size_t size) {
   const auto text = text_of(data, size);
   try {
-    check_ranges(parse_id_ranges(text));
+    check_ranges(selection::parse_id_ranges(text));
   } catch (const std::invalid_argument&) {
     // Nothing that PostgreSQL writes.
   }

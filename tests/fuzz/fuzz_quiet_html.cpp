@@ -13,12 +13,13 @@ std::size_t find_tag(const std::string& html, const char* tag) {
 
 int run(const std::uint8_t* data, std::size_t size) {
   const auto html = text_of(data, size);
-  const QuietOptions options{.file_of = [](std::string_view) { return "data:image/png;base64,AA=="; }};
-  const auto quiet = quiet_html(html, options);
-  const auto again = quiet_html(quiet.html, options);
+  const preview::QuietOptions options{
+      .file_of = [](std::string_view) { return "data:image/png;base64,AA=="; }};
+  const auto quiet = preview::quiet_html(html, options);
+  const auto again = preview::quiet_html(quiet.html, options);
   require(again.remote == 0, "nothing is left that another server has");
   require(find_tag(again.html, "<script") == find_tag(quiet.html, "<script"), "no script comes up");
-  quiet_html(html, {.loads_images = true, .follows_links = true});
+  preview::quiet_html(html, {.loads_images = true, .follows_links = true});
   return 0;
 }
 

@@ -24,15 +24,15 @@ constexpr TimePoint start{std::chrono::hours(1)};
 constexpr std::string_view mark = "Zx7qKvW9";
 
 void check_record(const std::string& text) {
-  const auto recorded = recorded_reply(text, {std::string(mark)});
+  const auto recorded = delivery::recorded_reply(text, {std::string(mark)});
   require(recorded.size() <= 200, "a recorded reply is short");
   require(is_printable(recorded), "a recorded reply is printable");
   require(recorded.find(mark) == std::string::npos, "a recorded reply has no password");
-  const auto delay = named_delay(text);
+  const auto delay = delivery::named_delay(text);
   require(!delay || (delay->count() > 0 && delay->count() <= 86'400), "a delay is within its bounds");
   for (const int code : {450, 454, 432, 550}) {
-    relay_wish(SmtpStep::end, code, own_words(text, "user@mail.example"));
-    is_configured_wish(code, text, {text, "4.7"});
+    smtp::relay_wish(smtp::SmtpStep::end, code, smtp::own_words(text, "user@mail.example"));
+    smtp::is_configured_wish(code, text, {text, "4.7"});
   }
 }
 
@@ -41,7 +41,7 @@ void check_record(const std::string& text) {
 void check_dialogue(std::string_view lines) {
   constexpr std::array<std::string_view, 6> commands{
       "EHLO a\r\n", "AUTH PLAIN\r\n", "MAIL FROM:<a@b>\r\n", "RCPT TO:<c@d>\r\n", "DATA\r\n", ""};
-  Dialogue dialogue({.timeout = Milliseconds(1), .at_end = Milliseconds(2), .wants_auth = false});
+  smtp::Dialogue dialogue({.timeout = Milliseconds(1), .at_end = Milliseconds(2), .wants_auth = false});
   dialogue.begin(start);
   dialogue.connecting(start);
   std::size_t next = 0;
@@ -54,8 +54,8 @@ void check_dialogue(std::string_view lines) {
     dialogue.sent(commands[next++], start);
   }
   const auto& exchange = dialogue.exchange();
-  const bool is_accepted = exchange.step == SmtpStep::end && exchange.code / 100 == 2;
-  require((judge(exchange).verdict == Verdict::accepted) == is_accepted,
+  const bool is_accepted = exchange.step == smtp::SmtpStep::end && exchange.code / 100 == 2;
+  require((smtp::judge(exchange).verdict == delivery::Verdict::accepted) == is_accepted,
           "only 2xx at the end accepts a mail");
   require(exchange.code == 0 || dialogue.reply().code() == exchange.code, "the code is that of the reply");
   check_record(dialogue.reply().text());
@@ -63,8 +63,8 @@ void check_dialogue(std::string_view lines) {
 
 void check_url(const std::string& text) {
   try {
-    for (const auto& target : parse_relays(text)) {
-      const auto relay = parse_relay_url(target.url);
+    for (const auto& target : config::parse_relays(text)) {
+      const auto relay = smtp::parse_relay_url(target.url);
       require(relay.user.find(mark) == std::string::npos, "a password is no user");
       require(relay.host.find(mark) == std::string::npos, "a password is no host");
     }

@@ -11,20 +11,22 @@
 namespace mailroom::fuzz::fuzz_token {
 namespace {
 
-Verifier make_verifier() {
-  const auto key = [](char digit) { return Key::from_hex(std::string(key_size * 2, digit), "the test"); };
-  return Verifier({key('a'), {key('b')}}, Actions::built_in().signed_paths());
+crypto::Verifier make_verifier() {
+  const auto key = [](char digit) {
+    return crypto::Key::from_hex(std::string(crypto::key_size * 2, digit), "the test");
+  };
+  return crypto::Verifier({key('a'), {key('b')}}, queue::Actions::built_in().signed_paths());
 }
 
 void decode(std::string_view text, std::string_view code) {
-  static Verifier verifier = make_verifier();
-  const auto token = decode_token(text);
+  static crypto::Verifier verifier = make_verifier();
+  const auto token = crypto::decode_token(text);
   if (!token) return;
-  std::array<std::uint8_t, secret_size + digest_size> bytes;
+  std::array<std::uint8_t, crypto::secret_size + crypto::digest_size> bytes;
   std::copy(token->signature.begin(), token->signature.end(),
             std::copy(token->secret.begin(), token->secret.end(), bytes.begin()));
-  TokenText again;
-  encode_base64url(bytes, again);
+  crypto::TokenText again;
+  crypto::encode_base64url(bytes, again);
   require(text == std::string_view(again.data(), again.size()), "a token has one text");
   verifier.verify(*token, code, false);
   verifier.verify(*token, std::nullopt, false);
@@ -33,31 +35,31 @@ void decode(std::string_view text, std::string_view code) {
 /// Bytes to text and back, of any length.
 void encode(std::string_view bytes) {
   const std::vector<std::uint8_t> given(bytes.begin(), bytes.end());
-  std::string text(base64url_length(given.size()), '\0');
-  encode_base64url(given, text);
+  std::string text(crypto::base64url_length(given.size()), '\0');
+  crypto::encode_base64url(given, text);
   std::vector<std::uint8_t> read(given.size());
-  require(decode_base64url(text, read) && read == given, "what was encoded is read back");
+  require(crypto::decode_base64url(text, read) && read == given, "what was encoded is read back");
 }
 
-void sign(const Action* action, std::string_view bytes, std::string_view code) {
-  static Verifier verifier = make_verifier();
-  static Hmac hmac(Key::from_hex(std::string(key_size * 2, 'b'), "the test"));
-  Secret secret{};
+void sign(const queue::Action* action, std::string_view bytes, std::string_view code) {
+  static crypto::Verifier verifier = make_verifier();
+  static crypto::Hmac hmac(crypto::Key::from_hex(std::string(crypto::key_size * 2, 'b'), "the test"));
+  crypto::Secret secret{};
   std::copy_n(bytes.begin(), std::min(bytes.size(), secret.size()), secret.begin());
-  const auto text = sign_token(hmac, *action, secret, code);
-  const auto token = decode_token({text.data(), text.size()});
+  const auto text = queue::sign_token(hmac, *action, secret, code);
+  const auto token = crypto::decode_token({text.data(), text.size()});
   require(token && token->secret == secret, "a signed token is read back");
   const auto verdict = verifier.verify(*token, code, false);
   require(verdict && verdict->path == action->path && !verdict->is_current_key, "a signed token is genuine");
   auto forged = *token;
-  forged.signature[bytes.size() % digest_size] ^= 1;
+  forged.signature[bytes.size() % crypto::digest_size] ^= 1;
   require(!verifier.verify(forged, code, false), "a changed signature is not genuine");
 }
 
 void read_key(std::string_view text) {
   try {
-    Key::from_hex(text, "the test");
-    require(text.size() == key_size * 2, "a key has 64 digits");
+    crypto::Key::from_hex(text, "the test");
+    require(text.size() == crypto::key_size * 2, "a key has 64 digits");
   } catch (const Error& error) {
     require(error.code() == ExitCode::configuration, "a bad key is an error of the configuration");
   }

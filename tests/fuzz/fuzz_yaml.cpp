@@ -31,7 +31,7 @@ bool tells_secret(const std::string& text) {
   return false;
 }
 
-void check_loaded(const Settings& settings, const std::string& path) {
+void check_loaded(const config::Settings& settings, const std::string& path) {
   require(settings.file == path, "the file is named");
   require(settings.collect.batch_limit.min >= 1 &&
               settings.collect.batch_limit.min <= settings.collect.batch_limit.max &&
@@ -49,7 +49,7 @@ int run(const std::uint8_t* data, std::size_t size) {
   static MemoryFile file;
   file.fill(with_secret(text_of(data, size)));
   try {
-    check_loaded(load_settings({.file = file.path(), .flags = {}}, {}), file.path());
+    check_loaded(config::load_settings({.file = file.path(), .flags = {}}, {}), file.path());
   } catch (const Error& error) {
     require(error.code() == ExitCode::configuration, "it is an error of the configuration");
     require(!tells_secret(error.what()) && !tells_secret(error.hint()), "an error keeps the key to itself");

@@ -23,7 +23,7 @@ class HostileBatch {
     for (Fields fields(data, size); !fields.is_empty();) {
       const auto traits = fields.take();
       const int bits = traits.empty() ? 0 : traits.front();
-      TokenRow row;
+      claim::TokenRow row;
       row.id = static_cast<std::int64_t>(rows_.size()) + 1;
       row.action = (bits & 1) != 0 ? test::recovery_action() : test::activation_action();
       if ((bits & 2) == 0) row.secret.emplace().fill(static_cast<std::uint8_t>(bits));
@@ -38,10 +38,10 @@ class HostileBatch {
 
   /// The rows that must come out, by what a reader of the output needs: decided by another UTF-8 reader than
   /// ours.
-  std::vector<TokenRow> sound_rows() const {
-    std::vector<TokenRow> sound;
+  std::vector<claim::TokenRow> sound_rows() const {
+    std::vector<claim::TokenRow> sound;
     for (const auto& row : rows_) {
-      const bool has_code = !row.action->has_code || row.code.size() == code_size;
+      const bool has_code = !row.action->has_code || row.code.size() == crypto::code_size;
       if (row.secret && has_code && is_line(row.email) && is_line(row.login) && is_line(row.code))
         sound.push_back(row);
     }
@@ -50,7 +50,7 @@ class HostileBatch {
 
   std::size_t size() const { return rows_.size(); }
 
-  void operator()(const std::function<void(const TokenRow&)>& each) const {
+  void operator()(const std::function<void(const claim::TokenRow&)>& each) const {
     for (const auto& row : rows_)
       each(row);
   }
@@ -70,20 +70,22 @@ class HostileBatch {
   }
 
  private:
-  std::vector<TokenRow> rows_;
+  std::vector<claim::TokenRow> rows_;
 };
 
 /// A signer and a sink whose line is kept. One for all inputs, as in a collector.
 class Writing {
  public:
-  explicit Writing(std::unique_ptr<Encoder> encoder)
+  explicit Writing(std::unique_ptr<compose::Encoder> encoder)
       : output_(file_.fd()),
         log_({.level = LogLevel::debug}, log_text_),
         signer_(key(), log_),
         sink_(std::move(encoder), output_) {}
 
   static constexpr const char* queue = "q,\"\\";
-  static Key key() { return Key::from_hex(std::string(key_size * 2, 'a'), "the test"); }
+  static crypto::Key key() {
+    return crypto::Key::from_hex(std::string(crypto::key_size * 2, 'a'), "the test");
+  }
 
   /// The line without its end, having been checked for being one and for its counts; empty when there is
   /// none.
@@ -113,14 +115,14 @@ class Writing {
   std::ostringstream log_text_;
   Output output_;
   Log log_;
-  BatchSigner signer_;
-  LineSink sink_;
+  consumer::BatchSigner signer_;
+  carriers::LineSink sink_;
 };
 
 /// The token that a row must have been given.
-inline std::string token_of(const TokenRow& row) {
-  static Hmac hmac(Writing::key());
-  const auto token = sign_token(hmac, *row.action, *row.secret, row.code);
+inline std::string token_of(const claim::TokenRow& row) {
+  static crypto::Hmac hmac(Writing::key());
+  const auto token = queue::sign_token(hmac, *row.action, *row.secret, row.code);
   return {token.begin(), token.end()};
 }
 

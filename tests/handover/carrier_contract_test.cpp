@@ -24,29 +24,30 @@ struct ContractRig {
   TemporaryDirectory directory;
   std::ostringstream text;
   Log log{{}, text};
-  Settings settings;
+  config::Settings settings;
 
   ContractRig() {
     std::signal(SIGPIPE, SIG_IGN);
     settings.sink.in_flight = 64;
     settings.sink.timeout = std::chrono::seconds(60);
   }
-  std::unique_ptr<Carrier> program(const std::string& mode) {
+  std::unique_ptr<delivery::Carrier> program(const std::string& mode) {
     settings.sink.exec = child_command((directory.path() / "taken").string(), mode);
-    return configured_carrier(settings).make({settings, log});
+    return carriers::configured_carrier(settings).make({settings, log});
   }
-  std::unique_ptr<Carrier> server(const std::string& url) {
+  std::unique_ptr<delivery::Carrier> server(const std::string& url) {
     settings.sink.to = url;
-    return configured_carrier(settings).make({settings, log});
+    return carriers::configured_carrier(settings).make({settings, log});
   }
   /// Keeps mails in `maildir` of the directory.
-  std::unique_ptr<Carrier> capture() {
-    RelayPath path;
-    path.targets = {capture_relay((directory.path() / "mail, dir").string())};
-    return make_relays(path);
+  std::unique_ptr<delivery::Carrier> capture() {
+    config::RelayPath path;
+    path.targets = {capture::capture_relay((directory.path() / "mail, dir").string())};
+    return carriers::make_relays(path);
   }
-  static std::unique_ptr<Carrier> relay(const std::string& url) {
-    return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = {parse_relay_url(url)}});
+  static std::unique_ptr<delivery::Carrier> relay(const std::string& url) {
+    return std::make_unique<smtp::SmtpCarrier>(
+        smtp::SmtpCarrier::Options{.relays = {smtp::parse_relay_url(url)}});
   }
 };
 
@@ -54,19 +55,19 @@ struct ContractRig {
 
 TEST_CASE("a program, a web server, a relay and a maildir that take everything answer each message once") {
   ContractRig rig;
-  check_carrier("exec", *rig.program("ok"), Verdict::accepted);
+  check_carrier("exec", *rig.program("ok"), delivery::Verdict::accepted);
   const WebhookProcess server("ok");
-  check_carrier("http", *rig.server(server.url()), Verdict::accepted);
+  check_carrier("http", *rig.server(server.url()), delivery::Verdict::accepted);
   const TestRelay relay;
-  check_carrier("smtp", *rig.relay(relay.url()), Verdict::accepted);
-  check_carrier("capture", *rig.capture(), Verdict::accepted);
+  check_carrier("smtp", *rig.relay(relay.url()), delivery::Verdict::accepted);
+  check_carrier("capture", *rig.capture(), delivery::Verdict::accepted);
 }
 
 TEST_CASE("a captured mail has its bytes below its envelope, and is in new alone") {
   ContractRig rig;
   const auto carrier = rig.capture();
   const std::string body = "Subject: x\r\n\r\n.\r\ntext\r\n";
-  Message message{.id = 1};
+  delivery::Message message{.id = 1};
   message.body = body;
   message.envelope = {.from = "", .to = "ada@example.org"};
   carrier->submit(message);
@@ -87,13 +88,14 @@ TEST_CASE("a captured mail has its bytes below its envelope, and is in new alone
 TEST_CASE("where nothing can be reached, each message is unavailable or comes back untried") {
   ContractRig rig;
   const RefusingPort closed;
-  check_carrier("exec", *rig.program("exit-at-start"), Verdict::unavailable);
+  check_carrier("exec", *rig.program("exit-at-start"), delivery::Verdict::unavailable);
   check_carrier("http", *rig.server(fmt::format("http://127.0.0.1:{}/", closed.port())),
-                Verdict::unavailable);
-  check_carrier("smtp", *rig.relay(fmt::format("smtp://127.0.0.1:{}", closed.port())), Verdict::unavailable);
+                delivery::Verdict::unavailable);
+  check_carrier("smtp", *rig.relay(fmt::format("smtp://127.0.0.1:{}", closed.port())),
+                delivery::Verdict::unavailable);
   const auto capture = rig.capture();
   std::filesystem::remove_all(rig.directory.path() / "mail, dir");
-  check_carrier("capture", *capture, Verdict::unavailable);
+  check_carrier("capture", *capture, delivery::Verdict::unavailable);
 }
 
 TEST_CASE("cancel answers everything at once, however long the other side hangs") {

@@ -23,9 +23,9 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Answers as the test says: at once, or as soon as `held` answers are there.
-class PlayedCarrier final : public Carrier {
+class PlayedCarrier final : public delivery::Carrier {
  public:
-  using Play = std::function<Answer(const Message&)>;
+  using Play = std::function<delivery::Answer(const delivery::Message&)>;
 
   explicit PlayedCarrier(Play play)
       : play_(std::move(play)), ready_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
@@ -33,7 +33,7 @@ class PlayedCarrier final : public Carrier {
   PlayedCarrier(const PlayedCarrier&) = delete;
   PlayedCarrier& operator=(const PlayedCarrier&) = delete;
 
-  void submit(Message message) override {
+  void submit(delivery::Message message) override {
     auto answer = play_(message);
     answer.id = message.id;
     answer.sink = "played:1";
@@ -43,7 +43,7 @@ class PlayedCarrier final : public Carrier {
     eventfd_write(ready_, 1);
   }
   int fd() const override { return ready_; }
-  std::vector<Answer> take() override {
+  std::vector<delivery::Answer> take() override {
     eventfd_t count = 0;
     eventfd_read(ready_, &count);
     if (answers_.size() < held_) return {};
@@ -59,27 +59,29 @@ class PlayedCarrier final : public Carrier {
  private:
   Play play_;
   int ready_;
-  std::vector<Answer> answers_;
+  std::vector<delivery::Answer> answers_;
   std::size_t most_ = 0;
   std::size_t held_ = 0;
 };
 
 /// Which threads have told it of an answer.
-struct ThreadObserver final : ConsumerObserver {
+struct ThreadObserver final : consumer::ConsumerObserver {
   std::set<std::thread::id> threads;
-  void answered(const SinkAnswer& /*answer*/) override { threads.insert(std::this_thread::get_id()); }
+  void answered(const consumer::SinkAnswer& /*answer*/) override {
+    threads.insert(std::this_thread::get_id());
+  }
 };
 
-Answer verdict(Verdict what, std::string reply = {}) {
-  Answer answer;
+delivery::Answer verdict(delivery::Verdict what, std::string reply = {}) {
+  delivery::Answer answer;
   answer.verdict = what;
   answer.reply = std::move(reply);
-  answer.code = what == Verdict::unavailable || what == Verdict::unknown ? 0 : 200;
+  answer.code = what == delivery::Verdict::unavailable || what == delivery::Verdict::unknown ? 0 : 200;
   return answer;
 }
 
-DeliverySink::Options resending() {
-  DeliverySink::Options options;
+delivery::DeliverySink::Options resending() {
+  delivery::DeliverySink::Options options;
   options.dispatch.resend_for = 60s;
   return options;
 }
@@ -87,54 +89,55 @@ DeliverySink::Options resending() {
 struct SinkRig {
   std::ostringstream text;
   Log log{{}, text};
-  DeliveryLog delivery_log{log};
+  delivery::DeliveryLog delivery_log{log};
   ThreadObserver observer;
   int stop = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  std::vector<Message> submitted;
+  std::vector<delivery::Message> submitted;
   std::vector<std::string> bodies;
   PlayedCarrier* carrier = nullptr;
-  std::unique_ptr<DeliverySink> sink;
-  std::string token = std::string(token_size, 'a');
+  std::unique_ptr<delivery::DeliverySink> sink;
+  std::string token = std::string(crypto::token_size, 'a');
 
-  explicit SinkRig(PlayedCarrier::Play play, DeliverySink::Options options = resending()) {
-    auto played = std::make_unique<PlayedCarrier>([this, play](const Message& message) {
+  explicit SinkRig(PlayedCarrier::Play play, delivery::DeliverySink::Options options = resending()) {
+    auto played = std::make_unique<PlayedCarrier>([this, play](const delivery::Message& message) {
       submitted.push_back(message);
       bodies.emplace_back(message.body);
       return play(message);
     });
     carrier = played.get();
-    std::vector<DeliverySink::Way> ways(1);
+    std::vector<delivery::DeliverySink::Way> ways(1);
     ways[0].carrier = std::move(played);
-    make_sink(std::make_unique<LineComposer>(), std::move(ways), options);
+    make_sink(std::make_unique<compose::LineComposer>(), std::move(ways), options);
   }
   /// With two lanes: tokens with even ids are accepted, those with odd ids answered by `odd`.
-  SinkRig(const PlayedCarrier::Play& odd, std::unique_ptr<Composer> composer, DeliverySink::Options options) {
-    std::vector<DeliverySink::Way> ways(2);
-    ways[0].carrier =
-        std::make_unique<PlayedCarrier>([](const Message&) { return verdict(Verdict::accepted); });
+  SinkRig(const PlayedCarrier::Play& odd, std::unique_ptr<delivery::Composer> composer,
+          delivery::DeliverySink::Options options) {
+    std::vector<delivery::DeliverySink::Way> ways(2);
+    ways[0].carrier = std::make_unique<PlayedCarrier>(
+        [](const delivery::Message&) { return verdict(delivery::Verdict::accepted); });
     ways[1].carrier = std::make_unique<PlayedCarrier>(odd);
     make_sink(std::move(composer), std::move(ways), options);
   }
   /// With mails of which `together` leave in a message, to another side that recognises one that it has.
   static std::unique_ptr<SinkRig> packing(int together, const PlayedCarrier::Play& play);
-  void make_sink(std::unique_ptr<Composer> composer, std::vector<DeliverySink::Way> ways,
-                 DeliverySink::Options options) {
+  void make_sink(std::unique_ptr<delivery::Composer> composer, std::vector<delivery::DeliverySink::Way> ways,
+                 delivery::DeliverySink::Options options) {
     options.policy.supersede = false;
     options.policy.resends = 1000;
-    sink = std::make_unique<DeliverySink>(std::move(composer), std::move(ways), options, stop, log,
-                                          delivery_log, observer);
+    sink = std::make_unique<delivery::DeliverySink>(std::move(composer), std::move(ways), options, stop, log,
+                                                    delivery_log, observer);
   }
   ~SinkRig() { close(stop); }
 
-  BatchOutcome hand_over(int tokens, Lease lease = {7, 1, "mailroom"}, int limit = 2) {
+  consumer::BatchOutcome hand_over(int tokens, claim::Lease lease = {7, 1, "mailroom"}, int limit = 2) {
     open(1, tokens, lease, limit);
     return sink->finish({});
   }
   /// Opens a batch of tokens with ids from `first` on.
-  void open(int first, int tokens, const Lease& lease, int limit = 2) {
+  void open(int first, int tokens, const claim::Lease& lease, int limit = 2) {
     sink->begin(lease, limit);
     for (int i = first; i < first + tokens; ++i) {
-      TokenRow row;
+      claim::TokenRow row;
       row.id = i;
       row.email = "ada@fake.example";
       row.login = "ada";
@@ -145,11 +148,11 @@ struct SinkRig {
 };
 
 /// A mail for each token; those of every tenth have a file.
-class SmallMails final : public Composer {
+class SmallMails final : public delivery::Composer {
  public:
-  int begin(const Lease& /*lease*/, int /*limit*/) override { return 1; }
-  Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override {
-    Composed composed;
+  int begin(const claim::Lease& /*lease*/, int /*limit*/) override { return 1; }
+  Added add(const claim::TokenRow& row, std::string_view token, delivery::DeliveryHistory history) override {
+    delivery::Composed composed;
     composed.bytes = fmt::format("mail {}\r\n", row.id);
     composed.message.tokens = {row.id};
     composed.message.envelope.to = fmt::format("u{}@mail.example", row.id);
@@ -157,28 +160,29 @@ class SmallMails final : public Composer {
     composed.tokens.push_back({.history = std::move(history), .text = std::string(token)});
     return composed;
   }
-  std::optional<Composed> finish() override { return std::nullopt; }
+  std::optional<delivery::Composed> finish() override { return std::nullopt; }
 };
 
 /// Gives each second token to a lane of its own.
-class AlternatingComposer final : public Composer {
+class AlternatingComposer final : public delivery::Composer {
  public:
-  int begin(const Lease& lease, int limit) override { return lines_.begin(lease, limit); }
-  Added add(const TokenRow& row, std::string_view token, DeliveryHistory history) override {
+  int begin(const claim::Lease& lease, int limit) override { return lines_.begin(lease, limit); }
+  Added add(const claim::TokenRow& row, std::string_view token, delivery::DeliveryHistory history) override {
     auto added = lines_.add(row, token, std::move(history));
-    if (auto* composed = std::get_if<Composed>(&added)) composed->lane = static_cast<std::size_t>(row.id % 2);
+    if (auto* composed = std::get_if<delivery::Composed>(&added))
+      composed->lane = static_cast<std::size_t>(row.id % 2);
     return added;
   }
-  std::optional<Composed> finish() override { return lines_.finish(); }
+  std::optional<delivery::Composed> finish() override { return lines_.finish(); }
 
  private:
-  LineComposer lines_;
+  compose::LineComposer lines_;
 };
 
 std::unique_ptr<SinkRig> SinkRig::packing(int together, const PlayedCarrier::Play& play) {
   auto rig = std::make_unique<SinkRig>(play);
-  std::vector<DeliverySink::Way> ways(1);
-  ways[0].carrier = std::make_unique<PlayedCarrier>([at = rig.get(), play](const Message& message) {
+  std::vector<delivery::DeliverySink::Way> ways(1);
+  ways[0].carrier = std::make_unique<PlayedCarrier>([at = rig.get(), play](const delivery::Message& message) {
     at->submitted.push_back(message);
     at->bodies.emplace_back(message.body);
     return play(message);
@@ -189,14 +193,14 @@ std::unique_ptr<SinkRig> SinkRig::packing(int together, const PlayedCarrier::Pla
   return rig;
 }
 
-int count_of(const BatchOutcome& outcome, Outcome state) {
-  return static_cast<int>(std::ranges::count(*outcome.outcomes, state, &TokenOutcome::state));
+int count_of(const consumer::BatchOutcome& outcome, fate::Outcome state) {
+  return static_cast<int>(std::ranges::count(*outcome.outcomes, state, &claim::TokenOutcome::state));
 }
 
 }  // namespace
 
 TEST_CASE("lines of a batch have ids of their own, which the attempt does not change") {
-  SinkRig rig([](const Message&) { return verdict(Verdict::accepted); });
+  SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::accepted); });
   CHECK(rig.hand_over(5).emitted == 5);
   CHECK(rig.hand_over(5, {7, 2, "mailroom"}).emitted == 5);
   REQUIRE(rig.submitted.size() == 6);
@@ -215,7 +219,8 @@ TEST_CASE("lines of a batch have ids of their own, which the attempt does not ch
 }
 
 TEST_CASE("mails leave together, in the order of their tokens, and those with files by themselves") {
-  const auto rig = SinkRig::packing(4, [](const Message&) { return verdict(Verdict::accepted); });
+  const auto rig =
+      SinkRig::packing(4, [](const delivery::Message&) { return verdict(delivery::Verdict::accepted); });
   CHECK(rig->hand_over(13).emitted == 13);
   REQUIRE(rig->submitted.size() == 4);
   std::vector<std::vector<std::int64_t>> packs;
@@ -229,7 +234,8 @@ TEST_CASE("mails leave together, in the order of their tokens, and those with fi
 }
 
 TEST_CASE("a batch that is taken over packs the same mails, and what was taken before is taken once") {
-  const auto rig = SinkRig::packing(4, [](const Message&) { return verdict(Verdict::accepted, "id"); });
+  const auto rig = SinkRig::packing(
+      4, [](const delivery::Message&) { return verdict(delivery::Verdict::accepted, "id"); });
   rig->hand_over(9, {7, 1, "mailroom"});
   const auto first = std::exchange(rig->bodies, {});
   const auto outcome = rig->hand_over(9, {7, 2, "mailroom", {}, {{"played:1"}}});
@@ -242,35 +248,36 @@ TEST_CASE("a batch that is taken over packs the same mails, and what was taken b
 }
 
 TEST_CASE("each mail of a message has the verdict that the answer names for it") {
-  const auto rig = SinkRig::packing(3, [](const Message& message) {
-    auto answer = verdict(Verdict::accepted);
-    answer.tokens = {{1, Verdict::accepted, "id-1"}, {2, Verdict::rejected, "no", 422}};
+  const auto rig = SinkRig::packing(3, [](const delivery::Message& message) {
+    auto answer = verdict(delivery::Verdict::accepted);
+    answer.tokens = {{1, delivery::Verdict::accepted, "id-1"}, {2, delivery::Verdict::rejected, "no", 422}};
     CHECK(message.tokens.size() == 3);
     return answer;
   });
   const auto outcome = rig->hand_over(3);
   REQUIRE(outcome.outcomes->size() == 3);
   CHECK(outcome.outcomes->at(0).reply == "id-1");
-  CHECK(outcome.outcomes->at(1).state == Outcome::rejected);
+  CHECK(outcome.outcomes->at(1).state == fate::Outcome::rejected);
   CHECK(outcome.outcomes->at(1).code == 422);
-  CHECK(outcome.outcomes->at(2).state == Outcome::accepted);
+  CHECK(outcome.outcomes->at(2).state == fate::Outcome::accepted);
 }
 
 TEST_CASE("a claim has room for as many mails as the messages that may be open have") {
-  const auto rig = SinkRig::packing(100, [](const Message&) { return verdict(Verdict::accepted); });
+  const auto rig =
+      SinkRig::packing(100, [](const delivery::Message&) { return verdict(delivery::Verdict::accepted); });
   CHECK(rig->sink->room() == 100);
 }
 
 TEST_CASE("a token of another batch or with another text has another message id") {
-  const Lease lease{7, 1, "a b.c"};
-  CHECK(message_id_of(lease, 1, "x").starts_with("a%20b%2Ec.7.1."));
-  CHECK(message_id_of(lease, 1, "x") != message_id_of(lease, 1, "y"));
+  const claim::Lease lease{7, 1, "a b.c"};
+  CHECK(compose::message_id_of(lease, 1, "x").starts_with("a%20b%2Ec.7.1."));
+  CHECK(compose::message_id_of(lease, 1, "x") != compose::message_id_of(lease, 1, "y"));
 }
 
 TEST_CASE("no more lines are in flight than allowed") {
   auto options = resending();
   options.dispatch.in_flight = 3;
-  SinkRig rig([](const Message&) { return verdict(Verdict::accepted); }, options);
+  SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::accepted); }, options);
   rig.carrier->hold(3);
   CHECK(rig.hand_over(40).emitted == 40);
   CHECK(rig.carrier->most() == 3);
@@ -281,9 +288,9 @@ TEST_CASE("lines are handed over and answered while the consumer is elsewhere") 
   options.dispatch.in_flight = 2;
   std::atomic<int> submitted = 0;
   SinkRig rig(
-      [&](const Message&) {
+      [&](const delivery::Message&) {
         ++submitted;
-        return verdict(Verdict::accepted);
+        return verdict(delivery::Verdict::accepted);
       },
       options);
   rig.open(1, 20, {7, 1, "mailroom"});
@@ -296,7 +303,9 @@ TEST_CASE("lines are handed over and answered while the consumer is elsewhere") 
 
 TEST_CASE("a line that may have been taken is sent again within the batch") {
   int tries = 0;
-  SinkRig rig([&](const Message&) { return verdict(++tries == 1 ? Verdict::unknown : Verdict::accepted); });
+  SinkRig rig([&](const delivery::Message&) {
+    return verdict(++tries == 1 ? delivery::Verdict::unknown : delivery::Verdict::accepted);
+  });
   const auto outcome = rig.hand_over(2);
   CHECK(outcome.emitted == 2);
   REQUIRE(rig.submitted.size() == 2);
@@ -310,11 +319,13 @@ TEST_CASE("a line that may have been taken stays unknown, whatever follows") {
   options.dispatch.resend_for = 1s;
   int tries = 0;
   SinkRig rig(
-      [&](const Message&) { return verdict(++tries == 1 ? Verdict::unknown : Verdict::unavailable, "gone"); },
+      [&](const delivery::Message&) {
+        return verdict(++tries == 1 ? delivery::Verdict::unknown : delivery::Verdict::unavailable, "gone");
+      },
       options);
   const auto outcome = rig.hand_over(2);
   CHECK(outcome.emitted == 0);
-  CHECK(count_of(outcome, Outcome::deferred) == 2);
+  CHECK(count_of(outcome, fate::Outcome::deferred) == 2);
   CHECK(outcome.outcomes->front().unknowns == 1);
   CHECK(tries >= 2);
 }
@@ -322,10 +333,11 @@ TEST_CASE("a line that may have been taken stays unknown, whatever follows") {
 TEST_CASE("when the other side is unavailable the rest goes back to the queue, and no attempt counts") {
   auto options = resending();
   options.dispatch.in_flight = 1;
-  SinkRig rig([](const Message&) { return verdict(Verdict::unavailable, "down"); }, options);
+  SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::unavailable, "down"); },
+              options);
   const auto outcome = rig.hand_over(20);
   CHECK(rig.submitted.size() == 1);
-  CHECK(count_of(outcome, Outcome::deferred) == 20);
+  CHECK(count_of(outcome, fate::Outcome::deferred) == 20);
   for (const auto& each : *outcome.outcomes)
     CHECK(each.attempts == 0);
   CHECK_FALSE(rig.sink->is_ready());
@@ -334,7 +346,7 @@ TEST_CASE("when the other side is unavailable the rest goes back to the queue, a
 }
 
 TEST_CASE("many lines that fail at the same time are one failure") {
-  SinkRig rig([](const Message&) { return verdict(Verdict::unavailable, "down"); });
+  SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::unavailable, "down"); });
   rig.carrier->hold(50);
   rig.hand_over(100);
   CHECK(rig.submitted.size() == 50);
@@ -343,21 +355,21 @@ TEST_CASE("many lines that fail at the same time are one failure") {
 }
 
 TEST_CASE("an answer that repeats a token is not recorded") {
-  SinkRig rig([](const Message& message) {
-    auto answer = verdict(Verdict::deferred, "no: " + std::string(message.body));
-    answer.tokens.push_back({1, Verdict::rejected, "token " + std::string(40, 'a')});
+  SinkRig rig([](const delivery::Message& message) {
+    auto answer = verdict(delivery::Verdict::deferred, "no: " + std::string(message.body));
+    answer.tokens.push_back({1, delivery::Verdict::rejected, "token " + std::string(40, 'a')});
     return answer;
   });
   const auto outcome = rig.hand_over(2);
   REQUIRE(outcome.outcomes->size() == 2);
-  CHECK(outcome.outcomes->at(0).state == Outcome::rejected);
-  CHECK(outcome.outcomes->at(1).state == Outcome::deferred);
+  CHECK(outcome.outcomes->at(0).state == fate::Outcome::rejected);
+  CHECK(outcome.outcomes->at(1).state == fate::Outcome::deferred);
   for (const auto& each : *outcome.outcomes)
     CHECK(each.reply == "(not shown: it repeats the token)");
 }
 
 TEST_CASE("an answer to a line that is not in flight is ignored") {
-  SinkRig rig([](const Message&) { return verdict(Verdict::accepted); });
+  SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::accepted); });
   CHECK(rig.hand_over(3).emitted == 3);
   CHECK(rig.hand_over(3, {8, 1, "mailroom"}).emitted == 3);
 }
@@ -368,10 +380,10 @@ TEST_CASE("two batches share the lines, and each gets its own outcomes") {
   options.message_limit = 2;
   std::map<std::int64_t, std::vector<std::int64_t>> tokens;
   SinkRig rig(
-      [&](const Message& message) {
+      [&](const delivery::Message& message) {
         auto& of_batch = tokens[message.batch];
         of_batch.insert(of_batch.end(), message.tokens.begin(), message.tokens.end());
-        return verdict(message.batch == 8 ? Verdict::rejected : Verdict::accepted, "so");
+        return verdict(message.batch == 8 ? delivery::Verdict::rejected : delivery::Verdict::accepted, "so");
       },
       options);
   CHECK(rig.sink->most_open() == 2);
@@ -383,11 +395,11 @@ TEST_CASE("two batches share the lines, and each gets its own outcomes") {
   CHECK(rig.sink->room() == 1);
   const auto first = rig.sink->finish({});
   CHECK(first.emitted == 6);
-  CHECK(count_of(first, Outcome::accepted) == 6);
+  CHECK(count_of(first, fate::Outcome::accepted) == 6);
   CHECK(tokens[7] == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6});
   const auto second = rig.sink->finish({});
   CHECK(second.emitted == 0);
-  CHECK(count_of(second, Outcome::rejected) == 3);
+  CHECK(count_of(second, fate::Outcome::rejected) == 3);
   CHECK(tokens[8] == std::vector<std::int64_t>{11, 12, 13});
   REQUIRE(rig.submitted.size() == 5);
   CHECK(rig.submitted[3].message_id.starts_with("second.8.1."));
@@ -396,21 +408,21 @@ TEST_CASE("two batches share the lines, and each gets its own outcomes") {
 TEST_CASE("what one lane turns away leaves the others their share of the next claim") {
   auto options = resending();
   options.messages = 10;
-  SinkRig rig([](const Message&) { return verdict(Verdict::unavailable, "down"); },
+  SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::unavailable, "down"); },
               std::make_unique<AlternatingComposer>(), options);
   CHECK(rig.hand_over(2, {7, 1, "mailroom"}, 1).emitted == 1);
   rig.open(11, 6, {8, 1, "mailroom"}, 1);
   CHECK(rig.sink->room() == 7);
   const auto outcome = rig.sink->finish({});
-  CHECK(count_of(outcome, Outcome::accepted) == 3);
-  CHECK(count_of(outcome, Outcome::deferred) == 3);
+  CHECK(count_of(outcome, fate::Outcome::accepted) == 3);
+  CHECK(count_of(outcome, fate::Outcome::deferred) == 3);
 }
 
 TEST_CASE("a claim of one line is as large as its limit says, whatever the last one was") {
   auto options = resending();
   options.messages = 1;
   options.message_limit = 500;
-  SinkRig rig([](const Message&) { return verdict(Verdict::accepted); }, options);
+  SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::accepted); }, options);
   CHECK(rig.sink->most_open() == 1);
   rig.hand_over(2, {7, 1, "mailroom"}, 2);
   CHECK(rig.sink->room() >= 500);
@@ -421,26 +433,27 @@ TEST_CASE("a claim of one line is as large as its limit says, whatever the last 
 
 TEST_CASE("lines of a large batch are handed over as they were composed, also again") {
   std::map<std::int64_t, int> tries;
-  SinkRig rig([&](const Message& message) {
-    return verdict(tries[message.id]++ == 0 && message.id % 5 == 0 ? Verdict::unknown : Verdict::accepted);
+  SinkRig rig([&](const delivery::Message& message) {
+    return verdict(tries[message.id]++ == 0 && message.id % 5 == 0 ? delivery::Verdict::unknown
+                                                                   : delivery::Verdict::accepted);
   });
   constexpr int tokens = 150;
   const std::string text(50'000, 'b');
   rig.sink->begin({7, 1, "mailroom"}, 100);
   for (int i = 1; i <= tokens; ++i) {
-    const MessageContent message{.id = i, .recipients = {"ada@fake.example"}, .text = text};
-    TokenRow row;
+    const claim::MessageContent message{.id = i, .recipients = {"ada@fake.example"}, .text = text};
+    claim::TokenRow row;
     row.id = i;
     row.email = "ada@fake.example";
     row.content = &message;
     rig.sink->add(row, "");
   }
   const auto outcome = rig.sink->finish({});
-  CHECK(count_of(outcome, Outcome::accepted) == tokens);
+  CHECK(count_of(outcome, fate::Outcome::accepted) == tokens);
   std::set<std::int64_t> seen;
   std::set<std::string> ids;
   for (std::size_t i = 0; i < rig.bodies.size(); ++i) {
-    CHECK(rig.bodies[i].size() <= longest_line);
+    CHECK(rig.bodies[i].size() <= compose::longest_line);
     const auto line = parse_json(rig.bodies[i]);
     REQUIRE(line.at("tokens").size() == rig.submitted[i].tokens.size());
     for (std::size_t k = 0; k < rig.submitted[i].tokens.size(); ++k) {

@@ -22,7 +22,7 @@ struct ExecRig {
   std::ostringstream text;
   Log log{{.level = LogLevel::debug}, text};
   std::vector<std::string> bodies;
-  std::unique_ptr<ExecCarrier> carrier;
+  std::unique_ptr<exec::ExecCarrier> carrier;
   std::int64_t next = 1;
 
   explicit ExecRig(const std::string& mode, Milliseconds timeout = 20s) {
@@ -31,15 +31,16 @@ struct ExecRig {
     bodies.reserve(10'000);
   }
   void start(std::vector<std::string> words, Milliseconds timeout) {
-    carrier = std::make_unique<ExecCarrier>(
-        ExecCarrier::Options{.words = std::move(words), .ack_on = AckOn::descriptor_3, .timeout = timeout},
+    carrier = std::make_unique<exec::ExecCarrier>(
+        exec::ExecCarrier::Options{
+            .words = std::move(words), .ack_on = config::AckOn::descriptor_3, .timeout = timeout},
         log);
   }
   void submit(int lines, std::size_t padding = 0) {
     for (int i = 0; i < lines; ++i, ++next) {
       const auto id = std::to_string(next);
       bodies.push_back(R"({"tokens":[{"id":)" + id + R"(}],"padding":")" + std::string(padding, 'x') + "\"}");
-      Message message;
+      delivery::Message message;
       message.id = next;
       message.attempt = 1;
       message.tokens = {next};
@@ -57,14 +58,14 @@ struct ExecRig {
   }
 };
 
-std::map<Verdict, int> counts_of(const std::vector<Answer>& answers) {
-  std::map<Verdict, int> counts;
+std::map<delivery::Verdict, int> counts_of(const std::vector<delivery::Answer>& answers) {
+  std::map<delivery::Verdict, int> counts;
   for (const auto& answer : answers)
     ++counts[answer.verdict];
   return counts;
 }
 
-using Counts = std::map<Verdict, int>;
+using Counts = std::map<delivery::Verdict, int>;
 
 }  // namespace
 
@@ -72,7 +73,7 @@ TEST_CASE("a program takes many lines at the same time, and each is answered onc
   ExecRig rig("ok");
   rig.submit(500, 1000);
   const auto answers = answers_of(*rig.carrier);
-  CHECK(counts_of(answers) == Counts{{Verdict::accepted, 500}});
+  CHECK(counts_of(answers) == Counts{{delivery::Verdict::accepted, 500}});
   CHECK(taken_tokens(rig.taken).size() == 500);
   CHECK(rig.starts() == 1);
   CHECK(answers.front().reply == "taken");
@@ -87,12 +88,12 @@ TEST_CASE("a program that dies has its unread lines given to the next one, and o
   const auto answers = answers_of(*rig.carrier);
   const auto counts = counts_of(answers);
   CHECK(answers.size() == 40);
-  CHECK(counts.count(Verdict::unavailable) == 0);
-  CHECK(counts.at(Verdict::unknown) >= 1);
-  CHECK(counts.at(Verdict::accepted) >= 30);
+  CHECK(counts.count(delivery::Verdict::unavailable) == 0);
+  CHECK(counts.at(delivery::Verdict::unknown) >= 1);
+  CHECK(counts.at(delivery::Verdict::accepted) >= 30);
   const auto taken = taken_tokens(rig.taken);
   for (const auto& answer : answers)
-    CHECK(taken.count(answer.id) == (answer.verdict == Verdict::accepted ? 1U : 0U));
+    CHECK(taken.count(answer.id) == (answer.verdict == delivery::Verdict::accepted ? 1U : 0U));
   CHECK(rig.starts() == 2);
   CHECK(rig.text.str().find("exited with status 1") != std::string::npos);
 }
@@ -101,8 +102,8 @@ TEST_CASE("a line that a program took before it died is unknown, not unavailable
   ExecRig rig("die-after-take");
   rig.submit(10);
   for (const auto& answer : answers_of(*rig.carrier)) {
-    if (answer.id == 3) CHECK(answer.verdict == Verdict::unknown);
-    CHECK(answer.verdict != Verdict::unavailable);
+    if (answer.id == 3) CHECK(answer.verdict == delivery::Verdict::unknown);
+    CHECK(answer.verdict != delivery::Verdict::unavailable);
   }
   CHECK(taken_tokens(rig.taken).count(3) == 1);
 }
@@ -112,7 +113,7 @@ TEST_CASE(
   ExecRig rig("exit-at-start");
   rig.submit(5);
   const auto answers = answers_of(*rig.carrier);
-  CHECK(counts_of(answers) == Counts{{Verdict::unavailable, 5}});
+  CHECK(counts_of(answers) == Counts{{delivery::Verdict::unavailable, 5}});
   CHECK(answers.front().reply == "the program exited with status 3");
   for (int i = 0; i < 50; ++i) {
     rig.submit(1);
@@ -131,9 +132,9 @@ TEST_CASE("a program that does not answer in time is killed") {
     const auto answers = answers_of(*rig.carrier);
     CHECK(answers.size() == 20);
     const auto counts = counts_of(answers);
-    CHECK(counts.count(Verdict::accepted) == 0);
+    CHECK(counts.count(delivery::Verdict::accepted) == 0);
     // Only what was read may have been taken.
-    CHECK(counts.count(Verdict::unknown) == (mode == "hang" ? 1U : 0U));
+    CHECK(counts.count(delivery::Verdict::unknown) == (mode == "hang" ? 1U : 0U));
     CHECK(answers.front().reply == "the program did not answer within 1s, and was killed");
   }
 }
@@ -143,7 +144,7 @@ TEST_CASE("answers that nobody asked for change nothing") {
     INFO(mode);
     ExecRig rig(mode);
     rig.submit(200);
-    CHECK(counts_of(answers_of(*rig.carrier)) == Counts{{Verdict::accepted, 200}});
+    CHECK(counts_of(answers_of(*rig.carrier)) == Counts{{delivery::Verdict::accepted, 200}});
     CHECK(rig.starts() == 1);
     CHECK(rig.text.str().find("answered what it was not asked") != std::string::npos);
   }
@@ -156,7 +157,7 @@ TEST_CASE("a program that floods its answers is ended, and its lines were not ta
     rig.submit(20);
     const auto answers = answers_of(*rig.carrier);
     CHECK(answers.size() == 20);
-    CHECK(counts_of(answers).count(Verdict::accepted) == 0);
+    CHECK(counts_of(answers).count(delivery::Verdict::accepted) == 0);
     CHECK(taken_tokens(rig.taken).empty());
   }
 }
@@ -166,7 +167,7 @@ TEST_CASE("a program that closes its answers is started again") {
   rig.submit(50, 20'000);
   const auto answers = answers_of(*rig.carrier);
   CHECK(answers.size() == 50);
-  CHECK(counts_of(answers).count(Verdict::unavailable) == 0);
+  CHECK(counts_of(answers).count(delivery::Verdict::unavailable) == 0);
   CHECK(rig.starts() == 2);
 }
 
@@ -176,7 +177,7 @@ TEST_CASE("a program that closes its stdin is started again when it has answered
   rig.submit(50, 20'000);
   const auto answers = answers_of(*rig.carrier);
   CHECK(answers.size() == 50);
-  CHECK(counts_of(answers).count(Verdict::unavailable) == 0);
+  CHECK(counts_of(answers).count(delivery::Verdict::unavailable) == 0);
   CHECK(rig.starts() == 2);
 }
 
@@ -185,17 +186,17 @@ TEST_CASE("a program that exits after each line is started again at once") {
   rig.submit(10, 70'000);
   const auto answers = answers_of(*rig.carrier);
   CHECK(answers.size() == 10);
-  CHECK(counts_of(answers).count(Verdict::unavailable) == 0);
+  CHECK(counts_of(answers).count(delivery::Verdict::unavailable) == 0);
   const auto taken = taken_tokens(rig.taken);
   for (const auto& answer : answers)
-    if (answer.verdict == Verdict::accepted) CHECK(taken.count(answer.id) == 1);
+    if (answer.verdict == delivery::Verdict::accepted) CHECK(taken.count(answer.id) == 1);
 }
 
 TEST_CASE("cancel answers what is left: unknown if it was read, otherwise unavailable") {
   ExecRig rig("never-reads");
   rig.submit(5);
   rig.carrier->cancel();
-  CHECK(counts_of(answers_of(*rig.carrier)) == Counts{{Verdict::unavailable, 5}});
+  CHECK(counts_of(answers_of(*rig.carrier)) == Counts{{delivery::Verdict::unavailable, 5}});
 }
 
 TEST_CASE("a program has neither our secrets nor our descriptors") {

@@ -54,9 +54,9 @@ inline std::string child_command(const std::string& log, const std::string& mode
 }
 
 /// The answers of `carrier` until it has none left to give, in the order in which they came.
-inline std::vector<Answer> answers_of(Carrier& carrier,
-                                      std::chrono::seconds patience = std::chrono::seconds(30)) {
-  std::vector<Answer> answers;
+inline std::vector<delivery::Answer> answers_of(delivery::Carrier& carrier,
+                                                std::chrono::seconds patience = std::chrono::seconds(30)) {
+  std::vector<delivery::Answer> answers;
   const auto end = std::chrono::steady_clock::now() + patience;
   while (carrier.unfinished() > 0 && std::chrono::steady_clock::now() < end) {
     pollfd fd{carrier.fd(), POLLIN, 0};

@@ -12,10 +12,10 @@ namespace {
 
 /// The message and hint for a URL.
 std::string refusal_of(const std::string& url) {
-  Settings settings;
+  config::Settings settings;
   settings.sink.to = url;
   try {
-    configured_carrier(settings);
+    carriers::configured_carrier(settings);
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::configuration);
     return std::string(error.what()) + "; " + error.hint();
@@ -39,17 +39,21 @@ TEST_CASE("a sink that is not built is listed, and says so by name with the opti
     INFO(kind.name);
     CHECK((kind.make == nullptr) == !kind.option.empty());
   };
-  std::ranges::for_each(carrier_kinds(), check);
-  std::ranges::for_each(relay_kinds(), check);
+  std::ranges::for_each(carriers::carrier_kinds(), check);
+  std::ranges::for_each(carriers::relay_kinds(), check);
 }
 
 TEST_CASE("a program takes lines without any library") {
-  Settings settings;
+  config::Settings settings;
   settings.sink.exec = "cat";
   settings.sink.timeout = std::chrono::seconds(1);
   std::ostringstream text;
   Log log{Log::Options{}, text};
-  CHECK(configured_carrier(settings).make({settings, log, 1})->endpoints().front().starts_with("cat@"));
+  CHECK(carriers::configured_carrier(settings)
+            .make({settings, log, 1})
+            ->endpoints()
+            .front()
+            .starts_with("cat@"));
 }
 
 }  // namespace mailroom::test::handover_bare_test

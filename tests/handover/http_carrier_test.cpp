@@ -18,8 +18,8 @@ namespace {
 const std::string first_secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 const std::string second_secret = "whsec_c2Vjb25kLXNlY3JldC1vZi10aGlydHktdHdvLWJ5dGVz";
 
-Settings settings_for(const std::string& url) {
-  Settings settings;
+config::Settings settings_for(const std::string& url) {
+  config::Settings settings;
   settings.sink.to = url;
   settings.sink.timeout = 20s;
   settings.sink.in_flight = 64;
@@ -27,20 +27,21 @@ Settings settings_for(const std::string& url) {
 }
 
 struct HttpRig {
-  HttpCarrier carrier;
+  http::HttpCarrier carrier;
   std::vector<std::string> bodies;
 
-  explicit HttpRig(const Settings& settings, const std::vector<std::string>& secrets = {})
-      : carrier(parse_http_endpoint(settings),
-                std::make_unique<WebhookProtocol>(WebhookSigner(secrets), settings.sink.event_source),
-                settings.sink.in_flight) {
+  explicit HttpRig(const config::Settings& settings, const std::vector<std::string>& secrets = {})
+      : carrier(
+            http::parse_http_endpoint(settings),
+            std::make_unique<http::WebhookProtocol>(http::WebhookSigner(secrets), settings.sink.event_source),
+            settings.sink.in_flight) {
     bodies.reserve(1000);
   }
   void submit(int lines) {
     for (int i = 1; i <= lines; ++i) {
       const auto id = std::to_string(i);
       bodies.push_back(R"({"tokens":[{"id":)" + id + "}]}");
-      Message message;
+      delivery::Message message;
       message.id = i;
       message.attempt = 1;
       message.tokens = {i};
@@ -51,7 +52,7 @@ struct HttpRig {
   }
 };
 
-Answer answer_of(const Settings& settings) {
+delivery::Answer answer_of(const config::Settings& settings) {
   HttpRig rig(settings);
   rig.submit(1);
   const auto answers = answers_of(rig.carrier);
@@ -59,7 +60,7 @@ Answer answer_of(const Settings& settings) {
   return answers.front();
 }
 
-Answer answer_in(const std::string& mode, Milliseconds timeout = 20s) {
+delivery::Answer answer_in(const std::string& mode, Milliseconds timeout = 20s) {
   WebhookProcess server(mode);
   auto settings = settings_for(server.url());
   settings.sink.timeout = timeout;
@@ -76,7 +77,7 @@ TEST_CASE("many lines are posted at the same time, each with a signature of ever
   CHECK(answers.size() == 300);
   for (const auto& answer : answers) {
     INFO(answer.reply);
-    CHECK(answer.verdict == Verdict::accepted);
+    CHECK(answer.verdict == delivery::Verdict::accepted);
     CHECK(answer.code == 200);
     CHECK(answer.sink == "127.0.0.1:" + server.port());
   }
@@ -88,7 +89,7 @@ TEST_CASE("a request is a CloudEvent in binary mode where the settings name its 
   auto settings = settings_for(server.url());
   settings.sink.event_source = "https://app.example/mailroom";
   HttpRig rig(settings);
-  Message message;
+  delivery::Message message;
   message.id = 1;
   message.message_id = "p%C3%A4.1.1.00";
   message.queue = "pä";
@@ -96,7 +97,7 @@ TEST_CASE("a request is a CloudEvent in binary mode where the settings name its 
   message.created_at = 1795438488;
   message.body = R"({"tokens":[]})";
   rig.carrier.submit(message);
-  CHECK(answers_of(rig.carrier).at(0).verdict == Verdict::accepted);
+  CHECK(answers_of(rig.carrier).at(0).verdict == delivery::Verdict::accepted);
   const auto taken = read_file(server.taken());
   CHECK(taken.substr(taken.find("ce-")) ==
         "ce-specversion: 1.0\nce-id: p%25C3%25A4.1.1.00\nce-source: https://app.example/mailroom\n"
@@ -109,15 +110,17 @@ TEST_CASE("a server that wants another signature rejects the line") {
   rig.submit(1);
   const auto answers = answers_of(rig.carrier);
   REQUIRE(answers.size() == 1);
-  CHECK(answers[0].verdict == Verdict::rejected);
+  CHECK(answers[0].verdict == delivery::Verdict::rejected);
   CHECK(answers[0].reply == "the signature is wrong");
 }
 
 TEST_CASE("the status decides what became of a line") {
-  const std::map<std::string, Verdict> verdicts{
-      {"204", Verdict::accepted},    {"400", Verdict::rejected}, {"404", Verdict::rejected},
-      {"401", Verdict::unavailable}, {"408", Verdict::deferred}, {"425", Verdict::deferred},
-      {"500", Verdict::deferred},    {"503", Verdict::deferred}, {"304", Verdict::unavailable}};
+  const std::map<std::string, delivery::Verdict> verdicts{
+      {"204", delivery::Verdict::accepted},   {"400", delivery::Verdict::rejected},
+      {"404", delivery::Verdict::rejected},   {"401", delivery::Verdict::unavailable},
+      {"408", delivery::Verdict::deferred},   {"425", delivery::Verdict::deferred},
+      {"500", delivery::Verdict::deferred},   {"503", delivery::Verdict::deferred},
+      {"304", delivery::Verdict::unavailable}};
   for (const auto& [status, verdict] : verdicts) {
     INFO(status);
     const auto answer = answer_in(status);
@@ -128,14 +131,14 @@ TEST_CASE("the status decides what became of a line") {
 
 TEST_CASE("a server that asks for time gets it") {
   const auto answer = answer_in("throttle");
-  CHECK(answer.verdict == Verdict::deferred);
+  CHECK(answer.verdict == delivery::Verdict::deferred);
   CHECK(answer.throttled);
   CHECK(answer.wait == Milliseconds(2000));
 }
 
 TEST_CASE("a redirect is not followed") {
   const auto answer = answer_in("redirect");
-  CHECK(answer.verdict == Verdict::unavailable);
+  CHECK(answer.verdict == delivery::Verdict::unavailable);
   CHECK(answer.reply == "the server redirects to /elsewhere, which is not followed");
   CHECK(answer_in("307").reply == "the server redirects, and names no address");
 }
@@ -143,51 +146,51 @@ TEST_CASE("a redirect is not followed") {
 TEST_CASE("an answer that is not whole leaves the line unknown") {
   for (const std::string mode : {"half", "half-header", "drop", "lose"}) {
     INFO(mode);
-    CHECK(answer_in(mode).verdict == Verdict::unknown);
+    CHECK(answer_in(mode).verdict == delivery::Verdict::unknown);
   }
-  CHECK(answer_in("silent", 1s).verdict == Verdict::unknown);
+  CHECK(answer_in("silent", 1s).verdict == delivery::Verdict::unknown);
 }
 
 TEST_CASE("a request is not repeated when a kept connection ends without an answer") {
   WebhookProcess server("drop-kept");
   HttpRig rig(settings_for(server.url()));
   rig.submit(1);
-  CHECK(answers_of(rig.carrier).at(0).verdict == Verdict::accepted);
+  CHECK(answers_of(rig.carrier).at(0).verdict == delivery::Verdict::accepted);
   rig.submit(2);
   const auto answers = answers_of(rig.carrier);
   REQUIRE(answers.size() == 2);
   // Of these two one has the kept connection, and one a new one.
   int unknown = 0;
   for (const auto& answer : answers)
-    unknown += answer.verdict == Verdict::unknown ? 1 : 0;
+    unknown += answer.verdict == delivery::Verdict::unknown ? 1 : 0;
   CHECK(unknown == 1);
   CHECK(taken_lines(server.taken()).size() == 3);
 }
 
 TEST_CASE("a huge answer is read in part only") {
   const auto body = answer_in("big");
-  CHECK(body.verdict == Verdict::accepted);
+  CHECK(body.verdict == delivery::Verdict::accepted);
   CHECK(body.reply.size() < 100'000);
-  CHECK(answer_in("big-header").verdict == Verdict::unknown);
+  CHECK(answer_in("big-header").verdict == delivery::Verdict::unknown);
 }
 
 TEST_CASE("a server that cannot be reached is unavailable") {
   const RefusingPort port;
   const auto answer = answer_of(settings_for("http://127.0.0.1:" + std::to_string(port.port()) + "/"));
-  CHECK(answer.verdict == Verdict::unavailable);
-  CHECK(answer_of(settings_for("https://no-such-host.invalid/")).verdict == Verdict::unavailable);
+  CHECK(answer.verdict == delivery::Verdict::unavailable);
+  CHECK(answer_of(settings_for("https://no-such-host.invalid/")).verdict == delivery::Verdict::unavailable);
 }
 
 TEST_CASE("a server is trusted by its certificate only") {
   const TestCertificate certificate({.names = "DNS:localhost"});
   WebhookProcess server("ok", {"--certificate", certificate.certificate(), "--key", certificate.key()});
   auto settings = settings_for("https://localhost:" + server.port() + "/");
-  CHECK(answer_of(settings).verdict == Verdict::unavailable);
+  CHECK(answer_of(settings).verdict == delivery::Verdict::unavailable);
   settings.sink.ca_file = certificate.certificate();
-  CHECK(answer_of(settings).verdict == Verdict::accepted);
+  CHECK(answer_of(settings).verdict == delivery::Verdict::accepted);
   settings.sink.to = "https://127.0.0.1:" + server.port() + "/";
   const auto other_name = answer_of(settings);
-  CHECK(other_name.verdict == Verdict::unavailable);
+  CHECK(other_name.verdict == delivery::Verdict::unavailable);
   CHECK(other_name.reply.find("127.0.0.1") != std::string::npos);
   CHECK(taken_lines(server.taken()).size() == 1);
 }
@@ -201,7 +204,7 @@ TEST_CASE("cancel answers what is left at once") {
   const auto answers = answers_of(rig.carrier);
   REQUIRE(answers.size() == 3);
   for (const auto& answer : answers)
-    CHECK(answer.verdict == Verdict::unknown);
+    CHECK(answer.verdict == delivery::Verdict::unknown);
 }
 
 }  // namespace mailroom::test::http_carrier_test

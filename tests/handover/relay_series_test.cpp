@@ -14,22 +14,22 @@
 namespace mailroom::test::relay_series_test {
 namespace {
 
-std::unique_ptr<Carrier> smtp_to(const std::string& urls) {
-  return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = relay_urls(urls)});
+std::unique_ptr<delivery::Carrier> smtp_to(const std::string& urls) {
+  return std::make_unique<smtp::SmtpCarrier>(smtp::SmtpCarrier::Options{.relays = relay_urls(urls)});
 }
 
-std::unique_ptr<Carrier> series_of(const std::vector<std::string>& lists) {
-  std::vector<std::unique_ptr<Carrier>> carriers;
+std::unique_ptr<delivery::Carrier> series_of(const std::vector<std::string>& lists) {
+  std::vector<std::unique_ptr<delivery::Carrier>> carriers;
   for (const auto& urls : lists)
     carriers.push_back(smtp_to(urls));
-  return std::make_unique<RelaySeries>(std::move(carriers));
+  return std::make_unique<carriers::RelaySeries>(std::move(carriers));
 }
 
 std::string url_of_closed(const RefusingPort& closed) {
   return fmt::format("smtp://127.0.0.1:{}", closed.port());
 }
 
-std::vector<Dispatched> dispatched(Dispatcher& dispatcher, int mails) {
+std::vector<delivery::Dispatched> dispatched(delivery::Dispatcher& dispatcher, int mails) {
   for (int i = 1; i <= mails; ++i)
     dispatcher.submit({.id = i, .batch = 1, .envelope = {.from = "a@mail.example", .to = "b@mail.example"}},
                       SpooledText("Subject: x\r\n\r\nhello\r\n"));
@@ -51,7 +51,7 @@ TEST_CASE("a list of relays is split where the kind changes") {
 TEST_CASE("several carriers promise together what one does") {
   const TestRelay first;
   const TestRelay second;
-  check_carrier("relays", *series_of({first.url(), second.url()}), Verdict::accepted);
+  check_carrier("relays", *series_of({first.url(), second.url()}), delivery::Verdict::accepted);
   const TestRelay hanging(
       {.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(RelayAnswer::Then::hang))});
   check_cancel("relays", *series_of({hanging.url(), second.url()}));
@@ -83,9 +83,9 @@ TEST_CASE("each carrier gets the messages of its own endpoints") {
 TEST_CASE("a mail goes to the next carrier while the one before is unavailable") {
   const RefusingPort closed;
   const TestRelay second;
-  Dispatcher dispatcher(series_of({url_of_closed(closed), second.url()}), {.in_flight = 4});
+  delivery::Dispatcher dispatcher(series_of({url_of_closed(closed), second.url()}), {.in_flight = 4});
   for (const auto& each : dispatched(dispatcher, 20)) {
-    CHECK(each.answer.verdict == Verdict::accepted);
+    CHECK(each.answer.verdict == delivery::Verdict::accepted);
     CHECK(each.answer.sink == fmt::format("127.0.0.1:{}", second.port()));
   }
   CHECK(second.taken().size() == 20);
@@ -95,10 +95,10 @@ TEST_CASE("a mail that the first relay may have is not given to the next") {
   const TestRelay first(
       {.play = TestRelay::at(RelayStep::end, RelayAnswer::nothing(RelayAnswer::Then::close))});
   const TestRelay second;
-  Dispatcher dispatcher(series_of({first.url(), second.url()}), {.in_flight = 1});
+  delivery::Dispatcher dispatcher(series_of({first.url(), second.url()}), {.in_flight = 1});
   const auto answers = dispatched(dispatcher, 1);
   REQUIRE(answers.size() == 1);
-  CHECK(answers.front().answer.verdict == Verdict::unknown);
+  CHECK(answers.front().answer.verdict == delivery::Verdict::unknown);
   CHECK(answers.front().may_be_taken);
   CHECK(second.taken().empty());
 }

@@ -23,29 +23,29 @@ constexpr const char* key = "re_geheim_geheim";
 
 struct ResendRig {
   TemporaryDirectory directory;
-  RelayPath path = path_of({});
-  ConfiguredMail mail{};
+  config::RelayPath path = path_of({});
+  mail::ConfiguredMail mail{};
 
   explicit ResendRig(const std::string& endpoint, const std::string& more_relays = {}) {
-    path.targets = parse_relays("resend://" + more_relays);
+    path.targets = config::parse_relays("resend://" + more_relays);
     path.options["send.resend_endpoint"] = endpoint;
     path.options["send.resend_key_file"] = directory.write("key", std::string(key) + "\n", 0600);
   }
   explicit ResendRig(const ServerProcess& server, const std::string& more_relays = {})
       : ResendRig(server.url(""), more_relays) {}
 
-  std::unique_ptr<Carrier> carrier() { return make_relays(path); }
-  std::vector<SinkFinding> findings() { return check_relay_list(path, mail); }
+  std::unique_ptr<delivery::Carrier> carrier() { return carriers::make_relays(path); }
+  std::vector<carriers::SinkFinding> findings() { return carriers::check_relay_list(path, mail); }
 
-  Answer answer(int mails = 1) {
+  delivery::Answer answer(int mails = 1) {
     const auto made = carrier();
     return answer_of(*made, mails);
   }
 
   /// Of a message with the tokens 1, 2 and so on.
-  static Answer answer_of(Carrier& carrier, int mails) {
+  static delivery::Answer answer_of(delivery::Carrier& carrier, int mails) {
     std::string body;
-    Message message{.id = 1, .queue = "mailroom"};
+    delivery::Message message{.id = 1, .queue = "mailroom"};
     for (int i = 1; i <= mails; ++i) {
       const auto mail = fmt::format(
           "From: no-reply@app.example\r\nTo: Ada <u{0}@mail.example>\r\nSubject: x\r\n"
@@ -82,10 +82,10 @@ ServerProcess error_server(std::vector<std::string> options) {
   return ServerProcess("provider_server.py", "error", options);
 }
 
-std::string verdicts_of(const Answer& answer) {
+std::string verdicts_of(const delivery::Answer& answer) {
   std::string text;
   for (const auto& token : answer.tokens)
-    text += fmt::format("{} {} {}\n", token.token, verdict_name(token.verdict), token.reason);
+    text += fmt::format("{} {} {}\n", token.token, delivery::verdict_name(token.verdict), token.reason);
   return text;
 }
 
@@ -93,10 +93,10 @@ std::string verdicts_of(const Answer& answer) {
 
 TEST_CASE("Resend keeps the promises of every carrier") {
   const ServerProcess server("provider_server.py", "ok");
-  check_carrier("resend", *ResendRig(server).carrier(), Verdict::accepted);
+  check_carrier("resend", *ResendRig(server).carrier(), delivery::Verdict::accepted);
   const RefusingPort closed;
   check_carrier("resend", *ResendRig(fmt::format("http://127.0.0.1:{}", closed.port())).carrier(),
-                Verdict::unavailable);
+                delivery::Verdict::unavailable);
   const ServerProcess silent("provider_server.py", "silent");
   check_cancel("resend", *ResendRig(silent).carrier());
 }
@@ -126,7 +126,7 @@ TEST_CASE("several mails are one request, whose answer has an id of each") {
   const ServerProcess server("provider_server.py", "ok");
   ResendRig rig(server);
   const auto answer = rig.answer(3);
-  CHECK(answer.verdict == Verdict::accepted);
+  CHECK(answer.verdict == delivery::Verdict::accepted);
   CHECK(verdicts_of(answer) == "1 accepted id-0-0\n2 accepted id-0-1\n3 accepted id-0-2\n");
   rig.answer(2);
   const auto requests = requests_of(server);
@@ -147,7 +147,7 @@ TEST_CASE("one of several mails that Resend refuses is rejected, whether it name
   auto rig = ResendRig(whole);
   rig.path.connections = 1;
   const auto answer = rig.answer(4);
-  CHECK(answer.verdict == Verdict::accepted);
+  CHECK(answer.verdict == delivery::Verdict::accepted);
   CHECK(verdicts_of(answer) ==
         "1 accepted id-1\n2 rejected validation_error: Invalid `to` field\n3 accepted id-3\n"
         "4 rejected validation_error: Invalid `to` field\n");
@@ -161,7 +161,7 @@ TEST_CASE("mails that go by themselves, as one of them was refused, all have an 
   rig.path.connections = 1;
   const auto made = rig.carrier();
   rig.directory.write("key", "no key\n", 0600);
-  CHECK(ResendRig::answer_of(*made, 3).verdict == Verdict::unavailable);
+  CHECK(ResendRig::answer_of(*made, 3).verdict == delivery::Verdict::unavailable);
 }
 
 TEST_CASE("a request that lost its answer is unknown, at whichever byte") {
@@ -170,12 +170,12 @@ TEST_CASE("a request that lost its answer is unknown, at whichever byte") {
   rig.path.connections = 1;
   const auto made = rig.carrier();
   int unknown = 0;
-  Answer last;
+  delivery::Answer last;
   do {
     last = ResendRig::answer_of(*made, 1);
-    if (last.verdict == Verdict::unknown) ++unknown;
-  } while (last.verdict == Verdict::unknown && unknown < 500);
-  CHECK(last.verdict == Verdict::accepted);
+    if (last.verdict == delivery::Verdict::unknown) ++unknown;
+  } while (last.verdict == delivery::Verdict::unknown && unknown < 500);
+  CHECK(last.verdict == delivery::Verdict::accepted);
   CHECK(last.reply == fmt::format("id-{}", unknown));
   CHECK(unknown > 80);
 }
@@ -196,7 +196,7 @@ TEST_CASE("an account that cannot send makes Resend unavailable for one mail and
   for (const int mails : {1, 3}) {
     CAPTURE(mails);
     const auto answer = ResendRig(server).answer(mails);
-    CHECK(answer.verdict == Verdict::unavailable);
+    CHECK(answer.verdict == delivery::Verdict::unavailable);
     CHECK(answer.reply == "validation_error: The app.example domain is not verified");
     CHECK(answer.tokens.empty());
   }
@@ -205,7 +205,7 @@ TEST_CASE("an account that cannot send makes Resend unavailable for one mail and
 
 TEST_CASE("doctor sees the key and the domain at Resend, and sends nothing") {
   TemporaryDirectory directory;
-  const auto said = [](const std::vector<SinkFinding>& findings) {
+  const auto said = [](const std::vector<carriers::SinkFinding>& findings) {
     std::string text;
     for (const auto& finding : findings)
       text += finding.reason + " | " + finding.hint + "\n";
@@ -235,18 +235,18 @@ TEST_CASE("doctor sees the key and the domain at Resend, and sends nothing") {
 }
 
 TEST_CASE("mails leave together only where Resend is the only relay and has no rate") {
-  std::optional<Rate> rate;
+  std::optional<config::Rate> rate;
   const auto traits = [&](const std::string& relays) {
     auto path = path_of(relays);
     path.rate = rate;
-    return mail_traits(path);
+    return carriers::mail_traits(path);
   };
   CHECK(traits("resend://").together == 100);
   CHECK(traits("resend://").recognises);
   CHECK(traits("resend://, smtp://relay.example").together == 1);
   CHECK_FALSE(traits("resend://, smtp://relay.example").recognises);
   CHECK(traits("smtp://relay.example").together == 1);
-  rate = Rate{2, 1000ms};
+  rate = config::Rate{2, 1000ms};
   CHECK(traits("resend://").together == 1);
   CHECK(traits("resend://").recognises);
 }

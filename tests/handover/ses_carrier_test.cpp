@@ -24,11 +24,11 @@ namespace {
 
 struct SesRig {
   TemporaryDirectory directory;
-  RelayPath path = path_of({});
-  ConfiguredMail mail{};
+  config::RelayPath path = path_of({});
+  mail::ConfiguredMail mail{};
 
   explicit SesRig(const std::string& endpoint, const std::string& more_relays = {}) {
-    path.targets = parse_relays("ses://eu-west-1" + more_relays);
+    path.targets = config::parse_relays("ses://eu-west-1" + more_relays);
     path.options["send.ses_endpoint"] = endpoint;
     path.options["send.ses_credentials_file"] = directory.write(
         "credentials", "[default]\naws_access_key_id = AKIDEXAMPLE\naws_secret_access_key = geheim\n", 0600);
@@ -36,14 +36,14 @@ struct SesRig {
   explicit SesRig(const ServerProcess& server, const std::string& more_relays = {})
       : SesRig(server.url(""), more_relays) {}
 
-  std::unique_ptr<Carrier> carrier() { return make_relays(path); }
-  std::vector<SinkFinding> findings() { return check_relay_list(path, mail); }
+  std::unique_ptr<delivery::Carrier> carrier() { return carriers::make_relays(path); }
+  std::vector<carriers::SinkFinding> findings() { return carriers::check_relay_list(path, mail); }
 
-  Answer answer() {
+  delivery::Answer answer() {
     const auto made = carrier();
     return answer_of(*made, 1);
   }
-  static Answer answer_of(Carrier& carrier, std::int64_t id) {
+  static delivery::Answer answer_of(delivery::Carrier& carrier, std::int64_t id) {
     carrier.submit({.id = id,
                     .queue = "mailroom",
                     .tokens = {id},
@@ -67,7 +67,7 @@ ServerProcess error_server(std::vector<std::string> options) {
   return ServerProcess("provider_server.py", "error", options);
 }
 
-std::string said(const std::vector<SinkFinding>& findings) {
+std::string said(const std::vector<carriers::SinkFinding>& findings) {
   std::string text;
   for (const auto& finding : findings)
     text += finding.reason + " | " + finding.hint + "\n";
@@ -91,10 +91,10 @@ class ChangedVariable {
 
 TEST_CASE("SES keeps the promises of every carrier") {
   const ServerProcess server("provider_server.py", "ok");
-  check_carrier("ses", *SesRig(server).carrier(), Verdict::accepted);
+  check_carrier("ses", *SesRig(server).carrier(), delivery::Verdict::accepted);
   const RefusingPort closed;
   check_carrier("ses", *SesRig(fmt::format("http://127.0.0.1:{}", closed.port())).carrier(),
-                Verdict::unavailable);
+                delivery::Verdict::unavailable);
   const ServerProcess silent("provider_server.py", "silent");
   check_cancel("ses", *SesRig(silent).carrier());
 }
@@ -125,13 +125,13 @@ TEST_CASE("an answer that is lost after any byte leaves the mail unknown, and is
   rig.path.connections = 1;
   const auto carrier = rig.carrier();
   std::int64_t id = 1;
-  Answer answer;
+  delivery::Answer answer;
   for (; id < 500; ++id) {
     answer = SesRig::answer_of(*carrier, id);
-    if (answer.verdict != Verdict::unknown) break;
+    if (answer.verdict != delivery::Verdict::unknown) break;
     CHECK_FALSE(answer.reply.empty());
   }
-  CHECK(answer.verdict == Verdict::accepted);
+  CHECK(answer.verdict == delivery::Verdict::accepted);
   CHECK(id > 80);
   CHECK(mails_of(server).size() == static_cast<std::size_t>(id));
 }
@@ -140,23 +140,25 @@ TEST_CASE("a mail is not posted again where a kept connection ends without an an
   const ServerProcess server("provider_server.py", "cut-kept");
   SesRig rig(server);
   const auto carrier = rig.carrier();
-  CHECK(SesRig::answer_of(*carrier, 1).verdict == Verdict::accepted);
-  CHECK(SesRig::answer_of(*carrier, 2).verdict == Verdict::unknown);
-  CHECK(SesRig::answer_of(*carrier, 3).verdict == Verdict::accepted);
+  CHECK(SesRig::answer_of(*carrier, 1).verdict == delivery::Verdict::accepted);
+  CHECK(SesRig::answer_of(*carrier, 2).verdict == delivery::Verdict::unknown);
+  CHECK(SesRig::answer_of(*carrier, 3).verdict == delivery::Verdict::accepted);
   CHECK(mails_of(server).size() == 3);
 }
 
 TEST_CASE("an error of SES decides by its name, whatever its status") {
-  CHECK(SesRig(error_server({"400", "MessageRejected", "spam"})).answer().verdict == Verdict::rejected);
+  CHECK(SesRig(error_server({"400", "MessageRejected", "spam"})).answer().verdict ==
+        delivery::Verdict::rejected);
   const auto throttled =
       SesRig(error_server({"429", "TooManyRequestsException", "slow down", "Retry-After=2"})).answer();
-  CHECK(throttled.verdict == Verdict::deferred);
+  CHECK(throttled.verdict == delivery::Verdict::deferred);
   CHECK(throttled.throttled);
   CHECK(throttled.wait == Milliseconds(2000));
   const auto paused = SesRig(error_server({"400", "SendingPausedException", "paused"})).answer();
-  CHECK(paused.verdict == Verdict::unavailable);
+  CHECK(paused.verdict == delivery::Verdict::unavailable);
   CHECK(paused.reply == "SendingPausedException: paused");
-  CHECK(SesRig(error_server({"500", "InternalFailure", "oops"})).answer().verdict == Verdict::deferred);
+  CHECK(SesRig(error_server({"500", "InternalFailure", "oops"})).answer().verdict ==
+        delivery::Verdict::deferred);
 }
 
 TEST_CASE("a mail goes to the SMTP relay behind SES while SES takes none, and only then") {
@@ -164,13 +166,13 @@ TEST_CASE("a mail goes to the SMTP relay behind SES while SES takes none, and on
   const auto server = error_server({"400", "AccountSuspendedException", "suspended"});
   SesRig rig(server, "," + relay.url());
   rig.path.hello_name = "mail.app.example";
-  Dispatcher dispatcher(rig.carrier(), {.in_flight = 4});
+  delivery::Dispatcher dispatcher(rig.carrier(), {.in_flight = 4});
   for (int i = 1; i <= 10; ++i)
     dispatcher.submit({.id = i, .batch = 1, .envelope = {.from = "a@app.example", .to = "b@mail.example"}},
                       SpooledText("Subject: x\r\n\r\nhello\r\n"));
   REQUIRE(dispatcher.wait(steady_now() + 30s));
   for (const auto& each : dispatcher.take()) {
-    CHECK(each.answer.verdict == Verdict::accepted);
+    CHECK(each.answer.verdict == delivery::Verdict::accepted);
     CHECK(each.answer.sink == fmt::format("127.0.0.1:{}", relay.port()));
   }
   CHECK(relay.taken().size() == 10);
@@ -186,12 +188,12 @@ TEST_CASE("the role of an instance or a container signs where no file does, and 
   rig.path.options.erase("send.ses_credentials_file");
   {
     const ChangedVariable metadata("AWS_EC2_METADATA_SERVICE_ENDPOINT", server.url("/"));
-    CHECK(rig.answer().verdict == Verdict::accepted);
+    CHECK(rig.answer().verdict == delivery::Verdict::accepted);
   }
   {
     const ChangedVariable container("AWS_CONTAINER_CREDENTIALS_FULL_URI", server.url("/container"));
     const ChangedVariable token("AWS_CONTAINER_AUTHORIZATION_TOKEN", "pod");
-    CHECK(rig.answer().verdict == Verdict::accepted);
+    CHECK(rig.answer().verdict == delivery::Verdict::accepted);
   }
   for (const auto& mail : mails_of(server)) {
     CHECK(mail["headers"]["x-amz-security-token"] == "session");
@@ -210,7 +212,7 @@ TEST_CASE("without credentials no mail leaves, and the record says why and shows
   const auto path = rig.path.option("send.ses_credentials_file");
   rig.path.options.erase("send.ses_credentials_file");
   const auto answer = rig.answer();
-  CHECK(answer.verdict == Verdict::unavailable);
+  CHECK(answer.verdict == delivery::Verdict::unavailable);
   CHECK(answer.reply.starts_with("no AWS credentials from the role of this instance: "));
   CHECK(mails_of(server).empty());
   const ChangedVariable elsewhere("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://evil.example/");
@@ -228,7 +230,7 @@ TEST_CASE("a sender that SES cannot take keeps mails waiting") {
   carrier->submit(
       {.id = 1,
        .envelope = {.from = "jö@app.example", .to = "a@b.example", .utf8_sender = "jö@app.example"}});
-  CHECK(all_answers(*carrier).at(0).verdict == Verdict::unavailable);
+  CHECK(all_answers(*carrier).at(0).verdict == delivery::Verdict::unavailable);
   CHECK(mails_of(server).empty());
 }
 

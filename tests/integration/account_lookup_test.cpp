@@ -10,9 +10,9 @@ namespace {
 
 const std::string capitals_count = "addresses and logins are case-sensitive";
 
-std::string hint_for(Connection& connection, const std::vector<std::string>& names) {
+std::string hint_for(db::Connection& connection, const std::vector<std::string>& names) {
   try {
-    find_accounts(connection, names);
+    accounts::find_accounts(connection, names);
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::unusable);
     return error.hint();
@@ -20,7 +20,7 @@ std::string hint_for(Connection& connection, const std::vector<std::string>& nam
   return "found";
 }
 
-void insert(Connection& connection, const std::string& email, const std::string& login) {
+void insert(db::Connection& connection, const std::string& email, const std::string& login) {
   connection.run("INSERT INTO accounts (email, login) VALUES ($1, $2)", email, login);
 }
 
@@ -38,7 +38,7 @@ TEST_CASE("a token is refused in place of a name, before the server sees it") {
          {text, "email:" + text, "https://app.example/activate/" + text, "<" + text + ">"}) {
       CAPTURE(name);
       try {
-        find_accounts(*connection, {"login:" + token, name});
+        accounts::find_accounts(*connection, {"login:" + token, name});
         FAIL("it was looked up");
       } catch (const Error& error) {
         CHECK(error.code() == ExitCode::usage);
@@ -86,9 +86,9 @@ TEST_CASE("of an address in other letters each account is named, however they ar
     insert(*connection, login + std::string("@mail.example"), login);
   CHECK(hint_for(*connection, {"EVE@mail.example"}) ==
         "did you mean: eve@mail.example, Eve@mail.example, eVe@mail.example; names are case-sensitive");
-  CHECK(accounts_in_other_case(*connection, "EVE@mail.example").size() == 3);
-  CHECK(accounts_in_other_case(*connection, "eve@mail.example").size() == 2);
-  CHECK(accounts_in_other_case(*connection, "adam@mail.example").empty());
+  CHECK(accounts::accounts_in_other_case(*connection, "EVE@mail.example").size() == 3);
+  CHECK(accounts::accounts_in_other_case(*connection, "eve@mail.example").size() == 2);
+  CHECK(accounts::accounts_in_other_case(*connection, "adam@mail.example").empty());
 }
 
 TEST_CASE("a pasted mailbox is its address, and a login that looks like one stays") {

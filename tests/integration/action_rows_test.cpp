@@ -14,19 +14,20 @@ namespace mailroom::test::action_rows_test {
 namespace {
 
 /// Down or up to a version, in a session of its own: the lock of a migrator lasts as long.
-const long newest = embedded_migrations().back().version;
+const long newest = schema::embedded_migrations().back().version;
 
 void go_to(const TestDatabase& database, long version) {
   const auto connection = database.connect();
-  Migrator migrator(*connection, test_author());
+  schema::Migrator migrator(*connection, test_author());
   const auto state = migrator.begin();
-  const auto steps = plan_goto(embedded_migrations(), state, version);
-  MigrationObserver observer;
-  migrator.run(state, with_functions(steps, state, embedded_functions().migration, false), observer);
+  const auto steps = schema::plan_goto(schema::embedded_migrations(), state, version);
+  schema::MigrationObserver observer;
+  migrator.run(state, schema::with_functions(steps, state, schema::embedded_functions().migration, false),
+               observer);
 }
 
-std::size_t differences(Connection& connection) {
-  return verify_schema(connection).drift.differences.size();
+std::size_t differences(db::Connection& connection) {
+  return schema::verify_schema(connection).drift.differences.size();
 }
 
 }  // namespace
@@ -67,7 +68,7 @@ TEST_CASE("an action is created, and its tokens are signed, due and expire as it
 
 TEST_CASE("the actions of rows that were read stay valid while a later row has a new one") {
   const DatabaseRig rig;
-  KnownActions known(*rig.connection);
+  queue::KnownActions known(*rig.connection);
   const auto* first = known.require("activation");
   rig.connection->run("SELECT mailroom_create_action('digest', template => 'weekly')");
   CHECK(known.require("digest")->name == "digest");

@@ -56,11 +56,11 @@ TEST_CASE("the program and the database make one form of an address") {
            {"\"łukasz\"@mail.example", "łukasz@mail.example"},
        }) {
     INFO(row.typed);
-    const auto parsed = parse_address(row.typed);
+    const auto parsed = mail::parse_address(row.typed);
     const auto made = rig.connection->run("SELECT mailroom_canonical($1)", std::string(row.typed))[0][0];
-    const auto* address = std::get_if<Address>(&parsed);
+    const auto* address = std::get_if<mail::Address>(&parsed);
     if (address == nullptr) continue;
-    CHECK(canonical_text(*address) == made.c_str());
+    CHECK(mail::canonical_text(*address) == made.c_str());
     if (row.form != nullptr) CHECK(std::string(made.c_str()) == row.form);
     // It is the form of itself.
     CHECK(rig.connection->run("SELECT mailroom_canonical($1) = $1", std::string(made.c_str()))[0][0]

@@ -51,7 +51,7 @@ std::string fix_of_doctor(const OperatorRig& rig) {
   return fixes.front();
 }
 
-bool all_acknowledged(Connection& connection) {
+bool all_acknowledged(db::Connection& connection) {
   return value<bool>(connection, "SELECT bool_and(emitted_at IS NOT NULL) FROM mailroom_batches");
 }
 

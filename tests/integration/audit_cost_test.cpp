@@ -13,7 +13,7 @@ constexpr int accounts = 30'000;
 constexpr int batches = 30'000;
 
 /// A month of records: a token and a batch every 90 s; account 7 has one old and one new token.
-void fill(Connection& connection) {
+void fill(db::Connection& connection) {
   connection.run("ALTER TABLE tokens DISABLE TRIGGER after_token_inserted");
   insert_accounts(connection, accounts);
   connection.run("INSERT INTO tokens (account, action) VALUES (7, 'password_recovery')");
@@ -36,7 +36,7 @@ void fill(Connection& connection) {
 }
 
 /// Counts what the session has read so far now, not some time later.
-void count_reads(Connection& connection) {
+void count_reads(db::Connection& connection) {
   connection.run("SELECT pg_stat_force_next_flush()");
 }
 
@@ -46,7 +46,7 @@ struct Reads {
   std::int64_t index_scans = 0;
 };
 
-Reads reads_of(Connection& connection, const std::string& table) {
+Reads reads_of(db::Connection& connection, const std::string& table) {
   // Statistics do not change within a transaction, so each read is its own transaction.
   const auto row = connection.run(
       "SELECT seq_scan, coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0), coalesce(idx_scan, 0) "
@@ -56,7 +56,7 @@ Reads reads_of(Connection& connection, const std::string& table) {
 }
 
 /// A session's statistics reach the server shortly after the session ends.
-Reads reads_after(Connection& connection, const std::string& table, const Reads& before) {
+Reads reads_after(db::Connection& connection, const std::string& table, const Reads& before) {
   Reads now;
   const bool is_counted = eventually([&] {
     now = reads_of(connection, table);
@@ -81,17 +81,17 @@ TEST_CASE("the history of one account or token reads only its own period, howeve
   const auto records = reads_of(*connection, "mailroom_batches");
   const auto mails = reads_of(*connection, "mailroom_deliveries");
 
-  History history;
+  audit::History history;
   SECTION("an account with an old token and a new one") {
     const auto reader = database.connect();
-    history = read_account_history(*reader, 7, {}, {.queues = {"mailroom"}});
+    history = audit::read_account_history(*reader, 7, {}, {.queues = {"mailroom"}});
     REQUIRE(history.tokens.size() == 2);
-    CHECK(history.tokens[1].status.outcome == Outcome::emitted);
+    CHECK(history.tokens[1].status.outcome == fate::Outcome::emitted);
     CHECK(history.tokens[1].status.batch->id == 7);
   }
   SECTION("one token from the middle of the period") {
     const auto reader = database.connect();
-    history = read_token_history(*reader, accounts / 2, {.queues = {"mailroom"}});
+    history = audit::read_token_history(*reader, accounts / 2, {.queues = {"mailroom"}});
     CHECK(history.tokens.front().deliveries.size() == 1);
   }
   const auto token_reads = reads_after(*connection, "tokens", tokens);

@@ -24,15 +24,15 @@ struct Rig : DatabaseRig {
     connection->run("INSERT INTO tokens (account, action) VALUES (2, 'password_recovery')");
   }
 
-  TokenReport report(std::int64_t token, const std::vector<std::string>& queues = all) {
-    return read_token_history(*connection, token, {.queues = queues}).tokens.at(0);
+  audit::TokenReport report(std::int64_t token, const std::vector<std::string>& queues = all) {
+    return audit::read_token_history(*connection, token, {.queues = queues}).tokens.at(0);
   }
 
   /// `QUEUE OUTCOME` of each queue.
   Names outcomes(std::int64_t token, const std::vector<std::string>& queues = all) {
     Names outcomes;
     for (const auto& of_queue : report(token, queues).by_queue)
-      outcomes.push_back(of_queue.queue + " " + outcome_name(of_queue.status.outcome));
+      outcomes.push_back(of_queue.queue + " " + fate::outcome_name(of_queue.status.outcome));
     return outcomes;
   }
 };
@@ -49,7 +49,7 @@ TEST_CASE("a token has an outcome in each queue that takes it") {
   // The queue of activations has passed this token, and has not missed it.
   emit(*attach(rig.database));
   CHECK(rig.outcomes(3) == Names{"recovery waiting", "mailroom emitted"});
-  const auto sentence = status_text(rig.report(3), Moment());
+  const auto sentence = cmd::status_text(rig.report(3), Moment());
   CHECK(sentence.find(
             "token 3 (password_recovery): in queue recovery, not emitted yet: it waits in queue recovery; "
             "in queue mailroom, emitted once") == 0);
@@ -61,21 +61,21 @@ TEST_CASE("one requested queue is told of alone, and one that does not take the 
   insert_accounts(*rig.connection, 1, "later");
   emit(*attach(rig.database));
   const auto in = [&](std::int64_t token, const std::string& queue) {
-    return read_token_history(*rig.connection, token, {.queues = {queue}, .only_queue = true}).tokens.at(0);
+    return audit::read_token_history(*rig.connection, token, {.queues = {queue}, .only_queue = true})
+        .tokens.at(0);
   };
   CHECK(in(1, "activation").by_queue.empty());
   CHECK(in(1, "activation").status.times == 1);
-  CHECK(in(3, "recovery").status.outcome == Outcome::waiting);
-  CHECK(in(3, "activation").status.outcome == Outcome::not_taken);
-  CHECK(status_text(in(3, "activation"), Moment())
+  CHECK(in(3, "recovery").status.outcome == fate::Outcome::waiting);
+  CHECK(in(3, "activation").status.outcome == fate::Outcome::not_taken);
+  CHECK(cmd::status_text(in(3, "activation"), Moment())
             .find(": not emitted: queue activation does not take its action, password_recovery; ") !=
         std::string::npos);
   drop_queue(*rig.connection, "recovery");
   rig.connection->run("DELETE FROM mailroom_batches WHERE queue = 'mailroom'");
   drop_queue(*rig.connection, "mailroom");
-  CHECK(
-      status_text(rig.report(3, {"activation"}), Moment()).find(": not emitted: no queue takes its action") !=
-      std::string::npos);
+  CHECK(cmd::status_text(rig.report(3, {"activation"}), Moment())
+            .find(": not emitted: no queue takes its action") != std::string::npos);
 }
 
 TEST_CASE("what a dropped queue emitted is told") {
@@ -91,10 +91,10 @@ TEST_CASE("each queue that skipped a token has an event for it") {
   for (const auto& queue : {"activation", "mailroom"})
     emit(*attach(rig.database, queue));
   CHECK(rig.outcomes(1) == Names{"activation skipped", "mailroom skipped"});
-  const auto history = read_token_history(*rig.connection, 1, {.queues = all});
+  const auto history = audit::read_token_history(*rig.connection, 1, {.queues = all});
   std::vector<std::string> queues;
   for (const auto& event : history.timeline.entries) {
-    if (event.kind == EventKind::skipped) queues.push_back(event.queue());
+    if (event.kind == feed::EventKind::skipped) queues.push_back(event.queue());
   }
   CHECK(queues == std::vector<std::string>{"activation", "mailroom"});
 }
@@ -112,7 +112,7 @@ TEST_CASE("a suspension is undone in every queue of collect.queue, each with its
   CHECK(undo("recovery,mailroom").find(R"("replayed":0)") != std::string::npos);
   CHECK(undo("recovery,activation").find(R"("replayed":1)") != std::string::npos);
   CHECK(undo("recovery,activation").find(R"("replayed":0)") != std::string::npos);
-  CHECK(rig.report(1).by_queue.at(0).status.outcome == Outcome::in_replay);
+  CHECK(rig.report(1).by_queue.at(0).status.outcome == fate::Outcome::in_replay);
   emit(*attach(rig.database, "activation"));
   CHECK(rig.outcomes(1) == Names{"activation emitted", "mailroom emitted"});
 }
@@ -135,8 +135,8 @@ TEST_CASE("tail names the queue of each event when there are several") {
 TEST_CASE("simulate needs a queue for the tokens that it waits for") {
   Rig rig;
   drop_queue(*rig.connection, "mailroom");
-  require_queue_for(*rig.connection, "activation");
-  require_queue_for(*rig.connection, "password_recovery");
+  simulation::require_queue_for(*rig.connection, "activation");
+  simulation::require_queue_for(*rig.connection, "password_recovery");
   drop_queue(*rig.connection, "recovery");
   const OperatorRig shell(rig.database);
   const auto run = shell.mailroom({"simulate", "--accounts", "1", "--activate", "100", "--recover", "100"});

@@ -6,20 +6,20 @@ namespace mailroom::test::audit_status_test {
 namespace {
 
 /// Like emit, but some of its tokens are skipped.
-void skip(QueueSession& session, BatchCounts counts) {
+void skip(claim::QueueSession& session, claim::BatchCounts counts) {
   const auto lease = session.claim({.limit = 100, .partial = true}).lease;
   REQUIRE(lease);
-  session.claim({.limit = 0, .receipt = Receipt{*lease, counts}});
+  session.claim({.limit = 0, .receipt = claim::Receipt{*lease, counts}});
 }
 
-TokenStatus status_of(Connection& connection, std::int64_t token) {
-  const auto history = read_token_history(connection, token, {.queues = {"mailroom"}});
+audit::TokenStatus status_of(db::Connection& connection, std::int64_t token) {
+  const auto history = audit::read_token_history(connection, token, {.queues = {"mailroom"}});
   REQUIRE(history.tokens.size() == 1);
   return history.tokens.front().status;
 }
 
-const char* outcome_of(Connection& connection, std::int64_t token) {
-  return outcome_name(status_of(connection, token).outcome);
+const char* outcome_of(db::Connection& connection, std::int64_t token) {
+  return fate::outcome_name(status_of(connection, token).outcome);
 }
 
 }  // namespace
@@ -31,13 +31,13 @@ TEST_CASE("the reason why a token was not emitted is found") {
   CHECK(outcome_of(*connection, 1) == std::string("waiting"));
   connection->run("UPDATE tokens SET expires_at = 1 WHERE id = 1");
   CHECK(outcome_of(*connection, 1) == std::string("skipped"));
-  CHECK(status_of(*connection, 1).next == Outcome::waiting);
+  CHECK(status_of(*connection, 1).next == fate::Outcome::waiting);
   CHECK(status_of(*connection, 1).reason == "expired");
 
   SECTION("expired when the cursor reached it") {
     emit(*attach(database));
     const auto status = status_of(*connection, 1);
-    CHECK(status.outcome == Outcome::skipped);
+    CHECK(status.outcome == fate::Outcome::skipped);
     CHECK(status.reason == "expired");
     CHECK(status.reason_certain);
     CHECK(outcome_of(*connection, 2) == std::string("emitted"));
@@ -49,11 +49,11 @@ TEST_CASE("the reason why a token was not emitted is found") {
     emit(*attach(database));
     connection->run("UPDATE accounts SET status = 'active' WHERE id = 2");
     const auto status = status_of(*connection, 2);
-    CHECK(status.outcome == Outcome::skipped);
+    CHECK(status.outcome == fate::Outcome::skipped);
     CHECK(status.reason == "wrong status");
     CHECK(status.reason_certain);
     CHECK(outcome_of(*connection, 3) == std::string("emitted"));
-    const auto report = read_token_history(*connection, 2, {.queues = {"mailroom"}}).tokens.front();
+    const auto report = audit::read_token_history(*connection, 2, {.queues = {"mailroom"}}).tokens.front();
     CHECK(report.token.state == "due");
   }
   SECTION("one of two possible reasons") {
@@ -129,16 +129,16 @@ TEST_CASE("the status of a token follows its batch: open, taken over, dead") {
     connection->run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '2 days'");
     connection->run("UPDATE tokens SET created_at = created_at - 172800, expires_at = expires_at - 172800");
     const auto survivor = attach(database);
-    std::optional<Lease> lease;
+    std::optional<claim::Lease> lease;
     for (int i = 0; i < 1000 && !lease; ++i)
       lease = survivor->claim({.limit = 2, .partial = true}).lease;
     REQUIRE(lease);
     CHECK(lease->attempt == 2);
     insert_accounts(*connection, 1, "next");
-    survivor->claim({.limit = 0, .receipt = Receipt{*lease, {.expired = 2, .skipped_ids = {1, 2}}}});
+    survivor->claim({.limit = 0, .receipt = claim::Receipt{*lease, {.expired = 2, .skipped_ids = {1, 2}}}});
     emit(*survivor);
     const auto status = status_of(*connection, 1);
-    CHECK(status.outcome == Outcome::maybe_emitted);
+    CHECK(status.outcome == fate::Outcome::maybe_emitted);
     REQUIRE(status.batch);
     CHECK(status.batch->attempts == 2);
   }
@@ -150,7 +150,7 @@ TEST_CASE("the status of a token follows its batch: open, taken over, dead") {
       dead = survivor->claim({.limit = 2, .partial = true}).dead;
     REQUIRE(dead);
     CHECK(outcome_of(*connection, 1) == std::string("dead"));
-    const auto history = read_batch_history(*connection, held->batch, {});
+    const auto history = audit::read_batch_history(*connection, held->batch, {});
     CHECK(event_names(history.timeline) == Names{"leased", "dead"});
   }
 }
@@ -164,16 +164,16 @@ TEST_CASE(
   const auto lease = session->claim({.limit = 3, .partial = true}).lease;
   REQUIRE(lease);
   connection->run("SELECT mailroom_rewind('mailroom', 1, 100, '{}')");
-  session->claim({.limit = 0, .receipt = Receipt{*lease, {.emitted = 3}}});
+  session->claim({.limit = 0, .receipt = claim::Receipt{*lease, {.emitted = 3}}});
 
-  const auto history = read_batch_history(*connection, lease->batch, {});
+  const auto history = audit::read_batch_history(*connection, lease->batch, {});
   CHECK(history.batch->size == 1);
   CHECK(event_names(history.timeline) == Names{"leased", "rewound", "emitted"});
   CHECK(outcome_of(*connection, 1) == std::string("maybe_emitted"));
   CHECK(outcome_of(*connection, 2) == std::string("waiting"));
-  CHECK(event_names(read_token_history(*connection, 1, {.queues = {"mailroom"}}).timeline) ==
+  CHECK(event_names(audit::read_token_history(*connection, 1, {.queues = {"mailroom"}}).timeline) ==
         Names{"issued", "emitted"});
-  CHECK(event_names(read_token_history(*connection, 2, {.queues = {"mailroom"}}).timeline) ==
+  CHECK(event_names(audit::read_token_history(*connection, 2, {.queues = {"mailroom"}}).timeline) ==
         Names{"issued", "rewound"});
 }
 

@@ -15,7 +15,7 @@
 namespace mailroom::test::batch_reader_test {
 namespace {
 
-std::string text_of(const TokenRow& row) {
+std::string text_of(const claim::TokenRow& row) {
   std::string secret = "none";
   if (row.secret) {
     secret.clear();
@@ -27,26 +27,28 @@ std::string text_of(const TokenRow& row) {
                      row.email, row.login, states.at(static_cast<std::size_t>(row.state)), row.created_at);
 }
 
-TokenReading what(bool with_creation) {
-  return {.with_creation = with_creation, .actions = std::make_shared<const Actions>(Actions::built_in())};
+claim::TokenReading what(bool with_creation) {
+  return {.with_creation = with_creation,
+          .actions = std::make_shared<const queue::Actions>(queue::Actions::built_in())};
 }
 
-std::vector<std::string> join(Connection& connection, BatchReader& reader, BatchTokens& tokens,
-                              const BatchReader::InTwoSessions& in_two_sessions = {}) {
+std::vector<std::string> join(db::Connection& connection, claim::BatchReader& reader,
+                              claim::BatchTokens& tokens,
+                              const claim::BatchReader::InTwoSessions& in_two_sessions = {}) {
   std::vector<std::string> rows;
   reader.join(
-      connection, tokens, [&](const TokenRow& row) { rows.push_back(text_of(row)); }, in_two_sessions);
+      connection, tokens, [&](const claim::TokenRow& row) { rows.push_back(text_of(row)); }, in_two_sessions);
   return rows;
 }
 
-std::vector<std::string> read(Connection& connection, BatchReader& reader, std::int64_t batch,
+std::vector<std::string> read(db::Connection& connection, claim::BatchReader& reader, std::int64_t batch,
                               int attempt = 1, bool with_creation = true,
-                              const BatchReader::InTwoSessions& in_two_sessions = {}) {
-  auto tokens = read_tokens(connection, {.batch = batch, .attempt = attempt}, what(with_creation));
+                              const claim::BatchReader::InTwoSessions& in_two_sessions = {}) {
+  auto tokens = claim::read_tokens(connection, {.batch = batch, .attempt = attempt}, what(with_creation));
   return join(connection, reader, tokens, in_two_sessions);
 }
 
-std::vector<std::string> joined(Connection& connection, std::int64_t batch, bool with_creation = true) {
+std::vector<std::string> joined(db::Connection& connection, std::int64_t batch, bool with_creation = true) {
   std::vector<std::string> rows;
   for (const auto& row : connection.run(
            "SELECT concat_ws(' ', id, action, CASE WHEN length(secret) = 32 THEN encode(secret, 'hex') "
@@ -58,7 +60,7 @@ std::vector<std::string> joined(Connection& connection, std::int64_t batch, bool
 }
 
 /// Adds the record of a batch that holds the tokens `ids`, with a mask or null, and returns its id.
-std::int64_t add_batch(Connection& connection, const std::string& ids,
+std::int64_t add_batch(db::Connection& connection, const std::string& ids,
                        const std::optional<std::string>& mask) {
   return connection
       .run(
@@ -69,7 +71,7 @@ std::int64_t add_batch(Connection& connection, const std::string& ids,
 }
 
 /// 400 accounts with ids `step` apart and odd texts, and 1,000 tokens of random ones, of every state.
-void fill(Connection& connection, int step, std::mt19937_64& random) {
+void fill(db::Connection& connection, int step, std::mt19937_64& random) {
   connection.run("SET session_replication_role = replica");
   connection.run(
       "INSERT INTO accounts (id, email, login, status) "
@@ -104,7 +106,7 @@ TEST_CASE("a batch is read as the server would join it, whatever its tokens and 
   for (int i = 0; i < 700; ++i)
     mask += random() % 3 == 0 ? '0' : '1';
 
-  BatchReader reader;
+  claim::BatchReader reader;
   const auto other = database.connect();
   int shared = 0;
   const auto in_two_sessions = [&](const auto& work) {
@@ -120,9 +122,9 @@ TEST_CASE("a batch is read as the server would join it, whatever its tokens and 
     CHECK(read(*connection, reader, batch) == expected);
     CHECK(read(*connection, reader, batch, 1, false) == joined(*connection, batch, false));
     CHECK(read(*connection, reader, batch, 1, true, in_two_sessions) == expected);
-    const Lease lease{.batch = batch, .attempt = 1};
-    auto ahead = read_tokens(*other, lease, what(true));
-    auto tokens = read_tokens(*connection, lease, what(true), std::move(ahead));
+    const claim::Lease lease{.batch = batch, .attempt = 1};
+    auto ahead = claim::read_tokens(*other, lease, what(true));
+    auto tokens = claim::read_tokens(*connection, lease, what(true), std::move(ahead));
     CHECK(join(*connection, reader, tokens) == expected);
   };
   check("{[1,1001)}", std::nullopt);
@@ -136,7 +138,7 @@ TEST_CASE("nothing is read of a batch that was leased again, or whose tokens are
   const auto connection = database.connect();
   std::mt19937_64 random(1);
   fill(*connection, 1, random);
-  BatchReader reader;
+  claim::BatchReader reader;
   const auto batch = add_batch(*connection, "{[1,1001)}", std::nullopt);
   CHECK(read(*connection, reader, batch, 2).empty());
   CHECK_FALSE(read(*connection, reader, batch).empty());
@@ -149,13 +151,14 @@ TEST_CASE("tokens that were read ahead are used once, and for their lease only")
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
   const auto batch = add_batch(*connection, "{[1,4)}", std::nullopt);
-  BatchReader reader;
+  claim::BatchReader reader;
   const auto read_ahead = [&] {
-    return read_tokens(*connection, {.batch = batch, .attempt = 1}, what(true));
+    return claim::read_tokens(*connection, {.batch = batch, .attempt = 1}, what(true));
   };
-  BatchTokens tokens;
-  const auto read_with = [&](BatchTokens ahead, int attempt) {
-    tokens = read_tokens(*connection, {.batch = batch, .attempt = attempt}, what(true), std::move(ahead));
+  claim::BatchTokens tokens;
+  const auto read_with = [&](claim::BatchTokens ahead, int attempt) {
+    tokens =
+        claim::read_tokens(*connection, {.batch = batch, .attempt = attempt}, what(true), std::move(ahead));
     return join(*connection, reader, tokens).size();
   };
   auto ahead = read_ahead();
@@ -187,10 +190,11 @@ TEST_CASE(
   other->transact([&](pqxx::work& transaction) {
     transaction.exec("LOCK TABLE tokens");
     reading = std::async(std::launch::async, [&] {
-      BatchReader reader;
-      auto tokens = read_tokens(*connection, {.batch = batch, .attempt = 1}, what(false));
-      reader.join(*connection, tokens, [&](const TokenRow& row) {
-        rows.push_back(fmt::format("{} {} {}", row.id, row.email, row.state == TokenState::wrong_status));
+      claim::BatchReader reader;
+      auto tokens = claim::read_tokens(*connection, {.batch = batch, .attempt = 1}, what(false));
+      reader.join(*connection, tokens, [&](const claim::TokenRow& row) {
+        rows.push_back(
+            fmt::format("{} {} {}", row.id, row.email, row.state == claim::TokenState::wrong_status));
       });
     });
     CHECK(eventually([&] { return locks(*watch, "relation = 'tokens'::regclass AND NOT granted") > 0; }));

@@ -49,8 +49,8 @@ class Play {
 
  private:
   struct Consumer {
-    std::unique_ptr<PgQueueSession> session;
-    std::optional<Receipt> receipt{};
+    std::unique_ptr<claim::PgQueueSession> session;
+    std::optional<claim::Receipt> receipt{};
   };
 
   int draw(int from, int to) { return std::uniform_int_distribution<int>(from, to)(random_); }
@@ -81,18 +81,18 @@ class Play {
     consumer.session = attach(database_);
   }
 
-  ClaimReply claim(Consumer& consumer, int limit, bool partial) {
+  claim::ClaimReply claim(Consumer& consumer, int limit, bool partial) {
     auto reply = consumer.session->claim({.limit = limit, .partial = partial, .receipt = consumer.receipt});
     consumer.receipt.reset();
     if (reply.lease) {
-      consumer.receipt = Receipt{*reply.lease, fetch_due(*consumer.session, *reply.lease).counts};
+      consumer.receipt = claim::Receipt{*reply.lease, fetch_due(*consumer.session, *reply.lease).counts};
       record(reply);
     }
     return reply;
   }
 
   /// Every window ends with a claim and begins with one, and includes both.
-  void record(const ClaimReply& reply) {
+  void record(const claim::ClaimReply& reply) {
     const auto at =
         played_ +
         connection_
@@ -110,7 +110,7 @@ class Play {
   double level_;    ///< how many tokens may be taken
   double allowed_;  ///< since the start
   TestDatabase database_;
-  std::unique_ptr<Connection> connection_ = database_.connect();
+  std::unique_ptr<db::Connection> connection_ = database_.connect();
   std::array<Consumer, 3> consumers_{};
   double played_ = 0;
   double lowest_ = std::numeric_limits<double>::infinity();
@@ -165,7 +165,7 @@ $$)");
   const auto next =
       session->claim({.limit = 10,
                       .partial = true,
-                      .receipt = Receipt{*reply.lease, fetch_due(*session, *reply.lease).counts}});
+                      .receipt = claim::Receipt{*reply.lease, fetch_due(*session, *reply.lease).counts}});
   CHECK_FALSE(next.lease);
   CHECK(*next.wait > Milliseconds(9'900'000));
 }

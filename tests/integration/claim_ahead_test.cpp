@@ -23,16 +23,16 @@ void check_each_once(const std::string& output, std::int64_t tokens) {
   CHECK(std::ranges::all_of(emitted, [](const auto& token) { return token.second == 1; }));
 }
 
-std::int64_t open_leases(Connection& connection) {
+std::int64_t open_leases(db::Connection& connection) {
   return value<std::int64_t>(connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL");
 }
 
-std::int64_t recorded(Connection& connection) {
+std::int64_t recorded(db::Connection& connection) {
   return value<std::int64_t>(connection, "SELECT coalesce(sum(emitted), 0)::bigint FROM mailroom_batches");
 }
 
 /// How many batches were claimed before the one before had been written.
-std::int64_t claimed_ahead(Connection& connection) {
+std::int64_t claimed_ahead(db::Connection& connection) {
   return value<std::int64_t>(connection, R"(
 SELECT count(*) FROM (SELECT claimed_at, lag(written_at) OVER (ORDER BY id) AS before FROM mailroom_batches) b
 WHERE claimed_at < before)");
@@ -40,13 +40,13 @@ WHERE claimed_at < before)");
 
 /// A backlog whose tokens belong to accounts far apart, as when all users are asked to choose a new password,
 /// but for the first batch: nothing is claimed ahead before it has been written.
-void insert_scattered(Connection& connection, int count) {
+void insert_scattered(db::Connection& connection, int count) {
   load_accounts(connection, count, "user",
                 "CASE WHEN id > 2000 THEN 2001 + id * 7919 % ($1 - 2000) ELSE id END");
 }
 
 /// The addresses that were emitted with each token are those of its account.
-void check_addresses(Connection& connection, const TestCollector& collector) {
+void check_addresses(db::Connection& connection, const TestCollector& collector) {
   std::map<std::int64_t, std::string> emails;
   for (const auto& row :
        connection.run("SELECT t.id, a.email FROM tokens t JOIN accounts a ON a.id = t.account"))
@@ -58,7 +58,7 @@ void check_addresses(Connection& connection, const TestCollector& collector) {
 }
 
 /// Lets statements that read accounts above `last` wait for a lock.
-void slow_accounts_above(Connection& connection, int last) {
+void slow_accounts_above(db::Connection& connection, int last) {
   connection.run(fmt::format(R"(
 ALTER TABLE accounts RENAME TO original_accounts;
 CREATE FUNCTION slowly(p_id bigint, p_status account_status) RETURNS account_status LANGUAGE plpgsql STABLE AS $$
@@ -73,7 +73,7 @@ CREATE VIEW accounts AS SELECT id, email, login, slowly(id, status) AS status FR
 }
 
 /// How many sessions of that program wait for the lock.
-int waiting(Connection& connection, const std::string& program) {
+int waiting(db::Connection& connection, const std::string& program) {
   return value<int>(connection,
                     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
                     "AND wait_event = 'advisory' AND application_name LIKE '" +

@@ -32,17 +32,17 @@ struct Drained {
 };
 
 /// Emits all due tokens, as a collector does.
-Drained drain(QueueSession& session, int limit) {
+Drained drain(claim::QueueSession& session, int limit) {
   Drained drained;
-  ClaimRequest request{.limit = limit, .partial = true};
+  claim::ClaimRequest request{.limit = limit, .partial = true};
   for (;;) {
     const auto reply = session.claim(request);
     if (!reply.lease) return drained;
-    BatchCounts counts;
-    session.fetch(*reply.lease, [&](const TokenRow&) { ++counts.emitted; });
+    claim::BatchCounts counts;
+    session.fetch(*reply.lease, [&](const claim::TokenRow&) { ++counts.emitted; });
     drained.tokens += counts.emitted;
     ++drained.batches;
-    request.receipt = Receipt{*reply.lease, counts};
+    request.receipt = claim::Receipt{*reply.lease, counts};
   }
 }
 
@@ -53,18 +53,18 @@ std::vector<std::string> with(const std::vector<std::string>& entries, const std
   return found;
 }
 
-std::int64_t xid(Connection& connection) {
+std::int64_t xid(db::Connection& connection) {
   return value<std::int64_t>(connection, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint");
 }
 
 /// Autovacuum would analyze tables with more than 50 new rows, which takes a transaction id and writes WAL.
-void keep_autovacuum_away(Connection& connection) {
+void keep_autovacuum_away(db::Connection& connection) {
   for (const auto& row :
        connection.run("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'"))
     connection.run("ALTER TABLE " + row[0].as<std::string>() + " SET (autovacuum_enabled = off)");
 }
 
-std::int64_t wal_bytes(Connection& connection) {
+std::int64_t wal_bytes(db::Connection& connection) {
   return value<std::int64_t>(connection,
                              "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint");
 }
@@ -187,7 +187,7 @@ TEST_CASE("a batch is one transaction, and its WAL does not grow with its number
   const auto connection = database.connect();
   keep_autovacuum_away(*connection);
   const auto session = attach(database);
-  const auto cost = [&](int tokens, int limit, const std::function<std::int64_t(Connection&)>& counter) {
+  const auto cost = [&](int tokens, int limit, const std::function<std::int64_t(db::Connection&)>& counter) {
     insert_accounts(*connection, tokens, "user" + std::to_string(counter(*connection)));
     const auto before = counter(*connection);
     CHECK(drain(*session, limit).batches == tokens / limit);

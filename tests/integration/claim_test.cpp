@@ -14,10 +14,10 @@ TEST_CASE("a claim takes full batches, and a remainder only on request") {
   REQUIRE(first.lease);
   CHECK(first.more);
   CHECK(fetch_ids(*session, *first.lease) == Ids{1, 2, 3});
-  const auto second = session->claim({.limit = 3, .receipt = Receipt{*first.lease, {.emitted = 3}}});
+  const auto second = session->claim({.limit = 3, .receipt = claim::Receipt{*first.lease, {.emitted = 3}}});
   REQUIRE(second.lease);
   CHECK(fetch_ids(*session, *second.lease) == Ids{4, 5, 6});
-  const auto none = session->claim({.limit = 3, .receipt = Receipt{*second.lease, {.emitted = 3}}});
+  const auto none = session->claim({.limit = 3, .receipt = claim::Receipt{*second.lease, {.emitted = 3}}});
   CHECK_FALSE(none.lease);
   CHECK(none.pending == 1);
   const auto rest = session->claim({.limit = 3, .partial = true});
@@ -37,7 +37,8 @@ TEST_CASE("a token below the cursor that is committed late is claimed as soon as
   const auto early = session->claim({.limit = 10, .partial = true});
   REQUIRE(early.lease);
   CHECK(fetch_ids(*session, *early.lease) == Ids{3, 4});
-  CHECK_FALSE(session->claim({.limit = 10, .partial = true, .receipt = Receipt{*early.lease, {}}}).lease);
+  CHECK_FALSE(
+      session->claim({.limit = 10, .partial = true, .receipt = claim::Receipt{*early.lease, {}}}).lease);
   late->run("COMMIT");
   const auto caught = session->claim({.limit = 10, .partial = true});
   REQUIRE(caught.lease);
@@ -70,8 +71,8 @@ TEST_CASE("a lease lasts exactly as long as its session") {
   CHECK(other.lease->batch != held.lease->batch);
 
   dying.reset();
-  Receipt receipt{*other.lease, {.emitted = 2}};
-  std::optional<Lease> abandoned;
+  claim::Receipt receipt{*other.lease, {.emitted = 2}};
+  std::optional<claim::Lease> abandoned;
   for (int i = 0; i < 1000 && !abandoned; ++i) {
     abandoned = survivor->claim({.limit = 2, .receipt = receipt}).lease;
   }
@@ -95,7 +96,7 @@ TEST_CASE("an acknowledgement is valid after a reconnect, can be repeated, and i
   const auto held = session->claim({.limit = 4});
   REQUIRE(held.lease);
   session = attach(database);
-  const ClaimRequest acknowledge{.receipt = Receipt{*held.lease, {.emitted = 4}}};
+  const claim::ClaimRequest acknowledge{.receipt = claim::Receipt{*held.lease, {.emitted = 4}}};
   CHECK_FALSE(session->claim(acknowledge).receipt_void);
   CHECK_FALSE(session->claim(acknowledge).receipt_void);
   const auto connection = database.connect();
@@ -105,8 +106,8 @@ TEST_CASE("an acknowledgement is valid after a reconnect, can be repeated, and i
   const auto taken = session->claim({.limit = 4});
   const auto retaken = session->claim({.limit = 4});
   REQUIRE(retaken.lease);
-  CHECK(session->claim({.receipt = Receipt{*taken.lease, {.emitted = 4}}}).receipt_void);
-  CHECK_FALSE(session->claim({.receipt = Receipt{*retaken.lease, {.emitted = 4}}}).receipt_void);
+  CHECK(session->claim({.receipt = claim::Receipt{*taken.lease, {.emitted = 4}}}).receipt_void);
+  CHECK_FALSE(session->claim({.receipt = claim::Receipt{*retaken.lease, {.emitted = 4}}}).receipt_void);
 }
 
 TEST_CASE("tokens that are not due are skipped and counted by reason") {
@@ -135,10 +136,11 @@ TEST_CASE("a token of an account in the wrong status is fetched with that reason
   const auto session = attach(database);
   const auto reply = session->claim({.limit = 10, .partial = true});
   REQUIRE(reply.lease);
-  std::vector<TokenState> states;
-  session->fetch(*reply.lease, [&](const TokenRow& row) { states.push_back(row.state); });
-  CHECK(states == std::vector<TokenState>{TokenState::due, TokenState::wrong_status, TokenState::due});
-  const Receipt receipt{*reply.lease, {.emitted = 2, .wrong_status = 1, .skipped_ids = {2}}};
+  std::vector<claim::TokenState> states;
+  session->fetch(*reply.lease, [&](const claim::TokenRow& row) { states.push_back(row.state); });
+  CHECK(states == std::vector<claim::TokenState>{claim::TokenState::due, claim::TokenState::wrong_status,
+                                                 claim::TokenState::due});
+  const claim::Receipt receipt{*reply.lease, {.emitted = 2, .wrong_status = 1, .skipped_ids = {2}}};
   session->claim({.receipt = receipt});
   const auto row = connection->run("SELECT ids, skipped_ids, skipped_status FROM mailroom_batches")[0];
   CHECK(row[0].c_str() == std::string("{[1,2),[3,4)}"));
@@ -168,13 +170,14 @@ TEST_CASE("a claim with nothing to do uses no transaction id, so an idle collect
   insert_accounts(*connection, 3);
   const auto session = attach(database);
   const auto reply = session->claim({.limit = 2});
-  session->claim({.limit = 2, .publish_cursor = true, .receipt = Receipt{*reply.lease, {.emitted = 2}}});
+  session->claim(
+      {.limit = 2, .publish_cursor = true, .receipt = claim::Receipt{*reply.lease, {.emitted = 2}}});
   connection->run("SELECT mailroom_attach('mailroom')");
   const bool idle = connection->transact([](pqxx::work& transaction) {
-    Connection::execute(
+    db::Connection::execute(
         transaction,
         "SELECT mailroom_claim(pg_backend_pid(), 'mailroom', 2, false, true, true, false, NULL, NULL)");
-    return Connection::execute(transaction, "SELECT pg_current_xact_id_if_assigned() IS NULL")[0][0]
+    return db::Connection::execute(transaction, "SELECT pg_current_xact_id_if_assigned() IS NULL")[0][0]
         .as<bool>();
   });
   CHECK(idle);
@@ -192,7 +195,8 @@ TEST_CASE("last_seq follows the cursor, and a locked row of jobs is not waited f
   REQUIRE(reply.lease);
   CHECK(value<int>(*connection, "SELECT last_seq FROM jobs") == 0);
   locker->run("COMMIT");
-  session->claim({.limit = 3, .publish_cursor = true, .receipt = Receipt{*reply.lease, {.emitted = 3}}});
+  session->claim(
+      {.limit = 3, .publish_cursor = true, .receipt = claim::Receipt{*reply.lease, {.emitted = 3}}});
   CHECK(value<int>(*connection, "SELECT last_seq FROM jobs") == 3);
 }
 
@@ -221,7 +225,7 @@ TEST_CASE("a batch that fails again and again is dead-lettered, and the next one
   const auto session = attach(database);
   const auto first = session->claim({.limit = 2});
   for (int attempt = 2; attempt <= 20; ++attempt) {
-    CHECK(session->claim({.limit = 2}).lease == Lease{first.lease->batch, attempt, "mailroom"});
+    CHECK(session->claim({.limit = 2}).lease == claim::Lease{first.lease->batch, attempt, "mailroom"});
   }
   const auto next = session->claim({.limit = 2});
   CHECK(next.dead == first.lease->batch);

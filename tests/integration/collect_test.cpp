@@ -14,12 +14,12 @@ int fields(const std::string& line) {
   return count(line, ",") + 1;
 }
 
-void insert_one_by_one(Connection& connection, int count, const std::string& prefix) {
+void insert_one_by_one(db::Connection& connection, int count, const std::string& prefix) {
   for (int i = 0; i < count; ++i)
     insert_accounts(connection, 1, prefix + std::to_string(i) + "-");
 }
 
-std::int64_t open_batches(Connection& connection) {
+std::int64_t open_batches(db::Connection& connection) {
   return value<std::int64_t>(connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL");
 }
 

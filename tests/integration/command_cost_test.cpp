@@ -15,11 +15,11 @@ namespace {
 constexpr int tokens = 12'000;
 
 /// Flushes the statistics of `connection` now instead of after it has been idle.
-void flush_counts(Connection& connection) {
+void flush_counts(db::Connection& connection) {
   connection.run("SELECT pg_stat_force_next_flush()");
 }
 
-std::int64_t rows_read(Connection& connection, const std::string& table) {
+std::int64_t rows_read(db::Connection& connection, const std::string& table) {
   return connection
       .run(
           "SELECT coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) FROM pg_stat_user_tables WHERE "
@@ -57,20 +57,20 @@ TEST_CASE("reconcile reads each token twice, and looks up only the people that i
   const auto session = attach(database);
   drain(*session, 1000);
   connection->run("VACUUM ANALYZE");
-  const auto read = [&](const Selection* listed) {
+  const auto read = [&](const selection::Selection* listed) {
     flush_counts(*connection);
     connection->run("SELECT pg_stat_reset()");
     std::int64_t people = 0;
-    reconcile(*connection, {.queues = {"mailroom"}, .listed = listed, .on_people = [&](const auto& each) {
-                              people += std::ssize(each);
-                            }});
+    reconcile::reconcile(*connection, {.queues = {"mailroom"},
+                                       .listed = listed,
+                                       .on_people = [&](const auto& each) { people += std::ssize(each); }});
     flush_counts(*connection);
     return people;
   };
   read(nullptr);
   CHECK(rows_read(*connection, "tokens") <= 2 * tokens + 100);
   CHECK(rows_read(*connection, "accounts") == 0);
-  const Selection skipped{.outcomes = {Outcome::skipped}};
+  const selection::Selection skipped{.outcomes = {fate::Outcome::skipped}};
   CHECK(read(&skipped) == tokens / 1000);
   CHECK(rows_read(*connection, "tokens") <= 3 * tokens + 100);
   CHECK(rows_read(*connection, "accounts") < 100);
@@ -108,7 +108,7 @@ TEST_CASE("the last mails and the new ones are found among many without reading 
   connection->run("VACUUM ANALYZE");
   flush_counts(*connection);
   connection->run("SELECT pg_stat_reset()");
-  HistoryRequest last;
+  feed::HistoryRequest last;
   last.last = 10;
   TestFeed feed(database, last, {.action = {}, .accounts = {}, .states = {"delivery"}});
   CHECK(feed.take().size() == 10);
@@ -128,7 +128,7 @@ TEST_CASE("the last mails of an account are found by its tokens") {
       "FROM generate_series(1, $1::int) g",
       mails);
   connection->run("VACUUM ANALYZE");
-  HistoryRequest last;
+  feed::HistoryRequest last;
   last.last = 10;
   TestFeed feed(database, last, {.action = {}, .accounts = {7}, .states = {"delivery"}});
   flush_counts(feed.session());
@@ -136,8 +136,8 @@ TEST_CASE("the last mails of an account are found by its tokens") {
   connection->run("SELECT pg_stat_reset()");
   CHECK(feed.take().size() == 1);
   feed.session().transact([&](pqxx::work& transaction) {
-    CHECK(read_history(transaction, last, {.action = {}, .accounts = {7}, .states = {"delivery"}}).size() ==
-          1);
+    CHECK(feed::read_history(transaction, last, {.action = {}, .accounts = {7}, .states = {"delivery"}})
+              .size() == 1);
   });
   flush_counts(feed.session());
   CHECK(rows_read(*connection, "mailroom_deliveries") < 10);
@@ -146,8 +146,8 @@ TEST_CASE("the last mails of an account are found by its tokens") {
 TEST_CASE("a verification leaves no prepared statement behind") {
   TestDatabase database;
   const auto connection = database.connect();
-  CHECK(verify_schema(*connection).is_sound());
-  CHECK(verify_schema(*connection).is_sound());
+  CHECK(schema::verify_schema(*connection).is_sound());
+  CHECK(schema::verify_schema(*connection).is_sound());
   CHECK(value<int>(*connection, "SELECT count(*) FROM pg_prepared_statements") == 0);
   CHECK(value<std::string>(*connection, "SHOW plan_cache_mode") == "auto");
 }
@@ -156,7 +156,7 @@ TEST_CASE("a function's body is digested only if the digest may be compared") {
   TestDatabase database;
   const auto connection = database.connect();
   connection->dry_run([](pqxx::work& transaction) {
-    for (const auto& [key, entry] : read_catalogue(transaction, "public")) {
+    for (const auto& [key, entry] : schema::read_catalogue(transaction, "public")) {
       INFO(key.name);
       CHECK(entry.body_digest.empty() == (entry.definition.find("RETURNS trigger") == std::string::npos));
     }
@@ -171,13 +171,13 @@ TEST_CASE("migrating down from the queue's tables reads their records once") {
       "SELECT 'mailroom', '{}', 1, now(), g, 1, '{}' FROM generate_series(1, 10000) g");
   connection->run("ANALYZE mailroom_batches");
   connection->dry_run([](pqxx::work& transaction) {
-    Connection::execute(transaction, embedded_functions().migration.down);
-    for (const auto& statement : split_statements(embedded_migrations()[7].down)) {
+    db::Connection::execute(transaction, schema::embedded_functions().migration.down);
+    for (const auto& statement : schema::split_statements(schema::embedded_migrations()[7].down)) {
       if (statement.text.find("DROP") != std::string::npos) break;
-      Connection::execute(transaction, statement.text);
+      db::Connection::execute(transaction, statement.text);
     }
-    CHECK(Connection::execute(transaction, "SELECT last_seq FROM jobs")[0][0].as<int>() == 10'000);
-    CHECK(Connection::execute(
+    CHECK(db::Connection::execute(transaction, "SELECT last_seq FROM jobs")[0][0].as<int>() == 10'000);
+    CHECK(db::Connection::execute(
               transaction,
               "SELECT sum(pg_stat_get_xact_tuples_returned(c.oid)) FROM pg_class c WHERE c.relkind = 'r' "
               "AND c.oid = 'mailroom_batches'::regclass")[0][0]

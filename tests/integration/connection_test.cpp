@@ -17,7 +17,7 @@ namespace mailroom::test::connection_test {
 namespace {
 
 /// A session whose backend has been terminated without its knowledge.
-std::unique_ptr<Connection> ended_session(const TestDatabase& database) {
+std::unique_ptr<db::Connection> ended_session(const TestDatabase& database) {
   auto connection = database.connect();
   connection->prepare("one", "SELECT $1::int");
   connection->run_prepared("one", 1);
@@ -33,20 +33,20 @@ TEST_CASE("every call on a terminated session throws, and none opens a new sessi
   TestDatabase database;
   const auto connection = ended_session(database);
   const int pid = connection->backend_pid();
-  CHECK_THROWS_AS(connection->run("SELECT 1"), ConnectionLost);
-  CHECK_THROWS_AS(connection->run("SELECT $1::int", 1), ConnectionLost);
-  CHECK_THROWS_AS(connection->run_prepared("one", 1), ConnectionLost);
-  CHECK_THROWS_AS(connection->transact([](pqxx::work& work) { Connection::execute(work, "SELECT 1"); }),
-                  ConnectionLost);
-  CHECK_THROWS_AS(connection->take_notifications(), ConnectionLost);
+  CHECK_THROWS_AS(connection->run("SELECT 1"), db::ConnectionLost);
+  CHECK_THROWS_AS(connection->run("SELECT $1::int", 1), db::ConnectionLost);
+  CHECK_THROWS_AS(connection->run_prepared("one", 1), db::ConnectionLost);
+  CHECK_THROWS_AS(connection->transact([](pqxx::work& work) { db::Connection::execute(work, "SELECT 1"); }),
+                  db::ConnectionLost);
+  CHECK_THROWS_AS(connection->take_notifications(), db::ConnectionLost);
   CHECK(value<int>(*database.connect(),
                    "SELECT count(*) FROM pg_stat_activity WHERE pid = " + std::to_string(pid)) == 0);
 }
 
 TEST_CASE("a prepared statement can be the first to notice that its session was terminated") {
   TestDatabase database;
-  CHECK_THROWS_AS(ended_session(database)->run_prepared("one", 1), ConnectionLost);
-  CHECK_THROWS_AS(ended_session(database)->run_prepared("other", 1), ConnectionLost);
+  CHECK_THROWS_AS(ended_session(database)->run_prepared("one", 1), db::ConnectionLost);
+  CHECK_THROWS_AS(ended_session(database)->run_prepared("other", 1), db::ConnectionLost);
 }
 
 TEST_CASE(
@@ -64,7 +64,7 @@ TEST_CASE(
   connection->prepare("one", "SELECT $1::int");
   CHECK(connection->run_prepared("one", 2)[0][0].as<int>() == 2);
   CHECK(prepared() == "one");
-  CHECK_THROWS_AS(connection->run_prepared("unknown"), DatabaseError);
+  CHECK_THROWS_AS(connection->run_prepared("unknown"), db::DatabaseError);
   CHECK_THROWS_AS(connection->prepare("one", "SELECT 1"), std::logic_error);
   CHECK(prepared() == "one");
 }
@@ -75,7 +75,7 @@ TEST_CASE("a table that was made anew under a prepared statement ends the sessio
   connection->prepare("jobs", "SELECT * FROM jobs");
   connection->run_prepared("jobs");
   database.connect()->run("ALTER TABLE jobs ALTER last_seq TYPE numeric");
-  CHECK_THROWS_AS(connection->run_prepared("jobs"), ConnectionLost);
+  CHECK_THROWS_AS(connection->run_prepared("jobs"), db::ConnectionLost);
 }
 
 TEST_CASE("the check for notifications can be the first to notice that its session was terminated") {
@@ -85,7 +85,7 @@ TEST_CASE("the check for notifications can be the first to notice that its sessi
   for (int i = 0; i < 1000 && !noticed; ++i) {
     try {
       connection->take_notifications();
-    } catch (const ConnectionLost&) {
+    } catch (const db::ConnectionLost&) {
       noticed = true;
     }
   }
@@ -99,7 +99,7 @@ TEST_CASE("the error of a terminated session is about the session") {
   const auto note_reason = [&](const auto& call) {
     try {
       call();
-    } catch (const ConnectionLost& error) {
+    } catch (const db::ConnectionLost& error) {
       reason = error.what();
     }
   };
@@ -122,7 +122,7 @@ TEST_CASE("a failed statement keeps PostgreSQL's message, hint and SQLSTATE, and
   try {
     connection->run("SELECT colum FROM (SELECT 1 AS column1) t");
     FAIL("it went through");
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     CHECK(std::string(error.what()) == "column \"colum\" does not exist");
     CHECK(error.sqlstate() == "42703");
     CHECK(error.code() == ExitCode::schema);
@@ -134,11 +134,11 @@ TEST_CASE("a deadlock and a serialization failure are errors of a statement that
   TestDatabase database;
   const auto first = database.connect();
   const auto second = database.connect();
-  const auto sqlstate_of = [](Connection& connection, const std::string& sql) {
+  const auto sqlstate_of = [](db::Connection& connection, const std::string& sql) {
     try {
       connection.run(sql);
-    } catch (const DatabaseError& error) {
-      CHECK(is_transient(error));
+    } catch (const db::DatabaseError& error) {
+      CHECK(db::is_transient(error));
       return error.sqlstate();
     }
     return std::string("none");
@@ -199,7 +199,7 @@ TEST_CASE("a session stays usable after streaming was aborted") {
 
 TEST_CASE("streaming from a terminated session throws") {
   TestDatabase database;
-  CHECK_THROWS_AS(ended_session(database)->copy_out<1>("SELECT 1", [](const auto&) {}), ConnectionLost);
+  CHECK_THROWS_AS(ended_session(database)->copy_out<1>("SELECT 1", [](const auto&) {}), db::ConnectionLost);
 }
 
 TEST_CASE("optional values are bound as values or as NULL") {

@@ -18,10 +18,11 @@
 namespace mailroom::test::consumer_record_test {
 namespace {
 
-std::unique_ptr<PgQueueSession> attach_with_key(const TestDatabase& database, const std::string& key) {
-  PgQueueSession::Setup setup{database.conninfo(), {"mailroom"}, "token_insert", require_current_schema};
+std::unique_ptr<claim::PgQueueSession> attach_with_key(const TestDatabase& database, const std::string& key) {
+  claim::PgQueueSession::Setup setup{
+      database.conninfo(), {"mailroom"}, "token_insert", schema::require_current_schema};
   setup.fingerprint = key;
-  return std::make_unique<PgQueueSession>(setup);
+  return std::make_unique<claim::PgQueueSession>(setup);
 }
 
 /// What `mailroom` prints with `words`.
@@ -72,7 +73,7 @@ TEST_CASE("audit names the address that each mail went to, the key that signed i
   INFO(text);
   CHECK(count(text, " for user1@test.example: ") == 1);
   CHECK(count(text, " for corrected@test.example: ") > 0);
-  const auto key = Key::from_hex(test_key, "the test").fingerprint();
+  const auto key = crypto::Key::from_hex(test_key, "the test").fingerprint();
   CHECK(count(text, "(key " + key + ")") == 2);
   CHECK(value<std::string>(*rig.connection,
                            "SELECT min(claimed_by) FROM mailroom_batches WHERE key IS NOT NULL")

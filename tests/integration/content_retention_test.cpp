@@ -33,7 +33,7 @@ struct RetentionRig : DeliveryRig {
   }
   /// How many messages lose their content that ended a week ago.
   std::int64_t erase() {
-    return Pruner(*database.connect(), {.records = month, .contents = std::chrono::hours(24 * 7)}, 10)
+    return prune::Pruner(*database.connect(), {.records = month, .contents = std::chrono::hours(24 * 7)}, 10)
         .remove(author, always)
         .contents;
   }

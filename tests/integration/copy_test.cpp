@@ -41,8 +41,8 @@ void restore(const TestDatabase& from, const TestDatabase& to, const std::string
   REQUIRE(run.status == 0);
 }
 
-std::string problem_of(Connection& connection) {
-  return read_home(connection).problem;
+std::string problem_of(db::Connection& connection) {
+  return queue::read_home(connection).problem;
 }
 
 }  // namespace
@@ -119,9 +119,9 @@ TEST_CASE("what is no copy needs no adopt: another name, pg_upgrade, a role of b
     CHECK(problem_of(*rig.connection).empty());
     const auto renamed = rig.database.name() + "_renamed";
     rig.connection.reset();
-    Connection admin("dbname=postgres", "test");
+    db::Connection admin("dbname=postgres", "test");
     admin.run("ALTER DATABASE " + rig.database.name() + " RENAME TO " + renamed);
-    CHECK(problem_of(*std::make_unique<Connection>("dbname=" + renamed, "test")).empty());
+    CHECK(problem_of(*std::make_unique<db::Connection>("dbname=" + renamed, "test")).empty());
     admin.run("ALTER DATABASE " + renamed + " RENAME TO " + rig.database.name());
   }
   SECTION("another identifier of the system, and all oids as before") {
@@ -150,7 +150,7 @@ TEST_CASE("only the hosts that are named may serve a database, as a physical cop
   CHECK(adopt(rig.database, {"--host", host_name()}).status == 0);
   CHECK(send_from(rig.database, 1) == 0);
   CHECK(adopt(rig.database, {"--any-host"}).status == 0);
-  CHECK(read_home(*rig.connection).hosts.empty());
+  CHECK(queue::read_home(*rig.connection).hosts.empty());
 }
 
 TEST_CASE(

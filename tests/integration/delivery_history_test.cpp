@@ -19,23 +19,25 @@ struct MailRig : DeliveryRig {
             std::optional<std::string> reply = {}) {
     record(*connection, {.token = token, .state = state, .code = code, .reply = std::move(reply)});
   }
-  History token(std::int64_t id) { return read_token_history(*connection, id, {.queues = {"mailroom"}}); }
+  audit::History token(std::int64_t id) {
+    return audit::read_token_history(*connection, id, {.queues = {"mailroom"}});
+  }
   std::string sentence(std::int64_t id) {
     const auto history = token(id);
-    return status_text(history.tokens.at(0), history.now);
+    return cmd::status_text(history.tokens.at(0), history.now);
   }
 };
 
 /// The outcomes of the mails of a history, in order.
-Names mails_of(const History& history) {
+Names mails_of(const audit::History& history) {
   Names all;
   for (const auto& entry : history.timeline.entries) {
-    if (const auto* mail = entry.delivery()) all.push_back(delivery_text(*mail));
+    if (const auto* mail = entry.delivery()) all.push_back(cmd::delivery_text(*mail));
   }
   return all;
 }
 
-Shown past(const TestDatabase& database, HistoryRequest history, const EventFilter& filter = {}) {
+Shown past(const TestDatabase& database, feed::HistoryRequest history, const feed::EventFilter& filter = {}) {
   TestFeed feed(database, history, filter);
   Shown shown;
   for (const auto& event : feed.take())
@@ -43,7 +45,7 @@ Shown past(const TestDatabase& database, HistoryRequest history, const EventFilt
   return shown;
 }
 
-EventFilter mails_only() {
+feed::EventFilter mails_only() {
   return {.action = {}, .accounts = {}, .states = {"delivery"}};
 }
 
@@ -67,7 +69,7 @@ TEST_CASE("an audit after real deliveries shows each attempt with the relay's wo
 
   const auto sink = "127.0.0.1:" + std::to_string(strict.port());
   const auto other_sink = "127.0.0.1:" + std::to_string(willing.port());
-  const auto history = read_account_history(*rig.connection, 2, {}, {.queues = {"mailroom"}});
+  const auto history = audit::read_account_history(*rig.connection, 2, {}, {.queues = {"mailroom"}});
   CHECK(mails_of(history) ==
         Names{"deferred, " + sink + " for user2@test.example: 451 4.7.1 greylisted",
               "accepted by " + other_sink + " for user2@test.example: 250 2.0.0 Ok: queued as 4Z1"});
@@ -94,7 +96,7 @@ TEST_CASE("a batch's history has the outcomes that it recorded, and no others") 
   REQUIRE(batches.size() == 2);
   const auto outcomes = [&](pqxx::result::size_type row) {
     Names all;
-    const auto history = read_batch_history(*rig.connection, batches[row][0].as<std::int64_t>(), {});
+    const auto history = audit::read_batch_history(*rig.connection, batches[row][0].as<std::int64_t>(), {});
     for (const auto& entry : history.timeline.entries) {
       if (entry.delivery() != nullptr) all.push_back(short_text(entry));
     }
@@ -140,7 +142,7 @@ TEST_CASE("outcomes of an earlier token with the same id are not those of the pr
       "UPDATE mailroom_deliveries SET last_at = last_at - interval '1 min', accepted_at = last_at - interval '1 min'");
   CHECK(rig.sentence(1).find("accepted once") == std::string::npos);
   CHECK(mails_of(rig.token(1)).empty());
-  EventFilter filter;
+  feed::EventFilter filter;
   filter.accounts = {1};
   CHECK(past(rig.database, TestFeed::everything(), filter) == Shown{"created 1"});
   TestFeed feed(rig.database, TestFeed::everything(), mails_only());
@@ -202,7 +204,7 @@ TEST_CASE("the last N mails are found, however old they are") {
   record_at(2, "20 minutes");
   record_at(4, "10 minutes");
   const auto last = [&](std::int64_t count) {
-    HistoryRequest request;
+    feed::HistoryRequest request;
     request.last = count;
     return past(rig.database, request, mails_only());
   };

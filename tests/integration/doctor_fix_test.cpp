@@ -12,25 +12,25 @@
 namespace mailroom::test::doctor_fix_test {
 namespace {
 
-std::string definition_of_trigger(Connection& connection, std::string_view name) {
+std::string definition_of_trigger(db::Connection& connection, std::string_view name) {
   return value<std::string>(
       connection,
       fmt::format("SELECT pg_get_triggerdef(oid) || tgenabled::text FROM pg_trigger WHERE tgname = '{}'",
                   name));
 }
 
-std::string definition_of_index(Connection& connection, std::string_view name) {
+std::string definition_of_index(db::Connection& connection, std::string_view name) {
   return value<std::string>(connection, fmt::format("SELECT pg_get_indexdef('{}'::regclass)", name));
 }
 
 struct Damage {
   std::string statement;
   std::string named;  ///< in the finding about it, and in no other
-  CheckVerdict verdict;
+  doctor::CheckVerdict verdict;
 };
 
 /// Checks that `check` has one finding for each damage, and none after the findings' fixes.
-void check_fixing_all(Connection& connection, const DoctorRig& rig, const std::string& check,
+void check_fixing_all(db::Connection& connection, const DoctorRig& rig, const std::string& check,
                       const std::vector<Damage>& damages) {
   for (const auto& damage : damages)
     connection.run(damage.statement);
@@ -39,7 +39,7 @@ void check_fixing_all(Connection& connection, const DoctorRig& rig, const std::s
   REQUIRE(findings.size() == damages.size());
   for (const auto& damage : damages) {
     INFO(check << ": " << damage.statement);
-    const auto names = [&](const Finding& finding) {
+    const auto names = [&](const doctor::Finding& finding) {
       return finding.reason.find(damage.named) != std::string::npos;
     };
     REQUIRE(std::ranges::count_if(findings, names) == 1);
@@ -58,7 +58,7 @@ TEST_CASE("a disabled or missing trigger is found, and fixed to its original def
   REQUIRE(all_fine(rig.examine("triggers")));
   const auto definitions = [&] {
     std::vector<std::string> all;
-    for (const auto& trigger : expected_triggers())
+    for (const auto& trigger : schema::expected_triggers())
       all.push_back(definition_of_trigger(*connection, trigger.name));
     return all;
   };
@@ -66,10 +66,10 @@ TEST_CASE("a disabled or missing trigger is found, and fixed to its original def
   for (const auto* how : {"ALTER TABLE {1} DISABLE TRIGGER {0}", "ALTER TABLE {1} ENABLE REPLICA TRIGGER {0}",
                           "DROP TRIGGER {0} ON {1}"}) {
     std::vector<Damage> damages;
-    for (const auto& trigger : expected_triggers())
+    for (const auto& trigger : schema::expected_triggers())
       damages.push_back({fmt::format(fmt::runtime(how), trigger.name, trigger.table),
                          fmt::format("{} on {} is ", trigger.name, trigger.table),
-                         trigger.is_vital ? CheckVerdict::failure : CheckVerdict::warning});
+                         trigger.is_vital ? doctor::CheckVerdict::failure : doctor::CheckVerdict::warning});
     check_fixing_all(*connection, rig, "triggers", damages);
     CHECK(definitions() == before);
   }
@@ -82,23 +82,23 @@ TEST_CASE("a missing index is found, and fixed to its original definition") {
   REQUIRE(all_fine(rig.examine("drift")));
   std::vector<Damage> damages;
   std::map<std::string, std::string> before;
-  for (const auto& [key, object] : expected_objects()) {
-    const bool is_constraint = key.kind == ObjectKind::constraint;
+  for (const auto& [key, object] : schema::expected_objects()) {
+    const bool is_constraint = key.kind == schema::ObjectKind::constraint;
     // An index that a foreign key needs cannot be dropped alone.
     const bool is_referenced = key.name == "accounts_pkey" || key.name == "mailroom_messages_pkey";
-    if ((!is_constraint && key.kind != ObjectKind::index) || is_referenced) continue;
+    if ((!is_constraint && key.kind != schema::ObjectKind::index) || is_referenced) continue;
     before[key.name] = definition_of_index(*connection, key.name);
     damages.push_back({is_constraint
                            ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", object.table, key.name)
                            : fmt::format("DROP INDEX {}", key.name),
                        fmt::format(" {} on {} is missing", key.name, object.table),
-                       is_constraint ? CheckVerdict::failure : CheckVerdict::warning});
+                       is_constraint ? doctor::CheckVerdict::failure : doctor::CheckVerdict::warning});
   }
   check_fixing_all(*connection, rig, "drift", damages);
   for (const auto& [name, definition] : before)
     CHECK(definition_of_index(*connection, name) == definition);
   check_next_fixing(
-      *connection, rig, "drift", CheckVerdict::warning,
+      *connection, rig, "drift", doctor::CheckVerdict::warning,
       "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tokens_account_idx'::regclass");
 }
 
@@ -106,9 +106,9 @@ TEST_CASE("a function whose search_path is not pinned, or pinned to another sche
   TestDatabase database;
   const auto connection = database.connect();
   const DoctorRig rig(database);
-  check_fixing(*connection, rig, "drift", CheckVerdict::failure,
+  check_fixing(*connection, rig, "drift", doctor::CheckVerdict::failure,
                "ALTER FUNCTION mailroom_window(bigint, bigint, integer, token_action[]) RESET search_path");
-  check_fixing(*connection, rig, "drift", CheckVerdict::failure,
+  check_fixing(*connection, rig, "drift", doctor::CheckVerdict::failure,
                "ALTER FUNCTION trg_before_token_insert() SET search_path = elsewhere");
 }
 
@@ -126,8 +126,8 @@ TEST_CASE("a missing table, column or function is found, with the migration that
         "failure: the function mailroom_update_gaps is missing");
   REQUIRE(findings.size() == 3);
   CHECK(findings[0].hint.find("migrations/7_queue.up.sql") != std::string::npos);
-  CHECK(findings[2].fix == std::vector<std::string>{fmt::format("mailroom migrate goto {}",
-                                                                embedded_migrations().back().version)});
+  CHECK(findings[2].fix == std::vector<std::string>{fmt::format(
+                               "mailroom migrate goto {}", schema::embedded_migrations().back().version)});
   CHECK(findings[1].hint.find("migrations/0_init.up.sql") != std::string::npos);
   CHECK(findings[2].hint.find("functions/gaps.sql") != std::string::npos);
 }
@@ -138,7 +138,7 @@ TEST_CASE("a sequence that skips or wraps is found and fixed") {
   insert_accounts(*connection, 5);
   const DoctorRig rig(database);
   for (const std::string change : {"CACHE 20", "INCREMENT 2", "CYCLE"}) {
-    check_fixing(*connection, rig, "sequence", CheckVerdict::failure,
+    check_fixing(*connection, rig, "sequence", doctor::CheckVerdict::failure,
                  "ALTER SEQUENCE tokens_id_seq " + change);
   }
 }
@@ -160,12 +160,12 @@ TEST_CASE(
   insert_accounts(*connection, 4, "new");
   const auto findings = rig.examine("sequence");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
   CHECK(
       findings[0].reason.starts_with("tokens_id_seq is at 4, behind the cursor of the queue mailroom at 5"));
   CHECK(findings[0].fix == std::vector<std::string>{"mailroom rewind-cursor --fix-sequence"});
   // The function that this command calls.
-  carry_out_sequence_fix(*connection, {}, {.actor = "tester@host", .reason = ""}, "token_insert");
+  replay::carry_out_sequence_fix(*connection, {}, {.actor = "tester@host", .reason = ""}, "token_insert");
   CHECK(all_fine(rig.examine("sequence")));
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("missing, old, newer, dirty and foreign schemas are told apart") {
   CHECK(summary(rig.examine("triggers")) == "not checked: the schema is not current");
 
   migrate(*connection);
-  const auto newest = embedded_migrations().back().version;
+  const auto newest = schema::embedded_migrations().back().version;
   connection->run("UPDATE schema_migrations SET dirty = true");
   const auto dirty = rig.examine("schema");
   CHECK(summary(dirty) ==
@@ -193,8 +193,8 @@ TEST_CASE("missing, old, newer, dirty and foreign schemas are told apart") {
   CHECK(old[0].fix == std::vector<std::string>{"mailroom migrate"});
 
   connection->run("UPDATE schema_migrations SET version = $1", newest + 1);
-  CHECK(rig.examine("schema")[0].verdict == CheckVerdict::warning);
-  CHECK(rig.examine("drift")[0].verdict == CheckVerdict::not_checked);
+  CHECK(rig.examine("schema")[0].verdict == doctor::CheckVerdict::warning);
+  CHECK(rig.examine("drift")[0].verdict == doctor::CheckVerdict::not_checked);
   CHECK(all_fine(rig.examine("triggers")));
 
   connection->run("ALTER TABLE schema_migrations ALTER version TYPE text");
@@ -206,8 +206,8 @@ TEST_CASE("tables in a schema outside the search_path are found, and fixed") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   connection->run("CREATE SCHEMA mail");
-  migrate(
-      *std::make_unique<Connection>(database.conninfo() + " options='-c search_path=mail,public'", "test"));
+  migrate(*std::make_unique<db::Connection>(database.conninfo() + " options='-c search_path=mail,public'",
+                                            "test"));
   const DoctorRig rig(database);
   const auto findings = rig.examine("schema");
   CHECK(summary(findings) ==
@@ -224,7 +224,7 @@ TEST_CASE("what doctor prints in a schema of its own changes nothing of the appl
       "CREATE SCHEMA \"Our Mail\"; CREATE TABLE tokens (id serial PRIMARY KEY); "
       "ALTER SEQUENCE tokens_id_seq CACHE 50");
   const auto conninfo = database.conninfo() + " options='-csearch_path=\"Our\\\\ Mail\",public'";
-  Connection ours(conninfo, "test");
+  db::Connection ours(conninfo, "test");
   migrate(ours);
   DoctorRig rig(database);
   rig.environment["MAILROOM_DATABASE_URL"] = conninfo;
@@ -238,8 +238,8 @@ TEST_CASE("what doctor prints in a schema of its own changes nothing of the appl
             "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'tokens_account_idx'::regclass"}}) {
     check_fixing(ours, rig, check,
                  break_it.find("index") == std::string::npos && break_it.find("INDEX") == std::string::npos
-                     ? CheckVerdict::failure
-                     : CheckVerdict::warning,
+                     ? doctor::CheckVerdict::failure
+                     : doctor::CheckVerdict::warning,
                  break_it);
   }
   CHECK(value<int>(*connection,
@@ -253,7 +253,8 @@ TEST_CASE("a role or database whose transactions are read-only is found, and fix
   DoctorRig rig(database);
   const auto found = [&](const std::string& check, const std::string& reason) {
     auto findings = rig.examine(check);
-    std::erase_if(findings, [&](const Finding& finding) { return !finding.reason.starts_with(reason); });
+    std::erase_if(findings,
+                  [&](const doctor::Finding& finding) { return !finding.reason.starts_with(reason); });
     return findings;
   };
   for (const std::string& whose :
@@ -266,7 +267,8 @@ TEST_CASE("a role or database whose transactions are read-only is found, and fix
     const auto findings = found("database", reason);
     REQUIRE(findings.size() == 1);
     // A role may be one that only reads.
-    CHECK(findings[0].verdict == (whose.starts_with("ROLE") ? CheckVerdict::warning : CheckVerdict::failure));
+    CHECK(findings[0].verdict ==
+          (whose.starts_with("ROLE") ? doctor::CheckVerdict::warning : doctor::CheckVerdict::failure));
     CHECK(findings[0].fix.front() == "SET default_transaction_read_only = off;");
     CHECK(run_fixes(*connection, findings));
     CHECK(found("database", reason).empty());
@@ -301,7 +303,7 @@ TEST_CASE("a channel that no token notifies is found") {
   rig.environment["MAILROOM_CHANNEL_NAME"] = "elsewhere";
   const auto findings = rig.examine("channel");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::warning);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::warning);
   CHECK(findings[0].fix == std::vector<std::string>{"export MAILROOM_CHANNEL_NAME=token_insert"});
   connection->run(
       "CREATE OR REPLACE FUNCTION trg_after_token_inserted() RETURNS trigger LANGUAGE plpgsql AS "
@@ -332,7 +334,7 @@ TEST_CASE("a key that is missing, weak, readable by everyone or configured twice
   CHECK(summary(rig.examine("previous keys")) ==
         "warning: the key in MAILROOM_PREVIOUS_SECRET_KEYS is also the current key; failure: the key in "
         "MAILROOM_PREVIOUS_SECRET_KEYS is one byte repeated: anyone can forge tokens under it");
-  CHECK(judge(rig.examine("previous keys")) == ExitCode::configuration);
+  CHECK(doctor::judge(rig.examine("previous keys")) == ExitCode::configuration);
   // A finding never contains a key.
   for (const auto& finding : rig.examine())
     CHECK((finding.reason + finding.hint).find(digits.substr(0, 16)) == std::string::npos);

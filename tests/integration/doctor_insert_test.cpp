@@ -28,7 +28,7 @@ TEST_CASE("doctor says what the application's role and the owner of the tables l
   connection->run("GRANT INSERT (email, login), SELECT (id) ON accounts TO " + application.name());
   auto findings = rig.examine("insert");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
   CHECK(findings[0].reason.find("permission denied for sequence accounts_id_seq") != std::string::npos);
   connection->run("GRANT USAGE ON SEQUENCE accounts_id_seq TO " + application.name());
   CHECK(all_fine(rig.examine("insert")));
@@ -42,7 +42,7 @@ TEST_CASE("doctor says what the application's role and the owner of the tables l
   connection->run("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC");
   findings = rig.examine("insert");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
   CHECK(run_fixes(*connection, findings));
   CHECK(summary(rig.examine("insert")) ==
         "ok: an account inserted as " + application.name() + " gets its activation token; rolled back");
@@ -102,7 +102,7 @@ TEST_CASE("doctor asks for a message as an application does that has no accounts
   connection->run("REVOKE INSERT (email, login) ON accounts FROM " + role);
   const auto without_function = rig.examine("insert");
   REQUIRE(without_function.size() == 1);
-  CHECK(without_function[0].verdict == CheckVerdict::failure);
+  CHECK(without_function[0].verdict == doctor::CheckVerdict::failure);
   CHECK(without_function[0].fix.empty());
   connection->run("ALTER FUNCTION mailroom_sent RENAME TO mailroom_send");
   connection->run("ALTER TABLE mailroom_messages DISABLE TRIGGER after_message_insert");
@@ -111,7 +111,7 @@ TEST_CASE("doctor asks for a message as an application does that has no accounts
   connection->run("UPDATE mailroom_actions SET producer = 'pg_monitor' WHERE action = 'message'");
   const auto findings = rig.examine("insert");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
   CHECK(findings[0].reason.find("may not send messages of the action \"message\"") != std::string::npos);
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("sessions in which no trigger fires are found, and accounts without a 
     connection->run("ALTER " + whose + " SET session_replication_role = replica");
     const auto findings = rig.examine("triggers");
     REQUIRE(findings.size() == 1);
-    CHECK(findings[0].verdict == CheckVerdict::failure);
+    CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
     CHECK(run_fixes(*connection, findings));
     CHECK(all_fine(rig.examine("triggers")));
   }
@@ -194,7 +194,7 @@ TEST_CASE("an insert that fails for want of an id is a failure, not a refusal of
   connection->run("ALTER TABLE tokens DISABLE TRIGGER before_token_insert");
   const auto findings = rig.examine("insert");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
   CHECK(findings[0].reason.starts_with(
       "no account and no message can be inserted: null value in column \"id\""));
   CHECK(
@@ -209,7 +209,7 @@ TEST_CASE("a refusal that is the application's own is no failure") {
   connection->run("ALTER TABLE accounts ADD country text NOT NULL");
   const auto findings = rig.examine("insert");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::not_checked);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::not_checked);
 }
 
 TEST_CASE("default privileges let no role create tokens, and doctor says whom they show secrets") {

@@ -116,14 +116,14 @@ TEST_CASE("the doctor says why a relay takes no mail, in its words, and what to 
     const auto findings = doctor.rig.examine("relay");
     INFO(summary(findings));
     REQUIRE(findings.size() == 1);
-    CHECK(findings[0].verdict == CheckVerdict::failure);
+    CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
     CHECK(contains(findings[0].reason, fmt::format("127.0.0.1:{} {}", server.port(), reason)));
     CHECK(contains(findings[0].hint, hint));
     CHECK(server.taken().empty());
   }
   doctor.log_in_to(fmt::format("smtp://127.0.0.1:{}", closed.port()));
   CHECK(contains(doctor.relays(), fmt::format("failure: 127.0.0.1:{} cannot be reached: ", closed.port())));
-  CHECK(judge(doctor.rig.examine("relay")) == ExitCode::unusable);
+  CHECK(doctor::judge(doctor.rig.examine("relay")) == ExitCode::unusable);
 }
 
 TEST_CASE("a relay that answers the doctor, and has taken no mails of the senders, may take them again") {
@@ -152,8 +152,8 @@ TEST_CASE("one relay that fails does not keep the doctor from the next") {
   doctor.log_in_to(fmt::format("smtp://127.0.0.1:{},{}", closed.port(), open.url()));
   const auto findings = doctor.rig.examine("relay");
   REQUIRE(findings.size() == 2);
-  CHECK(findings[0].verdict == CheckVerdict::failure);
-  CHECK(findings[1].verdict == CheckVerdict::ok);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
+  CHECK(findings[1].verdict == doctor::CheckVerdict::ok);
 }
 
 TEST_CASE("the doctor checks the password file of the relay") {
@@ -188,7 +188,7 @@ TEST_CASE("the doctor shows no password, whatever a relay or the configuration s
                           "alice:sesame4711@relay.example"}) {
     doctor.rig.environment["MAILROOM_SEND_RELAY"] = url;
     for (const auto& finding : doctor.rig.examine("relay")) {
-      CHECK(finding.verdict == CheckVerdict::failure);
+      CHECK(finding.verdict == doctor::CheckVerdict::failure);
       CHECK_FALSE(contains(finding.reason + finding.hint, "sesame"));
     }
   }
@@ -210,7 +210,7 @@ TEST_CASE("the doctor checks the sender, the link and the templates") {
   doctor.files.write("templates/recovery.txt", "{{lnik}}\n");
   const auto broken = doctor.rig.examine("templates");
   CHECK(contains(summary(broken), "failure: " + directory.string() + "/recovery.txt:1: "));
-  CHECK(judge(broken) == ExitCode::configuration);
+  CHECK(doctor::judge(broken) == ExitCode::configuration);
 
   doctor.rig.environment.erase("MAILROOM_SEND_TEMPLATES");
   doctor.rig.environment["MAILROOM_SEND_LINK"] = "https://app.example/{action}";

@@ -12,7 +12,7 @@ namespace mailroom::test::doctor_privilege_test {
 namespace {
 
 /// A rolled-back token leaves a gap below the next token, which is emitted.
-void emit_one(QueueSession& session, Connection& owner, int round) {
+void emit_one(claim::QueueSession& session, db::Connection& owner, int round) {
   owner.run(
       fmt::format("DO $$ BEGIN INSERT INTO accounts (email, login) VALUES ('x', 'x{}'); RAISE 'no'; "
                   "EXCEPTION WHEN raise_exception THEN NULL; END $$",
@@ -20,8 +20,8 @@ void emit_one(QueueSession& session, Connection& owner, int round) {
   insert_accounts(owner, 1, fmt::format("round{}_", round));
   const auto reply = session.claim({.limit = 10, .partial = true, .take_over = true, .publish_cursor = true});
   REQUIRE(reply.lease);
-  session.fetch(*reply.lease, [](const TokenRow&) {});
-  session.claim({.receipt = Receipt{*reply.lease, {.emitted = 1}}});
+  session.fetch(*reply.lease, [](const claim::TokenRow&) {});
+  session.claim({.receipt = claim::Receipt{*reply.lease, {.emitted = 1}}});
 }
 
 /// Does everything that a collector does: batches, gaps that open, wait, merge and close, acknowledgements,
@@ -30,12 +30,12 @@ void collect_as(const std::string& conninfo, const TestDatabase& database) {
   const auto owner = database.connect();
   const auto late = database.connect();
   const auto open_session = [&] {
-    return std::make_unique<PgQueueSession>(
-        PgQueueSession::Setup{conninfo, {"mailroom"}, "token_insert", require_current_schema});
+    return std::make_unique<claim::PgQueueSession>(
+        claim::PgQueueSession::Setup{conninfo, {"mailroom"}, "token_insert", schema::require_current_schema});
   };
   auto session = open_session();
   late->transact([&](pqxx::work& transaction) {
-    Connection::execute(transaction, "INSERT INTO accounts (email, login) VALUES ('late', 'late')");
+    db::Connection::execute(transaction, "INSERT INTO accounts (email, login) VALUES ('late', 'late')");
     for (int round = 0; round < 45; ++round)
       emit_one(*session, *owner, round);
   });
@@ -43,31 +43,32 @@ void collect_as(const std::string& conninfo, const TestDatabase& database) {
   // That batch was not acknowledged: another session takes it over.
   session = open_session();
   // The server may take a moment to end the other session.
-  std::optional<Lease> abandoned;
+  std::optional<claim::Lease> abandoned;
   REQUIRE(eventually([&] {
     abandoned = session->claim({.limit = 10, .partial = true, .take_over = true}).lease;
     return abandoned.has_value();
   }));
-  session->claim({.receipt = Receipt{*abandoned, {.emitted = 1}}});
+  session->claim({.receipt = claim::Receipt{*abandoned, {.emitted = 1}}});
 }
 
 /// Does what a sender does beyond that: records outcomes, keeps to a rate, shares the state of a relay.
 void send_as(const std::string& conninfo, const TestDatabase& database) {
   insert_accounts(*database.connect(), 1, "sent");
   set_rate(*database.connect(), "mailroom", 0.001, 10);
-  PgQueueSession session({.conninfo = conninfo,
-                          .queues = {"mailroom"},
-                          .channel = "token_insert",
-                          .check_schema = require_current_schema,
-                          .detail = {.delivers = true}});
+  claim::PgQueueSession session({.conninfo = conninfo,
+                                 .queues = {"mailroom"},
+                                 .channel = "token_insert",
+                                 .check_schema = schema::require_current_schema,
+                                 .detail = {.delivers = true}});
   const auto reply = session.claim({.limit = 10, .partial = true, .take_over = true});
   REQUIRE(reply.lease);
-  Receipt receipt{*reply.lease, {.emitted = 1}, std::vector<TokenOutcome>{}};
-  session.fetch(*reply.lease,
-                [&](const TokenRow& row) { receipt.outcomes->push_back({.token = row.id, .attempts = 1}); });
+  claim::Receipt receipt{*reply.lease, {.emitted = 1}, std::vector<claim::TokenOutcome>{}};
+  session.fetch(*reply.lease, [&](const claim::TokenRow& row) {
+    receipt.outcomes->push_back({.token = row.id, .attempts = 1});
+  });
   session.claim({.limit = 10, .partial = true, .receipt = receipt});
   const auto now = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
-  SinkState relay{
+  claim::SinkState relay{
       .name = "relay:25", .failures = 1, .since = now, .failed_at = now, .probe_at = now, .reason = "busy"};
   session.share({relay}, {relay.name}, std::nullopt);
   session.share({}, {relay.name}, Milliseconds(1000));
@@ -94,8 +95,8 @@ TEST_CASE("the doctor names each privilege that a role lacks, and a role that ha
   CHECK(summary(rig.examine("sequence")).starts_with("not checked: permission denied"));
   const auto findings = rig.examine("privileges");
   REQUIRE(findings.size() == 2);
-  CHECK(findings[0].verdict == CheckVerdict::failure);
-  CHECK(findings[1].verdict == CheckVerdict::warning);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
+  CHECK(findings[1].verdict == doctor::CheckVerdict::warning);
   CHECK(findings[1].fix == std::vector<std::string>{"GRANT pg_monitor TO " + role.name() + ";"});
   REQUIRE(run_fixes(*connection, findings));
   CHECK(all_fine(rig.examine("privileges")));
@@ -126,13 +127,13 @@ TEST_CASE("collect and send need each privilege that the doctor asks for") {
       if (is_of_schedule || grant.find("mailroom_release") != std::string::npos ||
           grant.find("mailroom_record_event") != std::string::npos) {
         CHECK_NOTHROW(consume_as(role.conninfo(), database));
-        Connection as_role(role.conninfo(), "test");
-        CHECK(read_queue_status(as_role, "mailroom").scheduled.is_known != is_of_schedule);
+        db::Connection as_role(role.conninfo(), "test");
+        CHECK(status::read_queue_status(as_role, "mailroom").scheduled.is_known != is_of_schedule);
       } else {
-        CHECK_THROWS_AS(consume_as(role.conninfo(), database), DatabaseError);
+        CHECK_THROWS_AS(consume_as(role.conninfo(), database), db::DatabaseError);
       }
       const auto missing = rig.examine("privileges");
-      CHECK(missing[0].verdict == CheckVerdict::failure);
+      CHECK(missing[0].verdict == doctor::CheckVerdict::failure);
       CHECK(missing[0].fix.size() == 1);
       REQUIRE(run_fixes(*connection, missing));
       connection->run(
@@ -148,7 +149,7 @@ TEST_CASE("row security that hides tokens or accounts is found and fixed") {
   DoctorRig rig(database);
   rig.environment["MAILROOM_DATABASE_URL"] = role.conninfo();
   REQUIRE(run_fixes(*connection, rig.examine("privileges")));
-  check_fixing(*connection, rig, "privileges", CheckVerdict::failure,
+  check_fixing(*connection, rig, "privileges", doctor::CheckVerdict::failure,
                "ALTER TABLE tokens ENABLE ROW LEVEL SECURITY");
 }
 

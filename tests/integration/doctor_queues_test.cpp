@@ -41,8 +41,8 @@ TEST_CASE("the doctor names the queue of a problem, and counts a collector of se
     CHECK(summary(rig.examine("collectors"))
               .starts_with("warning: queue recovery: no connected collector serves this queue"));
   }
-  const PgQueueSession both(
-      {database.conninfo(), {"recovery", "activation"}, "token_insert", require_current_schema});
+  const claim::PgQueueSession both(
+      {database.conninfo(), {"recovery", "activation"}, "token_insert", schema::require_current_schema});
   CHECK(eventually([&] { return summary(rig.examine("collectors")) == "ok: 1 is connected"; }));
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("doctor looks at the consumers of every queue, unless queues are named
   DoctorRig rig(database);
   const auto findings = rig.examine("collectors");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
   CHECK(findings[0].reason.starts_with(
       "queue recovery: 1 token waits and no connected collector serves this queue"));
   rig.environment["MAILROOM_QUEUE_NAME"] = "mailroom";

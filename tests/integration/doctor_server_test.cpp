@@ -25,9 +25,10 @@ TEST_CASE("a server that loses commits or does not vacuum is found and fixed") {
     connection->run("SELECT pg_reload_conf()");
     REQUIRE(eventually_set(setting, "off"));
     auto findings = rig.examine("settings");
-    std::erase_if(findings, [&](const Finding& finding) { return !finding.reason.starts_with(setting); });
+    std::erase_if(findings,
+                  [&](const doctor::Finding& finding) { return !finding.reason.starts_with(setting); });
     REQUIRE(findings.size() == 1);
-    CHECK(findings[0].verdict == CheckVerdict::warning);
+    CHECK(findings[0].verdict == doctor::CheckVerdict::warning);
     CHECK(findings[0].fix ==
           std::vector<std::string>{"ALTER SYSTEM SET " + setting + " = on;", "SELECT pg_reload_conf();"});
     REQUIRE(run_fixes(*connection, findings));
@@ -55,7 +56,7 @@ TEST_CASE("a listener that holds the queue of notifications back is named, and e
   const auto findings = rig.examine("channel");
   INFO(summary(findings));
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::warning);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::warning);
   CHECK(findings[0].reason.find(held) != std::string::npos);
   const OperatorRig operators(database);
   CHECK(operators.mailroom({"status"}).output.find(held) != std::string::npos);
@@ -78,16 +79,16 @@ TEST_CASE("a collector that waits for a synchronous standby is found, and the fi
   }));
   connection->run("SET synchronous_commit = local");
   insert_accounts(*connection, 1);
-  HealthLimits limits;
+  health::HealthLimits limits;
   limits.lock_held = Milliseconds(300);
-  std::vector<QueueFinding> found;
+  std::vector<health::QueueFinding> found;
   REQUIRE(eventually([&] {
-    found = judge_queue(read_queue_status(*connection, "mailroom"), limits);
+    found = health::judge_queue(status::read_queue_status(*connection, "mailroom"), limits);
     return !found.empty() && found.front().code == "standby_awaited";
   }));
   CHECK(found.size() == 1);
   // An application's commit would wait in the same way, whoever looks at it.
-  const auto longest = read_queue_status(*connection, "mailroom").longest_commit;
+  const auto longest = status::read_queue_status(*connection, "mailroom").longest_commit;
   REQUIRE(longest);
   CHECK(longest->application.starts_with("mailroom collect " + operator_name() + ":"));
   const std::string awaited = "waiting for a synchronous standby, which has not confirmed the commit";
@@ -127,7 +128,7 @@ TEST_CASE("doctor names the standby where the commit of another notification wai
   const auto findings = rig.examine("channel");
   INFO(summary(findings));
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
   CHECK(findings[0].reason.find("(signup") != std::string::npos);
   CHECK(findings[0].reason.find("for a synchronous standby to confirm its commit") != std::string::npos);
   const OperatorRig operators(database);

@@ -11,7 +11,7 @@ namespace {
 
 /// The location of every row of the database, in tables and catalogues alike, the transaction that wrote it,
 /// and the value of every sequence. Statistics are excluded: the server changes them on its own.
-std::string fingerprint(Connection& connection) {
+std::string fingerprint(db::Connection& connection) {
   std::string text;
   const auto relations = connection.run(
       "SELECT oid::regclass, relkind FROM pg_class WHERE NOT relisshared AND relkind IN ('r', 'S') "
@@ -33,8 +33,8 @@ std::string fingerprint(Connection& connection) {
   return text;
 }
 
-CheckVerdict worst(const Findings& findings, const std::string& check) {
-  auto verdict = CheckVerdict::ok;
+doctor::CheckVerdict worst(const doctor::Findings& findings, const std::string& check) {
+  auto verdict = doctor::CheckVerdict::ok;
   for (const auto& finding : findings) {
     if (finding.check == check) verdict = std::max(verdict, finding.verdict);
   }
@@ -51,7 +51,7 @@ TEST_CASE("a correct database with a running collector has no problems") {
   for (const auto& finding : DoctorRig(database).examine()) {
     INFO(finding.check << ": " << finding.reason);
     // The test's server may run with fsync off.
-    if (finding.check != "settings") CHECK(finding.verdict == CheckVerdict::ok);
+    if (finding.check != "settings") CHECK(finding.verdict == doctor::CheckVerdict::ok);
   }
 }
 
@@ -81,27 +81,29 @@ TEST_CASE("the doctor's session is read-only, so no check can write") {
 
 TEST_CASE("the objects that the doctor expects are those that the migrations create") {
   TestDatabase database;
-  std::set<CatalogueKey> made;
+  std::set<schema::CatalogueKey> made;
   database.connect()->dry_run([&](pqxx::work& transaction) {
-    for (const auto& [key, entry] : read_catalogue(transaction, "public")) {
-      const bool is_expected = key.kind != ObjectKind::type && key.kind != ObjectKind::sequence;
+    for (const auto& [key, entry] : schema::read_catalogue(transaction, "public")) {
+      const bool is_expected =
+          key.kind != schema::ObjectKind::type && key.kind != schema::ObjectKind::sequence;
       const bool has_index =
           entry.definition.starts_with("PRIMARY KEY") || entry.definition.starts_with("UNIQUE");
-      const bool is_part = key.kind == ObjectKind::constraint || key.kind == ObjectKind::trigger;
+      const bool is_part =
+          key.kind == schema::ObjectKind::constraint || key.kind == schema::ObjectKind::trigger;
       const auto name = key.name.substr(is_part ? key.name.find('.') + 1 : 0);
-      if (is_expected && (key.kind != ObjectKind::constraint || has_index))
+      if (is_expected && (key.kind != schema::ObjectKind::constraint || has_index))
         made.insert({key.kind, name.substr(0, name.find('('))});
     }
   });
-  std::set<CatalogueKey> expected;
+  std::set<schema::CatalogueKey> expected;
   std::set<std::string> triggers;
-  for (const auto& [key, object] : expected_objects()) {
+  for (const auto& [key, object] : schema::expected_objects()) {
     expected.insert(key);
-    if (key.kind == ObjectKind::trigger) triggers.insert(key.name);
+    if (key.kind == schema::ObjectKind::trigger) triggers.insert(key.name);
   }
   CHECK(expected == made);
   std::set<std::string> with_consequence;
-  for (const auto& trigger : expected_triggers())
+  for (const auto& trigger : schema::expected_triggers())
     with_consequence.emplace(trigger.name);
   CHECK(with_consequence == triggers);
 }
@@ -117,14 +119,14 @@ TEST_CASE("each check that fails for a lost connection says so") {
     return std::chrono::system_clock::now();
   };
   const auto findings = rig.examine();
-  CHECK(worst(findings, "pooler") == CheckVerdict::ok);
-  CHECK(worst(findings, "database") == CheckVerdict::failure);
+  CHECK(worst(findings, "pooler") == doctor::CheckVerdict::ok);
+  CHECK(worst(findings, "database") == doctor::CheckVerdict::failure);
   for (const std::string check : {"clock", "settings", "schema", "drift", "privileges", "triggers", "channel",
                                   "sequence", "queue", "collectors", "batches"}) {
     INFO(check);
-    CHECK(worst(findings, check) == CheckVerdict::not_checked);
+    CHECK(worst(findings, check) == doctor::CheckVerdict::not_checked);
   }
-  CHECK(judge(findings) == ExitCode::database);
+  CHECK(doctor::judge(findings) == ExitCode::database);
 }
 
 TEST_CASE("a client clock that differs is a warning, because only the server's clock matters") {
@@ -133,7 +135,7 @@ TEST_CASE("a client clock that differs is a warning, because only the server's c
   rig.now = [] { return std::chrono::system_clock::now() - std::chrono::hours(2); };
   const auto findings = rig.examine("clock");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::warning);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::warning);
   CHECK(findings[0].reason.find("ahead of this host's") != std::string::npos);
 }
 
@@ -143,15 +145,15 @@ TEST_CASE("a broken file does not stop checks that do not depend on it") {
   DoctorRig rig(database);
   rig.overrides.file = directory.write("broken.yaml", "collect: {qeueu: other}");
   const auto findings = rig.examine();
-  CHECK(worst(findings, "configuration") == CheckVerdict::failure);
+  CHECK(worst(findings, "configuration") == doctor::CheckVerdict::failure);
   for (const std::string check : {"key", "database", "schema", "drift", "triggers", "sequence"}) {
     INFO(check);
-    CHECK(worst(findings, check) == CheckVerdict::ok);
+    CHECK(worst(findings, check) == doctor::CheckVerdict::ok);
   }
   // The file may have set another queue or channel.
   for (const std::string check : {"previous keys", "queue", "channel", "collectors"}) {
     INFO(check);
-    CHECK(worst(findings, check) == CheckVerdict::not_checked);
+    CHECK(worst(findings, check) == doctor::CheckVerdict::not_checked);
   }
   rig.environment["MAILROOM_QUEUE_NAME"] = "mailroom";
   CHECK(all_fine(rig.examine("queue")));
@@ -167,7 +169,7 @@ TEST_CASE("another encoding of the database is a warning") {
   const auto findings = rig.examine("database");
   connection->run("DROP DATABASE " + name);
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::warning);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::warning);
   CHECK(findings[0].reason.find("LATIN1") != std::string::npos);
 }
 
@@ -183,12 +185,12 @@ TEST_CASE("a dead collector does not count as a collector, and a dead batch is n
   session.reset();
   REQUIRE(eventually([&] { return !all_fine(rig.examine("collectors")); }));
   const auto none = rig.examine("collectors");
-  CHECK(none[0].verdict == CheckVerdict::failure);
+  CHECK(none[0].verdict == doctor::CheckVerdict::failure);
   CHECK(none[0].reason.starts_with(
       "3 tokens wait and no collector is connected. Start the collector's service"));
   connection->run("UPDATE tokens SET expires_at = 1");
   CHECK(rig.examine("collectors")[0].reason.starts_with("no collector is connected; no token waits"));
-  CHECK(rig.examine("collectors")[0].verdict == CheckVerdict::warning);
+  CHECK(rig.examine("collectors")[0].verdict == doctor::CheckVerdict::warning);
 
   CHECK(all_fine(rig.examine("batches")));
   connection->run("UPDATE mailroom_batches SET dead_at = now(), attempts = 20 WHERE id = $1", lease->batch);

@@ -13,7 +13,7 @@ namespace {
 
 /// Data of every kind. Of 60 activations the queue mailroom has emitted some; token 61 is a recovery, which
 /// only the queue recovery takes.
-void make_data(const TestDatabase& database, Connection& connection) {
+void make_data(const TestDatabase& database, db::Connection& connection) {
   insert_accounts(connection, 60);
   connection.run("UPDATE accounts SET status = 'active' WHERE id = 1");
   connection.run("SELECT mailroom_set_queue('mailroom', $1::jsonb, 'token_insert')",
@@ -34,7 +34,7 @@ void make_data(const TestDatabase& database, Connection& connection) {
   const auto session = attach(database);
   const auto first = session->claim({.limit = 40});
   REQUIRE(first.lease);
-  session->claim({.limit = 26, .partial = true, .receipt = Receipt{*first.lease, {.emitted = 40}}});
+  session->claim({.limit = 26, .partial = true, .receipt = claim::Receipt{*first.lease, {.emitted = 40}}});
   late->run("COMMIT");
   connection.run("UPDATE accounts SET status = 'suspended' WHERE id = 5");
   connection.run("UPDATE tokens SET consumed_at = created_at WHERE id = 7");
@@ -50,7 +50,7 @@ void make_data(const TestDatabase& database, Connection& connection) {
 }  // namespace
 
 TEST_CASE("from data of every kind the schema goes down to every version, and up again") {
-  const auto newest = embedded_migrations().back().version;
+  const auto newest = schema::embedded_migrations().back().version;
   for (auto version = newest - 1; version >= 0; --version) {
     CAPTURE(version);
     TestDatabase database;

@@ -10,16 +10,16 @@
 namespace mailroom::test::drift_test {
 namespace {
 
-const auto newest = static_cast<std::size_t>(embedded_migrations().back().version);
+const auto newest = static_cast<std::size_t>(schema::embedded_migrations().back().version);
 
-std::string text_of(const std::vector<Difference>& differences) {
+std::string text_of(const std::vector<schema::Difference>& differences) {
   std::string text;
   for (const auto& difference : differences) {
-    text +=
-        fmt::format("{}{} {}{}", text.empty() ? "" : "; ", object_kind_word(difference.kind), difference.name,
-                    difference.found.empty()      ? " missing"
-                    : difference.expected.empty() ? " unexpected"
-                                                  : " differs");
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", schema::object_kind_word(difference.kind),
+                        difference.name,
+                        difference.found.empty()      ? " missing"
+                        : difference.expected.empty() ? " unexpected"
+                                                      : " differs");
   }
   return text;
 }
@@ -116,9 +116,9 @@ const std::vector<Alteration>& alterations() {
 }
 
 /// Runs SQL as psql would.
-void run_files(Connection& connection, std::size_t from, std::size_t to) {
+void run_files(db::Connection& connection, std::size_t from, std::size_t to) {
   for (auto version = from; version <= to; ++version)
-    connection.run(embedded_migrations()[version].up);
+    connection.run(schema::embedded_migrations()[version].up);
 }
 
 Error refusal(const std::function<void()>& work) {
@@ -137,26 +137,27 @@ TEST_CASE("every kind of drift is found, and nothing else") {
   TestDatabase database;
   const auto connection = database.connect();
   // What migrate verify reads first: it trusts it if nothing differs.
-  std::vector<Catalogue> brief;
+  std::vector<schema::Catalogue> brief;
   connection->dry_run([&](pqxx::work& transaction) {
-    brief = build_catalogues(transaction, "public", static_cast<long>(newest));
+    brief = schema::build_catalogues(transaction, "public", static_cast<long>(newest));
   });
   connection->dry_run([&](pqxx::work& transaction) {
-    const auto built = build_catalogues(transaction, "public");
+    const auto built = schema::build_catalogues(transaction, "public");
     REQUIRE(built.size() == newest + 1);
-    const auto names = object_names(built);
-    CHECK(object_names(brief) == names);
+    const auto names = schema::object_names(built);
+    CHECK(schema::object_names(brief) == names);
     for (const auto& alteration : alterations()) {
       INFO(alteration.sql);
-      Connection::execute(transaction, "SAVEPOINT before; SET LOCAL search_path = public; " + alteration.sql);
-      const auto found = read_catalogue(transaction, "public", names);
-      const auto drift = compare(built, newest, found);
+      db::Connection::execute(transaction,
+                              "SAVEPOINT before; SET LOCAL search_path = public; " + alteration.sql);
+      const auto found = schema::read_catalogue(transaction, "public", names);
+      const auto drift = schema::compare(built, newest, found);
       CHECK(text_of(drift.differences) == alteration.drift);
       CHECK(text_of(drift.additions) == alteration.additions);
-      const auto first_look = compare(brief, newest, found);
+      const auto first_look = schema::compare(brief, newest, found);
       CHECK(text_of(first_look.differences) == alteration.drift);
       CHECK(text_of(first_look.additions) == alteration.additions);
-      Connection::execute(transaction, "ROLLBACK TO before");
+      db::Connection::execute(transaction, "ROLLBACK TO before");
     }
   });
 }
@@ -169,19 +170,19 @@ TEST_CASE("comparing leaves nothing behind, and locks no existing object") {
       "WHERE nspname = 'public' OR nspname LIKE 'mailroom\\_scratch%'";
   const auto before = value<int>(*connection, count);
   connection->dry_run([&](pqxx::work& transaction) {
-    const auto built = build_catalogues(transaction, "public");
-    const auto locks =
-        Connection::execute(transaction,
-                            "SELECT c.relname, l.mode FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
-                            "WHERE l.pid = pg_backend_pid() AND c.relnamespace = 'public'::regnamespace");
+    const auto built = schema::build_catalogues(transaction, "public");
+    const auto locks = db::Connection::execute(
+        transaction,
+        "SELECT c.relname, l.mode FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
+        "WHERE l.pid = pg_backend_pid() AND c.relnamespace = 'public'::regnamespace");
     for (const auto& row : locks)
       CHECK(std::string(row[0].c_str()) + " " + row[1].c_str() == "nothing");
-    CHECK(Connection::execute(
+    CHECK(db::Connection::execute(
               transaction, "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'mailroom\\_scratch%'")[0][0]
               .as<int>() == 1);
   });
   CHECK(value<int>(*connection, count) == before);
-  CHECK(verify_schema(*connection).is_sound());
+  CHECK(schema::verify_schema(*connection).is_sound());
   CHECK(value<int>(*connection,
                    "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'mailroom\\_scratch%'") == 0);
 }
@@ -193,18 +194,18 @@ TEST_CASE(
     TestDatabase database(TestDatabase::Schema::none);
     const auto connection = database.connect();
     run_files(*connection, 0, version);
-    const auto state = recognised(*connection, read_schema_state(*connection));
+    const auto state = schema::recognised(*connection, schema::read_schema_state(*connection));
     CHECK(state.unrecorded);
     CHECK(state.version == static_cast<long>(version));
     migrate(*connection);
-    CHECK(read_schema_state(*connection).version == static_cast<long>(newest));
+    CHECK(schema::read_schema_state(*connection).version == static_cast<long>(newest));
     CHECK(value<std::string>(*connection,
                              "SELECT string_agg(version || ' ' || direction, ',' ORDER BY id) FROM "
                              "mailroom_schema_history WHERE direction = 'adopt'")
               .find(fmt::format("{} adopt", version)) != std::string::npos);
     CHECK(value<std::size_t>(*connection, "SELECT count(DISTINCT version) FROM mailroom_schema_history") ==
           newest + 1);
-    const auto verification = verify_schema(*connection);
+    const auto verification = schema::verify_schema(*connection);
     CHECK(verification.is_sound());
     CHECK(verification.checksums == static_cast<long>(newest) + 1);
   }
@@ -217,14 +218,15 @@ TEST_CASE("verify compares with the version of the database, in whatever schema 
   owner->run("ALTER DATABASE " + database.name() + " SET search_path = app, extensions, public");
   const auto connection = database.connect();
   run_files(*connection, 0, 6);
-  connection->transact([](pqxx::work& transaction) { record_claim(transaction, 6, "adopt", test_author()); });
-  auto verification = verify_schema(*connection);
+  connection->transact(
+      [](pqxx::work& transaction) { schema::record_claim(transaction, 6, "adopt", test_author()); });
+  auto verification = schema::verify_schema(*connection);
   CHECK(verification.schema == "app");
   CHECK(verification.version == 6);
   CHECK(text_of(verification.drift.differences) == "");
   // An object of the next version.
-  connection->run(embedded_migrations()[7].up);
-  verification = verify_schema(*connection);
+  connection->run(schema::embedded_migrations()[7].up);
+  verification = schema::verify_schema(*connection);
   CHECK_FALSE(verification.is_sound());
   CHECK(text_of(verification.drift.differences).find("type mailroom_gap_check unexpected") !=
         std::string::npos);
@@ -233,42 +235,42 @@ TEST_CASE("verify compares with the version of the database, in whatever schema 
 TEST_CASE("a migration whose text has changed since it was applied is named") {
   TestDatabase database;
   const auto connection = database.connect();
-  CHECK(verify_schema(*connection).edited.empty());
+  CHECK(schema::verify_schema(*connection).edited.empty());
   // As a binary with another text of migration 4 would have recorded it.
-  auto other = embedded_migrations()[4];
+  auto other = schema::embedded_migrations()[4];
   other.up += "-- and more\n";
   connection->transact([&](pqxx::work& transaction) {
-    record_history(transaction, other, "up", Milliseconds{0}, test_author());
+    schema::record_history(transaction, other, "up", Milliseconds{0}, test_author());
   });
-  const auto verification = verify_schema(*connection);
+  const auto verification = schema::verify_schema(*connection);
   REQUIRE(verification.edited.size() == 1);
   CHECK(verification.edited[0].version == 4);
   CHECK(verification.edited[0].actor == "test@host");
   CHECK(verification.drift.differences.empty());
   CHECK_FALSE(verification.is_sound());
   // Line endings do not count.
-  auto windows = embedded_migrations()[4];
+  auto windows = schema::embedded_migrations()[4];
   for (std::size_t at = 0; (at = windows.up.find('\n', at)) != std::string::npos; at += 2)
     windows.up.replace(at, 1, "\r\n");
   connection->transact([&](pqxx::work& transaction) {
-    record_history(transaction, windows, "up", Milliseconds{0}, test_author());
+    schema::record_history(transaction, windows, "up", Milliseconds{0}, test_author());
   });
-  CHECK(verify_schema(*connection).is_sound());
+  CHECK(schema::verify_schema(*connection).is_sound());
   // Rows of versions that were rolled back do not count either, nor do the rows that record a rollback.
   connection->transact([&](pqxx::work& transaction) {
-    record_history(transaction, other, "down", Milliseconds{0}, test_author());
+    schema::record_history(transaction, other, "down", Milliseconds{0}, test_author());
   });
-  CHECK(verify_schema(*connection).is_sound());
+  CHECK(schema::verify_schema(*connection).is_sound());
 }
 
 TEST_CASE("functions with the line endings of another system are the same") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
-  auto text = embedded_migrations()[0].up;
+  auto text = schema::embedded_migrations()[0].up;
   for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 2)
     text.replace(at, 1, "\r\n");
   connection->run(text);
-  CHECK(verify_schema(*connection).match == SchemaMatch::fits);
+  CHECK(schema::verify_schema(*connection).match == schema::SchemaMatch::fits);
 }
 
 TEST_CASE("a role that may not create a schema is told what to grant") {
@@ -277,8 +279,8 @@ TEST_CASE("a role that may not create a schema is told what to grant") {
   const auto role = database.name() + "_plain";
   owner->run("CREATE ROLE " + role + " LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + role);
   {
-    Connection plain(database.conninfo() + " user=" + role, "test");
-    const auto error = refusal([&] { verify_schema(plain); });
+    db::Connection plain(database.conninfo() + " user=" + role, "test");
+    const auto error = refusal([&] { schema::verify_schema(plain); });
     CHECK(error.code() == ExitCode::schema);
     CHECK(error.hint() ==
           fmt::format("run the command as the owner of the database, or: GRANT CREATE ON DATABASE {} TO {};",
@@ -286,19 +288,19 @@ TEST_CASE("a role that may not create a schema is told what to grant") {
     // CREATE and the right to read the records are enough, even if transactions are read-only.
     owner->run("GRANT CREATE ON DATABASE " + database.name() + " TO " + role);
     plain.run("SET default_transaction_read_only = on");
-    CHECK(verify_schema(plain).is_sound());
+    CHECK(schema::verify_schema(plain).is_sound());
   }
   owner->run("DROP OWNED BY " + role + "; DROP ROLE " + role);
 }
 
 TEST_CASE("an empty database and an unknown version are not compared") {
   TestDatabase empty(TestDatabase::Schema::none);
-  CHECK(std::string(refusal([&] { verify_schema(*empty.connect()); }).what()) ==
+  CHECK(std::string(refusal([&] { schema::verify_schema(*empty.connect()); }).what()) ==
         "the database has no mailroom schema yet");
   TestDatabase database;
   const auto connection = database.connect();
   connection->run("UPDATE schema_migrations SET version = 9000");
-  CHECK(refusal([&] { verify_schema(*connection); }).hint() ==
+  CHECK(refusal([&] { schema::verify_schema(*connection); }).hint() ==
         "verify it with the newer mailroom that made it");
 }
 

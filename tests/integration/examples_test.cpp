@@ -37,8 +37,8 @@ bool runs_on(const std::string& command) {
 
 /// A recovery token with `code` that belongs to no database.
 std::string recovery_token(const std::string& code) {
-  Hmac hmac(Key::from_hex(test_key, "the test"));
-  const auto token = sign_token(hmac, *recovery_action(), Secret{1, 2, 3}, code);
+  crypto::Hmac hmac(crypto::Key::from_hex(test_key, "the test"));
+  const auto token = queue::sign_token(hmac, *recovery_action(), crypto::Secret{1, 2, 3}, code);
   return {token.begin(), token.end()};
 }
 
@@ -153,7 +153,7 @@ class World {
 void check_examples(const std::string& of, const char* text) {
   // A queue for recoveries is an example of how to make one; elsewhere it is in the way of no activation.
   World world(of == "queue" ? "{activation}" : "{password_recovery}");
-  for (const auto& example : parse_examples(text).examples) {
+  for (const auto& example : cmd::parse_examples(text).examples) {
     INFO("an example of " << of << ": " << example.command);
     const int status = world.run(example.command);
     INFO(world.errors());
@@ -165,8 +165,8 @@ void check_examples(const std::string& of, const char* text) {
 }  // namespace
 
 TEST_CASE("the examples of every help text work as typed") {
-  check_examples("mailroom", CommandLine().app.get_footer().c_str());
-  for (const auto& command : commands())
+  check_examples("mailroom", cmd::CommandLine().app.get_footer().c_str());
+  for (const auto& command : cmd::commands())
     check_examples(command.name, command.examples);
 }
 

@@ -10,15 +10,15 @@ namespace mailroom::test::feed_batch_test {
 namespace {
 
 /// Claims a batch and reads its rows.
-Receipt claim_batch(PgQueueSession& session) {
+claim::Receipt claim_batch(claim::PgQueueSession& session) {
   const auto reply = session.claim({.limit = 10, .partial = true});
   REQUIRE(reply.lease);
-  Receipt receipt{*reply.lease, {}};
+  claim::Receipt receipt{*reply.lease, {}};
   receipt.counts.emitted = static_cast<int>(fetch_ids(session, *reply.lease).size());
   return receipt;
 }
 
-void acknowledge(PgQueueSession& session, const Receipt& receipt) {
+void acknowledge(claim::PgQueueSession& session, const claim::Receipt& receipt) {
   session.claim({.limit = 0, .receipt = receipt});
 }
 
@@ -35,7 +35,7 @@ TEST_CASE("a batch is shown when it is acknowledged, taken over, skipped or dead
   first.reset();
 
   const auto second = attach(database);
-  Receipt receipt;
+  claim::Receipt receipt;
   // The server ends a session a moment after its client has.
   REQUIRE(eventually([&] {
     const auto reply = second->claim({.limit = 10, .partial = true, .take_over = true});
@@ -112,7 +112,7 @@ TEST_CASE("every kind of operation that the schema allows is an event") {
     const std::string kind = row[0].c_str();
     INFO(kind);
     connection->run("INSERT INTO mailroom_operations (kind, actor) VALUES ($1, 'test')", kind);
-    CHECK(feed.poll() == Shown{std::string(kind_text(find_kind(kind))) + " "});
+    CHECK(feed.poll() == Shown{std::string(feed::kind_text(feed::find_kind(kind))) + " "});
   }
 }
 

@@ -28,8 +28,8 @@ void fill(const TestDatabase& database) {
   connection->run("UPDATE accounts SET status = 'active' WHERE id = 7");
   connection->run("SELECT mailroom_rewind('mailroom', 15, 1000, '{}')");
   connection->run("UPDATE mailroom_batches SET attempts = 2 WHERE id = 1");
-  for (const auto outcome : delivery_outcomes) {
-    const std::string word = outcome_name(outcome);
+  for (const auto outcome : fate::delivery_outcomes) {
+    const std::string word = fate::outcome_name(outcome);
     record(*connection, {.token = 7, .state = word, .code = 450, .reply = word});
   }
   for (const std::int64_t token : {2, 13})
@@ -37,19 +37,20 @@ void fill(const TestDatabase& database) {
   record(*connection, {.token = 2, .state = "deferred"});
 }
 
-Shown texts(const std::vector<Event>& events) {
+Shown texts(const std::vector<feed::Event>& events) {
   Shown shown;
   for (const auto& event : events)
     shown.push_back(short_text(event));
   return shown;
 }
 
-Shown past(const TestDatabase& database, const HistoryRequest& history, const EventFilter& filter = {}) {
+Shown past(const TestDatabase& database, const feed::HistoryRequest& history,
+           const feed::EventFilter& filter = {}) {
   return texts(TestFeed(database, history, filter).take());
 }
 
-HistoryRequest last(std::int64_t count) {
-  HistoryRequest history;
+feed::HistoryRequest last(std::int64_t count) {
+  feed::HistoryRequest history;
   history.last = count;
   return history;
 }
@@ -76,7 +77,7 @@ TEST_CASE("past events are shown in order of time, and the last N are the end of
 TEST_CASE("a start by time or by token omits earlier events") {
   TestDatabase database;
   fill(database);
-  HistoryRequest recent;
+  feed::HistoryRequest recent;
   recent.since = database.connect()->server_time() - std::chrono::minutes(30);
   const auto shown = past(database, recent);
   CHECK(std::count(shown.begin(), shown.end(), "created 6") == 0);
@@ -86,9 +87,9 @@ TEST_CASE("a start by time or by token omits earlier events") {
   recent.last = 2;
   CHECK(past(database, recent) == Shown(shown.end() - 2, shown.end()));
 
-  HistoryRequest from;
+  feed::HistoryRequest from;
   from.from_token = 8;
-  EventFilter filter;
+  feed::EventFilter filter;
   filter.from_token = 8;
   const auto from_token = past(database, from, filter);
   CAPTURE(from_token);
@@ -102,8 +103,8 @@ TEST_CASE("a start by time or by token omits earlier events") {
 TEST_CASE("the database filters past events as the feed filters new ones") {
   TestDatabase database;
   fill(database);
-  std::vector<EventFilter> filters;
-  for (const auto& state : state_text()) {
+  std::vector<feed::EventFilter> filters;
+  for (const auto& state : feed::state_text()) {
     filters.emplace_back();
     filters.back().states = {state};
   }
@@ -132,10 +133,11 @@ TEST_CASE("the database filters past events as the feed filters new ones") {
     found += static_cast<int>(wanted.size());
     CHECK(past(database, last(static_cast<std::int64_t>(wanted.size())), filter) == wanted);
     const auto keys = [&] {
-      std::vector<EventKey> all;
+      std::vector<feed::EventKey> all;
       TestFeed feed(database);
-      feed.session().transact(
-          [&](pqxx::work& transaction) { all = read_history(transaction, TestFeed::everything(), filter); });
+      feed.session().transact([&](pqxx::work& transaction) {
+        all = feed::read_history(transaction, TestFeed::everything(), filter);
+      });
       return all;
     }();
     CHECK(keys.size() == wanted.size());
@@ -146,7 +148,7 @@ TEST_CASE("the database filters past events as the feed filters new ones") {
 TEST_CASE("a batch's event has the tokens that match the filter") {
   TestDatabase database;
   fill(database);
-  EventFilter filter;
+  feed::EventFilter filter;
   filter.accounts = {7, 8};
   filter.states = {"emitted"};
   const auto events = TestFeed(database, TestFeed::everything(), filter).take();

@@ -7,13 +7,13 @@
 namespace mailroom::test::feed_test {
 namespace {
 
-std::unique_ptr<Connection> begin(const TestDatabase& database) {
+std::unique_ptr<db::Connection> begin(const TestDatabase& database) {
   auto connection = database.connect();
   connection->run("BEGIN");
   return connection;
 }
 
-void consume(Connection& connection, std::int64_t token, int seconds_ago = 0) {
+void consume(db::Connection& connection, std::int64_t token, int seconds_ago = 0) {
   connection.run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) - $2::integer WHERE id = $1",
                  token, seconds_ago);
 }
@@ -139,7 +139,7 @@ TEST_CASE("a consumption is shown once, even if its row changes again") {
 TEST_CASE("a token is shown in the state in which it was first seen") {
   TestDatabase database;
   const auto connection = database.connect();
-  EventFilter filter;
+  feed::EventFilter filter;
   filter.states = {"consumed"};
   TestFeed feed(database, TestFeed::nothing(), filter);
   insert_accounts(*connection, 2);
@@ -161,7 +161,7 @@ TEST_CASE("the feed resumes where it was after its session was terminated") {
   CHECK(feed.poll() == Shown{"created 2"});
   connection->run("SELECT pg_terminate_backend($1, 10000)", feed.session().backend_pid());
   insert_accounts(*connection, 1, "meanwhile");
-  CHECK_THROWS_AS(feed.poll(), ConnectionLost);
+  CHECK_THROWS_AS(feed.poll(), db::ConnectionLost);
   feed.reconnect();
   late->run("COMMIT");
   CHECK(feed.poll() == Shown{"created 1", "created 3"});
@@ -174,7 +174,7 @@ TEST_CASE("events that were found but not shown when the session ended are shown
   insert_accounts(*connection, 1);
   feed.feed().poll();
   connection->run("SELECT pg_terminate_backend($1, 10000)", feed.session().backend_pid());
-  CHECK_THROWS_AS(feed.take(), ConnectionLost);
+  CHECK_THROWS_AS(feed.take(), db::ConnectionLost);
   feed.reconnect();
   CHECK(feed.poll() == Shown{"created 1"});
 }
@@ -195,15 +195,15 @@ TEST_CASE("a session of the feed is read-only, uses one snapshot, and gets no tr
   TestDatabase database;
   TestFeed feed(database);
   auto& connection = feed.session();
-  CHECK_THROWS_AS(connection.run("UPDATE jobs SET last_seq = 5"), DatabaseError);
+  CHECK_THROWS_AS(connection.run("UPDATE jobs SET last_seq = 5"), db::DatabaseError);
   connection.transact([](pqxx::work& transaction) {
     CHECK(std::string(transaction.exec("SHOW transaction_isolation")[0][0].c_str()) == "repeatable read");
   });
   feed.poll();
   connection.transact([](pqxx::work& transaction) {
-    HistoryRequest request;
+    feed::HistoryRequest request;
     request.since = Moment();
-    read_history(transaction, request, {});
+    feed::read_history(transaction, request, {});
     CHECK(transaction.exec("SELECT pg_current_xact_id_if_assigned() IS NULL")[0][0].as<bool>());
   });
 }

@@ -19,7 +19,7 @@ TEST_CASE("a large batch, which is streamed, holds the same rows as a small one"
   connection->run(
       "INSERT INTO tokens (account, action) SELECT id, 'password_recovery' FROM accounts WHERE id % 3 = 0");
   connection->run("UPDATE tokens SET expires_at = 1 WHERE id % 100 = 1");
-  const auto text_of = [](const TokenRow& row) {
+  const auto text_of = [](const claim::TokenRow& row) {
     return fmt::format("{} {} {:02x} {} {} {} {} {}", row.id, row.action->name,
                        fmt::join(row.secret.value(), ""), row.code, row.expires_at, row.email, row.login,
                        static_cast<int>(row.state));
@@ -56,9 +56,9 @@ TEST_CASE("a token that stops being due before its batch is leased again is retu
   connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 1");
   const auto again = session->claim({.limit = 2});
   REQUIRE(again.lease);
-  std::vector<TokenState> states;
-  session->fetch(*again.lease, [&](const TokenRow& row) { states.push_back(row.state); });
-  CHECK(states == std::vector<TokenState>{TokenState::consumed, TokenState::due});
+  std::vector<claim::TokenState> states;
+  session->fetch(*again.lease, [&](const claim::TokenRow& row) { states.push_back(row.state); });
+  CHECK(states == std::vector<claim::TokenState>{claim::TokenState::consumed, claim::TokenState::due});
 }
 
 TEST_CASE("an error while fetching counts as an attempt at the batch, and does not undo its claim") {
@@ -74,14 +74,14 @@ TEST_CASE("an error while fetching counts as an attempt at the batch, and does n
       "p_expires_at "
       "bigint, p_status account_status, p_now bigint) RETURNS text LANGUAGE plpgsql IMMUTABLE AS "
       "$$ BEGIN RAISE EXCEPTION 'broken'; END $$");
-  auto reply = session->claim({.limit = 2, .receipt = Receipt{*first.lease, counts}});
+  auto reply = session->claim({.limit = 2, .receipt = claim::Receipt{*first.lease, counts}});
   REQUIRE(reply.lease);
   CHECK_FALSE(reply.receipt_void);
-  CHECK_THROWS_AS(fetch_ids(*session, *reply.lease), DatabaseError);
+  CHECK_THROWS_AS(fetch_ids(*session, *reply.lease), db::DatabaseError);
   reply = session->claim({.limit = 2});
   REQUIRE(reply.lease);
   CHECK(reply.lease->attempt == 2);
-  CHECK_THROWS_AS(fetch_ids(*session, *reply.lease), DatabaseError);
+  CHECK_THROWS_AS(fetch_ids(*session, *reply.lease), db::DatabaseError);
 }
 
 }  // namespace mailroom::test::fetch_test

@@ -32,9 +32,9 @@ struct Stage {
   void run(const std::string& statements) const { database.connect()->run(statements); }
 
   /// The findings of doctor and of status that have a fix of this kind: its commands, in order.
-  std::vector<std::string> fixes_of(FixKind kind) const {
+  std::vector<std::string> fixes_of(status::FixKind kind) const {
     std::vector<std::string> commands;
-    const auto add = [&](const Fix& fix) {
+    const auto add = [&](const status::Fix& fix) {
       if (!fix.empty() && fix.kind() == kind) commands.push_back(fix);
     };
     for (const auto& finding : doctor.examine()) {
@@ -42,7 +42,8 @@ struct Stage {
         add(fix);
     }
     if (!commands.empty() || !has_status) return commands;
-    for (const auto& finding : judge_queue(read_queue_status(*database.connect(), "mailroom"), limits))
+    for (const auto& finding :
+         health::judge_queue(status::read_queue_status(*database.connect(), "mailroom"), limits))
       add(finding.fix);
     return commands;
   }
@@ -83,7 +84,7 @@ struct Stage {
   TemporaryDirectory directory;
   std::filesystem::path start = std::filesystem::current_path();
   std::string path = std::getenv("PATH");
-  HealthLimits limits{};
+  health::HealthLimits limits{};
   bool has_status = true;
   std::vector<std::shared_ptr<void>> kept{};  ///< until the end of the test, the last first
   std::function<bool()> is_done{};            ///< if something else than the end of the finding is looked for
@@ -95,8 +96,8 @@ T& keep(Stage& stage, std::shared_ptr<T> thing) {
   return *thing;
 }
 
-Connection& keep_session(Stage& stage, const std::string& purpose) {
-  return keep(stage, std::shared_ptr<Connection>(stage.database.connect(purpose)));
+db::Connection& keep_session(Stage& stage, const std::string& purpose) {
+  return keep(stage, std::shared_ptr<db::Connection>(stage.database.connect(purpose)));
 }
 
 struct Situation {
@@ -168,7 +169,7 @@ void kill_a_batch(Stage& stage) {
 void hide_rows(Stage& stage) {
   auto& role = keep(stage, std::make_shared<TestRole>(stage.database));
   stage.doctor.environment["MAILROOM_DATABASE_URL"] = role.conninfo();
-  stage.type(stage.fixes_of(FixKind::grant));
+  stage.type(stage.fixes_of(status::FixKind::grant));
   stage.run("ALTER TABLE tokens ENABLE ROW LEVEL SECURITY");
 }
 
@@ -186,8 +187,8 @@ Situation after(const std::string& statements) {
   return {[statements](Stage& stage) { stage.run(statements); }};
 }
 
-std::map<FixKind, Situation> situations() {
-  using enum FixKind;
+std::map<status::FixKind, Situation> situations() {
+  using enum status::FixKind;
   constexpr auto none = TestDatabase::Schema::none;
   return {
       {end_session, {lock_the_queue}},
@@ -231,7 +232,7 @@ std::map<FixKind, Situation> situations() {
        {[](Stage& stage) {
           stage.has_status = false;
           stage.run("CREATE SCHEMA mail");
-          Connection ours(stage.database.conninfo() + " options='-c search_path=mail,public'", "test");
+          db::Connection ours(stage.database.conninfo() + " options='-c search_path=mail,public'", "test");
           mailroom::test::migrate(ours);
         },
         none}},
@@ -267,12 +268,12 @@ std::map<FixKind, Situation> situations() {
 }
 
 /// Those that a test beside the server that they are for types.
-bool is_typed_elsewhere(FixKind kind) {
-  return kind == FixKind::import_definitions;  // tests/broker/rabbitmq_special_test.cpp
+bool is_typed_elsewhere(status::FixKind kind) {
+  return kind == status::FixKind::import_definitions;  // tests/broker/rabbitmq_special_test.cpp
 }
 
 /// Brings the situation about, types what is printed for it, and looks whether it is over.
-void play(FixKind kind, const Situation& situation) {
+void play(status::FixKind kind, const Situation& situation) {
   Stage stage(situation.schema);
   situation.make(stage);
   std::vector<std::string> printed;
@@ -285,8 +286,8 @@ void play(FixKind kind, const Situation& situation) {
 
 TEST_CASE("every fix that a command prints is a command that ends what it is printed for") {
   const auto all = situations();
-  for (int i = 0; i <= static_cast<int>(last_fix_kind); ++i) {
-    const auto kind = static_cast<FixKind>(i);
+  for (int i = 0; i <= static_cast<int>(status::last_fix_kind); ++i) {
+    const auto kind = static_cast<status::FixKind>(i);
     if (is_typed_elsewhere(kind)) continue;
     DYNAMIC_SECTION("kind " << i) {
       REQUIRE(all.contains(kind));

@@ -34,8 +34,8 @@ struct ForgetRig : DeliveryRig {
     sender.wait();
     logs += sender.log();
   }
-  Forgotten forget(const std::vector<std::string>& addresses, const std::string& reference = {}) {
-    return mailroom::forget(
+  messages::Forgotten forget(const std::vector<std::string>& addresses, const std::string& reference = {}) {
+    return mailroom::messages::forget(
         *connection, {.addresses = addresses, .reference = reference},
         {.actor = "ann@host", .reason = "request of " + (addresses.empty() ? reference : addresses[0])});
   }
@@ -78,7 +78,8 @@ TEST_CASE("nothing of a forgotten address is left in any row or log, in whatever
   REQUIRE(rig.count("accepted") >= 3);
   CHECK(has(rig.dump(), "ada@mail.example"));
 
-  const auto plan = plan_forgetting(*rig.connection, {.addresses = {"ADA@mail.example"}, .reference = {}});
+  const auto plan =
+      messages::plan_forgetting(*rig.connection, {.addresses = {"ADA@mail.example"}, .reference = {}});
   CHECK(plan.messages == 3);
   CHECK(plan.shared == 1);
   CHECK(plan.waiting == 1);
@@ -187,7 +188,8 @@ TEST_CASE("an address is removed from mails to others that have ended, wherever 
       "UPDATE mailroom_deliveries SET reply = '250 not for ADA@mail.example' WHERE token = 1");
   REQUIRE(has(rig.dump(), "lovelace"));
 
-  const auto plan = plan_forgetting(*rig.connection, {.addresses = {"ada@mail.example"}, .reference = {}});
+  const auto plan =
+      messages::plan_forgetting(*rig.connection, {.addresses = {"ada@mail.example"}, .reference = {}});
   CHECK(plan.messages == 1);
   CHECK(plan.named == 12);
   CHECK(plan.kept == 0);
@@ -213,7 +215,8 @@ TEST_CASE("an address is removed from mails to others that have ended, wherever 
                    "SELECT count(*) FROM tokens t JOIN mailroom_messages m ON m.id = t.message "
                    "WHERE m.subject IS NULL AND t.consumed_at IS NULL "
                    "AND t.expires_at > extract(epoch FROM clock_timestamp())") == 0);
-  CHECK(plan_forgetting(*rig.connection, {.addresses = {"ada@mail.example"}, .reference = {}}).empty());
+  CHECK(messages::plan_forgetting(*rig.connection, {.addresses = {"ada@mail.example"}, .reference = {}})
+            .empty());
 }
 
 TEST_CASE("a mail to others that can still be sent keeps the address, and says so") {
@@ -225,8 +228,8 @@ TEST_CASE("a mail to others that can still be sent keeps the address, and says s
       "mailroom_send(ARRAY['full@mail.example'], subject => 'Hello', text => 'a', reply_to => 'ada@mail.example'), "
       "mailroom_send(ARRAY['cy@mail.example'], subject => 'Hello', text => 'a', bcc => ARRAY['ada@mail.example'], "
       "reply_to => 'ada@mail.example')");
-  const ForgetRequest request{.addresses = {"ada@mail.example"}, .reference = {}};
-  const auto plan = plan_forgetting(*rig.connection, request);
+  const messages::ForgetRequest request{.addresses = {"ada@mail.example"}, .reference = {}};
+  const auto plan = messages::plan_forgetting(*rig.connection, request);
   CHECK(plan.messages == 1);
   CHECK(plan.named == 0);
   CHECK(plan.kept == 4);

@@ -12,7 +12,7 @@ namespace {
 
 /// A queue with one collector, which emits and acknowledges all due tokens.
 struct Queue : DatabaseRig {
-  std::unique_ptr<PgQueueSession> session = attach(database);
+  std::unique_ptr<claim::PgQueueSession> session = attach(database);
 
   std::size_t drain(int limit = 10) { return test::drain(*session, limit).size(); }
 
@@ -87,7 +87,7 @@ TEST_CASE("a claim reports how many waiting tokens late ones have displaced from
   const auto open = begin_insert(queue.database, 9, "open");
   insert_accounts(*queue.connection, 1);
   REQUIRE(queue.drain() == 1);
-  const ClaimRequest full{.limit = 10};
+  const claim::ClaimRequest full{.limit = 10};
   insert_accounts(*queue.connection, 6, "new");
   const auto before = queue.session->claim(full);
   CHECK(before.pending == 6);
@@ -135,7 +135,7 @@ TEST_CASE("a transaction of another database delays only the forgetting of dead 
 TEST_CASE("late tokens in merged gaps are still emitted") {
   Queue queue;
   const auto oldest = begin_insert(queue.database, 1, "oldest");
-  std::vector<std::unique_ptr<Connection>> open;
+  std::vector<std::unique_ptr<db::Connection>> open;
   for (int i = 0; i < 50; ++i) {
     open.push_back(begin_insert(queue.database, 2, "late" + std::to_string(i) + "-"));
     insert_accounts(*queue.connection, 1, "now" + std::to_string(i) + "-");
@@ -179,7 +179,7 @@ TEST_CASE("a queue is not idle while a transaction may still show a token below 
   const auto is_idle = [&] {
     return !queue.connection->run("SELECT FROM mailroom_idle_cursor('mailroom')").empty();
   };
-  const ClaimRequest routine{.limit = 10, .partial = true, .publish_cursor = true, .routine = true};
+  const claim::ClaimRequest routine{.limit = 10, .partial = true, .publish_cursor = true, .routine = true};
   const auto late = begin_insert(queue.database, 1, "late");
   // Its commit notifies.
   CHECK(is_idle());
@@ -192,7 +192,7 @@ TEST_CASE("a queue is not idle while a transaction may still show a token below 
   CHECK_FALSE(is_idle());
   const auto lease = queue.session->claim(routine).lease;
   REQUIRE(lease);
-  queue.session->claim({.publish_cursor = true, .receipt = Receipt{*lease, {.emitted = 1}}});
+  queue.session->claim({.publish_cursor = true, .receipt = claim::Receipt{*lease, {.emitted = 1}}});
   queue.session->claim(routine);
   CHECK(is_idle());
 }

@@ -172,7 +172,7 @@ TEST_CASE("row security stops a collector only where it hides rows that it reads
     return run_to_end(words, {{"MAILROOM_DATABASE_URL", role.conninfo()}, {"MAILROOM_SECRET_KEY", test_key}});
   };
   std::int64_t accounts = 0;
-  for (const auto& table : mailroom_tables()) {
+  for (const auto& table : schema::mailroom_tables()) {
     CAPTURE(table);
     connection->run("ALTER TABLE " + table + " ENABLE ROW LEVEL SECURITY");
     // The version is read with the policies in force.
@@ -183,10 +183,10 @@ TEST_CASE("row security stops a collector only where it hides rows that it reads
     const auto reads = [&](const std::vector<std::string>& tables) {
       return std::find(tables.begin(), tables.end(), table) != tables.end();
     };
-    CHECK(collected.status == (reads(tables_of_claims()) ? 1 : 0));
+    CHECK(collected.status == (reads(schema::tables_of_claims()) ? 1 : 0));
     CHECK(run({"collect", "--once", "--exec", "/bin/false"}).status ==
-          (reads(tables_of_consumers()) ? 1 : 0));
-    CHECK((run({"status"}).status == 1) == reads(tables_of_consumers()));
+          (reads(schema::tables_of_consumers()) ? 1 : 0));
+    CHECK((run({"status"}).status == 1) == reads(schema::tables_of_consumers()));
     CHECK(contains(run({"doctor", "-o", "json"}).output, "row security hides rows of " + table));
     connection->run(fmt::format("DROP POLICY everybody ON {}", table));
     connection->run("ALTER TABLE " + table + " DISABLE ROW LEVEL SECURITY");

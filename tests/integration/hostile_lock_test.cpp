@@ -14,8 +14,8 @@ namespace {
 struct Mallory {
   explicit Mallory(const TestDatabase& from) : owner(from.connect()), role(from.name() + "_mallory") {
     owner->run(fmt::format("CREATE ROLE {} LOGIN", role));
-    session = std::make_unique<Connection>(fmt::format("{} user={}", from.conninfo(), role),
-                                           "mailroom collect@somewhere:1");
+    session = std::make_unique<db::Connection>(fmt::format("{} user={}", from.conninfo(), role),
+                                               "mailroom collect@somewhere:1");
   }
   ~Mallory() {
     session.reset();
@@ -30,9 +30,9 @@ struct Mallory {
         fmt::format("SELECT pg_advisory_lock({}, {}::integer)", value<int>(*owner, "SELECT " + key), object));
   }
 
-  std::unique_ptr<Connection> owner;
+  std::unique_ptr<db::Connection> owner;
   std::string role;
-  std::unique_ptr<Connection> session;
+  std::unique_ptr<db::Connection> session;
 };
 
 const std::string collector_key = "mailroom_lock_class('collector')";
@@ -41,15 +41,15 @@ const std::string waking_key = "1835100526";
 const std::string budget_key = "mailroom_lock_class('budget')";
 const std::string serving_key = "mailroom_lock_class('serving')";
 
-std::vector<std::string> codes(Connection& connection) {
+std::vector<std::string> codes(db::Connection& connection) {
   std::vector<std::string> found;
-  for (const auto& finding : judge_queue(read_queue_status(connection, "mailroom"), {}))
+  for (const auto& finding : health::judge_queue(status::read_queue_status(connection, "mailroom"), {}))
     found.push_back(finding.code);
   return found;
 }
 
-QueueFinding foreign_lock(Connection& connection) {
-  for (const auto& finding : judge_queue(read_queue_status(connection, "mailroom"), {})) {
+health::QueueFinding foreign_lock(db::Connection& connection) {
+  for (const auto& finding : health::judge_queue(status::read_queue_status(connection, "mailroom"), {})) {
     if (finding.code == "foreign_lock") return finding;
   }
   FAIL("no foreign lock is told of");
@@ -57,7 +57,7 @@ QueueFinding foreign_lock(Connection& connection) {
 }
 
 /// An abandoned batch. Returns the pid of its dead collector.
-int leave_batch(const TestDatabase& database, Connection& connection) {
+int leave_batch(const TestDatabase& database, db::Connection& connection) {
   insert_accounts(connection, 30);
   auto dying = attach(database);
   REQUIRE(dying->claim({.limit = 30}).lease);
@@ -94,7 +94,7 @@ TEST_CASE("a role that may not claim is no collector, even if it locks its own p
   const Mallory mallory(database);
   insert_accounts(*connection, 3);
   mallory.lock(collector_key, mallory.session->backend_pid());
-  CHECK(read_queue_status(*connection, "mailroom").collectors.empty());
+  CHECK(status::read_queue_status(*connection, "mailroom").collectors.empty());
   const auto found = codes(*connection);
   CHECK(std::find(found.begin(), found.end(), "no_collector") != found.end());
   CHECK(std::find(found.begin(), found.end(), "foreign_lock") != found.end());
@@ -109,7 +109,7 @@ TEST_CASE("a collector whose role claims as another role that it is a member of 
                   "GRANT {0}_claims TO {0}; GRANT INSERT ON mailroom_batches TO {0}_claims",
                   member.role));
   member.lock(collector_key, member.session->backend_pid());
-  CHECK(read_queue_status(*connection, "mailroom").collectors.size() == 1);
+  CHECK(status::read_queue_status(*connection, "mailroom").collectors.size() == 1);
   connection->run(fmt::format("DROP OWNED BY {0}_claims; DROP ROLE {0}_claims", member.role));
 }
 
@@ -121,9 +121,9 @@ TEST_CASE(
   const auto key = GENERATE(queue_key, waking_key, budget_key, serving_key);
   const auto object = key == waking_key ? value<std::int64_t>(*connection, "SELECT 'tokens'::regclass::oid")
                                         : value<std::int64_t>(*connection, "SELECT hashtext('mailroom')");
-  CHECK(read_queue_status(*connection, "mailroom").foreign_locks.empty());
+  CHECK(status::read_queue_status(*connection, "mailroom").foreign_locks.empty());
   mallory.lock(key, object);
-  const auto holders = read_queue_status(*connection, "mailroom").foreign_locks;
+  const auto holders = status::read_queue_status(*connection, "mailroom").foreign_locks;
   REQUIRE(holders.size() == 1);
   CHECK(holders[0].pid == mallory.session->backend_pid());
 }
@@ -137,7 +137,7 @@ TEST_CASE("a collector whose pid is locked by another session reconnects and att
   try {
     session->run("SELECT mailroom_attach('mailroom')");
     FAIL("it attached");
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     CHECK(error.sqlstate() == "MR006");
     CHECK(std::string(error.what()).find(fmt::format("pid {} holds", mallory.session->backend_pid())) !=
           std::string::npos);

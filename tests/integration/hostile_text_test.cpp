@@ -36,7 +36,7 @@ class HostileWorld {
     insert_accounts(*connection, 3);
     const auto collector = attach(database);
     const auto reply = collector->claim({.limit = 1});
-    collector->claim({.limit = 0, .receipt = Receipt{*reply.lease, {.emitted = 1}}});
+    collector->claim({.limit = 0, .receipt = claim::Receipt{*reply.lease, {.emitted = 1}}});
     const auto dead = collector->claim({.limit = 1});
     collector->claim({.limit = 1});
     connection->run("UPDATE mailroom_batches SET dead_at = clock_timestamp() WHERE id = $1",
@@ -74,7 +74,7 @@ class HostileWorld {
   }
 
   TestDatabase database;
-  std::unique_ptr<Connection> connection;
+  std::unique_ptr<db::Connection> connection;
 };
 
 /// Every command that prints data or repeats its arguments.

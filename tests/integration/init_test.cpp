@@ -72,7 +72,7 @@ TEST_CASE("init asks again for each answer that cannot be used, and leads to the
   CHECK(rig.relay.taken().front().to == "me@mail.example");
   CHECK(rig.mode_of("signing.key") == 0600);
   CHECK(rig.mode_of("mailroom.yaml") == 0600);
-  const auto settings = load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {});
+  const auto settings = config::load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {});
   CHECK(settings.send.from == "Shop <shop@app.example>");
   CHECK(settings.database.schema == "mailroom");
 }
@@ -101,7 +101,7 @@ TEST_CASE("the password of a relay is tried, not shown, and is in a file of its 
   CHECK(rig.mode_of("relay-password") == 0600);
   CHECK(read_file(rig.path("relay-password")) == "top'secret\n");
   CHECK(count_of(run.output, "password of that user") == 2);
-  CHECK(load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {}).send.path.ca_file ==
+  CHECK(config::load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {}).send.path.ca_file ==
         certificate.certificate());
   CHECK(has(run.output, "does not let the user in"));
   CHECK_FALSE(has(read_file(rig.path("mailroom.yaml")), "secret"));
@@ -131,8 +131,8 @@ TEST_CASE("init takes any relay, tries it, and writes what was given for it") {
   INFO(run.output << run.errors);
   REQUIRE(run.status == 0);
   CHECK(has(read_file(ses.taken()), "me@mail.example"));
-  const auto settings = load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {});
-  CHECK(settings.send.path.targets == parse_relays("ses://eu-west-1"));
+  const auto settings = config::load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {});
+  CHECK(settings.send.path.targets == config::parse_relays("ses://eu-west-1"));
   CHECK(settings.send.path.option("send.ses_endpoint") == ses.url(""));
   CHECK(settings.send.path.option("send.ses_credentials_file") == credentials);
 }
@@ -145,7 +145,7 @@ TEST_CASE("init runs unattended, and once: it changes no configuration that is t
   INFO(first.output << first.errors);
   CHECK(first.status == 0);
   CHECK(rig.relay.taken().size() == 1);
-  const auto settings = load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {});
+  const auto settings = config::load_settings({.file = rig.path("mailroom.yaml"), .flags = {}}, {});
   CHECK(settings.log.level == LogLevel::debug);
   CHECK(settings.signing.key_file == rig.path("mine"));
   CHECK(settings.database.schema == "mail's");

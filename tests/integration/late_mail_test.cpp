@@ -10,12 +10,12 @@ namespace {
 struct LateRig : DeliveryRig {
   explicit LateRig(int accounts) : DeliveryRig(accounts) {}
 
-  QueueStatus status() { return read_queue_status(*connection, "mailroom"); }
+  status::QueueStatus status() { return status::read_queue_status(*connection, "mailroom"); }
   /// `failure code` of each problem.
-  std::vector<std::string> problems(const HealthLimits& limits = {}) {
+  std::vector<std::string> problems(const health::HealthLimits& limits = {}) {
     std::vector<std::string> all;
-    for (const auto& finding : judge_queue(status(), limits))
-      all.push_back(std::string(severity_name(finding.severity)) + " " + finding.code);
+    for (const auto& finding : health::judge_queue(status(), limits))
+      all.push_back(std::string(health::severity_name(finding.severity)) + " " + finding.code);
     return all;
   }
   /// Emits every token, and defers all of them by an answer.
@@ -28,7 +28,7 @@ struct LateRig : DeliveryRig {
         ago);
   }
 
-  std::unique_ptr<PgQueueSession> session = attach(database);
+  std::unique_ptr<claim::PgQueueSession> session = attach(database);
 };
 
 using Problems = std::vector<std::string>;
@@ -43,8 +43,8 @@ TEST_CASE("ages count deferred tokens, but none that is consumed or expired") {
   const auto lag = [&] { return rig.status().lag().value_or(Milliseconds(-1)); };
   CHECK(lag() >= std::chrono::seconds(300));
   CHECK(lag() < std::chrono::seconds(400));
-  CHECK(read_pending_tokens(*rig.connection, "mailroom").oldest_created_at);
-  HealthLimits limits;
+  CHECK(status::read_pending_tokens(*rig.connection, "mailroom").oldest_created_at);
+  health::HealthLimits limits;
   limits.max_lag = std::chrono::seconds(5);
   CHECK(rig.problems(limits) == Problems{"failure max_lag", "warning only_refusals"});
   rig.connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 3");
@@ -150,7 +150,7 @@ TEST_CASE("a rate that is too low for what waits is a failure before anything ex
   set_rate(*rig.connection, "mailroom", 30, 1);
   CHECK(rig.problems() == Problems{"failure will_expire"});
   const auto life = value<int>(*rig.connection, "SELECT max(expires_at - created_at) FROM tokens");
-  const auto expiring = forecast_expiring(rig.status()).value_or(-1);
+  const auto expiring = health::forecast_expiring(rig.status()).value_or(-1);
   CHECK(expiring >= 40 - life / 30 - 3);
   CHECK(expiring <= 40 - life / 30);
   set_rate(*rig.connection, "mailroom", 1, 1);
@@ -166,8 +166,8 @@ TEST_CASE("many waiting tokens are forecast by samples") {
   CHECK(status.pending.estimated);
   CHECK(status.expired.tokens > 5'000);
   CHECK(status.expired.tokens < 7'000);
-  CHECK(forecast_expiring(status) > 13'000);
-  CHECK(forecast_expiring(status) < 15'100);
+  CHECK(health::forecast_expiring(status) > 13'000);
+  CHECK(health::forecast_expiring(status) < 15'100);
 }
 
 }  // namespace mailroom::test::late_mail_test

@@ -8,19 +8,19 @@ namespace mailroom::test::late_report_test {
 namespace {
 
 /// As a sink records a token that it has no answer for, while the other side may have it.
-TokenOutcome unanswered(std::int64_t token) {
-  return {.token = token, .state = Outcome::deferred, .unknowns = 1, .wait = std::chrono::minutes(3)};
+claim::TokenOutcome unanswered(std::int64_t token) {
+  return {.token = token, .state = fate::Outcome::deferred, .unknowns = 1, .wait = std::chrono::minutes(3)};
 }
 
 /// What is known now: the deferral counted as maybe accepted.
-Receipt known(const Lease& lease, TokenOutcome outcome) {
+claim::Receipt known(const claim::Lease& lease, claim::TokenOutcome outcome) {
   --outcome.unknowns;
   outcome.answered_at = wall_now();
   return {.lease = lease, .counts = {}, .outcomes = std::vector{std::move(outcome)}};
 }
 
 struct LateRig : OutcomeRig {
-  Lease lease;
+  claim::Lease lease;
 
   /// Three tokens whose batch is done without their answers.
   LateRig() {
@@ -47,9 +47,9 @@ SELECT string_agg(concat_ws(' ', state, attempts, unknowns, CASE WHEN not_before
 TEST_CASE("a token whose answer comes late has the outcome of the answer") {
   LateRig rig;
   CHECK(rig.states() == "deferred 0 1 waits, deferred 0 1 waits, deferred 0 1 waits");
-  rig.session->report(known(rig.lease, outcome(1, Outcome::accepted)));
-  rig.session->report(known(rig.lease, outcome(2, Outcome::rejected)));
-  rig.session->report(known(rig.lease, outcome(3, Outcome::deferred, 15)));
+  rig.session->report(known(rig.lease, outcome(1, fate::Outcome::accepted)));
+  rig.session->report(known(rig.lease, outcome(2, fate::Outcome::rejected)));
+  rig.session->report(known(rig.lease, outcome(3, fate::Outcome::deferred, 15)));
   CHECK(rig.states() == "accepted 1 0, rejected 1 0, deferred 1 0 waits");
   CHECK(rig.reply_of(2) == "rejected");
   CHECK(value<int>(*rig.connection,
@@ -62,9 +62,9 @@ TEST_CASE("a token whose answer comes late has the outcome of the answer") {
 TEST_CASE("a late answer that is reported twice counts once") {
   LateRig rig;
   for (int i = 0; i < 2; ++i) {
-    rig.session->report(known(rig.lease, outcome(1, Outcome::accepted)));
-    rig.session->report(known(rig.lease, outcome(2, Outcome::rejected)));
-    rig.session->report(known(rig.lease, outcome(3, Outcome::deferred, 15)));
+    rig.session->report(known(rig.lease, outcome(1, fate::Outcome::accepted)));
+    rig.session->report(known(rig.lease, outcome(2, fate::Outcome::rejected)));
+    rig.session->report(known(rig.lease, outcome(3, fate::Outcome::deferred, 15)));
   }
   CHECK(rig.states() == "accepted 1 0, rejected 1 0, deferred 1 0 waits");
   CHECK(value<int>(*rig.connection,
@@ -76,7 +76,7 @@ TEST_CASE("without its answer a token may have been accepted") {
   due_now(*rig.connection);
   const auto again = rig.claim(3).lease;
   std::vector<int> unknowns;
-  rig.session->fetch(*again, [&](const TokenRow& row) { unknowns.push_back(row.unknowns); });
+  rig.session->fetch(*again, [&](const claim::TokenRow& row) { unknowns.push_back(row.unknowns); });
   CHECK(unknowns == std::vector{1, 1, 1});
 }
 
@@ -85,17 +85,18 @@ TEST_CASE("an answer that comes when another batch has the token ends its deferr
   due_now(*rig.connection);
   const auto again = *rig.claim(3).lease;
   SECTION("before the other batch has an outcome") {
-    rig.session->report(known(rig.lease, outcome(1, Outcome::accepted)));
-    rig.session->report(known(rig.lease, outcome(2, Outcome::rejected)));
-    rig.claim(0, receipt_of(again, {outcome(1, Outcome::accepted), outcome(2, Outcome::accepted),
-                                    outcome(3, Outcome::accepted)}));
+    rig.session->report(known(rig.lease, outcome(1, fate::Outcome::accepted)));
+    rig.session->report(known(rig.lease, outcome(2, fate::Outcome::rejected)));
+    rig.claim(0, receipt_of(again, {outcome(1, fate::Outcome::accepted), outcome(2, fate::Outcome::accepted),
+                                    outcome(3, fate::Outcome::accepted)}));
     CHECK(rig.states() == "accepted 2 1, accepted 2 1, accepted 1 1");
   }
   SECTION("after the other batch has deferred it") {
-    rig.claim(0, receipt_of(again, {outcome(1, Outcome::deferred, 60), outcome(2, Outcome::deferred, 60),
-                                    outcome(3, Outcome::deferred, 60)}));
-    rig.session->report(known(rig.lease, outcome(1, Outcome::accepted)));
-    rig.session->report(known(rig.lease, outcome(2, Outcome::rejected)));
+    rig.claim(0, receipt_of(again,
+                            {outcome(1, fate::Outcome::deferred, 60), outcome(2, fate::Outcome::deferred, 60),
+                             outcome(3, fate::Outcome::deferred, 60)}));
+    rig.session->report(known(rig.lease, outcome(1, fate::Outcome::accepted)));
+    rig.session->report(known(rig.lease, outcome(2, fate::Outcome::rejected)));
     CHECK(rig.states() == "accepted 2 1, deferred 2 1 waits, deferred 1 1 waits");
   }
   CHECK(

@@ -15,7 +15,7 @@ namespace {
 using Names = std::set<std::string>;
 
 /// The number of rows of each table, `tokens`, and of values in each column, `tokens.secret`.
-std::map<std::string, std::int64_t> contents(Connection& connection) {
+std::map<std::string, std::int64_t> contents(db::Connection& connection) {
   const auto query = value<std::string>(
       connection,
       "SELECT string_agg(format('SELECT %L, count(%s) FROM %I', name, counted, relname), ' UNION ALL ') "
@@ -31,7 +31,7 @@ std::map<std::string, std::int64_t> contents(Connection& connection) {
 
 /// Runs `sql`, and returns the tables that lost rows or no longer exist, and the columns of the other tables
 /// that lost values of rows that are still there, or no longer exist.
-Names deleted_by(Connection& connection, const std::string& sql) {
+Names deleted_by(db::Connection& connection, const std::string& sql) {
   const auto before = contents(connection);
   connection.run(sql);
   const auto after = contents(connection);
@@ -54,22 +54,23 @@ Names deleted_by(Connection& connection, const std::string& sql) {
 
 Names declared_in(const std::string& sql) {
   Names names;
-  for (const auto& loss : declared_losses(sql))
+  for (const auto& loss : schema::declared_losses(sql))
     names.insert(loss.condition.empty() ? loss.name() : loss.table);
   return names;
 }
 
 /// The number of rows that it is said to delete of each table.
-std::map<std::string, std::int64_t> said_rows(Connection& connection, const Migration& migration) {
+std::map<std::string, std::int64_t> said_rows(db::Connection& connection,
+                                              const schema::Migration& migration) {
   std::map<std::string, std::int64_t> rows;
-  for (const auto& loss : count_losses(connection, {{&migration, Direction::down}}))
+  for (const auto& loss : schema::count_losses(connection, {{&migration, schema::Direction::down}}))
     if (loss.column.empty()) rows[loss.table] += loss.rows;
   return rows;
 }
 
 /// A message with two recipients and a file, one for tomorrow, and a token of an action of one's own, which
 /// belongs to account 2.
-void make_messages(Connection& connection) {
+void make_messages(db::Connection& connection) {
   connection.run("SELECT mailroom_create_action('magic_link', path => '/magic')");
   connection.run(
       "SELECT mailroom_send(ARRAY['a@mail.example', 'b@mail.example'], subject => 'a', text => 'a', "
@@ -79,7 +80,7 @@ void make_messages(Connection& connection) {
 }
 
 /// A token as only a schema without messages can keep it, beside two with a trace.
-void make_token_of_message(Connection& connection) {
+void make_token_of_message(db::Connection& connection) {
   connection.run("UPDATE tokens SET traceparent = 'of a request' WHERE account < 3");
   connection.run("INSERT INTO tokens (action, secret, message) VALUES ('activation', NULL, 1)");
 }
@@ -90,16 +91,16 @@ TEST_CASE("a down migration deletes what it declares and nothing else, and an up
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   connection->run("CREATE TABLE of_others AS SELECT 1 AS x");
-  connection->run(embedded_migrations().front().up);
+  connection->run(schema::embedded_migrations().front().up);
   insert_accounts(*connection, 3);
-  for (std::size_t version = 1; version < embedded_migrations().size(); ++version) {
+  for (std::size_t version = 1; version < schema::embedded_migrations().size(); ++version) {
     CAPTURE(version);
-    CHECK(deleted_by(*connection, embedded_migrations()[version].up).empty());
-    CHECK(declared_in(embedded_migrations()[version].up).empty());
+    CHECK(deleted_by(*connection, schema::embedded_migrations()[version].up).empty());
+    CHECK(declared_in(schema::embedded_migrations()[version].up).empty());
   }
-  const auto& functions = embedded_functions().migration;
-  connection->transact([&](pqxx::work& transaction) { Connection::execute(transaction, functions.up); });
-  Migrator(*connection, test_author()).claim(embedded_migrations().back().version);
+  const auto& functions = schema::embedded_functions().migration;
+  connection->transact([&](pqxx::work& transaction) { db::Connection::execute(transaction, functions.up); });
+  schema::Migrator(*connection, test_author()).claim(schema::embedded_migrations().back().version);
   attach(database)->claim({.limit = 2, .partial = true});
   make_queue(*connection, "second", recoveries_only);
   connection->run("UPDATE tokens SET consumed_at = 1 WHERE account = 1");
@@ -113,9 +114,9 @@ TEST_CASE("a down migration deletes what it declares and nothing else, and an up
         "mailroom_attachments", "mailroom_schedule", "mailroom_actions"})
     REQUIRE(contents(*connection)[table] > 0);
   CHECK(deleted_by(*connection, functions.down).empty());
-  for (auto version = embedded_migrations().size(); version-- > 0;) {
+  for (auto version = schema::embedded_migrations().size(); version-- > 0;) {
     CAPTURE(version);
-    const auto& migration = embedded_migrations()[version];
+    const auto& migration = schema::embedded_migrations()[version];
     if (version == 1) make_token_of_message(*connection);
     const auto said = said_rows(*connection, migration);
     const auto before = contents(*connection);
@@ -134,9 +135,10 @@ TEST_CASE("the rows that a migration down deletes are counted beforehand") {
   insert_accounts(*connection, 3);
   make_queue(*connection, "second", recoveries_only);
   make_messages(*connection);
-  const auto state = read_schema_state(*connection);
+  const auto state = schema::read_schema_state(*connection);
   std::string text;
-  for (const auto& loss : count_losses(*connection, plan_down(embedded_migrations(), state, std::nullopt)))
+  for (const auto& loss : schema::count_losses(
+           *connection, schema::plan_down(schema::embedded_migrations(), state, std::nullopt)))
     text += loss.name() + " " + std::to_string(loss.rows) + "\n";
   CHECK(
       text ==
@@ -146,10 +148,10 @@ TEST_CASE("the rows that a migration down deletes are counted beforehand") {
       "mailroom_home 1\nmailroom_operations 2\nmailroom_outcomes 0\nmailroom_sinks 0\nmailroom_budgets 0\n"
       "mailroom_queues 1\nmailroom_deliveries 0\nmailroom_gaps 0\nmailroom_batches 1\njobs WHERE job_type <> 'mailroom' 1\n"
       "tokens WHERE message IS NOT NULL 0\ntokens.traceparent 0\njobs 1\ntokens 3\naccounts 3\n");
-  const Migration column{0, "column", "-",
-                         "-- deletes: column accounts.activated_at\n-- deletes: column accounts.gone\n"};
+  const schema::Migration column{
+      0, "column", "-", "-- deletes: column accounts.activated_at\n-- deletes: column accounts.gone\n"};
   connection->run("UPDATE tokens SET consumed_at = 1 WHERE account = 1");
-  const auto losses = count_losses(*connection, {{&column, Direction::down}});
+  const auto losses = schema::count_losses(*connection, {{&column, schema::Direction::down}});
   REQUIRE(losses.size() == 1);
   CHECK(losses[0].name() == "accounts.activated_at");
   CHECK(losses[0].rows == 1);

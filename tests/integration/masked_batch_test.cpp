@@ -12,7 +12,7 @@ namespace {
 
 /// A queue of recoveries. Of the tokens 1 to 20, the odd ones are recoveries.
 struct Rig : DatabaseRig {
-  std::unique_ptr<PgQueueSession> session;
+  std::unique_ptr<claim::PgQueueSession> session;
 
   Rig() {
     insert_accounts(*connection, 20);
@@ -26,7 +26,7 @@ struct Rig : DatabaseRig {
     session = attach(database, "recovery");
   }
 
-  Lease claim(int limit) const {
+  claim::Lease claim(int limit) const {
     const auto reply = session->claim({.limit = limit, .partial = true});
     REQUIRE(reply.lease);
     return *reply.lease;
@@ -76,16 +76,16 @@ TEST_CASE("an acknowledgement with skipped tokens leaves the emitted ones of a m
   const auto lease = rig.claim(4);
   rig.connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 11");
   rig.connection->run("INSERT INTO accounts (email, login, status) VALUES ('x@example.com', 'x', 'active')");
-  const Receipt receipt{lease, {.emitted = 2, .wrong_status = 2, .skipped_ids = {3, 7}}};
+  const claim::Receipt receipt{lease, {.emitted = 2, .wrong_status = 2, .skipped_ids = {3, 7}}};
   CHECK(rig.session->claim({.limit = 4, .partial = true, .receipt = receipt}).receipt_void == false);
   CHECK(rig.recorded(lease.batch) == Ids{1, 5});
   const auto connection = rig.database.connect();
   connection->transact([&](pqxx::work& transaction) {
-    const auto batch = find_batch(transaction, lease.batch);
+    const auto batch = queue::find_batch(transaction, lease.batch);
     REQUIRE(batch);
     CHECK(batch->size == 4);
-    CHECK(count_ids(batch->tokens) == 4);
-    CHECK(count_ids(batch->skipped_ids) == 2);
+    CHECK(selection::count_ids(batch->tokens) == 4);
+    CHECK(selection::count_ids(batch->skipped_ids) == 2);
   });
 }
 
@@ -123,10 +123,10 @@ TEST_CASE("the fix for a dead masked batch emits its own tokens again") {
   const Rig rig;
   const auto lease = rig.claim(4);
   rig.connection->run("UPDATE mailroom_batches SET dead_at = clock_timestamp() WHERE id = $1", lease.batch);
-  const auto status = read_queue_status(*rig.connection, "recovery");
+  const auto status = status::read_queue_status(*rig.connection, "recovery");
   REQUIRE(status.dead.size() == 1);
   CHECK(status.dead.front().tokens == 4);
-  const auto findings = judge_queue(status, {});
+  const auto findings = health::judge_queue(status, {});
   const auto dead =
       std::find_if(findings.begin(), findings.end(), [](const auto& each) { return each.code == "dead"; });
   REQUIRE(dead != findings.end());

@@ -12,7 +12,7 @@ namespace mailroom::test::message_fetch_test {
 namespace {
 
 /// What a consumer reads of a token.
-std::string text_of(const TokenRow& row) {
+std::string text_of(const claim::TokenRow& row) {
   auto text =
       fmt::format("{} {} {} {} {} {} {}", row.id, row.action->name, row.secret ? "signed" : "unsigned",
                   row.code.size(), row.email, row.login, static_cast<int>(row.state));
@@ -25,10 +25,11 @@ std::string text_of(const TokenRow& row) {
                             content.reference);
 }
 
-std::vector<std::string> read_next(QueueSession& session) {
+std::vector<std::string> read_next(claim::QueueSession& session) {
   const auto reply = session.claim({.limit = 100, .partial = true});
   std::vector<std::string> rows;
-  if (reply.lease) session.fetch(*reply.lease, [&](const TokenRow& row) { rows.push_back(text_of(row)); });
+  if (reply.lease)
+    session.fetch(*reply.lease, [&](const claim::TokenRow& row) { rows.push_back(text_of(row)); });
   return rows;
 }
 
@@ -80,7 +81,7 @@ TEST_CASE("messages of any size come with their token or are read for it, whoeve
       "INSERT INTO mailroom_messages (recipients, subject, text) "
       "SELECT ARRAY['late' || g || '@mail.example'], 'Late ' || g, 'x' FROM generate_series(1, 1000) g");
   connection->run("DELETE FROM mailroom_messages WHERE id % 11 = 3");
-  const auto whole = [](const TokenRow& row) {
+  const auto whole = [](const claim::TokenRow& row) {
     auto text = text_of(row);
     if (row.content != nullptr) text += " " + std::string(row.content->text.value_or("-"));
     return text;

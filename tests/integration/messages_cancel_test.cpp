@@ -11,32 +11,32 @@
 namespace mailroom::test::messages_cancel_test {
 namespace {
 
-std::int64_t send(Connection& connection, const std::string& more = {}) {
+std::int64_t send(db::Connection& connection, const std::string& more = {}) {
   return value<std::int64_t>(
       connection,
       fmt::format("SELECT mailroom_send(ARRAY['a@x.example'], subject => 's', text => 't'{})", more));
 }
 
 /// Empty for null.
-std::string cancel(Connection& connection, std::int64_t message) {
+std::string cancel(db::Connection& connection, std::int64_t message) {
   return connection.run("SELECT mailroom_cancel($1)", message)[0][0].c_str();
 }
 
-std::string state(Connection& connection, std::int64_t message) {
+std::string state(db::Connection& connection, std::int64_t message) {
   return value<std::string>(
       connection, fmt::format("SELECT string_agg(state, ',') FROM mailroom_message_status({})", message));
 }
 
-int released(Connection& connection) {
+int released(db::Connection& connection) {
   return value<int>(connection, "SELECT released FROM mailroom_release(1000)");
 }
 
 /// Lets the time of every scheduled message come.
-void make_due(Connection& connection) {
+void make_due(db::Connection& connection) {
   connection.run("UPDATE mailroom_messages SET send_after = now() WHERE send_after > now()");
 }
 
-Receipt receipt(const ClaimReply& claim, int emitted) {
+claim::Receipt receipt(const claim::ClaimReply& claim, int emitted) {
   return {*claim.lease, {.emitted = emitted}};
 }
 

@@ -12,7 +12,7 @@ namespace mailroom::test::messages_insert_test {
 namespace {
 
 /// `message 1:1, message 1:2`: the tokens of messages, with message and recipient.
-std::string tokens(Connection& connection) {
+std::string tokens(db::Connection& connection) {
   return value<std::string>(
       connection,
       "SELECT coalesce(string_agg(format('%s %s:%s', action, message, "
@@ -44,7 +44,8 @@ TEST_CASE("a message becomes a token for each different address of to, cc and bc
   const auto claim = session->claim({.limit = 10, .partial = true});
   REQUIRE(claim.lease);
   std::string addresses;
-  session->fetch(*claim.lease, [&](const TokenRow& row) { addresses += fmt::format("{} ", row.email); });
+  session->fetch(*claim.lease,
+                 [&](const claim::TokenRow& row) { addresses += fmt::format("{} ", row.email); });
   CHECK(addresses == "ada@x.example b@x.example c@x.example d@x.example ");
 }
 
@@ -110,7 +111,7 @@ TEST_CASE("explicit nulls are defaults, and what mailroom sets cannot be chosen"
   const DatabaseRig rig;
   const TestRole role(rig.database);
   rig.connection->run(fmt::format("GRANT INSERT, SELECT ON mailroom_messages TO {}", role.name()));
-  Connection producer(role.conninfo(), "test");
+  db::Connection producer(role.conninfo(), "test");
   producer.run(insert(
       "action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data, subject, text, html, "
       "profile, send_after, expires_at, idempotency_key, reference, options, fingerprint, created_at, enqueued_by, "
@@ -133,7 +134,7 @@ TEST_CASE("no single column that mailroom sets can be chosen") {
   const DatabaseRig rig;
   const TestRole role(rig.database);
   rig.connection->run(fmt::format("GRANT INSERT ON mailroom_messages TO {}", role.name()));
-  Connection producer(role.conninfo(), "test");
+  db::Connection producer(role.conninfo(), "test");
   for (const auto& [column, chosen] : std::map<std::string, std::string>{{"options", "'{}'"},
                                                                          {"fingerprint", "'x'"},
                                                                          {"created_at", "'2020-01-01'"},
@@ -410,7 +411,8 @@ TEST_CASE("a file that cannot go with a mail is refused with its message") {
                                      "a\r\nX: y",   "\u00fc",
                                      "a\tb",        std::string(201, 'a')};
   int taken = 0;
-  const auto compare = [&](const Attachment& file, const std::string& setting, const std::string& text) {
+  const auto compare = [&](const mail::Attachment& file, const std::string& setting,
+                           const std::string& text) {
     INFO(text);
     const auto is_refused =
         !refusal(*rig.connection,
@@ -419,7 +421,7 @@ TEST_CASE("a file that cannot go with a mail is refused with its message") {
                      setting + "', '" + text + "')))")
              .empty();
     taken += is_refused ? 0 : 1;
-    if (!problem_of_attachments({file}).empty()) CHECK(is_refused);
+    if (!mail::problem_of_attachments({file}).empty()) CHECK(is_refused);
   };
   for (const auto& type : types)
     compare({.name = "a", .content_type = type}, "content_type", type);

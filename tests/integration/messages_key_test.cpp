@@ -19,39 +19,39 @@ std::string send(const std::string& key, const std::string& subject, const std::
 
 constexpr const char* replacing = ", options => '{\"replace\": true}'";
 
-std::int64_t sent(Connection& connection, const std::string& sql) {
+std::int64_t sent(db::Connection& connection, const std::string& sql) {
   return value<std::int64_t>(connection, sql);
 }
 
-std::string sqlstate_of(Connection& connection, const std::string& sql) {
+std::string sqlstate_of(db::Connection& connection, const std::string& sql) {
   try {
     connection.run(sql);
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     return error.sqlstate();
   }
   return {};
 }
 
 /// `1 replaced, 2`: the messages with a key.
-std::string messages(Connection& connection) {
+std::string messages(db::Connection& connection) {
   return value<std::string>(
       connection,
       "SELECT coalesce(string_agg(id || CASE WHEN replaced_at IS NOT NULL THEN ' replaced' ELSE '' END, ', ' "
       "ORDER BY id), '') FROM mailroom_messages WHERE idempotency_key IS NOT NULL");
 }
 
-int live_tokens(Connection& connection) {
+int live_tokens(db::Connection& connection) {
   return value<int>(connection, "SELECT count(*) FROM tokens WHERE consumed_at IS NULL");
 }
 
 /// Runs a statement that waits for another transaction, and returns once it waits.
-std::future<std::string> waiting(Connection& waiter, Connection& watcher, const std::string& sql) {
+std::future<std::string> waiting(db::Connection& waiter, db::Connection& watcher, const std::string& sql) {
   waiter.run("SET lock_timeout = '10s'");
   const auto pid = value<int>(waiter, "SELECT pg_backend_pid()");
   auto result = std::async(std::launch::async, [&waiter, sql] {
     try {
       return std::string(waiter.run(sql)[0][0].c_str());
-    } catch (const DatabaseError& error) {
+    } catch (const db::DatabaseError& error) {
       return error.sqlstate();
     }
   });
@@ -146,8 +146,8 @@ TEST_CASE("a role can neither replace nor cancel the message of another, and lea
     rig.connection->run(
         "GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_cancel, mailroom_message_status TO " +
         role->name());
-  Connection first(one.conninfo(), "test");
-  Connection second(other.conninfo(), "test");
+  db::Connection first(one.conninfo(), "test");
+  db::Connection second(other.conninfo(), "test");
   const auto id = sent(first, send("k", "s"));
   CHECK(sqlstate_of(second, send("k", "new", replacing)) == "42501");
   CHECK(value<bool>(second, fmt::format("SELECT mailroom_cancel({}) IS NULL", id)));

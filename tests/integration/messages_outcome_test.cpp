@@ -20,10 +20,10 @@ struct MessageRig : ReconcileRig {
 
   /// As audit has them: `cancelled, then waiting: replaced`.
   std::string audited(std::int64_t token) {
-    const auto history = read_token_history(*connection, token, {.queues = {"mailroom"}});
+    const auto history = audit::read_token_history(*connection, token, {.queues = {"mailroom"}});
     const auto& status = history.tokens.front().status;
-    std::string text = outcome_name(status.outcome);
-    if (status.next) text += fmt::format(", then {}", outcome_name(*status.next));
+    std::string text = fate::outcome_name(status.outcome);
+    if (status.next) text += fmt::format(", then {}", fate::outcome_name(*status.next));
     return status.reason.empty() ? text : text + ": " + status.reason;
   }
 };
@@ -42,7 +42,7 @@ TEST_CASE("a token of a message that was cancelled or replaced is cancelled, not
 
   CHECK(rig.classes() == "2 cancelled, 1 skipped, 1 waiting");
   CHECK(
-      explanations_of(rig.result(), Outcome::cancelled) ==
+      explanations_of(rig.result(), fate::Outcome::cancelled) ==
       "its message was cancelled before the queue came to it; its message was replaced before the queue came to it");
   CHECK(rig.audited(1) == "cancelled, then waiting: cancelled");
   CHECK(rig.audited(2) == "cancelled, then waiting: replaced");
@@ -51,7 +51,7 @@ TEST_CASE("a token of a message that was cancelled or replaced is cancelled, not
   rig.drain(10);
   CHECK(rig.classes() == "1 emitted, 2 cancelled, 1 skipped");
   CHECK(rig.unexplained().empty());
-  CHECK(explanations_of(rig.result(), Outcome::cancelled) ==
+  CHECK(explanations_of(rig.result(), fate::Outcome::cancelled) ==
         "its message was cancelled; its message was replaced");
   CHECK(rig.audited(1) == "cancelled: cancelled");
   CHECK(rig.audited(2) == "cancelled: replaced");
@@ -80,14 +80,16 @@ TEST_CASE("a message that is cancelled while a consumer has it keeps what the co
   CHECK(value<std::string>(*rig.connection, fmt::format("SELECT mailroom_cancel({})", message)) == "sending");
   CHECK(rig.classes() == "1 leased");
   const auto fetched = fetch_due(*rig.session, *lease);
-  rig.session->claim({.limit = 0, .receipt = Receipt{*lease, fetched.counts}});
+  rig.session->claim({.limit = 0, .receipt = claim::Receipt{*lease, fetched.counts}});
   CHECK(rig.classes() == "1 emitted");
   CHECK(rig.audited(1) == "emitted");
 }
 
 TEST_CASE("reconcile counts scheduled messages, which have no token") {
   MessageRig rig;
-  const auto scheduled = [&] { return reconcile(*rig.connection, {.queues = {"mailroom"}}).scheduled; };
+  const auto scheduled = [&] {
+    return reconcile::reconcile(*rig.connection, {.queues = {"mailroom"}}).scheduled;
+  };
   CHECK(scheduled().messages == 0);
   CHECK_FALSE(scheduled().next_at);
   rig.send(", send_after => now() + interval '1 hour'");
@@ -103,11 +105,11 @@ TEST_CASE("the list of reconcile has the reference of a message") {
   MessageRig rig;
   const auto message = rig.send(", reference => 'order:17'");
   rig.cancel(message);
-  std::vector<TokenOfPerson> found;
-  const Selection selection{.outcomes = {Outcome::cancelled}};
-  reconcile(*rig.connection, {.queues = {"mailroom"},
-                              .listed = &selection,
-                              .on_people = [&](const auto& people) { found = people; }});
+  std::vector<reconcile::TokenOfPerson> found;
+  const selection::Selection selection{.outcomes = {fate::Outcome::cancelled}};
+  reconcile::reconcile(*rig.connection, {.queues = {"mailroom"},
+                                         .listed = &selection,
+                                         .on_people = [&](const auto& people) { found = people; }});
   REQUIRE(found.size() == 1);
   CHECK(found.front().address == "a@x.example");
   CHECK(found.front().message == message);

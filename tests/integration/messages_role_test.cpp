@@ -11,12 +11,12 @@ namespace mailroom::test::messages_role_test {
 namespace {
 
 /// Empty if `sql` succeeds.
-std::string sqlstate_of(Connection& connection, const std::string& sql) {
+std::string sqlstate_of(db::Connection& connection, const std::string& sql) {
   return refusal(connection, sql).substr(0, 5);
 }
 
 /// `welcome u@x.example de {"name": "U"}`: the messages that rows have made.
-std::string rows_sent(Connection& connection) {
+std::string rows_sent(db::Connection& connection) {
   const auto text = value<std::string>(
       connection,
       "SELECT coalesce(string_agg(format('%s %s %s %s', template, recipients[1], coalesce(locale, '-'), coalesce(data::text, "
@@ -36,7 +36,7 @@ constexpr const char* users =
 
 /// Who besides its owner may execute each function that runs with its owner's rights: `mailroom_send
 /// everyone`.
-std::string open_functions(Connection& connection) {
+std::string open_functions(db::Connection& connection) {
   return value<std::string>(
       connection,
       "SELECT coalesce(string_agg(format('%s %s', p.proname, coalesce(r.rolname, 'everyone')), ', ' ORDER BY 1), '') "
@@ -109,11 +109,11 @@ TEST_CASE(
   connection.run("ALTER TABLE users OWNER TO " + owner.name());
   connection.run("GRANT INSERT ON users TO " + web.name());
   connection.run("GRANT USAGE ON SEQUENCE users_id_seq TO " + web.name());
-  Connection as_owner(owner.conninfo(), "test");
+  db::Connection as_owner(owner.conninfo(), "test");
   CHECK(sqlstate_of(as_owner, trigger("INSERT", "'welcome', 'email'")) == "42501");
   connection.run("GRANT EXECUTE ON FUNCTION mailroom_send_row TO " + owner.name());
   as_owner.run(trigger("INSERT", "'welcome', 'email'"));
-  Connection as_web(web.conninfo(), "test");
+  db::Connection as_web(web.conninfo(), "test");
   const std::string insert = "INSERT INTO users (email) VALUES ('a@x.example')";
   CHECK(sqlstate_of(as_web, insert) == "42501");
   connection.run("GRANT EXECUTE ON FUNCTION mailroom_send TO " + owner.name());
@@ -132,7 +132,7 @@ TEST_CASE("an action that is reserved to a role is for its members, by each way 
       "SELECT mailroom_create_action('magic_link', path => '/magic', producer => '{}')", signup.name()));
   connection.run("GRANT EXECUTE ON FUNCTION mailroom_send TO " + producer.name());
   connection.run("GRANT INSERT ON mailroom_messages TO " + producer.name());
-  Connection session(producer.conninfo(), "test");
+  db::Connection session(producer.conninfo(), "test");
   const std::string call = "SELECT mailroom_send(ARRAY['a@x.example'], action => 'magic_link')";
   const std::string insert =
       "INSERT INTO mailroom_messages (recipients, action) VALUES ('{a@x.example}', 'magic_link')";
@@ -171,7 +171,7 @@ TEST_CASE("default privileges give no function that runs with its owner's rights
   CHECK(open_functions(*connection).empty());
   connection->run("GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_send_row, trg_after_message_insert TO " +
                   other.name());
-  connection->run(embedded_functions().migration.up);
+  connection->run(schema::embedded_functions().migration.up);
   CHECK(open_functions(*connection) == fmt::format("mailroom_send {0}, mailroom_send_row {0}", other.name()));
   connection->run("ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM " + other.name());
 }
@@ -192,7 +192,7 @@ WHERE c.relname LIKE 'mailroom\_%' AND a.grantee <> c.relowner)");
   migrate(*connection);
   CHECK(given() == "mailroom_home SELECT");
   connection->run("GRANT SELECT ON mailroom_messages TO " + other.name());
-  connection->run(embedded_functions().migration.up);
+  connection->run(schema::embedded_functions().migration.up);
   CHECK(given() == "mailroom_home SELECT, mailroom_messages SELECT");
   for (const auto* objects : {"TABLES", "SEQUENCES"}) {
     for (const auto& grantee : {other.name(), std::string("PUBLIC")})
@@ -204,7 +204,7 @@ TEST_CASE("a consumer records what it notes of itself, and nothing else") {
   const DatabaseRig rig;
   const TestRole role(rig.database);
   rig.connection->run("GRANT EXECUTE ON FUNCTION mailroom_record_event TO " + role.name());
-  Connection consumer(role.conninfo(), "test");
+  db::Connection consumer(role.conninfo(), "test");
   consumer.run(
       "SELECT mailroom_record_event('reload', 'mailroom', '{\"changed\": 1}'), mailroom_record_event('went back', NULL, NULL)");
   for (const auto* kind : {"'prune'", "'rewind'", "NULL"})

@@ -14,7 +14,7 @@
 namespace mailroom::test::migrate_command_test {
 namespace {
 
-const int newest = embedded_migrations().back().version;
+const int newest = schema::embedded_migrations().back().version;
 
 FinishedRun migrate(const TestDatabase& database, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {mailroom_binary, "migrate", "--yes"});
@@ -87,7 +87,7 @@ TEST_CASE(
       "CREATE TABLE IF NOT EXISTS \"public\".\"schema_migrations\" (version bigint not null primary key, "
       "dirty boolean not null)");
   connection->run("INSERT INTO \"public\".\"schema_migrations\" (version, dirty) VALUES (0, true)");
-  connection->run(embedded_migrations()[0].up);
+  connection->run(schema::embedded_migrations()[0].up);
   connection->run("TRUNCATE \"public\".\"schema_migrations\"");
   connection->run("INSERT INTO \"public\".\"schema_migrations\" (version, dirty) VALUES (0, false)");
   const auto before = dump(database);
@@ -104,7 +104,7 @@ TEST_CASE(
   REQUIRE(migrate(database, {"export", directory.path().string()}).status == 0);
   for (int version = 1; version <= newest; ++version) {
     const auto stem =
-        std::to_string(version) + "_" + embedded_migrations()[static_cast<std::size_t>(version)].name;
+        std::to_string(version) + "_" + schema::embedded_migrations()[static_cast<std::size_t>(version)].name;
     connection->run("TRUNCATE \"public\".\"schema_migrations\"");
     connection->run("INSERT INTO \"public\".\"schema_migrations\" (version, dirty) VALUES ($1, true)",
                     version);
@@ -118,7 +118,8 @@ TEST_CASE(
 
 TEST_CASE("with --wait it retries until the database answers") {
   TestDatabase database(TestDatabase::Schema::none);
-  Connection("dbname=postgres", "test").run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS false");
+  db::Connection("dbname=postgres", "test")
+      .run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS false");
   CHECK(migrate(database, {"status"}).status == 4);
   const TemporaryDirectory directory;
   Subprocess process({mailroom_binary, "migrate", "--wait", "1m"},
@@ -127,7 +128,8 @@ TEST_CASE("with --wait it retries until the database answers") {
   REQUIRE(eventually([&] {
     return read_file(directory.path() / "err").find("waiting for the database") != std::string::npos;
   }));
-  Connection("dbname=postgres", "test").run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS true");
+  db::Connection("dbname=postgres", "test")
+      .run("ALTER DATABASE " + database.name() + " ALLOW_CONNECTIONS true");
   CHECK(process.wait() == 0);
 }
 

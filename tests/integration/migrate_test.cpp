@@ -9,25 +9,31 @@
 namespace mailroom::test::migrate_test {
 namespace {
 
-const int newest = embedded_migrations().back().version;
+const int newest = schema::embedded_migrations().back().version;
 
-void run(Connection& connection, const std::function<MigrationSteps(const SchemaState&)>& plan) {
-  Migrator migrator(connection, test_author());
+void run(db::Connection& connection,
+         const std::function<schema::MigrationSteps(const schema::SchemaState&)>& plan) {
+  schema::Migrator migrator(connection, test_author());
   const auto state = migrator.begin();
-  MigrationObserver nobody;
-  migrator.run(state, with_functions(plan(state), state, embedded_functions().migration), nobody);
+  schema::MigrationObserver nobody;
+  migrator.run(state, schema::with_functions(plan(state), state, schema::embedded_functions().migration),
+               nobody);
 }
 
-void up(Connection& connection, int to) {
-  run(connection, [&](const SchemaState& state) { return plan_up(embedded_migrations(), state, to); });
+void up(db::Connection& connection, int to) {
+  run(connection, [&](const schema::SchemaState& state) {
+    return schema::plan_up(schema::embedded_migrations(), state, to);
+  });
 }
 
-void down(Connection& connection, int steps) {
-  run(connection, [&](const SchemaState& state) { return plan_down(embedded_migrations(), state, steps); });
+void down(db::Connection& connection, int steps) {
+  run(connection, [&](const schema::SchemaState& state) {
+    return schema::plan_down(schema::embedded_migrations(), state, steps);
+  });
 }
 
 /// The catalogue's tables, columns, indexes, triggers, functions and types as one text.
-std::string catalogue(Connection& connection) {
+std::string catalogue(db::Connection& connection) {
   return value<std::string>(
       connection,
       "SELECT coalesce(string_agg(line, E'\\n' ORDER BY line), '') FROM ("
@@ -60,7 +66,7 @@ TEST_CASE("every down migration restores exactly the schema before its up migrat
   for (int version = 0; version <= newest; ++version) {
     before.push_back(catalogue(*connection));
     up(*connection, version);
-    CHECK(read_schema_state(*connection).version == version);
+    CHECK(schema::read_schema_state(*connection).version == version);
   }
   const auto full = catalogue(*connection);
   for (int version = newest; version >= 0; --version) {
@@ -68,7 +74,7 @@ TEST_CASE("every down migration restores exactly the schema before its up migrat
     down(*connection, 1);
     CHECK(catalogue(*connection) == before[static_cast<std::size_t>(version)]);
   }
-  CHECK_FALSE(read_schema_state(*connection).version);
+  CHECK_FALSE(schema::read_schema_state(*connection).version);
   up(*connection, newest);
   CHECK(catalogue(*connection) == full);
 }
@@ -111,15 +117,15 @@ TEST_CASE("migrating down and up again loses no account and no token, and keeps 
 TEST_CASE("a version locks at most one table that others use, and the functions lock none") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
-  connection->run(embedded_migrations().front().up);
+  connection->run(schema::embedded_migrations().front().up);
   const auto tables_locked_by = [&](const std::string& sql) {
     const auto before = value<std::string>(
         *connection,
         "SELECT array_agg(oid)::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace");
     std::size_t count = 0;
     connection->transact([&](pqxx::work& transaction) {
-      Connection::execute(transaction, sql);
-      const auto locked = Connection::execute(
+      db::Connection::execute(transaction, sql);
+      const auto locked = db::Connection::execute(
           transaction,
           "SELECT DISTINCT relation FROM pg_locks WHERE pid = pg_backend_pid() AND granted "
           "AND relation = ANY ($1::oid[]) AND mode NOT IN "
@@ -129,17 +135,17 @@ TEST_CASE("a version locks at most one table that others use, and the functions 
     });
     return count;
   };
-  for (std::size_t version = 1; version < embedded_migrations().size(); ++version) {
-    const auto& migration = embedded_migrations()[version];
+  for (std::size_t version = 1; version < schema::embedded_migrations().size(); ++version) {
+    const auto& migration = schema::embedded_migrations()[version];
     INFO(migration.title());
-    if (is_concurrent(split_statements(migration.up))) {
+    if (schema::is_concurrent(schema::split_statements(migration.up))) {
       connection->run(migration.up);
     } else {
       CHECK(tables_locked_by(migration.up) <= 1);
     }
   }
-  CHECK(tables_locked_by(embedded_functions().migration.up) == 0);
-  CHECK(tables_locked_by(embedded_functions().migration.up) == 0);
+  CHECK(tables_locked_by(schema::embedded_functions().migration.up) == 0);
+  CHECK(tables_locked_by(schema::embedded_functions().migration.up) == 0);
 }
 
 TEST_CASE("a second concurrent migrator is refused") {
@@ -153,7 +159,7 @@ TEST_CASE("a second concurrent migrator is refused") {
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::locked);
   }
-  CHECK(read_schema_state(*second).version == 0);
+  CHECK(schema::read_schema_state(*second).version == 0);
 }
 
 TEST_CASE("a failed migration is rolled back to the version before it") {
@@ -170,8 +176,8 @@ TEST_CASE("a failed migration is rolled back to the version before it") {
               .find("relation \"mailroom_gaps\" already exists\n  CREATE TABLE "
                     "mailroom_gaps (") != std::string::npos);
   }
-  CHECK(read_schema_state(*connection).version == 6);
-  CHECK_FALSE(read_schema_state(*connection).dirty);
+  CHECK(schema::read_schema_state(*connection).version == 6);
+  CHECK_FALSE(schema::read_schema_state(*connection).dirty);
   CHECK(value<bool>(*connection, "SELECT to_regclass('mailroom_batches') IS NULL"));
 }
 
@@ -179,7 +185,7 @@ TEST_CASE("golang-migrate's bookkeeping is accepted, and its dirty state refused
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   // The state after golang-migrate 4 has run 0_init.
-  connection->run(embedded_migrations()[0].up);
+  connection->run(schema::embedded_migrations()[0].up);
   connection->run(
       "CREATE TABLE \"schema_migrations\" (version bigint not null primary key, dirty boolean not null)");
   connection->run("INSERT INTO schema_migrations VALUES (0, true)");

@@ -11,31 +11,35 @@
 namespace mailroom::test::migrator_test {
 namespace {
 
-using Migrations = std::vector<Migration>;
+using Migrations = std::vector<schema::Migration>;
 
-const Migration first{0, "first", "CREATE TABLE a (x int);", "DROP TABLE a;"};
+const schema::Migration first{0, "first", "CREATE TABLE a (x int);", "DROP TABLE a;"};
 
 /// Records the reported progress.
-struct Listener final : MigrationObserver {
+struct Listener final : schema::MigrationObserver {
   std::string heard;
 
-  void begins(const MigrationStep& step) override { heard += "begins " + step.file() + "\n"; }
-  void ended(const MigrationStep& step, Milliseconds) override { heard += "ended " + step.file() + "\n"; }
-  void locked_out(const MigrationStep& step, const std::string& holder, Milliseconds) override {
+  void begins(const schema::MigrationStep& step) override { heard += "begins " + step.file() + "\n"; }
+  void ended(const schema::MigrationStep& step, Milliseconds) override {
+    heard += "ended " + step.file() + "\n";
+  }
+  void locked_out(const schema::MigrationStep& step, const std::string& holder, Milliseconds) override {
     heard += "locked out " + step.file() + (holder.empty() ? "" : " by " + holder.substr(0, 4)) + "\n";
   }
 };
 
-std::string up(Connection& connection, const Migrations& migrations, const MigratorOptions& options = {}) {
-  Migrator migrator(connection, test_author(), options);
+std::string up(db::Connection& connection, const Migrations& migrations,
+               const schema::MigratorOptions& options = {}) {
+  schema::Migrator migrator(connection, test_author(), options);
   Listener listener;
   const auto state = migrator.begin();
-  migrator.run(state, plan_up(migrations, state), listener);
+  migrator.run(state, schema::plan_up(migrations, state), listener);
   return listener.heard;
 }
 
 /// The error of migrating up.
-Error failure(Connection& connection, const Migrations& migrations, const MigratorOptions& options = {}) {
+Error failure(db::Connection& connection, const Migrations& migrations,
+              const schema::MigratorOptions& options = {}) {
   try {
     up(connection, migrations, options);
   } catch (const Error& error) {
@@ -45,11 +49,11 @@ Error failure(Connection& connection, const Migrations& migrations, const Migrat
   return Error(ExitCode::done, "");
 }
 
-bool has(Connection& connection, const std::string& relation) {
+bool has(db::Connection& connection, const std::string& relation) {
   return connection.run("SELECT to_regclass($1) IS NOT NULL", relation)[0][0].as<bool>();
 }
 
-std::string recorded(Connection& connection) {
+std::string recorded(db::Connection& connection) {
   return value<std::string>(connection, "SELECT coalesce(max(m::text), 'none') FROM schema_migrations m");
 }
 
@@ -167,19 +171,20 @@ TEST_CASE("a migration that does not get its locks lets other sessions proceed, 
   const Migrations migrations{first, {1, "second", "ALTER TABLE a ADD y int", "ALTER TABLE a DROP y"}};
 
   SECTION("until it gets them") {
-    struct Yielding final : MigrationObserver {
-      Connection& holder;
+    struct Yielding final : schema::MigrationObserver {
+      db::Connection& holder;
       std::vector<std::string> holders;
-      explicit Yielding(Connection& connection_of_holder) : holder(connection_of_holder) {}
-      void locked_out(const MigrationStep&, const std::string& by, Milliseconds) override {
+      explicit Yielding(db::Connection& connection_of_holder) : holder(connection_of_holder) {}
+      void locked_out(const schema::MigrationStep&, const std::string& by, Milliseconds) override {
         holders.push_back(by);
         if (holders.size() == 2) holder.run("COMMIT");
       }
     } yielding(*holder);
-    Migrator migrator(*connection, test_author(),
-                      {.lock_timeout = Milliseconds(20), .pauses = std::vector(1000, Milliseconds(1))});
+    schema::Migrator migrator(
+        *connection, test_author(),
+        {.lock_timeout = Milliseconds(20), .pauses = std::vector(1000, Milliseconds(1))});
     const auto state = migrator.begin();
-    migrator.run(state, plan_up(migrations, state), yielding);
+    migrator.run(state, schema::plan_up(migrations, state), yielding);
     REQUIRE(yielding.holders.size() >= 2);
     CHECK(yielding.holders[0].rfind("pid " + std::to_string(holder->backend_pid()) + " (holder ", 0) == 0);
     CHECK(recorded(*connection) == "(1,f)");
@@ -204,7 +209,7 @@ TEST_CASE("a role without the privilege is told which role has it") {
   owner->run("CREATE ROLE " + role);
   owner->run("GRANT ALL ON ALL TABLES IN SCHEMA public TO " + role);
   owner->run("GRANT CREATE ON SCHEMA public TO " + role);
-  auto migrations = embedded_migrations();
+  auto migrations = schema::embedded_migrations();
   migrations.push_back({migrations.back().version + 1, "more", "ALTER TABLE accounts ADD locale text", "-"});
   const auto other = database.connect();
   other->run("SET ROLE " + role);
@@ -222,7 +227,7 @@ TEST_CASE(
   const auto other = database.connect("stranger");
   for (const auto& name : {database.name(), "/" + database.name()}) {
     CAPTURE(name);
-    const auto key = golang_migrate_key(name, "public", "schema_migrations");
+    const auto key = schema::golang_migrate_key(name, "public", "schema_migrations");
     other->run("SELECT pg_advisory_lock($1::bigint)", key);
     const auto error = failure(*connection, {first});
     CHECK(error.code() == ExitCode::locked);
@@ -235,10 +240,11 @@ TEST_CASE(
               "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()") == 0);
   }
   up(*connection, {first});
-  CHECK_FALSE(other
-                  ->run("SELECT pg_try_advisory_lock($1::bigint)",
-                        golang_migrate_key("/" + database.name(), "public", "schema_migrations"))[0][0]
-                  .as<bool>());
+  CHECK_FALSE(
+      other
+          ->run("SELECT pg_try_advisory_lock($1::bigint)",
+                schema::golang_migrate_key("/" + database.name(), "public", "schema_migrations"))[0][0]
+          .as<bool>());
 }
 
 TEST_CASE("of two concurrent migrators one does the work, and the other waits and finds it done") {

@@ -32,7 +32,7 @@ class Outage {
 
  private:
   std::string name_;
-  Connection admin_{"dbname=postgres", "test"};
+  db::Connection admin_{"dbname=postgres", "test"};
 };
 
 /// A command that runs until it is stopped. Writes to `stdout_path`, or else to a file that output() reads.

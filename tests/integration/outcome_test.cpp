@@ -15,12 +15,12 @@ TEST_CASE("an acknowledgement records the outcome of each token of the batch", "
   insert_accounts(*rig.connection, 4);
   const auto lease = rig.claim(4).lease;
   REQUIRE(lease);
-  auto rejected = outcome(2, Outcome::rejected);
+  auto rejected = outcome(2, fate::Outcome::rejected);
   rejected.code = 550;
   rejected.reply = "no \"such\" user\\ \xc3\xa9";
-  const auto reply =
-      rig.claim(4, receipt_of(*lease, {outcome(1, Outcome::accepted), rejected,
-                                       outcome(3, Outcome::deferred, 3600), outcome(4, Outcome::unknown)}));
+  const auto reply = rig.claim(
+      4, receipt_of(*lease, {outcome(1, fate::Outcome::accepted), rejected,
+                             outcome(3, fate::Outcome::deferred, 3600), outcome(4, fate::Outcome::unknown)}));
   CHECK_FALSE(reply.lease);
   CHECK_FALSE(reply.receipt_void);
   CHECK(rig.deliveries() == "accepted 1, rejected 1, expired 1, unknown 1");
@@ -41,16 +41,16 @@ TEST_CASE("an acknowledgement records the outcome of each token of the batch", "
 TEST_CASE("a deferred token is claimed again when its time has come, and not before", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
-  CHECK(rig.deliver(2, Outcome::deferred, 300) == Ids{1, 2});
+  CHECK(rig.deliver(2, fate::Outcome::deferred, 300) == Ids{1, 2});
   CHECK(rig.deliveries() == "deferred 1 waits, deferred 1 waits");
-  CHECK(rig.deliver(2, Outcome::accepted).empty());
+  CHECK(rig.deliver(2, fate::Outcome::accepted).empty());
   CHECK(rig.session->claim({.limit = 2, .partial = true, .routine = true}).last == 2);
   rig.connection->run("UPDATE mailroom_deliveries SET not_before = clock_timestamp() WHERE token = 2");
   const auto reply = rig.session->claim({.limit = 2, .partial = true, .routine = true});
   REQUIRE(reply.lease);
   CHECK(fetch_ids(*rig.session, *reply.lease) == Ids{2});
   CHECK(rig.deliveries() == "deferred 1 waits, deferred 1");
-  rig.claim(0, receipt_of(*reply.lease, {outcome(2, Outcome::accepted)}));
+  rig.claim(0, receipt_of(*reply.lease, {outcome(2, fate::Outcome::accepted)}));
   CHECK(rig.deliveries() == "deferred 1 waits, accepted 2");
   CHECK(value<std::string>(*rig.connection,
                            "SELECT earlier_attempts->0->>'state' FROM mailroom_deliveries "
@@ -60,7 +60,7 @@ TEST_CASE("a deferred token is claimed again when its time has come, and not bef
 TEST_CASE("without partial, deferred tokens wait for a full batch like others", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 1);
-  rig.deliver(1, Outcome::deferred, 1);
+  rig.deliver(1, fate::Outcome::deferred, 1);
   due_now(*rig.connection);
   const auto none = rig.session->claim({.limit = 2});
   CHECK_FALSE(none.lease);
@@ -75,7 +75,7 @@ TEST_CASE("without partial, deferred tokens wait for a full batch like others", 
 TEST_CASE("a token given back counts no attempt and keeps the last answer", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 1);
-  rig.deliver(1, Outcome::deferred, 1);
+  rig.deliver(1, fate::Outcome::deferred, 1);
   for (int i = 0; i < 3; ++i) {
     due_now(*rig.connection);
     const auto lease = rig.claim(1).lease;
@@ -91,41 +91,41 @@ TEST_CASE("a token given back counts no attempt and keeps the last answer", "[ou
 TEST_CASE("rule 1: after a rewind the cursor alone emits tokens that waited above its target", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 3);
-  rig.deliver(3, Outcome::deferred, 60);
+  rig.deliver(3, fate::Outcome::deferred, 60);
   rig.carry_out(to(1));
   CHECK(rig.deliveries() == "deferred 1 waits, cancelled 1, cancelled 1");
   due_now(*rig.connection);
-  CHECK(rig.deliver(10, Outcome::accepted) == Ids{1, 2, 3});
-  CHECK(rig.deliver(10, Outcome::accepted).empty());
+  CHECK(rig.deliver(10, fate::Outcome::accepted) == Ids{1, 2, 3});
+  CHECK(rig.deliver(10, fate::Outcome::accepted).empty());
   CHECK(rig.deliveries() == "accepted 2, accepted 2, accepted 2");
 }
 
 TEST_CASE("rule 1: a rewind forward leaves waiting tokens", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
-  rig.deliver(1, Outcome::deferred, 60);
+  rig.deliver(1, fate::Outcome::deferred, 60);
   rig.carry_out(to(2));
   CHECK(rig.deliveries() == "deferred 1 waits");
   due_now(*rig.connection);
-  CHECK(rig.deliver(10, Outcome::accepted) == Ids{1});
+  CHECK(rig.deliver(10, fate::Outcome::accepted) == Ids{1});
 }
 
 TEST_CASE("rule 1: a replayed token no longer waits", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
-  rig.deliver(2, Outcome::deferred, 60);
+  rig.deliver(2, fate::Outcome::deferred, 60);
   rig.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
   CHECK(rig.deliveries() == "deferred 1, deferred 1 waits");
   due_now(*rig.connection);
-  auto ids = rig.deliver(10, Outcome::accepted);
+  auto ids = rig.deliver(10, fate::Outcome::accepted);
   CHECK(ids == Ids{1, 2});
-  CHECK(rig.deliver(10, Outcome::accepted).empty());
+  CHECK(rig.deliver(10, fate::Outcome::accepted).empty());
 }
 
 TEST_CASE("rule 1: a rewind or a replay lets a token be unknown anew", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
-  rig.deliver(2, Outcome::unknown);
+  rig.deliver(2, fate::Outcome::unknown);
   rig.connection->run("UPDATE mailroom_deliveries SET unknowns = 2");
   rig.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
   CHECK(value<int>(*rig.connection, "SELECT unknowns FROM mailroom_deliveries WHERE token = 1") == 0);
@@ -139,9 +139,9 @@ TEST_CASE("rule 2: a receipt that is repeated changes nothing", "[outcome]") {
   insert_accounts(*rig.connection, 1);
   const auto lease = rig.claim(1).lease;
   REQUIRE(lease);
-  const auto deferred = receipt_of(*lease, {outcome(1, Outcome::deferred, 0)});
+  const auto deferred = receipt_of(*lease, {outcome(1, fate::Outcome::deferred, 0)});
   rig.claim(0, deferred);
-  CHECK(rig.deliver(1, Outcome::accepted) == Ids{1});
+  CHECK(rig.deliver(1, fate::Outcome::accepted) == Ids{1});
   CHECK_FALSE(rig.claim(0, deferred).receipt_void);
   CHECK(rig.deliveries() == "accepted 2");
   rig.connection->run("DELETE FROM mailroom_deliveries");
@@ -164,8 +164,8 @@ TEST_CASE("rule 2: what comes late of a batch that was taken over is an earlier 
   REQUIRE(again);
   CHECK(again->attempt == 2);
   // The third token was not tried.
-  const auto late =
-      receipt_of(*first, {outcome(1, Outcome::accepted), outcome(2, Outcome::deferred, 60), given_back(3)});
+  const auto late = receipt_of(
+      *first, {outcome(1, fate::Outcome::accepted), outcome(2, fate::Outcome::deferred, 60), given_back(3)});
   CHECK(rig.claim(0, late).receipt_void);
   const std::string kept = "1 accepted 1 user1@test.example, 2 deferred 1 user2@test.example";
   CHECK(earlier() == kept);
@@ -174,8 +174,9 @@ TEST_CASE("rule 2: what comes late of a batch that was taken over is an earlier 
   // Its reply was lost.
   CHECK(rig.claim(0, late).receipt_void);
   CHECK(earlier() == kept);
-  rig.claim(0, receipt_of(*again, {outcome(1, Outcome::rejected), outcome(2, Outcome::deferred, 60),
-                                   outcome(3, Outcome::accepted)}));
+  rig.claim(0,
+            receipt_of(*again, {outcome(1, fate::Outcome::rejected), outcome(2, fate::Outcome::deferred, 60),
+                                outcome(3, fate::Outcome::accepted)}));
   CHECK(rig.deliveries() == "rejected 2, deferred 2 waits, accepted 1");
   CHECK(earlier() == kept);
   CHECK(
@@ -194,8 +195,10 @@ TEST_CASE("rule 2: what comes late of a batch that was acknowledged meanwhile st
   const auto first = rig.claim(2).lease;
   const auto again = rig.claim(2).lease;
   REQUIRE(again);
-  rig.claim(0, receipt_of(*again, {outcome(1, Outcome::rejected), outcome(2, Outcome::accepted)}));
-  CHECK(rig.claim(0, receipt_of(*first, {outcome(1, Outcome::accepted), outcome(2, Outcome::unknown)}))
+  rig.claim(0,
+            receipt_of(*again, {outcome(1, fate::Outcome::rejected), outcome(2, fate::Outcome::accepted)}));
+  CHECK(rig.claim(0, receipt_of(*first,
+                                {outcome(1, fate::Outcome::accepted), outcome(2, fate::Outcome::unknown)}))
             .receipt_void);
   CHECK(rig.deliveries() == "rejected 2, accepted 2");
   CHECK(value<std::string>(
@@ -212,9 +215,10 @@ TEST_CASE("rule 2: a mail that was accepted after all is not mailed again by a d
   const auto first = rig.claim(2).lease;
   const auto again = rig.claim(2).lease;
   REQUIRE(again);
-  const auto wait = [](std::int64_t token) { return outcome(token, Outcome::deferred, 60); };
+  const auto wait = [](std::int64_t token) { return outcome(token, fate::Outcome::deferred, 60); };
   rig.claim(0, receipt_of(*again, {wait(1), wait(2)}));
-  const auto late = receipt_of(*first, {outcome(1, Outcome::accepted), outcome(2, Outcome::deferred, 60)});
+  const auto late =
+      receipt_of(*first, {outcome(1, fate::Outcome::accepted), outcome(2, fate::Outcome::deferred, 60)});
   const auto history = [&] {
     return value<std::string>(
         *rig.connection,
@@ -228,7 +232,7 @@ TEST_CASE("rule 2: a mail that was accepted after all is not mailed again by a d
     CHECK(history() == ended);
   }
   due_now(*rig.connection);
-  CHECK(rig.deliver(10, Outcome::accepted) == Ids{2});
+  CHECK(rig.deliver(10, fate::Outcome::accepted) == Ids{2});
 }
 
 TEST_CASE("rule 2: an operator's deferred mail is not ended by what comes late of the mail before",
@@ -238,10 +242,12 @@ TEST_CASE("rule 2: an operator's deferred mail is not ended by what comes late o
   const auto first = rig.claim(2).lease;
   const auto again = rig.claim(2).lease;
   REQUIRE(again);
-  rig.claim(0, receipt_of(*again, {outcome(1, Outcome::rejected), outcome(2, Outcome::deferred, 60)}));
+  rig.claim(
+      0, receipt_of(*again, {outcome(1, fate::Outcome::rejected), outcome(2, fate::Outcome::deferred, 60)}));
   rig.connection->run("SELECT mailroom_replay('mailroom', '{1}', '{}')");
-  CHECK(rig.deliver(10, Outcome::deferred, 60) == Ids{1});
-  CHECK(rig.claim(0, receipt_of(*first, {outcome(1, Outcome::accepted), outcome(2, Outcome::accepted)}))
+  CHECK(rig.deliver(10, fate::Outcome::deferred, 60) == Ids{1});
+  CHECK(rig.claim(0, receipt_of(*first,
+                                {outcome(1, fate::Outcome::accepted), outcome(2, fate::Outcome::accepted)}))
             .receipt_void);
   CHECK(rig.deliveries() == "deferred 3 waits, accepted 2");
 }
@@ -253,10 +259,10 @@ TEST_CASE("rule 2: what comes late of a dead batch replaces what was supposed of
   REQUIRE(lease);
   rig.session->begin({*lease}, {"relay:25"});
   rig.connection->run("UPDATE mailroom_batches SET attempts = 20");
-  const Lease last{lease->batch, 20, lease->queue};
+  const claim::Lease last{lease->batch, 20, lease->queue};
   CHECK(rig.claim(1).dead == lease->batch);
   CHECK(rig.deliveries() == "unknown 0");
-  rig.claim(0, receipt_of(last, {outcome(1, Outcome::accepted)}));
+  rig.claim(0, receipt_of(last, {outcome(1, fate::Outcome::accepted)}));
   CHECK(rig.deliveries() == "accepted 1");
 }
 
@@ -266,10 +272,10 @@ TEST_CASE("rule 2: nothing is recorded of tokens that a rewind took from the bat
   const auto lease = rig.claim(3).lease;
   REQUIRE(lease);
   rig.carry_out(to(1));
-  rig.claim(0, receipt_of(*lease, {outcome(1, Outcome::accepted), outcome(2, Outcome::accepted),
-                                   outcome(3, Outcome::deferred)}));
+  rig.claim(0, receipt_of(*lease, {outcome(1, fate::Outcome::accepted), outcome(2, fate::Outcome::accepted),
+                                   outcome(3, fate::Outcome::deferred)}));
   CHECK(rig.deliveries() == "accepted 1");
-  CHECK(rig.deliver(10, Outcome::accepted) == Ids{2, 3});
+  CHECK(rig.deliver(10, fate::Outcome::accepted) == Ids{2, 3});
 }
 
 TEST_CASE("rule 2: an older batch never overwrites what a newer one has recorded", "[outcome]") {
@@ -283,34 +289,35 @@ TEST_CASE("rule 2: an older batch never overwrites what a newer one has recorded
   const auto other = attach_sender(rig.database);
   const auto newer = other->claim({.limit = 1, .partial = true, .take_over = false}).lease;
   REQUIRE(newer);
-  other->claim({.receipt = receipt_of(*newer, {outcome(1, Outcome::accepted)})});
-  rig.claim(0, receipt_of(*older, {outcome(1, Outcome::deferred)}));
+  other->claim({.receipt = receipt_of(*newer, {outcome(1, fate::Outcome::accepted)})});
+  rig.claim(0, receipt_of(*older, {outcome(1, fate::Outcome::deferred)}));
   CHECK(rig.deliveries() == "accepted 1");
 }
 
 TEST_CASE("rule 3: a leased token that has been deleted is cancelled", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 3);
-  rig.deliver(3, Outcome::deferred, 0);
+  rig.deliver(3, fate::Outcome::deferred, 0);
   const auto lease = rig.claim(3).lease;
   REQUIRE(lease);
   rig.connection->run("DELETE FROM tokens WHERE id IN (2, 3)");
   CHECK(fetch_ids(*rig.session, *lease) == Ids{1});
-  rig.claim(0, receipt_of(*lease, {outcome(1, Outcome::accepted), outcome(3, Outcome::deferred, 1)}));
+  rig.claim(
+      0, receipt_of(*lease, {outcome(1, fate::Outcome::accepted), outcome(3, fate::Outcome::deferred, 1)}));
   CHECK(rig.deliveries() == "accepted 2, cancelled 1, cancelled 2");
   CHECK(
       value<std::string>(*rig.connection, "SELECT DISTINCT reply FROM mailroom_deliveries WHERE token > 1") ==
       "the token was deleted");
-  CHECK(rig.deliver(3, Outcome::accepted).empty());
+  CHECK(rig.deliver(3, fate::Outcome::accepted).empty());
 }
 
 TEST_CASE("rule 4: that a token was accepted once stays on record", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 1);
-  rig.deliver(1, Outcome::accepted);
+  rig.deliver(1, fate::Outcome::accepted);
   const auto at = value<std::string>(*rig.connection, "SELECT accepted_at::text FROM mailroom_deliveries");
   rig.carry_out(to(0));
-  rig.deliver(1, Outcome::rejected);
+  rig.deliver(1, fate::Outcome::rejected);
   CHECK(rig.deliveries() == "rejected 2");
   CHECK(value<std::string>(*rig.connection, "SELECT accepted_at::text FROM mailroom_deliveries") == at);
 }
@@ -340,7 +347,7 @@ TEST_CASE("rule 4: a lease says with which sinks it and those before it had begu
   CHECK(first->begun.empty());
   CHECK(rig.session->begin({*first}, {"relay:25", "a, \"b\":25"}) == Ids{first->batch});
   const auto second = rig.claim(1).lease;
-  REQUIRE(second == Lease{first->batch, 2, first->queue});
+  REQUIRE(second == claim::Lease{first->batch, 2, first->queue});
   // What it was told once holds for the next leases.
   CHECK(second->begun == std::vector<std::string>{"relay:25", "a, \"b\":25"});
   CHECK(second->earlier == std::vector<std::vector<std::string>>{{"a, \"b\":25", "relay:25"}});
@@ -368,10 +375,10 @@ TEST_CASE("rule 4: a consumer keeps its leases in its next session, unless they 
   CHECK(next->batch != kept->batch);
   rig.session.reset();
   const auto taken = other->claim({.limit = 1, .partial = true, .held = next->batch}).lease;
-  REQUIRE(taken == Lease{kept->batch, 2, kept->queue});
+  REQUIRE(taken == claim::Lease{kept->batch, 2, kept->queue});
   rig.session = attach_sender(rig.database);
   rig.session->keep({*kept});
-  CHECK(rig.claim(0, receipt_of(*kept, {outcome(1, Outcome::rejected)})).receipt_void);
+  CHECK(rig.claim(0, receipt_of(*kept, {outcome(1, fate::Outcome::rejected)})).receipt_void);
 }
 
 TEST_CASE("rule 5: deferred tokens, gaps and the window share a batch when all have more than fits",
@@ -379,16 +386,16 @@ TEST_CASE("rule 5: deferred tokens, gaps and the window share a batch when all h
   OutcomeRig rig;
   insert_accounts(*rig.connection, 100, "deferred");
   for (int i = 0; i < 2; ++i) {
-    rig.deliver(50, Outcome::deferred, 600);
+    rig.deliver(50, fate::Outcome::deferred, 600);
   }
   const auto late = begin_insert(rig.database, 100, "late");
   insert_accounts(*rig.connection, 1, "between");
   rig.connection->run("UPDATE mailroom_deliveries SET not_before = 'infinity'");
-  CHECK(rig.deliver(10, Outcome::accepted) == Ids{201});
+  CHECK(rig.deliver(10, fate::Outcome::accepted) == Ids{201});
   late->run("COMMIT");
   insert_accounts(*rig.connection, 100, "new");
   due_now(*rig.connection);
-  const auto ids = rig.deliver(12, Outcome::accepted);
+  const auto ids = rig.deliver(12, fate::Outcome::accepted);
   const auto count = [&](std::int64_t from, std::int64_t to) {
     return std::count_if(ids.begin(), ids.end(), [&](auto id) { return id >= from && id <= to; });
   };
@@ -400,8 +407,8 @@ TEST_CASE("rule 5: deferred tokens, gaps and the window share a batch when all h
 TEST_CASE("rule 5: deferred tokens may fill a batch that nothing else needs", "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 10);
-  rig.deliver(10, Outcome::deferred, 0);
-  CHECK(rig.deliver(10, Outcome::accepted).size() == 10);
+  rig.deliver(10, fate::Outcome::deferred, 0);
+  CHECK(rig.deliver(10, fate::Outcome::accepted).size() == 10);
 }
 
 TEST_CASE("a token that would wait until its link is about to expire is expired", "[outcome]") {
@@ -412,8 +419,8 @@ TEST_CASE("a token that would wait until its link is about to expire is expired"
       "THEN 3600 ELSE 9223372036854775 END");
   const auto lease = rig.claim(2).lease;
   REQUIRE(lease);
-  rig.claim(0,
-            receipt_of(*lease, {outcome(1, Outcome::deferred, 3550), outcome(2, Outcome::deferred, 3550)}));
+  rig.claim(0, receipt_of(*lease, {outcome(1, fate::Outcome::deferred, 3550),
+                                   outcome(2, fate::Outcome::deferred, 3550)}));
   CHECK(rig.deliveries() == "expired 1, deferred 1 waits");
 }
 
@@ -422,7 +429,7 @@ TEST_CASE(
     "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 1);
-  rig.deliver(1, Outcome::deferred, 0);
+  rig.deliver(1, fate::Outcome::deferred, 0);
   rig.connection->run("UPDATE mailroom_deliveries SET unknowns = 1");
   rig.connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 1");
   rig.connection->run("UPDATE accounts SET status = 'active'");
@@ -434,7 +441,7 @@ TEST_CASE(
   const auto lease = rig.claim(10).lease;
   REQUIRE(lease);
   std::string rows;
-  rig.session->fetch(*lease, [&](const TokenRow& row) {
+  rig.session->fetch(*lease, [&](const claim::TokenRow& row) {
     rows += fmt::format("{} {} {} {}; ", row.id, row.attempts, row.unknowns, row.newer.value_or(0));
     CHECK(row.created_at > 1'700'000'000);
     CHECK(row.account == 1);

@@ -171,7 +171,7 @@ TEST_CASE("a message that wants it notifies of each of its outcomes, and others 
   rig.ask("late@mail.example", ", options => '{\"notify\": true}'");
   rig.connection->run("UPDATE tokens SET expires_at = 1 WHERE message = 4");
   auto listener = rig.database.connect();
-  listener->listen("mailroom_outcome", Connection::Senders::all);
+  listener->listen("mailroom_outcome", db::Connection::Senders::all);
   rig.send();
   std::set<std::string> heard;
   CHECK(eventually([&] {
@@ -200,7 +200,7 @@ TEST_CASE("the role of the document hands outcomes over, and sees no secret and 
   rig.send();
   CHECK(run_to_end(command, environment).status == 0);
   CHECK(rig.told().size() == 1);
-  Connection own(role.conninfo(), "test");
+  db::Connection own(role.conninfo(), "test");
   for (const auto* hidden : {"SELECT secret FROM tokens", "SELECT text FROM mailroom_messages"})
     CHECK_THROWS_AS(own.run(hidden), Error);
 }

@@ -9,29 +9,31 @@
 namespace mailroom::test::people_test {
 namespace {
 
-std::vector<TokenOfPerson> listed(Connection& connection, const Selection& selection) {
-  std::vector<TokenOfPerson> all;
-  reconcile(connection, {.queues = {"mailroom"}, .listed = &selection, .on_people = [&](const auto& people) {
-                           all.insert(all.end(), people.begin(), people.end());
-                         }});
+std::vector<reconcile::TokenOfPerson> listed(db::Connection& connection,
+                                             const selection::Selection& selection) {
+  std::vector<reconcile::TokenOfPerson> all;
+  reconcile::reconcile(connection,
+                       {.queues = {"mailroom"}, .listed = &selection, .on_people = [&](const auto& people) {
+                          all.insert(all.end(), people.begin(), people.end());
+                        }});
   return all;
 }
 
-std::string tokens_of(Connection& connection, const Selection& selection) {
+std::string tokens_of(db::Connection& connection, const selection::Selection& selection) {
   std::vector<std::int64_t> ids;
   for (const auto& person : listed(connection, selection))
     ids.push_back(person.token);
   std::sort(ids.begin(), ids.end());
-  return id_ranges_text(to_id_ranges(ids));
+  return selection::id_ranges_text(selection::to_id_ranges(ids));
 }
 
 /// Each token is listed once, under the outcome that counts it.
-void check_all_listed(Connection& connection) {
+void check_all_listed(db::Connection& connection) {
   const auto result = reconciled(connection);
   std::set<std::int64_t> seen;
-  for (std::size_t i = 0; i < outcome_count; ++i) {
-    const auto outcome = static_cast<Outcome>(i);
-    CAPTURE(outcome_name(outcome));
+  for (std::size_t i = 0; i < fate::outcome_count; ++i) {
+    const auto outcome = static_cast<fate::Outcome>(i);
+    CAPTURE(fate::outcome_name(outcome));
     std::int64_t own = 0;
     for (const auto& person : listed(connection, {.outcomes = {outcome}})) {
       if (person.outcome != outcome) continue;
@@ -71,12 +73,12 @@ TEST_CASE("each token is listed once, under the outcome that counts it", "[peopl
 TEST_CASE("each delivery is listed once, under the outcome that counts it", "[people]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 12);
-  rig.deliver(2, Outcome::accepted);
-  rig.deliver(2, Outcome::rejected);
-  rig.deliver(2, Outcome::deferred, 60);
-  rig.deliver(2, Outcome::unknown);
+  rig.deliver(2, fate::Outcome::accepted);
+  rig.deliver(2, fate::Outcome::rejected);
+  rig.deliver(2, fate::Outcome::deferred, 60);
+  rig.deliver(2, fate::Outcome::unknown);
   rig.connection->run("UPDATE tokens SET expires_at = created_at WHERE id IN (9, 11)");
-  rig.deliver(1, Outcome::accepted);
+  rig.deliver(1, fate::Outcome::accepted);
   check_all_listed(*rig.connection);
   rig.connection->run("DELETE FROM mailroom_deliveries WHERE token = 1");
   check_all_listed(*rig.connection);
@@ -85,9 +87,9 @@ TEST_CASE("each delivery is listed once, under the outcome that counts it", "[pe
 TEST_CASE("a person is listed with address, time, reason and code", "[people]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 3);
-  rig.deliver(1, Outcome::rejected);
-  rig.deliver(1, Outcome::deferred, 60);
-  const auto rejected = listed(*rig.connection, {.outcomes = {Outcome::rejected}});
+  rig.deliver(1, fate::Outcome::rejected);
+  rig.deliver(1, fate::Outcome::deferred, 60);
+  const auto rejected = listed(*rig.connection, {.outcomes = {fate::Outcome::rejected}});
   REQUIRE(rejected.size() == 1);
   const auto& person = rejected.front();
   CHECK(person.queue == "mailroom");
@@ -99,10 +101,10 @@ TEST_CASE("a person is listed with address, time, reason and code", "[people]") 
   CHECK(person.code == 451);
   CHECK(person.reply == "rejected");
   CHECK(person.reason.empty());
-  const auto deferred = listed(*rig.connection, {.outcomes = {Outcome::deferred}});
+  const auto deferred = listed(*rig.connection, {.outcomes = {fate::Outcome::deferred}});
   REQUIRE(deferred.size() == 1);
   CHECK(deferred.front().reason.starts_with("the next attempt at "));
-  const auto waiting = listed(*rig.connection, {.outcomes = {Outcome::waiting}});
+  const auto waiting = listed(*rig.connection, {.outcomes = {fate::Outcome::waiting}});
   REQUIRE(waiting.size() == 1);
   CHECK_FALSE(waiting.front().at);
 }
@@ -110,10 +112,10 @@ TEST_CASE("a person is listed with address, time, reason and code", "[people]") 
 TEST_CASE("the address that was mailed to is listed, not the one that the account has since", "[people]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);
-  rig.deliver(2, Outcome::rejected);
+  rig.deliver(2, fate::Outcome::rejected);
   rig.connection->run("UPDATE mailroom_deliveries SET address = NULL WHERE token = 2");
   rig.connection->run("UPDATE accounts SET email = 'new' || id || '@test.example'");
-  const auto rejected = listed(*rig.connection, {.outcomes = {Outcome::rejected}});
+  const auto rejected = listed(*rig.connection, {.outcomes = {fate::Outcome::rejected}});
   REQUIRE(rejected.size() == 2);
   CHECK(rejected[0].address == "user1@test.example");
   // As of a line, which is mailed to nobody here.
@@ -128,9 +130,10 @@ TEST_CASE("what expired before its queue came to it is not waiting, and is liste
   insert_accounts(*rig.connection, 2, "more");
   rig.hand("UPDATE tokens SET expires_at = created_at WHERE id = 3");
   CHECK(rig.classes() == "1 emitted, 2 skipped, 1 waiting");
-  CHECK(explanations_of(rig.result(), Outcome::skipped) == "expired; expired before the queue came to it");
-  CHECK(tokens_of(*rig.connection, {.outcomes = {Outcome::expired}}) == "1, 3");
-  CHECK(tokens_of(*rig.connection, {.outcomes = {Outcome::waiting}}) == "4");
+  CHECK(explanations_of(rig.result(), fate::Outcome::skipped) ==
+        "expired; expired before the queue came to it");
+  CHECK(tokens_of(*rig.connection, {.outcomes = {fate::Outcome::expired}}) == "1, 3");
+  CHECK(tokens_of(*rig.connection, {.outcomes = {fate::Outcome::waiting}}) == "4");
   rig.hand("UPDATE accounts SET status = 'suspended' WHERE id = 4");
   CHECK(rig.classes() == "1 emitted, 2 skipped, 1 waiting");
 }
@@ -138,16 +141,16 @@ TEST_CASE("what expired before its queue came to it is not waiting, and is liste
 TEST_CASE("the outcomes of a selection become its tokens", "[people]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 6);
-  rig.deliver(2, Outcome::rejected);
-  rig.deliver(2, Outcome::accepted);
-  const auto resolved = [&](Selection selection) {
-    selection = resolve_outcomes(*rig.connection, "mailroom", std::move(selection));
+  rig.deliver(2, fate::Outcome::rejected);
+  rig.deliver(2, fate::Outcome::accepted);
+  const auto resolved = [&](selection::Selection selection) {
+    selection = reconcile::resolve_outcomes(*rig.connection, "mailroom", std::move(selection));
     CHECK(selection.outcomes.empty());
-    return selection.tokens ? id_ranges_text(*selection.tokens) : "all";
+    return selection.tokens ? selection::id_ranges_text(*selection.tokens) : "all";
   };
-  CHECK(resolved({.outcomes = {Outcome::rejected, Outcome::waiting}}) == "1-2, 5-6");
-  CHECK(resolved({.accounts = {2, 3}, .outcomes = {Outcome::rejected}}) == "2");
-  CHECK(resolved({.outcomes = {Outcome::dead}}).empty());
+  CHECK(resolved({.outcomes = {fate::Outcome::rejected, fate::Outcome::waiting}}) == "1-2, 5-6");
+  CHECK(resolved({.accounts = {2, 3}, .outcomes = {fate::Outcome::rejected}}) == "2");
+  CHECK(resolved({.outcomes = {fate::Outcome::dead}}).empty());
   CHECK(resolved({.accounts = {2, 3}}) == "all");
 }
 

@@ -7,17 +7,17 @@
 namespace mailroom::test::poll_test {
 namespace {
 
-const ClaimRequest routine{.limit = 10, .partial = true, .publish_cursor = true, .routine = true};
+const claim::ClaimRequest routine{.limit = 10, .partial = true, .publish_cursor = true, .routine = true};
 
-bool is_idle(Connection& connection) {
+bool is_idle(db::Connection& connection) {
   return !connection.run("SELECT FROM mailroom_idle_cursor('mailroom')").empty();
 }
 
 /// Claims and acknowledges all tokens, and publishes the cursor in jobs.
-void drain(QueueSession& session) {
-  ClaimRequest request{.limit = 10, .partial = true, .publish_cursor = true};
+void drain(claim::QueueSession& session) {
+  claim::ClaimRequest request{.limit = 10, .partial = true, .publish_cursor = true};
   while (const auto lease = session.claim(request).lease)
-    request.receipt = Receipt{*lease, fetch_due(session, *lease).counts};
+    request.receipt = claim::Receipt{*lease, fetch_due(session, *lease).counts};
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ TEST_CASE("a queue is idle when it is new, and when all tokens are emitted and j
   REQUIRE(lease);
   CHECK(fetch_ids(*session, *lease) == Ids{1, 2, 3});
   CHECK_FALSE(is_idle(*connection));
-  session->claim({.receipt = Receipt{*lease, {.emitted = 3}}});
+  session->claim({.receipt = claim::Receipt{*lease, {.emitted = 3}}});
   CHECK(is_idle(*connection));
   const auto reply = session->claim(routine);
   CHECK_FALSE(reply.lease);
@@ -68,7 +68,7 @@ TEST_CASE("a token that was rolled back does not keep a queue from being idle") 
   insert_accounts(*connection, 1, "first");
   drain(*session);
   connection->dry_run([](pqxx::work& transaction) {
-    Connection::execute(transaction, "INSERT INTO accounts (email, login) VALUES ('a@example.com', 'a')");
+    db::Connection::execute(transaction, "INSERT INTO accounts (email, login) VALUES ('a@example.com', 'a')");
   });
   CHECK(value<int>(*connection, "SELECT last_value FROM tokens_id_seq") == 2);
   CHECK(is_idle(*connection));
@@ -107,7 +107,7 @@ TEST_CASE("a poll does not miss a sequence that is behind the cursor") {
   const auto session = attach(database);
   drain(*session);
   connection->run("SELECT setval('tokens_id_seq', 2)");
-  CHECK_THROWS_AS(session->claim(routine), DatabaseError);
+  CHECK_THROWS_AS(session->claim(routine), db::DatabaseError);
 }
 
 }  // namespace mailroom::test::poll_test

@@ -33,7 +33,7 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 /// A token that is emitted and not consumed, as its receiver has it.
-std::string emit_token(const TestDatabase& database, Connection& connection) {
+std::string emit_token(const TestDatabase& database, db::Connection& connection) {
   insert_accounts(connection, 3);
   const auto run = run_behind(database.conninfo(), {"-q", "collect", "--once", "--format", "jsonl"});
   REQUIRE(run.status == 0);
@@ -73,16 +73,16 @@ std::vector<Row> every_command(const std::string& token) {
 
 /// Makes the pooler open three server processes.
 void occupy_three(const TestPooler& pooler) {
-  std::vector<std::unique_ptr<Connection>> others;
+  std::vector<std::unique_ptr<db::Connection>> others;
   for (int i = 0; i < 3; ++i) {
-    others.push_back(std::make_unique<Connection>(pooler.conninfo(), "application"));
+    others.push_back(std::make_unique<db::Connection>(pooler.conninfo(), "application"));
     others.back()->run("BEGIN");
   }
 }
 
 /// What the pooler's next client would find: settings, prepared statements and locks of others.
-std::string left_behind(Connection& connection, const TestPooler& pooler) {
-  Connection application(pooler.conninfo(), "application");
+std::string left_behind(db::Connection& connection, const TestPooler& pooler) {
+  db::Connection application(pooler.conninfo(), "application");
   const auto settings = value<std::string>(
       application,
       "SELECT current_setting('default_transaction_read_only') || current_setting('enable_seqscan') || "

@@ -16,11 +16,11 @@ TEST_CASE("a sequence behind the cursor stops the claim instead of skipping toke
   try {
     session->claim({.limit = 3, .take_over = false});
     FAIL("the claim went on");
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     CHECK(error.sqlstate() == "MR002");
   }
   // A batch that was leased before can still be acknowledged.
-  session->claim({.receipt = Receipt{*before.lease, {.emitted = 3}}});
+  session->claim({.receipt = claim::Receipt{*before.lease, {.emitted = 3}}});
   CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL") == 0);
 }
 
@@ -53,11 +53,11 @@ TEST_CASE("a claim is refused in a session or transaction that cannot hold a lea
   const auto refusal = [&](const std::string& before, const std::string& collector) {
     try {
       connection->transact([&](pqxx::work& transaction) {
-        Connection::execute(transaction, before);
-        Connection::execute(transaction, "SELECT mailroom_claim(" + collector +
-                                             ", 'mailroom', 1, true, true, false, false, NULL, NULL)");
+        db::Connection::execute(transaction, before);
+        db::Connection::execute(transaction, "SELECT mailroom_claim(" + collector +
+                                                 ", 'mailroom', 1, true, true, false, false, NULL, NULL)");
       });
-    } catch (const DatabaseError& error) {
+    } catch (const db::DatabaseError& error) {
       return error.sqlstate();
     }
     return std::string("accepted");

@@ -21,7 +21,7 @@ struct RollBack {};
 
 /// Waits while the collectors or the pruner are behind, however slow the machine is; returns whether it
 /// waited. A prune comes to the batches only when no token is left to remove.
-bool waited_for_others(Connection& connection) {
+bool waited_for_others(db::Connection& connection) {
   const bool is_behind = value<bool>(connection, R"(
 SELECT coalesce((SELECT max(id) FROM tokens), 0) > last_seq + 500
   OR (SELECT count(*) > 500 FROM tokens WHERE expires_at < extract(epoch FROM now())) FROM jobs)");
@@ -30,16 +30,17 @@ SELECT coalesce((SELECT max(id) FROM tokens), 0) > last_seq + 500
 }
 
 /// Inserts accounts: one, many, in a transaction held open, or in one that is rolled back.
-void write_once(Connection& connection, Random& random, const std::string& prefix, int& next) {
+void write_once(db::Connection& connection, Random& random, const std::string& prefix, int& next) {
   if (waited_for_others(connection)) return;
   const auto kind = random() % 10;
   const int rows = kind < 2 ? 30 : 1;
   try {
     connection.transact([&](pqxx::work& transaction) {
-      Connection::execute(transaction,
-                          "INSERT INTO accounts (email, login) SELECT $1 || g || '@test.example', $1 || g "
-                          "FROM generate_series($2::int, $3::int) g",
-                          prefix, next, next + rows - 1);
+      db::Connection::execute(
+          transaction,
+          "INSERT INTO accounts (email, login) SELECT $1 || g || '@test.example', $1 || g "
+          "FROM generate_series($2::int, $3::int) g",
+          prefix, next, next + rows - 1);
       next += rows;
       if (kind > 6) std::this_thread::sleep_for(std::chrono::milliseconds(random() % 100));
       if (kind > 8) throw RollBack{};
@@ -50,7 +51,7 @@ void write_once(Connection& connection, Random& random, const std::string& prefi
 }
 
 /// Expires 50 of 150 consecutive tokens long ago, few before they were emitted, and makes batches old.
-void end_some(Connection& connection) {
+void end_some(db::Connection& connection) {
   if (waited_for_others(connection)) return;
   connection.run(
       "UPDATE tokens SET expires_at = expires_at - 86400 * 31 WHERE id / 50 % 3 = 0 "
@@ -62,7 +63,7 @@ void end_some(Connection& connection) {
 }
 
 /// Makes some expired tokens due again, which must then not be removed.
-void prolong_some(Connection& connection, IdSet& prolonged) {
+void prolong_some(db::Connection& connection, IdSet& prolonged) {
   const auto rows = connection.run(
       "UPDATE tokens SET expires_at = extract(epoch FROM now()) + 9000 WHERE id IN (SELECT id FROM tokens "
       "WHERE id / 50 % 3 = 0 AND expires_at < extract(epoch FROM now()) ORDER BY random() LIMIT 1) "
@@ -72,9 +73,9 @@ void prolong_some(Connection& connection, IdSet& prolonged) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
-PruneSummary prune_once(Connection& connection) {
-  return Pruner(connection, {.records = std::chrono::hours(24 * 30), .contents = std::chrono::hours(24 * 30)},
-                20)
+prune::PruneSummary prune_once(db::Connection& connection) {
+  return prune::Pruner(connection,
+                       {.records = std::chrono::hours(24 * 30), .contents = std::chrono::hours(24 * 30)}, 20)
       .remove({.actor = "test", .reason = ""}, [](const auto&) { return true; });
 }
 
@@ -88,7 +89,7 @@ std::thread again(const std::atomic<bool>& enough, const TestDatabase& database,
   });
 }
 
-IdSet ids(Connection& connection, const std::string& sql) {
+IdSet ids(db::Connection& connection, const std::string& sql) {
   IdSet found;
   for (const auto& row : connection.run(sql))
     found.insert(row[0].as<std::int64_t>());
@@ -103,7 +104,7 @@ std::map<std::int64_t, int> all_emitted(const TestCollector& first, const TestCo
 }
 
 /// Records the id of every token that was ever committed.
-void keep_ids(Connection& connection) {
+void keep_ids(db::Connection& connection) {
   connection.run("CREATE TABLE made (id bigint PRIMARY KEY)");
   connection.run(
       "CREATE FUNCTION keep_id() RETURNS trigger LANGUAGE plpgsql AS "
@@ -120,7 +121,7 @@ struct Tally {
   int unrecorded = 0;  ///< in the table, emitted, and in no batch's record
 };
 
-Tally tally(Connection& connection, const IdSet& due, const IdSet& prolonged,
+Tally tally(db::Connection& connection, const IdSet& due, const IdSet& prolonged,
             const std::map<std::int64_t, int>& emitted) {
   const auto made = ids(connection, "SELECT id FROM made");
   const auto left = ids(connection, "SELECT id FROM tokens");
@@ -159,14 +160,14 @@ struct Bustle {
       threads.push_back(
           again(enough, database,
                 [random = Random(writer), next = 1, prefix = "w" + std::to_string(writer) + "-"](
-                    Connection& session) mutable { write_once(session, random, prefix, next); }));
+                    db::Connection& session) mutable { write_once(session, random, prefix, next); }));
     }
     threads.push_back(again(enough, database, end_some));
-    threads.push_back(again(enough, database, [&](Connection& session) {
+    threads.push_back(again(enough, database, [&](db::Connection& session) {
       prolong_some(session, prolonged);
       prolonged_so_far = prolonged.size();
     }));
-    threads.push_back(again(enough, database, [&](Connection& /*session*/) {
+    threads.push_back(again(enough, database, [&](db::Connection& /*session*/) {
       const auto done = prune_once(*database.connect());
       pruned_tokens += done.tokens;
       pruned_batches += done.batches;

@@ -8,17 +8,17 @@
 namespace mailroom::test::prune_messages_test {
 namespace {
 
-std::int64_t send(Connection& connection, const std::string& more = {}) {
+std::int64_t send(db::Connection& connection, const std::string& more = {}) {
   return value<std::int64_t>(
       connection, "SELECT mailroom_send(ARRAY['a@x.example'], subject => 's', text => 't'" + more + ")");
 }
 
-Ids messages(Connection& connection) {
+Ids messages(db::Connection& connection) {
   return ids(connection, "SELECT id FROM mailroom_messages ORDER BY id");
 }
 
 /// Moves the times of all messages, of the schedule and of the tokens back.
-void age(Connection& connection, int days) {
+void age(db::Connection& connection, int days) {
   connection.run("ALTER TABLE mailroom_messages DISABLE TRIGGER before_message_rescheduled");
   for (const auto* table : {"mailroom_messages", "mailroom_schedule", "tokens", "mailroom_deliveries"}) {
     for (

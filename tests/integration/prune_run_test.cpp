@@ -125,7 +125,7 @@ TEST_CASE("a claim waits for no step of a pruning") {
   connection->run(
       "CREATE TRIGGER stop BEFORE DELETE ON tokens FOR EACH ROW WHEN (OLD.id = 5) EXECUTE FUNCTION stop()");
   connection->run("SELECT pg_advisory_lock(77)");
-  PruneSummary done;
+  prune::PruneSummary done;
   std::thread pruning([&] { done = prune(database); });
   const auto has_stopped = [&] {
     return locks(*connection, "locktype = 'advisory' AND objid = 77 AND NOT granted") == 1;
@@ -137,7 +137,7 @@ TEST_CASE("a claim waits for no step of a pruning") {
   if (reply.lease) {
     for (const auto id : fetch_ids(*session, *reply.lease))
       emitted += std::to_string(id) + " ";
-    const Receipt receipt{*reply.lease, {.emitted = 3}};
+    const claim::Receipt receipt{*reply.lease, {.emitted = 3}};
     CHECK_FALSE(session->claim({.limit = 10, .partial = true, .receipt = receipt}).receipt_void);
   }
   connection->run("SELECT pg_advisory_unlock(77)");
@@ -160,7 +160,7 @@ TEST_CASE("every step size removes the same rows, in steps of at most that size"
   bool small = true;
   bool forward = true;
   double fraction = 0;
-  const auto done = prune(database, step, [&](const PruneProgress& progress) {
+  const auto done = prune(database, step, [&](const prune::PruneProgress& progress) {
     small = small && progress.tokens + progress.batches - last <= step;
     forward = forward && progress.fraction >= fraction && progress.fraction <= 1;
     last = progress.tokens + progress.batches;
@@ -184,7 +184,7 @@ TEST_CASE("a pruning that is stopped keeps what it has done, and records it") {
   drain(*attach(database));
   expire(*connection, "true");
   int steps = 0;
-  const auto done = prune(database, 3, [&](const PruneProgress&) { return ++steps < 2; });
+  const auto done = prune(database, 3, [&](const prune::PruneProgress&) { return ++steps < 2; });
   CHECK(done.stopped);
   CHECK(done.tokens == 6);
   CHECK(tokens(*connection) == Ids{7, 8, 9, 10});
@@ -211,7 +211,7 @@ TEST_CASE("a pruning that fails records what it has done") {
   connection->run(
       "CREATE TRIGGER refuse BEFORE DELETE ON tokens FOR EACH ROW WHEN (OLD.id = 5) EXECUTE FUNCTION "
       "refuse()");
-  CHECK_THROWS_AS(prune(database, 2), DatabaseError);
+  CHECK_THROWS_AS(prune(database, 2), db::DatabaseError);
   CHECK(tokens(*connection) == Ids{5, 6});
   CHECK(value<int>(*connection, "SELECT (details->>'tokens')::int FROM mailroom_operations") == 4);
 }
@@ -226,7 +226,7 @@ TEST_CASE("a dry run and a run with nothing to do leave no trace") {
   expire(*connection, "true");
   const auto writer = database.connect();
   writer->run("SET default_transaction_read_only = on");
-  Pruner pruner(*writer, {.records = month, .contents = contents}, 1000);
+  prune::Pruner pruner(*writer, {.records = month, .contents = contents}, 1000);
   CHECK(pruner.count(always).tokens == 3);
   CHECK(tokens(*connection).size() == 3);
   CHECK(operations(*connection) == 0);
@@ -246,21 +246,21 @@ TEST_CASE("without a queue there is no cursor to wait for") {
 namespace {
 
 /// Tokens $1 to $2 and their batches of a hundred, all created `days` days ago and expired since.
-void insert_ended(Connection& connection, std::int64_t first, std::int64_t last, int days) {
+void insert_ended(db::Connection& connection, std::int64_t first, std::int64_t last, int days) {
   connection.transact([&](pqxx::work& transaction) {
-    Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
-    Connection::execute(
+    db::Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
+    db::Connection::execute(
         transaction,
         "INSERT INTO tokens (id, account, action, code, created_at, expires_at) "
         "SELECT g, 1, 'activation', '00000', c.at, c.at + 60 FROM generate_series($1::bigint, $2::bigint) g, "
         "LATERAL (SELECT extract(epoch FROM now())::bigint - 86400 * $3::bigint AS at) c",
         first, last, days);
-    Connection::execute(transaction,
-                        "INSERT INTO mailroom_deliveries (queue, token, state, batch, last_at) "
-                        "SELECT 'mailroom', g, 'accepted', 1, now() - $3::int * interval '1 day' "
-                        "FROM generate_series($1::bigint, $2::bigint) g",
-                        first, last, days);
-    Connection::execute(
+    db::Connection::execute(transaction,
+                            "INSERT INTO mailroom_deliveries (queue, token, state, batch, last_at) "
+                            "SELECT 'mailroom', g, 'accepted', 1, now() - $3::int * interval '1 day' "
+                            "FROM generate_series($1::bigint, $2::bigint) g",
+                            first, last, days);
+    db::Connection::execute(
         transaction,
         "INSERT INTO mailroom_batches (queue, ids, collector, claimed_at, emitted_at, emitted, cursor, open_from, gap_ids) "
         "SELECT 'mailroom', int8multirange(int8range(g, g + 1)), 1, c.at, c.at, 1, g, 1, '{}' "
@@ -281,7 +281,7 @@ TEST_CASE("a pruning reads what came within the time that it keeps once, however
   insert_ended(*connection, 11, 10 + recent, 20);
   insert_ended(*connection, 11 + recent, 20 + recent, 40);
   int steps = 0;
-  const auto count_steps = [&](const PruneProgress&) { return ++steps > 0; };
+  const auto count_steps = [&](const prune::PruneProgress&) { return ++steps > 0; };
   const auto planned = count(database);
   const auto done = prune(database, 1000, count_steps);
   // Of each table the first statement reads ten old rows too, the second one only rows that came lately.

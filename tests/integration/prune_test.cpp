@@ -88,7 +88,7 @@ TEST_CASE("a rewind during a pruning keeps the tokens above the new cursor") {
   drain(*attach(database));
   expire(*connection, "true");
   int steps = 0;
-  const auto done = prune(database, 2, [&](const PruneProgress&) {
+  const auto done = prune(database, 2, [&](const prune::PruneProgress&) {
     if (++steps == 1) connection->run("SELECT FROM mailroom_rewind('mailroom', 4, 100, '{}')");
     return true;
   });
@@ -105,7 +105,7 @@ TEST_CASE("a token in an open batch stays until the batch is closed") {
   REQUIRE(first.lease);
   expire(*connection, "id <= 2");
   CHECK(prune(database).tokens == 0);
-  const Receipt receipt{*first.lease, {.emitted = 2}};
+  const claim::Receipt receipt{*first.lease, {.emitted = 2}};
   CHECK_FALSE(session->claim({.limit = 2, .partial = true, .receipt = receipt}).receipt_void);
   expire(*connection, "true");
   CHECK(prune(database).tokens == 2);

@@ -24,14 +24,14 @@ nlohmann::json run_queue(const OperatorRig& person, std::vector<std::string> wor
   return parse_json(run.output);
 }
 
-void recover(Connection& connection, int account) {
+void recover(db::Connection& connection, int account) {
   connection.run("UPDATE tokens SET consumed_at = created_at WHERE account = $1 AND consumed_at IS NULL",
                  account);
   connection.run("INSERT INTO tokens (action, account) VALUES ('password_recovery', $1)", account);
 }
 
 /// Notifications of changes of queues.
-bool hears_of_queues(Connection& listener) {
+bool hears_of_queues(db::Connection& listener) {
   return eventually([&] { return listener.take_payloads().count("queues") > 0; });
 }
 
@@ -103,12 +103,13 @@ TEST_CASE("a file is applied once, as a whole or not at all") {
 TEST_CASE("a plan is refused if the queue has changed since") {
   TestDatabase database;
   const auto connection = database.connect();
-  const auto catalogue = read_queues(*connection);
-  QueueChange change{.name = "mailroom", .after = {.priority = 5}};
-  const auto plan = checked({.queues = {change}}, catalogue);
+  const auto catalogue = queue::read_queues(*connection);
+  queue::QueueChange change{.name = "mailroom", .after = {.priority = 5}};
+  const auto plan = queue::checked({.queues = {change}}, catalogue);
   const OperatorRig person(database);
   REQUIRE(run_queue(person, {"set", "mailroom", "--priority", "7"}).at("carried_out") == true);
-  CHECK_THROWS_AS(carry_out(*connection, plan, {.actor = "tester", .reason = ""}, "token_insert"), Error);
+  CHECK_THROWS_AS(queue::carry_out(*connection, plan, {.actor = "tester", .reason = ""}, "token_insert"),
+                  Error);
   CHECK(value<int>(*connection, "SELECT priority FROM mailroom_queues") == 7);
 }
 

@@ -12,7 +12,7 @@
 namespace mailroom::test::queue_filter_test {
 namespace {
 
-void create_queue(Connection& connection, const std::string& name, const std::string& definition,
+void create_queue(db::Connection& connection, const std::string& name, const std::string& definition,
                   std::int64_t cursor = 0) {
   connection.run("SELECT mailroom_create_queue($1, $2, $3::jsonb, 'token_insert')", name, cursor, definition);
 }
@@ -22,10 +22,10 @@ constexpr const char* activations = R"({"actions": ["activation"]})";
 
 /// A collector of one queue, driven by the test.
 struct Consumer {
-  std::unique_ptr<PgQueueSession> session;
+  std::unique_ptr<claim::PgQueueSession> session;
   std::map<std::int64_t, int> emitted{};
   std::int64_t skipped = 0;
-  std::optional<Receipt> receipt{};
+  std::optional<claim::Receipt> receipt{};
 
   Consumer(const TestDatabase& database, const std::string& queue) : session(attach(database, queue)) {}
 
@@ -40,7 +40,7 @@ struct Consumer {
     for (const auto id : fetched.ids)
       ++emitted[id];
     skipped += fetched.counts.skipped();
-    receipt = Receipt{*reply.lease, fetched.counts};
+    receipt = claim::Receipt{*reply.lease, fetched.counts};
     return true;
   }
 
@@ -51,14 +51,14 @@ struct Consumer {
 };
 
 /// The tokens of `action` that exist, each once; of every action if it is empty.
-std::map<std::int64_t, int> each_once(Connection& connection, const std::string& action) {
+std::map<std::int64_t, int> each_once(db::Connection& connection, const std::string& action) {
   std::map<std::int64_t, int> once;
   for (const auto& row : connection.run("SELECT id FROM tokens WHERE $1 = '' OR action::text = $1", action))
     once[row[0].as<std::int64_t>()] = 1;
   return once;
 }
 
-void insert_token(Connection& connection, const std::string& action) {
+void insert_token(db::Connection& connection, const std::string& action) {
   connection.run(
       "INSERT INTO tokens (account, action) SELECT id, $1::token_action FROM accounts WHERE status = $2::account_status "
       "ORDER BY random() LIMIT 1",
@@ -66,7 +66,7 @@ void insert_token(Connection& connection, const std::string& action) {
 }
 
 /// Accounts of both kinds; the cursors begin after their tokens.
-void prepare(Connection& connection) {
+void prepare(db::Connection& connection) {
   insert_accounts(connection, 20);
   connection.run("UPDATE accounts SET status = 'active' WHERE id > 10");
   connection.run("DELETE FROM tokens");
@@ -108,7 +108,7 @@ TEST_CASE("late commits reach the queues that take them, whatever lies between")
     std::vector<std::unique_ptr<Consumer>> consumers;
     for (const auto* queue : {"recovery", "activation", "mailroom"})
       consumers.push_back(std::make_unique<Consumer>(database, queue));
-    std::vector<std::unique_ptr<Connection>> open;
+    std::vector<std::unique_ptr<db::Connection>> open;
     for (int i = 0; i < 120; ++i) {
       const auto what = random() % 10;
       if (what < 3) {
@@ -179,7 +179,7 @@ TEST_CASE("a few tokens of other actions above the cursor cost no row, and the q
   }
   CHECK(rows() == before);
   CHECK(idle() == 1);
-  CHECK(read_queue_status(*connection, "recovery").pending.total() == 0);
+  CHECK(status::read_queue_status(*connection, "recovery").pending.total() == 0);
   connection->run(
       "INSERT INTO tokens (account, action) SELECT 1, 'activation' FROM generate_series(1, 1000)");
   CHECK(idle() == 0);
@@ -187,7 +187,7 @@ TEST_CASE("a few tokens of other actions above the cursor cost no row, and the q
   CHECK(rows() == before + 1);
   insert_token(*connection, "password_recovery");
   CHECK(idle() == 0);
-  CHECK(read_queue_status(*connection, "recovery").pending.total() == 1);
+  CHECK(status::read_queue_status(*connection, "recovery").pending.total() == 1);
   recovery.drain();
   CHECK(recovery.emitted.size() == 1);
 }
@@ -241,8 +241,8 @@ TEST_CASE("a dropped queue is unknown to its consumers, and a new one of its nam
   Consumer consumer(database, "copy");
   CHECK(consumer.step(5));
   connection->run("SELECT mailroom_drop_queue('copy', 'token_insert')");
-  CHECK_THROWS_AS(consumer.step(5), DatabaseError);
-  CHECK_THROWS_AS(attach(database, "copy"), DatabaseError);
+  CHECK_THROWS_AS(consumer.step(5), db::DatabaseError);
+  CHECK_THROWS_AS(attach(database, "copy"), db::DatabaseError);
   create_queue(*connection, "copy", "{}", 8);
   Consumer next(database, "copy");
   next.drain();
@@ -275,7 +275,7 @@ TEST_CASE(
   const auto session = attach(database);
   const auto first = session->claim({.limit = 10});
   REQUIRE(first.lease);
-  const auto receipt = Receipt{*first.lease, fetch_due(*session, *first.lease).counts};
+  const auto receipt = claim::Receipt{*first.lease, fetch_due(*session, *first.lease).counts};
   const auto wait = session->claim({.limit = 10, .receipt = receipt});
   CHECK_FALSE(wait.lease);
   CHECK(*wait.wait > Milliseconds(9'990'000));

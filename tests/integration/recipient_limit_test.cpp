@@ -165,14 +165,14 @@ TEST_CASE("the mails to an address are found by an index among many, and no more
                                "SELECT idx_blks_read + idx_blks_hit + heap_blks_read + heap_blks_hit "
                                "FROM pg_statio_user_tables WHERE relname = 'mailroom_deliveries'");
   };
-  std::vector<TokenRow> tokens(100);
+  std::vector<claim::TokenRow> tokens(100);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     tokens[i].id = 200'000 + static_cast<std::int64_t>(i);
     tokens[i].email = i < 50 ? "Ops@shop.example" : "u77777@mail.example";
   }
   connection.run("SELECT pg_stat_force_next_flush()");
   const auto before = pages();
-  RecipientCounts counts;
+  claim::RecipientCounts counts;
   counts.read(connection, "mailroom", {.count = 20, .period = std::chrono::hours(1)}, tokens);
   connection.run("SELECT pg_stat_force_next_flush()");
   const auto read = pages() - before;

@@ -13,7 +13,7 @@ namespace {
 
 struct PsqlDatabase : DatabaseRig {
   explicit PsqlDatabase(const std::string& more = "") : DatabaseRig(TestDatabase::Schema::none) {
-    connection->run(embedded_migrations()[0].up);
+    connection->run(schema::embedded_migrations()[0].up);
     if (!more.empty()) connection->run(more);
   }
 
@@ -34,9 +34,9 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-std::string text_of_drift(Connection& connection) {
+std::string text_of_drift(db::Connection& connection) {
   std::string text;
-  for (const auto& difference : verify_schema(connection).drift.differences)
+  for (const auto& difference : schema::verify_schema(connection).drift.differences)
     text += (text.empty() ? "" : " ") + difference.name;
   return text;
 }
@@ -61,7 +61,7 @@ TEST_CASE("tables that fit neither version are refused, with the differences and
 TEST_CASE("additions by an application do not stop a migration") {
   PsqlDatabase added("ALTER TABLE accounts ADD phone text UNIQUE; CREATE INDEX mine ON tokens (account)");
   CHECK(added.refusal() == "");
-  const auto verification = verify_schema(*added.connection);
+  const auto verification = schema::verify_schema(*added.connection);
   CHECK(verification.is_sound());
   CHECK(verification.drift.additions.size() == 3);
 }
@@ -69,16 +69,16 @@ TEST_CASE("additions by an application do not stop a migration") {
 TEST_CASE("tables of a version between the first and the newest are refused until that version is recorded") {
   PsqlDatabase middle;
   for (const std::size_t version : {1U, 2U})
-    middle.connection->run(embedded_migrations()[version].up);
+    middle.connection->run(schema::embedded_migrations()[version].up);
   const auto refusal = middle.refusal();
   CHECK(contains(refusal, "match neither the first nor the newest"));
   CHECK(contains(refusal, "record the version V that made the tables"));
-  CHECK_FALSE(verify_before_claim(*middle.connection, 1).is_sound());
-  CHECK(verify_before_claim(*middle.connection, 2).is_sound());
-  Migrator(*middle.connection, test_author()).claim(2);
+  CHECK_FALSE(schema::verify_before_claim(*middle.connection, 1).is_sound());
+  CHECK(schema::verify_before_claim(*middle.connection, 2).is_sound());
+  schema::Migrator(*middle.connection, test_author()).claim(2);
   middle.connection->run("SELECT pg_advisory_unlock_all()");
   migrate(*middle.connection);
-  CHECK(verify_schema(*middle.connection).is_sound());
+  CHECK(schema::verify_schema(*middle.connection).is_sound());
 }
 
 TEST_CASE("a version of an unreleased mailroom is refused by every command, and leads on from version 0") {
@@ -94,15 +94,15 @@ TEST_CASE("a version of an unreleased mailroom is refused by every command, and 
     const auto refusal = unreleased.refusal();
     CHECK(refusal.starts_with("the schema is that of an unreleased mailroom, which no release upgrades | "));
     CHECK(contains(refusal, "mailroom migrate goto 0 with the mailroom that made it"));
-    CHECK_THROWS_AS(require_current_schema(connection), Error);
-    CHECK_THROWS_AS(verify_schema(connection), Error);
-    CHECK_THROWS_AS(verify_before_claim(connection, 1), Error);
+    CHECK_THROWS_AS(schema::require_current_schema(connection), Error);
+    CHECK_THROWS_AS(schema::verify_schema(connection), Error);
+    CHECK_THROWS_AS(schema::verify_before_claim(connection, 1), Error);
     connection.run("SELECT pg_advisory_unlock_all()");
   }
   connection.run(
       "ALTER TABLE accounts ALTER created_at TYPE integer; UPDATE schema_migrations SET version = 0");
   CHECK(unreleased.refusal().empty());
-  CHECK(verify_schema(connection).is_sound());
+  CHECK(schema::verify_schema(connection).is_sound());
 }
 
 TEST_CASE("the batches of an unreleased mailroom are recognised, whoever recorded its version") {
@@ -114,7 +114,7 @@ TEST_CASE("the batches of an unreleased mailroom are recognised, whoever recorde
   connection->run(is_recorded ? "UPDATE schema_migrations SET version = 26" : "DROP TABLE schema_migrations");
   CHECK_THROWS_WITH(migrate(*connection),
                     "the schema is that of an unreleased mailroom, which no release upgrades");
-  CHECK_THROWS_WITH(require_current_schema(*connection),
+  CHECK_THROWS_WITH(schema::require_current_schema(*connection),
                     "the schema is that of an unreleased mailroom, which no release upgrades");
 }
 
@@ -129,19 +129,19 @@ TEST_CASE("the earlier form is recognised, and its conversion leads to version 0
       "INSERT INTO accounts (email, login) VALUES ('a@x.example', 'a')");
   const auto secret = value<std::string>(*earlier.connection, "SELECT secret FROM tokens");
   CHECK(contains(earlier.refusal(), "an earlier form of the schema: tokens.secret is hexadecimal text"));
-  CHECK(verify_schema(*earlier.connection).match == SchemaMatch::earlier_form);
-  CHECK_THROWS_AS(verify_before_claim(*earlier.connection, 0), Error);
-  earlier.connection->run(earlier_form_conversion(verify_schema(*earlier.connection)));
-  CHECK(verify_schema(*earlier.connection).match == SchemaMatch::fits);
+  CHECK(schema::verify_schema(*earlier.connection).match == schema::SchemaMatch::earlier_form);
+  CHECK_THROWS_AS(schema::verify_before_claim(*earlier.connection, 0), Error);
+  earlier.connection->run(schema::earlier_form_conversion(schema::verify_schema(*earlier.connection)));
+  CHECK(schema::verify_schema(*earlier.connection).match == schema::SchemaMatch::fits);
   CHECK(earlier.refusal() == "");
   CHECK(value<std::string>(*earlier.connection, "SELECT encode(secret, 'hex') FROM tokens") == secret);
-  CHECK(verify_schema(*earlier.connection).is_sound());
+  CHECK(schema::verify_schema(*earlier.connection).is_sound());
 }
 
 TEST_CASE("the record of a tool that uses another name is ignored") {
   PsqlDatabase ours("CREATE TABLE flyway_schema_history (id int)");
   CHECK(ours.refusal() == "");
-  CHECK(verify_schema(*ours.connection).is_sound());
+  CHECK(schema::verify_schema(*ours.connection).is_sound());
 }
 
 TEST_CASE("a record of another shape is refused, and baseline serves once it is renamed") {
@@ -161,9 +161,9 @@ TEST_CASE("a record of another shape is refused, and baseline serves once it is 
     CHECK(contains(refusal, "rename its table and run mailroom migrate baseline V"));
     CHECK(value<std::string>(*database.connection, "SELECT version FROM schema_migrations") == "7");
     database.connection->run("ALTER TABLE schema_migrations RENAME TO theirs");
-    Migrator(*database.connection, test_author()).claim(0);
+    schema::Migrator(*database.connection, test_author()).claim(0);
     migrate(*database.connection);
-    CHECK(verify_schema(*database.connection).is_sound());
+    CHECK(schema::verify_schema(*database.connection).is_sound());
     CHECK(value<std::string>(*database.connection, "SELECT version FROM theirs") == "7");
   }
 }
@@ -190,18 +190,18 @@ TEST_CASE("foreign tables with our names, and a foreign record, are left alone")
 TEST_CASE("a baseline records a row of history for each version up to it, and accepts an edited text") {
   PsqlDatabase database("ALTER TABLE tokens ALTER expires_at SET DEFAULT 0");
   CHECK(text_of_drift(*database.connection) == "tokens.expires_at");
-  Migrator(*database.connection, test_author()).claim(0);
+  schema::Migrator(*database.connection, test_author()).claim(0);
   CHECK(value<std::string>(*database.connection,
                            "SELECT format('%s %s %s %s', version, name, direction, actor) FROM "
                            "mailroom_schema_history") == "0 init baseline test@host");
-  CHECK_FALSE(read_schema_state(*database.connection).unrecorded);
+  CHECK_FALSE(schema::read_schema_state(*database.connection).unrecorded);
   migrate(*database.connection);
   database.connection->run(
       "UPDATE mailroom_schema_history SET checksum = 'of another text' WHERE version = 5");
-  CHECK(verify_schema(*database.connection).edited.size() == 1);
+  CHECK(schema::verify_schema(*database.connection).edited.size() == 1);
   database.connection->run("SELECT pg_advisory_unlock_all()");
-  Migrator(*database.connection, test_author()).claim(embedded_migrations().back().version);
-  CHECK(verify_schema(*database.connection).edited.empty());
+  schema::Migrator(*database.connection, test_author()).claim(schema::embedded_migrations().back().version);
+  CHECK(schema::verify_schema(*database.connection).edited.empty());
 }
 
 TEST_CASE("a comparison without the use of pgcrypto's schema is refused with the grant") {
@@ -212,12 +212,12 @@ TEST_CASE("a comparison without the use of pgcrypto's schema is refused with the
                   owner.name());
   connection->run("GRANT ALL ON SCHEMA public TO " + owner.name() + "; GRANT CREATE ON DATABASE " +
                   database.name() + " TO " + owner.name());
-  Connection session(owner.conninfo(), "test");
+  db::Connection session(owner.conninfo(), "test");
   migrate(session);
-  CHECK(verify_schema(session).is_sound());
+  CHECK(schema::verify_schema(session).is_sound());
   connection->run("REVOKE USAGE ON SCHEMA ext FROM " + owner.name());
   try {
-    verify_schema(session);
+    schema::verify_schema(session);
     FAIL("it was compared");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::schema);
@@ -225,7 +225,7 @@ TEST_CASE("a comparison without the use of pgcrypto's schema is refused with the
     CHECK(error.hint() == "GRANT USAGE ON SCHEMA ext TO " + owner.name() + ";");
     connection->run(error.hint());
   }
-  CHECK(verify_schema(session).is_sound());
+  CHECK(schema::verify_schema(session).is_sound());
 }
 
 TEST_CASE("a search_path without an existing schema is refused") {
@@ -242,8 +242,8 @@ TEST_CASE("a search_path without an existing schema is refused") {
 TEST_CASE("a newer schema is usable as far as it declares so") {
   TestDatabase database;
   const auto connection = database.connect();
-  const auto newest = embedded_migrations().back().version;
-  CHECK(read_minimum_client(*connection) <= newest);
+  const auto newest = schema::embedded_migrations().back().version;
+  CHECK(schema::read_minimum_client(*connection) <= newest);
   const auto declare = [&](long minimum) {
     connection->run(
         fmt::format("CREATE OR REPLACE FUNCTION mailroom_minimum_client() RETURNS bigint LANGUAGE sql "
@@ -251,31 +251,31 @@ TEST_CASE("a newer schema is usable as far as it declares so") {
                     minimum));
   };
   connection->run("UPDATE schema_migrations SET version = 9000");
-  CHECK_NOTHROW(require_current_schema(*connection));
+  CHECK_NOTHROW(schema::require_current_schema(*connection));
   declare(newest);
-  CHECK_NOTHROW(require_current_schema(*connection));
+  CHECK_NOTHROW(schema::require_current_schema(*connection));
   declare(newest + 1);
-  CHECK_THROWS_AS(require_current_schema(*connection), Error);
+  CHECK_THROWS_AS(schema::require_current_schema(*connection), Error);
   connection->run("DROP FUNCTION mailroom_minimum_client()");
-  CHECK_NOTHROW(require_current_schema(*connection));
+  CHECK_NOTHROW(schema::require_current_schema(*connection));
 }
 
 TEST_CASE("no migration declares a minimum above itself, and each down restores the previous minimum") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto connection = database.connect();
   std::vector<long> declared;
-  auto versions = embedded_migrations();
-  versions.push_back(embedded_functions().migration);
+  auto versions = schema::embedded_migrations();
+  versions.push_back(schema::embedded_functions().migration);
   for (const auto& migration : versions) {
-    declared.push_back(read_minimum_client(*connection));
+    declared.push_back(schema::read_minimum_client(*connection));
     connection->run(migration.up);
-    CHECK(read_minimum_client(*connection) <= migration.version);
+    CHECK(schema::read_minimum_client(*connection) <= migration.version);
   }
   // One that knows no messages would take them for recoveries.
-  CHECK(read_minimum_client(*connection) == 8);
+  CHECK(schema::read_minimum_client(*connection) == 8);
   for (auto version = versions.size(); version-- > 0;) {
     connection->run(versions[version].down);
-    CHECK(read_minimum_client(*connection) == declared[version]);
+    CHECK(schema::read_minimum_client(*connection) == declared[version]);
   }
 }
 

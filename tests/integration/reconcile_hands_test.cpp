@@ -26,12 +26,12 @@ struct DeliveredRig : ReconcileRig {
   void deliver(int limit) {
     const auto reply = session->claim({.limit = limit, .partial = true});
     REQUIRE(reply.lease);
-    Receipt receipt{*reply.lease, {}};
+    claim::Receipt receipt{*reply.lease, {}};
     receipt.outcomes.emplace();
     for (const auto id : fetch_ids(*session, *reply.lease)) {
       const bool accepted = id != 4;
       receipt.outcomes->push_back({.token = id,
-                                   .state = accepted ? Outcome::accepted : Outcome::rejected,
+                                   .state = accepted ? fate::Outcome::accepted : fate::Outcome::rejected,
                                    .attempts = 1,
                                    .sink = "relay:25",
                                    .code = accepted ? 250 : 550,
@@ -161,7 +161,7 @@ TEST_CASE("a token is inserted below the cursor", "[reconcile]") {
       "INSERT INTO tokens (id, account, action, created_at) VALUES "
       "(5, 1, 'activation', extract(epoch FROM now())::bigint + 2)");
   const auto later =
-      reconcile(*rig.connection, {.queues = {"mailroom"}, .until = "2100-01-01"}).queues.front();
+      reconcile::reconcile(*rig.connection, {.queues = {"mailroom"}, .until = "2100-01-01"}).queues.front();
   CHECK(unexplained_in(later) == "5");
 }
 

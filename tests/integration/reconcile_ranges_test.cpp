@@ -21,12 +21,13 @@ struct AlikeBatches : ReconcileRig {
   std::string claims() {
     std::string text;
     connection->transact([&](pqxx::work& transaction) {
-      read_recorded_ranges(transaction, read_claim_record(transaction, "mailroom", 0),
-                           [&](const RecordedRange& range) {
-                             if (range.kind != RangeKind::claim) return;
-                             text += fmt::format("{}{}:b{}", text.empty() ? "" : " ",
-                                                 id_range_text({range.first, range.end}), range.source);
-                           });
+      reconcile::read_recorded_ranges(transaction, reconcile::read_claim_record(transaction, "mailroom", 0),
+                                      [&](const reconcile::RecordedRange& range) {
+                                        if (range.kind != reconcile::RangeKind::claim) return;
+                                        text += fmt::format(
+                                            "{}{}:b{}", text.empty() ? "" : " ",
+                                            selection::id_range_text({range.first, range.end}), range.source);
+                                      });
     });
     return text;
   }

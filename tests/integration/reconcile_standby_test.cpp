@@ -13,7 +13,7 @@ TEST_CASE("reconcile accounts for every token on a standby, and compares with wh
           "[reconcile]") {
   Cluster primary(Cluster::Options{});
   const auto here = primary.conninfo("postgres");
-  Connection connection(here, "test");
+  db::Connection connection(here, "test");
   migrate(connection);
   insert_accounts(connection, 5);
   const auto standby = Cluster::standby_of(primary);

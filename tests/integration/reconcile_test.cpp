@@ -32,7 +32,8 @@ TEST_CASE("tokens outside of the period are left out", "[reconcile]") {
   rig.emit(5);
   rig.hand("UPDATE tokens SET created_at = created_at - 100000 WHERE id <= 2");
   CHECK(rig.classes() == "3 emitted");
-  const auto older = reconcile(*rig.connection, {.queues = {"mailroom"}, .since = "48h", .until = "24h"});
+  const auto older =
+      reconcile::reconcile(*rig.connection, {.queues = {"mailroom"}, .since = "48h", .until = "24h"});
   CHECK(classes_of(older.queues.front()) == "2 emitted");
 }
 
@@ -45,9 +46,10 @@ TEST_CASE("skipped tokens are counted with the reason", "[reconcile]") {
   const auto reply = rig.session->claim({.limit = 8, .partial = true});
   REQUIRE(reply.lease);
   const auto fetched = fetch_due(*rig.session, *reply.lease);
-  rig.session->claim({.limit = 0, .receipt = Receipt{*reply.lease, fetched.counts}});
+  rig.session->claim({.limit = 0, .receipt = claim::Receipt{*reply.lease, fetched.counts}});
   CHECK(rig.classes() == "4 emitted, 4 skipped");
-  CHECK(explanations_of(rig.result(), Outcome::skipped) == "expired; consumed; wrong status or invalid");
+  CHECK(explanations_of(rig.result(), fate::Outcome::skipped) ==
+        "expired; consumed; wrong status or invalid");
 }
 
 TEST_CASE("a rewind and a replay explain a repetition", "[reconcile]") {
@@ -57,13 +59,13 @@ TEST_CASE("a rewind and a replay explain a repetition", "[reconcile]") {
   CHECK(rig.classes() == "6 emitted");
   rig.drain(2);
   CHECK(rig.classes() == "2 emitted, 4 emitted_again");
-  const auto text = explanations_of(rig.result(), Outcome::emitted_again);
+  const auto text = explanations_of(rig.result(), fate::Outcome::emitted_again);
   CHECK_THAT(text, Catch::Matchers::StartsWith("2 times: rewind by tester@host at "));
   CHECK_THAT(text, Catch::Matchers::EndsWith(": test"));
   rig.hand("SELECT mailroom_replay('mailroom', '{1,5}', '{}')");
   rig.drain();
   CHECK(rig.classes() == "1 emitted, 5 emitted_again");
-  CHECK(explanations_of(rig.result(), Outcome::emitted_again).find("3 times: replay by ") !=
+  CHECK(explanations_of(rig.result(), fate::Outcome::emitted_again).find("3 times: replay by ") !=
         std::string::npos);
 }
 
@@ -87,9 +89,9 @@ TEST_CASE("a move forward explains what was not emitted, and names the operator"
   rig.carry_out(to(5));
   rig.drain();
   CHECK(rig.classes() == "3 emitted, 3 moved_past");
-  CHECK_THAT(explanations_of(rig.result(), Outcome::moved_past),
+  CHECK_THAT(explanations_of(rig.result(), fate::Outcome::moved_past),
              Catch::Matchers::StartsWith("rewind by tester@host at "));
-  rig.carry_out(to(RewindTarget::Kind::start));
+  rig.carry_out(to(replay::RewindTarget::Kind::start));
   rig.drain();
   CHECK(rig.classes() == "3 emitted, 3 emitted_again");
 }
@@ -159,7 +161,7 @@ TEST_CASE("a change of its actions explains what a queue did not take", "[reconc
   rig.hand("INSERT INTO tokens (account, action) VALUES (2, 'password_recovery'), (4, 'activation')");
   rig.drain();
   CHECK(rig.classes("some") == "3 emitted, 1 not_taken");
-  CHECK_THAT(explanations_of(rig.result("some"), Outcome::not_taken),
+  CHECK_THAT(explanations_of(rig.result("some"), fate::Outcome::not_taken),
              Catch::Matchers::StartsWith("set queue by "));
   rig.hand(std::string("SELECT mailroom_set_queue('some', '") + activations_only + "', 'token_insert')");
   CHECK(rig.classes("some") == "2 emitted");
@@ -178,7 +180,7 @@ TEST_CASE("a queue that begins at the end has not taken older tokens", "[reconci
   rig.session = attach(rig.database, "new");
   rig.drain();
   CHECK(rig.classes("new") == "1 emitted, 1 emitted_again, 2 not_taken");
-  CHECK_THAT(explanations_of(rig.result("new"), Outcome::emitted_again),
+  CHECK_THAT(explanations_of(rig.result("new"), fate::Outcome::emitted_again),
              Catch::Matchers::StartsWith("2 times: create queue by "));
 }
 
@@ -227,7 +229,7 @@ TEST_CASE("a token whose expiry was changed after its claim had skipped it is sk
   rig.drain();
   rig.hand("UPDATE tokens SET expires_at = created_at + 900 WHERE id = 2");
   CHECK(rig.classes() == "3 emitted, 2 skipped");
-  CHECK(explanations_of(rig.result(), Outcome::skipped) == "expired; expired then, and extended since");
+  CHECK(explanations_of(rig.result(), fate::Outcome::skipped) == "expired; expired then, and extended since");
   rig.hand("UPDATE mailroom_batches SET skipped_expired = 1 WHERE skipped_expired = 2");
   CHECK(rig.unexplained() == "2");
 }
@@ -244,11 +246,11 @@ TEST_CASE("a token whose batch was pruned is not unexplained", "[reconcile]") {
   rig.hand("UPDATE tokens SET expires_at = expires_at + 40 * 86400 WHERE id = 2");
   rig.emit(2, "new");
   const auto since = [&] {
-    return reconcile(*rig.connection, {.queues = {"mailroom"}, .since = "960h"}).queues.front();
+    return reconcile::reconcile(*rig.connection, {.queues = {"mailroom"}, .since = "960h"}).queues.front();
   };
   CHECK(classes_of(since()) == "5 emitted, 3 skipped");
-  Pruner(*rig.database.connect(),
-         {.records = std::chrono::hours(24 * 30), .contents = std::chrono::hours(24 * 30)}, 20)
+  prune::Pruner(*rig.database.connect(),
+                {.records = std::chrono::hours(24 * 30), .contents = std::chrono::hours(24 * 30)}, 20)
       .remove({.actor = "test", .reason = ""}, [](const auto&) { return true; });
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_batches WHERE id = 1") == 0);
   CHECK(classes_of(since()) == "2 emitted, 1 not_recorded");

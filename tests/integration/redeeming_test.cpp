@@ -33,7 +33,7 @@ class Application {
     }
   }
 
-  Connection& owner() const { return database_.owner(); }
+  db::Connection& owner() const { return database_.owner(); }
 
   Results redeem(const Redemption& redemption) const {
     auto results = redeem_(redemption);
@@ -41,7 +41,7 @@ class Application {
     return results;
   }
   /// The result of one redemption.
-  std::string redeem(const Action* action, const std::string& token,
+  std::string redeem(const queue::Action* action, const std::string& token,
                      const std::string& code = "00000") const {
     const auto results = redeem({.action = action, .token = token, .code = code});
     return results.size() == 1 ? results.front() : fmt::format("{} results", results.size());
@@ -66,7 +66,7 @@ std::string wrong_code(const Fixture& fixture) {
   return fixture.code == "00000" ? "00001" : "00000";
 }
 
-int count(Connection& owner, const std::string& rows) {
+int count(db::Connection& owner, const std::string& rows) {
   return value<int>(owner, "SELECT count(*) FROM " + rows);
 }
 
@@ -78,12 +78,12 @@ Results race(const Application& application, const Fixture& fixture, const Redem
   std::future<Results> results;
   bool all_wait = false;
   owner.dry_run([&](pqxx::work& work) {
-    Connection::execute(work, "UPDATE tokens SET consumed_at = 1 WHERE id = $1", fixture.id);
+    db::Connection::execute(work, "UPDATE tokens SET consumed_at = 1 WHERE id = $1", fixture.id);
     results = std::async(std::launch::async, [&] { return application.redeem(redemption); });
     all_wait = eventually([&] {
-      return Connection::execute(work,
-                                 "SELECT pg_stat_clear_snapshot(), count(*) FROM pg_stat_activity WHERE "
-                                 "datname = current_database() AND wait_event_type = 'Lock'")[0][1]
+      return db::Connection::execute(work,
+                                     "SELECT pg_stat_clear_snapshot(), count(*) FROM pg_stat_activity WHERE "
+                                     "datname = current_database() AND wait_event_type = 'Lock'")[0][1]
                  .as<int>() >= waiting;
     });
   });
@@ -264,10 +264,10 @@ TEST_CASE("the key and the token that redeeming.md shows belong together") {
   const auto text = read_file(source_directory + "/" + redeeming_document);
   const auto match = Pattern("\n([0-9a-f]{64})\n([A-Za-z0-9_-]{86})\n").first(text);
   REQUIRE(match);
-  Hmac hmac(Key::from_hex((*match)[1], "the document"));
-  const auto token = decode_token((*match)[2]);
+  crypto::Hmac hmac(crypto::Key::from_hex((*match)[1], "the document"));
+  const auto token = crypto::decode_token((*match)[2]);
   REQUIRE(token);
-  CHECK(is_signed(hmac, *token, "/activate", {}));
+  CHECK(crypto::is_signed(hmac, *token, "/activate", {}));
 }
 
 }  // namespace mailroom::test::redeeming_test

@@ -18,13 +18,14 @@ using namespace std::chrono_literals;
 namespace {
 
 /// The tokens of `queue` that have this outcome now.
-ResendRequest with_outcome(Connection& connection, Outcome outcome, Selection selection = {},
-                           const std::string& queue = "mailroom") {
+replay::ResendRequest with_outcome(db::Connection& connection, fate::Outcome outcome,
+                                   selection::Selection selection = {},
+                                   const std::string& queue = "mailroom") {
   selection.outcomes = {outcome};
   return {.queue = queue,
-          .selection = resolve_outcomes(connection, queue, selection),
+          .selection = reconcile::resolve_outcomes(connection, queue, selection),
           .asked = selection,
-          .chosen_at = time_of_choice(connection)};
+          .chosen_at = replay::time_of_choice(connection)};
 }
 
 /// Accounts whose tokens have been mailed, through a relay that answers as each test says.
@@ -37,11 +38,11 @@ struct ReplayRig : DeliveryRig {
     INFO(sender.log());
     CHECK(status == 0);
   }
-  ResendPlan plan(Outcome outcome, const Selection& selection = {}) {
-    return plan_resend(*connection, with_outcome(*connection, outcome, selection));
+  replay::ResendPlan plan(fate::Outcome outcome, const selection::Selection& selection = {}) {
+    return replay::plan_resend(*connection, with_outcome(*connection, outcome, selection));
   }
-  std::int64_t resend(const ResendRequest& request, std::int64_t max = 1000) {
-    return carry_out_resend(*connection, {request}, max, rewind_author, "token_insert");
+  std::int64_t resend(const replay::ResendRequest& request, std::int64_t max = 1000) {
+    return replay::carry_out_resend(*connection, {request}, max, rewind_author, "token_insert");
   }
 };
 
@@ -72,18 +73,19 @@ TEST_CASE("a replay of rejected mails mails them again, and no others", "[outcom
   ReplayRig rig(4);
   rig.send(TestRelay(refusing_two()));
   CHECK(rig.deliveries() == "1 accepted 1, 2 rejected 1, 3 rejected 1, 4 accepted 1");
-  const auto plan = rig.plan(Outcome::rejected);
+  const auto plan = rig.plan(fate::Outcome::rejected);
   CHECK(plan.sent == Ids{2, 3});
   CHECK(plan.before.accepted + plan.before.maybe + plan.before.emitted == 0);
-  CHECK(rig.plan(Outcome::unknown).sent.empty());
-  CHECK(rig.plan(Outcome::rejected, {.accounts = {1, 3}}).sent == Ids{3});
-  CHECK(rig.plan(Outcome::rejected, {.actions = {"password_recovery"}}).sent.empty());
-  CHECK(rig.plan(Outcome::rejected, {.codes = {{.first = 550, .last = 550}}}).sent.size() == 2);
+  CHECK(rig.plan(fate::Outcome::unknown).sent.empty());
+  CHECK(rig.plan(fate::Outcome::rejected, {.accounts = {1, 3}}).sent == Ids{3});
+  CHECK(rig.plan(fate::Outcome::rejected, {.actions = {"password_recovery"}}).sent.empty());
+  CHECK(rig.plan(fate::Outcome::rejected, {.codes = {{.first = 550, .last = 550}}}).sent.size() == 2);
   rig.connection->run("INSERT INTO jobs (job_type, last_seq) VALUES ('second', 0)");
-  CHECK(plan_resend(*rig.connection, with_outcome(*rig.connection, Outcome::rejected, {}, "second"))
+  CHECK(replay::plan_resend(*rig.connection,
+                            with_outcome(*rig.connection, fate::Outcome::rejected, {}, "second"))
             .sent.empty());
 
-  CHECK(rig.resend(with_outcome(*rig.connection, Outcome::rejected)) == 2);
+  CHECK(rig.resend(with_outcome(*rig.connection, fate::Outcome::rejected)) == 2);
   const auto details = parse_json(
       value<std::string>(*rig.connection, "SELECT details FROM mailroom_operations WHERE kind = 'replay'"));
   CHECK(details["outcomes"] == nlohmann::json{"rejected"});
@@ -92,7 +94,7 @@ TEST_CASE("a replay of rejected mails mails them again, and no others", "[outcom
   rig.send(relay);
   CHECK(mailed(relay) == std::multiset<std::int64_t>{2, 3});
   CHECK(rig.deliveries() == "1 accepted 1, 2 accepted 2, 3 accepted 2, 4 accepted 1");
-  CHECK(rig.plan(Outcome::rejected).sent.empty());
+  CHECK(rig.plan(fate::Outcome::rejected).sent.empty());
 }
 
 TEST_CASE("a replay of unknown mails mails them again, whatever when_unknown says", "[outcome]") {
@@ -105,8 +107,8 @@ TEST_CASE("a replay of unknown mails mails them again, whatever when_unknown say
   rig.connection->run("UPDATE mailroom_deliveries SET not_before = '-infinity' WHERE not_before IS NOT NULL");
   rig.send(silent, environment);
   REQUIRE(rig.deliveries() == (policy == "hold" ? "1 unknown 1" : "1 unknown 2"));
-  CHECK(rig.plan(Outcome::unknown).before.maybe == 1);
-  CHECK(rig.resend(with_outcome(*rig.connection, Outcome::unknown)) == 1);
+  CHECK(rig.plan(fate::Outcome::unknown).before.maybe == 1);
+  CHECK(rig.resend(with_outcome(*rig.connection, fate::Outcome::unknown)) == 1);
   const TestRelay relay;
   rig.send(relay, environment);
   CHECK(mailed(relay) == std::multiset<std::int64_t>{1});
@@ -127,11 +129,11 @@ TEST_CASE("a replay of expired mails includes tokens that expired before a sende
   }}));
   REQUIRE(rig.deliveries() == "1 expired 1, 2 accepted 1, 6 accepted 1");
   rig.connection->run("UPDATE tokens SET expires_at = created_at - 1 WHERE id IN (1, 2)");
-  auto request = with_outcome(*rig.connection, Outcome::expired);
-  CHECK(plan_resend(*rig.connection, request).count(ResendChoice::expired) == 3);
-  CHECK(plan_resend(*rig.connection, request).sent.empty());
+  auto request = with_outcome(*rig.connection, fate::Outcome::expired);
+  CHECK(replay::plan_resend(*rig.connection, request).count(replay::ResendChoice::expired) == 3);
+  CHECK(replay::plan_resend(*rig.connection, request).sent.empty());
   request.extension = 900s;
-  const auto plan = plan_resend(*rig.connection, request);
+  const auto plan = replay::plan_resend(*rig.connection, request);
   CHECK(plan.revived == 3);
   CHECK(plan.before.accepted + plan.before.emitted == 0);
   CHECK(refusal([&] { rig.resend(request, 2); }) == ExitCode::declined);
@@ -151,18 +153,18 @@ TEST_CASE("a token that is being mailed again waits, so two resends mail it once
   queue.drain();
   queue.connection->run(
       "INSERT INTO mailroom_deliveries (queue, token, state, batch) SELECT 'mailroom', id, 'rejected', 1 FROM tokens");
-  const auto request = with_outcome(*queue.connection, Outcome::rejected);
+  const auto request = with_outcome(*queue.connection, fate::Outcome::rejected);
   const auto resend = [&] {
-    return carry_out_resend(*queue.connection, {request}, 1000, rewind_author, "token_insert");
+    return replay::carry_out_resend(*queue.connection, {request}, 1000, rewind_author, "token_insert");
   };
   CHECK(resend() == 3);
   // In a gap.
-  CHECK(plan_resend(*queue.connection, request).count(ResendChoice::waiting) == 3);
+  CHECK(replay::plan_resend(*queue.connection, request).count(replay::ResendChoice::waiting) == 3);
   const auto reply = queue.session->claim({.limit = 2, .partial = true});
   REQUIRE(reply.lease);
   CHECK(fetch_ids(*queue.session, *reply.lease) == Ids{1, 2});
   // In a batch in flight, the last of them still in a gap.
-  CHECK(plan_resend(*queue.connection, request).count(ResendChoice::waiting) == 3);
+  CHECK(replay::plan_resend(*queue.connection, request).count(replay::ResendChoice::waiting) == 3);
   CHECK(resend() == 0);
   CHECK(value<std::string>(*queue.connection, "SELECT ids FROM mailroom_batches WHERE emitted_at IS NULL") ==
         "{[1,3)}");
@@ -187,7 +189,7 @@ TEST_CASE("the plan of a rewind forward says that deferred tokens wait", "[outco
   const auto json = person.mailroom({"rewind-cursor", "--to-end", "--dry-run", "-o", "json"});
   CHECK(parse_json(json.output)["deferred"] == 3);
   // A rewind back takes them.
-  CHECK(plan_rewind(*rig.connection, to(0)).deferred == 0);
+  CHECK(replay::plan_rewind(*rig.connection, to(0)).deferred == 0);
 }
 
 }  // namespace mailroom::test::replay_outcome_test

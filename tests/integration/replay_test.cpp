@@ -12,27 +12,29 @@ using namespace std::chrono_literals;
 namespace {
 
 struct ResendRig : RewindRig {
-  ResendPlan plan(const ResendRequest& request) { return plan_resend(*connection, request); }
-  std::int64_t resend(const ResendRequest& request, std::int64_t max = 1000) {
-    return carry_out_resend(*connection, {request}, max, rewind_author, "token_insert");
+  replay::ResendPlan plan(const replay::ResendRequest& request) {
+    return replay::plan_resend(*connection, request);
+  }
+  std::int64_t resend(const replay::ResendRequest& request, std::int64_t max = 1000) {
+    return replay::carry_out_resend(*connection, {request}, max, rewind_author, "token_insert");
   }
 };
 
-ResendRequest of_accounts(std::vector<std::int64_t> accounts) {
-  ResendRequest request{.queue = "mailroom"};
+replay::ResendRequest of_accounts(std::vector<std::int64_t> accounts) {
+  replay::ResendRequest request{.queue = "mailroom"};
   request.selection.accounts = std::move(accounts);
   request.asked = request.selection;
   return request;
 }
 
-ResendRequest of_tokens(const Ids& tokens) {
-  ResendRequest request{.queue = "mailroom", .by_token = true};
-  request.selection.tokens = to_id_ranges(tokens);
+replay::ResendRequest of_tokens(const Ids& tokens) {
+  replay::ResendRequest request{.queue = "mailroom", .by_token = true};
+  request.selection.tokens = selection::to_id_ranges(tokens);
   return request;
 }
 
-ResendRequest of_period(std::int64_t since, std::int64_t until) {
-  ResendRequest request{.queue = "mailroom"};
+replay::ResendRequest of_period(std::int64_t since, std::int64_t until) {
+  replay::ResendRequest request{.queue = "mailroom"};
   request.selection.since = Moment(std::chrono::seconds(since));
   request.selection.until = Moment(std::chrono::seconds(until));
   request.asked = request.selection;
@@ -70,17 +72,17 @@ TEST_CASE("a resend says why a token is not sent") {
   queue.connection->run("INSERT INTO tokens (account, action) VALUES (4, 'activation')");
   const auto plan = queue.plan(of_accounts({1, 2, 3, 4, 5}));
   CHECK(plan.sent == Ids{5});
-  CHECK(plan.count(ResendChoice::consumed) == 1);
-  CHECK(plan.count(ResendChoice::expired) == 1);
-  CHECK(plan.count(ResendChoice::wrong_status) == 1);
-  CHECK(plan.count(ResendChoice::replaced) == 1);
-  CHECK(plan.count(ResendChoice::waiting) == 1);
+  CHECK(plan.count(replay::ResendChoice::consumed) == 1);
+  CHECK(plan.count(replay::ResendChoice::expired) == 1);
+  CHECK(plan.count(replay::ResendChoice::wrong_status) == 1);
+  CHECK(plan.count(replay::ResendChoice::replaced) == 1);
+  CHECK(plan.count(replay::ResendChoice::waiting) == 1);
   // One that is named itself is sent though a newer one has replaced it.
   CHECK(queue.plan(of_tokens({4})).sent == Ids{4});
   queue.connection->run("UPDATE mailroom_queues SET actions = '{password_recovery}'");
   queue.connection->run(
       "INSERT INTO mailroom_queues (name, actions) VALUES ('mailroom', '{password_recovery}') ON CONFLICT DO NOTHING");
-  CHECK(queue.plan(of_accounts({5})).count(ResendChoice::untaken) == 1);
+  CHECK(queue.plan(of_accounts({5})).count(replay::ResendChoice::untaken) == 1);
 }
 
 TEST_CASE("the plan tells those that were accepted from those that were perhaps, and from all others") {
@@ -103,7 +105,7 @@ TEST_CASE("a resend keeps to the batch limit, and two at once emit a token once"
   ResendRig queue;
   insert_accounts(*queue.connection, 1200);
   CHECK(queue.drain(500).size() == 1200);
-  ResendRequest request{.queue = "mailroom"};
+  replay::ResendRequest request{.queue = "mailroom"};
   request.selection.actions = {"activation"};
   CHECK(refusal([&] { queue.resend(request); }) == ExitCode::declined);
   CHECK(queue.resend(request, 2000) == 1200);
@@ -129,12 +131,12 @@ TEST_CASE("a resend leaves a batch in flight alone, and gives expired tokens a n
   request.extension = 60s;
   const auto plan = queue.plan(request);
   CHECK(plan.sent == Ids{1});
-  CHECK(plan.count(ResendChoice::waiting) == 2);
+  CHECK(plan.count(replay::ResendChoice::waiting) == 2);
   CHECK(plan.revived == 1);
   CHECK(queue.resend(request) == 1);
   CHECK(fetch_ids(*queue.session, *reply.lease) == Ids{2, 3, 4});
-  const auto next =
-      queue.session->claim({.limit = 10, .partial = true, .receipt = Receipt{*reply.lease, {.emitted = 3}}});
+  const auto next = queue.session->claim(
+      {.limit = 10, .partial = true, .receipt = claim::Receipt{*reply.lease, {.emitted = 3}}});
   REQUIRE(next.lease);
   CHECK(fetch_ids(*queue.session, *next.lease) == Ids{1, 5});
 }
@@ -166,7 +168,7 @@ TEST_CASE("a token that got another outcome since outcomes chose it is not sent"
   queue.connection->run(
       "INSERT INTO mailroom_deliveries (queue, token, state, batch) SELECT 'mailroom', id, 'rejected', 1 FROM tokens");
   auto request = of_tokens({1, 2});
-  request.chosen_at = time_of_choice(*queue.connection);
+  request.chosen_at = replay::time_of_choice(*queue.connection);
   CHECK(queue.plan(request).sent == Ids{1, 2});
   queue.connection->run(
       "UPDATE mailroom_deliveries SET state = 'accepted', last_at = clock_timestamp() WHERE token = 1");

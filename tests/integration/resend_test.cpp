@@ -32,18 +32,18 @@ std::vector<TakenMail> send_all(const TestDatabase& database, TestRelay::Options
 }
 
 /// A time as the header Date has it, in seconds since 1970.
-std::int64_t seconds_of(Connection& connection, const std::string& date) {
+std::int64_t seconds_of(db::Connection& connection, const std::string& date) {
   return connection
       .run("SELECT extract(epoch FROM to_timestamp($1, 'DD Mon YYYY HH24:MI:SS') AT TIME ZONE 'UTC')::bigint",
            date.substr(5, 20))[0][0]
       .as<std::int64_t>();
 }
 
-std::int64_t now_of(Connection& connection) {
+std::int64_t now_of(db::Connection& connection) {
   return value<std::int64_t>(connection, "SELECT floor(extract(epoch FROM clock_timestamp()))::bigint");
 }
 
-void age_tokens(Connection& connection, int seconds) {
+void age_tokens(db::Connection& connection, int seconds) {
   connection.run("UPDATE tokens SET created_at = created_at - $1, expires_at = expires_at - $1", seconds);
 }
 

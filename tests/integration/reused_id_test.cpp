@@ -35,34 +35,34 @@ struct ReusedIds {
     rig.connection->run("COMMIT");
   }
 
-  TokenReport report_of(std::int64_t token) {
-    const auto history = read_token_history(*rig.connection, token, {.queues = {"mailroom"}});
+  audit::TokenReport report_of(std::int64_t token) {
+    const auto history = audit::read_token_history(*rig.connection, token, {.queues = {"mailroom"}});
     REQUIRE(history.tokens.size() == 1);
     return history.tokens.front();
   }
-  std::string status_of(std::int64_t token) { return outcome_name(report_of(token).status.outcome); }
+  std::string status_of(std::int64_t token) { return fate::outcome_name(report_of(token).status.outcome); }
   Names timeline_of(std::int64_t token) {
-    return event_names(read_token_history(*rig.connection, token, {.queues = {"mailroom"}}).timeline);
+    return event_names(audit::read_token_history(*rig.connection, token, {.queues = {"mailroom"}}).timeline);
   }
 
-  std::vector<TokenEmission> emissions_of(std::int64_t token) {
+  std::vector<accounts::TokenEmission> emissions_of(std::int64_t token) {
     const auto bytes = value<std::string>(
         *rig.connection, fmt::format("SELECT encode(secret, 'hex') FROM tokens WHERE id = {}", token));
-    Secret secret{};
+    crypto::Secret secret{};
     for (std::size_t i = 0; i < secret.size(); ++i)
       secret[i] = static_cast<std::uint8_t>(std::stoi(bytes.substr(2 * i, 2), nullptr, 16));
-    const auto record = find_token(*rig.connection, secret, "activation");
+    const auto record = accounts::find_token(*rig.connection, secret, "activation");
     REQUIRE(record);
     return record->emissions;
   }
 
-  void fix() { carry_out_sequence_fix(*rig.connection, {}, rewind_author, "token_insert"); }
+  void fix() { replay::carry_out_sequence_fix(*rig.connection, {}, rewind_author, "token_insert"); }
 
   RewindRig rig;
 };
 
 Shown of_account(const TestDatabase& database, std::int64_t account) {
-  EventFilter filter;
+  feed::EventFilter filter;
   filter.accounts = {account};
   Shown told;
   for (const auto& event : TestFeed(database, TestFeed::everything(), filter).take())
@@ -76,7 +76,7 @@ TEST_CASE("the outcome of a token is not that of an earlier token with its id") 
   ReusedIds ids;
   CHECK(ids.status_of(2) == "missed");
   CHECK(ids.report_of(2).token.id_was_anothers);
-  CHECK(status_text(ids.report_of(2), {}).find("--fix-sequence emits it") != std::string::npos);
+  CHECK(cmd::status_text(ids.report_of(2), {}).find("--fix-sequence emits it") != std::string::npos);
   CHECK(ids.timeline_of(2) == Names{"issued"});
   CHECK(ids.emissions_of(2).empty());
   CHECK(of_account(ids.rig.database, 2) == Shown{"created 2"});
@@ -85,7 +85,7 @@ TEST_CASE("the outcome of a token is not that of an earlier token with its id") 
   CHECK(ids.status_of(2) == "in_replay");
   CHECK(ids.rig.drain() == Ids{1, 2, 3});
   const auto after = ids.report_of(2);
-  CHECK(after.status.outcome == Outcome::emitted);
+  CHECK(after.status.outcome == fate::Outcome::emitted);
   CHECK(after.status.times == 1);
   CHECK(after.status.maybe == 0);
   CHECK(after.token.id_was_anothers);
@@ -99,7 +99,7 @@ TEST_CASE("the outcome of a token is not that of an earlier token with its id") 
 TEST_CASE("an event of an id in the same second in which its token was created is reported as uncertain") {
   ReusedIds ids(0);
   CHECK(ids.status_of(2) == "maybe_emitted");
-  CHECK(status_text(ids.report_of(2), {}).find("unless that was another token with its id") !=
+  CHECK(cmd::status_text(ids.report_of(2), {}).find("unless that was another token with its id") !=
         std::string::npos);
   REQUIRE(ids.emissions_of(2).size() == 1);
   CHECK_FALSE(ids.emissions_of(2)[0].is_certain);
@@ -124,7 +124,7 @@ TEST_CASE("the outcome of a removed token is uncertain once its id may have had 
 
 TEST_CASE("a replay counts a token as emitted before, but not an earlier token with its id") {
   ReusedIds ids;
-  auto request = to(RewindTarget::Kind::start);
+  auto request = to(replay::RewindTarget::Kind::start);
   CHECK(ids.rig.plan(request).deliverable.count == 3);
   CHECK(ids.rig.plan(request).deliverable.emitted_before == 0);
   ids.fix();
@@ -135,10 +135,10 @@ TEST_CASE("a replay counts a token as emitted before, but not an earlier token w
 
 TEST_CASE("a lifted suspension emits a token whose id was emitted for an earlier token") {
   ReusedIds ids;
-  const auto accounts = find_accounts(*ids.rig.connection, {"2"});
+  const auto accounts = accounts::find_accounts(*ids.rig.connection, {"2"});
   const auto changes = ids.rig.connection->transact([&](pqxx::work& transaction) {
-    set_author(transaction, rewind_author);
-    return restore_accounts(transaction, {"mailroom"}, accounts);
+    queue::set_author(transaction, rewind_author);
+    return accounts::restore_accounts(transaction, {"mailroom"}, accounts);
   });
   REQUIRE(changes.size() == 1);
   CHECK(changes[0].tokens == Ids{2});
@@ -169,10 +169,11 @@ TEST_CASE("a restored token keeps its record, and is not missed unless claimed i
         "DELETE FROM tokens", "INSERT INTO tokens SELECT * FROM dump", "SELECT setval('tokens_id_seq', 3)",
         "SET session_replication_role = origin"})
     rig.connection->run(sql);
-  CHECK(plan_sequence_fix(*rig.connection, {}).to_emit() == (long_ago ? 0 : 3));
+  CHECK(replay::plan_sequence_fix(*rig.connection, {}).to_emit() == (long_ago ? 0 : 3));
   CHECK(rig.plan(to(0)).deliverable.emitted_before == 3);
-  const auto history = read_token_history(*rig.connection, 2, {.queues = {"mailroom"}});
-  CHECK(history.tokens[0].status.outcome == (long_ago ? Outcome::emitted : Outcome::maybe_emitted));
+  const auto history = audit::read_token_history(*rig.connection, 2, {.queues = {"mailroom"}});
+  CHECK(history.tokens[0].status.outcome ==
+        (long_ago ? fate::Outcome::emitted : fate::Outcome::maybe_emitted));
   CHECK_FALSE(history.tokens[0].token.id_was_anothers);
 }
 

@@ -20,13 +20,13 @@ namespace {
 struct RevokeRig : RewindRig {
   explicit RevokeRig(int accounts) { insert_accounts(*connection, accounts); }
 
-  std::int64_t revoke(RevocationRequest request) {
+  std::int64_t revoke(replay::RevocationRequest request) {
     request.queues = {"mailroom"};
-    return carry_out_revocation(*connection, request, rewind_author);
+    return replay::carry_out_revocation(*connection, request, rewind_author);
   }
-  RevocationPlan plan(RevocationRequest request) {
+  replay::RevocationPlan plan(replay::RevocationRequest request) {
     request.queues = {"mailroom"};
-    return plan_revocation(*connection, request);
+    return replay::plan_revocation(*connection, request);
   }
   std::string live() {
     return value<std::string>(
@@ -36,8 +36,8 @@ struct RevokeRig : RewindRig {
   }
 };
 
-RevocationRequest of_accounts(std::vector<std::int64_t> accounts) {
-  RevocationRequest request;
+replay::RevocationRequest of_accounts(std::vector<std::int64_t> accounts) {
+  replay::RevocationRequest request;
   request.selection.accounts = std::move(accounts);
   request.asked = request.selection;
   return request;
@@ -80,7 +80,7 @@ TEST_CASE("all tokens, or those of an action, end by one command") {
   RevokeRig rig(3);
   rig.connection->run("UPDATE accounts SET status = 'active' WHERE id = 3");
   rig.connection->run("INSERT INTO tokens (account, action) VALUES (3, 'password_recovery')");
-  RevocationRequest recoveries;
+  replay::RevocationRequest recoveries;
   recoveries.selection.actions = {"password_recovery"};
   CHECK(rig.revoke(recoveries) == 1);
   CHECK(rig.live() == "1 2 3");
@@ -95,7 +95,7 @@ TEST_CASE("tokens of a queue's action end, and the others stay") {
   rig.connection->run("INSERT INTO tokens (account, action) VALUES (1, 'password_recovery')");
   rig.connection->run(
       "INSERT INTO mailroom_queues (name, actions) VALUES ('mailroom', '{password_recovery}')");
-  RevocationRequest taken;
+  replay::RevocationRequest taken;
   taken.only_taken = true;
   CHECK(rig.revoke(taken) == 1);
   CHECK(rig.live() == "1");
@@ -108,7 +108,7 @@ TEST_CASE("tokens that one key signed end, also those of an abandoned attempt") 
   rig.connection->run(
       "UPDATE mailroom_batches SET key = 'new', earlier_attempts = '[{\"attempt\": 1, \"key\": \"leaked\"}]' "
       "WHERE ids @> 3::bigint");
-  RevocationRequest request;
+  replay::RevocationRequest request;
   request.keys = {"leaked"};
   CHECK(rig.revoke(request) == 4);
   CHECK(rig.live() == "5 6");
@@ -134,13 +134,13 @@ TEST_CASE("no extension revives a revoked token") {
   CHECK(rig.drain().size() == 3);
   CHECK(rig.revoke(of_accounts({1})) == 1);
   rig.connection->run("UPDATE tokens SET expires_at = 1 WHERE id = 2");
-  ResendRequest resend{.queue = "mailroom", .extension = 900s};
-  const auto plan = plan_resend(*rig.connection, resend);
+  replay::ResendRequest resend{.queue = "mailroom", .extension = 900s};
+  const auto plan = replay::plan_resend(*rig.connection, resend);
   CHECK(plan.sent == Ids{2, 3});
-  CHECK(plan.count(ResendChoice::revoked) == 1);
+  CHECK(plan.count(replay::ResendChoice::revoked) == 1);
   auto rewind = to(0);
   rewind.extension = 900s;
-  CHECK(plan_rewind(*rig.connection, rewind).revived.count == 1);
+  CHECK(replay::plan_rewind(*rig.connection, rewind).revived.count == 1);
   CHECK(rig.carry_out(rewind) == 2);
   CHECK(rig.drain() == Ids{2, 3});
   CHECK(rig.live() == "2 3");

@@ -44,7 +44,7 @@ struct Records {
   std::map<std::int64_t, int> cuts;  ///< how often a token was cut from a batch in flight
 };
 
-void read_decisions(Connection& connection, Records& records) {
+void read_decisions(db::Connection& connection, Records& records) {
   // Decisions and state rows are written under one lock, so both have the same order.
   const auto states =
       connection.run("SELECT id FROM mailroom_batches WHERE claimed_by LIKE 'rewinder %' ORDER BY id");
@@ -69,7 +69,7 @@ void read_decisions(Connection& connection, Records& records) {
   }
 }
 
-Records read_records(Connection& connection) {
+Records read_records(db::Connection& connection) {
   Records records;
   read_decisions(connection, records);
   for (const auto& row :
@@ -113,23 +113,24 @@ void judge(const Records& records, std::int64_t id, int lines, ReplayVerdict& ve
 }
 
 /// Moves the cursor back by some ids, or resends the tokens of one account in seven.
-void decide(Connection& connection, std::mt19937_64& random) {
+void decide(db::Connection& connection, std::mt19937_64& random) {
   const auto cursor = value<std::int64_t>(connection, "SELECT cursor FROM mailroom_queue_state('mailroom')");
   const auto back = std::min<std::int64_t>(cursor, static_cast<std::int64_t>(random() % 400));
   if (random() % 2 == 0) {
-    ResendRequest resend{.queue = "mailroom"};
+    replay::ResendRequest resend{.queue = "mailroom"};
     for (const auto& row :
          connection.run("SELECT account FROM tokens WHERE id > $1 AND id % 7 = 0", cursor - back))
       resend.selection.accounts.push_back(row[0].as<std::int64_t>());
     if (!resend.selection.empty())
-      carry_out_resend(connection, {resend}, 100'000, {.actor = "tester", .reason = ""}, "token_insert");
+      replay::carry_out_resend(connection, {resend}, 100'000, {.actor = "tester", .reason = ""},
+                               "token_insert");
     return;
   }
-  const RewindRequest request{
-      .queue = "mailroom", .target = {RewindTarget::Kind::id, cursor - back}, .max_replay = 100'000};
-  const auto plan = plan_rewind(connection, request);
+  const replay::RewindRequest request{
+      .queue = "mailroom", .target = {replay::RewindTarget::Kind::id, cursor - back}, .max_replay = 100'000};
+  const auto plan = replay::plan_rewind(connection, request);
   if (plan.is_forward()) return;
-  carry_out_rewind(connection, request, plan, {.actor = "tester", .reason = ""}, "token_insert");
+  replay::carry_out_rewind(connection, request, plan, {.actor = "tester", .reason = ""}, "token_insert");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST_CASE("the plan counts tokens by what would happen to them") {
   CHECK(queue.drain() == Ids{1, 4, 5, 6});
   queue.connection->run("UPDATE tokens SET consumed_at = 1 WHERE id = 4");
   queue.connection->run("UPDATE accounts SET status = 'suspended' WHERE id IN (3, 5)");
-  auto request = to(RewindTarget::Kind::start);
+  auto request = to(replay::RewindTarget::Kind::start);
   auto plan = queue.plan(request);
   CHECK(plan.deliverable.count == 2);
   CHECK(plan.expired.count == 2);
@@ -64,8 +64,8 @@ TEST_CASE(
   // The collector that claimed the batch has written its tokens; the tokens that were cut are in the next
   // batch.
   CHECK(fetch_ids(*queue.session, *reply.lease) == Ids{1, 2, 3, 4});
-  const auto next =
-      queue.session->claim({.limit = 10, .partial = true, .receipt = Receipt{*reply.lease, {.emitted = 4}}});
+  const auto next = queue.session->claim(
+      {.limit = 10, .partial = true, .receipt = claim::Receipt{*reply.lease, {.emitted = 4}}});
   REQUIRE(next.lease);
   CHECK(fetch_ids(*queue.session, *next.lease) == Ids{3, 4, 5, 6});
   const auto details = parse_json(
@@ -78,13 +78,13 @@ TEST_CASE("a batch in flight that is cut to nothing is still acknowledged") {
   insert_accounts(*queue.connection, 3);
   const auto reply = queue.session->claim({.limit = 3, .partial = true});
   REQUIRE(reply.lease);
-  CHECK(queue.carry_out(to(RewindTarget::Kind::start)) == 3);
+  CHECK(queue.carry_out(to(replay::RewindTarget::Kind::start)) == 3);
   const auto again = queue.session->claim({.limit = 3, .partial = true});
   REQUIRE(again.lease);
   CHECK(again.lease->batch == reply.lease->batch);
   CHECK(fetch_ids(*queue.session, *again.lease).empty());
-  const auto next =
-      queue.session->claim({.limit = 3, .partial = true, .receipt = Receipt{*again.lease, BatchCounts{}}});
+  const auto next = queue.session->claim(
+      {.limit = 3, .partial = true, .receipt = claim::Receipt{*again.lease, claim::BatchCounts{}}});
   CHECK_FALSE(next.receipt_void);
   REQUIRE(next.lease);
   CHECK(fetch_ids(*queue.session, *next.lease) == Ids{1, 2, 3});
@@ -109,11 +109,11 @@ TEST_CASE("a late commit below the target is still emitted, and one above it onl
 TEST_CASE("a cursor moved forward skips the tokens in between, and records it") {
   RewindRig queue;
   insert_accounts(*queue.connection, 5);
-  const auto plan = queue.plan(to(RewindTarget::Kind::end));
+  const auto plan = queue.plan(to(replay::RewindTarget::Kind::end));
   CHECK(plan.is_forward());
   CHECK(plan.deliverable.count == 5);
   CHECK(plan.replayed() == 0);
-  CHECK(queue.carry_out(to(RewindTarget::Kind::end)) == 0);
+  CHECK(queue.carry_out(to(replay::RewindTarget::Kind::end)) == 0);
   CHECK(queue.drain().empty());
   insert_accounts(*queue.connection, 1, "new");
   CHECK(queue.drain() == Ids{6});
@@ -125,15 +125,15 @@ TEST_CASE("a time as target means the first token created since then, and never 
   insert_accounts(*queue.connection, 6);
   queue.connection->run("UPDATE tokens SET created_at = 1000 + id");
   CHECK(queue.drain().size() == 6);
-  CHECK(queue.plan(to(RewindTarget::Kind::time, Moment(1004s))).cursor_after == 3);
-  CHECK(queue.plan(to(RewindTarget::Kind::time, Moment(500s))).cursor_after == 0);
-  CHECK(queue.plan(to(RewindTarget::Kind::time, Moment(2000s))).changes_nothing());
+  CHECK(queue.plan(to(replay::RewindTarget::Kind::time, Moment(1004s))).cursor_after == 3);
+  CHECK(queue.plan(to(replay::RewindTarget::Kind::time, Moment(500s))).cursor_after == 0);
+  CHECK(queue.plan(to(replay::RewindTarget::Kind::time, Moment(2000s))).changes_nothing());
   insert_accounts(*queue.connection, 2, "waiting");
-  CHECK(queue.plan(to(RewindTarget::Kind::time, Moment(4102444800s))).changes_nothing());
+  CHECK(queue.plan(to(replay::RewindTarget::Kind::time, Moment(4102444800s))).changes_nothing());
   // One transaction began early and drew its id late: the target still covers every token created since the
   // time.
   queue.connection->run("UPDATE tokens SET created_at = 1001 WHERE id = 5");
-  CHECK(queue.plan(to(RewindTarget::Kind::time, Moment(1004s))).cursor_after == 3);
+  CHECK(queue.plan(to(replay::RewindTarget::Kind::time, Moment(1004s))).cursor_after == 3);
 }
 
 TEST_CASE("more tokens than allowed are refused, even if they were created after the plan") {
@@ -145,8 +145,9 @@ TEST_CASE("more tokens than allowed are refused, even if they were created after
   const auto plan = queue.plan(request);
   insert_accounts(*queue.connection, 1, "meanwhile");
   CHECK(queue.drain().size() == 1);
-  CHECK(refusal([&] { carry_out_rewind(*queue.connection, request, plan, rewind_author, "token_insert"); }) ==
-        ExitCode::declined);
+  CHECK(refusal([&] {
+          replay::carry_out_rewind(*queue.connection, request, plan, rewind_author, "token_insert");
+        }) == ExitCode::declined);
   CHECK(queue.drain().empty());
   CHECK(value<int>(*queue.connection, "SELECT count(*) FROM mailroom_operations") == 0);
   request.max_replay = 6;
@@ -170,8 +171,8 @@ TEST_CASE("a sequence that was set back is fixed by a rewind") {
   queue.connection->run("TRUNCATE accounts, tokens RESTART IDENTITY");
   insert_accounts(*queue.connection, 2, "again");
   CHECK(refusal([&] { queue.drain(); }) == ExitCode::failed);
-  CHECK(queue.plan(to(RewindTarget::Kind::end)).replayed() == 0);
-  CHECK(queue.carry_out(to(RewindTarget::Kind::start)) == 2);
+  CHECK(queue.plan(to(replay::RewindTarget::Kind::end)).replayed() == 0);
+  CHECK(queue.carry_out(to(replay::RewindTarget::Kind::start)) == 2);
   CHECK(queue.drain() == Ids{1, 2});
 }
 

@@ -42,10 +42,10 @@ class DocumentedRoles {
   std::string conninfo(const std::string& role) const {
     return fmt::format("{} user={}_login", database_.conninfo(), name(role));
   }
-  std::unique_ptr<Connection> connect(const std::string& role) const {
-    return std::make_unique<Connection>(conninfo(role), "test");
+  std::unique_ptr<db::Connection> connect(const std::string& role) const {
+    return std::make_unique<db::Connection>(conninfo(role), "test");
   }
-  Connection& owner() const { return *owner_; }
+  db::Connection& owner() const { return *owner_; }
 
   FinishedRun mailroom(const std::string& role, std::vector<std::string> words) const {
     words.insert(words.begin(), mailroom_binary);
@@ -68,20 +68,20 @@ class DocumentedRoles {
   }
 
   const TestDatabase& database_;
-  std::unique_ptr<Connection> owner_;
+  std::unique_ptr<db::Connection> owner_;
   std::string database_name_;
 };
 
-bool is_refused(Connection& connection, const std::string& sql) {
+bool is_refused(db::Connection& connection, const std::string& sql) {
   try {
     connection.run(sql);
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     return error.sqlstate() == "42501";
   }
   return false;
 }
 
-void check_refused(Connection& connection, const std::vector<std::string>& statements) {
+void check_refused(db::Connection& connection, const std::vector<std::string>& statements) {
   for (const auto& sql : statements) {
     INFO(sql);
     CHECK(is_refused(connection, sql));
@@ -89,7 +89,7 @@ void check_refused(Connection& connection, const std::vector<std::string>& state
 }
 
 /// `tokens SELECT`, `jobs UPDATE`, …: a role's privileges on whole tables and sequences.
-std::set<std::string> privileges_of(Connection& owner, const std::string& role) {
+std::set<std::string> privileges_of(db::Connection& owner, const std::string& role) {
   std::set<std::string> all;
   for (const auto& row :
        owner.run("SELECT c.relname || ' ' || p.privilege_type FROM pg_class c, aclexplode(c.relacl) p "

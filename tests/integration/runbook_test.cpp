@@ -67,7 +67,7 @@ std::map<std::string, std::function<void(Trouble&)>> situations() {
        }},
       {"Nobody gets mail, and a session is in the way",
        [](Trouble& trouble) {
-         const auto careless = std::shared_ptr<Connection>(trouble.database.connect("psql"));
+         const auto careless = std::shared_ptr<db::Connection>(trouble.database.connect("psql"));
          careless->run("BEGIN");
          careless->run("SELECT mailroom_lock_queue('mailroom')");
          trouble.kept.push_back(careless);

@@ -35,7 +35,7 @@ struct OwnSchema {
   }
 
   TestDatabase database;
-  std::unique_ptr<Connection> owner = database.connect();
+  std::unique_ptr<db::Connection> owner = database.connect();
   std::string role = database.name() + "_mr";
 };
 
@@ -124,8 +124,8 @@ TEST_CASE("the tables of another application in the current schema do not hide w
   const TestDatabase database(TestDatabase::Schema::none);
   const auto owner = database.connect();
   owner->run("CREATE SCHEMA mailroom; CREATE EXTENSION pgcrypto");
-  migrate(
-      *std::make_unique<Connection>(database.conninfo() + " options=-csearch_path=mailroom,public", "test"));
+  migrate(*std::make_unique<db::Connection>(database.conninfo() + " options=-csearch_path=mailroom,public",
+                                            "test"));
   for (
       const std::string foreign :
       {"CREATE TABLE accounts (id int)", "CREATE TABLE schema_migrations (version varchar PRIMARY KEY)",

@@ -8,14 +8,14 @@
 namespace mailroom::test::schema_test {
 namespace {
 
-std::string status_of(Connection& connection, int account) {
+std::string status_of(db::Connection& connection, int account) {
   return connection.run("SELECT status FROM accounts WHERE id = $1", account)[0][0].c_str();
 }
 
-std::string refusal(Connection& connection, const std::string& sql) {
+std::string refusal(db::Connection& connection, const std::string& sql) {
   try {
     connection.run(sql);
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     return error.sqlstate();
   }
   return "accepted";

@@ -66,7 +66,7 @@ class SecretWorld {
   }
 
   TestDatabase database;
-  std::unique_ptr<Connection> connection;
+  std::unique_ptr<db::Connection> connection;
   Variables variables;
   std::vector<std::string> secrets{key, password};
   std::string token;

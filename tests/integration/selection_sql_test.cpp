@@ -9,14 +9,14 @@ namespace {
 
 struct SelectionRig : OutcomeRig {
   /// The tokens that match, as ranges.
-  std::string matches(const Selection& selection) {
+  std::string matches(const selection::Selection& selection) {
     const auto rows = connection->run("SELECT t.id FROM tokens t WHERE $2::text IS NOT NULL" +
                                           selection.condition("$1", "$2") + " ORDER BY t.id",
                                       selection.parameter(), "mailroom");
     std::vector<std::int64_t> ids;
     for (const auto& row : rows)
       ids.push_back(row[0].as<std::int64_t>());
-    return id_ranges_text(to_id_ranges(ids));
+    return selection::id_ranges_text(selection::to_id_ranges(ids));
   }
 };
 
@@ -32,8 +32,8 @@ TEST_CASE("a selection matches by account, action, time and id", "[selection]") 
   CHECK(rig.matches({.actions = {"password_recovery", "activation"}}) == "1-5");
   CHECK(rig.matches({.accounts = {2, 4}}) == "2, 4-5");
   CHECK(rig.matches({.actions = {"activation"}, .accounts = {2, 4}}) == "2, 4");
-  CHECK(rig.matches({.tokens = std::vector<IdRange>{{2, 4}}}) == "2-3");
-  CHECK(rig.matches({.tokens = std::vector<IdRange>{}}).empty());
+  CHECK(rig.matches({.tokens = std::vector<selection::IdRange>{{2, 4}}}) == "2-3");
+  CHECK(rig.matches({.tokens = std::vector<selection::IdRange>{}}).empty());
   rig.connection->run("UPDATE tokens SET created_at = 1000 + id");
   const auto at = [](int second) { return Moment(std::chrono::seconds(second)); };
   CHECK(rig.matches({.since = at(1003)}) == "3-5");
@@ -43,8 +43,8 @@ TEST_CASE("a selection matches by account, action, time and id", "[selection]") 
 TEST_CASE("a selection matches by batch, consumer and code", "[selection]") {
   SelectionRig rig;
   insert_accounts(*rig.connection, 6);
-  rig.deliver(2, Outcome::accepted);
-  rig.deliver(2, Outcome::rejected);
+  rig.deliver(2, fate::Outcome::accepted);
+  rig.deliver(2, fate::Outcome::rejected);
   rig.connection->run("UPDATE mailroom_batches SET claimed_by = 'mailroom send@mail1:77' WHERE id = 1");
   rig.connection->run("UPDATE mailroom_batches SET claimed_by = 'mailroom send amy@mail10:8' WHERE id = 2");
   CHECK(rig.matches({.batches = {1}}) == "1-2");
@@ -69,13 +69,13 @@ TEST_CASE("a selection matches by the key of the newest mail that was accepted",
   const auto signed_with = [&](const std::string& key) {
     rig.connection->run("UPDATE mailroom_batches SET key = $1 WHERE key IS NULL", key);
   };
-  rig.deliver(3, Outcome::accepted);
-  rig.deliver(1, Outcome::rejected);
+  rig.deliver(3, fate::Outcome::accepted);
+  rig.deliver(1, fate::Outcome::rejected);
   signed_with(old_key);
   CHECK(rig.matches({.keys = {old_key}}) == "1-4");
   CHECK(rig.matches({.keys = {new_key}}).empty());
   rig.connection->run("SELECT mailroom_replay('mailroom', ARRAY[1, 2, 4], '{}')");
-  CHECK(rig.deliver(3, Outcome::accepted) == Ids{1, 2, 4});
+  CHECK(rig.deliver(3, fate::Outcome::accepted) == Ids{1, 2, 4});
   signed_with(new_key);
   CHECK(rig.matches({.keys = {old_key}}) == "3");
   CHECK(rig.matches({.keys = {new_key}}) == "1-2, 4");
@@ -86,7 +86,7 @@ TEST_CASE("a selection matches by the key of the newest mail that was accepted",
   rig.connection->run("UPDATE mailroom_actions SET path = '/activate' WHERE action = 'activation'");
   INFO("an attempt that was not accepted leaves the mail before it the newest");
   rig.connection->run("SELECT mailroom_replay('mailroom', ARRAY[3], '{}')");
-  CHECK(rig.deliver(1, Outcome::rejected) == Ids{3});
+  CHECK(rig.deliver(1, fate::Outcome::rejected) == Ids{3});
   signed_with(new_key);
   CHECK(rig.matches({.keys = {old_key}}) == "3");
 }
@@ -104,11 +104,11 @@ TEST_CASE("a selection matches by the time of any mail, and of a line where noth
         second);
   };
   rig.connection->run("UPDATE tokens SET created_at = 1000");
-  rig.deliver(2, Outcome::accepted);
+  rig.deliver(2, fate::Outcome::accepted);
   answered(2000);
-  rig.deliver(1, Outcome::unknown);
+  rig.deliver(1, fate::Outcome::unknown);
   answered(2001);
-  rig.deliver(1, Outcome::rejected);
+  rig.deliver(1, fate::Outcome::rejected);
   answered(2002);
   CHECK(rig.matches({.mailed_since = at(2000)}) == "1-3");
   CHECK(rig.matches({.mailed_since = at(2001)}) == "3");
@@ -116,12 +116,12 @@ TEST_CASE("a selection matches by the time of any mail, and of a line where noth
   CHECK(rig.matches({.mailed_since = at(2003)}).empty());
   INFO("the first mail of a token that was mailed again still counts");
   rig.connection->run("SELECT mailroom_replay('mailroom', ARRAY[1], '{}')");
-  REQUIRE(rig.deliver(1, Outcome::accepted) == Ids{1});
+  REQUIRE(rig.deliver(1, fate::Outcome::accepted) == Ids{1});
   answered(3000);
   CHECK(rig.matches({.mailed_since = at(2000), .mailed_until = at(2001)}) == "1-2");
   CHECK(rig.matches({.mailed_since = at(3000)}) == "1");
   INFO("a line counts when its batch was acknowledged");
-  REQUIRE(rig.deliver(2, Outcome::accepted) == Ids{5, 6});
+  REQUIRE(rig.deliver(2, fate::Outcome::accepted) == Ids{5, 6});
   rig.connection->run("DELETE FROM mailroom_deliveries WHERE token IN (5, 6)");
   rig.connection->run(
       "UPDATE mailroom_batches SET emitted_at = to_timestamp(2500) WHERE mailroom_batch_ids(ids, ids_mask) @> 5::bigint");
@@ -132,7 +132,7 @@ TEST_CASE("a selection matches by the time of any mail, and of a line where noth
 TEST_CASE("an answer to an earlier token with the id matches none", "[selection]") {
   SelectionRig rig;
   insert_accounts(*rig.connection, 2);
-  rig.deliver(2, Outcome::rejected);
+  rig.deliver(2, fate::Outcome::rejected);
   rig.connection->run("UPDATE mailroom_deliveries SET last_at = now() - interval '1 hour' WHERE token = 1");
   CHECK(rig.matches({.codes = {{451, 451}}}) == "2");
 }

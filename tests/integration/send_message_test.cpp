@@ -21,7 +21,7 @@ void send_once(DeliveryRig& rig, const TestRelay& relay, const std::vector<std::
   INFO(sender.log());
 }
 
-std::string outcomes(Connection& connection) {
+std::string outcomes(db::Connection& connection) {
   return value<std::string>(
       connection,
       "SELECT coalesce(string_agg(state || ' ' || CASE WHEN state = 'accepted' THEN address ELSE reply END, "

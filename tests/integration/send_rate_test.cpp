@@ -9,14 +9,14 @@ namespace mailroom::test::send_rate_test {
 namespace {
 
 /// A session of a sender on a queue that allows a token every `gap` seconds.
-std::unique_ptr<PgQueueSession> attach_paced(const TestDatabase& database, double gap, int burst) {
+std::unique_ptr<claim::PgQueueSession> attach_paced(const TestDatabase& database, double gap, int burst) {
   set_rate(*database.connect(), "mailroom", gap, burst);
   return attach_sender(database);
 }
 
 /// Acknowledges the batch as accepted.
-Receipt accept(QueueSession& session, const Lease& lease) {
-  Receipt receipt{lease, {}};
+claim::Receipt accept(claim::QueueSession& session, const claim::Lease& lease) {
+  claim::Receipt receipt{lease, {}};
   receipt.outcomes.emplace();
   for (const auto id : fetch_ids(session, lease)) {
     receipt.outcomes->push_back({.token = id, .attempts = 1, .reply = "ok"});
@@ -141,10 +141,10 @@ TEST_CASE("over any time no more tokens are taken than the rate allows, plus the
   insert_accounts(*connection, 500);
   constexpr double gap = 0.002;
   constexpr int burst = 7;
-  std::vector<std::unique_ptr<PgQueueSession>> sessions;
+  std::vector<std::unique_ptr<claim::PgQueueSession>> sessions;
   for (int i = 0; i < 3; ++i)
     sessions.push_back(attach_paced(database, gap, burst));
-  std::vector<std::optional<Receipt>> receipts(sessions.size());
+  std::vector<std::optional<claim::Receipt>> receipts(sessions.size());
   std::vector<int> taken;
   for (std::size_t i = 0; taken.size() < 150; ++i) {
     auto& session = *sessions[i % sessions.size()];

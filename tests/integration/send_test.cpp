@@ -25,7 +25,7 @@ std::map<std::string, int> recipients(const TestRelay& relay) {
 }
 
 /// Waits until a sender has asked the database as many times again.
-void await_polls(Connection& connection, int times) {
+void await_polls(db::Connection& connection, int times) {
   std::set<std::string> asked;
   CHECK(eventually([&] {
     for (const auto& row : connection.run("SELECT query_start::text FROM pg_stat_activity WHERE datname = "
@@ -52,9 +52,10 @@ TEST_CASE("send mails each token once, with a link whose token verifies, and rec
   CHECK(sender.output().empty());
   CHECK(rig.count("accepted") == 25);
   CHECK(recipients(relay).size() == 25);
-  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}}, Actions::built_in().signed_paths());
+  crypto::Verifier verifier(crypto::KeyRing{crypto::Key::from_hex(test_key, "the test"), {}},
+                            queue::Actions::built_in().signed_paths());
   for (const auto& mail : relay.taken()) {
-    const auto decoded = decode_token(token_of(mail));
+    const auto decoded = crypto::decode_token(token_of(mail));
     REQUIRE(decoded);
     CHECK(verifier.verify(*decoded, "", true));
     CHECK(sender.log().find(token_of(mail)) == std::string::npos);
@@ -171,11 +172,11 @@ TEST_CASE("send --once with an unavailable relay says so, and leaves the tokens 
   CHECK(sender.wait() == 4);
   CHECK(sender.log().find("unavailable") != std::string::npos);
   CHECK(rig.deliveries() == "1 deferred 0, 2 deferred 0, 3 deferred 0");
-  const auto status = read_queue_status(*rig.connection, "mailroom");
+  const auto status = status::read_queue_status(*rig.connection, "mailroom");
   CHECK(status.pending.deferred == 3);
   CHECK(status.pending.total() == 3);
-  const auto findings = judge_queue(status, {});
-  REQUIRE(worst(findings) == Severity::failure);
+  const auto findings = health::judge_queue(status, {});
+  REQUIRE(health::worst(findings) == health::Severity::failure);
   CHECK(findings[0].code == "no_collector");
 }
 
@@ -211,7 +212,7 @@ TEST_CASE("SIGTERM gives the mails of a hanging relay back to the queue") {
   INFO(sender.log());
   CHECK(rig.deliveries() ==
         "1 deferred 0, 2 deferred 0, 3 deferred 0, 4 deferred 0, 5 deferred 0, 6 deferred 0");
-  CHECK(read_queue_status(*rig.connection, "mailroom").pending.total() == 6);
+  CHECK(status::read_queue_status(*rig.connection, "mailroom").pending.total() == 6);
   CHECK(relay.taken().empty());
 }
 

@@ -248,16 +248,16 @@ TEST_CASE(
   patient.connection->run("UPDATE tokens SET expires_at = 5 WHERE id IN (1, 2)");
   patient.connection->run("UPDATE tokens SET consumed_at = created_at WHERE id = 3");
   patient.connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 4");
-  const auto plan = plan_sequence_fix(*patient.connection, {});
+  const auto plan = replay::plan_sequence_fix(*patient.connection, {});
   REQUIRE(plan.queues.size() == 1);
   CHECK(plan.queues[0].due == 2);
   CHECK(plan.queues[0].expired == 2);
   CHECK(plan.queues[0].wrong_status == 1);
-  CHECK(plan_sequence_fix(*patient.connection, std::chrono::minutes(15)).to_emit() == 4);
+  CHECK(replay::plan_sequence_fix(*patient.connection, std::chrono::minutes(15)).to_emit() == 4);
   REQUIRE(patient.rig.mailroom({"rewind-cursor", "--fix-sequence", "--extend", "15m", "--yes"}).status == 0);
   patient.insert(2, "passed");
   REQUIRE(patient.rig.mailroom({"rewind-cursor", "--to-end", "--yes"}).status == 0);
-  CHECK(plan_sequence_fix(*patient.connection, {}).changes_nothing());
+  CHECK(replay::plan_sequence_fix(*patient.connection, {}).changes_nothing());
   REQUIRE(patient.collect() == 0);
   CHECK(patient.emitted.size() == 13);
 }
@@ -266,7 +266,7 @@ TEST_CASE("a token of an adopted database whose ids were never claimed is not ta
   Patient patient;
   patient.insert(5, "old");
   patient.connection->run("UPDATE jobs SET last_seq = 9");
-  CHECK(plan_sequence_fix(*patient.connection, {}).to_emit() == 0);
+  CHECK(replay::plan_sequence_fix(*patient.connection, {}).to_emit() == 0);
   patient.type_advice();
   patient.insert(1, "new");
   patient.check_emitted(1);
@@ -276,11 +276,11 @@ TEST_CASE("the check of the sequence leaves many new tokens out") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 1);
-  CHECK(check_sequence(*connection).is_complete);
+  CHECK(replay::check_sequence(*connection).is_complete);
   connection->run("SET session_replication_role = replica");
   connection->run(
       "INSERT INTO tokens (id, account, action) SELECT g, 1, 'activation' FROM generate_series(2, 50001) g");
-  const auto fix = check_sequence(*connection);
+  const auto fix = replay::check_sequence(*connection);
   CHECK_FALSE(fix.is_complete);
   CHECK(fix.newest_token == 50001);
   REQUIRE(fix.queues.size() == 1);

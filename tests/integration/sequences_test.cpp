@@ -29,9 +29,9 @@ const std::vector<std::string> tables{"tokens",
 /// A database in use: batches, of which the old ones are pruned, a gap, an operation.
 struct Replica {
   TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
+  std::unique_ptr<db::Connection> connection = database.connect();
   OperatorRig rig{database};
-  std::unique_ptr<Connection> late = database.connect("late");
+  std::unique_ptr<db::Connection> late = database.connect("late");
   std::map<std::string, int> emitted{};  ///< token text to number of emissions
   std::string errors{};
 
@@ -181,8 +181,8 @@ TEST_CASE("a batch that was written before its sequence fell behind is acknowled
       "INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids) "
       "SELECT 'other', '{}', 0, now(), 0, 1, '{}' FROM generate_series(1, 9)");
   connection->run("ALTER SEQUENCE mailroom_batches_id_seq RESTART");
-  const Receipt receipt{*first.lease, {.emitted = 1}};
-  CHECK_THROWS_AS(session->claim({.limit = 1, .receipt = receipt}), DatabaseError);
+  const claim::Receipt receipt{*first.lease, {.emitted = 1}};
+  CHECK_THROWS_AS(session->claim({.limit = 1, .receipt = receipt}), db::DatabaseError);
   session->claim({.limit = 0, .receipt = receipt});
   CHECK(value<bool>(*connection,
                     "SELECT emitted_at IS NOT NULL FROM mailroom_batches WHERE queue = 'mailroom'"));
@@ -208,7 +208,7 @@ TEST_CASE("an id of a gap that a queue still lists is not given to another queue
   CHECK(refusal.find("mailroom_gaps_id_seq is at 6, behind the newest id of mailroom_gaps, 7") !=
         std::string::npos);
   const auto behind =
-      connection->transact([](pqxx::work& transaction) { return read_sequences(transaction); });
+      connection->transact([](pqxx::work& transaction) { return queue::read_sequences(transaction); });
   CHECK(std::count_if(behind.begin(), behind.end(),
                       [](const auto& s) { return s.table == "mailroom_gaps" && s.is_behind(); }) == 1);
 }
@@ -244,10 +244,10 @@ TEST_CASE("a role that may only use the sequence of batches sees that it is behi
   connection->run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + user.name());
   connection->run("GRANT USAGE ON SEQUENCE mailroom_batches_id_seq TO " + user.name());
   const auto behind = [&] {
-    Connection session(user.conninfo(), "test");
+    db::Connection session(user.conninfo(), "test");
     bool is_behind = false;
     session.transact([&](pqxx::work& transaction) {
-      const auto sequences = read_sequences(transaction);
+      const auto sequences = queue::read_sequences(transaction);
       REQUIRE(sequences.size() == 1);
       CHECK(sequences[0].name == "mailroom_batches_id_seq");
       is_behind = sequences[0].is_behind();

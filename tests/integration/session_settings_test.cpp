@@ -19,7 +19,7 @@ struct Setting {
   std::string name, hostile, ours;
 };
 
-std::vector<Setting> hostile_settings(Connection& connection) {
+std::vector<Setting> hostile_settings(db::Connection& connection) {
   std::vector<Setting> settings{{"default_transaction_isolation", "serializable", "read committed"},
                                 {"default_transaction_read_only", "on", "off"},
                                 {"default_transaction_deferrable", "on", "off"},
@@ -78,7 +78,7 @@ class HostileRole {
   const std::string& name() const { return name_; }
 
  private:
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<db::Connection> connection_;
   std::string name_;
 };
 
@@ -132,7 +132,7 @@ TEST_CASE("every session has the same settings, whatever its role has set") {
   const auto plain = database.connect();
   const HostileRole role(database);
   const auto conninfo = database.conninfo() + " user=" + role.name();
-  Connection connection(conninfo, "test");
+  db::Connection connection(conninfo, "test");
   for (const auto& [name, hostile, ours] : hostile_settings(*plain)) {
     INFO(name);
     CHECK(value<std::string>(connection, "SHOW " + name) == ours);
@@ -239,7 +239,7 @@ TEST_CASE("a collector behind a full pooler goes on with one session, and one SI
 TEST_CASE("a session that a full pooler lets wait ends when connect_timeout has passed") {
   TestDatabase database;
   const TestPooler pooler(database, "session", "default_pool_size = 1\nquery_wait_timeout = 0\n");
-  const Connection first(pooler.conninfo(), "test");
+  const db::Connection first(pooler.conninfo(), "test");
   const auto refused = run(pooler.conninfo() + " connect_timeout=1", {"status"});
   CHECK(refused.status == 4);
   CHECK(refused.errors.find("no answer within 1s") != std::string::npos);
@@ -254,14 +254,14 @@ TEST_CASE("a session after a change of the password file has the new password") 
     std::filesystem::permissions(file,
                                  std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   };
-  DatabaseTarget target(database.conninfo());
+  db::DatabaseTarget target(database.conninfo());
   target.password_file = file.string();
   write("old\n");
-  CHECK(session_conninfo(target, "test").find("password=old") != std::string::npos);
+  CHECK(db::session_conninfo(target, "test").find("password=old") != std::string::npos);
   write("new\n");
-  CHECK(session_conninfo(target, "test").find("password=new") != std::string::npos);
+  CHECK(db::session_conninfo(target, "test").find("password=new") != std::string::npos);
   std::filesystem::remove(file);
-  CHECK_THROWS_AS(session_conninfo(target, "test"), ConnectionLost);
+  CHECK_THROWS_AS(db::session_conninfo(target, "test"), db::ConnectionLost);
 }
 
 }  // namespace mailroom::test::session_settings_test

@@ -16,12 +16,12 @@ TEST_CASE("what one consumer has learnt of a sink, others find under its name, w
        {"relay:25", "a:4222,b:4222,c:4222", "sh -c \"a, b\"@host", "{a}", "back\\slash", "NULL"}) {
     CAPTURE(name);
     const auto now = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
-    const SinkState state{.name = name,
-                          .failures = 1,
-                          .since = now,
-                          .failed_at = now,
-                          .probe_at = now + std::chrono::minutes(1),
-                          .reason = "busy"};
+    const claim::SinkState state{.name = name,
+                                 .failures = 1,
+                                 .since = now,
+                                 .failed_at = now,
+                                 .probe_at = now + std::chrono::minutes(1),
+                                 .reason = "busy"};
     one->share({state}, {name}, std::nullopt);
     const auto known = other->share({}, {"another:25", name}, std::nullopt);
     REQUIRE(known.size() == 1);

@@ -17,7 +17,7 @@ namespace {
 const std::string other_key(64, 'b');
 
 std::string fingerprint(const std::string& key) {
-  return Key::from_hex(key, "the test").fingerprint();
+  return crypto::Key::from_hex(key, "the test").fingerprint();
 }
 
 nlohmann::json status(const TestDatabase& database) {
@@ -159,10 +159,10 @@ TEST_CASE("the doctor fails where a consumer signs with another key, and warns o
   rig.environment["MAILROOM_SECRET_KEY"] = other_key;
   const auto findings = rig.examine("collectors");
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].verdict == CheckVerdict::failure);
+  CHECK(findings[0].verdict == doctor::CheckVerdict::failure);
   CHECK(findings[0].reason.find("signs with the key " + fingerprint(test_key)) != std::string::npos);
   rig.environment["MAILROOM_PREVIOUS_SECRET_KEYS"] = test_key;
-  CHECK(rig.examine("collectors")[0].verdict == CheckVerdict::warning);
+  CHECK(rig.examine("collectors")[0].verdict == doctor::CheckVerdict::warning);
 }
 
 }  // namespace mailroom::test::signing_key_test

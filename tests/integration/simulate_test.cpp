@@ -31,7 +31,7 @@ class TestSimulation {
   Subprocess process_;
 };
 
-std::int64_t count_of(Connection& connection, const std::string& rows) {
+std::int64_t count_of(db::Connection& connection, const std::string& rows) {
   return value<std::int64_t>(connection, "SELECT count(*) FROM " + rows);
 }
 

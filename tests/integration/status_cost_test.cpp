@@ -16,7 +16,7 @@ namespace mailroom::test::status_cost_test {
 namespace {
 
 /// Old tokens below the cursor, which need not be emitted.
-void add_history(Connection& connection, int count) {
+void add_history(db::Connection& connection, int count) {
   add_old_tokens(connection, count);
   connection.run(
       "INSERT INTO mailroom_batches (queue, ids, collector, emitted_at, cursor, open_from, gap_ids) "
@@ -28,8 +28,8 @@ void add_history(Connection& connection, int count) {
 std::pair<std::int64_t, std::int64_t> cost_of_a_report(const TestDatabase& database) {
   const auto connection = database.connect();
   return connection->transact([&](pqxx::work& transaction) {
-    read_queue_status_within(transaction, "mailroom");
-    const auto row = Connection::execute(
+    status::read_queue_status_within(transaction, "mailroom");
+    const auto row = db::Connection::execute(
         transaction,
         "SELECT sum(pg_stat_get_xact_blocks_fetched(c.oid)), "
         "sum(pg_stat_get_xact_tuples_returned(c.oid)) FILTER (WHERE c.relkind = 'r') FROM pg_class c "
@@ -42,7 +42,7 @@ std::pair<std::int64_t, std::int64_t> cost_of_a_report(const TestDatabase& datab
 /// A role that may read the queue; it is dropped with the test.
 class Reader {
  public:
-  Reader(Connection& connection, const std::string& name) : connection_(connection), name_(name) {
+  Reader(db::Connection& connection, const std::string& name) : connection_(connection), name_(name) {
     connection_.run("CREATE ROLE " + name_ + " LOGIN");
     connection_.run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + name_);
     connection_.run("GRANT SELECT ON ALL SEQUENCES IN SCHEMA public TO " + name_);
@@ -55,7 +55,7 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
  private:
-  Connection& connection_;
+  db::Connection& connection_;
   std::string name_;
 };
 
@@ -82,17 +82,17 @@ TEST_CASE("many waiting tokens are estimated, whether all of them are due or few
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 20'000);
-  const auto all = read_queue_status(*connection, "mailroom");
+  const auto all = status::read_queue_status(*connection, "mailroom");
   CHECK(all.pending.estimated);
   CHECK_FALSE(all.pending.oldest_estimated);
   CHECK(all.pending.total() == 20'000);
   connection->run("UPDATE tokens SET expires_at = 5 WHERE id % 4 <> 0");
-  const auto quarter = read_queue_status(*connection, "mailroom").pending.total();
+  const auto quarter = status::read_queue_status(*connection, "mailroom").pending.total();
   CHECK(quarter > 4'500);
   CHECK(quarter < 5'500);
   // None of the first tokens is due; the samples find the rest.
   connection->run("UPDATE tokens SET expires_at = 5 WHERE id <= 19000");
-  const auto last = read_queue_status(*connection, "mailroom").pending;
+  const auto last = status::read_queue_status(*connection, "mailroom").pending;
   CHECK(last.total() == 250);
   CHECK(last.oldest_estimated);
   CHECK(last.oldest_created_at);
@@ -102,7 +102,7 @@ TEST_CASE("up to 5,000 waiting tokens are counted") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 5'000);
-  const auto status = read_queue_status(*connection, "mailroom");
+  const auto status = status::read_queue_status(*connection, "mailroom");
   CHECK(status.pending.total() == 5'000);
   CHECK_FALSE(status.pending.estimated);
 }
@@ -113,7 +113,7 @@ TEST_CASE("a large replay is estimated") {
   insert_accounts(*connection, 8'000);
   connection->run("SELECT mailroom_rewind('mailroom', 8000, 0, '{}')");
   connection->run("SELECT mailroom_replay('mailroom', ARRAY(SELECT generate_series(1, 8000)), '{}')");
-  const auto status = read_queue_status(*connection, "mailroom");
+  const auto status = status::read_queue_status(*connection, "mailroom");
   CHECK(status.replay_ids == 8'000);
   CHECK(status.pending.estimated);
   CHECK(status.pending.in_replay == 8'000);
@@ -131,23 +131,23 @@ TEST_CASE("without pg_monitor other users' sessions are named, and hidden column
   insert_accounts(*connection, 1);
   session->claim({.limit = 10, .partial = true});
 
-  Connection eyes(database.conninfo() + " user=" + name, "test");
-  const auto status = read_queue_status(eyes, "mailroom");
+  db::Connection eyes(database.conninfo() + " user=" + name, "test");
+  const auto status = status::read_queue_status(eyes, "mailroom");
   REQUIRE(status.collectors.size() == 1);
   CHECK_FALSE(status.collectors[0].session.readable);
   CHECK(status.collectors[0].session.application.find("mailroom collect " + operator_name() + ":") == 0);
   CHECK(status.open_batches.at(0).session_lives);
   const auto holder =
       std::find_if(status.gap_holders.begin(), status.gap_holders.end(),
-                   [&](const GapHolder& each) { return each.session.pid == open->backend_pid(); });
+                   [&](const status::GapHolder& each) { return each.session.pid == open->backend_pid(); });
   REQUIRE(holder != status.gap_holders.end());
   CHECK(holder->writes_tokens);
   CHECK_FALSE(holder->session.readable);
-  const auto findings = judge_queue(status, {});
+  const auto findings = health::judge_queue(status, {});
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].code == "gap_hidden");
   connection->run(findings[0].fix);
-  CHECK(judge_queue(read_queue_status(eyes, "mailroom"), {}).empty());
+  CHECK(health::judge_queue(status::read_queue_status(eyes, "mailroom"), {}).empty());
 }
 
 TEST_CASE("a locked table is reported, not waited for") {
@@ -157,14 +157,14 @@ TEST_CASE("a locked table is reported, not waited for") {
   altering->run("BEGIN");
   altering->run("LOCK TABLE tokens IN ACCESS EXCLUSIVE MODE");
   try {
-    read_queue_status(*connection, "mailroom");
+    status::read_queue_status(*connection, "mailroom");
     FAIL("it went through");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::locked);
     CHECK(error.hint().find("pg_locks") != std::string::npos);
   }
   altering->run("ROLLBACK");
-  CHECK(read_queue_status(*connection, "mailroom").pending.total() == 0);
+  CHECK(status::read_queue_status(*connection, "mailroom").pending.total() == 0);
 }
 
 TEST_CASE("a watch continues over a lost session, and ends quietly") {

@@ -14,13 +14,15 @@ namespace mailroom::test::status_test {
 namespace {
 
 struct Queue : DatabaseRig {
-  QueueStatus status(const std::string& queue = "mailroom") { return read_queue_status(*connection, queue); }
-  std::vector<QueueFinding> findings(const HealthLimits& limits = {}) {
-    return judge_queue(status(), limits);
+  status::QueueStatus status(const std::string& queue = "mailroom") {
+    return status::read_queue_status(*connection, queue);
+  }
+  std::vector<health::QueueFinding> findings(const health::HealthLimits& limits = {}) {
+    return health::judge_queue(status(), limits);
   }
 
   /// The finding with this code; fails the test if there is none.
-  QueueFinding finding(const std::string& code, const HealthLimits& limits = {}) {
+  health::QueueFinding finding(const std::string& code, const health::HealthLimits& limits = {}) {
     for (const auto& found : findings(limits)) {
       if (found.code == code) return found;
     }
@@ -28,20 +30,21 @@ struct Queue : DatabaseRig {
     return {};
   }
 
-  bool has(const std::string& code, const HealthLimits& limits = {}) {
+  bool has(const std::string& code, const health::HealthLimits& limits = {}) {
     const auto all = findings(limits);
-    return std::any_of(all.begin(), all.end(), [&](const QueueFinding& found) { return found.code == code; });
+    return std::any_of(all.begin(), all.end(),
+                       [&](const health::QueueFinding& found) { return found.code == code; });
   }
 };
 
 /// Claims up to `limit` tokens without acknowledging them.
-Lease take(QueueSession& session, int limit = 10) {
+claim::Lease take(claim::QueueSession& session, int limit = 10) {
   const auto reply = session.claim({.limit = limit, .partial = true});
   REQUIRE(reply.lease);
   return *reply.lease;
 }
 
-std::optional<GapHolder> holder_of(const QueueStatus& status, int pid) {
+std::optional<status::GapHolder> holder_of(const status::QueueStatus& status, int pid) {
   for (const auto& holder : status.gap_holders) {
     if (holder.session.pid == pid) return holder;
   }
@@ -52,8 +55,8 @@ std::string app_of(const std::string& purpose) {
   return purpose + " ";
 }
 
-HealthLimits impatient() {
-  HealthLimits limits;
+health::HealthLimits impatient() {
+  health::HealthLimits limits;
   limits.transaction_open = Milliseconds{0};
   limits.batch_open = Milliseconds{0};
   limits.lock_held = Milliseconds{0};
@@ -111,7 +114,7 @@ TEST_CASE("status of a queue with tokens and no collector") {
   CHECK(status.cursor == 0);
   CHECK(*status.lag() >= Milliseconds{99'000});
   CHECK(*status.lag() < Milliseconds{800'000});
-  CHECK(queue.finding("no_collector").severity == Severity::failure);
+  CHECK(queue.finding("no_collector").severity == health::Severity::failure);
 }
 
 TEST_CASE("tokens that expired unsent are no news once they were sent again") {
@@ -196,7 +199,7 @@ TEST_CASE("status blames the idle transaction that a gap waits for, and its fix 
   CHECK_FALSE(other->writes_tokens);
 
   const auto finding = queue.finding("gap_held", impatient());
-  CHECK(finding.severity == Severity::warning);
+  CHECK(finding.severity == health::Severity::warning);
   queue.connection->run(finding.fix);
   CHECK(eventually([&] { return !holder_of(queue.status(), open->backend_pid()); }));
   CHECK_FALSE(queue.has("gap_held", impatient()));
@@ -228,7 +231,7 @@ TEST_CASE("status blames a prepared transaction by its gid, and its fix closes t
   const auto status = queue.status();
   const auto holder =
       std::find_if(status.gap_holders.begin(), status.gap_holders.end(),
-                   [&](const GapHolder& each) { return each.session.pid == 0 && each.gid == gid; });
+                   [&](const status::GapHolder& each) { return each.session.pid == 0 && each.gid == gid; });
   REQUIRE(holder != status.gap_holders.end());
   CHECK(holder->writes_tokens);
   CHECK(holder->session.transaction_age);
@@ -258,7 +261,7 @@ TEST_CASE("status blames the collector that holds a batch too long, and its fix 
   queue.connection->run("UPDATE mailroom_batches SET claimed_at = claimed_at - interval '5 minutes'");
   auto survivor = attach(queue.database);
   const auto finding = queue.finding("batch_open");
-  CHECK(finding.severity == Severity::failure);
+  CHECK(finding.severity == health::Severity::failure);
   CHECK(finding.fix ==
         "SELECT pg_terminate_backend(" + std::to_string(status.open_batches[0].collector) + ");");
   queue.connection->run(finding.fix);
@@ -280,7 +283,7 @@ TEST_CASE("status reports dead batches, and its fix emits their tokens") {
   CHECK(status.dead[0].tokens == 3);
   CHECK(status.open_batches.empty());
   const auto finding = queue.finding("dead");
-  CHECK(finding.severity == Severity::warning);
+  CHECK(finding.severity == health::Severity::warning);
   queue.connection->run(finding.fix);
   CHECK(queue.status().pending.in_replay == 3);
   CHECK_FALSE(queue.has("dead"));
@@ -337,7 +340,7 @@ TEST_CASE("a database that went back is a warning for a day, or until tokens wer
   CHECK_FALSE(queue.has("went_back"));
   session->record("went back", R"({"newest": 7, "known": 1234})");
   const auto finding = queue.finding("went_back");
-  CHECK(finding.severity == Severity::warning);
+  CHECK(finding.severity == health::Severity::warning);
   CHECK(finding.text.find("had claimed batch 1,234, and then the newest was 7") != std::string::npos);
   CHECK(finding.hint.find("mailroom reconcile --since 1d") != std::string::npos);
   queue.connection->run("UPDATE mailroom_operations SET at = at - interval '25 hours'");
@@ -387,7 +390,7 @@ TEST_CASE("status reports a sequence behind the cursor") {
   CHECK(drain(*attach(queue.database)).size() == 5);
   CHECK_FALSE(queue.has("sequence_behind"));
   queue.connection->run("TRUNCATE tokens RESTART IDENTITY");
-  CHECK(queue.finding("sequence_behind").severity == Severity::failure);
+  CHECK(queue.finding("sequence_behind").severity == health::Severity::failure);
 }
 
 TEST_CASE("status counts what was refused since the last acceptance, from its first attempt on") {
@@ -412,7 +415,7 @@ TEST_CASE("status counts what was refused since the last acceptance, from its fi
   CHECK(refused.lasts >= std::chrono::seconds(300));
   CHECK(refused.lasts < std::chrono::seconds(1500));
   CHECK(refused.last == "451 later");
-  CHECK(queue.finding("only_refusals").severity == Severity::failure);
+  CHECK(queue.finding("only_refusals").severity == health::Severity::failure);
   record(15, "accepted", 1, "1,1");
   CHECK_FALSE(queue.has("only_refusals"));
 }

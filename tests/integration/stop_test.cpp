@@ -49,8 +49,8 @@ class HeldUp {
   }
 
   TestDatabase database;
-  std::unique_ptr<Connection> connection = database.connect();
-  std::unique_ptr<Connection> holder;
+  std::unique_ptr<db::Connection> connection = database.connect();
+  std::unique_ptr<db::Connection> holder;
   NamedPipe pipe;
   TestCollector collector{database.conninfo(),
                           {"--format", "jsonl", "--batch-limit", "1000", "--batch-timeout", "50ms"},

@@ -9,27 +9,27 @@
 namespace mailroom::test::suspension_test {
 namespace {
 
-using Changes = std::vector<StatusChange>;
+using Changes = std::vector<accounts::StatusChange>;
 
-Changes suspend(Connection& connection, const std::vector<std::string>& names) {
-  const auto accounts = find_accounts(connection, names);
+Changes suspend(db::Connection& connection, const std::vector<std::string>& names) {
+  const auto accounts = accounts::find_accounts(connection, names);
   return connection.transact([&](pqxx::work& transaction) {
-    set_author(transaction, {.actor = "tester@host", .reason = "test"});
-    return suspend_accounts(transaction, {"mailroom"}, accounts);
+    queue::set_author(transaction, {.actor = "tester@host", .reason = "test"});
+    return accounts::suspend_accounts(transaction, {"mailroom"}, accounts);
   });
 }
 
-Changes restore(Connection& connection, const std::vector<std::string>& names) {
-  const auto accounts = find_accounts(connection, names);
+Changes restore(db::Connection& connection, const std::vector<std::string>& names) {
+  const auto accounts = accounts::find_accounts(connection, names);
   return connection.transact([&](pqxx::work& transaction) {
-    set_author(transaction, {.actor = "tester@host", .reason = ""});
-    return restore_accounts(transaction, {"mailroom"}, accounts);
+    queue::set_author(transaction, {.actor = "tester@host", .reason = ""});
+    return accounts::restore_accounts(transaction, {"mailroom"}, accounts);
   });
 }
 
-ExitCode refusal(Connection& connection, const std::vector<std::string>& names, std::string& message) {
+ExitCode refusal(db::Connection& connection, const std::vector<std::string>& names, std::string& message) {
   try {
-    find_accounts(connection, names);
+    accounts::find_accounts(connection, names);
   } catch (const Error& error) {
     message = error.what();
     return error.code();
@@ -44,13 +44,13 @@ TEST_CASE("an account is found once by id, email and login, and missing accounts
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
   connection->run("INSERT INTO accounts (email, login) VALUES ('two@test.example', '2')");
-  const auto found = find_accounts(*connection, {"user3", "1", "user1@test.example", "id:2"});
+  const auto found = accounts::find_accounts(*connection, {"user3", "1", "user1@test.example", "id:2"});
   REQUIRE(found.size() == 3);
   CHECK(found[0].login == "user3");
   CHECK(found[1].id == 1);
   CHECK(found[2].id == 2);
-  CHECK(find_accounts(*connection, {"login:2"})[0].id == 4);
-  CHECK(find_accounts(*connection, {"email:two@test.example"})[0].id == 4);
+  CHECK(accounts::find_accounts(*connection, {"login:2"})[0].id == 4);
+  CHECK(accounts::find_accounts(*connection, {"email:two@test.example"})[0].id == 4);
   std::string message;
   CHECK(refusal(*connection, {"user1", "nobody", "99", "-1"}, message) == ExitCode::unusable);
   CHECK(message == "no account has the id, email or login 'nobody', '99', '-1'");
@@ -65,7 +65,7 @@ TEST_CASE("a suspension returns the tokens that are skipped from now on, and a r
   const auto session = attach(database);
   const auto reply = session->claim({.limit = 1, .partial = true});
   REQUIRE(reply.lease);
-  session->claim({.limit = 0, .receipt = Receipt{*reply.lease, {.emitted = 1}}});
+  session->claim({.limit = 0, .receipt = claim::Receipt{*reply.lease, {.emitted = 1}}});
   auto changes = suspend(*connection, {"1", "2"});
   REQUIRE(changes.size() == 2);
   CHECK(changes[0].before == "provisioned");
@@ -90,7 +90,7 @@ TEST_CASE("the end of a suspension returns the tokens skipped meanwhile, and a r
   REQUIRE(reply.lease);
   const auto [ids, counts] = fetch_due(*session, *reply.lease);
   CHECK(ids == Ids{2});
-  session->claim({.limit = 0, .receipt = Receipt{*reply.lease, counts}});
+  session->claim({.limit = 0, .receipt = claim::Receipt{*reply.lease, counts}});
   const auto changes = restore(*connection, {"1", "2", "3"});
   CHECK(changes[0].after == "provisioned");
   CHECK(changes[0].tokens == Ids{1});
@@ -98,7 +98,7 @@ TEST_CASE("the end of a suspension returns the tokens skipped meanwhile, and a r
   CHECK(changes[1].tokens.empty());
   CHECK(changes[2].after == "active");
   connection->transact([](pqxx::work& transaction) {
-    CHECK(replay_tokens(transaction, "mailroom", {1}, "{}", "token_insert") == 1);
+    CHECK(replay::replay_tokens(transaction, "mailroom", {1}, "{}", "token_insert") == 1);
   });
   reply = session->claim({.limit = 10, .partial = true});
   REQUIRE(reply.lease);
@@ -112,8 +112,8 @@ TEST_CASE("an application's suspension is recorded too, with its own actor and r
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 1");
   connection->run("UPDATE accounts SET status = 'suspended' WHERE id = 1");
   connection->transact([](pqxx::work& transaction) {
-    set_author(transaction, {.actor = "support agent 7", .reason = "chargeback"});
-    Connection::execute(transaction, "UPDATE accounts SET status = 'suspended' WHERE id = 2");
+    queue::set_author(transaction, {.actor = "support agent 7", .reason = "chargeback"});
+    db::Connection::execute(transaction, "UPDATE accounts SET status = 'suspended' WHERE id = 2");
   });
   connection->run("UPDATE accounts SET status = 'active' WHERE id = 2");
   const auto rows = connection->run(

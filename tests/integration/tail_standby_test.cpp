@@ -16,7 +16,7 @@ namespace mailroom::test::tail_standby_test {
 
 TEST_CASE("a tail that follows a standby shows what the standby receives") {
   Cluster primary(Cluster::Options{});
-  Connection connection(primary.conninfo("postgres"), "test");
+  db::Connection connection(primary.conninfo("postgres"), "test");
   migrate(connection);
   insert_accounts(connection, 1, "past");
   const auto standby = Cluster::standby_of(primary);

@@ -63,7 +63,7 @@ class TestTail {
 };
 
 /// The expected events, from the tables.
-Counted expected(Connection& connection) {
+Counted expected(db::Connection& connection) {
   Counted events;
   const auto rows = connection.run(
       "SELECT 'created ' || id FROM tokens "
@@ -91,7 +91,7 @@ std::vector<std::string> missing(const Counted& from, const Counted& in) {
   return all;
 }
 
-void check_everything_once(const TestTail& tail, Connection& connection) {
+void check_everything_once(const TestTail& tail, db::Connection& connection) {
   const auto wanted = expected(connection);
   CHECK(eventually([&] { return missing(tail.counted(), wanted).empty(); }));
   CHECK(missing(tail.counted(), wanted) == std::vector<std::string>{});
@@ -99,7 +99,7 @@ void check_everything_once(const TestTail& tail, Connection& connection) {
   CHECK(missing(wanted, tail.counted()) == std::vector<std::string>{});
 }
 
-std::int64_t sessions_of_tail(Connection& connection, const std::string& condition = "true") {
+std::int64_t sessions_of_tail(db::Connection& connection, const std::string& condition = "true") {
   return value<std::int64_t>(connection,
                              "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
                              "AND application_name LIKE 'mailroom tail %' AND " +

@@ -21,14 +21,14 @@ struct Tenants {
     return fmt::format("{} options='-csearch_path={},public -clock_timeout=5s'", database.conninfo(), schema);
   }
 
-  std::unique_ptr<PgQueueSession> attach_to(const std::string& schema) const {
-    return std::make_unique<PgQueueSession>(
-        PgQueueSession::Setup{conninfo(schema), {"mailroom"}, "token_insert", require_current_schema});
+  std::unique_ptr<claim::PgQueueSession> attach_to(const std::string& schema) const {
+    return std::make_unique<claim::PgQueueSession>(claim::PgQueueSession::Setup{
+        conninfo(schema), {"mailroom"}, "token_insert", schema::require_current_schema});
   }
 
   TestDatabase database{TestDatabase::Schema::none};
-  std::unique_ptr<Connection> one = std::make_unique<Connection>(conninfo("t1"), "one");
-  std::unique_ptr<Connection> two = std::make_unique<Connection>(conninfo("t2"), "two");
+  std::unique_ptr<db::Connection> one = std::make_unique<db::Connection>(conninfo("t1"), "one");
+  std::unique_ptr<db::Connection> two = std::make_unique<db::Connection>(conninfo("t2"), "two");
 };
 
 }  // namespace
@@ -37,11 +37,11 @@ TEST_CASE("the collector of one schema is not shown for the queue of another") {
   Tenants tenants;
   const auto session = tenants.attach_to("t1");
   insert_accounts(*tenants.two, 1);
-  CHECK(read_queue_status(*tenants.one, "mailroom").collectors.size() == 1);
-  const auto status = read_queue_status(*tenants.two, "mailroom");
+  CHECK(status::read_queue_status(*tenants.one, "mailroom").collectors.size() == 1);
+  const auto status = status::read_queue_status(*tenants.two, "mailroom");
   CHECK(status.collectors.empty());
   CHECK(status.foreign_locks.empty());
-  CHECK(judge_queue(status, {}).at(0).code == "no_collector");
+  CHECK(health::judge_queue(status, {}).at(0).code == "no_collector");
 }
 
 TEST_CASE("a claim does not wait for the queue, a budget or a change of the other schema") {
@@ -53,8 +53,8 @@ TEST_CASE("a claim does not wait for the queue, a budget or a change of the othe
   tenants.one->run("SELECT mailroom_lock_queue('mailroom')");
   tenants.one->run("SELECT mailroom_allowance('{mailroom}', 1)");
   CHECK(tenants.attach_to("t2")->claim({.limit = 10, .partial = true}).lease);
-  CHECK_FALSE(read_queue_status(*tenants.two, "mailroom").lock);
-  CHECK(read_queue_status(*tenants.two, "mailroom").foreign_locks.empty());
+  CHECK_FALSE(status::read_queue_status(*tenants.two, "mailroom").lock);
+  CHECK(status::read_queue_status(*tenants.two, "mailroom").foreign_locks.empty());
   tenants.one->run("COMMIT");
 }
 
@@ -83,8 +83,8 @@ TEST_CASE("collectors of two schemas emit the tokens of their own, whichever was
   insert_accounts(*tenants.two, 20, "b");
   CHECK(eventually([&] { return emitted_ids(first.output()).size() == 2000; }));
   CHECK(eventually([&] { return emitted_ids(second.output()).size() == 20; }));
-  CHECK(read_queue_status(*tenants.one, "mailroom").collectors.size() == 1);
-  CHECK(read_queue_status(*tenants.two, "mailroom").collectors.size() == 1);
+  CHECK(status::read_queue_status(*tenants.one, "mailroom").collectors.size() == 1);
+  CHECK(status::read_queue_status(*tenants.two, "mailroom").collectors.size() == 1);
 }
 
 }  // namespace mailroom::test::tenants_test

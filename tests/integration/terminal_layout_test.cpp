@@ -17,7 +17,7 @@ namespace {
 using Arguments = std::vector<std::string>;
 
 /// A queue with some of everything: batches, skipped tokens, gaps, findings.
-void fill(Connection& connection) {
+void fill(db::Connection& connection) {
   insert_accounts(connection, 30);
   connection.run("UPDATE accounts SET email = repeat('long-address-', 8) || '@mail.example' WHERE id = 30");
   connection.run("UPDATE tokens SET expires_at = 5 WHERE id IN (3, 4)");

@@ -12,16 +12,16 @@ namespace mailroom::test::time_limit_test {
 namespace {
 
 /// The settings of `names` that this server knows: transaction_timeout is new in PostgreSQL 17.
-std::vector<std::string> known_settings(Connection& connection, std::vector<std::string> names) {
+std::vector<std::string> known_settings(db::Connection& connection, std::vector<std::string> names) {
   std::erase_if(names, [&](const std::string& name) { return !knows_setting(connection, name); });
   return names;
 }
 
-void up(Connection& connection, const std::vector<Migration>& migrations) {
-  Migrator migrator(connection, test_author(), {});
-  MigrationObserver nobody;
+void up(db::Connection& connection, const std::vector<schema::Migration>& migrations) {
+  schema::Migrator migrator(connection, test_author(), {});
+  schema::MigrationObserver nobody;
   const auto state = migrator.begin();
-  migrator.run(state, plan_up(migrations, state), nobody);
+  migrator.run(state, schema::plan_up(migrations, state), nobody);
 }
 
 }  // namespace
@@ -35,14 +35,14 @@ TEST_CASE("a session that a time limit has terminated counts as lost, not as an 
     const auto watch = database.connect();
     connection->run("SET " + limit + " = '50ms'");
     CHECK_THROWS_AS(connection->transact([&](pqxx::work& work) {
-      Connection::execute(work, "SELECT 1");
+      db::Connection::execute(work, "SELECT 1");
       CHECK(eventually([&] {
         return value<int>(*watch, "SELECT count(*) FROM pg_stat_activity WHERE pid = " +
                                       std::to_string(connection->backend_pid())) == 0;
       }));
-      Connection::execute(work, "SELECT 1");
+      db::Connection::execute(work, "SELECT 1");
     }),
-                    ConnectionLost);
+                    db::ConnectionLost);
   }
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("a statement that transaction_timeout cancels loses the session") {
   for (const auto& limit : known_settings(*database.connect(), {"transaction_timeout"})) {
     const auto connection = database.connect();
     connection->run("SET " + limit + " = '50ms'");
-    CHECK_THROWS_AS(connection->run("SELECT pg_sleep(600)"), ConnectionLost);
+    CHECK_THROWS_AS(connection->run("SELECT pg_sleep(600)"), db::ConnectionLost);
   }
 }
 

@@ -72,7 +72,7 @@ struct TraceRig : BounceRig {
   std::string column(const std::string& sql) { return value<std::string>(*connection, sql); }
 };
 
-inline void insert_message(Connection& connection, const std::string& options) {
+inline void insert_message(db::Connection& connection, const std::string& options) {
   connection.run(
       "SELECT mailroom_send(ARRAY['ada@mail.example'], subject => 'x', text => 'y', options => $1::jsonb)",
       options);

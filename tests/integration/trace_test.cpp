@@ -136,21 +136,21 @@ TEST_CASE(
                                  "42-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"}) {
     CAPTURE(text);
     const auto known = rig.connection->run("SELECT mailroom_traceparent($1)", text);
-    CHECK(!known[0][0].is_null() == parse_traceparent(text).has_value());
+    CHECK(!known[0][0].is_null() == trace::parse_traceparent(text).has_value());
     if (!known[0][0].is_null()) {
-      CHECK(parse_traceparent(known[0][0].c_str()) == parse_traceparent(text));
+      CHECK(trace::parse_traceparent(known[0][0].c_str()) == trace::parse_traceparent(text));
       CHECK(std::string(known[0][0].c_str()).size() == 55);
       continue;
     }
     try {
       insert_message(*rig.connection, plain_json(SpanJson{{"traceparent", text}}));
       FAIL("it was taken");
-    } catch (const DatabaseError& error) {
+    } catch (const db::DatabaseError& error) {
       CHECK(std::string(error.what()).find("the traceparent \"") != std::string::npos);
     }
   }
-  CHECK_THROWS_AS(insert_message(*rig.connection, R"({"traceparent": 17})"), DatabaseError);
-  CHECK_THROWS_AS(insert_message(*rig.connection, R"({"traceparents": null})"), DatabaseError);
+  CHECK_THROWS_AS(insert_message(*rig.connection, R"({"traceparent": 17})"), db::DatabaseError);
+  CHECK_THROWS_AS(insert_message(*rig.connection, R"({"traceparents": null})"), db::DatabaseError);
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM tokens") == 0);
 }
 

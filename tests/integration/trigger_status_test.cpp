@@ -14,9 +14,9 @@ namespace mailroom::test::trigger_status_test {
 namespace {
 
 /// The findings of status about triggers.
-std::vector<QueueFinding> found(Connection& connection) {
-  auto findings = judge_queue(read_queue_status(connection, "mailroom"), {});
-  std::erase_if(findings, [](const QueueFinding& finding) {
+std::vector<health::QueueFinding> found(db::Connection& connection) {
+  auto findings = health::judge_queue(status::read_queue_status(connection, "mailroom"), {});
+  std::erase_if(findings, [](const health::QueueFinding& finding) {
     return finding.code != "trigger_silent" && finding.code != "replication_role";
   });
   return findings;
@@ -24,11 +24,12 @@ std::vector<QueueFinding> found(Connection& connection) {
 
 /// Breaks one thing after another, each of which is one more finding, compares status with doctor, and types
 /// the fixes that status prints.
-void check_fixing(const TestDatabase& database, const std::vector<std::string>& breaks, Severity severity) {
+void check_fixing(const TestDatabase& database, const std::vector<std::string>& breaks,
+                  health::Severity severity) {
   const auto connection = database.connect();
   const OperatorRig rig(database);
   REQUIRE(found(*connection).empty());
-  std::vector<QueueFinding> findings;
+  std::vector<health::QueueFinding> findings;
   for (const auto& break_it : breaks) {
     INFO(break_it);
     connection->run(break_it);
@@ -39,7 +40,7 @@ void check_fixing(const TestDatabase& database, const std::vector<std::string>& 
   const auto reported = DoctorRig(database).examine("triggers");
   REQUIRE(reported.size() == findings.size());
   const auto status = rig.mailroom({"status"});
-  CHECK((status.status == 8) == (severity == Severity::failure));
+  CHECK((status.status == 8) == (severity == health::Severity::failure));
   const auto fixes = fixes_in(status.output);
   for (std::size_t i = 0; i < findings.size(); ++i) {
     INFO(findings[i].text);
@@ -55,13 +56,13 @@ void check_fixing(const TestDatabase& database, const std::vector<std::string>& 
 
 TEST_CASE("status reports each trigger of mailroom that does not fire") {
   const TestDatabase database;
-  for (const auto severity : {Severity::failure, Severity::warning}) {
+  for (const auto severity : {health::Severity::failure, health::Severity::warning}) {
     for (const auto* how : {"ALTER TABLE {1} DISABLE TRIGGER {0}",
                             "ALTER TABLE {1} ENABLE REPLICA TRIGGER {0}", "DROP TRIGGER {0} ON {1}"}) {
       std::vector<std::string> breaks;
       const auto check = [&] { check_fixing(database, std::exchange(breaks, {}), severity); };
-      for (const auto& trigger : expected_triggers()) {
-        if (trigger.is_vital != (severity == Severity::failure)) continue;
+      for (const auto& trigger : schema::expected_triggers()) {
+        if (trigger.is_vital != (severity == health::Severity::failure)) continue;
         breaks.push_back(fmt::format(fmt::runtime(how), trigger.name, trigger.table));
         // Status prints six warnings.
         if (breaks.size() == 5) check();
@@ -78,11 +79,13 @@ TEST_CASE("status reports that no trigger fires, for the database or for a role 
   const TestRole other(database, "other");
   connection->run("GRANT INSERT (email, login) ON accounts TO " + application.name());
   const auto setting = "SET session_replication_role = 'REPLICA'";
-  check_fixing(database, {fmt::format("ALTER DATABASE {} {}", database.name(), setting)}, Severity::failure);
-  check_fixing(database, {fmt::format("ALTER ROLE {} {}", application.name(), setting)}, Severity::failure);
+  check_fixing(database, {fmt::format("ALTER DATABASE {} {}", database.name(), setting)},
+               health::Severity::failure);
+  check_fixing(database, {fmt::format("ALTER ROLE {} {}", application.name(), setting)},
+               health::Severity::failure);
   check_fixing(database,
                {fmt::format("ALTER ROLE {} IN DATABASE {} {}", application.name(), database.name(), setting)},
-               Severity::failure);
+               health::Severity::failure);
   connection->run(fmt::format("ALTER ROLE {} {}", other.name(), setting));
   CHECK(found(*connection).empty());
 }
@@ -122,9 +125,10 @@ TEST_CASE("status fails for messages and accounts that a trigger missed") {
   const OperatorRig rig(database);
   const auto lost = [&] {
     std::string text;
-    for (const auto& finding : judge_queue(read_queue_status(*connection, "mailroom"), {}))
+    for (const auto& finding : health::judge_queue(status::read_queue_status(*connection, "mailroom"), {}))
       if (finding.code != "no_collector")
-        text += fmt::format("{} {}: {}\n", severity_name(finding.severity), finding.code, finding.text);
+        text +=
+            fmt::format("{} {}: {}\n", health::severity_name(finding.severity), finding.code, finding.text);
     return text;
   };
   for (const std::string how : {"DISABLE", "ENABLE"}) {
@@ -156,17 +160,17 @@ TEST_CASE("status looks for lost messages among the newest, whatever the role ma
   const TestRole reader(database, "reader");
   connection->run("ALTER TABLE mailroom_messages DISABLE TRIGGER after_message_insert");
   connection->run("SELECT mailroom_send(ARRAY['ann@x.example'], subject => 'a', text => 'a')");
-  CHECK(connection->transact(read_newest_lost_messages).messages == 1);
+  CHECK(connection->transact(status::read_newest_lost_messages).messages == 1);
   connection->run(fmt::format("GRANT pg_read_all_data TO {}", reader.name()));
-  CHECK(Connection(reader.conninfo(), "test").transact(read_newest_lost_messages).messages == 1);
+  CHECK(db::Connection(reader.conninfo(), "test").transact(status::read_newest_lost_messages).messages == 1);
   connection->run(
       "INSERT INTO mailroom_messages (recipients, subject, text, cancelled_at) "
       "SELECT '{ann@x.example}', 'a', 'a', now() FROM generate_series(1, 10000)");
-  CHECK(connection->transact(read_newest_lost_messages).messages == 0);
+  CHECK(connection->transact(status::read_newest_lost_messages).messages == 0);
   connection->run(fmt::format("REVOKE pg_read_all_data FROM {}", reader.name()));
-  Connection stranger(reader.conninfo(), "test");
-  CHECK_FALSE(stranger.transact(read_newest_lost_messages).is_known);
-  CHECK(stranger.transact(count_accounts_without_token) == 0);
+  db::Connection stranger(reader.conninfo(), "test");
+  CHECK_FALSE(stranger.transact(status::read_newest_lost_messages).is_known);
+  CHECK(stranger.transact(status::count_accounts_without_token) == 0);
 }
 
 }  // namespace mailroom::test::trigger_status_test

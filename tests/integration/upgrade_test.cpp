@@ -34,7 +34,7 @@ struct OriginalDatabase : DatabaseRig {
 
 TEST_CASE("a database without bookkeeping is recognised by its tables as version 0") {
   OriginalDatabase original;
-  const auto state = read_schema_state(*original.connection);
+  const auto state = schema::read_schema_state(*original.connection);
   CHECK(state.version == 0);
   CHECK(state.unrecorded);
 }
@@ -44,7 +44,8 @@ TEST_CASE("an upgrade of the original's database changes no value of any row") {
   const auto before = original.contents();
   migrate(*original.connection);
   CHECK(original.contents() == before);
-  CHECK(read_schema_state(*original.connection).version == embedded_migrations().back().version);
+  CHECK(schema::read_schema_state(*original.connection).version ==
+        schema::embedded_migrations().back().version);
 }
 
 TEST_CASE("after the upgrade the queue resumes at the original's cursor") {

@@ -17,9 +17,9 @@ class Situation {
       : random_(random), own_pid_(own_pid), living_pid_(living_pid) {}
 
   /// Tokens up to 60, most of them due and without a gap; the cursor is somewhere among them.
-  void put(Connection& connection) {
+  void put(db::Connection& connection) {
     connection.transact([&](pqxx::work& transaction) {
-      const auto run = [&](const std::string& sql) { Connection::execute(transaction, sql); };
+      const auto run = [&](const std::string& sql) { db::Connection::execute(transaction, sql); };
       run("SET LOCAL session_replication_role = replica");
       run("TRUNCATE tokens, mailroom_batches, mailroom_gaps, mailroom_deliveries, mailroom_queues RESTART IDENTITY");
       actions_ = one_in(3) ? "'{activation}'" : "NULL";
@@ -147,11 +147,11 @@ struct Played {
   bool by_the_long_way = false;
 };
 
-Played play(Connection& connection, const std::string& call) {
+Played play(db::Connection& connection, const std::string& call) {
   Played played;
   try {
     connection.dry_run([&](pqxx::work& transaction) {
-      const auto run = [&](const auto&... sql) { return Connection::execute(transaction, sql...); };
+      const auto run = [&](const auto&... sql) { return db::Connection::execute(transaction, sql...); };
       // Calls of this session so far; a rollback does not reset the count.
       const auto long_ways = [&] {
         return run("SELECT coalesce(sum(calls), 0) FROM pg_stat_xact_user_functions "
@@ -167,7 +167,7 @@ Played play(Connection& connection, const std::string& call) {
       played.outcome = fmt::format("{} size {}\n{}", row[1].c_str(), row[2].c_str(), state[0].c_str());
       played.by_the_long_way = long_ways() > before;
     });
-  } catch (const DatabaseError& error) {
+  } catch (const db::DatabaseError& error) {
     played.outcome = error.sqlstate();
     played.by_the_long_way = true;
   }
@@ -175,7 +175,7 @@ Played play(Connection& connection, const std::string& call) {
 }
 
 /// Makes mailroom_long_claim(): mailroom_claim(), but it finds no case usual.
-void make_long_claim(Connection& connection) {
+void make_long_claim(db::Connection& connection) {
   auto source = value<std::string>(connection, "SELECT pg_get_functiondef('mailroom_claim'::regproc)");
   for (const auto& [from, to] :
        {std::pair<std::string, std::string>{"mailroom_claim(", "mailroom_long_claim("},
@@ -199,7 +199,7 @@ TEST_CASE("the usual claim has the same outcome as the claim for all cases, and 
   make_long_claim(*connection);
   connection->run("SET track_functions = 'all'");
   const auto other = database.connect();
-  const auto attach_to = [](Connection& session) {
+  const auto attach_to = [](db::Connection& session) {
     return value<int>(session, "SELECT mailroom_attach('mailroom')");
   };
   const auto own_pid = attach_to(*connection);

@@ -31,7 +31,7 @@ struct Waiting {
   }
 };
 
-std::string waits_for(const Connection& holder) {
+std::string waits_for(const db::Connection& holder) {
   return fmt::format("waiting for pid {} (mailroom report ", holder.backend_pid());
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("operators' commands say for whom they wait") {
 TEST_CASE("migrate --wait says which migration it waits for") {
   TestDatabase database(TestDatabase::Schema::none);
   const auto holder = database.connect("mailroom report");
-  take_migration_lock(*holder, {});
+  schema::take_migration_lock(*holder, {});
   Waiting migrate(database, {"migrate", "--wait", "1m"});
   CHECK(migrate.says(fmt::format("waiting for another migration, of pid {} ", holder->backend_pid())));
 }

@@ -25,18 +25,18 @@ WriteLoad::Options tolerant() {
 }
 
 /// Prepares an insert that has not notified as `name`, which succeeds once a collector is polling.
-bool prepare_silently(Connection& connection, const std::string& name) {
+bool prepare_silently(db::Connection& connection, const std::string& name) {
   int attempts = 0;
   return eventually([&] { return prepare_insert(connection, name + std::to_string(++attempts)); });
 }
 
-void commit_prepared(Connection& connection) {
+void commit_prepared(db::Connection& connection) {
   for (const auto& row :
        connection.run("SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"))
     connection.run("COMMIT PREPARED '" + std::string(row[0].c_str()) + "'");
 }
 
-bool each_once(Connection& connection, const std::string& output) {
+bool each_once(db::Connection& connection, const std::string& output) {
   std::map<std::int64_t, int> once;
   for (const auto id : committed_tokens(connection))
     once[id] = 1;
@@ -66,7 +66,7 @@ class SteadyLoad {
   SteadyLoad& operator=(const SteadyLoad&) = delete;
 
  private:
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<db::Connection> connection_;
   std::atomic<bool> stop_ = false;
   std::thread thread_;
 };

@@ -32,8 +32,8 @@ class Listener {
   }
 
  private:
-  std::unique_ptr<Connection> listening_;
-  std::unique_ptr<Connection> marking_;
+  std::unique_ptr<db::Connection> listening_;
+  std::unique_ptr<db::Connection> marking_;
   int marks_ = 0;
 };
 
@@ -41,11 +41,11 @@ const std::set<std::string> nothing;
 const std::set<std::string> a_token{""};
 
 /// The tokens that `session` can claim now, all of them.
-Ids claim_ids(QueueSession& session) {
+Ids claim_ids(claim::QueueSession& session) {
   const auto reply = session.claim({.limit = 1000, .partial = true});
   if (!reply.lease) return {};
   auto ids = fetch_ids(session, *reply.lease);
-  session.claim({.receipt = Receipt{*reply.lease, {}}});
+  session.claim({.receipt = claim::Receipt{*reply.lease, {}}});
   return ids;
 }
 
@@ -58,14 +58,14 @@ TEST_CASE("inserts notify unless a collector is polling, and again when it liste
   auto collector = attach(database);
   insert_accounts(*writer, 1, "listening");
   CHECK(listener.heard() == a_token);
-  REQUIRE(collector->arrange(Waking::stay_polling));
+  REQUIRE(collector->arrange(claim::Waking::stay_polling));
   insert_accounts(*writer, 3, "polling");
   writer->run("INSERT INTO tokens (account, action) SELECT id, 'activation' FROM accounts LIMIT 1");
   CHECK(listener.heard() == nothing);
-  collector->arrange(Waking::start_listening);
+  collector->arrange(claim::Waking::start_listening);
   insert_accounts(*writer, 1, "listening again");
   CHECK(listener.heard() == a_token);
-  REQUIRE(collector->arrange(Waking::stay_polling));
+  REQUIRE(collector->arrange(claim::Waking::stay_polling));
   collector.reset();
   REQUIRE(eventually([&] { return !somebody_is_polling(*writer); }));
   insert_accounts(*writer, 1, "gone");
@@ -80,13 +80,13 @@ TEST_CASE("one collector polls for all, and an insert leaves no lock behind") {
   writer->run("BEGIN");
   insert_accounts(*writer, 100);
   // The insert tried the lock, and released it before its commit.
-  CHECK(first->arrange(Waking::stay_polling));
-  CHECK_FALSE(second->arrange(Waking::stay_polling));
-  second->arrange(Waking::start_listening);
+  CHECK(first->arrange(claim::Waking::stay_polling));
+  CHECK_FALSE(second->arrange(claim::Waking::stay_polling));
+  second->arrange(claim::Waking::start_listening);
   CHECK(somebody_is_polling(*writer));
-  first->arrange(Waking::start_listening);
+  first->arrange(claim::Waking::start_listening);
   CHECK_FALSE(somebody_is_polling(*writer));
-  CHECK(second->arrange(Waking::stay_polling));
+  CHECK(second->arrange(claim::Waking::stay_polling));
   writer->run("COMMIT");
 }
 
@@ -98,8 +98,8 @@ TEST_CASE(
   const auto with_savepoints = database.connect();
   const auto later = database.connect();
   const auto collector = attach(database);
-  collector->arrange(Waking::ask);
-  REQUIRE(collector->arrange(Waking::stay_polling));
+  collector->arrange(claim::Waking::ask);
+  REQUIRE(collector->arrange(claim::Waking::stay_polling));
   writer->run("BEGIN");
   insert_accounts(*writer, 2, "silent");
   with_savepoints->run("BEGIN; SAVEPOINT a");
@@ -107,17 +107,17 @@ TEST_CASE(
   with_savepoints->run("ROLLBACK TO a; SAVEPOINT b");
   insert_accounts(*with_savepoints, 1, "released");
   with_savepoints->run("RELEASE b");
-  collector->arrange(Waking::start_listening);
-  CHECK(collector->arrange(Waking::ask));
+  collector->arrange(claim::Waking::start_listening);
+  CHECK(collector->arrange(claim::Waking::ask));
   // This transaction notifies, so the collector need not wait for it.
   later->run("BEGIN");
   insert_accounts(*later, 1, "later");
   CHECK(claim_ids(*collector).empty());
   with_savepoints->run("COMMIT");
-  CHECK(collector->arrange(Waking::ask));
+  CHECK(collector->arrange(claim::Waking::ask));
   CHECK(claim_ids(*collector) == Ids{4});
   writer->run("COMMIT");
-  CHECK_FALSE(collector->arrange(Waking::ask));
+  CHECK_FALSE(collector->arrange(claim::Waking::ask));
   CHECK(claim_ids(*collector) == Ids{1, 2});
   later->run("COMMIT");
 }
@@ -127,18 +127,18 @@ TEST_CASE("a transaction prepared before it could notify is waited for until it 
   const auto writer = database.connect();
   const auto collector = attach(database);
   REQUIRE_FALSE(prepare_insert(*writer, "notifies"));
-  REQUIRE(collector->arrange(Waking::stay_polling));
+  REQUIRE(collector->arrange(claim::Waking::stay_polling));
   REQUIRE(prepare_insert(*writer, "before"));
   writer->run("BEGIN");
   insert_accounts(*writer, 1, "while");
-  collector->arrange(Waking::start_listening);
-  CHECK(collector->arrange(Waking::ask));
+  collector->arrange(claim::Waking::start_listening);
+  CHECK(collector->arrange(claim::Waking::ask));
   writer->run("PREPARE TRANSACTION 'while'");
-  CHECK(collector->arrange(Waking::ask));
+  CHECK(collector->arrange(claim::Waking::ask));
   writer->run("COMMIT PREPARED 'before'");
-  CHECK(collector->arrange(Waking::ask));
+  CHECK(collector->arrange(claim::Waking::ask));
   writer->run("COMMIT PREPARED 'while'");
-  CHECK_FALSE(collector->arrange(Waking::ask));
+  CHECK_FALSE(collector->arrange(claim::Waking::ask));
   CHECK(claim_ids(*collector).size() == 2);
 }
 
@@ -146,14 +146,14 @@ TEST_CASE("a new session waits for open transactions, because an earlier session
   TestDatabase database;
   const auto writer = database.connect();
   auto before = attach(database);
-  REQUIRE(before->arrange(Waking::stay_polling));
+  REQUIRE(before->arrange(claim::Waking::stay_polling));
   writer->run("BEGIN");
   insert_accounts(*writer, 1);
   before.reset();
   const auto after = attach(database);
-  CHECK(after->arrange(Waking::ask));
+  CHECK(after->arrange(claim::Waking::ask));
   writer->run("COMMIT");
-  CHECK_FALSE(after->arrange(Waking::ask));
+  CHECK_FALSE(after->arrange(claim::Waking::ask));
 }
 
 TEST_CASE("a collector that stops polling notifies the others of transactions that have not notified") {
@@ -162,21 +162,21 @@ TEST_CASE("a collector that stops polling notifies the others of transactions th
   Listener listener(database);
   const auto first = attach(database);
   const auto second = attach(database);
-  REQUIRE(first->arrange(Waking::stay_polling));
+  REQUIRE(first->arrange(claim::Waking::stay_polling));
   writer->run("BEGIN");
   insert_accounts(*writer, 1, "silent");
-  CHECK(second->take_notifications() == Notified::no);
-  first->arrange(Waking::drain);
+  CHECK(second->take_notifications() == claim::Notified::no);
+  first->arrange(claim::Waking::drain);
   CHECK_FALSE(somebody_is_polling(*writer));
-  REQUIRE(eventually([&] { return second->take_notifications() == Notified::drain; }));
-  second->arrange(Waking::start_listening);
-  CHECK(second->arrange(Waking::ask));
+  REQUIRE(eventually([&] { return second->take_notifications() == claim::Notified::drain; }));
+  second->arrange(claim::Waking::start_listening);
+  CHECK(second->arrange(claim::Waking::ask));
   writer->run("COMMIT");
-  CHECK_FALSE(second->arrange(Waking::ask));
+  CHECK_FALSE(second->arrange(claim::Waking::ask));
   CHECK(claim_ids(*second) == Ids{1});
   CHECK(listener.heard() == std::set<std::string>{"drain"});
   insert_accounts(*writer, 1, "loud");
-  REQUIRE(eventually([&] { return second->take_notifications() == Notified::poll; }));
+  REQUIRE(eventually([&] { return second->take_notifications() == claim::Notified::poll; }));
 }
 
 TEST_CASE("a role that may only insert accounts notifies unless a collector is polling") {
@@ -193,7 +193,7 @@ TEST_CASE("a role that may only insert accounts notifies unless a collector is p
   writer->run("SET ROLE " + role);
   insert_accounts(*writer, 1, "listening");
   CHECK(listener.heard() == a_token);
-  REQUIRE(collector->arrange(Waking::stay_polling));
+  REQUIRE(collector->arrange(claim::Waking::stay_polling));
   insert_accounts(*writer, 1, "polling");
   CHECK(listener.heard() == nothing);
   writer->run("RESET ROLE");

@@ -28,11 +28,11 @@ std::map<std::int64_t, Kind> make_tokens(std::mt19937& random) {
   return tokens;
 }
 
-std::vector<IdRange> ranges_of(const pqxx::field& multirange) {
-  return parse_id_ranges(multirange.c_str());
+std::vector<selection::IdRange> ranges_of(const pqxx::field& multirange) {
+  return selection::parse_id_ranges(multirange.c_str());
 }
 
-void put(Connection& connection, const std::map<std::int64_t, Kind>& tokens) {
+void put(db::Connection& connection, const std::map<std::int64_t, Kind>& tokens) {
   connection.run("TRUNCATE tokens");
   add_old_tokens(connection, static_cast<int>(tokens.size()));
   std::string rows;
@@ -84,8 +84,8 @@ TEST_CASE("a window holds all tokens up to its end, and ends at the limit or at 
       expired += token->second == Kind::expired ? 1 : 0;
       consumed += token->second == Kind::consumed ? 1 : 0;
     }
-    CHECK(ranges_of(row["seen"]) == to_id_ranges(seen));
-    CHECK(ranges_of(row["ids"]) == to_id_ranges(ids));
+    CHECK(ranges_of(row["seen"]) == selection::to_id_ranges(seen));
+    CHECK(ranges_of(row["ids"]) == selection::to_id_ranges(ids));
     CHECK(row["due"].as<int>() == static_cast<int>(ids.size()));
     CHECK(row["expired"].as<int>() == expired);
     CHECK(row["consumed"].as<int>() == consumed);

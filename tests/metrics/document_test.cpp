@@ -52,7 +52,7 @@ std::pair<std::string, std::set<std::string>> parts_of(const std::string& series
 }
 
 /// Two transactions, of which the second leaves a gap for the first.
-void leave_gap(Connection& open, Connection& connection) {
+void leave_gap(db::Connection& open, db::Connection& connection) {
   open.run("BEGIN");
   open.run("INSERT INTO accounts (email, login) VALUES ('open@mail.example', 'open')");
   insert_accounts(connection, 2, "after");

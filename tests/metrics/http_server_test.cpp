@@ -17,15 +17,15 @@
 namespace mailroom::test::http_server_test {
 namespace {
 
-const ListenAddress any_port{.host = "127.0.0.1", .port = 0};
+const config::ListenAddress any_port{.host = "127.0.0.1", .port = 0};
 
-HttpPage some_page(const HttpCall& call) {
+process::HttpPage some_page(const process::HttpCall& call) {
   return {.text = "page " + call.path + "\n"};
 }
 
-Error refused(const ListenAddress& address) {
+Error refused(const config::ListenAddress& address) {
   try {
-    const ListeningSocket socket(address, metrics_words);
+    const process::ListeningSocket socket(address, metrics::metrics_words);
   } catch (const Error& error) {
     return error;
   }
@@ -35,7 +35,7 @@ Error refused(const ListenAddress& address) {
 }  // namespace
 
 TEST_CASE("the server answers GET and HEAD, and nothing else") {
-  const HttpServer server(any_port, some_page);
+  const metrics::HttpServer server(any_port, some_page);
   const auto& address = server.address();
   const auto page = http_get(address, "/now?x=1");
   CHECK(page.status == 200);
@@ -48,11 +48,11 @@ TEST_CASE("the server answers GET and HEAD, and nothing else") {
   CHECK(http_ask(address, "POST /now HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n").status ==
         405);
   CHECK(http_ask(address, "GET /now\r\n\r\n").status != 200);
-  CHECK(http_ask(address, "GET /" + std::string(HttpListener::longest_head, 'x')).status >= 400);
+  CHECK(http_ask(address, "GET /" + std::string(process::HttpListener::longest_head, 'x')).status >= 400);
 }
 
 TEST_CASE("a server of a loopback address refuses requests for other hosts") {
-  const HttpServer server(any_port, some_page);
+  const metrics::HttpServer server(any_port, some_page);
   for (const auto* host : {"localhost", "LOCALHOST:9464", "127.0.0.1", "127.1.2.3:80", "[::1]:80"})
     CHECK(http_get(server.address(), "/now", host).status == 200);
   for (const auto* host :
@@ -65,7 +65,7 @@ TEST_CASE("a server of a loopback address refuses requests for other hosts") {
 TEST_CASE("a page that has to be waited for holds up no other") {
   std::promise<void> asked;
   std::promise<void> go;
-  const HttpServer server(any_port, [&](const HttpCall& call) {
+  const metrics::HttpServer server(any_port, [&](const process::HttpCall& call) {
     if (call.path == "/later") {
       asked.set_value();
       go.get_future().wait();
@@ -80,7 +80,7 @@ TEST_CASE("a page that has to be waited for holds up no other") {
 }
 
 TEST_CASE("clients that send nothing, or a byte, keep others from being served for seconds at most") {
-  const HttpServer server(any_port, some_page);
+  const metrics::HttpServer server(any_port, some_page);
   std::vector<HttpConnection> slow;
   for (int i = 0; i < 200; ++i) {
     slow.emplace_back(server.address());
@@ -90,7 +90,7 @@ TEST_CASE("clients that send nothing, or a byte, keep others from being served f
 }
 
 TEST_CASE("a server ends without waiting for its clients") {
-  std::optional<HttpServer> server(std::in_place, any_port, some_page);
+  std::optional<metrics::HttpServer> server(std::in_place, any_port, some_page);
   const HttpConnection idle(server->address());
   const HttpConnection slow(server->address());
   slow.send("GET /now HTTP/1.1\r\n");
@@ -107,7 +107,7 @@ TEST_CASE("a server ends without waiting for its clients") {
 }
 
 TEST_CASE("a client that sends no request is let go in time") {
-  const HttpServer server(any_port, some_page);
+  const metrics::HttpServer server(any_port, some_page);
   const HttpConnection client(server.address());
   client.send("GET /now HTTP/1.1\r\n");
   CHECK(client.read_all().empty());
@@ -115,9 +115,9 @@ TEST_CASE("a client that sends no request is let go in time") {
 
 TEST_CASE("a unix socket is served, and removed at the end") {
   const TemporaryDirectory directory;
-  const ListenAddress address{.path = directory.path() / "metrics.sock"};
+  const config::ListenAddress address{.path = directory.path() / "metrics.sock"};
   {
-    const HttpServer server(address, some_page);
+    const metrics::HttpServer server(address, some_page);
     CHECK(http_get(address, "/now", "attacker.example").status == 200);
     const auto error = refused(address);
     CHECK(error.code() == ExitCode::locked);
@@ -128,19 +128,19 @@ TEST_CASE("a unix socket is served, and removed at the end") {
 
 TEST_CASE("a unix socket on which nobody listens any more is replaced") {
   const TemporaryDirectory directory;
-  const ListenAddress address{.path = directory.path() / "metrics.sock"};
+  const config::ListenAddress address{.path = directory.path() / "metrics.sock"};
   const std::string kept = directory.path() / "kept.sock";
   {
-    const ListeningSocket first(address, metrics_words);
+    const process::ListeningSocket first(address, metrics::metrics_words);
     std::filesystem::rename(address.path, kept);
   }
   std::filesystem::rename(kept, address.path);
-  const HttpServer server(address, some_page);
+  const metrics::HttpServer server(address, some_page);
   CHECK(http_get(address, "/now").status == 200);
 }
 
 TEST_CASE("an address that cannot be listened at is refused") {
-  const ListeningSocket taken(any_port, metrics_words);
+  const process::ListeningSocket taken(any_port, metrics::metrics_words);
   const auto in_use = refused(taken.address());
   CHECK(in_use.code() == ExitCode::locked);
   CHECK(in_use.what() == fmt::format("cannot serve metrics at 127.0.0.1:{}: another process listens there",

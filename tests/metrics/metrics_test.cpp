@@ -16,7 +16,7 @@ namespace {
 
 const std::vector<std::string> with_metrics{"--metrics", "127.0.0.1:0", "--format", "jsonl"};
 
-ListenAddress address_of(const TestCollector& collector) {
+config::ListenAddress address_of(const TestCollector& collector) {
   return metrics_address([&] { return collector.log(); });
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("fifty slow scrapers hold up neither the collector nor other scrapers"
 
 TEST_CASE("without the database the metrics of the process are served, and after its return all") {
   const TestDatabase database;
-  Connection admin("dbname=postgres", "test");
+  db::Connection admin("dbname=postgres", "test");
   insert_accounts(*database.connect(), 3);
   TestCollector collector(database, with_metrics);
   const auto address = address_of(collector);

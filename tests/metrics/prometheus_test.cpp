@@ -40,7 +40,7 @@ std::string url_encoded(const std::string& text) {
 
 Json ask_prometheus(const std::string& path) {
   const auto url = variable("MAILROOM_TEST_PROMETHEUS");
-  const ListenAddress address{.host = "127.0.0.1", .port = std::stoi(url.substr(url.rfind(':') + 1))};
+  const config::ListenAddress address{.host = "127.0.0.1", .port = std::stoi(url.substr(url.rfind(':') + 1))};
   const auto answer = http_ask(address, "GET /api/v1/" + path + " HTTP/1.0\r\n\r\n");
   INFO(path << ": " << answer.body);
   REQUIRE(answer.status == 200);
@@ -58,7 +58,7 @@ double sum_of(const std::string& expression) {
   return result.empty() ? -1 : std::stod(result.at(0).at("value").at(1).get<std::string>());
 }
 
-void scrape_from(const std::vector<ListenAddress>& addresses) {
+void scrape_from(const std::vector<config::ListenAddress>& addresses) {
   auto targets = Json::array();
   for (const auto& address : addresses)
     targets.push_back(address.text());
@@ -98,7 +98,7 @@ class Signups {
   void work() {
     for (int n = 0; !ended_; ++n) {
       try {
-        Connection connection(conninfo_, "signups");
+        db::Connection connection(conninfo_, "signups");
         for (; !ended_; ++n) {
           insert_accounts(connection, 5, fmt::format("u{}x", n));
           committed_ += 5;
@@ -136,7 +136,7 @@ TEST_CASE("what Prometheus sums up is what was emitted, through restarts of the 
   Cluster cluster(Cluster::Options{});
   const auto conninfo = cluster.conninfo("postgres");
   {
-    Connection connection(conninfo, "test");
+    db::Connection connection(conninfo, "test");
     migrate(connection);
   }
   TestCollector collector(conninfo,
@@ -155,7 +155,7 @@ TEST_CASE("what Prometheus sums up is what was emitted, through restarts of the 
   const auto before = emissions(collector);
   REQUIRE(eventually([&] { return emissions(collector) > before + 200; }, long_patience));
   const auto committed = signups.end();
-  Connection connection(conninfo, "test");
+  db::Connection connection(conninfo, "test");
   const auto tokens = value<std::int64_t>(connection, "SELECT count(*) FROM tokens");
   CHECK(tokens >= committed);
   REQUIRE(

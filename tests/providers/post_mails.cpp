@@ -25,9 +25,9 @@ std::string body_of(int number) {
       "Auto-Submitted: auto-generated\r\nX-Auto-Response-Suppress: All\r\nMIME-Version: 1.0\r\n"
       "Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\ntext {0}\r\n",
       number);
-  mailroom::Message message{.queue = "mailroom", .tokens = {number}, .body = mail};
+  mailroom::delivery::Message message{.queue = "mailroom", .tokens = {number}, .body = mail};
   message.envelope.to = fmt::format("user{}@mail.example", number);
-  return mailroom::ses_body(message, {});
+  return mailroom::ses::ses_body(message, {});
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ int main() {
     const auto asked = mailroom::parse_json(line);
     const auto text = [&](const char* key) { return asked.at(key).get<std::string>(); };
     const auto body = text("body");
-    const auto headers = mailroom::signed_headers(
+    const auto headers = mailroom::ses::signed_headers(
         {.method = text("method"),
          .host = text("host"),
          .path = text("path"),

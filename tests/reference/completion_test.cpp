@@ -22,29 +22,29 @@ using Expectations = std::map<std::string, WordSet>;
 
 const WordSet files{"keys", "mailroom.yaml", "signing.key"};
 
-WordSet values_of(const ValueReference& value) {
+WordSet values_of(const cmd::ValueReference& value) {
   switch (value.kind) {
-    case ValueReference::Kind::choice:
+    case cmd::ValueReference::Kind::choice:
       return {value.choices.begin(), value.choices.end()};
-    case ValueReference::Kind::file:
+    case cmd::ValueReference::Kind::file:
       return files;
-    case ValueReference::Kind::directory:
+    case cmd::ValueReference::Kind::directory:
       return {"keys"};
     default:
       return {};
   }
 }
 
-WordSet names_of(const std::vector<CommandReference>& commands) {
+WordSet names_of(const std::vector<cmd::CommandReference>& commands) {
   WordSet names;
   for (const auto& command : commands)
     names.insert(command.name);
   return names;
 }
 
-WordSet long_names(const CommandReference& program, const Place& place) {
+WordSet long_names(const cmd::CommandReference& program, const cmd::Place& place) {
   WordSet names;
-  const auto add = [&names](const OptionReference& option) {
+  const auto add = [&names](const cmd::OptionReference& option) {
     for (const auto& name : option.names) {
       if (name.rfind("--", 0) == 0) names.insert(name);
     }
@@ -63,9 +63,9 @@ WordSet beginning_with(const std::string& start, const WordSet& words) {
   return found;
 }
 
-void expect_values(const std::string& path, const OptionReference& option, Expectations& expected) {
+void expect_values(const std::string& path, const cmd::OptionReference& option, Expectations& expected) {
   const auto values = values_of(option.value);
-  if (option.value.kind == ValueReference::Kind::none || option.value.optional) return;
+  if (option.value.kind == cmd::ValueReference::Kind::none || option.value.optional) return;
   for (const auto& name : option.names) {
     const bool is_long = name.rfind("--", 0) == 0;
     expected[path + " " + name + " "] = values;
@@ -80,7 +80,7 @@ void expect_values(const std::string& path, const OptionReference& option, Expec
 
 /// Places where a command is expected, also after options that take a value, and lines where the command's
 /// name is that value.
-void expect_commands(const Place& place, Expectations& expected) {
+void expect_commands(const cmd::Place& place, Expectations& expected) {
   const auto names = names_of(place.command->commands);
   if (names.empty()) return;
   const auto& path = place.command->path;
@@ -97,7 +97,7 @@ void expect_commands(const Place& place, Expectations& expected) {
   }
 }
 
-void expect_place(const CommandReference& program, const Place& place, Expectations& expected) {
+void expect_place(const cmd::CommandReference& program, const cmd::Place& place, Expectations& expected) {
   const auto& path = place.command->path;
   expect_commands(place, expected);
   if (!place.command->operands.empty()) expected[path + " "] = values_of(place.command->operands[0].value);
@@ -111,9 +111,9 @@ void expect_place(const CommandReference& program, const Place& place, Expectati
 }
 
 Expectations expectations() {
-  const auto program = read_reference();
+  const auto program = cmd::read_reference();
   Expectations expected;
-  for (const auto& place : places_of(program))
+  for (const auto& place : cmd::places_of(program))
     expect_place(program, place, expected);
   // Every command accepts the program's own options; one place at each depth is enough.
   for (const std::string path : {"mailroom", "mailroom collect", "mailroom migrate down"}) {

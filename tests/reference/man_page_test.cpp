@@ -15,13 +15,13 @@ std::string pages() {
   return share_directory + "/man/";
 }
 
-std::string page_path(const CommandReference& command) {
+std::string page_path(const cmd::CommandReference& command) {
   return pages() + "man1/" + Pattern(" ").replaced(command.path, "-") + ".1";
 }
 
 /// The commands that have a page: the program and its direct subcommands.
-std::vector<CommandReference> commands_with_pages() {
-  const auto program = read_reference();
+std::vector<cmd::CommandReference> commands_with_pages() {
+  const auto program = cmd::read_reference();
   auto all = program.commands;
   all.push_back(program);
   return all;
@@ -57,7 +57,7 @@ void check_shown(const std::string& page, const std::string& text) {
   CHECK(page.find(Pattern("\\s+").replaced(text, " ")) != std::string::npos);
 }
 
-void check_arguments_shown(const std::string& page, const CommandReference& command) {
+void check_arguments_shown(const std::string& page, const cmd::CommandReference& command) {
   for (const auto& option : command.options) {
     for (const auto& name : option.names)
       check_shown(page, name);
@@ -130,7 +130,7 @@ TEST_CASE("the page of a command shows the whole help text, character by charact
     for (const auto& example : command.examples.examples)
       check_shown(page, example.command);
     check_shown(page, command.examples.notes);
-    for (const auto& place : places_of(command)) {
+    for (const auto& place : cmd::places_of(command)) {
       if (place.command != &command && command.path == "mailroom") continue;
       if (place.command != &command) check_shown(page, place.command->name + " " + place.command->summary);
       check_arguments_shown(page, *place.command);
@@ -139,11 +139,11 @@ TEST_CASE("the page of a command shows the whole help text, character by charact
 }
 
 TEST_CASE("the main page names every command, key, variable and exit status") {
-  const auto program = read_reference();
+  const auto program = cmd::read_reference();
   const auto page = shown(page_path(program));
   for (const auto& command : program.commands)
     check_shown(page, "mailroom-" + command.name + "(1) " + command.summary);
-  for (const auto& key : key_table()) {
+  for (const auto& key : config::key_table()) {
     check_shown(page, std::string(key.key) + " (" + std::string(key.environment));
     check_shown(page, std::string(key.meaning));
   }
@@ -154,16 +154,16 @@ TEST_CASE("the main page names every command, key, variable and exit status") {
 
 TEST_CASE("the page of the configuration describes every key, and its example is valid") {
   const auto page = shown(pages() + "man5/mailroom.yaml.5");
-  for (const auto& key : key_table()) {
+  for (const auto& key : config::key_table()) {
     const std::string name(key.key.substr(key.key.find('.') + 1));
     check_shown(page, name + " " + std::string(key.meaning));
     if (!key.default_text.empty()) check_shown(page, "default: " + std::string(key.default_text));
     if (!key.environment.empty()) check_shown(page, "variable: " + std::string(key.environment));
   }
-  check_shown(page, example_configuration);
+  check_shown(page, cmd::example_configuration);
   const WorkingDirectory directory;
-  directory.write("mailroom.yaml", example_configuration);
-  const auto settings = load_settings({}, {});
+  directory.write("mailroom.yaml", cmd::example_configuration);
+  const auto settings = config::load_settings({}, {});
   CHECK(settings.collect.batch_limit.max == 100);
   CHECK(settings.log.format == LogFormat::logfmt);
   CHECK(settings.signing.previous_keys.size() == 1);

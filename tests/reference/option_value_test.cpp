@@ -9,7 +9,7 @@ namespace {
 std::string refusal(std::vector<std::string> words) {
   words.erase(words.begin());  // the program's own name
   try {
-    parse_arguments(words);
+    cmd::parse_arguments(words);
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::usage);
     CHECK_FALSE(error.hint().empty());
@@ -29,14 +29,14 @@ std::vector<std::string> text_of(const std::string& path) {
   return words;
 }
 
-using Value = ValueReference::Kind;
+using Value = cmd::ValueReference::Kind;
 
 }  // namespace
 
 TEST_CASE("no option of any command accepts an empty value, as an unset variable would give it") {
-  const auto program = read_reference();
+  const auto program = cmd::read_reference();
   std::size_t seen = 0;
-  for (const auto& place : places_of(program)) {
+  for (const auto& place : cmd::places_of(program)) {
     auto options = place.options;
     options.insert(options.end(), program.options.begin(), program.options.end());
     for (const auto& option : options) {
@@ -53,9 +53,9 @@ TEST_CASE("no option of any command accepts an empty value, as an unset variable
 }
 
 TEST_CASE("no command accepts an empty operand") {
-  const auto program = read_reference();
+  const auto program = cmd::read_reference();
   std::size_t seen = 0;
-  for (const auto& [command, options] : places_of(program)) {
+  for (const auto& [command, options] : cmd::places_of(program)) {
     for (const auto& operand : command->operands) {
       auto words = text_of(command->path);
       words.emplace_back();

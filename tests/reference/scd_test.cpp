@@ -14,7 +14,7 @@ std::string shown(const std::string& scd) {
   std::filesystem::create_directory(directory.path() / "man1");
   // Debian's man.local keeps - and quotes ASCII, whatever the page says; others do not.
   directory.write("man.local", "");
-  directory.write("man1/probe.1.scd", scd_head("probe", 1, "try it") + scd_heading("TEXT") + scd);
+  directory.write("man1/probe.1.scd", cmd::scd_head("probe", 1, "try it") + cmd::scd_heading("TEXT") + scd);
   const auto answer =
       run_shell("'" + source_directory +
                     "/cmd/reference/render_pages' scdoc . && mandoc -T lint -W error man1/probe.1 && "
@@ -64,9 +64,9 @@ TEST_CASE("text that scdoc or roff would interpret is shown as it is") {
   std::string page;
   std::string expected;
   for (const auto& text : hostile) {
-    page += scd_paragraphs(text) + "x " + scd_escaped(text) + " y\n\n" + "x " + scd_bold(text) + ", " +
-            scd_italic(text) + " y\n\n" + scd_bold(text) + " ++\n" + scd_escaped(text) + "\n\n" +
-            scd_verbatim(text + "\n  " + text + "\n");
+    page += cmd::scd_paragraphs(text) + "x " + cmd::scd_escaped(text) + " y\n\n" + "x " +
+            cmd::scd_bold(text) + ", " + cmd::scd_italic(text) + " y\n\n" + cmd::scd_bold(text) + " ++\n" +
+            cmd::scd_escaped(text) + "\n\n" + cmd::scd_verbatim(text + "\n  " + text + "\n");
     expected += line(7, text) + "\n" + line(7, "x " + text + " y") + "\n" +
                 line(7, "x " + text + ", " + text + " y") + "\n" + line(7, text) + line(7, text) + "\n" +
                 line(11, text) + line(13, text) + "\n";
@@ -78,8 +78,9 @@ TEST_CASE("the terms and paragraphs of items are shown as they are, at any depth
   std::string page;
   std::string expected;
   for (const auto& text : hostile) {
-    page += scd_item(scd_escaped(text), {scd_escaped(text), "", scd_escaped(text)}) +
-            scd_item(scd_italic(text), {scd_bold(text)}, 1) + scd_item(scd_escaped(text), {});
+    page += cmd::scd_item(cmd::scd_escaped(text), {cmd::scd_escaped(text), "", cmd::scd_escaped(text)}) +
+            cmd::scd_item(cmd::scd_italic(text), {cmd::scd_bold(text)}, 1) +
+            cmd::scd_item(cmd::scd_escaped(text), {});
     expected += line(7, text) + line(11, text) + "\n" + line(11, text) + "\n" + line(11, text) +
                 line(15, text) + "\n" + line(7, text) + "\n";
   }
@@ -87,11 +88,11 @@ TEST_CASE("the terms and paragraphs of items are shown as they are, at any depth
 }
 
 TEST_CASE("newlines and tabs in a paragraph become spaces") {
-  CHECK(scd_escaped("one\n\ttwo") == "one  two");
-  CHECK(scd_escaped("\n.two") == "** .two");
-  CHECK(scd_bold("one\ntwo") == "*one two*");
-  CHECK(scd_escaped("").empty());
-  CHECK(scd_paragraphs("one\n.two\n\n.three") == "one .two\n\n**.three\n\n");
+  CHECK(cmd::scd_escaped("one\n\ttwo") == "one  two");
+  CHECK(cmd::scd_escaped("\n.two") == "** .two");
+  CHECK(cmd::scd_bold("one\ntwo") == "*one two*");
+  CHECK(cmd::scd_escaped("").empty());
+  CHECK(cmd::scd_paragraphs("one\n.two\n\n.three") == "one .two\n\n**.three\n\n");
 }
 
 }  // namespace mailroom::test::scd_test

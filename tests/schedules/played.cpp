@@ -24,7 +24,8 @@ auto PlayedSession::call(Step step, Work work) {
   auto result = work();
   if (mishap == Mishap::crash_after) throw Crashed{};
   if (travels) process_.travel();
-  if (session_ && !server.is_connected(session_->socket())) throw ConnectionLost("the reply did not come");
+  if (session_ && !server.is_connected(session_->socket()))
+    throw db::ConnectionLost("the reply did not come");
   return result;
 }
 
@@ -41,22 +42,23 @@ PlayedSession::~PlayedSession() {
   process_.lost_session(socket());
 }
 
-ClaimReply PlayedSession::claim(const ClaimRequest& request) {
+claim::ClaimReply PlayedSession::claim(const claim::ClaimRequest& request) {
   return call(Step::claim, [&] { return session_->claim(request); });
 }
 
-void PlayedSession::fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) {
+void PlayedSession::fetch(const claim::Lease& lease,
+                          const std::function<void(const claim::TokenRow&)>& each) {
   call(Step::fetch, [&] {
     session_->fetch(lease, each);
     return true;
   });
 }
 
-bool PlayedSession::arrange(Waking waking) {
+bool PlayedSession::arrange(claim::Waking waking) {
   return call(Step::waking, [&] { return session_->arrange(waking); });
 }
 
-Notified PlayedSession::take_notifications() {
+claim::Notified PlayedSession::take_notifications() {
   return call(Step::notifications, [&] { return session_->take_notifications(); });
 }
 
@@ -67,13 +69,13 @@ void PlayedSession::check_health() {
   });
 }
 
-void PlayedEncoder::begin(const Lease& lease) {
+void PlayedEncoder::begin(const claim::Lease& lease) {
   lease_ = lease;
   fetched_ = process_.now();
   ids_.clear();
 }
 
-bool PlayedEncoder::add(const TokenRow& row, std::string_view /*token*/) {
+bool PlayedEncoder::add(const claim::TokenRow& row, std::string_view /*token*/) {
   ids_ += fmt::format(" {}", row.id);
   return true;
 }

@@ -115,7 +115,7 @@ void Process::live() {
   Log log({.level = LogLevel::error}, log_text);
   bool died = true;
   try {
-    Collector(
+    consumer::Collector(
         setup(), {.wait_for_database = std::chrono::hours(1)}, [this] { return setup(); }, *this, log)
         .run();
     died = false;
@@ -197,7 +197,7 @@ void Process::tear(std::string_view line) {
   throw Crashed{};
 }
 
-std::unique_ptr<QueueSession> Process::connect() {
+std::unique_ptr<claim::QueueSession> Process::connect() {
   auto session = std::make_unique<PlayedSession>(*this);
   socket_ = session->socket();
   return session;
@@ -222,21 +222,23 @@ void Process::pause_for(Milliseconds duration) {
   block(now() + duration, [] { return false; });
 }
 
-Batcher::Options Process::batcher_options() const {
+consumer::Batcher::Options Process::batcher_options() const {
   const auto& knobs = world_.knobs;
-  Batcher::Options options{knobs.batch_timeout, knobs.poll_interval, limit_};
+  consumer::Batcher::Options options{knobs.batch_timeout, knobs.poll_interval, limit_};
   if (knobs.line_cost.count() > 0)
-    options.adaptive = Batcher::Adaptive{.min_limit = 1, .line_cost = knobs.line_cost};
+    options.adaptive = consumer::Batcher::Adaptive{.min_limit = 1, .line_cost = knobs.line_cost};
   return options;
 }
 
-CollectorSetup Process::setup() {
-  static const auto key = Key::from_hex(std::string(64, 'a'), "the test");
+consumer::CollectorSetup Process::setup() {
+  static const auto key = crypto::Key::from_hex(std::string(64, 'a'), "the test");
   return {.connect = [this] { return connect(); },
           .session_identity = std::to_string(identity_),
           .key = key,
           .make_sink =
-              [this] { return std::make_unique<LineSink>(std::make_unique<PlayedEncoder>(*this), output_); },
+              [this] {
+                return std::make_unique<carriers::LineSink>(std::make_unique<PlayedEncoder>(*this), output_);
+              },
           .queues = {"mailroom"},
           .turns = {.batcher = batcher_options()},
           .healthcheck_interval = Milliseconds(3000)};

@@ -19,7 +19,7 @@ struct Crashed {};
 
 /// A collector's process: the real Collector on a fiber, in a world that simulates its environment, its
 /// session and its reader. After a restart it continues with the same output file.
-class Process final : public Environment {
+class Process final : public process::Environment {
  public:
   Process(World& world, int number);
   ~Process() override;
@@ -47,7 +47,7 @@ class Process final : public Environment {
   void travel();
   void wait_for_reader();
   void tear(std::string_view line);
-  std::unique_ptr<QueueSession> connect();
+  std::unique_ptr<claim::QueueSession> connect();
   World& world() { return world_; }
   int life() const { return life_; }
   void lost_session(int socket) {
@@ -69,8 +69,8 @@ class Process final : public Environment {
   void end_life();
   /// Yields until `until`, or until `wakes` returns true after an event.
   void block(TimePoint until, std::function<bool()> wakes);
-  CollectorSetup setup();
-  Batcher::Options batcher_options() const;
+  consumer::CollectorSetup setup();
+  consumer::Batcher::Options batcher_options() const;
   bool output_is_closed() const { return output_.fd() != file_; }
 
   World& world_;

@@ -30,7 +30,7 @@ bool stays_alive(const NotifySocket& manager) {
   return manager.has("WATCHDOG=1", manager.count("WATCHDOG=1") + 10);
 }
 
-bool waits_for_lock(Connection& connection) {
+bool waits_for_lock(db::Connection& connection) {
   return locks(connection, "NOT granted") > 0;
 }
 
@@ -65,11 +65,11 @@ TEST_CASE("a service that ends as soon as it is asked to stop says that it stops
   std::ostringstream text;
   Log log({}, text);
   for (int stops = 1; stops <= 20; ++stops) {
-    const ServiceManager manager(log);
-    const StopSignal signal;
-    const StopWatcher watcher(signal, log);
+    const consumer::ServiceManager manager(log);
+    const process::StopSignal signal;
+    const process::StopWatcher watcher(signal, log);
     {
-      const ServiceReporter reporter(manager, signal, watcher);
+      const consumer::ServiceReporter reporter(manager, signal, watcher);
       std::raise(SIGTERM);
     }
     REQUIRE(socket.has("STOPPING=1", stops));

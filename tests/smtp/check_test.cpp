@@ -13,8 +13,8 @@ namespace {
 
 const std::string password = "open sesame 4711";
 
-RelayOptions login_with(const TestCertificate& certificate) {
-  RelayOptions options;
+smtp::RelayOptions login_with(const TestCertificate& certificate) {
+  smtp::RelayOptions options;
   options.password = password;
   options.ca_file = certificate.certificate();
   return options;
@@ -36,7 +36,7 @@ bool has_sent(const TestRelay& server, const std::string& verb) {
 }
 
 /// Fault, code and reply.
-std::string text_of(const RelayCheck& check) {
+std::string text_of(const smtp::RelayCheck& check) {
   const std::vector<std::string> names{"none",         "unreachable", "silent",      "no SMTP",
                                        "no STARTTLS",  "tls",         "certificate", "no AUTH",
                                        "no mechanism", "login",       "wants login", "wants TLS",
@@ -45,8 +45,9 @@ std::string text_of(const RelayCheck& check) {
          check.reply;
 }
 
-std::string check(const TestRelay& server, const RelayOptions& options = {}, const std::string& user = {}) {
-  return text_of(RelaySession(url_of(server, user), options).check());
+std::string check(const TestRelay& server, const smtp::RelayOptions& options = {},
+                  const std::string& user = {}) {
+  return text_of(smtp::RelaySession(url_of(server, user), options).check());
 }
 
 }  // namespace
@@ -54,12 +55,12 @@ std::string check(const TestRelay& server, const RelayOptions& options = {}, con
 TEST_CASE("a check connects and says NOOP, and sends no mail") {
   const TestRelay server;
   {
-    RelaySession relay(url_of(server), {});
+    smtp::RelaySession relay(url_of(server), {});
     const auto result = relay.check();
     CHECK(text_of(result) == "none, 250: ok");
     CHECK_FALSE(result.encrypted);
     // The same relay delivers afterwards.
-    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::accepted);
     CHECK(text_of(relay.check()) == "none, 250: ok");
   }
   CHECK(server.taken().size() == 1);
@@ -73,7 +74,7 @@ TEST_CASE("a check authenticates, and only over TLS") {
   const TestCertificate another;
   const auto options = login_with(certificate);
   const TestRelay server(server_for_alice(certificate));
-  RelaySession relay(url_of(server, "alice"), options);
+  smtp::RelaySession relay(url_of(server, "alice"), options);
   const auto result = relay.check();
   CHECK(text_of(result) == "none, 250: ok");
   CHECK(result.encrypted);
@@ -94,7 +95,7 @@ TEST_CASE("a check authenticates, and only over TLS") {
   const TestRelay speaks_no_tls;
   auto tls_url = url_of(speaks_no_tls);
   tls_url.implicit_tls = true;
-  CHECK(text_of(RelaySession(tls_url, options).check()).find("tls, 0: ") == 0);
+  CHECK(text_of(smtp::RelaySession(tls_url, options).check()).find("tls, 0: ") == 0);
 }
 
 TEST_CASE("a check reports what the relay says of a login, without the password") {
@@ -111,24 +112,24 @@ TEST_CASE("a check reports what the relay says of a login, without the password"
 TEST_CASE("a check names the sender, and no recipient") {
   auto sample = mail_to("").envelope;
   const TestRelay server;
-  CHECK(text_of(RelaySession(url_of(server), {}).check(&sample)) == "none, 250: ok");
+  CHECK(text_of(smtp::RelaySession(url_of(server), {}).check(&sample)) == "none, 250: ok");
   CHECK(has_sent(server, "MAIL FROM:<sender@mail.example>"));
   CHECK(has_sent(server, "RSET"));
   CHECK_FALSE(has_sent(server, "RCPT"));
 
   const TestRelay refusing(
       {.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("553 5.7.1 not yours"))});
-  CHECK(text_of(RelaySession(url_of(refusing), {}).check(&sample)) == "sender, 553: 5.7.1 not yours");
+  CHECK(text_of(smtp::RelaySession(url_of(refusing), {}).check(&sample)) == "sender, 553: 5.7.1 not yours");
 
   const TestRelay closing({.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("421 4.3.2 stopping"))});
-  CHECK(text_of(RelaySession(url_of(closing), {}).check(&sample)) == "busy, 421: 4.3.2 stopping");
+  CHECK(text_of(smtp::RelaySession(url_of(closing), {}).check(&sample)) == "busy, 421: 4.3.2 stopping");
 
   sample.needs_smtputf8 = true;
   sample.utf8_sender = "ü@mail.example";
-  CHECK(text_of(RelaySession(url_of(server), {}).check(&sample)) ==
+  CHECK(text_of(smtp::RelaySession(url_of(server), {}).check(&sample)) ==
         "no SMTPUTF8, 0: the relay does not offer SMTPUTF8, which the sender ü@mail.example needs");
   const TestRelay offering({.offers_smtputf8 = true});
-  CHECK(text_of(RelaySession(url_of(offering), {}).check(&sample)) == "none, 250: ok");
+  CHECK(text_of(smtp::RelaySession(url_of(offering), {}).check(&sample)) == "none, 250: ok");
 }
 
 TEST_CASE("a check tells a relay that takes the connection and says nothing from one that is not there") {
@@ -150,8 +151,8 @@ TEST_CASE("a check tells a relay that refuses from one that is not there") {
   const auto hanging = TestRelay::at(RelayStep::ehlo, RelayAnswer::nothing(RelayAnswer::Then::hang));
   CHECK(check(TestRelay({.play = hanging}), impatient()) == "refused, 0: no reply to EHLO within 1s");
   const RefusingPort refusing_port;
-  const auto url = parse_relay_url("smtp://127.0.0.1:" + std::to_string(refusing_port.port()));
-  CHECK(text_of(RelaySession(url, {}).check()).find("unreachable, 0: ") == 0);
+  const auto url = smtp::parse_relay_url("smtp://127.0.0.1:" + std::to_string(refusing_port.port()));
+  CHECK(text_of(smtp::RelaySession(url, {}).check()).find("unreachable, 0: ") == 0);
 }
 
 }  // namespace mailroom::test::check_test

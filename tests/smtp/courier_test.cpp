@@ -18,7 +18,7 @@ namespace {
 
 using Then = RelayAnswer::Then;
 
-CourierOptions courier_to(std::vector<RelayUrl> relays, int connections = 4) {
+CourierOptions courier_to(std::vector<smtp::RelayUrl> relays, int connections = 4) {
   return {.relays = std::move(relays), .relay = {}, .connections = connections, .seed = 1};
 }
 
@@ -27,22 +27,22 @@ TimePoint soon() {
 }
 
 /// Waits until every mail has its outcome, and returns them by id.
-std::map<std::int64_t, Answer> outcomes(Courier& courier) {
+std::map<std::int64_t, delivery::Answer> outcomes(Courier& courier) {
   REQUIRE(courier.wait(soon()));
-  std::map<std::int64_t, Answer> found;
+  std::map<std::int64_t, delivery::Answer> found;
   for (auto& delivered : courier.take()) {
     if (delivered.is_final) found.emplace(delivered.answer.id, delivered.answer);
   }
   return found;
 }
 
-RelayUrl url_of(const RefusingPort& closed) {
-  return parse_relay_url(fmt::format("smtp://127.0.0.1:{}", closed.port()));
+smtp::RelayUrl url_of(const RefusingPort& closed) {
+  return smtp::parse_relay_url(fmt::format("smtp://127.0.0.1:{}", closed.port()));
 }
 
 /// A breaker that lets a probe through at once.
-Breaker due_breaker() {
-  Breaker open;
+delivery::Breaker due_breaker() {
+  delivery::Breaker open;
   open.failures = 5;
   open.next_probe = wall_now();
   open.why = "was down";
@@ -66,25 +66,25 @@ TEST_CASE("a relay that refuses one mail after another is unavailable, and furth
   Courier courier(courier_to({url_of(server)}));
   for (int i = 0; i < 20; ++i)
     courier.submit(i, mail_to(fmt::format("user{}@mail.example", i)));
-  std::map<Verdict, int> outcome_counts;
+  std::map<delivery::Verdict, int> outcome_counts;
   for (const auto& [id, delivery] : outcomes(courier))
     ++outcome_counts[delivery.verdict];
-  CHECK(outcome_counts[Verdict::rejected] == RefusalMemory::equal_run - 1);
-  CHECK(outcome_counts[Verdict::deferred] >= 1);
-  CHECK(outcome_counts[Verdict::deferred] + outcome_counts[Verdict::unavailable] == 18);
+  CHECK(outcome_counts[delivery::Verdict::rejected] == delivery::RefusalMemory::equal_run - 1);
+  CHECK(outcome_counts[delivery::Verdict::deferred] >= 1);
+  CHECK(outcome_counts[delivery::Verdict::deferred] + outcome_counts[delivery::Verdict::unavailable] == 18);
   CHECK(courier.breakers().front().why.starts_with("554 5.7.1 account suspended"));
   // A probe is no victim.
   auto open = courier.breakers();
   open.front().next_probe = wall_now();
   courier.set_breakers(courier.breakers(), open);
   courier.submit(20, mail_to("user@mail.example"));
-  CHECK(outcomes(courier).at(20).verdict == Verdict::deferred);
+  CHECK(outcomes(courier).at(20).verdict == delivery::Verdict::deferred);
   is_suspended = false;
   open = courier.breakers();
   open.front().next_probe = wall_now();
   courier.set_breakers(courier.breakers(), open);
   courier.submit(21, mail_to("user@mail.example"));
-  CHECK(outcomes(courier).at(21).verdict == Verdict::accepted);
+  CHECK(outcomes(courier).at(21).verdict == delivery::Verdict::accepted);
   CHECK_FALSE(courier.breakers().front().is_open());
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("every mail gets one outcome, over as many connections as configured")
   for (const auto& [id, delivery] : found) {
     INFO(id);
     const bool is_refused = fmt::format("user{}", id).starts_with("user7");
-    CHECK(delivery.verdict == (is_refused ? Verdict::rejected : Verdict::accepted));
+    CHECK(delivery.verdict == (is_refused ? delivery::Verdict::rejected : delivery::Verdict::accepted));
     CHECK(taken.count(fmt::format("user{}@mail.example", id)) == (is_refused ? 0 : 1));
   }
   CHECK(courier.unfinished() == 0);
@@ -145,7 +145,7 @@ TEST_CASE("a slow recipient delays no mail of another connection") {
     courier.submit(i, mail_to("user@mail.example"));
   CHECK(eventually([&] { return courier.unfinished() == 1; }));
   released = true;
-  CHECK(outcomes(courier).at(0).verdict == Verdict::accepted);
+  CHECK(outcomes(courier).at(0).verdict == delivery::Verdict::accepted);
 }
 
 TEST_CASE("mails go to the second relay while the first is unavailable") {
@@ -155,7 +155,7 @@ TEST_CASE("mails go to the second relay while the first is unavailable") {
   for (int i = 0; i < 10; ++i)
     courier.submit(i, mail_to("user@mail.example"));
   for (const auto& [id, delivery] : outcomes(courier)) {
-    CHECK(delivery.verdict == Verdict::accepted);
+    CHECK(delivery.verdict == delivery::Verdict::accepted);
     CHECK(delivery.sink == url_of(second).address());
   }
   const auto breakers = courier.breakers();
@@ -171,7 +171,7 @@ TEST_CASE("while no relay is available, mails are given back at once") {
   Courier courier(courier_to({url_of(closed)}, 1));
   courier.submit(0, mail_to("user@mail.example"));
   const auto cause = outcomes(courier).at(0);
-  CHECK(cause.verdict == Verdict::unavailable);
+  CHECK(cause.verdict == delivery::Verdict::unavailable);
   CHECK(cause.wait == std::chrono::seconds(1));
   // The delay cannot end during the test.
   auto breakers = courier.breakers();
@@ -193,8 +193,8 @@ TEST_CASE("a probe closes the breaker when the relay is back") {
   courier.submit(0, mail_to("user@mail.example"));
   courier.submit(1, mail_to("user@mail.example"));
   for (const auto& [id, delivery] : outcomes(courier))
-    CHECK(delivery.verdict == Verdict::accepted);
-  CHECK(courier.breakers() == std::vector<Breaker>{Breaker{}});
+    CHECK(delivery.verdict == delivery::Verdict::accepted);
+  CHECK(courier.breakers() == std::vector<delivery::Breaker>{delivery::Breaker{}});
 }
 
 TEST_CASE("while one mail probes a relay, the others wait for what it finds") {
@@ -219,7 +219,7 @@ TEST_CASE("while one mail probes a relay, the others wait for what it finds") {
     const auto found = outcomes(courier);
     REQUIRE(found.size() == 8);
     for (const auto& [id, delivery] : found) {
-      CHECK(delivery.verdict == (is_back ? Verdict::accepted : Verdict::unavailable));
+      CHECK(delivery.verdict == (is_back ? delivery::Verdict::accepted : delivery::Verdict::unavailable));
       if (!is_back) CHECK(delivery.wait > std::chrono::seconds(20));
     }
     CHECK(courier.breakers().at(0).is_open() == !is_back);
@@ -233,12 +233,12 @@ TEST_CASE("what others know of a relay does not replace what a mail has just sho
   courier.set_breakers(courier.breakers(), {due_breaker()});
   const auto seen = courier.breakers();
   courier.submit(0, mail_to("user@mail.example"));
-  CHECK(outcomes(courier).at(0).verdict == Verdict::accepted);
+  CHECK(outcomes(courier).at(0).verdict == delivery::Verdict::accepted);
   // Read before the mail was accepted.
   auto probed_by_another = seen;
   probed_by_another[0].next_probe = wall_now() + std::chrono::minutes(4);
   courier.set_breakers(seen, probed_by_another);
-  CHECK(courier.breakers() == std::vector<Breaker>{Breaker{}});
+  CHECK(courier.breakers() == std::vector<delivery::Breaker>{delivery::Breaker{}});
 }
 
 TEST_CASE("cancel also ends the mails that wait for a probe") {
@@ -259,7 +259,7 @@ TEST_CASE("cancel also ends the mails that wait for a probe") {
   const auto found = outcomes(courier);
   REQUIRE(found.size() == 3);
   for (const auto& [id, delivery] : found) {
-    CHECK(delivery.verdict == Verdict::deferred);
+    CHECK(delivery.verdict == delivery::Verdict::deferred);
     CHECK_FALSE(delivery.counts());
   }
   CHECK(courier.breakers().at(0).is_open());
@@ -269,7 +269,7 @@ TEST_CASE("a mail that a relay refuses leaves the breaker closed") {
   const TestRelay server({.play = TestRelay::at(RelayStep::rcpt, RelayAnswer::reply("450 later"))});
   Courier courier(courier_to({url_of(server)}, 1));
   courier.submit(0, mail_to("user@mail.example"));
-  CHECK(outcomes(courier).at(0).verdict == Verdict::deferred);
+  CHECK(outcomes(courier).at(0).verdict == delivery::Verdict::deferred);
   CHECK_FALSE(courier.breakers().at(0).is_open());
 }
 
@@ -308,7 +308,7 @@ TEST_CASE("cancel ends a hanging relay at once, at each step") {
     CHECK(text_of(found.at(1)) == "deferred, not counted, 0: stopped before it was sent");
     // The courier can be used again.
     courier.submit(2, mail_to("user@mail.example"));
-    CHECK(outcomes(courier).at(2).verdict == Verdict::accepted);
+    CHECK(outcomes(courier).at(2).verdict == delivery::Verdict::accepted);
   }
 }
 
@@ -319,7 +319,7 @@ TEST_CASE("a courier ends while a relay hangs at QUIT") {
   {
     Courier courier(options);
     courier.submit(0, mail_to("user@mail.example"));
-    CHECK(outcomes(courier).at(0).verdict == Verdict::accepted);
+    CHECK(outcomes(courier).at(0).verdict == delivery::Verdict::accepted);
   }
   CHECK(server.taken().size() == 1);
 }
@@ -330,7 +330,7 @@ TEST_CASE("a message lives until its outcome is taken, and no longer") {
   for (int round = 0; round < 20; ++round) {
     const auto message = fmt::format("Subject: {}\r\n\r\n", round);
     courier.submit(round, mail_to("user@mail.example", message));
-    CHECK(outcomes(courier).at(round).verdict == Verdict::accepted);
+    CHECK(outcomes(courier).at(round).verdict == delivery::Verdict::accepted);
     CHECK(server.taken().back().message == message);
   }
 }

@@ -14,7 +14,7 @@ namespace {
 
 using Then = RelayAnswer::Then;
 
-CourierOptions courier_to(std::vector<RelayUrl> relays, int connections = 4) {
+CourierOptions courier_to(std::vector<smtp::RelayUrl> relays, int connections = 4) {
   return {.relays = std::move(relays), .relay = {}, .connections = connections, .seed = 1};
 }
 
@@ -23,9 +23,9 @@ TimePoint soon() {
 }
 
 /// Waits until every mail has its outcome, and returns them by id.
-std::map<std::int64_t, Answer> outcomes(Courier& courier) {
+std::map<std::int64_t, delivery::Answer> outcomes(Courier& courier) {
   REQUIRE(courier.wait(soon()));
-  std::map<std::int64_t, Answer> found;
+  std::map<std::int64_t, delivery::Answer> found;
   for (auto& delivered : courier.take()) {
     if (delivered.is_final) found.emplace(delivered.answer.id, delivered.answer);
   }
@@ -40,8 +40,8 @@ TEST_CASE("of two addresses one that accepts connections and does not serve is s
   const auto port = std::to_string(server.port());
   auto options = impatient();
   options.resolve = {"localhost:" + port + ":127.0.0.2,127.0.0.1"};
-  RelaySession relay(parse_relay_url("smtp://localhost:" + port), options);
-  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
+  smtp::RelaySession relay(smtp::parse_relay_url("smtp://localhost:" + port), options);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::accepted);
   CHECK(server.connections() == 1);
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("if no address serves, the reply of the last one is reported") {
   const auto port = std::to_string(server.port());
   auto options = impatient();
   options.resolve = {"localhost:" + port + ":127.0.0.2,127.0.0.1"};
-  RelaySession relay(parse_relay_url("smtp://localhost:" + port), options);
+  smtp::RelaySession relay(smtp::parse_relay_url("smtp://localhost:" + port), options);
   CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) == "unavailable, not counted, 421: busy");
   CHECK(server.connections() == 1);
 }
@@ -86,7 +86,7 @@ TEST_CASE("a relay that takes few connections gets them, and is not unavailable"
     REQUIRE(courier.wait(soon()));
     int accepted = 0;
     for (const auto& delivered : courier.take())
-      accepted += delivered.is_final && delivered.answer.verdict == Verdict::accepted ? 1 : 0;
+      accepted += delivered.is_final && delivered.answer.verdict == delivery::Verdict::accepted ? 1 : 0;
     CHECK(accepted == 40);
     CHECK_FALSE(courier.breakers().at(0).is_open());
     CHECK(refused <= most_refused);
@@ -107,7 +107,7 @@ TEST_CASE("a mail that comes too fast is tried again, and counts no attempt") {
   int accepted = 0;
   int again = 0;
   for (const auto& [delivery, is_final, may_be_taken, at] : courier.take()) {
-    accepted += delivery.verdict == Verdict::accepted ? 1 : 0;
+    accepted += delivery.verdict == delivery::Verdict::accepted ? 1 : 0;
     again += is_final ? 0 : 1;
     if (!is_final)
       CHECK(text_of(delivery) ==
@@ -127,7 +127,7 @@ TEST_CASE("a mail that cannot have its turn in time is given back, with the time
   for (int i = 0; i < 5; ++i)
     courier.submit(i, mail_to("user@mail.example"), 0, soon_expired);
   for (const auto& [id, delivery] : outcomes(courier)) {
-    CHECK(delivery.verdict == Verdict::deferred);
+    CHECK(delivery.verdict == delivery::Verdict::deferred);
     CHECK_FALSE(delivery.counts());
     CHECK(delivery.waits_for_turn);
   }
@@ -139,7 +139,7 @@ TEST_CASE("a relay that refuses MAIL is unavailable, and gets no storm of connec
   for (int i = 0; i < 50; ++i)
     courier.submit(i, mail_to("user@mail.example"));
   for (const auto& [id, delivery] : outcomes(courier))
-    CHECK(delivery.verdict == Verdict::unavailable);
+    CHECK(delivery.verdict == delivery::Verdict::unavailable);
   CHECK(server.connections() <= 4);
 }
 

@@ -26,7 +26,7 @@ std::string random_message(std::mt19937& random) {
 
 TEST_CASE("no part of an address or a message becomes a command") {
   const TestRelay server;
-  RelaySession relay(url_of(server), {});
+  smtp::RelaySession relay(url_of(server), {});
   using namespace std::string_literals;
   for (const auto& address :
        {"a@b.example\r\nRCPT TO:<c@d.example>"s, "a@b.example\nDATA"s, "a\r@b.example"s, "a\0b@c.example"s,
@@ -38,21 +38,21 @@ TEST_CASE("no part of an address or a message becomes a command") {
     CHECK(text_of(delivery) == "rejected, counted, 0: the address cannot be written into a command");
     auto mail = mail_to("user@mail.example");
     mail.envelope.from = address.empty() ? "none" : address;
-    CHECK(relay.deliver(mail).verdict == Verdict::unavailable);
+    CHECK(relay.deliver(mail).verdict == delivery::Verdict::unavailable);
   }
   for (const auto& message : {"Subject: a\n\r\n"s, "a\r\n.\nQUIT\r\n"s, "a\r\rb\r\n"s, "a\0\r\n"s}) {
-    CHECK(relay.deliver(mail_to("user@mail.example", message)).verdict == Verdict::rejected);
+    CHECK(relay.deliver(mail_to("user@mail.example", message)).verdict == delivery::Verdict::rejected);
   }
   CHECK(server.connections() == 0);
 }
 
 TEST_CASE("the message arrives as it is") {
   const TestRelay server;
-  RelaySession relay(url_of(server), {});
+  smtp::RelaySession relay(url_of(server), {});
   auto mail = mail_to("user+tag@mail.example");
-  CHECK(relay.deliver(mail).verdict == Verdict::accepted);
+  CHECK(relay.deliver(mail).verdict == delivery::Verdict::accepted);
   mail.envelope.from.clear();
-  CHECK(relay.deliver(mail).verdict == Verdict::accepted);
+  CHECK(relay.deliver(mail).verdict == delivery::Verdict::accepted);
   const auto taken = server.taken();
   REQUIRE(taken.size() == 2);
   CHECK(taken[0].from == "<sender@mail.example>");
@@ -67,18 +67,18 @@ TEST_CASE("an address with UTF-8 needs a relay that offers SMTPUTF8") {
   mail.envelope.needs_smtputf8 = true;
   {
     const TestRelay server({.offers_smtputf8 = true});
-    RelaySession relay(url_of(server), {});
-    CHECK(relay.deliver(mail).verdict == Verdict::accepted);
+    smtp::RelaySession relay(url_of(server), {});
+    CHECK(relay.deliver(mail).verdict == delivery::Verdict::accepted);
     REQUIRE(server.taken().size() == 1);
     CHECK(server.taken()[0].from == "<sender@mail.example> SMTPUTF8");
     CHECK(server.taken()[0].to == "ü@xn--bcher-kva.example");
   }
   const TestRelay server;
-  RelaySession relay(url_of(server), {});
+  smtp::RelaySession relay(url_of(server), {});
   for (int i = 0; i < 2; ++i) {
     CHECK(text_of(relay.deliver(mail)) ==
           "rejected, counted, 0: the relay does not offer SMTPUTF8, which the address needs");
-    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::accepted);
   }
   CHECK(server.taken().size() == 2);
 }
@@ -89,7 +89,7 @@ TEST_CASE("a sender with UTF-8 is no mail's fault") {
   mail.envelope.utf8_sender = "grüße@app.example";
   const TestRelay server;
   CHECK(
-      text_of(RelaySession(url_of(server), {}).deliver(mail)) ==
+      text_of(smtp::RelaySession(url_of(server), {}).deliver(mail)) ==
       "unavailable, not counted, 0: the relay does not offer SMTPUTF8, which the sender grüße@app.example needs");
   CHECK(server.taken().empty());
 }
@@ -97,7 +97,7 @@ TEST_CASE("a sender with UTF-8 is no mail's fault") {
 // A long message is sent in parts, at whose ends dots and line ends must not be lost or doubled.
 TEST_CASE("a message with many dots arrives as it is, whatever its length") {
   const TestRelay server;
-  RelaySession relay(url_of(server), {});
+  smtp::RelaySession relay(url_of(server), {});
   std::mt19937 random(7);
   std::vector<std::string> messages;
   for (int i = 0; i < 60; ++i)
@@ -108,7 +108,7 @@ TEST_CASE("a message with many dots arrives as it is, whatever its length") {
     }
   }
   for (const auto& message : messages)
-    CHECK(relay.deliver(mail_to("user@mail.example", message)).verdict == Verdict::accepted);
+    CHECK(relay.deliver(mail_to("user@mail.example", message)).verdict == delivery::Verdict::accepted);
   const auto taken = server.taken();
   REQUIRE(taken.size() == messages.size());
   for (std::size_t i = 0; i < taken.size(); ++i) {

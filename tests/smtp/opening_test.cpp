@@ -32,13 +32,13 @@ struct TwoAddresses {
     options.port_on_second_address = second.port();
     return options;
   }
-  RelaySession relay() const {
+  smtp::RelaySession relay() const {
     const auto port = std::to_string(second.port());
     auto options = impatient();
     options.password = password;
     options.ca_file = certificate.certificate();
     options.resolve = {"localhost:" + port + ":127.0.0.2,127.0.0.1"};
-    return {parse_relay_url("smtp://alice@localhost:" + port), options};
+    return {smtp::parse_relay_url("smtp://alice@localhost:" + port), options};
   }
 };
 
@@ -84,7 +84,7 @@ TEST_CASE("of two addresses one that does not serve is skipped, wherever it says
     CHECK(rig.first.connections() == 1);
     CHECK(rig.second.connections() == 1);
     const auto sample = mail_to("").envelope;
-    CHECK(rig.relay().check(&sample).fault == RelayFault::none);
+    CHECK(rig.relay().check(&sample).fault == smtp::RelayFault::none);
   }
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("a refusal of the login or the sender is not asked for at the next add
   for (const auto& options : {first_that(RelayStep::auth, RelayAnswer::reply("535 5.7.8 no")),
                               first_that(RelayStep::mail, RelayAnswer::reply("553 5.7.1 not yours"))}) {
     const TwoAddresses rig(options);
-    CHECK(rig.relay().deliver(mail_to("user@mail.example")).verdict == Verdict::unavailable);
+    CHECK(rig.relay().deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::unavailable);
     CHECK(rig.first.connections() == 1);
     CHECK(rig.second.connections() == 0);
   }
@@ -107,11 +107,11 @@ TEST_CASE("if the other address is down, the first one's words are reported, and
   const auto port = std::to_string(server.port());
   auto options = impatient();
   options.resolve = {"localhost:" + port + ":127.0.0.1,127.0.0.2"};
-  RelaySession relay(parse_relay_url("smtp://localhost:" + port), options);
+  smtp::RelaySession relay(smtp::parse_relay_url("smtp://localhost:" + port), options);
   CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) == "unavailable, not counted, 421: 4.7.0 busy");
   CHECK(server.connections() == 1);
   refuses = false;
-  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::accepted);
 }
 
 TEST_CASE("keywords of EHLO are known in any case") {
@@ -123,13 +123,13 @@ TEST_CASE("keywords of EHLO are known in any case") {
                           .offers_smtputf8 = true,
                           .offers_pipelining = true,
                           .in_lower_case = true});
-  RelayOptions options;
+  smtp::RelayOptions options;
   options.password = password;
   options.ca_file = certificate.certificate();
-  RelaySession relay(url_of(server, "alice"), options);
+  smtp::RelaySession relay(url_of(server, "alice"), options);
   auto mail = mail_to("grüße@mail.example");
   mail.envelope.needs_smtputf8 = true;
-  CHECK(relay.deliver(mail).verdict == Verdict::accepted);
+  CHECK(relay.deliver(mail).verdict == delivery::Verdict::accepted);
   REQUIRE(server.taken().size() == 1);
   CHECK(server.taken()[0].encrypted);
   CHECK(server.taken()[0].user == "alice");
@@ -159,11 +159,11 @@ TEST_CASE("a connection that is given up while it is opened ends with QUIT") {
   }
   for (const auto& row : rows) {
     const TestRelay server(row);
-    RelayOptions options;
+    smtp::RelayOptions options;
     options.password = password;
     options.ca_file = certificate.certificate();
-    RelaySession relay(url_of(server, "alice"), options);
-    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::unavailable);
+    smtp::RelaySession relay(url_of(server, "alice"), options);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::unavailable);
     CHECK(eventually([&] { return count_sent(server, "QUIT") == 1; }));
     relay.check();
     CHECK(eventually([&] { return count_sent(server, "QUIT") == 2; }));
@@ -174,15 +174,15 @@ TEST_CASE("a connection that is given up while it is opened ends with QUIT") {
 TEST_CASE(
     "a mail that needs SMTPUTF8 costs no connection where it is not offered, and a sender ends it with QUIT") {
   const TestRelay server;
-  RelaySession relay(url_of(server), {});
+  smtp::RelaySession relay(url_of(server), {});
   auto mail = mail_to("grüße@mail.example");
   mail.envelope.needs_smtputf8 = true;
-  CHECK(relay.deliver(mail).verdict == Verdict::rejected);
-  CHECK(relay.deliver(mail).verdict == Verdict::rejected);
-  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
+  CHECK(relay.deliver(mail).verdict == delivery::Verdict::rejected);
+  CHECK(relay.deliver(mail).verdict == delivery::Verdict::rejected);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::accepted);
   CHECK(server.connections() == 1);
   mail.envelope.utf8_sender = "ü@mail.example";
-  CHECK(relay.deliver(mail).verdict == Verdict::unavailable);
+  CHECK(relay.deliver(mail).verdict == delivery::Verdict::unavailable);
   CHECK(eventually([&] { return count_sent(server, "QUIT") == 1; }));
 }
 
@@ -199,12 +199,12 @@ TEST_CASE("what greets in another protocol is named, at once") {
       const TestRelay server({.play = TestRelay::at(RelayStep::greeting, RelayAnswer::reply(greeting)),
                               .certificate = &certificate,
                               .implicit_tls = implicit});
-      RelayOptions options;
+      smtp::RelayOptions options;
       options.ca_file = certificate.certificate();
-      RelaySession relay(url_of(server), options);
+      smtp::RelaySession relay(url_of(server), options);
       CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) == "unavailable, not counted, 0: " + text);
       const auto check = relay.check();
-      CHECK(check.fault == RelayFault::no_smtp);
+      CHECK(check.fault == smtp::RelayFault::no_smtp);
       CHECK(check.reply == text);
     }
   }

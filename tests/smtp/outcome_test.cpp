@@ -28,7 +28,8 @@ void check(const OutcomeRow& row, bool always, bool offers_pipelining, std::stri
   options.offers_pipelining = offers_pipelining;
   options.play = always ? TestRelay::at(row.step, row.answer) : TestRelay::once(row.step, row.answer);
   const TestRelay server(options);
-  RelaySession relay(url_of(server), row.answer.then == Then::hang ? impatient() : RelayOptions{});
+  smtp::RelaySession relay(url_of(server),
+                           row.answer.then == Then::hang ? impatient() : smtp::RelayOptions{});
   INFO("step " << static_cast<int>(row.step) << ", pipelining " << offers_pipelining << ", answer "
                << row.answer.text.value_or("as usual") << ", then " << static_cast<int>(row.answer.then));
   const auto delivery = relay.deliver(mail_to("user@mail.example", message));
@@ -70,9 +71,9 @@ TEST_CASE("a relay that does not begin a dialogue is unavailable") {
   for (const auto& answer : {drop, reset, half("220 te")}) {
     for (const auto step : {RelayStep::greeting, RelayStep::ehlo}) {
       const TestRelay server({.play = TestRelay::at(step, answer)});
-      RelaySession relay(url_of(server), {});
+      smtp::RelaySession relay(url_of(server), {});
       const auto delivery = relay.deliver(mail_to("user@mail.example"));
-      CHECK(delivery.verdict == Verdict::unavailable);
+      CHECK(delivery.verdict == delivery::Verdict::unavailable);
       CHECK_FALSE(delivery.counts());
       CHECK(delivery.code == 0);
       CHECK_FALSE(delivery.reply.empty());
@@ -82,9 +83,9 @@ TEST_CASE("a relay that does not begin a dialogue is unavailable") {
 
 TEST_CASE("a relay that refuses connections is unavailable") {
   const RefusingPort closed;
-  RelaySession relay(parse_relay_url("smtp://127.0.0.1:" + std::to_string(closed.port())), {});
+  smtp::RelaySession relay(smtp::parse_relay_url("smtp://127.0.0.1:" + std::to_string(closed.port())), {});
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
-  CHECK(delivery.verdict == Verdict::unavailable);
+  CHECK(delivery.verdict == delivery::Verdict::unavailable);
   CHECK_FALSE(delivery.counts());
   CHECK(delivery.reply.find("connect") != std::string::npos);
 }
@@ -193,24 +194,24 @@ TEST_CASE("a mail whose end was sent and not answered is unknown") {
 TEST_CASE("a long reply with control characters is recorded in short and printable form") {
   const auto text = std::string("550 5.1.1 \x1b[31mred\x01 ") + std::string(10'000, 'x');
   const TestRelay server({.play = TestRelay::at(RelayStep::rcpt, reply(text))});
-  RelaySession relay(url_of(server), {});
+  smtp::RelaySession relay(url_of(server), {});
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
-  CHECK(delivery.verdict == Verdict::rejected);
+  CHECK(delivery.verdict == delivery::Verdict::rejected);
   CHECK(delivery.code == 550);
   CHECK(delivery.reply.size() == 200);
   CHECK(delivery.reply.starts_with("5.1.1 ?[31mred? xxx"));
 }
 
 TEST_CASE("a reply can name a time and ask for a lower rate") {
-  RelayOptions options;
+  smtp::RelayOptions options;
   options.throttled_by = {"450 4.7.1 Too Fast"};
   std::string answer = "454 4.7.0 Throttling failure: try again in 60 seconds";
   const TestRelay server({.play = [&](const RelayMoment& moment) {
     return moment.step == RelayStep::rcpt ? reply(answer) : RelayAnswer{};
   }});
-  RelaySession relay(url_of(server), options);
+  smtp::RelaySession relay(url_of(server), options);
   auto delivery = relay.deliver(mail_to("user@mail.example"));
-  CHECK(delivery.verdict == Verdict::deferred);
+  CHECK(delivery.verdict == delivery::Verdict::deferred);
   CHECK(delivery.wait == std::chrono::seconds(60));
   CHECK(delivery.throttled);
   answer = "450 4.7.1 too fast";

@@ -18,16 +18,16 @@ TEST_CASE("aiosmtpd takes mails over one connection and shows what it got") {
   Subprocess server({"/usr/bin/python3", "-u", "-m", "aiosmtpd", "-n", "-c", "aiosmtpd.handlers.Debugging",
                      "stdout", "-l", fmt::format("127.0.0.1:{}", port)},
                     {}, output, output);
-  RelaySession relay(parse_relay_url(fmt::format("smtp://127.0.0.1:{}", port)), {});
-  Answer delivery;
+  smtp::RelaySession relay(smtp::parse_relay_url(fmt::format("smtp://127.0.0.1:{}", port)), {});
+  delivery::Answer delivery;
   const auto first = [&] {
     delivery = relay.deliver(mail_to("first@mail.example"));
-    return delivery.verdict == Verdict::accepted;
+    return delivery.verdict == delivery::Verdict::accepted;
   };
   INFO(read_file(output));
   REQUIRE(eventually(first));
   CHECK(text_of(delivery) == "accepted, counted, 250: OK");
-  CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
+  CHECK(relay.deliver(mail_to("second@mail.example")).verdict == delivery::Verdict::accepted);
   // It unstuffs the dots.
   CHECK(eventually(
       [&] { return read_file(output).find("\n.\n..two dots\nlast line\n") != std::string::npos; }));

@@ -23,9 +23,9 @@ Play at_second_mail(RelayStep step, RelayAnswer answer) {
 }
 
 /// Delivers two mails and returns the outcome of the second.
-Answer deliver_second(const TestRelay& server) {
-  RelaySession relay(url_of(server), impatient());
-  REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
+delivery::Answer deliver_second(const TestRelay& server) {
+  smtp::RelaySession relay(url_of(server), impatient());
+  REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == delivery::Verdict::accepted);
   return relay.deliver(mail_to("second@mail.example"));
 }
 
@@ -34,9 +34,9 @@ Answer deliver_second(const TestRelay& server) {
 TEST_CASE("mails share a connection, which ends with QUIT") {
   const TestRelay server;
   {
-    RelaySession relay(url_of(server), {});
+    smtp::RelaySession relay(url_of(server), {});
     for (int i = 0; i < 5; ++i)
-      CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
+      CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::accepted);
   }
   CHECK(server.connections() == 1);
   CHECK(server.taken().size() == 5);
@@ -48,7 +48,7 @@ TEST_CASE("an idle connection that the relay closes costs no mail") {
        {RelayAnswer::reply("421 4.4.2 idle too long", Then::close), RelayAnswer::nothing(Then::close),
         RelayAnswer::nothing(Then::reset), RelayAnswer::nothing(Then::hang)}) {
     const TestRelay server({.play = at_second_mail(RelayStep::mail, answer)});
-    CHECK(deliver_second(server).verdict == Verdict::accepted);
+    CHECK(deliver_second(server).verdict == delivery::Verdict::accepted);
     CHECK(server.connections() == 2);
     CHECK(server.taken().size() == 2);
   }
@@ -59,13 +59,13 @@ TEST_CASE(
   for (const bool pipelining : {false, true}) {
     const TestRelay server({.play = at_second_mail(RelayStep::mail, RelayAnswer::nothing(Then::hang)),
                             .offers_pipelining = pipelining});
-    RelayOptions options;
+    smtp::RelayOptions options;
     options.timeout = options.end_timeout = std::chrono::minutes(10);
     options.rest_time = Milliseconds(0);
     options.rested_timeout = Milliseconds(100);
-    RelaySession relay(url_of(server), options);
-    REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
-    CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
+    smtp::RelaySession relay(url_of(server), options);
+    REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == delivery::Verdict::accepted);
+    CHECK(relay.deliver(mail_to("second@mail.example")).verdict == delivery::Verdict::accepted);
     CHECK(server.connections() == 2);
   }
 }
@@ -78,7 +78,7 @@ TEST_CASE("a goodbye or a second reply together with the reply to a mail costs n
       INFO(second);
       const auto answer = RelayAnswer::reply("250 2.0.0 ok\r\n" + second, then);
       const TestRelay server({.play = TestRelay::once(RelayStep::end, answer)});
-      RelaySession relay(url_of(server), {});
+      smtp::RelaySession relay(url_of(server), {});
       CHECK(text_of(relay.deliver(mail_to("first@mail.example"))) == "accepted, counted, 250: 2.0.0 ok");
       CHECK(text_of(relay.deliver(mail_to("second@mail.example"))) ==
             "accepted, counted, 250: 2.0.0 ok: queued as Q2-1");
@@ -95,8 +95,8 @@ TEST_CASE("a relay that refuses MAIL on a kept connection is asked once more, on
     const TestRelay server({.play = [&](const RelayMoment& moment) {
       return refuses && moment.step == RelayStep::mail ? RelayAnswer::reply(text) : RelayAnswer{};
     }});
-    RelaySession relay(url_of(server), {});
-    REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
+    smtp::RelaySession relay(url_of(server), {});
+    REQUIRE(relay.deliver(mail_to("first@mail.example")).verdict == delivery::Verdict::accepted);
     refuses = true;
     CHECK(relay.deliver(mail_to("second@mail.example")).code == std::stoi(text));
     CHECK(server.connections() == 2);
@@ -114,8 +114,8 @@ TEST_CASE("what a relay says unasked, or a connection that it has closed, costs 
       };
       const TestRelay server(
           {.play = TestRelay::once(RelayStep::end, RelayAnswer{.then = then, .unasked = wait})});
-      RelaySession relay(url_of(server), {});
-      CHECK(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::accepted);
+      smtp::RelaySession relay(url_of(server), {});
+      CHECK(relay.deliver(mail_to("first@mail.example")).verdict == delivery::Verdict::accepted);
       is_idle = true;
       REQUIRE(eventually([&] { return server.unasked() == 1; }));
       CHECK(text_of(relay.deliver(mail_to("second@mail.example"))) ==
@@ -130,10 +130,11 @@ TEST_CASE("a relay that closes after some mails gets the others over new connect
     const bool is_last = moment.step == RelayStep::end && moment.mail == 3;
     return is_last ? RelayAnswer{.then = Then::close} : RelayAnswer{};
   }});
-  RelaySession relay(url_of(server), {});
+  smtp::RelaySession relay(url_of(server), {});
   for (int i = 0; i < 10; ++i) {
     INFO(i);
-    CHECK(relay.deliver(mail_to(fmt::format("user{}@mail.example", i))).verdict == Verdict::accepted);
+    CHECK(relay.deliver(mail_to(fmt::format("user{}@mail.example", i))).verdict ==
+          delivery::Verdict::accepted);
   }
   CHECK(server.connections() == 4);
   const auto taken = server.taken();
@@ -149,9 +150,9 @@ TEST_CASE("a refused mail does not affect the next one") {
         INFO(static_cast<int>(step) << " " << text << " " << pipelining);
         const TestRelay server(
             {.play = TestRelay::once(step, RelayAnswer::reply(text)), .offers_pipelining = pipelining});
-        RelaySession relay(url_of(server), {});
+        smtp::RelaySession relay(url_of(server), {});
         CHECK(relay.deliver(mail_to("first@mail.example")).code == std::stoi(text));
-        CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
+        CHECK(relay.deliver(mail_to("second@mail.example")).verdict == delivery::Verdict::accepted);
         REQUIRE(server.taken().size() == 1);
         CHECK(server.taken()[0].to == "second@mail.example");
       }
@@ -168,7 +169,7 @@ TEST_CASE("a refused mail costs no connection, which ends with QUIT") {
                                 .offers_pipelining = pipelining,
                                 .takes_empty_messages = takes_empty});
         {
-          RelaySession relay(url_of(server), {});
+          smtp::RelaySession relay(url_of(server), {});
           for (int i = 0; i < 3; ++i) {
             CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
                   "rejected, counted, 550: 5.1.1 unknown");
@@ -186,8 +187,8 @@ TEST_CASE("a connection whose MAIL is refused ends with QUIT") {
   for (const bool pipelining : {false, true}) {
     const TestRelay server({.play = TestRelay::at(RelayStep::mail, RelayAnswer::reply("451 4.3.0 later")),
                             .offers_pipelining = pipelining});
-    RelaySession relay(url_of(server), {});
-    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::unavailable);
+    smtp::RelaySession relay(url_of(server), {});
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::unavailable);
     CHECK(eventually([&] { return server.commands().back() == "1 QUIT"; }));
   }
 }
@@ -195,9 +196,9 @@ TEST_CASE("a connection whose MAIL is refused ends with QUIT") {
 TEST_CASE("a relay that does not answer RSET costs no mail") {
   const TestRelay server(
       {.play = TestRelay::once(RelayStep::rcpt, RelayAnswer::reply("450 later")), .is_deaf_to_rset = true});
-  RelaySession relay(url_of(server), impatient());
+  smtp::RelaySession relay(url_of(server), impatient());
   CHECK(relay.deliver(mail_to("first@mail.example")).code == 450);
-  CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
+  CHECK(relay.deliver(mail_to("second@mail.example")).verdict == delivery::Verdict::accepted);
   CHECK(server.connections() == 2);
 }
 
@@ -206,7 +207,7 @@ TEST_CASE("a relay that closes with 421 after some mails gets the others over an
     INFO(static_cast<int>(step));
     const auto answer = RelayAnswer::reply("421 4.7.0 too many messages on this connection", Then::close);
     const TestRelay server({.play = at_second_mail(step, answer)});
-    CHECK(deliver_second(server).verdict == Verdict::accepted);
+    CHECK(deliver_second(server).verdict == delivery::Verdict::accepted);
     CHECK(server.connections() == 2);
   }
 }
@@ -216,7 +217,7 @@ TEST_CASE("the commands of a mail go together if the relay offers PIPELINING, an
     // The reply to MAIL waits for what comes after it.
     const TestRelay server({.play = TestRelay::at(RelayStep::mail, RelayAnswer{.is_late = true}),
                             .offers_pipelining = pipelining});
-    RelaySession relay(url_of(server), impatient());
+    smtp::RelaySession relay(url_of(server), impatient());
     for (int i = 1; i <= 2; ++i) {
       CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
             (pipelining ? fmt::format("accepted, counted, 250: 2.0.0 ok: queued as Q1-{}", i)
@@ -231,7 +232,7 @@ TEST_CASE("a second reply to a command is not taken for the reply to what follow
     INFO(static_cast<int>(step) << " " << pipelining);
     const TestRelay server(
         {.play = TestRelay::once(step, RelayAnswer::reply(text)), .offers_pipelining = pipelining});
-    RelaySession relay(url_of(server), {});
+    smtp::RelaySession relay(url_of(server), {});
     CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
           "accepted, counted, 250: 2.0.0 ok: queued as Q2-1");
     CHECK(server.connections() == 2);
@@ -254,9 +255,9 @@ TEST_CASE("the late reply to one mail is never taken for the reply to the next o
       }
       return {};
     }});
-    RelaySession relay(url_of(server), impatient());
-    CHECK(relay.deliver(mail_to("first@mail.example")).verdict == Verdict::unknown);
-    CHECK(relay.deliver(mail_to("second@mail.example")).verdict == Verdict::accepted);
+    smtp::RelaySession relay(url_of(server), impatient());
+    CHECK(relay.deliver(mail_to("first@mail.example")).verdict == delivery::Verdict::unknown);
+    CHECK(relay.deliver(mail_to("second@mail.example")).verdict == delivery::Verdict::accepted);
     CHECK(text_of(relay.deliver(mail_to("nobody@mail.example"))) ==
           "rejected, counted, 550: 5.1.1 no such user");
     CHECK(server.connections() == 2);
@@ -264,18 +265,18 @@ TEST_CASE("the late reply to one mail is never taken for the reply to the next o
 }
 
 TEST_CASE("only the end of the message has the longer time-out") {
-  CHECK(RelayOptions().end_timeout >= std::chrono::minutes(2));
+  CHECK(smtp::RelayOptions().end_timeout >= std::chrono::minutes(2));
   const RelayAnswer slow{.delay = Milliseconds(2200)};
   auto options = impatient();
   options.end_timeout = Milliseconds(60'000);
   {
     const TestRelay server({.play = TestRelay::at(RelayStep::end, slow)});
-    RelaySession relay(url_of(server), options);
-    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
+    smtp::RelaySession relay(url_of(server), options);
+    CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::accepted);
   }
   const TestRelay server({.play = TestRelay::at(RelayStep::rcpt, slow)});
-  RelaySession relay(url_of(server), options);
-  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::deferred);
+  smtp::RelaySession relay(url_of(server), options);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::deferred);
 }
 
 TEST_CASE("a relay that answers slowly but in time is not given up") {
@@ -283,8 +284,8 @@ TEST_CASE("a relay that answers slowly but in time is not given up") {
       {.play = [](const RelayMoment&) { return RelayAnswer{.delay = Milliseconds(700)}; }});
   auto options = impatient();
   options.timeout = Milliseconds(5000);
-  RelaySession relay(url_of(server), options);
-  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
+  smtp::RelaySession relay(url_of(server), options);
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::accepted);
   CHECK(server.connections() == 1);
 }
 

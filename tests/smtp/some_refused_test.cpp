@@ -42,9 +42,9 @@ TestRelay::Options refusing_some(const std::string& text) {
 
 /// Mails to users 1 to `count`, each submitted again, as a queue does it, until the relay has answered it for
 /// good, beside a few others in each round. Returns the last outcome of each.
-std::map<int, Answer> deliver_all(Courier& courier, int count) {
+std::map<int, delivery::Answer> deliver_all(Courier& courier, int count) {
   constexpr int others = 18;
-  std::map<int, Answer> last;
+  std::map<int, delivery::Answer> last;
   std::set<int> left;
   for (int i = 1; i <= count; ++i)
     left.insert(i);
@@ -77,7 +77,7 @@ TEST_CASE("an answer about everyone that few mails get is an attempt at each of 
     Courier courier(courier_to(server));
     for (const auto& [user, delivery] : deliver_all(courier, 100)) {
       INFO(user);
-      const auto wanted = user % 10 == 0 ? Verdict::deferred : Verdict::accepted;
+      const auto wanted = user % 10 == 0 ? delivery::Verdict::deferred : delivery::Verdict::accepted;
       CHECK(delivery.verdict == wanted);
       CHECK(delivery.counts());
     }
@@ -90,7 +90,7 @@ TEST_CASE("words about a limit that few mails get are an attempt at each of them
   Courier courier(courier_to(server));
   for (const auto& [user, delivery] : deliver_all(courier, 100)) {
     INFO(user);
-    CHECK(delivery.verdict == (user % 10 == 0 ? Verdict::deferred : Verdict::accepted));
+    CHECK(delivery.verdict == (user % 10 == 0 ? delivery::Verdict::deferred : delivery::Verdict::accepted));
   }
   CHECK_FALSE(courier.rate());
 }
@@ -108,7 +108,7 @@ TEST_CASE("a configured text keeps a permanent refusal from being final") {
     courier.submit(i, mail_to("user@mail.example"));
   REQUIRE(courier.wait(soon()));
   for (const auto& delivered : courier.take()) {
-    if (delivered.is_final) CHECK(delivered.answer.verdict == Verdict::accepted);
+    if (delivered.is_final) CHECK(delivered.answer.verdict == delivery::Verdict::accepted);
   }
   CHECK(courier.rate());
 }
@@ -136,7 +136,7 @@ TEST_CASE("a connection too many is refused in many ways, and none of them stops
       REQUIRE(courier.wait(soon()));
       int accepted = 0;
       for (const auto& delivered : courier.take())
-        accepted += delivered.is_final && delivered.answer.verdict == Verdict::accepted ? 1 : 0;
+        accepted += delivered.is_final && delivered.answer.verdict == delivery::Verdict::accepted ? 1 : 0;
       CHECK(accepted >= 36);
       CHECK_FALSE(courier.breakers().front().is_open());
       CHECK(server.connections() < 12);
@@ -155,7 +155,7 @@ TEST_CASE(
   REQUIRE(courier.wait(soon()));
   for (const auto& delivered : courier.take()) {
     if (!delivered.is_final) continue;
-    CHECK(delivered.answer.verdict == Verdict::deferred);
+    CHECK(delivered.answer.verdict == delivery::Verdict::deferred);
     CHECK(delivered.answer.waits_for_turn);
     CHECK_FALSE(delivered.answer.counts());
   }

@@ -9,18 +9,18 @@
 namespace mailroom::test::tls_test {
 namespace {
 
-RelayOptions with_tls(const std::string& ca_file) {
-  RelayOptions options;
+smtp::RelayOptions with_tls(const std::string& ca_file) {
+  smtp::RelayOptions options;
   options.tls_on_loopback = true;
   options.ca_file = ca_file;
   return options;
 }
 
 /// Delivers to a server that must not get the mail, and returns why it did not.
-std::string refusal(const TestRelay& server, const RelayOptions& options) {
-  RelaySession relay(url_of(server), options);
+std::string refusal(const TestRelay& server, const smtp::RelayOptions& options) {
+  smtp::RelaySession relay(url_of(server), options);
   const auto delivery = relay.deliver(mail_to("user@mail.example"));
-  CHECK(delivery.verdict == Verdict::unavailable);
+  CHECK(delivery.verdict == delivery::Verdict::unavailable);
   CHECK_FALSE(delivery.counts());
   CHECK(server.taken().empty());
   for (const auto& command : server.commands())
@@ -37,7 +37,7 @@ TEST_CASE("mails go over STARTTLS or smtps, on one connection") {
                             .implicit_tls = implicit,
                             .offers_starttls = !implicit,
                             .offers_pipelining = true});
-    RelaySession relay(url_of(server), with_tls(certificate.certificate()));
+    smtp::RelaySession relay(url_of(server), with_tls(certificate.certificate()));
     for (int i = 0; i < 3; ++i)
       CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
             "accepted, counted, 250: 2.0.0 ok: queued as Q1-" + std::to_string(i + 1));
@@ -60,7 +60,7 @@ TEST_CASE("only the names of this host are trusted without TLS") {
   auto url = url_of(server);
   // Linux connects to this host, but the address is not one of its loopback addresses.
   url.host = "0.0.0.0";
-  RelaySession relay(url, {});
+  smtp::RelaySession relay(url, {});
   CHECK(text_of(relay.deliver(mail_to("user@mail.example"))) ==
         "unavailable, not counted, 0: the relay does not offer STARTTLS, and TLS is required");
   CHECK(server.connections() == 1);
@@ -109,8 +109,8 @@ TEST_CASE("a certificate that has expired, or is of another host or issuer, is r
 TEST_CASE("a loopback relay needs no TLS, even if it offers it with a certificate of its own") {
   const TestCertificate certificate;
   const TestRelay server({.certificate = &certificate, .offers_starttls = true});
-  RelaySession relay(url_of(server), {});
-  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == Verdict::accepted);
+  smtp::RelaySession relay(url_of(server), {});
+  CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::accepted);
   CHECK_FALSE(server.taken().at(0).encrypted);
 }
 

@@ -5,17 +5,17 @@
 
 namespace mailroom::test {
 
-inline const Action* activation_action() {
-  return Actions::built_in().find("activation");
+inline const queue::Action* activation_action() {
+  return queue::Actions::built_in().find("activation");
 }
 
-inline const Action* recovery_action() {
-  return Actions::built_in().find("password_recovery");
+inline const queue::Action* recovery_action() {
+  return queue::Actions::built_in().find("password_recovery");
 }
 
 /// Without a path, so that its tokens are not signed.
-inline const Action* message_action() {
-  return Actions::built_in().find("message");
+inline const queue::Action* message_action() {
+  return queue::Actions::built_in().find("message");
 }
 
 }  // namespace mailroom::test

@@ -38,9 +38,9 @@ inline std::optional<std::vector<std::string>> parse_record(std::string_view rec
 }
 
 /// Returns a due token without a secret. Keeps views of the arguments.
-inline TokenRow row_of(std::int64_t id, const Action* action, std::string_view email,
-                       std::string_view login) {
-  TokenRow row;
+inline claim::TokenRow row_of(std::int64_t id, const queue::Action* action, std::string_view email,
+                              std::string_view login) {
+  claim::TokenRow row;
   row.id = id;
   row.action = action;
   row.code = "01234";

@@ -90,7 +90,7 @@ class Play {
     }
   }
 
-  void wait(const Batcher::Decision& decision) {
+  void wait(const consumer::Batcher::Decision& decision) {
     const auto wake = since_start(decision.until);
     if (wake <= now_) return fail("it waits until a time in the past");
     const auto event = std::find_if(
@@ -100,7 +100,7 @@ class Play {
     now_ = event == events_.end() ? wake : std::min(wake, event->time);
   }
 
-  void poll(const Batcher::Decision& decision) {
+  void poll(const consumer::Batcher::Decision& decision) {
     if (!polls_.empty() && polls_.back().start == now_ && !polls_.back().took() && !news_ && !draining_) {
       return fail("it polls twice, and nothing was taken or arrived in between");
     }
@@ -109,7 +109,7 @@ class Play {
     news_ = false;
     now_ = start + duration / 2;
     deliver_tokens();
-    ClaimReply reply;
+    claim::ClaimReply reply;
     const int taken = claim(decision.partial, reply);
     now_ = start + duration;
     polls_.push_back(
@@ -130,10 +130,10 @@ class Play {
     if (!reconnects) deliver();
   }
 
-  int claim(bool partial, ClaimReply& reply) {
+  int claim(bool partial, claim::ClaimReply& reply) {
     if (abandoned_ > 0) {
       --abandoned_;
-      reply.lease = Lease{1, 2};
+      reply.lease = claim::Lease{1, 2};
       reply.more = true;
       return 0;
     }
@@ -141,12 +141,12 @@ class Play {
     reply.more = due >= limit;
     if (!reply.more && !partial) reply.pending = due;
     if (due == 0 || reply.pending > 0) return 0;
-    reply.lease = Lease{1, 1};
+    reply.lease = claim::Lease{1, 1};
     return std::min(due, limit);
   }
 
   /// A partial batch is emitted when its timeout has ended, or while draining.
-  void judge(const Poll& poll, const ClaimReply& reply) {
+  void judge(const Poll& poll, const claim::ClaimReply& reply) {
     const bool late = clock_ && poll.start >= *clock_ + timeout;
     if (poll.partial && !draining_ && !late) fail("a partial batch was claimed before its timeout");
     if (poll.pending > 0 && !clock_) clock_ = poll.start;
@@ -156,7 +156,7 @@ class Play {
 
   void fail(const std::string& what) { fault_ = what + ", at " + std::to_string(now_); }
 
-  Batcher batcher_{{Milliseconds(timeout), Milliseconds(poll_interval)}};
+  consumer::Batcher batcher_{{Milliseconds(timeout), Milliseconds(poll_interval)}};
   std::vector<BatcherEvent> events_;
   std::function<Time()> duration_;
   std::size_t next_ = 0;

@@ -10,14 +10,14 @@
 namespace mailroom::test {
 
 /// `hard user_unknown 5.1.1 550 ada@mail.example`, a line for each recipient.
-inline std::string recipients_of(const std::optional<Bounce>& bounce) {
+inline std::string recipients_of(const std::optional<bounce::Bounce>& bounce) {
   if (!bounce) return "no bounce";
   std::string text;
   for (const auto& recipient : bounce->recipients) {
     if (!text.empty()) text += '\n';
-    text +=
-        fmt::format("{} {} {} {} {}", bounce_kind_name(recipient.kind), bounce_reason_name(recipient.reason),
-                    recipient.status.empty() ? "-" : recipient.status, recipient.code, recipient.address);
+    text += fmt::format("{} {} {} {} {}", bounce::bounce_kind_name(recipient.kind),
+                        bounce::bounce_reason_name(recipient.reason),
+                        recipient.status.empty() ? "-" : recipient.status, recipient.code, recipient.address);
   }
   return text;
 }

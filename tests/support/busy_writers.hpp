@@ -44,14 +44,14 @@ class BusyWriters {
     for (int round = 0; !stop_; ++round) {
       try {
         one_transaction(*connection, dice, "w" + std::to_string(writer) + "-" + std::to_string(round) + "-");
-      } catch (const DatabaseError&) {
+      } catch (const db::DatabaseError&) {
         ++refused_;
         connection->run("ROLLBACK");
       }
     }
   }
 
-  void one_transaction(Connection& connection, Dice& dice, const std::string& prefix) {
+  void one_transaction(db::Connection& connection, Dice& dice, const std::string& prefix) {
     connection.run("BEGIN");
     for (int i = 0, steps = 1 + dice.up_to(3); i < steps; ++i) {
       const bool within = dice.one_in(2);
@@ -63,7 +63,7 @@ class BusyWriters {
     connection.run(dice.one_in(5) ? "ROLLBACK" : "COMMIT");
   }
 
-  static void one_step(Connection& connection, Dice& dice, const std::string& prefix) {
+  static void one_step(db::Connection& connection, Dice& dice, const std::string& prefix) {
     if (dice.one_in(2)) {
       insert_accounts(connection, 1 + dice.up_to(3), prefix);
     } else if (dice.one_in(4)) {

@@ -35,16 +35,16 @@ class ContractMessages {
                            .envelope = {.from = "sender@mail.example", .to = "user@mail.example"}});
     }
   }
-  const std::vector<Message>& all() const { return messages_; }
+  const std::vector<delivery::Message>& all() const { return messages_; }
 
  private:
   std::vector<std::unique_ptr<std::string>> bodies_;
-  std::vector<Message> messages_;
+  std::vector<delivery::Message> messages_;
 };
 
 /// Takes answers until there is one for each message, and checks that fd() announces them.
-inline std::vector<Answer> all_answers(Carrier& carrier) {
-  std::vector<Answer> answers;
+inline std::vector<delivery::Answer> all_answers(delivery::Carrier& carrier) {
+  std::vector<delivery::Answer> answers;
   const auto end = steady_now() + std::chrono::seconds(60);
   while (carrier.unfinished() > 0 && steady_now() < end) {
     pollfd fd{carrier.fd(), POLLIN, 0};
@@ -63,7 +63,7 @@ inline std::vector<Answer> all_answers(Carrier& carrier) {
 
 /// What every carrier promises of messages that the other side takes, or that it cannot be reached for.
 /// `kind`: its name in carrier_kinds(), by which a test finds that each is held to this.
-inline void check_carrier(std::string_view kind, Carrier& carrier, Verdict expected) {
+inline void check_carrier(std::string_view kind, delivery::Carrier& carrier, delivery::Verdict expected) {
   INFO(kind);
   REQUIRE_FALSE(carrier.endpoints().empty());
   for (const auto& name : carrier.endpoints()) {
@@ -81,7 +81,7 @@ inline void check_carrier(std::string_view kind, Carrier& carrier, Verdict expec
     INFO(answer.id << ": " << answer.reply);
     CHECK(answered.insert(answer.id).second);
     if (!answer.was_tried) continue;
-    CHECK(verdict_name(answer.verdict) == std::string(verdict_name(expected)));
+    CHECK(delivery::verdict_name(answer.verdict) == std::string(delivery::verdict_name(expected)));
     CHECK(answer.ended != WallTime{});
     CHECK(answer.reply.find("geheim") == std::string::npos);
     CHECK_FALSE(answer.sink.empty());
@@ -92,18 +92,18 @@ inline void check_carrier(std::string_view kind, Carrier& carrier, Verdict expec
 }
 
 /// The other side answers nothing: cancel() answers each message, and the carrier carries on.
-inline void check_cancel(std::string_view kind, Carrier& carrier) {
+inline void check_cancel(std::string_view kind, delivery::Carrier& carrier) {
   INFO(kind);
   const ContractMessages messages(5);
   for (const auto& message : messages.all())
     carrier.submit(message);
   const auto began = steady_now();
   carrier.cancel();
-  std::map<std::int64_t, Verdict> verdicts;
+  std::map<std::int64_t, delivery::Verdict> verdicts;
   for (const auto& answer : carrier.take()) {
     CHECK(verdicts.emplace(answer.id, answer.verdict).second);
-    CHECK(answer.verdict != Verdict::accepted);
-    CHECK(answer.verdict != Verdict::rejected);
+    CHECK(answer.verdict != delivery::Verdict::accepted);
+    CHECK(answer.verdict != delivery::Verdict::rejected);
   }
   CHECK(verdicts.size() == messages.all().size());
   CHECK(carrier.unfinished() == 0);

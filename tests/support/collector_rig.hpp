@@ -54,10 +54,10 @@ class CollectorRig {
   Output output{file.fd()};
   std::ostringstream log_text;
   Log log{{.level = LogLevel::debug}, log_text};
-  CollectorLimits limits;
+  consumer::CollectorLimits limits;
   bool two_open = false;  ///< whether the sink lets two batches be open
   int room = 1'000'000;   ///< how many tokens such a sink takes in a batch
-  Collector::Reload reload = [this] { return setup(); };
+  consumer::Collector::Reload reload = [this] { return setup(); };
 
   void make_claims(Claiming claiming) {
     two_open = claiming == Claiming::with_two_open;
@@ -65,10 +65,10 @@ class CollectorRig {
     if (claiming == Claiming::ahead_after) server.claims_ahead = ClaimsAhead::after_fetch;
   }
 
-  CollectorSetup setup(int limit = 3, const std::string& key = std::string(64, 'a')) {
+  consumer::CollectorSetup setup(int limit = 3, const std::string& key = std::string(64, 'a')) {
     return {.connect = [this] { return server.connect(); },
             .session_identity = "here",
-            .key = Key::from_hex(key, "the test"),
+            .key = crypto::Key::from_hex(key, "the test"),
             .make_sink = [this] { return make_sink(); },
             .queues = {"mailroom"},
             .turns = {.batcher = {.batch_timeout = Milliseconds(5000),
@@ -77,13 +77,13 @@ class CollectorRig {
             .healthcheck_interval = Milliseconds(60'000)};
   }
 
-  std::unique_ptr<Sink> make_sink() {
+  std::unique_ptr<consumer::Sink> make_sink() {
     if (two_open) return std::make_unique<TwoOpenSink>(output, room);
-    return std::make_unique<LineSink>(make_jsonl_encoder(), output);
+    return std::make_unique<carriers::LineSink>(compose::make_jsonl_encoder(), output);
   }
 
   void run() {
-    Collector(
+    consumer::Collector(
         setup(), limits, [this] { return reload(); }, environment, log)
         .run();
   }

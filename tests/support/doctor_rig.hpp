@@ -6,14 +6,14 @@
 #include "support/catch.hpp"
 #include "support/test_database.hpp"
 
-namespace mailroom {
+namespace mailroom::status {
 
 /// For tests that say which commands are printed.
 inline bool operator==(const std::vector<Fix>& fixes, const std::vector<std::string>& commands) {
   return std::vector<std::string>(fixes.begin(), fixes.end()) == commands;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::status
 
 namespace mailroom::test {
 
@@ -25,45 +25,46 @@ class DoctorRig {
     environment["MAILROOM_SECRET_KEY"] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
   }
 
-  Findings examine() const {
-    return mailroom::examine(
-        {.load = [this](FileUse use) { return load_settings(overrides, environment, use); },
+  doctor::Findings examine() const {
+    return doctor::examine(
+        {.load = [this](config::FileUse use) { return config::load_settings(overrides, environment, use); },
          .now = now,
          .application_role = application_role});
   }
 
   /// The findings of one check.
-  Findings examine(const std::string& check) const {
+  doctor::Findings examine(const std::string& check) const {
     auto findings = examine();
-    std::erase_if(findings, [&](const Finding& finding) { return finding.check != check; });
+    std::erase_if(findings, [&](const doctor::Finding& finding) { return finding.check != check; });
     return findings;
   }
 
-  EnvironmentVariables environment;
-  Overrides overrides;
+  config::EnvironmentVariables environment;
+  config::Overrides overrides;
   std::string application_role;
   std::function<std::chrono::system_clock::time_point()> now = std::chrono::system_clock::now;
 };
 
-inline bool all_fine(const Findings& findings) {
-  return !findings.empty() && std::all_of(findings.begin(), findings.end(), [](const Finding& finding) {
-    return finding.verdict == CheckVerdict::ok;
-  });
+inline bool all_fine(const doctor::Findings& findings) {
+  return !findings.empty() &&
+         std::all_of(findings.begin(), findings.end(), [](const doctor::Finding& finding) {
+           return finding.verdict == doctor::CheckVerdict::ok;
+         });
 }
 
 /// `warning: reason; failure: reason`, for messages and comparison.
-inline std::string summary(const Findings& findings) {
+inline std::string summary(const doctor::Findings& findings) {
   std::string text;
   for (const auto& finding : findings) {
     if (!text.empty()) text += "; ";
-    text += std::string(verdict_word(finding.verdict)) + ": " + finding.reason;
+    text += std::string(doctor::verdict_word(finding.verdict)) + ": " + finding.reason;
   }
   return text;
 }
 
 /// Runs the SQL fixes of the findings, in a session whose search_path finds none of our objects; returns true
 /// if there was any.
-inline bool run_fixes(Connection& connection, const Findings& findings) {
+inline bool run_fixes(db::Connection& connection, const doctor::Findings& findings) {
   bool any = false;
   for (const auto& finding : findings) {
     for (const auto& command : finding.fix) {
@@ -79,8 +80,8 @@ inline bool run_fixes(Connection& connection, const Findings& findings) {
 
 /// Checks that `check`, which found nothing, reports `verdict` after `break_it`, and nothing after the
 /// finding's fix.
-inline void check_next_fixing(Connection& connection, const DoctorRig& rig, const std::string& check,
-                              CheckVerdict verdict, const std::string& break_it) {
+inline void check_next_fixing(db::Connection& connection, const DoctorRig& rig, const std::string& check,
+                              doctor::CheckVerdict verdict, const std::string& break_it) {
   INFO(check << ": " << break_it);
   connection.run(break_it);
   const auto findings = rig.examine(check);
@@ -93,8 +94,8 @@ inline void check_next_fixing(Connection& connection, const DoctorRig& rig, cons
 
 /// Checks that `check` finds nothing, reports `verdict` after `break_it`, and nothing after the finding's
 /// fix.
-inline void check_fixing(Connection& connection, const DoctorRig& rig, const std::string& check,
-                         CheckVerdict verdict, const std::string& break_it) {
+inline void check_fixing(db::Connection& connection, const DoctorRig& rig, const std::string& check,
+                         doctor::CheckVerdict verdict, const std::string& break_it) {
   INFO(check << ": " << break_it);
   REQUIRE(all_fine(rig.examine(check)));
   check_next_fixing(connection, rig, check, verdict, break_it);

@@ -10,7 +10,7 @@
 namespace mailroom::test {
 
 /// Virtual time and its events. Starts at one hour, so that a default time point is always in the past.
-class FakeEnvironment final : public Environment {
+class FakeEnvironment final : public process::Environment {
  public:
   /// Runs `event` at this time after the start.
   void at(Milliseconds since_start, std::function<void()> event);

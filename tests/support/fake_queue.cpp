@@ -16,7 +16,7 @@ constexpr int few_others = 1'000;  ///< fewer tokens of other actions are not wo
 
 }  // namespace
 
-ClaimReply FakeQueue::claim(int session, bool delivers, const ClaimRequest& request) {
+claim::ClaimReply FakeQueue::claim(int session, bool delivers, const claim::ClaimRequest& request) {
   if (request.without_lock) return acknowledge_alone(session, *request.receipt);
   auto granted = request;
   std::optional<Pace> paced;
@@ -40,7 +40,7 @@ ClaimReply FakeQueue::claim(int session, bool delivers, const ClaimRequest& requ
   return reply;
 }
 
-ClaimReply FakeQueue::acknowledge_alone(int session, const Receipt& receipt) {
+claim::ClaimReply FakeQueue::acknowledge_alone(int session, const claim::Receipt& receipt) {
   const auto batch = batches_.find(receipt.lease.batch);
   if (batch == batches_.end() || batch->second.holder != session ||
       batch->second.attempt != receipt.lease.attempt)
@@ -49,7 +49,7 @@ ClaimReply FakeQueue::acknowledge_alone(int session, const Receipt& receipt) {
 }
 
 /// Acknowledges, unless the batch has been taken over.
-bool FakeQueue::is_void(const std::optional<Receipt>& receipt) {
+bool FakeQueue::is_void(const std::optional<claim::Receipt>& receipt) {
   if (!receipt) return false;
   const auto batch = batches_.find(receipt->lease.batch);
   if (batch != batches_.end() && batch->second.attempt > receipt->lease.attempt)
@@ -59,8 +59,8 @@ bool FakeQueue::is_void(const std::optional<Receipt>& receipt) {
   return false;
 }
 
-ClaimReply FakeQueue::claim_within(int session, bool delivers, const ClaimRequest& request) {
-  ClaimReply reply;
+claim::ClaimReply FakeQueue::claim_within(int session, bool delivers, const claim::ClaimRequest& request) {
+  claim::ClaimReply reply;
   if (request.limit == 0) {
     reply.receipt_void = is_void(request.receipt);
     published_ = cursor_;
@@ -76,7 +76,7 @@ ClaimReply FakeQueue::claim_within(int session, bool delivers, const ClaimReques
   }
   if (takes_over) {
     lease_again(abandoned->second, session);
-    reply.lease = Lease{abandoned->first, abandoned->second.attempt, request.queue};
+    reply.lease = claim::Lease{abandoned->first, abandoned->second.attempt, request.queue};
     reply.size = static_cast<int>(abandoned->second.tokens.size());
     reply.more = true;
     return reply;
@@ -87,7 +87,7 @@ ClaimReply FakeQueue::claim_within(int session, bool delivers, const ClaimReques
 }
 
 /// Those with the fewest attempts first.
-FakeQueue::Abandoned FakeQueue::find_abandoned(int session, const ClaimRequest& request) {
+FakeQueue::Abandoned FakeQueue::find_abandoned(int session, const claim::ClaimRequest& request) {
   std::vector<Batches::iterator> open;
   for (auto batch = batches_.begin(); batch != batches_.end(); ++batch) {
     const bool acknowledged = request.receipt && request.receipt->lease.batch == batch->first &&
@@ -194,7 +194,8 @@ FakeQueue::Reading FakeQueue::read(int limit) const {
   return reading;
 }
 
-void FakeQueue::take(int session, const ClaimRequest& request, const Reading& reading, ClaimReply& reply) {
+void FakeQueue::take(int session, const claim::ClaimRequest& request, const Reading& reading,
+                     claim::ClaimReply& reply) {
   const auto& [window, late, deferred, seen] = reading;
   reply.last = late.left ? *std::max_element(late.taken.begin(), late.taken.end()) : window.last;
   reply.more = seen >= request.limit || window.capped || late.left;
@@ -220,7 +221,7 @@ void FakeQueue::take(int session, const ClaimRequest& request, const Reading& re
   std::sort(tokens.begin(), tokens.end());
   const auto id = static_cast<std::int64_t>(batches_.size()) + 1;
   batches_[id] = FakeBatch{.tokens = tokens, .holder = session, .holds = {{session, now()}}};
-  reply.lease = Lease{id, 1, request.queue};
+  reply.lease = claim::Lease{id, 1, request.queue};
   reply.size = static_cast<int>(tokens.size());
 }
 

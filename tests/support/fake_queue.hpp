@@ -23,7 +23,7 @@ struct FakeBatch {
   int attempt = 1;
   int holder = 0;                 ///< a session
   std::vector<FakeHold> holds{};  ///< one per attempt; the first of an added abandoned batch is made up
-  std::optional<BatchCounts> emitted{};
+  std::optional<claim::BatchCounts> emitted{};
   bool dead = false;
 
   bool is_open() const { return !emitted && !dead; }
@@ -31,7 +31,7 @@ struct FakeBatch {
 
 /// What became of a token that was delivered with an outcome.
 struct FakeDelivery {
-  Outcome state = Outcome::accepted;
+  fate::Outcome state = fate::Outcome::accepted;
   int attempts = 0;
   int unknowns = 0;
   std::optional<TimePoint> not_before{};
@@ -72,7 +72,7 @@ class FakeQueue {
   FakeQueue& operator=(const FakeQueue&) = delete;
 
   /// `delivers`: the session records outcomes.
-  ClaimReply claim(int session, bool delivers, const ClaimRequest& request);
+  claim::ClaimReply claim(int session, bool delivers, const claim::ClaimRequest& request);
 
   struct Rewound {
     std::int64_t cursor_before = 0;
@@ -85,7 +85,8 @@ class FakeQueue {
   /// False if nothing changed.
   bool pause(bool paused) { return std::exchange(paused_, paused) != paused; }
   /// Takes the tokens of `actions` (nullopt: of all), at `rate` (nullopt: at any).
-  void define(const std::optional<std::set<const Action*>>& actions, const std::optional<FakeRate>& rate);
+  void define(const std::optional<std::set<const queue::Action*>>& actions,
+              const std::optional<FakeRate>& rate);
   /// Adds a batch that `session` has leased; `tokens` are the newest ones.
   void add_batch(int session, const std::vector<std::int64_t>& tokens);
 
@@ -97,7 +98,7 @@ class FakeQueue {
   /// Ids at or below the cursor that a claim has not seen yet, committed or not.
   const std::vector<std::set<std::int64_t>>& gaps() const { return gaps_; }
   /// All tokens that were skipped because they had expired or were consumed.
-  const BatchCounts& skipped() const { return skipped_; }
+  const claim::BatchCounts& skipped() const { return skipped_; }
   /// The committed tokens of this queue that no claim has seen yet.
   std::vector<std::int64_t> waiting() const;
   /// How many of them are due now.
@@ -132,13 +133,13 @@ class FakeQueue {
   virtual bool is_abandoned(const FakeBatch& batch, int session, bool take_over) const {
     return batch.holder == session || (take_over && !setup_.lives(batch.holder));
   }
-  virtual bool is_current(const FakeBatch& batch, const Lease& lease) const {
+  virtual bool is_current(const FakeBatch& batch, const claim::Lease& lease) const {
     return batch.attempt == lease.attempt;
   }
   virtual Window read_window(int limit) const;
   virtual Late find_late(std::size_t budget) const;
   virtual Ids find_deferred(std::size_t room) const;
-  virtual void close(std::int64_t id, FakeBatch& batch, const Receipt& receipt);
+  virtual void close(std::int64_t id, FakeBatch& batch, const claim::Receipt& receipt);
   virtual void lease_again(FakeBatch& batch, int session);
   virtual void leave_gap(std::int64_t last);
   virtual void debit(int tokens);
@@ -178,20 +179,21 @@ class FakeQueue {
     int taken() const { return static_cast<int>(window.due.size() + late.taken.size() + deferred.size()); }
   };
 
-  ClaimReply acknowledge_alone(int session, const Receipt& receipt);
-  bool is_void(const std::optional<Receipt>& receipt);
+  claim::ClaimReply acknowledge_alone(int session, const claim::Receipt& receipt);
+  bool is_void(const std::optional<claim::Receipt>& receipt);
   Allowance allowance(int needed) const;
-  Pace pace(int session, const ClaimRequest& request);
-  Abandoned find_abandoned(int session, const ClaimRequest& request);
-  ClaimReply claim_within(int session, bool delivers, const ClaimRequest& request);
+  Pace pace(int session, const claim::ClaimRequest& request);
+  Abandoned find_abandoned(int session, const claim::ClaimRequest& request);
+  claim::ClaimReply claim_within(int session, bool delivers, const claim::ClaimRequest& request);
   Window read_step(std::int64_t after, int rows) const;
   Reading read(int limit) const;
-  void take(int session, const ClaimRequest& request, const Reading& reading, ClaimReply& reply);
+  void take(int session, const claim::ClaimRequest& request, const Reading& reading,
+            claim::ClaimReply& reply);
   void forget(const Ids& found);
   void bury(std::int64_t id, FakeBatch& batch, bool delivers);
-  void record(std::int64_t batch, TokenOutcome outcome);
-  void record_late(std::int64_t id, const FakeBatch& batch, const Receipt& receipt);
-  void end_deferral(TokenOutcome& outcome, TimePoint until) const;
+  void record(std::int64_t batch, claim::TokenOutcome outcome);
+  void record_late(std::int64_t id, const FakeBatch& batch, const claim::Receipt& receipt);
+  void end_deferral(claim::TokenOutcome& outcome, TimePoint until) const;
   template <typename Each>
   void for_waiting(const Each& each) const;
 
@@ -204,8 +206,8 @@ class FakeQueue {
   std::map<std::int64_t, std::int64_t>
       resent_;  ///< the newest batch before an operator had a token emitted again
   int deferrals_ = 0;
-  BatchCounts skipped_;
-  std::optional<std::set<const Action*>> actions_;
+  claim::BatchCounts skipped_;
+  std::optional<std::set<const queue::Action*>> actions_;
   bool paused_ = false;
   std::optional<FakeRate> rate_;
 };

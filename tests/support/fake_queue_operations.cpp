@@ -9,11 +9,11 @@
 namespace mailroom::test {
 
 void FakeDelivery::keep(std::int64_t next) {
-  if (state == Outcome::deferred && reply.empty() && (earlier.empty() || batch == next)) return;
-  earlier.push_back(fmt::format("{} {} {}", outcome_name(state), address, reply));
+  if (state == fate::Outcome::deferred && reply.empty() && (earlier.empty() || batch == next)) return;
+  earlier.push_back(fmt::format("{} {} {}", fate::outcome_name(state), address, reply));
 }
 
-void FakeQueue::close(std::int64_t id, FakeBatch& batch, const Receipt& receipt) {
+void FakeQueue::close(std::int64_t id, FakeBatch& batch, const claim::Receipt& receipt) {
   if (batch.emitted) return;
   batch.emitted = receipt.counts;
   skipped_.expired += receipt.counts.expired;
@@ -25,7 +25,7 @@ void FakeQueue::close(std::int64_t id, FakeBatch& batch, const Receipt& receipt)
     if (outcome != receipt.outcomes->end())
       record(id, *outcome);
     else
-      record(id, {.token = token, .state = Outcome::cancelled, .reply = "the token was deleted"});
+      record(id, {.token = token, .state = fate::Outcome::cancelled, .reply = "the token was deleted"});
   }
 }
 
@@ -34,38 +34,39 @@ void FakeQueue::bury(std::int64_t id, FakeBatch& batch, bool delivers) {
   if (!delivers) return;
   for (const auto token : batch.tokens)
     record(id, {.token = token,
-                .state = Outcome::rejected,
+                .state = fate::Outcome::rejected,
                 .reply = "its batch was dead-lettered after too many attempts, none of which reached the "
                          "receiver"});
 }
 
 /// A deferral of a token that is gone, or that expires before it would be tried again, is none.
-void FakeQueue::end_deferral(TokenOutcome& outcome, TimePoint until) const {
-  if (outcome.state != Outcome::deferred) return;
+void FakeQueue::end_deferral(claim::TokenOutcome& outcome, TimePoint until) const {
+  if (outcome.state != fate::Outcome::deferred) return;
   const auto token = setup_.tokens.committed.find(outcome.token);
   if (token == setup_.tokens.committed.end()) {
-    outcome.state = Outcome::cancelled;
+    outcome.state = fate::Outcome::cancelled;
     outcome.reply = "the token was deleted";
     outcome.address.clear();
   } else if (until > token->second.expires - std::chrono::minutes(1)) {
-    outcome.state = Outcome::expired;
+    outcome.state = fate::Outcome::expired;
   }
 }
 
 /// What an attempt came to that was taken over.
-void FakeQueue::record_late(std::int64_t id, const FakeBatch& batch, const Receipt& receipt) {
+void FakeQueue::record_late(std::int64_t id, const FakeBatch& batch, const claim::Receipt& receipt) {
   if (!receipt.outcomes) return;
   for (auto outcome : *receipt.outcomes) {
     if (outcome.attempts + outcome.unknowns == 0) continue;
     const bool has_it = batch.is_open() && std::ranges::count(batch.tokens, outcome.token) > 0;
     if (!has_it && !deliveries_.contains(outcome.token)) continue;
     const auto [at, is_first] =
-        deliveries_.try_emplace(outcome.token, FakeDelivery{.state = Outcome::deferred, .batch = id});
+        deliveries_.try_emplace(outcome.token, FakeDelivery{.state = fate::Outcome::deferred, .batch = id});
     auto& delivery = at->second;
     if (!delivery.late.emplace(id, receipt.lease.attempt).second) continue;
     end_deferral(outcome, now() + std::chrono::duration_cast<TimePoint::duration>(outcome.wait));
     // It would be mailed again.
-    if (outcome.state == Outcome::accepted && delivery.not_before && !is_resent_after(outcome.token, id)) {
+    if (outcome.state == fate::Outcome::accepted && delivery.not_before &&
+        !is_resent_after(outcome.token, id)) {
       std::swap(delivery.state, outcome.state);
       std::swap(delivery.address, outcome.address);
       std::swap(delivery.reply, outcome.reply);
@@ -73,9 +74,9 @@ void FakeQueue::record_late(std::int64_t id, const FakeBatch& batch, const Recei
       delivery.was_accepted = true;
     }
     delivery.earlier.push_back(
-        fmt::format("{} {} {}", outcome_name(outcome.state), outcome.address, outcome.reply));
+        fmt::format("{} {} {}", fate::outcome_name(outcome.state), outcome.address, outcome.reply));
     delivery.attempts += outcome.attempts;
-    delivery.was_accepted = delivery.was_accepted || outcome.state == Outcome::accepted;
+    delivery.was_accepted = delivery.was_accepted || outcome.state == fate::Outcome::accepted;
   }
 }
 
@@ -89,15 +90,15 @@ void FakeQueue::note_resent(std::int64_t token) {
 }
 
 /// Never changes what a newer batch has recorded.
-void FakeQueue::record(std::int64_t batch, TokenOutcome outcome) {
+void FakeQueue::record(std::int64_t batch, claim::TokenOutcome outcome) {
   const auto until = now() + std::chrono::duration_cast<TimePoint::duration>(outcome.wait);
   end_deferral(outcome, until);
   const auto [at, is_first] = deliveries_.try_emplace(outcome.token);
   auto& delivery = at->second;
   if (!is_first && delivery.batch > batch) return;
   // A deferral without words says nothing of the token, so that an earlier deferral stays.
-  const bool keeps_reply = !is_first && outcome.reply.empty() && outcome.state == Outcome::deferred &&
-                           delivery.state == Outcome::deferred && delivery.batch != batch;
+  const bool keeps_reply = !is_first && outcome.reply.empty() && outcome.state == fate::Outcome::deferred &&
+                           delivery.state == fate::Outcome::deferred && delivery.batch != batch;
   const bool is_other = delivery.batch != batch || delivery.state != outcome.state;
   if (!is_first && !keeps_reply && is_other) delivery.keep(batch);
   if (!keeps_reply) {
@@ -108,9 +109,9 @@ void FakeQueue::record(std::int64_t batch, TokenOutcome outcome) {
   delivery.attempts += outcome.attempts;
   delivery.unknowns += outcome.unknowns;
   delivery.batch = batch;
-  delivery.was_accepted = delivery.was_accepted || outcome.state == Outcome::accepted;
+  delivery.was_accepted = delivery.was_accepted || outcome.state == fate::Outcome::accepted;
   delivery.not_before.reset();
-  if (outcome.state != Outcome::deferred) return;
+  if (outcome.state != fate::Outcome::deferred) return;
   delivery.not_before = until;
   delivery.deferral = ++deferrals_;
 }
@@ -118,10 +119,11 @@ void FakeQueue::record(std::int64_t batch, TokenOutcome outcome) {
 FakeQueue::Rewound FakeQueue::rewind(std::int64_t target) {
   const auto& [committed, open, last] = setup_.tokens;
   if (target < 0 || target > last)
-    throw DatabaseError(ExitCode::failed, "no token has this id yet", "", std::string(sqlstate::not_reached));
+    throw db::DatabaseError(ExitCode::failed, "no token has this id yet", "",
+                            std::string(db::sqlstate::not_reached));
   Rewound rewound{.cursor_before = cursor_};
   for (auto at = committed.upper_bound(target); at != committed.end() && at->first <= cursor_; ++at)
-    rewound.replayed += is_taken(at->second) && state_of(at->second, now()) == TokenState::due ? 1 : 0;
+    rewound.replayed += is_taken(at->second) && state_of(at->second, now()) == claim::TokenState::due ? 1 : 0;
   cut_batches([target](std::int64_t id) { return id > target; });
   for (auto& gap : gaps_)
     gap.erase(gap.upper_bound(target), gap.end());
@@ -143,10 +145,10 @@ void FakeQueue::cut_batches(const std::function<bool(std::int64_t)>& is_cut) {
 void FakeQueue::cancel_deferred(std::int64_t beyond) {
   for (auto at = deliveries_.upper_bound(beyond); at != deliveries_.end(); ++at) {
     auto& delivery = at->second;
-    if (delivery.state == Outcome::deferred) {
+    if (delivery.state == fate::Outcome::deferred) {
       delivery.keep(delivery.batch);
       delivery.address.clear();
-      delivery.state = Outcome::cancelled;
+      delivery.state = fate::Outcome::cancelled;
       delivery.reply = "the cursor was moved: it emits the token";
     }
     delivery.not_before.reset();
@@ -177,7 +179,7 @@ int FakeQueue::replay(const std::vector<std::int64_t>& tokens) {
   return static_cast<int>(ids.size());
 }
 
-void FakeQueue::define(const std::optional<std::set<const Action*>>& actions,
+void FakeQueue::define(const std::optional<std::set<const queue::Action*>>& actions,
                        const std::optional<FakeRate>& rate) {
   actions_ = actions;
   const auto before = std::exchange(rate_, rate);
@@ -220,7 +222,7 @@ std::vector<std::int64_t> FakeQueue::waiting() const {
 std::size_t FakeQueue::due() const {
   std::size_t due = 0;
   for_waiting([&, time = now()](std::int64_t /*id*/, const FakeToken& token) {
-    due += state_of(token, time) == TokenState::due ? 1 : 0;
+    due += state_of(token, time) == claim::TokenState::due ? 1 : 0;
   });
   return due;
 }

@@ -17,7 +17,7 @@ FakeQueue::Allowance FakeQueue::allowance(int needed) const {
 /// An abandoned batch is leased whole, so it waits until that many tokens are allowed, or the burst is full.
 /// A claim that wants a full batch waits for one if enough tokens are due; otherwise it says what it has
 /// seen.
-FakeQueue::Pace FakeQueue::pace(int session, const ClaimRequest& request) {
+FakeQueue::Pace FakeQueue::pace(int session, const claim::ClaimRequest& request) {
   const auto one = allowance(1);
   Pace pace{.limit = std::min(request.limit, one.allowed), .take_over = request.take_over, .wait = one.wait};
   if (one.allowed == rate_->burst) return pace;

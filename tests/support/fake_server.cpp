@@ -17,15 +17,15 @@ constexpr int max_calls = 1'000'000;
 
 /// Calls `each` with the token, whose account is named after its id.
 void with_token_row(std::int64_t id, const FakeToken& token, const FakeDelivery& earlier, TimePoint now,
-                    const std::function<void(const TokenRow&)>& each) {
+                    const std::function<void(const claim::TokenRow&)>& each) {
   const std::string login = "user" + std::to_string(id);
   const std::string email = login + "@test.example";
-  Secret secret{};
+  crypto::Secret secret{};
   std::generate(secret.begin(), secret.end(), [value = static_cast<std::uint64_t>(id)]() mutable {
     value = value * 31 + 7;
     return static_cast<std::uint8_t>(value);
   });
-  TokenRow row;
+  claim::TokenRow row;
   row.id = id;
   row.action = token.action;
   row.secret = secret;
@@ -43,14 +43,14 @@ void with_token_row(std::int64_t id, const FakeToken& token, const FakeDelivery&
 }  // namespace
 
 /// The client's end of a session.
-class FakeSession final : public QueueSession {
+class FakeSession final : public claim::QueueSession {
  public:
   FakeSession(FakeServer& server, int number) : server_(server), number_(number) {}
   ~FakeSession() override { server_.disconnect(number_, {}); }
   FakeSession(const FakeSession&) = delete;
   FakeSession& operator=(const FakeSession&) = delete;
 
-  ClaimReply claim(const ClaimRequest& request) override {
+  claim::ClaimReply claim(const claim::ClaimRequest& request) override {
     server_.claims_.push_back(request);
     server_.claim_times_.push_back(server_.environment_.now());
     const auto fault = server_.begin_call(ServerOperation::claim, number_);
@@ -59,7 +59,7 @@ class FakeSession final : public QueueSession {
     return reply;
   }
 
-  void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override {
+  void fetch(const claim::Lease& lease, const std::function<void(const claim::TokenRow&)>& each) override {
     const auto fault = server_.begin_call(ServerOperation::fetch, number_);
     const auto tokens = server_.tokens_of(lease);
     server_.end_call(fault, number_);
@@ -68,10 +68,11 @@ class FakeSession final : public QueueSession {
       with_token_row(id, token, server_.earlier(number_, id), now, each);
   }
 
-  std::optional<ClaimReply> fetch_and_claim(const Lease& lease,
-                                            const std::function<void(const TokenRow&)>& each,
-                                            const NextClaim& next) override {
-    const auto request = server_.claims_ahead == ClaimsAhead::never ? std::optional<ClaimRequest>() : next();
+  std::optional<claim::ClaimReply> fetch_and_claim(const claim::Lease& lease,
+                                                   const std::function<void(const claim::TokenRow&)>& each,
+                                                   const claim::NextClaim& next) override {
+    const auto request =
+        server_.claims_ahead == ClaimsAhead::never ? std::optional<claim::ClaimRequest>() : next();
     if (!request) {
       fetch(lease, each);
       return std::nullopt;
@@ -87,14 +88,14 @@ class FakeSession final : public QueueSession {
     return claiming.get();
   }
 
-  Notified take_notifications() override {
+  claim::Notified take_notifications() override {
     const auto fault = server_.begin_call(ServerOperation::take_notifications, number_);
     const auto heard = server_.take_notifications(number_);
     server_.end_call(fault, number_);
     return heard;
   }
 
-  bool arrange(Waking waking) override {
+  bool arrange(claim::Waking waking) override {
     const auto fault = server_.begin_call(ServerOperation::arrange, number_);
     const bool answer = server_.arrange(number_, waking);
     server_.end_call(fault, number_);
@@ -139,7 +140,7 @@ void FakeServer::commit_token(std::int64_t id, const FakeToken& token) {
   tokens_.open.erase(id);
 }
 
-void FakeServer::notify(Notified of, std::optional<int> except) {
+void FakeServer::notify(claim::Notified of, std::optional<int> except) {
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
     if (static_cast<int>(i) != except) sessions_[i].heard.insert(of);
   }
@@ -155,7 +156,7 @@ void FakeServer::add_abandoned(int tokens) {
   queue_->add_batch(sessions() - 1, ids);
 }
 
-std::unique_ptr<QueueSession> FakeServer::connect(bool delivers) {
+std::unique_ptr<claim::QueueSession> FakeServer::connect(bool delivers) {
   const auto fault = begin_call(ServerOperation::connect, -1);
   sessions_.push_back({.delivers = delivers, .begins = environment_.now()});
   const auto number = static_cast<int>(sessions_.size()) - 1;
@@ -177,20 +178,20 @@ ServerFault FakeServer::begin_call(ServerOperation operation, int session) {
   const auto fault = on_call({operation, calls_, ++calls_of_[operation]});
   if (fault == ServerFault::lost_request) {
     if (session >= 0) disconnect(session, linger);
-    throw ConnectionLost("the request was lost");
+    throw db::ConnectionLost("the request was lost");
   }
   const bool refused = session < 0 ? environment_.now() < away_until_
                                    : !sessions_[static_cast<std::size_t>(session)].is_connected;
-  if (refused) throw ConnectionLost("the server is down");
+  if (refused) throw db::ConnectionLost("the server is down");
   return fault;
 }
 
 void FakeServer::end_call(ServerFault fault, int session) {
   if (fault == ServerFault::canceled)
-    throw DatabaseError(ExitCode::failed, "canceling statement", "", "57014");
+    throw db::DatabaseError(ExitCode::failed, "canceling statement", "", "57014");
   if (fault != ServerFault::lost_reply) return;
   disconnect(session, linger);
-  throw ConnectionLost("the reply was lost");
+  throw db::ConnectionLost("the reply was lost");
 }
 
 void FakeServer::disconnect(int session, Milliseconds after) {
@@ -214,10 +215,10 @@ int FakeServer::open_batches() const {
                                         [](const auto& entry) { return entry.second.is_open(); }));
 }
 
-ClaimReply FakeServer::claim(int session, const ClaimRequest& request) {
+claim::ClaimReply FakeServer::claim(int session, const claim::ClaimRequest& request) {
   environment_.advance(claim_takes);
   const auto& claimer = sessions_[static_cast<std::size_t>(session)];
-  if (!claimer.is_connected) throw ConnectionLost("the server ended the session and its transaction");
+  if (!claimer.is_connected) throw db::ConnectionLost("the server ended the session and its transaction");
   auto reply = queue_->claim(session, claimer.delivers, request);
   reply.is_idle = request.routine && !request.receipt && !reply.lease && tokens_.open.empty() &&
                   waiting() == 0 && open_batches() == 0;
@@ -233,29 +234,29 @@ int FakeServer::release() {
   return count;
 }
 
-bool FakeServer::arrange(int session, Waking waking) {
+bool FakeServer::arrange(int session, claim::Waking waking) {
   auto& open_at_first = sessions_[static_cast<std::size_t>(session)].open_at_first;
-  if (waking == Waking::stay_polling) {
+  if (waking == claim::Waking::stay_polling) {
     if (!is_somebody_polling()) polling_ = session;
     return polling_ == session;
   }
-  if (waking == Waking::ask) {
+  if (waking == claim::Waking::ask) {
     if (!open_at_first) open_at_first = tokens_.open;
     std::erase_if(*open_at_first, [this](std::int64_t id) { return !tokens_.open.contains(id); });
     return !open_at_first->empty();
   }
   open_at_first.reset();
   if (polling_ == session) polling_.reset();
-  if (waking == Waking::drain) notify(Notified::drain, session);
+  if (waking == claim::Waking::drain) notify(claim::Notified::drain, session);
   return true;
 }
 
-Notified FakeServer::take_notifications(int session) {
+claim::Notified FakeServer::take_notifications(int session) {
   auto& heard = sessions_[static_cast<std::size_t>(session)].heard;
-  for (const auto of : {Notified::drain, Notified::sinks, Notified::queues}) {
+  for (const auto of : {claim::Notified::drain, claim::Notified::sinks, claim::Notified::queues}) {
     if (heard.erase(of) > 0) return of;
   }
-  return std::exchange(heard, {}).empty() ? Notified::no : Notified::poll;
+  return std::exchange(heard, {}).empty() ? claim::Notified::no : claim::Notified::poll;
 }
 
 FakeDelivery FakeServer::earlier(int session, std::int64_t token) const {
@@ -264,7 +265,7 @@ FakeDelivery FakeServer::earlier(int session, std::int64_t token) const {
   return delivery == queue_->deliveries().end() ? FakeDelivery{} : delivery->second;
 }
 
-std::map<std::int64_t, FakeToken> FakeServer::tokens_of(const Lease& lease) const {
+std::map<std::int64_t, FakeToken> FakeServer::tokens_of(const claim::Lease& lease) const {
   std::map<std::int64_t, FakeToken> tokens;
   const auto& batch = batches().at(lease.batch);
   if (batch.attempt != lease.attempt) return tokens;

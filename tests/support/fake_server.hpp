@@ -58,11 +58,11 @@ class FakeServer {
   bool is_silent(std::int64_t id) const { return silent_.contains(id); }
   bool is_somebody_polling() const { return polling_ && holds(*polling_); }
   /// Notifies all sessions but `except`.
-  void notify(Notified of = Notified::poll, std::optional<int> except = std::nullopt);
+  void notify(claim::Notified of = claim::Notified::poll, std::optional<int> except = std::nullopt);
   /// Adds a batch of new tokens whose session has ended.
   void add_abandoned(int tokens);
   /// `delivers`: the session records outcomes.
-  std::unique_ptr<QueueSession> connect(bool delivers = false);
+  std::unique_ptr<claim::QueueSession> connect(bool delivers = false);
   /// Ends every session, and refuses connections for `duration`.
   void go_away(Milliseconds duration = {});
   /// Cuts the connection of the session of `socket`.
@@ -77,7 +77,7 @@ class FakeServer {
   ClaimsAhead claims_ahead = ClaimsAhead::never;
 
   int calls() const { return calls_; }
-  const std::vector<ClaimRequest>& claims() const { return claims_; }
+  const std::vector<claim::ClaimRequest>& claims() const { return claims_; }
   const std::vector<TimePoint>& claim_times() const { return claim_times_; }
   FakeQueue& queue() { return *queue_; }
   FakeTokens& tokens() { return tokens_; }
@@ -106,7 +106,7 @@ class FakeServer {
   struct Session {
     bool is_connected = true;  ///< as its client sees it
     bool delivers = false;
-    std::set<Notified> heard{};
+    std::set<claim::Notified> heard{};
     TimePoint begins{};
     std::optional<TimePoint> ends{};
     std::optional<std::set<std::int64_t>>
@@ -118,20 +118,20 @@ class FakeServer {
   void disconnect(int session, Milliseconds after);
   bool readable(std::size_t session) const;
 
-  bool arrange(int session, Waking waking);
-  ClaimReply claim(int session, const ClaimRequest& request);
+  bool arrange(int session, claim::Waking waking);
+  claim::ClaimReply claim(int session, const claim::ClaimRequest& request);
   int release();
-  Notified take_notifications(int session);
+  claim::Notified take_notifications(int session);
   /// What became of the token, for a session that records outcomes.
   FakeDelivery earlier(int session, std::int64_t token) const;
   /// The tokens of the lease that exist.
-  std::map<std::int64_t, FakeToken> tokens_of(const Lease& lease) const;
+  std::map<std::int64_t, FakeToken> tokens_of(const claim::Lease& lease) const;
 
   FakeEnvironment& environment_;
   int first_socket_;
   int calls_ = 0;
   std::map<ServerOperation, int> calls_of_;
-  std::vector<ClaimRequest> claims_;
+  std::vector<claim::ClaimRequest> claims_;
   std::vector<TimePoint> claim_times_;
   TimePoint away_until_{};
   std::vector<Session> sessions_;

@@ -12,15 +12,15 @@ namespace mailroom::test {
 /// A token of the fake server, with an account of its own.
 struct FakeToken {
   TimePoint expires = TimePoint::max();
-  const Action* action = activation_action();
+  const queue::Action* action = activation_action();
   bool is_consumed = false;
   bool has_wrong_status = false;  ///< of its account
 };
 
-inline TokenState state_of(const FakeToken& token, TimePoint now) {
-  if (token.is_consumed) return TokenState::consumed;
-  if (now >= token.expires) return TokenState::expired;
-  return token.has_wrong_status ? TokenState::wrong_status : TokenState::due;
+inline claim::TokenState state_of(const FakeToken& token, TimePoint now) {
+  if (token.is_consumed) return claim::TokenState::consumed;
+  if (now >= token.expires) return claim::TokenState::expired;
+  return token.has_wrong_status ? claim::TokenState::wrong_status : claim::TokenState::due;
 }
 
 /// The table of tokens and its sequence.

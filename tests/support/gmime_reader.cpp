@@ -7,9 +7,9 @@
 namespace mailroom::test {
 namespace {
 
-using gmime::Owned;
-using gmime::OwnedText;
-using gmime::text_or_empty;
+using bounce::gmime::Owned;
+using bounce::gmime::OwnedText;
+using bounce::gmime::text_or_empty;
 
 std::string trimmed(std::string text) {
   text.erase(0, text.find_first_not_of(" \t\r\n"));

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int patience_ms = 20'000;
 
-int connect_to(const ListenAddress& address) {
+int connect_to(const config::ListenAddress& address) {
   sockaddr_storage bytes{};
   socklen_t size = 0;
   if (address.is_unix()) {
@@ -59,7 +59,7 @@ std::string canonical(const std::string& series) {
 
 }  // namespace
 
-HttpConnection::HttpConnection(const ListenAddress& address) : socket_(connect_to(address)) {}
+HttpConnection::HttpConnection(const config::ListenAddress& address) : socket_(connect_to(address)) {}
 
 HttpConnection::HttpConnection(HttpConnection&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
 
@@ -89,7 +89,7 @@ bool HttpConnection::is_closed() const {
   return poll(&readable, 1, 0) == 1 && recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
-HttpAnswer http_ask(const ListenAddress& address, const std::string& request) {
+HttpAnswer http_ask(const config::ListenAddress& address, const std::string& request) {
   const HttpConnection connection(address);
   connection.send(request);
   const auto all = connection.read_all();
@@ -98,7 +98,7 @@ HttpAnswer http_ask(const ListenAddress& address, const std::string& request) {
   return {.status = std::stoi(all.substr(9, 3)), .head = all.substr(0, end), .body = all.substr(end + 4)};
 }
 
-HttpAnswer http_get(const ListenAddress& address, const std::string& path, const std::string& host) {
+HttpAnswer http_get(const config::ListenAddress& address, const std::string& path, const std::string& host) {
   return http_ask(address, "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nAccept: */*\r\n\r\n");
 }
 
@@ -116,7 +116,7 @@ Scrape::Scrape(const std::string& exposition) : text(exposition) {
   }
 }
 
-Scrape Scrape::of(const ListenAddress& address) {
+Scrape Scrape::of(const config::ListenAddress& address) {
   const auto answer = http_get(address, "/metrics");
   if (answer.status != 200) throw std::runtime_error("there are no metrics: " + answer.head);
   return Scrape(answer.body);
@@ -141,13 +141,13 @@ double Scrape::sum(const std::string& name, const std::string& part) const {
   return total;
 }
 
-ListenAddress metrics_address(const std::function<std::string()>& read_log) {
+config::ListenAddress metrics_address(const std::function<std::string()>& read_log) {
   std::optional<Pattern::Groups> found;
   std::string log;
   const Pattern form("serving metrics at=\"?([^\\s\"]+)");
   if (!eventually([&] { return (found = form.first(log = read_log())).has_value(); }))
     throw std::runtime_error("no metrics are served:\n" + log);
-  return parse_listen_address((*found)[1]).value();
+  return config::parse_listen_address((*found)[1]).value();
 }
 
 }  // namespace mailroom::test

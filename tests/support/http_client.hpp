@@ -11,7 +11,7 @@ namespace mailroom::test {
 /// A connection to a server of HTTP.
 class HttpConnection {
  public:
-  explicit HttpConnection(const ListenAddress& address);
+  explicit HttpConnection(const config::ListenAddress& address);
   ~HttpConnection();
   HttpConnection(HttpConnection&& other) noexcept;
   HttpConnection(const HttpConnection&) = delete;
@@ -33,15 +33,15 @@ struct HttpAnswer {
   std::string body;
 };
 
-HttpAnswer http_get(const ListenAddress& address, const std::string& path,
+HttpAnswer http_get(const config::ListenAddress& address, const std::string& path,
                     const std::string& host = "localhost");
 /// What the server answers to `request`.
-HttpAnswer http_ask(const ListenAddress& address, const std::string& request);
+HttpAnswer http_ask(const config::ListenAddress& address, const std::string& request);
 
 /// The metrics of a scrape.
 struct Scrape {
   explicit Scrape(const std::string& text);
-  static Scrape of(const ListenAddress& address);
+  static Scrape of(const config::ListenAddress& address);
 
   /// Of a series such as `mailroom_claims_total{queue="mailroom"}`, its labels in any order. Throws without
   /// it.
@@ -57,6 +57,6 @@ struct Scrape {
 };
 
 /// Where a process serves its metrics, as its log says. Waits until it does.
-ListenAddress metrics_address(const std::function<std::string()>& log);
+config::ListenAddress metrics_address(const std::function<std::string()>& log);
 
 }  // namespace mailroom::test

@@ -18,7 +18,7 @@ struct PlayedOutcome {
 
 /// Records it by the function of the schema, as of a batch newer than all others. A deferred token waits for
 /// ten minutes.
-inline void record(Connection& connection, const PlayedOutcome& outcome) {
+inline void record(db::Connection& connection, const PlayedOutcome& outcome) {
   connection.run(
       "SELECT mailroom_record_outcomes($1, coalesce((SELECT max(batch) FROM mailroom_deliveries), 0) + 1, "
       "int8multirange(int8range($2::bigint, $2::bigint, '[]')), jsonb_build_array(jsonb_strip_nulls(jsonb_build_object("

@@ -6,26 +6,26 @@
 
 namespace mailroom::test {
 
-inline TokenOutcome outcome(std::int64_t token, Outcome state, double wait = 0) {
+inline claim::TokenOutcome outcome(std::int64_t token, fate::Outcome state, double wait = 0) {
   return {.token = token,
           .state = state,
           .attempts = 1,
           .wait = std::chrono::duration<double>(wait),
           .sink = "relay:25",
           .address = "user" + std::to_string(token) + "@test.example",
-          .code = state == Outcome::accepted ? 250 : 451,
-          .reply = outcome_name(state)};
+          .code = state == fate::Outcome::accepted ? 250 : 451,
+          .reply = fate::outcome_name(state)};
 }
 
 /// A batch that went back because the other side was unavailable.
-inline TokenOutcome given_back(std::int64_t token) {
-  return {.token = token, .state = Outcome::deferred, .wait = std::chrono::duration<double>(-1)};
+inline claim::TokenOutcome given_back(std::int64_t token) {
+  return {.token = token, .state = fate::Outcome::deferred, .wait = std::chrono::duration<double>(-1)};
 }
 
-inline Receipt receipt_of(const Lease& lease, std::vector<TokenOutcome> outcomes) {
-  Receipt receipt{lease, {}};
+inline claim::Receipt receipt_of(const claim::Lease& lease, std::vector<claim::TokenOutcome> outcomes) {
+  claim::Receipt receipt{lease, {}};
   for (const auto& each : outcomes) {
-    if (each.state == Outcome::accepted)
+    if (each.state == fate::Outcome::accepted)
       ++receipt.counts.emitted;
     else
       receipt.counts.skipped_ids.push_back(each.token);
@@ -38,16 +38,16 @@ inline Receipt receipt_of(const Lease& lease, std::vector<TokenOutcome> outcomes
 struct OutcomeRig : RewindRig {
   OutcomeRig() { session = attach_sender(database); }
 
-  ClaimReply claim(int limit, std::optional<Receipt> receipt = {}) {
+  claim::ClaimReply claim(int limit, std::optional<claim::Receipt> receipt = {}) {
     return session->claim({.limit = limit, .partial = true, .receipt = std::move(receipt)});
   }
 
   /// Claims up to `limit` tokens, and acknowledges each with `state`; returns their ids.
-  Ids deliver(int limit, Outcome state, double wait = 0) {
+  Ids deliver(int limit, fate::Outcome state, double wait = 0) {
     const auto lease = claim(limit).lease;
     if (!lease) return {};
     const auto ids = fetch_ids(*session, *lease);
-    std::vector<TokenOutcome> outcomes;
+    std::vector<claim::TokenOutcome> outcomes;
     for (const auto id : ids)
       outcomes.push_back(outcome(id, state, wait));
     claim(0, receipt_of(*lease, outcomes));

@@ -12,33 +12,33 @@ namespace mailroom::test {
 
 constexpr std::chrono::hours month{24 * 30};
 constexpr std::chrono::hours contents{24 * 36'500};  ///< of messages: they stay
-inline const OperationAuthor author{.actor = "ann@host", .reason = "housekeeping"};
+inline const queue::OperationAuthor author{.actor = "ann@host", .reason = "housekeeping"};
 
-inline bool always(const PruneProgress& /*progress*/) {
+inline bool always(const prune::PruneProgress& /*progress*/) {
   return true;
 }
 
-inline PruneSummary prune(const TestDatabase& database, int step = 1000,
-                          const PruneObserver& go_on = always) {
+inline prune::PruneSummary prune(const TestDatabase& database, int step = 1000,
+                                 const prune::PruneObserver& go_on = always) {
   const auto connection = database.connect();
   // Pruning waits for no lock; with this timeout a wait fails the test instead of blocking it.
   connection->run("SET lock_timeout = '10s'");
-  return Pruner(*connection, {.records = month, .contents = contents}, step).remove(author, go_on);
+  return prune::Pruner(*connection, {.records = month, .contents = contents}, step).remove(author, go_on);
 }
 
-inline PruneSummary count(const TestDatabase& database, int step = 1000) {
+inline prune::PruneSummary count(const TestDatabase& database, int step = 1000) {
   const auto connection = database.connect();
-  return Pruner(*connection, {.records = month, .contents = contents}, step).count(always);
+  return prune::Pruner(*connection, {.records = month, .contents = contents}, step).count(always);
 }
 
 /// Makes tokens expire `days` days ago.
-inline void expire(Connection& connection, const std::string& where, int days = 31) {
+inline void expire(db::Connection& connection, const std::string& where, int days = 31) {
   connection.run("UPDATE tokens SET expires_at = extract(epoch FROM now()) - 86400 * $1::int WHERE " + where,
                  days);
 }
 
 /// Moves the times of all batches back by `days` days.
-inline void age_batches(Connection& connection, int days = 31) {
+inline void age_batches(db::Connection& connection, int days = 31) {
   connection.run(
       "UPDATE mailroom_batches SET claimed_at = claimed_at - $1::int * interval '1 day', "
       "emitted_at = emitted_at - $1::int * interval '1 day', "
@@ -46,22 +46,22 @@ inline void age_batches(Connection& connection, int days = 31) {
       days);
 }
 
-inline Ids ids(Connection& connection, const std::string& sql) {
+inline Ids ids(db::Connection& connection, const std::string& sql) {
   Ids found;
   for (const auto& row : connection.run(sql))
     found.push_back(row[0].as<std::int64_t>());
   return found;
 }
 
-inline Ids tokens(Connection& connection) {
+inline Ids tokens(db::Connection& connection) {
   return ids(connection, "SELECT id FROM tokens ORDER BY id");
 }
 
-inline Ids batches(Connection& connection) {
+inline Ids batches(db::Connection& connection) {
   return ids(connection, "SELECT id FROM mailroom_batches ORDER BY id");
 }
 
-inline std::int64_t operations(Connection& connection) {
+inline std::int64_t operations(db::Connection& connection) {
   return value<std::int64_t>(connection, "SELECT count(*) FROM mailroom_operations");
 }
 

@@ -10,10 +10,10 @@ namespace mailroom::test {
 
 /// The mail of a token, and what the builder has for all.
 struct RandomMail {
-  Mailbox from;
-  std::optional<Mailbox> reply_to;
-  std::vector<ExtraHeader> headers;
-  Address to;
+  mail::Mailbox from;
+  std::optional<mail::Mailbox> reply_to;
+  std::vector<mail::ExtraHeader> headers;
+  mail::Address to;
   std::string queue;
   Moment date{};
   std::int64_t token = 0;
@@ -21,20 +21,20 @@ struct RandomMail {
   std::string text;
   std::optional<std::string> html;
 
-  MailContent content() const {
-    MailContent content{.date = date,
-                        .queue = queue,
-                        .key = "0123456789abcdef",
-                        .token = token,
-                        .to = {{"", to}},
-                        .subject = subject,
-                        .text = text,
-                        .html = html};
+  mail::MailContent content() const {
+    mail::MailContent content{.date = date,
+                              .queue = queue,
+                              .key = "0123456789abcdef",
+                              .token = token,
+                              .to = {{"", to}},
+                              .subject = subject,
+                              .text = text,
+                              .html = html};
     return content;
   }
   bool is_utf8() const {
-    return needs_smtputf8(to) || needs_smtputf8(from.address) ||
-           (reply_to && needs_smtputf8(reply_to->address));
+    return mail::needs_smtputf8(to) || mail::needs_smtputf8(from.address) ||
+           (reply_to && mail::needs_smtputf8(reply_to->address));
   }
 };
 
@@ -47,7 +47,7 @@ class MailMaker {
   RandomMail make() {
     RandomMail mail;
     mail.from = {trimmed(line(4)), address()};
-    if (chance(3)) mail.reply_to = Mailbox{trimmed(line(3)), address()};
+    if (chance(3)) mail.reply_to = mail::Mailbox{trimmed(line(3)), address()};
     if (chance(3)) mail.headers = {{"X-One", "a b  c"}, {"X-Two", words()}};
     mail.to = address();
     mail.queue = pick({"mailroom", "a queue", "gr\u00fc\u00dfe.2", "--=_", "%s<>\""});
@@ -60,15 +60,15 @@ class MailMaker {
   }
 
   /// A message with several recipients, a sender and headers of its own, and attachments.
-  MailContent make_message() {
-    MailContent content{.date = Moment(std::chrono::seconds(number(0, 4'000'000'000))),
-                        .queue = "mailroom",
-                        .key = "0123456789abcdef",
-                        .message = number(1, 1'000'000)};
+  mail::MailContent make_message() {
+    mail::MailContent content{.date = Moment(std::chrono::seconds(number(0, 4'000'000'000))),
+                              .queue = "mailroom",
+                              .key = "0123456789abcdef",
+                              .message = number(1, 1'000'000)};
     content.to = mailboxes(static_cast<int>(number(0, 4)));
     content.cc = mailboxes(static_cast<int>(number(0, 3)));
-    if (chance(2)) content.sender = Mailbox{trimmed(line(3)), address()};
-    if (chance(2)) content.reply_to = Mailbox{trimmed(line(3)), address()};
+    if (chance(2)) content.sender = mail::Mailbox{trimmed(line(3)), address()};
+    if (chance(2)) content.reply_to = mail::Mailbox{trimmed(line(3)), address()};
     if (chance(2))
       content.headers = {{"List-Unsubscribe", "<https://app.example/u?a=1&b=2>"},
                          {"List-Unsubscribe-Post", "List-Unsubscribe=One-Click"},
@@ -82,15 +82,15 @@ class MailMaker {
   }
 
  private:
-  std::vector<Mailbox> mailboxes(int count) {
-    std::vector<Mailbox> all;
+  std::vector<mail::Mailbox> mailboxes(int count) {
+    std::vector<mail::Mailbox> all;
     for (; count > 0; --count)
       all.push_back({trimmed(line(3)), address()});
     return all;
   }
 
-  Attachment attachment(int number_of_it) {
-    Attachment made{
+  mail::Attachment attachment(int number_of_it) {
+    mail::Attachment made{
         .name = chance(5) ? "" : trimmed(line(3)) + pick({".pdf", ".png", "", ".tar.gz"}),
         .content_type = pick({"", "application/pdf", "image/png", "text/csv; charset=utf-8",
                               "text/plain; charset=\"us-ascii\"; format=flowed", "application/vnd.a+json"}),
@@ -186,7 +186,7 @@ class MailMaker {
     return text;
   }
 
-  Address address() {
+  mail::Address address() {
     return {pick({"a", "user.name+tag", "gr\u00fc\u00dfe", std::string(64, 'l'), "!#$%&'*+-/=?^_`{|}~"}),
             pick({"b.example", "xn--bcher-kva.example", std::string(60, 'd') + ".example"})};
   }

@@ -9,23 +9,24 @@
 
 namespace mailroom::test {
 
-inline QueueReconciliation reconciled(Connection& connection, const std::string& queue = "mailroom") {
-  return reconcile(connection, {.queues = {queue}}).queues.front();
+inline reconcile::QueueReconciliation reconciled(db::Connection& connection,
+                                                 const std::string& queue = "mailroom") {
+  return reconcile::reconcile(connection, {.queues = {queue}}).queues.front();
 }
 
 /// `2 emitted, 1 skipped`, in the order of the classes.
-inline std::string classes_of(const QueueReconciliation& queue) {
-  std::map<Outcome, std::int64_t> sums;
+inline std::string classes_of(const reconcile::QueueReconciliation& queue) {
+  std::map<fate::Outcome, std::int64_t> sums;
   for (const auto& count : queue.counts)
     sums[count.outcome] += count.tokens;
   std::vector<std::string> parts;
   for (const auto& [outcome, tokens] : sums)
-    parts.push_back(fmt::format("{} {}", tokens, outcome_name(outcome)));
+    parts.push_back(fmt::format("{} {}", tokens, fate::outcome_name(outcome)));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 /// The explanations of the tokens of a class, one after the other.
-inline std::string explanations_of(const QueueReconciliation& queue, Outcome outcome) {
+inline std::string explanations_of(const reconcile::QueueReconciliation& queue, fate::Outcome outcome) {
   std::string text;
   for (const auto& count : queue.counts) {
     if (count.outcome == outcome) text += (text.empty() ? "" : "; ") + count.explanation;
@@ -34,7 +35,7 @@ inline std::string explanations_of(const QueueReconciliation& queue, Outcome out
 }
 
 /// `1-2, 5`: the ids that are unexplained.
-inline std::string unexplained_in(const QueueReconciliation& queue) {
+inline std::string unexplained_in(const reconcile::QueueReconciliation& queue) {
   std::vector<std::int64_t> ids;
   for (const auto& reason : queue.faulty) {
     for (const auto& range : reason.ids) {
@@ -43,12 +44,14 @@ inline std::string unexplained_in(const QueueReconciliation& queue) {
     }
   }
   std::sort(ids.begin(), ids.end());
-  return id_ranges_text(to_id_ranges(ids));
+  return selection::id_ranges_text(selection::to_id_ranges(ids));
 }
 
 /// A queue whose tokens are accounted for.
 struct ReconcileRig : RewindRig {
-  QueueReconciliation result(const std::string& queue = "mailroom") { return reconciled(*connection, queue); }
+  reconcile::QueueReconciliation result(const std::string& queue = "mailroom") {
+    return reconciled(*connection, queue);
+  }
   std::string classes(const std::string& queue = "mailroom") { return classes_of(result(queue)); }
   std::string unexplained(const std::string& queue = "mailroom") { return unexplained_in(result(queue)); }
 

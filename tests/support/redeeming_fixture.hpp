@@ -14,19 +14,19 @@ struct Fixture {
   std::string token;
 };
 
-inline Secret secret_of(const std::string& hex) {
-  return Key::from_hex(hex, "the test").bytes();
+inline crypto::Secret secret_of(const std::string& hex) {
+  return crypto::Key::from_hex(hex, "the test").bytes();
 }
 
-inline std::string signed_token(const Action* action, const std::string& hex, const std::string& code,
+inline std::string signed_token(const queue::Action* action, const std::string& hex, const std::string& code,
                                 const std::string& key = test_key) {
-  Hmac hmac(Key::from_hex(key, "the test"));
-  const auto text = sign_token(hmac, *action, secret_of(hex), code);
+  crypto::Hmac hmac(crypto::Key::from_hex(key, "the test"));
+  const auto text = queue::sign_token(hmac, *action, secret_of(hex), code);
   return {text.begin(), text.end()};
 }
 
 /// The newest token, signed by mailroom's own code.
-inline Fixture newest_token(Connection& owner) {
+inline Fixture newest_token(db::Connection& owner) {
   const auto row = owner.run(
       "SELECT account, id, action = 'activation', encode(secret, 'hex'), code FROM tokens ORDER BY id DESC "
       "LIMIT 1")[0];
@@ -38,7 +38,7 @@ inline Fixture newest_token(Connection& owner) {
 }
 
 /// A new account with its activation token.
-inline Fixture sign_up(Connection& owner) {
+inline Fixture sign_up(db::Connection& owner) {
   owner.run(
       "INSERT INTO accounts (email, login) SELECT n || '@x.example', n FROM "
       "(SELECT 'user' || count(*) AS n FROM accounts) s");
@@ -46,7 +46,7 @@ inline Fixture sign_up(Connection& owner) {
 }
 
 /// A new active account with a recovery token.
-inline Fixture ask_for_recovery(Connection& owner) {
+inline Fixture ask_for_recovery(db::Connection& owner) {
   owner.run(
       "WITH a AS (INSERT INTO accounts (email, login, status) SELECT n || '@x.example', n, 'active' FROM "
       "(SELECT 'user' || count(*) AS n FROM accounts) s RETURNING id) "

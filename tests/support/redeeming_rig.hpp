@@ -21,7 +21,7 @@ inline const std::string redeeming_document = "docs/redeeming.md";
 
 /// What an application is asked to redeem, `copies` times at once, with the keys that it accepts.
 struct Redemption {
-  const Action* action = activation_action();
+  const queue::Action* action = activation_action();
   std::string token{};
   std::string code{};
   int copies = 1;
@@ -32,7 +32,7 @@ struct Redemption {
 using Results = std::vector<std::string>;
 
 /// A secret as a value of bytea.
-inline std::string bytea(const Secret& secret) {
+inline std::string bytea(const crypto::Secret& secret) {
   std::string text = "\\x";
   for (const auto byte : secret)
     text += fmt::format("{:02x}", byte);
@@ -57,7 +57,7 @@ class RedeemingDatabase {
   RedeemingDatabase(const RedeemingDatabase&) = delete;
   RedeemingDatabase& operator=(const RedeemingDatabase&) = delete;
 
-  Connection& owner() const { return *owner_; }
+  db::Connection& owner() const { return *owner_; }
   const std::string& name() const { return database_.name(); }
   std::string user() const { return name() + "_login"; }
   std::string conninfo() const { return fmt::format("{} user={}", database_.conninfo(), user()); }
@@ -69,7 +69,7 @@ class RedeemingDatabase {
   }
 
   TestDatabase database_;
-  std::unique_ptr<Connection> owner_;
+  std::unique_ptr<db::Connection> owner_;
 };
 
 /// The statements of docs/redeeming.md, after mailroom's own verification.
@@ -96,8 +96,8 @@ class SqlApplication {
  private:
   std::string redeem_once(const Redemption& redemption) const {
     try {
-      Connection connection(database_.conninfo(), "test");
-      const auto token = decode_token(redemption.token);
+      db::Connection connection(database_.conninfo(), "test");
+      const auto token = crypto::decode_token(redemption.token);
       if (!token) return "invalid";
       if (redemption.action == recovery_action() && !admits(connection, token->secret)) return "invalid";
       if (!is_genuine(redemption, *token)) return "invalid";
@@ -107,35 +107,37 @@ class SqlApplication {
     }
   }
 
-  static bool admits(Connection& connection, const Secret& secret) {
+  static bool admits(db::Connection& connection, const crypto::Secret& secret) {
     return !connection
                 .run(code_block(redeeming_document, "sql", "INSERT INTO recovery_attempts"), bytea(secret))
                 .empty();
   }
 
-  static bool is_genuine(const Redemption& redemption, const DecodedToken& token) {
+  static bool is_genuine(const Redemption& redemption, const crypto::DecodedToken& token) {
     const auto& keys = redemption.keys;
     return std::any_of(keys.begin(), keys.end(), [&](const auto& key) {
-      Hmac hmac(Key::from_hex(key, "the test"));
-      return is_signed(hmac, token, redemption.action->path,
-                       redemption.action->has_code ? std::string_view(redemption.code) : std::string_view());
+      crypto::Hmac hmac(crypto::Key::from_hex(key, "the test"));
+      return crypto::is_signed(
+          hmac, token, redemption.action->path,
+          redemption.action->has_code ? std::string_view(redemption.code) : std::string_view());
     });
   }
 
-  static std::string consume(pqxx::transaction_base& work, const Action* action, const Secret& secret) {
-    const auto rows = Connection::execute(work, statement("RETURNING t.account", action), bytea(secret));
+  static std::string consume(pqxx::transaction_base& work, const queue::Action* action,
+                             const crypto::Secret& secret) {
+    const auto rows = db::Connection::execute(work, statement("RETURNING t.account", action), bytea(secret));
     if (rows.empty()) {
-      const auto reason = Connection::execute(work, statement("'consumed'", action), bytea(secret));
+      const auto reason = db::Connection::execute(work, statement("'consumed'", action), bytea(secret));
       return reason.empty() ? "not found" : reason[0][0].c_str();
     }
     const auto account = rows[0][0].as<std::string>();
     if (action == recovery_action())
-      Connection::execute(work, "INSERT INTO passwords (account) VALUES ($1)", account);
+      db::Connection::execute(work, "INSERT INTO passwords (account) VALUES ($1)", account);
     return "redeemed " + account;
   }
 
   /// The statement with `part`, for a recovery changed as the document says.
-  static std::string statement(const std::string& part, const Action* action) {
+  static std::string statement(const std::string& part, const queue::Action* action) {
     auto sql = code_block(redeeming_document, "sql", part);
     if (action == activation_action()) return sql;
     sql = Pattern("'activation'").replaced(sql, "'password_recovery'");

@@ -11,11 +11,11 @@
 namespace mailroom::test {
 
 /// Loads the settings, and expects exactly this error.
-inline void check_refused(const Overrides& overrides, const EnvironmentVariables& environment,
+inline void check_refused(const config::Overrides& overrides, const config::EnvironmentVariables& environment,
                           const std::string& message, const std::string& hint) {
   INFO(message);
   try {
-    load_settings(overrides, environment);
+    config::load_settings(overrides, environment);
     FAIL("accepted");
   } catch (const Error& error) {
     CHECK(error.what() == message);
@@ -28,8 +28,8 @@ inline void check_refused(const Overrides& overrides, const EnvironmentVariables
 /// Settings that are refused: `file` is mailroom.yaml.
 struct RefusedSettings {
   std::string file;
-  EnvironmentVariables environment;
-  std::vector<Overrides::Flag> flags;
+  config::EnvironmentVariables environment;
+  std::vector<config::Overrides::Flag> flags;
   std::string message;
   std::string hint;
 };

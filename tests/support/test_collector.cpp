@@ -41,7 +41,8 @@ std::vector<nlohmann::json> emitted_tokens(const std::string& output) {
 
 std::map<std::int64_t, int> emitted_ids(const std::string& output) {
   std::map<std::int64_t, int> ids;
-  Verifier verifier(KeyRing{Key::from_hex(test_key, "the test"), {}}, Actions::built_in().signed_paths());
+  crypto::Verifier verifier(crypto::KeyRing{crypto::Key::from_hex(test_key, "the test"), {}},
+                            queue::Actions::built_in().signed_paths());
   const auto value_of = [](std::string_view text, std::string_view key) {
     const auto at = text.find(key);
     if (at == std::string_view::npos) throw std::runtime_error("a token is incomplete");
@@ -50,7 +51,7 @@ std::map<std::int64_t, int> emitted_ids(const std::string& output) {
   };
   const auto complete = std::string_view(output).substr(0, output.rfind('\n') + 1);
   for_each_emitted(complete, [&](std::int64_t id, std::string_view rest) {
-    const auto decoded = decode_token(value_of(rest, "\"token\":\""));
+    const auto decoded = crypto::decode_token(value_of(rest, "\"token\":\""));
     if (!decoded || !verifier.verify(*decoded, value_of(rest, "\"code\":\""), false))
       throw std::runtime_error("a token does not verify");
     ++ids[id];

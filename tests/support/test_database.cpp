@@ -28,12 +28,12 @@ std::string template_name() {
 }
 
 /// A template is closed once it is migrated: no session may be connected to what PostgreSQL copies.
-bool is_ready(Connection& admin, const std::string& name) {
+bool is_ready(db::Connection& admin, const std::string& name) {
   return !admin.run("SELECT FROM pg_database WHERE datname = $1 AND NOT datallowconn", name).empty();
 }
 
 /// Returns the name of a database to copy, which the first test on the server migrates.
-std::string migrated_template(Connection& admin) {
+std::string migrated_template(db::Connection& admin) {
   const auto name = template_name();
   if (is_ready(admin, name)) return name;
   admin.run("SELECT pg_advisory_lock(hashtext($1))", name);
@@ -41,9 +41,9 @@ std::string migrated_template(Connection& admin) {
     // A test that was killed may have left half of one.
     admin.run("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)");
     admin.run("CREATE DATABASE " + name);
-    migrate(*std::make_unique<Connection>("dbname=" + name, "test"));
+    migrate(*std::make_unique<db::Connection>("dbname=" + name, "test"));
     // The first session after a migration keeps its catalogue in a file, and each copy has it.
-    Connection("dbname=" + name, "test");
+    db::Connection("dbname=" + name, "test");
     admin.run("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
   }
   admin.run("SELECT pg_advisory_unlock(hashtext($1))", name);
@@ -56,7 +56,7 @@ TestDatabase::TestDatabase(Schema schema, const std::string& options) : name_(un
   if (std::getenv("MAILROOM_TEST_PG") == nullptr) {
     throw std::runtime_error("these tests need a temporary server: run them through scripts/with-postgres");
   }
-  Connection admin("dbname=postgres", "test");
+  db::Connection admin("dbname=postgres", "test");
   if (schema == Schema::current && options.empty()) {
     // Where PostgreSQL can copy by WAL too, it takes twice as long for that.
     const auto copy = value<int>(admin, "SELECT current_setting('server_version_num')") < 150000
@@ -73,60 +73,62 @@ TestDatabase::TestDatabase(Schema schema, const std::string& options) : name_(un
 }
 
 TestDatabase::~TestDatabase() {
-  Connection("dbname=postgres", "test").run("DROP DATABASE IF EXISTS " + name_ + " WITH (FORCE)");
+  db::Connection("dbname=postgres", "test").run("DROP DATABASE IF EXISTS " + name_ + " WITH (FORCE)");
 }
 
-std::unique_ptr<Connection> TestDatabase::connect(const std::string& purpose) const {
-  return std::make_unique<Connection>(conninfo(), purpose);
+std::unique_ptr<db::Connection> TestDatabase::connect(const std::string& purpose) const {
+  return std::make_unique<db::Connection>(conninfo(), purpose);
 }
 
-SchemaAuthor test_author() {
+schema::SchemaAuthor test_author() {
   return {.actor = "test@host", .reason = "", .program_version = "test"};
 }
 
-void migrate(Connection& connection) {
-  Migrator migrator(connection, test_author());
-  const auto state = recognised(connection, migrator.begin());
-  MigrationObserver nobody;
+void migrate(db::Connection& connection) {
+  schema::Migrator migrator(connection, test_author());
+  const auto state = schema::recognised(connection, migrator.begin());
+  schema::MigrationObserver nobody;
   migrator.run(state,
-               with_functions(plan_up(embedded_migrations(), state), state, embedded_functions().migration),
+               schema::with_functions(schema::plan_up(schema::embedded_migrations(), state), state,
+                                      schema::embedded_functions().migration),
                nobody);
   // The session continues without the migration lock.
   connection.run("SELECT pg_advisory_unlock_all()");
 }
 
-int locks(Connection& connection, const std::string& condition) {
+int locks(db::Connection& connection, const std::string& condition) {
   return value<int>(connection,
                     "SELECT count(*) FROM pg_locks WHERE database = (SELECT oid FROM pg_database WHERE "
                     "datname = current_database()) AND " +
                         condition);
 }
 
-bool knows_setting(Connection& connection, const std::string& name) {
+bool knows_setting(db::Connection& connection, const std::string& name) {
   return !connection.run("SELECT FROM pg_settings WHERE name = $1", name).empty();
 }
 
-void insert_accounts(Connection& connection, int count, const std::string& prefix) {
+void insert_accounts(db::Connection& connection, int count, const std::string& prefix) {
   connection.run(
       "INSERT INTO accounts (email, login) SELECT $2 || g || '@test.example', $2 || g FROM "
       "generate_series(1, $1) g",
       count, prefix);
 }
 
-void load_accounts(Connection& connection, int count, const std::string& prefix, const std::string& owner) {
+void load_accounts(db::Connection& connection, int count, const std::string& prefix,
+                   const std::string& owner) {
   connection.transact([&](pqxx::work& transaction) {
-    Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
-    Connection::execute(transaction,
-                        "WITH made AS (INSERT INTO accounts (email, login) SELECT $2 || g || "
-                        "'@test.example', $2 || g FROM generate_series(1, $1) g RETURNING id) "
-                        "INSERT INTO tokens (id, account, action) SELECT nextval('tokens_id_seq'), " +
-                            owner + ", 'activation' FROM made",
-                        count, prefix);
+    db::Connection::execute(transaction, "SET LOCAL session_replication_role = replica");
+    db::Connection::execute(transaction,
+                            "WITH made AS (INSERT INTO accounts (email, login) SELECT $2 || g || "
+                            "'@test.example', $2 || g FROM generate_series(1, $1) g RETURNING id) "
+                            "INSERT INTO tokens (id, account, action) SELECT nextval('tokens_id_seq'), " +
+                                owner + ", 'activation' FROM made",
+                            count, prefix);
   });
 }
 
-std::unique_ptr<Connection> begin_insert(const TestDatabase& database, int count, const std::string& prefix,
-                                         const std::string& purpose) {
+std::unique_ptr<db::Connection> begin_insert(const TestDatabase& database, int count,
+                                             const std::string& prefix, const std::string& purpose) {
   auto connection = database.connect(purpose);
   connection->run("BEGIN");
   insert_accounts(*connection, count, prefix);

@@ -12,25 +12,25 @@ namespace mailroom::test {
 constexpr std::string_view test_message =
     "From: sender@mail.example\r\nSubject: test\r\n\r\n.\r\n..two dots\r\nlast line\r\n";
 
-inline Message mail_to(const std::string& recipient, std::string_view message = test_message) {
+inline delivery::Message mail_to(const std::string& recipient, std::string_view message = test_message) {
   return {.body = message, .envelope = {.from = "sender@mail.example", .to = recipient}};
 }
 
 /// Time-outs that are as short as they can be, for a relay that does not answer.
-inline RelayOptions impatient() {
-  RelayOptions options;
+inline smtp::RelayOptions impatient() {
+  smtp::RelayOptions options;
   options.timeout = Milliseconds(1000);
   options.end_timeout = Milliseconds(1000);
   return options;
 }
 
-inline RelayUrl url_of(const TestRelay& server, const std::string& user = {}) {
-  return parse_relay_url(server.url(user));
+inline smtp::RelayUrl url_of(const TestRelay& server, const std::string& user = {}) {
+  return smtp::parse_relay_url(server.url(user));
 }
 
 /// `deferred, counted, 451: try later`
-inline std::string text_of(const Answer& delivery) {
-  return std::string(verdict_name(delivery.verdict)) +
+inline std::string text_of(const delivery::Answer& delivery) {
+  return std::string(delivery::verdict_name(delivery.verdict)) +
          (delivery.counts() ? ", counted, " : ", not counted, ") + std::to_string(delivery.code) + ": " +
          delivery.reply;
 }

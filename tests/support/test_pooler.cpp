@@ -40,9 +40,9 @@ TestPooler::TestPooler(const TestDatabase& database, const std::string& mode, co
   process_ = std::make_unique<Subprocess>(command, std::map<std::string, std::string>{}, log, log);
   const auto answers = [this] {
     try {
-      Connection(conninfo(), "test");
+      db::Connection(conninfo(), "test");
       return true;
-    } catch (const ConnectionLost&) {
+    } catch (const db::ConnectionLost&) {
       return false;
     }
   };

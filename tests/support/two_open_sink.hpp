@@ -10,22 +10,22 @@
 namespace mailroom::test {
 
 /// Writes a batch as a line when it is finished, and lets two batches be open.
-class TwoOpenSink final : public Sink {
+class TwoOpenSink final : public consumer::Sink {
  public:
   /// `room`: how many tokens it takes in a batch.
   TwoOpenSink(Output& output, int room) : output_(output), room_(room) {}
 
   std::size_t most_open() const override { return 2; }
   int room() const override { return room_; }
-  void begin(const Lease& lease, int /*line_limit*/) override {
-    open_.push_back({make_jsonl_encoder(), 0});
+  void begin(const claim::Lease& lease, int /*line_limit*/) override {
+    open_.push_back({compose::make_jsonl_encoder(), 0});
     open_.back().encoder->begin(lease);
   }
-  void add(const TokenRow& row, std::string_view token) override {
+  void add(const claim::TokenRow& row, std::string_view token) override {
     open_.back().encoder->add(row, token);
     ++open_.back().tokens;
   }
-  BatchOutcome finish(const std::function<void()>& /*when_slow*/) override {
+  consumer::BatchOutcome finish(const std::function<void()>& /*when_slow*/) override {
     auto oldest = std::move(open_.front());
     open_.pop_front();
     if (oldest.tokens > 0) output_.write(oldest.encoder->finish());
@@ -35,7 +35,7 @@ class TwoOpenSink final : public Sink {
 
  private:
   struct Open {
-    std::unique_ptr<Encoder> encoder;
+    std::unique_ptr<compose::Encoder> encoder;
     int tokens;
   };
 

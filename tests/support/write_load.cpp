@@ -30,18 +30,18 @@ struct Logins {
 };
 
 void insert(pqxx::work& transaction, Logins& logins, int rows) {
-  Connection::execute(transaction, insert_sql, logins.prefix, logins.next, logins.next + rows - 1,
-                      logins.recovers);
+  db::Connection::execute(transaction, insert_sql, logins.prefix, logins.next, logins.next + rows - 1,
+                          logins.recovers);
   logins.next += rows;
 }
 
 /// Inserts another token of the previous account, as the first write of its transaction.
 void insert_token(pqxx::work& transaction, const Logins& logins) {
-  Connection::execute(transaction, R"(
+  db::Connection::execute(transaction, R"(
 INSERT INTO tokens (account, action)
 SELECT id, CASE status WHEN 'active' THEN 'password_recovery' ELSE 'activation' END::token_action
 FROM accounts WHERE login = $1)",
-                      logins.prefix + std::to_string(logins.next - 1));
+                          logins.prefix + std::to_string(logins.next - 1));
 }
 
 void hold(Random& random) {
@@ -51,7 +51,7 @@ void hold(Random& random) {
 struct RollBack {};
 
 /// One transaction of a kind drawn from `random`.
-void write_once(Connection& connection, Random& random, Logins& logins) {
+void write_once(db::Connection& connection, Random& random, Logins& logins) {
   const int kind = draw(random, 20);
   try {
     connection.transact([&](pqxx::work& transaction) {
@@ -59,9 +59,9 @@ void write_once(Connection& connection, Random& random, Logins& logins) {
       insert(transaction, logins, kind < 4 ? 1 + draw(random, 40) : 1);
       if (kind >= 4 && kind < 7) hold(random);
       if (kind >= 7 && kind < 9) {
-        Connection::execute(transaction, "SAVEPOINT half");
+        db::Connection::execute(transaction, "SAVEPOINT half");
         insert(transaction, logins, 2);
-        Connection::execute(transaction, "ROLLBACK TO half");
+        db::Connection::execute(transaction, "ROLLBACK TO half");
         insert(transaction, logins, 1);
       }
       if (kind == 9) {
@@ -76,14 +76,14 @@ void write_once(Connection& connection, Random& random, Logins& logins) {
 }
 
 /// A two-phase commit with a pause between its phases; some are rolled back.
-void write_in_two_phases(Connection& connection, Random& random, Logins& logins) {
+void write_in_two_phases(db::Connection& connection, Random& random, Logins& logins) {
   const auto name = logins.prefix + std::to_string(logins.next);
   connection.run("BEGIN");
   try {
     connection.run(insert_sql, logins.prefix, logins.next, logins.next + 2, logins.recovers);
     logins.next += 3;
     connection.run("PREPARE TRANSACTION '" + name + "'");
-  } catch (const DatabaseError&) {
+  } catch (const db::DatabaseError&) {
     connection.run("ROLLBACK");
     throw;
   }
@@ -101,11 +101,11 @@ WriteLoad::WriteLoad(std::string conninfo, int writers, std::uint64_t seed, cons
 
 void WriteLoad::write(int writer, std::uint64_t seed) {
   Random random(seed);
-  std::unique_ptr<Connection> connection;
+  std::unique_ptr<db::Connection> connection;
   Logins logins{.prefix = options_.name + std::to_string(writer) + "-", .recovers = options_.recovers};
   while (!enough_) {
     try {
-      if (!connection) connection = std::make_unique<Connection>(conninfo_, "writer");
+      if (!connection) connection = std::make_unique<db::Connection>(conninfo_, "writer");
       if (options_.prepares && draw(random, 10) == 0)
         write_in_two_phases(*connection, random, logins);
       else if (options_.plain)
@@ -134,21 +134,21 @@ void WriteLoad::stop() {
   writers_.clear();
 }
 
-std::set<std::int64_t> committed_tokens(Connection& connection) {
+std::set<std::int64_t> committed_tokens(db::Connection& connection) {
   std::set<std::int64_t> ids;
   for (const auto& row : connection.run("SELECT id FROM tokens"))
     ids.insert(row[0].as<std::int64_t>());
   return ids;
 }
 
-void await_tokens(Connection& connection, std::int64_t more) {
+void await_tokens(db::Connection& connection, std::int64_t more) {
   const auto tokens = [&] { return value<std::int64_t>(connection, "SELECT count(*) FROM tokens"); };
   const auto before = tokens();
   if (!eventually([&] { return tokens() >= before + more; }, std::chrono::seconds(120)))
     throw std::runtime_error("the writers do not write");
 }
 
-std::int64_t unfinished_work(Connection& connection) {
+std::int64_t unfinished_work(db::Connection& connection) {
   return value<std::int64_t>(connection,
                              "SELECT (SELECT count(*) FROM mailroom_batches WHERE emitted_at IS NULL) "
                              "+ (SELECT count(*) FROM mailroom_gaps)");

@@ -42,12 +42,12 @@ class WriteLoad {
 };
 
 /// Returns the ids of all tokens.
-std::set<std::int64_t> committed_tokens(Connection& connection);
+std::set<std::int64_t> committed_tokens(db::Connection& connection);
 
 /// Waits until writers have committed this many tokens more. Throws if they do not.
-void await_tokens(Connection& connection, std::int64_t more);
+void await_tokens(db::Connection& connection, std::int64_t more);
 
 /// Counts leased batches and gaps; 0 when the queue is drained.
-std::int64_t unfinished_work(Connection& connection);
+std::int64_t unfinished_work(db::Connection& connection);
 
 }  // namespace mailroom::test

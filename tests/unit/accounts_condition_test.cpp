@@ -27,7 +27,7 @@ TEST_CASE("accounts close together are read as a range, others as a list") {
        "id = ANY ((SELECT '{-9223372036854775807,9223372036854775807}'::bigint[])::bigint[])"},
   };
   for (const auto& [ids, condition] : cases)
-    CHECK(accounts_condition(ids) == condition);
+    CHECK(claim::accounts_condition(ids) == condition);
 }
 
 }  // namespace mailroom::test::accounts_condition_test

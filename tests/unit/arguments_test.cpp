@@ -17,7 +17,8 @@ namespace {
 const std::string key_text(64, 'b');
 
 /// The stdout and exit code of `invocation`, run without the user's configuration file.
-std::pair<ExitCode, std::string> run(const Invocation& invocation, EnvironmentVariables environment = {}) {
+std::pair<ExitCode, std::string> run(const cmd::Invocation& invocation,
+                                     config::EnvironmentVariables environment = {}) {
   const test::WorkingDirectory directory;
   environment["MAILROOM_CONFIG"] = directory.write("mailroom.yaml", "log:\n  level: error\n");
   const test::CapturedOutput file;
@@ -25,7 +26,7 @@ std::pair<ExitCode, std::string> run(const Invocation& invocation, EnvironmentVa
   dup2(file.fd(), STDOUT_FILENO);
   auto ended = ExitCode::done;
   try {
-    Context context(invocation.global, invocation.overrides, environment);
+    cmd::Context context(invocation.global, invocation.overrides, environment);
     ended = invocation.run(context);
   } catch (const Error& error) {
     ended = error.code();
@@ -38,7 +39,7 @@ std::pair<ExitCode, std::string> run(const Invocation& invocation, EnvironmentVa
 /// The error message for `arguments`, which must be a usage error.
 std::string refusal(const std::vector<std::string>& arguments) {
   try {
-    parse_arguments(arguments);
+    cmd::parse_arguments(arguments);
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::usage);
     return std::string(error.what()) + " | " + error.hint();
@@ -48,11 +49,11 @@ std::string refusal(const std::vector<std::string>& arguments) {
 
 /// A genuine activation token that begins with hyphens: a hyphen is 62 in base64url, six bits each.
 std::string token_with_hyphens(std::size_t hyphens) {
-  Secret secret{};
+  crypto::Secret secret{};
   secret[0] = hyphens > 1 ? 0xFB : 0xF8;
   secret[1] = hyphens > 1 ? 0xE0 : 0x00;
-  Hmac hmac(Key::from_hex(key_text, "the test"));
-  const auto token = sign_token(hmac, *activation_action(), secret, "");
+  crypto::Hmac hmac(crypto::Key::from_hex(key_text, "the test"));
+  const auto token = queue::sign_token(hmac, *activation_action(), secret, "");
   return {token.begin(), token.end()};
 }
 
@@ -73,9 +74,9 @@ TEST_CASE("global options are accepted before and after the command") {
     INFO((before ? "before" : "after"));
     std::vector<std::string> arguments{"collect"};
     arguments.insert(before ? arguments.begin() : arguments.end(), options.begin(), options.end());
-    const auto parsed = parse_arguments(arguments);
-    CHECK(parsed.global.output == OutputFormat::json);
-    CHECK(parsed.global.colour == ColourMode::never);
+    const auto parsed = cmd::parse_arguments(arguments);
+    CHECK(parsed.global.output == cmd::OutputFormat::json);
+    CHECK(parsed.global.colour == cmd::ColourMode::never);
     CHECK(parsed.global.quiet);
     CHECK(parsed.global.verbose);
     CHECK(parsed.global.yes);
@@ -84,9 +85,9 @@ TEST_CASE("global options are accepted before and after the command") {
 }
 
 TEST_CASE("without options nothing is set") {
-  const auto parsed = parse_arguments({"collect"});
-  CHECK(parsed.global.output == OutputFormat::text);
-  CHECK(parsed.global.colour == ColourMode::automatic);
+  const auto parsed = cmd::parse_arguments({"collect"});
+  CHECK(parsed.global.output == cmd::OutputFormat::text);
+  CHECK(parsed.global.colour == cmd::ColourMode::automatic);
   CHECK_FALSE(parsed.global.quiet);
   CHECK_FALSE(parsed.global.verbose);
   CHECK_FALSE(parsed.global.yes);
@@ -96,7 +97,7 @@ TEST_CASE("without options nothing is set") {
 
 TEST_CASE("an override has its key, its text as typed, and the flag's name") {
   int options = 0;
-  for (const auto& entry : key_table()) {
+  for (const auto& entry : config::key_table()) {
     for (const auto& option : entry.options) {
       for (const auto command : split(option.commands, ' ')) {
         const std::string flag(option.spec.substr(0, option.spec.find(' ')));
@@ -106,7 +107,7 @@ TEST_CASE("an override has its key, its text as typed, and the flag's name") {
           CAPTURE(arguments);
           if (name == "suspend" || name == "verify") arguments.emplace_back("a");
           if (name == "template") arguments.emplace_back("check");
-          const auto flags = parse_arguments(arguments).overrides.flags;
+          const auto flags = cmd::parse_arguments(arguments).overrides.flags;
           REQUIRE(flags.size() == 1);
           CHECK(flags[0].key == entry.key);
           CHECK(flags[0].text == " 5x");
@@ -152,7 +153,7 @@ TEST_CASE("an unknown option is a usage error that suggests the nearest one") {
         "mailroom collect takes no option '--batch-limt=5' | did you mean: --batch-limit");
   CHECK(refusal({"collect", "--databas-url=x"}) ==
         "mailroom collect takes no option '--databas-url=x' | did you mean: --database-url");
-  for (const auto& command : commands()) {
+  for (const auto& command : cmd::commands()) {
     INFO(command.name);
     std::vector<std::string> arguments{command.name, "--xyzzy-xyzzy-xyzzy"};
     if (arguments[0] == "verify") arguments.emplace_back("TOKEN");
@@ -185,17 +186,17 @@ TEST_CASE("arguments that no command accepts are usage errors") {
 }
 
 TEST_CASE("a token that begins with hyphens reaches verify and is not parsed as an option") {
-  const EnvironmentVariables environment{{"MAILROOM_SECRET_KEY", key_text}};
+  const config::EnvironmentVariables environment{{"MAILROOM_SECRET_KEY", key_text}};
   for (const std::size_t hyphens : {0U, 1U, 2U}) {
     auto token = hyphens == 0 ? "A" + token_with_hyphens(1).substr(1) : token_with_hyphens(hyphens);
     INFO(token);
-    REQUIRE(token.size() == token_size);
+    REQUIRE(token.size() == crypto::token_size);
     REQUIRE(starts_with(token, std::string(hyphens, '-')));
     for (const auto& arguments :
          std::vector<std::vector<std::string>>{{"verify", "--offline", token},
                                                {"verify", token, "--offline"},
                                                {"-q", "verify", token, "--offline"}}) {
-      const auto [ended, text] = run(parse_arguments(arguments), environment);
+      const auto [ended, text] = run(cmd::parse_arguments(arguments), environment);
       // With another first character the token has a wrong signature.
       CHECK(ended == (hyphens == 0 ? ExitCode::forged : ExitCode::done));
       CHECK(contains(text, hyphens == 0 ? " not genuine" : " genuine\n"));
@@ -204,11 +205,11 @@ TEST_CASE("a token that begins with hyphens reaches verify and is not parsed as 
 }
 
 TEST_CASE("text that is nearly such a token is rejected by verify, not by the parser") {
-  const EnvironmentVariables environment{{"MAILROOM_SECRET_KEY", key_text}};
+  const config::EnvironmentVariables environment{{"MAILROOM_SECRET_KEY", key_text}};
   const auto token = token_with_hyphens(1);
   for (const auto& mangled :
        {token.substr(0, 85) + "+", token.substr(0, 85), token.substr(0, 43), token + "A"}) {
-    const auto [ended, text] = run(parse_arguments({"verify", "--offline", mangled}), environment);
+    const auto [ended, text] = run(cmd::parse_arguments({"verify", "--offline", mangled}), environment);
     CHECK(ended == ExitCode::forged);
     CHECK(contains(text, " malformed"));
   }
@@ -219,13 +220,13 @@ TEST_CASE("text that is nearly such a token is rejected by verify, not by the pa
 
 TEST_CASE("help begins with examples, for the program and for each command") {
   for (const std::string flag : {"--help", "-h"}) {
-    const auto [ended, text] = run(parse_arguments({flag}));
+    const auto [ended, text] = run(cmd::parse_arguments({flag}));
     CHECK(ended == ExitCode::done);
     CHECK(starts_with(text, "Examples:\n  mailroom "));
-    for (const auto& command : commands()) {
+    for (const auto& command : cmd::commands()) {
       INFO(command.name);
       CHECK(text.find(std::string("  ") + command.name + " ") != std::string::npos);
-      const auto [sub_ended, sub_text] = run(parse_arguments({command.name, flag}));
+      const auto [sub_ended, sub_text] = run(cmd::parse_arguments({command.name, flag}));
       CHECK(sub_ended == ExitCode::done);
       CHECK(starts_with(sub_text, std::string("Examples:\n  mailroom ") + command.name));
       CHECK(sub_text.find(std::string("mailroom ") + command.name) != std::string::npos);
@@ -234,7 +235,7 @@ TEST_CASE("help begins with examples, for the program and for each command") {
 }
 
 TEST_CASE("the version is one line") {
-  const auto [ended, text] = run(parse_arguments({"--version"}));
+  const auto [ended, text] = run(cmd::parse_arguments({"--version"}));
   CHECK(ended == ExitCode::done);
   CHECK(starts_with(text, "mailroom "));
   CHECK(text.find('\n') == text.size() - 1);
@@ -244,7 +245,7 @@ TEST_CASE("a parsed invocation runs after the parser is destroyed") {
   // No server listens there, so a command that needs the database fails. The sanitizers catch access to the
   // destroyed parser.
   const std::string nowhere = "host=/nowhere/at/all dbname=none";
-  const EnvironmentVariables environment{{"MAILROOM_SECRET_KEY", key_text}};
+  const config::EnvironmentVariables environment{{"MAILROOM_SECRET_KEY", key_text}};
   for (const auto& arguments :
        std::vector<std::vector<std::string>>{{"migrate", "--database-url", nowhere},
                                              {"migrate", "up", "--database-url", nowhere},
@@ -253,7 +254,7 @@ TEST_CASE("a parsed invocation runs after the parser is destroyed") {
                                              {"collect", "--once", "--database-url", nowhere},
                                              {"verify", std::string(86, 'A'), "--database-url", nowhere}}) {
     INFO(arguments[0] << " " << arguments[1]);
-    CHECK(run(parse_arguments(arguments), environment).first == ExitCode::database);
+    CHECK(run(cmd::parse_arguments(arguments), environment).first == ExitCode::database);
   }
 }
 

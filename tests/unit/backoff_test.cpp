@@ -10,7 +10,7 @@ namespace {
 
 constexpr int seeds = 500;
 
-std::vector<Milliseconds::rep> delays(Backoff& backoff, int count) {
+std::vector<Milliseconds::rep> delays(process::Backoff& backoff, int count) {
   std::vector<Milliseconds::rep> all;
   for (int i = 0; i < count; ++i)
     all.push_back(backoff.next().count());
@@ -23,7 +23,7 @@ TEST_CASE("each delay is in the upper half of a bound that doubles from 50 ms to
   const std::vector<Milliseconds::rep> bounds{50, 100, 200, 400, 800, 1000, 1000, 1000, 1000};
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     INFO("seed " << seed);
-    Backoff backoff(seed);
+    process::Backoff backoff(seed);
     for (const auto bound : bounds) {
       const auto delay = backoff.next().count();
       REQUIRE(delay >= bound / 2);
@@ -33,7 +33,7 @@ TEST_CASE("each delay is in the upper half of a bound that doubles from 50 ms to
 }
 
 TEST_CASE("the maximum delay holds for any number of attempts") {
-  Backoff backoff(11);
+  process::Backoff backoff(11);
   const auto all = delays(backoff, 20'000);
   CHECK(*std::max_element(all.begin(), all.end()) <= 1000);
   CHECK(*std::min_element(all.begin() + 5, all.end()) >= 500);
@@ -43,7 +43,7 @@ TEST_CASE("the maximum delay holds for any number of attempts") {
 TEST_CASE("after a reset the delays are short again") {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     INFO("seed " << seed);
-    Backoff backoff(seed);
+    process::Backoff backoff(seed);
     delays(backoff, static_cast<int>(seed % 12));
     backoff.reset();
     CHECK(backoff.next().count() <= 50);
@@ -52,11 +52,11 @@ TEST_CASE("after a reset the delays are short again") {
 }
 
 TEST_CASE("a seed repeats its delays, and collectors with other seeds reconnect at other times") {
-  Backoff one(3), again(3);
+  process::Backoff one(3), again(3);
   CHECK(delays(one, 50) == delays(again, 50));
   std::set<Milliseconds::rep> tenth;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    Backoff backoff(seed);
+    process::Backoff backoff(seed);
     tenth.insert(delays(backoff, 10).back());
   }
   CHECK(tenth.size() > seeds / 4);

@@ -16,11 +16,11 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-const BatchBounds usual{
+const consumer::BatchBounds usual{
     .min_limit = 10, .max_limit = 500, .min_timeout = 50ms, .max_timeout = 5s, .line_cost = 100ms};
 
 /// `LIMIT in TIMEOUT`, the timeout in milliseconds; `at once`.
-std::string text_of(const BatchChoice& choice) {
+std::string text_of(const consumer::BatchChoice& choice) {
   if (choice.timeout == 0ns) return choice.limit == usual.max_limit ? "at once" : "at once, below the limit";
   return std::to_string(choice.limit) + " in " + std::to_string(std::llround(Seconds(choice.timeout) / 1ms));
 }
@@ -54,7 +54,7 @@ TEST_CASE("limit and timeout follow from the gap, the bounds and the cost of a l
   const auto cheap = with([](auto& b) { b.line_cost = 1ms; });
   struct Case {
     const char* name;
-    BatchBounds bounds;
+    consumer::BatchBounds bounds;
     Seconds gap;
     std::string choice;
   };
@@ -80,7 +80,7 @@ TEST_CASE("limit and timeout follow from the gap, the bounds and the cost of a l
   };
   for (const auto& [name, bounds, gap, choice] : cases) {
     INFO(name);
-    CHECK(text_of(choose_batch(bounds, gap)) == choice);
+    CHECK(text_of(consumer::choose_batch(bounds, gap)) == choice);
   }
 }
 
@@ -90,9 +90,9 @@ TEST_CASE("without bounds the limit is the one of the least cost, and two tokens
     const Milliseconds line_cost(std::llround(log_uniform(1, 1e5, random)));
     const Seconds gap(log_uniform(1e-5, 10, random));
     CAPTURE(i, line_cost.count(), gap.count());
-    const BatchBounds bounds{
+    const consumer::BatchBounds bounds{
         .min_limit = 1, .max_limit = 10'000, .min_timeout = 0ms, .max_timeout = 24h, .line_cost = line_cost};
-    const auto choice = choose_batch(bounds, gap);
+    const auto choice = consumer::choose_batch(bounds, gap);
     if (choice.timeout == 0ns) {
       CHECK(cost_with_limit(line_cost, gap, 2) >= cost_with_limit(line_cost, gap, 1));
       continue;
@@ -112,12 +112,12 @@ TEST_CASE("with a limit out of reach the timeout is the one of the least cost wi
     const Milliseconds line_cost(std::llround(log_uniform(10, 1e4, random)));
     const Seconds gap(log_uniform(1e-3, 1, random));
     CAPTURE(i, line_cost.count(), gap.count());
-    const BatchBounds bounds{.min_limit = 10'000,
-                             .max_limit = 10'000,
-                             .min_timeout = 20ms,
-                             .max_timeout = 2s,
-                             .line_cost = line_cost};
-    const auto choice = choose_batch(bounds, gap);
+    const consumer::BatchBounds bounds{.min_limit = 10'000,
+                                       .max_limit = 10'000,
+                                       .min_timeout = 20ms,
+                                       .max_timeout = 2s,
+                                       .line_cost = line_cost};
+    const auto choice = consumer::choose_batch(bounds, gap);
     const double cost = cost_with_timeout(line_cost, gap, choice.timeout);
     double least = cost_with_timeout(line_cost, gap, 0s);
     for (auto timeout = bounds.min_timeout; timeout <= bounds.max_timeout; timeout += 5ms)
@@ -134,7 +134,7 @@ TEST_CASE("with a limit out of reach the timeout is the one of the least cost wi
 TEST_CASE("whatever the bounds, the choice is within them, and slower tokens never have a higher limit") {
   std::mt19937_64 random(3);
   for (int i = 0; i < 2000; ++i) {
-    BatchBounds bounds;
+    consumer::BatchBounds bounds;
     bounds.min_limit = static_cast<int>(log_uniform(1, 10'000, random));
     bounds.max_limit = static_cast<int>(log_uniform(bounds.min_limit, 10'000, random));
     bounds.min_timeout = Milliseconds(std::llround(log_uniform(1, 1e6, random)) - 1);
@@ -143,7 +143,7 @@ TEST_CASE("whatever the bounds, the choice is within them, and slower tokens nev
     int limit = bounds.max_limit;
     for (double gap = 1e-7; gap < 1e4; gap *= 3) {
       CAPTURE(i, gap);
-      const auto choice = choose_batch(bounds, Seconds(gap));
+      const auto choice = consumer::choose_batch(bounds, Seconds(gap));
       if (choice.timeout == 0ns && choice.limit == bounds.max_limit) continue;
       CHECK(choice.limit >= bounds.min_limit);
       CHECK(choice.limit <= limit);
@@ -161,7 +161,7 @@ TimePoint at(double seconds) {
 }
 
 /// Tokens come alone, `gap` seconds apart.
-void arrive(ArrivalGap& estimate, double& now, int tokens, double gap) {
+void arrive(consumer::ArrivalGap& estimate, double& now, int tokens, double gap) {
   for (; tokens > 0; --tokens) {
     now += gap;
     estimate.arrived(1, at(now));
@@ -171,7 +171,7 @@ void arrive(ArrivalGap& estimate, double& now, int tokens, double gap) {
 }  // namespace
 
 TEST_CASE("the estimate starts with the longest gap, and follows the rate within a dozen tokens") {
-  ArrivalGap estimate(10s);
+  consumer::ArrivalGap estimate(10s);
   double now = 0;
   estimate.start(at(now));
   CHECK(estimate.mean() == 10s);
@@ -185,8 +185,8 @@ TEST_CASE("the estimate starts with the longest gap, and follows the rate within
 }
 
 TEST_CASE("tokens that are seen together count each, and those before the start do not count") {
-  ArrivalGap together(10s);
-  ArrivalGap alone(10s);
+  consumer::ArrivalGap together(10s);
+  consumer::ArrivalGap alone(10s);
   double now = 0;
   together.start(at(0));
   alone.start(at(0));
@@ -203,7 +203,7 @@ TEST_CASE("tokens that are seen together count each, and those before the start 
 }
 
 TEST_CASE("after a long pause the next token counts as lone, however fast the tokens before it were") {
-  ArrivalGap estimate(1s);
+  consumer::ArrivalGap estimate(1s);
   double now = 0;
   estimate.start(at(now));
   arrive(estimate, now, 1000, 0.001);
@@ -218,7 +218,7 @@ TEST_CASE("the estimate of random arrivals is near their mean gap, and never bey
   for (int i = 0; i < 200; ++i) {
     const double gap = log_uniform(1e-4, 0.5, random);
     CAPTURE(i, gap);
-    ArrivalGap estimate(5s);
+    consumer::ArrivalGap estimate(5s);
     double now = 0;
     double sum = 0;
     estimate.start(at(now));
@@ -236,11 +236,11 @@ TEST_CASE("the estimate of random arrivals is near their mean gap, and never bey
 }
 
 TEST_CASE("a clock that stands still, or an estimate without a longest gap, does no harm") {
-  ArrivalGap still(1s);
+  consumer::ArrivalGap still(1s);
   still.start(at(0));
   still.arrived(3, at(0));
   CHECK(still.mean() == 500ms);
-  ArrivalGap none;
+  consumer::ArrivalGap none;
   none.arrived(5, at(1));
   CHECK(none.mean() == 0s);
 }

@@ -18,11 +18,11 @@ namespace {
 
 /// Writes rows as a batch in CSV.
 struct Writing {
-  explicit Writing(const std::vector<TokenRow>& rows, int line_limit = 100) {
+  explicit Writing(const std::vector<claim::TokenRow>& rows, int line_limit = 100) {
     Output output(file.fd());
     Log log({.level = LogLevel::debug}, log_text);
-    LineSink sink(make_csv_encoder(), output);
-    BatchSigner signer(Key::from_hex(std::string(64, 'a'), "the test"), log);
+    carriers::LineSink sink(compose::make_csv_encoder(), output);
+    consumer::BatchSigner signer(crypto::Key::from_hex(std::string(64, 'a'), "the test"), log);
     const auto each_row = [&](const auto& each) { std::for_each(rows.begin(), rows.end(), each); };
     auto batch = signer.sign({1, 1}, line_limit, each_row, sink);
     signer.finish(batch, sink);
@@ -31,22 +31,22 @@ struct Writing {
 
   CapturedOutput file;
   std::ostringstream log_text;
-  BatchCounts counts;
+  claim::BatchCounts counts;
 };
 
-Secret some_secret() {
-  Secret secret;
+crypto::Secret some_secret() {
+  crypto::Secret secret;
   secret.fill('S');
   return secret;
 }
 
-TokenRow due_row(std::int64_t id, const Action* action = activation_action()) {
+claim::TokenRow due_row(std::int64_t id, const queue::Action* action = activation_action()) {
   auto row = row_of(id, action, "a@test.example", "a");
   row.secret = some_secret();
   return row;
 }
 
-TokenRow in_state(TokenRow row, TokenState state) {
+claim::TokenRow in_state(claim::TokenRow row, claim::TokenState state) {
   row.state = state;
   return row;
 }
@@ -55,11 +55,12 @@ TokenRow in_state(TokenRow row, TokenState state) {
 
 TEST_CASE("a batch's tokens are counted by status, and only due tokens are written") {
   const auto due = due_row(1);
-  const Writing writing({in_state(due, TokenState::consumed), due, in_state(due, TokenState::expired),
-                         in_state(due, TokenState::expired), in_state(due, TokenState::wrong_status), due,
-                         in_state(due, TokenState::consumed), in_state(due, TokenState::consumed),
-                         in_state(due, TokenState::wrong_status), in_state(due, TokenState::wrong_status),
-                         in_state(due, TokenState::wrong_status), due});
+  const Writing writing(
+      {in_state(due, claim::TokenState::consumed), due, in_state(due, claim::TokenState::expired),
+       in_state(due, claim::TokenState::expired), in_state(due, claim::TokenState::wrong_status), due,
+       in_state(due, claim::TokenState::consumed), in_state(due, claim::TokenState::consumed),
+       in_state(due, claim::TokenState::wrong_status), in_state(due, claim::TokenState::wrong_status),
+       in_state(due, claim::TokenState::wrong_status), due});
   const auto& counts = writing.counts;
   CHECK(counts.emitted == 3);
   CHECK(counts.consumed == 3);
@@ -75,9 +76,9 @@ TEST_CASE("a batch's tokens are counted by status, and only due tokens are writt
 }
 
 TEST_CASE("the code is part of the signature of a recovery only") {
-  Hmac hmac(Key::from_hex(std::string(64, 'a'), "the test"));
+  crypto::Hmac hmac(crypto::Key::from_hex(std::string(64, 'a'), "the test"));
   for (const auto action : {activation_action(), recovery_action()}) {
-    const auto token = sign_token(hmac, *action, some_secret(), "01234");
+    const auto token = queue::sign_token(hmac, *action, some_secret(), "01234");
     const Writing writing({due_row(1, action)});
     CHECK(writing.file.text() == std::to_string(action->number) + ",a@test.example,a," +
                                      std::string(token.begin(), token.end()) + ",01234\n");
@@ -85,8 +86,9 @@ TEST_CASE("the code is part of the signature of a recovery only") {
 }
 
 TEST_CASE("a batch without due tokens writes no line") {
-  const auto expired = in_state(due_row(1), TokenState::expired);
-  for (const auto& rows : {std::vector<TokenRow>(), std::vector{expired}, std::vector{expired, expired}}) {
+  const auto expired = in_state(due_row(1), claim::TokenState::expired);
+  for (const auto& rows :
+       {std::vector<claim::TokenRow>(), std::vector{expired}, std::vector{expired, expired}}) {
     const Writing writing(rows);
     CHECK(writing.file.text().empty());
     CHECK(writing.counts.emitted == 0);
@@ -97,23 +99,23 @@ TEST_CASE("a batch without due tokens writes no line") {
 TEST_CASE("a token that cannot be written is skipped, counted, and logged only by its id") {
   struct Defect {
     std::string name;
-    std::function<void(TokenRow&)> make;
+    std::function<void(claim::TokenRow&)> make;
   };
   const std::vector<Defect> defects{
-      {"the email holds", [](TokenRow& row) { row.email = "sly\n@test.example"; }},
-      {"the email holds", [](TokenRow& row) { row.email = "sly\xc3(@test.example"; }},
-      {"the email holds", [](TokenRow& row) { row.email = "sly\x7f@test.example"; }},
-      {"the login holds", [](TokenRow& row) { row.login = "sly\r"; }},
-      {"the login holds", [](TokenRow& row) { row.login = "sly\xed\xa0\x80"; }},
+      {"the email holds", [](claim::TokenRow& row) { row.email = "sly\n@test.example"; }},
+      {"the email holds", [](claim::TokenRow& row) { row.email = "sly\xc3(@test.example"; }},
+      {"the email holds", [](claim::TokenRow& row) { row.email = "sly\x7f@test.example"; }},
+      {"the login holds", [](claim::TokenRow& row) { row.login = "sly\r"; }},
+      {"the login holds", [](claim::TokenRow& row) { row.login = "sly\xed\xa0\x80"; }},
       {"the login holds",
-       [](TokenRow& row) {
+       [](claim::TokenRow& row) {
          row.login = {"sly\0x", 5};
        }},
-      {"the code holds", [](TokenRow& row) { row.code = "98\n65"; }},
-      {"the secret is not 32 bytes", [](TokenRow& row) { row.secret.reset(); }},
-      {"the code is not 5 characters", [](TokenRow& row) { row.code = "9876"; }},
-      {"the code is not 5 characters", [](TokenRow& row) { row.code = "987654"; }},
-      {"the code is not 5 characters", [](TokenRow& row) { row.code = ""; }},
+      {"the code holds", [](claim::TokenRow& row) { row.code = "98\n65"; }},
+      {"the secret is not 32 bytes", [](claim::TokenRow& row) { row.secret.reset(); }},
+      {"the code is not 5 characters", [](claim::TokenRow& row) { row.code = "9876"; }},
+      {"the code is not 5 characters", [](claim::TokenRow& row) { row.code = "987654"; }},
+      {"the code is not 5 characters", [](claim::TokenRow& row) { row.code = ""; }},
   };
   for (const auto& [name, make] : defects) {
     INFO(name);
@@ -144,9 +146,9 @@ TEST_CASE("the code of an activation is not checked, because it is not signed") 
 }
 
 TEST_CASE("a batch with more tokens than the line limit is written as several lines") {
-  std::vector<TokenRow> rows;
+  std::vector<claim::TokenRow> rows;
   for (int id = 1; id <= 8; ++id)
-    rows.push_back(in_state(due_row(id), id == 2 ? TokenState::expired : TokenState::due));
+    rows.push_back(in_state(due_row(id), id == 2 ? claim::TokenState::expired : claim::TokenState::due));
   const auto lines = [&](int line_limit) {
     const Writing writing(rows, line_limit);
     CHECK(writing.counts.emitted == 7);

@@ -13,18 +13,19 @@ namespace {
 
 constexpr int most = 500;
 
-Batcher::Options options(Milliseconds line_cost) {
-  return {.batch_timeout = 5s,
-          .poll_interval = 1s,
-          .line_limit = most,
-          .adaptive = Batcher::Adaptive{.min_limit = 1, .min_timeout = 0ms, .line_cost = line_cost}};
+consumer::Batcher::Options options(Milliseconds line_cost) {
+  return {
+      .batch_timeout = 5s,
+      .poll_interval = 1s,
+      .line_limit = most,
+      .adaptive = consumer::Batcher::Adaptive{.min_limit = 1, .min_timeout = 0ms, .line_cost = line_cost}};
 }
 
-ClaimReply took(int tokens, bool more = false) {
-  return {.lease = Lease{1, 1}, .size = tokens, .last = 1, .more = more};
+claim::ClaimReply took(int tokens, bool more = false) {
+  return {.lease = claim::Lease{1, 1}, .size = tokens, .last = 1, .more = more};
 }
 
-ClaimReply left(int tokens) {
+claim::ClaimReply left(int tokens) {
   return {.pending = tokens, .last = 1};
 }
 
@@ -39,7 +40,7 @@ class Rig {
     reply(decision, {});
   }
 
-  Batcher::Decision notified(Time time) {
+  consumer::Batcher::Decision notified(Time time) {
     now = time;
     batcher.notified();
     const auto decision = batcher.decide(at(now));
@@ -48,7 +49,7 @@ class Rig {
   }
 
   /// The claim takes no time.
-  void reply(const Batcher::Decision& decision, const ClaimReply& reply) {
+  void reply(const consumer::Batcher::Decision& decision, const claim::ClaimReply& reply) {
     batcher.claimed(decision, reply, at(now), at(now));
   }
 
@@ -63,7 +64,7 @@ class Rig {
     return 0;
   }
 
-  Batcher batcher;
+  consumer::Batcher batcher;
   Time now = 0;
 };
 
@@ -152,7 +153,7 @@ TEST_CASE("what waits at the start or was leased before says nothing about the r
   rig.reply(rig.batcher.decide(at(0)), took(100));
   rig.reply(rig.batcher.decide(at(0)), {});
   CHECK(rig.notified(10).partial);
-  rig.reply(rig.batcher.decide(at(10)), {.lease = Lease{1, 2}, .size = 400, .more = true});
+  rig.reply(rig.batcher.decide(at(10)), {.lease = claim::Lease{1, 2}, .size = 400, .more = true});
   rig.reply(rig.batcher.decide(at(10)), {});
   CHECK(rig.notified(20).partial);
 }
@@ -180,7 +181,7 @@ TEST_CASE("with a fixed limit several lines may be claimed, and the timeout adap
   with.line_limit = 10;
   with.lines_per_claim = 4;
   with.adaptive->min_limit = 10;
-  Batcher batcher(with);
+  consumer::Batcher batcher(with);
   batcher.connected();
   auto decision = batcher.decide(at(0));
   CHECK(decision.limit == 40);

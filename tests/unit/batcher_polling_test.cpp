@@ -6,8 +6,8 @@
 namespace mailroom::test::batcher_polling_test {
 
 TEST_CASE("without notifications the timeout of tokens that a poll finds starts at the previous poll") {
-  Batcher batcher({Milliseconds(20), Milliseconds(1000)});
-  ClaimReply pending_reply;
+  consumer::Batcher batcher({Milliseconds(20), Milliseconds(1000)});
+  claim::ClaimReply pending_reply;
   pending_reply.pending = 1;
   batcher.claimed({.poll = true, .from = at(100)}, {}, at(100), at(100));
   batcher.notified();
@@ -26,8 +26,8 @@ TEST_CASE("without notifications the timeout of tokens that a poll finds starts 
 
 TEST_CASE(
     "while polling, the poll that takes the next batch acknowledges this one, within five milliseconds") {
-  ClaimReply batch;
-  batch.lease = Lease{1, 1};
+  claim::ClaimReply batch;
+  batch.lease = claim::Lease{1, 1};
   struct Case {
     Time timeout;
     bool polling;
@@ -39,7 +39,7 @@ TEST_CASE(
       GENERATE(Case{4, true, false, 104, true}, Case{20, true, false, 105, false},
                Case{20, true, true, 102, false}, Case{4, false, false, 102, false});
   CAPTURE(timeout, polling, more);
-  Batcher batcher({Milliseconds(timeout), Milliseconds(1000)});
+  consumer::Batcher batcher({Milliseconds(timeout), Milliseconds(1000)});
   batch.more = more;
   batcher.claimed({.poll = true, .partial = true}, batch, at(100), at(102));
   if (next > 102) {

@@ -120,7 +120,7 @@ TEST_CASE("without tokens it polls once per poll interval, and after many notifi
 }
 
 TEST_CASE("a poll is routine if there was no notification and no token waits") {
-  Batcher batcher({Milliseconds(50), Milliseconds(1000), limit});
+  consumer::Batcher batcher({Milliseconds(50), Milliseconds(1000), limit});
   batcher.connected();
   auto poll = batcher.decide(at(0));
   CHECK_FALSE(poll.routine);
@@ -132,7 +132,7 @@ TEST_CASE("a poll is routine if there was no notification and no token waits") {
   batcher.notified();
   poll = batcher.decide(at(960));
   CHECK_FALSE(poll.routine);
-  ClaimReply waiting;
+  claim::ClaimReply waiting;
   waiting.pending = 1;
   batcher.claimed(poll, waiting, at(960), at(960));
   poll = batcher.decide(at(1010));
@@ -141,9 +141,9 @@ TEST_CASE("a poll is routine if there was no notification and no token waits") {
 }
 
 TEST_CASE("a new configuration applies from the next remainder") {
-  Batcher batcher({Milliseconds(timeout), Milliseconds(poll_interval)});
+  consumer::Batcher batcher({Milliseconds(timeout), Milliseconds(poll_interval)});
   batcher.configure({Milliseconds(200), Milliseconds(50)});
-  ClaimReply pending_reply;
+  claim::ClaimReply pending_reply;
   pending_reply.pending = 1;
   batcher.claimed({.poll = true, .from = at(0)}, pending_reply, at(0), at(0));
   CHECK(since_start(batcher.decide(at(0)).until) == 45);
@@ -244,13 +244,14 @@ TEST_CASE("with random events tokens are claimed in time, full batches at once, 
 }
 
 TEST_CASE("a claim may take several full lines, and takes fewer at once if there are fewer") {
-  Batcher batcher({.batch_timeout = 5s, .poll_interval = 1s, .line_limit = 10, .lines_per_claim = 4});
+  consumer::Batcher batcher(
+      {.batch_timeout = 5s, .poll_interval = 1s, .line_limit = 10, .lines_per_claim = 4});
   const TimePoint began(1h);
   batcher.connected();
   auto decision = batcher.decide(began);
   CHECK(decision.limit == 40);
   // The reply shows that the queue is drained: the limit is the maximum again.
-  batcher.claimed(decision, {.lease = Lease{1, 1}, .last = 35}, began, began);
+  batcher.claimed(decision, {.lease = claim::Lease{1, 1}, .last = 35}, began, began);
   decision = batcher.decide(began);
   CHECK_FALSE(decision.partial);
   CHECK(decision.limit == 40);
@@ -261,7 +262,7 @@ TEST_CASE("a claim may take several full lines, and takes fewer at once if there
   REQUIRE(decision.poll);
   CHECK_FALSE(decision.partial);
   CHECK(decision.limit == 20);
-  batcher.claimed(decision, {.lease = Lease{2, 1}, .last = 55, .more = true}, began + 1s, began + 1s);
+  batcher.claimed(decision, {.lease = claim::Lease{2, 1}, .last = 55, .more = true}, began + 1s, began + 1s);
   decision = batcher.decide(began + 1s);
   CHECK(decision.limit == 40);
   batcher.claimed(decision, {.lease = {}, .pending = 5, .last = 60}, began + 1s, began + 1s);
@@ -271,7 +272,7 @@ TEST_CASE("a claim may take several full lines, and takes fewer at once if there
 
 TEST_CASE("a claim takes whole lines, of at most the ten thousand tokens that it reads") {
   const auto limit = [](int line_limit, int lines) {
-    return Batcher(
+    return consumer::Batcher(
                {.batch_timeout = 5s, .poll_interval = 1s, .line_limit = line_limit, .lines_per_claim = lines})
         .decide(TimePoint())
         .limit;

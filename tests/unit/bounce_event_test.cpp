@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 std::string read(const Json& event) {
-  return recipients_of(read_event(plain_json(event)));
+  return recipients_of(bounce::read_event(plain_json(event)));
 }
 
 /// An event of a configuration set. Amazon's sample, shortened, with the tags of our mails.
@@ -99,7 +99,7 @@ TEST_CASE("a bounce of SES is about a mail by its id, its tags and its Message-I
   auto event = bounce("Permanent", "General", "5.1.1", "smtp; 550 5.1.1 user unknown");
   const auto check = [](const Json& form) {
     INFO(plain_json(form));
-    const auto read = read_event(plain_json(form));
+    const auto read = bounce::read_event(plain_json(form));
     REQUIRE(read);
     CHECK(read->mail.id == "EXAMPLE7c191be45-e9aedb9a-02f9-4d12-a87d-dd0099a07f8a-000000");
     CHECK(read->mail.queue == "mailroom");
@@ -169,13 +169,13 @@ TEST_CASE("the events of Resend") {
         "soft system - 0 ada@mail.example");
   for (const auto* type : {"sent", "opened", "clicked", "scheduled"})
     CHECK(read(resend(type)) == "no bounce");
-  const auto event = read_event(plain_json(resend("delivered")));
+  const auto event = bounce::read_event(plain_json(resend("delivered")));
   CHECK(event->mail.id == "56761188-7520-42d8-8898-ff6fc54ce618");
   CHECK(event->mail.queue == "mailroom");
   CHECK(event->mail.token == 42);
   CHECK(moment_text(event->mail.sent_at.value()) == "2026-11-22T23:41:11Z");
   const Json listed{{{"name", "queue"}, {"value", "mailroom"}}, {{"name", "token"}, {"value", "42"}}};
-  CHECK(read_event(plain_json(resend("delivered", {{"tags", listed}})))->mail.token == 42);
+  CHECK(bounce::read_event(plain_json(resend("delivered", {{"tags", listed}})))->mail.token == 42);
 }
 
 TEST_CASE("an event with members of other types is read as far as it goes") {
@@ -185,7 +185,7 @@ TEST_CASE("an event with members of other types is read as far as it goes") {
        R"({"type":"email.bounced","data":1})", R"({"Type":"Notification","Message":"{"})",
        R"({"Type":"Notification","Message":"Successfully validated SNS topic for Amazon SES event publishing."})",
        "{\"eventType\":\"Bounce\xff\",\"mail\":{}}"})
-    CHECK_FALSE(read_event(text));
+    CHECK_FALSE(bounce::read_event(text));
   for (
       const auto* text :
       {R"({"eventType":"Bounce","mail":{}})", R"({"eventType":"Bounce","mail":{},"bounce":[1]})",
@@ -193,7 +193,7 @@ TEST_CASE("an event with members of other types is read as far as it goes") {
        R"({"eventType":"Delivery","mail":{"tags":{"queue":[],"token":[1]}},"delivery":{"recipients":[1,null]}})",
        R"({"type":"email.bounced","data":{"to":7,"bounce":"x","tags":[7,{"name":7}]}})"}) {
     INFO(text);
-    const auto event = read_event(text);
+    const auto event = bounce::read_event(text);
     REQUIRE(event);
     CHECK(event->recipients.empty());
     CHECK(event->event.empty());
@@ -202,7 +202,7 @@ TEST_CASE("an event with members of other types is read as far as it goes") {
   event["mail"]["messageId"] = "a b";
   event["mail"]["timestamp"] = "1h";
   event["bounce"]["bouncedRecipients"][0]["emailAddress"] = "ada\x01@mail.example";
-  const auto read = read_event(plain_json(event)).value();
+  const auto read = bounce::read_event(plain_json(event)).value();
   CHECK(read.mail.id.empty());
   CHECK_FALSE(read.mail.sent_at);
   CHECK(read.recipients[0].address.empty());
@@ -215,10 +215,10 @@ TEST_CASE("an event with very many recipients, or nested deep, takes little") {
   for (int i = 0; i < 5000; ++i)
     recipients.push_back({{"emailAddress", fmt::format("a{}@mail.example", i)}});
   const auto many = ses("Bounce", "bounce", {{"bounceType", "Permanent"}, {"bouncedRecipients", recipients}});
-  CHECK(read_event(plain_json(many))->recipients.size() == bounce_limits::max_recipients);
+  CHECK(bounce::read_event(plain_json(many))->recipients.size() == bounce::bounce_limits::max_recipients);
   const std::string deep(200'000, '[');
-  CHECK_FALSE(read_event("{\"eventType\":\"Bounce\",\"mail\":" + deep));
-  CHECK_FALSE(read_event("{\"a\":" + deep + std::string(200'000, ']') + "}"));
+  CHECK_FALSE(bounce::read_event("{\"eventType\":\"Bounce\",\"mail\":" + deep));
+  CHECK_FALSE(bounce::read_event("{\"a\":" + deep + std::string(200'000, ']') + "}"));
 }
 
 }  // namespace mailroom::test::bounce_event_test

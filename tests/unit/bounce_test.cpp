@@ -56,7 +56,7 @@ std::string feedback(const std::string& fields, const std::string& original) {
 }
 
 std::string read(const std::string& mail) {
-  return recipients_of(read_bounce(mail));
+  return recipients_of(bounce::read_bounce(mail));
 }
 
 std::string repeated(const std::string& text, int times) {
@@ -69,7 +69,7 @@ std::string repeated(const std::string& text, int times) {
 }  // namespace
 
 TEST_CASE("a notification says what it is about, and for whom") {
-  const auto bounce = read_bounce(report_of(
+  const auto bounce = bounce::read_bounce(report_of(
       "Original-Recipient: rfc822;Ada@Mail.Example\r\nFinal-Recipient: RFC822; <a.lovelace@store.example>\r\n"
       "Action: failed\r\nStatus: 5.0.0\r\nRemote-MTA: dns; mx.mail.example\r\n"
       "Diagnostic-Code: smtp; 550 5.1.1 <a.lovelace@store.example>:\r\n    User unknown\r\n"));
@@ -134,11 +134,11 @@ TEST_CASE("a server that took the recipient and refused the content does not say
 }
 
 TEST_CASE("a report whose parts got lost on the way is read from the text") {
-  const auto bounce = read_bounce(report_headers +
-                                  "Content-Type: text/plain\r\n\r\nSorry.\r\n\r\n"
-                                  "Reporting-MTA: dns; relay.example\r\n\r\n"
-                                  "Final-Recipient: rfc822; ada@mail.example\r\nAction: failed\r\n"
-                                  "Status: 5.1.2\r\n\r\nTo: eve@mail.example\r\n\r\nHello\r\n");
+  const auto bounce = bounce::read_bounce(report_headers +
+                                          "Content-Type: text/plain\r\n\r\nSorry.\r\n\r\n"
+                                          "Reporting-MTA: dns; relay.example\r\n\r\n"
+                                          "Final-Recipient: rfc822; ada@mail.example\r\nAction: failed\r\n"
+                                          "Status: 5.1.2\r\n\r\nTo: eve@mail.example\r\n\r\nHello\r\n");
   CHECK(recipients_of(bounce) == "hard host_unknown 5.1.2 0 ada@mail.example");
   CHECK(!bounce->is_standard);
 }
@@ -153,7 +153,7 @@ TEST_CASE("recipients in the headers have their reasons in the text") {
       "  bob@mail.example\r\n    host mx.mail.example: 552 5.2.2 Over quota\r\n\r\n"
       "------ This is a copy of the message ------\r\n\r\nada@mail.example: full\r\n";
   const auto bounce =
-      read_bounce("X-Failed-Recipients: ada@mail.example,\r\n bob@mail.example\r\n" + headers + text);
+      bounce::read_bounce("X-Failed-Recipients: ada@mail.example,\r\n bob@mail.example\r\n" + headers + text);
   CHECK(recipients_of(bounce) ==
         "hard user_unknown 5.1.1 550 ada@mail.example\nsoft mailbox_full 5.2.2 552 bob@mail.example");
   CHECK(!bounce->is_standard);
@@ -166,12 +166,12 @@ TEST_CASE("a report without a block for the recipient is about the one that the 
 }
 
 TEST_CASE("a notification that a gateway wraps is read") {
-  const auto bounce =
-      read_bounce(report_headers +
-                  "Content-Type: multipart/mixed; boundary=w\r\n\r\n--w\r\n\r\nScanned.\r\n"
-                  "--w\r\nContent-Type: message/rfc822\r\n\r\n" +
-                  report_of("Final-Recipient: rfc822;a@mail.example\r\nAction: failed\r\nStatus: 5.1.1\r\n") +
-                  "\r\n--w--\r\n");
+  const auto bounce = bounce::read_bounce(
+      report_headers +
+      "Content-Type: multipart/mixed; boundary=w\r\n\r\n--w\r\n\r\nScanned.\r\n"
+      "--w\r\nContent-Type: message/rfc822\r\n\r\n" +
+      report_of("Final-Recipient: rfc822;a@mail.example\r\nAction: failed\r\nStatus: 5.1.1\r\n") +
+      "\r\n--w--\r\n");
   CHECK(recipients_of(bounce) == "hard user_unknown 5.1.1 0 a@mail.example");
   CHECK(bounce->message_id == "signup-42@shop.example");
 }
@@ -185,10 +185,10 @@ TEST_CASE("a pipe is no address, and the one that was sent to may stand in the h
 }
 
 TEST_CASE("a feedback report is a complaint, unless it says that it is none") {
-  const auto complaint =
-      read_bounce(feedback("Feedback-Type: abuse\r\nVersion: 1\r\nOriginal-Rcpt-To: <ada@mail.example>\r\n"
-                           "Original-Envelope-Id: 42\r\nOriginal-Rcpt-To: bob@mail.example\r\n",
-                           our_mail));
+  const auto complaint = bounce::read_bounce(
+      feedback("Feedback-Type: abuse\r\nVersion: 1\r\nOriginal-Rcpt-To: <ada@mail.example>\r\n"
+               "Original-Envelope-Id: 42\r\nOriginal-Rcpt-To: bob@mail.example\r\n",
+               our_mail));
   CHECK(recipients_of(complaint) ==
         "complaint feedback - 0 ada@mail.example\ncomplaint feedback - 0 bob@mail.example");
   CHECK(complaint->is_standard);
@@ -202,7 +202,7 @@ TEST_CASE("a feedback report is a complaint, unless it says that it is none") {
 TEST_CASE("an automatic reply is one, and a mail of a person or a program is not") {
   const std::string rest = "Subject: Re: Welcome\r\nIn-Reply-To: <signup-42@shop.example>\r\n\r\nHello\r\n";
   const std::string from = "From: \"Lovelace, Ada\" <ada@Mail.example>\r\nTo: shop@shop.example\r\n";
-  const auto reply = read_bounce(from + "Auto-Submitted: auto-replied (vacation)\r\n" + rest);
+  const auto reply = bounce::read_bounce(from + "Auto-Submitted: auto-replied (vacation)\r\n" + rest);
   CHECK(recipients_of(reply) == "auto_reply vacation - 0 ada@mail.example");
   CHECK(reply->message_id == "signup-42@shop.example");
   CHECK(read(from + "Precedence: auto_reply\r\n" + rest).starts_with("auto_reply"));
@@ -225,7 +225,7 @@ TEST_CASE("an automatic reply is one, and a mail of a person or a program is not
 }
 
 TEST_CASE("a bounce in no standard form is recognised, and one that somebody forwards is none") {
-  const auto bounce = read_bounce(
+  const auto bounce = bounce::read_bounce(
       "From: MAILER-DAEMON@mail.example\r\nTo: bounce+17@shop.example\r\nSubject: failure notice\r\n\r\n"
       "Hi. This is the mail program.\r\n<ada@mail.example>:\r\nSorry, no mailbox here by that name.\r\n");
   REQUIRE(bounce);
@@ -270,7 +270,7 @@ TEST_CASE("a text for people names recipients in many forms, and each has its ow
   CHECK(read_text("ada@mail.example<mailto:ada@mail.example>\r\nIt could not be found.\r\n") ==
         "hard user_unknown - 0 ada@mail.example");
   // The sender of what is sent back is no recipient, and the one it was for is, if nothing else is named.
-  const auto back = read_bounce(
+  const auto back = bounce::read_bounce(
       "From: MAILER-DAEMON@mx.example\r\nSubject: failure notice\r\n\r\n"
       "Your mail from bob@shop.example was refused: no such user\r\n\r\n"
       "--- Below this line is a copy of the message.\r\n\r\nMessage-ID: <17@shop.example>\r\n"
@@ -287,11 +287,12 @@ TEST_CASE("what strangers make to cost much is read as far as a report goes") {
   std::string deep = head + "Content-Type: multipart/mixed; boundary=b0\r\n\r\n";
   for (int i = 1; i < 20000; ++i)
     deep += fmt::format("--b{}\nContent-Type: multipart/mixed; boundary=b{}\n\n", i - 1, i);
-  CHECK(read_bounce(deep));
-  CHECK(read_bounce(head + repeated("Content-Type: message/rfc822\n\n", 30000)));
-  CHECK(read_bounce(head + "Content-Type: multipart/mixed; boundary=b\n\n" + repeated("--b\n\n", 200000)));
-  CHECK(read_bounce(head + repeated("a:\n", 300000)));
-  CHECK(read_bounce(head + "\n" + repeated("<ada@mail.example>:\n", 50000)));
+  CHECK(bounce::read_bounce(deep));
+  CHECK(bounce::read_bounce(head + repeated("Content-Type: message/rfc822\n\n", 30000)));
+  CHECK(bounce::read_bounce(head + "Content-Type: multipart/mixed; boundary=b\n\n" +
+                            repeated("--b\n\n", 200000)));
+  CHECK(bounce::read_bounce(head + repeated("a:\n", 300000)));
+  CHECK(bounce::read_bounce(head + "\n" + repeated("<ada@mail.example>:\n", 50000)));
 }
 
 TEST_CASE("words, status and code have the reason of the table") {
@@ -365,14 +366,15 @@ TEST_CASE("words, status and code have the reason of the table") {
            {"556", "", "hard not_accept"},
        }) {
     INFO(row.diagnostic << " " << row.status);
-    const auto judgement = judge_bounce({.action = "failed",
-                                         .status = row.status,
-                                         .code = find_reply_code(row.diagnostic),
-                                         .diagnostic = row.diagnostic,
-                                         .text = "",
-                                         .is_at_recipient = is_at_recipient(lower_case(row.diagnostic))});
-    CHECK(fmt::format("{} {}", bounce_kind_name(judgement.kind), bounce_reason_name(judgement.reason)) ==
-          row.judgement);
+    const auto judgement =
+        bounce::judge_bounce({.action = "failed",
+                              .status = row.status,
+                              .code = bounce::find_reply_code(row.diagnostic),
+                              .diagnostic = row.diagnostic,
+                              .text = "",
+                              .is_at_recipient = bounce::is_at_recipient(lower_case(row.diagnostic))});
+    CHECK(fmt::format("{} {}", bounce::bounce_kind_name(judgement.kind),
+                      bounce::bounce_reason_name(judgement.reason)) == row.judgement);
   }
 }
 
@@ -395,32 +397,32 @@ TEST_CASE("an unknown user is no hard bounce if something else in the report say
 }
 
 TEST_CASE("codes are found where they stand alone") {
-  CHECK(find_status("smtp; 550-5.7.26 no") == "5.7.26");
-  CHECK(find_status("host 192.5.1.1 said 5.1.1.2, (#4.4.7).") == "4.4.7");
-  CHECK(find_status("5.1").empty());
-  CHECK(find_status("5.1.1234").empty());
-  CHECK(find_status("5.1.1") == "5.1.1");
-  CHECK(find_reply_code("host mx[192.0.2.1] said: 550 no") == 550);
-  CHECK(find_reply_code("port 5500, 192.0.550.1, 5501") == 0);
-  CHECK(find_reply_code("421-wait") == 421);
-  CHECK(find_reply_code("ERROR_CODE :550, no") == 550);
-  CHECK(find_reply_code("it said:\n550\tno") == 550);
-  CHECK(find_reply_code("55") == 0);
+  CHECK(bounce::find_status("smtp; 550-5.7.26 no") == "5.7.26");
+  CHECK(bounce::find_status("host 192.5.1.1 said 5.1.1.2, (#4.4.7).") == "4.4.7");
+  CHECK(bounce::find_status("5.1").empty());
+  CHECK(bounce::find_status("5.1.1234").empty());
+  CHECK(bounce::find_status("5.1.1") == "5.1.1");
+  CHECK(bounce::find_reply_code("host mx[192.0.2.1] said: 550 no") == 550);
+  CHECK(bounce::find_reply_code("port 5500, 192.0.550.1, 5501") == 0);
+  CHECK(bounce::find_reply_code("421-wait") == 421);
+  CHECK(bounce::find_reply_code("ERROR_CODE :550, no") == 550);
+  CHECK(bounce::find_reply_code("it said:\n550\tno") == 550);
+  CHECK(bounce::find_reply_code("55") == 0);
 }
 
 TEST_CASE("an address of a report has no type, brackets or capitals in the domain") {
-  CHECK(report_address("rfc822; Ada@Mail.EXAMPLE") == "Ada@mail.example");
-  CHECK(report_address("<ada@mail.example>") == "ada@mail.example");
-  CHECK(report_address("utf-8; ådå@mail.example") == "ådå@mail.example");
-  CHECK(report_address("rfc822; ada").empty() == false);
-  CHECK(report_address("rfc822; |pipe@mail.example").empty());
-  CHECK(report_address("rfc822; /var/mail/ada").empty());
-  CHECK(report_address("rfc822;").empty());
-  CHECK(report_address("<").empty());
-  CHECK(report_address("rfc822; " + std::string(400, 'a') + "@mail.example").empty());
-  CHECK(decode_xtext("a+2B+3d+2") == "a++3d+2");
-  CHECK(decode_xtext("a+0A") == "a+0A");
-  CHECK(decode_xtext("a+FF") == "a+FF");
+  CHECK(bounce::report_address("rfc822; Ada@Mail.EXAMPLE") == "Ada@mail.example");
+  CHECK(bounce::report_address("<ada@mail.example>") == "ada@mail.example");
+  CHECK(bounce::report_address("utf-8; ådå@mail.example") == "ådå@mail.example");
+  CHECK(bounce::report_address("rfc822; ada").empty() == false);
+  CHECK(bounce::report_address("rfc822; |pipe@mail.example").empty());
+  CHECK(bounce::report_address("rfc822; /var/mail/ada").empty());
+  CHECK(bounce::report_address("rfc822;").empty());
+  CHECK(bounce::report_address("<").empty());
+  CHECK(bounce::report_address("rfc822; " + std::string(400, 'a') + "@mail.example").empty());
+  CHECK(bounce::decode_xtext("a+2B+3d+2") == "a++3d+2");
+  CHECK(bounce::decode_xtext("a+0A") == "a+0A");
+  CHECK(bounce::decode_xtext("a+FF") == "a+FF");
 }
 
 TEST_CASE("recipients, words and ids are bounded") {
@@ -428,12 +430,12 @@ TEST_CASE("recipients, words and ids are bounded") {
   for (int i = 0; i < 1500; ++i)
     fields += fmt::format(
         "Final-Recipient: rfc822; a{}@mail.example\r\nAction: failed\r\nStatus: 5.1.1\r\n\r\n", i);
-  CHECK(read_bounce(report_of(fields))->recipients.size() == bounce_limits::max_recipients);
+  CHECK(bounce::read_bounce(report_of(fields))->recipients.size() == bounce::bounce_limits::max_recipients);
   const auto bounce =
-      read_bounce(report_of("Final-Recipient: rfc822; a@mail.example\r\nDiagnostic-Code: smtp; 550 " +
-                            repeated("ä\x01\xff", 400) + "\r\n"));
+      bounce::read_bounce(report_of("Final-Recipient: rfc822; a@mail.example\r\nDiagnostic-Code: smtp; 550 " +
+                                    repeated("ä\x01\xff", 400) + "\r\n"));
   const auto& diagnostic = bounce->recipients.front().diagnostic;
-  CHECK(diagnostic.size() <= bounce_limits::max_diagnostic);
+  CHECK(diagnostic.size() <= bounce::bounce_limits::max_diagnostic);
   CHECK(is_utf8(diagnostic));
   CHECK(diagnostic.find('\x01') == std::string::npos);
 }
@@ -470,7 +472,7 @@ TEST_CASE("hostile mails are read in time, and without a deep stack") {
   for (const auto& mail : mails) {
     const auto begin = std::clock();
     INFO(mail.substr(0, 60));
-    CHECK_NOTHROW(read_bounce(mail));
+    CHECK_NOTHROW(bounce::read_bounce(mail));
     CHECK(std::clock() - begin < 10 * CLOCKS_PER_SEC);
   }
 }
@@ -479,7 +481,7 @@ TEST_CASE("a report cut off anywhere is read as far as it goes") {
   const auto whole =
       report_of("Final-Recipient: rfc822; ada@mail.example\r\nAction: failed\r\nStatus: 5.1.1\r\n");
   for (std::size_t length = 0; length <= whole.size(); ++length) {
-    const auto bounce = read_bounce(whole.substr(0, length));
+    const auto bounce = bounce::read_bounce(whole.substr(0, length));
     if (bounce) CHECK(bounce->recipients.size() <= 1);
   }
 }

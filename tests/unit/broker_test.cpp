@@ -9,11 +9,11 @@
 namespace mailroom::test::broker_test {
 namespace {
 
-const std::vector<UrlScheme> schemes{{"nats", 4222}, {"tls", 4222}};
+const std::vector<config::UrlScheme> schemes{{"nats", 4222}, {"tls", 4222}};
 
 std::string refusal_of_url(const std::string& text) {
   try {
-    parse_broker_url(text, schemes);
+    carriers::parse_broker_url(text, schemes);
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::configuration);
     return error.what();
@@ -21,32 +21,32 @@ std::string refusal_of_url(const std::string& text) {
   return "no error";
 }
 
-NatsAnswer error_of(int code, const std::string& text) {
-  return {.kind = NatsAnswer::Kind::error, .code = code, .text = text};
+nats::NatsAnswer error_of(int code, const std::string& text) {
+  return {.kind = nats::NatsAnswer::Kind::error, .code = code, .text = text};
 }
 
-Verdict verdict_of(const NatsAnswer& answer) {
-  return judge_nats_answer(answer, "MAILROOM", "mailroom.news.activation").verdict;
+delivery::Verdict verdict_of(const nats::NatsAnswer& answer) {
+  return nats::judge_nats_answer(answer, "MAILROOM", "mailroom.news.activation").verdict;
 }
 
 }  // namespace
 
 TEST_CASE("servers of a broker are read from a URL") {
-  const auto url = parse_broker_url(
+  const auto url = carriers::parse_broker_url(
       "NATS://alice%40mail.example@a.example,b.example:4333, nats://[2001:db8::1]:1/x%20y", schemes);
   CHECK(url.scheme == "nats");
   CHECK(url.user == "alice@mail.example");
   CHECK(url.path == "x y");
   CHECK(url.servers ==
-        std::vector<ServerAddress>{{"a.example", 4222}, {"b.example", 4333}, {"2001:db8::1", 1}});
+        std::vector<config::ServerAddress>{{"a.example", 4222}, {"b.example", 4333}, {"2001:db8::1", 1}});
   CHECK(url.addresses() == "a.example:4222,b.example:4333,[2001:db8::1]:1");
-  CHECK(ServerAddress{"127.0.0.9", 1}.is_loopback());
-  CHECK_FALSE(ServerAddress{"10.0.0.1", 1}.is_loopback());
+  CHECK(config::ServerAddress{"127.0.0.9", 1}.is_loopback());
+  CHECK_FALSE(config::ServerAddress{"10.0.0.1", 1}.is_loopback());
 }
 
 TEST_CASE("the setting that has a wrong URL is named, and a password without a scheme is not") {
   try {
-    parse_broker_url("alice:secret@host:8222", {{"http", 8222}}, "sink.monitor");
+    carriers::parse_broker_url("alice:secret@host:8222", {{"http", 8222}}, "sink.monitor");
     FAIL("it was taken");
   } catch (const Error& error) {
     CHECK(std::string(error.what()) == "sink.monitor '***@host:8222' does not begin with http://");
@@ -72,42 +72,44 @@ TEST_CASE("other URLs of a broker are refused, without their passwords") {
 }
 
 TEST_CASE("an acknowledgement of JetStream counts only with a sequence") {
-  CHECK(verdict_of({.kind = NatsAnswer::Kind::stored, .sequence = 7}) == Verdict::accepted);
-  CHECK(verdict_of({.kind = NatsAnswer::Kind::stored, .sequence = 7, .duplicate = true}) ==
-        Verdict::accepted);
-  CHECK(verdict_of({.kind = NatsAnswer::Kind::stored, .sequence = 0, .duplicate = true}) == Verdict::unknown);
-  CHECK(verdict_of({.kind = NatsAnswer::Kind::no_answer}) == Verdict::unknown);
-  CHECK(verdict_of({.kind = NatsAnswer::Kind::no_responders}) == Verdict::unavailable);
+  CHECK(verdict_of({.kind = nats::NatsAnswer::Kind::stored, .sequence = 7}) == delivery::Verdict::accepted);
+  CHECK(verdict_of({.kind = nats::NatsAnswer::Kind::stored, .sequence = 7, .duplicate = true}) ==
+        delivery::Verdict::accepted);
+  CHECK(verdict_of({.kind = nats::NatsAnswer::Kind::stored, .sequence = 0, .duplicate = true}) ==
+        delivery::Verdict::unknown);
+  CHECK(verdict_of({.kind = nats::NatsAnswer::Kind::no_answer}) == delivery::Verdict::unknown);
+  CHECK(verdict_of({.kind = nats::NatsAnswer::Kind::no_responders}) == delivery::Verdict::unavailable);
 }
 
 TEST_CASE("an error of JetStream is a refusal only where the line was not stored") {
-  CHECK(verdict_of(error_of(10054, "message size exceeds maximum allowed")) == Verdict::rejected);
-  CHECK(verdict_of(error_of(10077, "maximum bytes exceeded")) == Verdict::unavailable);
-  CHECK(verdict_of(error_of(10047, "insufficient storage resources available")) == Verdict::unavailable);
-  CHECK(verdict_of(error_of(10060, "expected stream does not match")) == Verdict::unavailable);
-  CHECK(verdict_of(error_of(10077, "store is closed")) == Verdict::unknown);
-  CHECK(verdict_of(error_of(10158, "duplicate message id is in process")) == Verdict::unknown);
+  CHECK(verdict_of(error_of(10054, "message size exceeds maximum allowed")) == delivery::Verdict::rejected);
+  CHECK(verdict_of(error_of(10077, "maximum bytes exceeded")) == delivery::Verdict::unavailable);
+  CHECK(verdict_of(error_of(10047, "insufficient storage resources available")) ==
+        delivery::Verdict::unavailable);
+  CHECK(verdict_of(error_of(10060, "expected stream does not match")) == delivery::Verdict::unavailable);
+  CHECK(verdict_of(error_of(10077, "store is closed")) == delivery::Verdict::unknown);
+  CHECK(verdict_of(error_of(10158, "duplicate message id is in process")) == delivery::Verdict::unknown);
 }
 
 TEST_CASE("subjects of NATS are compared by their parts") {
-  CHECK(nats_subject_matches("mailroom.>", "mailroom.news.mixed"));
-  CHECK(nats_subject_matches("mailroom.*.mixed", "mailroom.news.mixed"));
-  CHECK_FALSE(nats_subject_matches("mailroom.>", "mailroom"));
-  CHECK_FALSE(nats_subject_matches("mailroom.*", "mailroom.news.mixed"));
-  CHECK_FALSE(nats_subject_matches("mailroom.news.mixed.more", "mailroom.news.mixed"));
-  CHECK(nats_subject_part("news letter.a>*") == "news_letter_a__");
-  CHECK(filled_name("a.{queue}.{action}.{x}", "{action}", "mixed") == "a.{action}.mixed.{x}");
+  CHECK(nats::nats_subject_matches("mailroom.>", "mailroom.news.mixed"));
+  CHECK(nats::nats_subject_matches("mailroom.*.mixed", "mailroom.news.mixed"));
+  CHECK_FALSE(nats::nats_subject_matches("mailroom.>", "mailroom"));
+  CHECK_FALSE(nats::nats_subject_matches("mailroom.*", "mailroom.news.mixed"));
+  CHECK_FALSE(nats::nats_subject_matches("mailroom.news.mixed.more", "mailroom.news.mixed"));
+  CHECK(nats::nats_subject_part("news letter.a>*") == "news_letter_a__");
+  CHECK(carriers::filled_name("a.{queue}.{action}.{x}", "{action}", "mixed") == "a.{action}.mixed.{x}");
 }
 
 TEST_CASE("what RabbitMQ says when it closes a channel") {
   const std::string large = "PRECONDITION_FAILED - message size 2000 is larger than configured max size 1000";
-  CHECK(amqp_size_limit(large) == 1000);
-  CHECK_FALSE(amqp_size_limit("ACCESS_REFUSED").has_value());
-  CHECK(judge_amqp_close(406, large, 2000, true) == Verdict::rejected);
-  CHECK(judge_amqp_close(406, large, 1000, true) == Verdict::unknown);
-  CHECK(judge_amqp_close(403, "ACCESS_REFUSED", 10, false) == Verdict::unavailable);
-  CHECK(judge_amqp_close(403, "ACCESS_REFUSED", 10, true) == Verdict::unknown);
-  CHECK(judge_amqp_close(320, "CONNECTION_FORCED", 10, false) == Verdict::unknown);
+  CHECK(amqp::amqp_size_limit(large) == 1000);
+  CHECK_FALSE(amqp::amqp_size_limit("ACCESS_REFUSED").has_value());
+  CHECK(amqp::judge_amqp_close(406, large, 2000, true) == delivery::Verdict::rejected);
+  CHECK(amqp::judge_amqp_close(406, large, 1000, true) == delivery::Verdict::unknown);
+  CHECK(amqp::judge_amqp_close(403, "ACCESS_REFUSED", 10, false) == delivery::Verdict::unavailable);
+  CHECK(amqp::judge_amqp_close(403, "ACCESS_REFUSED", 10, true) == delivery::Verdict::unknown);
+  CHECK(amqp::judge_amqp_close(320, "CONNECTION_FORCED", 10, false) == delivery::Verdict::unknown);
 }
 
 }  // namespace mailroom::test::broker_test

@@ -10,7 +10,7 @@ namespace {
 /// After a batch of `tokens`, half of a claim, that the other side had for `busy`, `claim` after the one
 /// before.
 bool overlaps(std::chrono::nanoseconds claim, std::chrono::nanoseconds busy, int tokens) {
-  ClaimPace pace;
+  delivery::ClaimPace pace;
   const TimePoint start{};
   pace.finished(start, 1ms, tokens, 2 * tokens);
   pace.began(start + claim);
@@ -21,7 +21,7 @@ bool overlaps(std::chrono::nanoseconds claim, std::chrono::nanoseconds busy, int
 }  // namespace
 
 TEST_CASE("two batches are open until it is known what a claim takes") {
-  ClaimPace pace;
+  delivery::ClaimPace pace;
   CHECK(pace.overlaps());
   pace.began(TimePoint{} + 1h);
   pace.finished(TimePoint{} + 1h + 1us, 1us, 5, 10);
@@ -46,7 +46,7 @@ TEST_CASE("two batches are open if the other side takes longer than what claims 
 }
 
 TEST_CASE("a batch without a token says nothing of the other side") {
-  ClaimPace pace;
+  delivery::ClaimPace pace;
   pace.finished(TimePoint{}, 1ms, 5, 10);
   pace.began(TimePoint{} + 10ms);
   pace.finished(TimePoint{} + 11ms, 1ms, 5, 10);

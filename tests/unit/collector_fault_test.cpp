@@ -39,13 +39,13 @@ void check_delivery(const CollectorRig& rig) {
 }
 
 [[noreturn]] void refuse_to_write() {
-  throw DatabaseError(ExitCode::failed, "cannot execute UPDATE in a read-only transaction",
-                      "the server is a standby or read-only: connect to the primary", "25006");
+  throw db::DatabaseError(ExitCode::failed, "cannot execute UPDATE in a read-only transaction",
+                          "the server is a standby or read-only: connect to the primary", "25006");
 }
 
 /// The error of a claim that was cancelled while it waited.
 ServerFault refuse_lock() {
-  throw DatabaseError(ExitCode::failed, "canceling statement due to user request", "", "57014");
+  throw db::DatabaseError(ExitCode::failed, "canceling statement due to user request", "", "57014");
 }
 
 /// A collector beside the one under test, which emits every batch at once.
@@ -62,9 +62,9 @@ class Rival {
       receipt_.reset();
       voids_ += reply.receipt_void ? 1 : 0;
       if (!reply.lease) return;
-      session_->fetch(*reply.lease, [&](const TokenRow& row) { ++emitted_[row.id]; });
-      receipt_ = Receipt{*reply.lease, {.emitted = 1}};
-    } catch (const ConnectionLost&) {
+      session_->fetch(*reply.lease, [&](const claim::TokenRow& row) { ++emitted_[row.id]; });
+      receipt_ = claim::Receipt{*reply.lease, {.emitted = 1}};
+    } catch (const db::ConnectionLost&) {
       session_.reset();
     }
   }
@@ -80,8 +80,8 @@ class Rival {
 
   FakeServer& server_;
   FakeEnvironment& environment_;
-  std::unique_ptr<QueueSession> session_;
-  std::optional<Receipt> receipt_;
+  std::unique_ptr<claim::QueueSession> session_;
+  std::optional<claim::Receipt> receipt_;
   TimePoint take_over_from_{};
   std::map<std::int64_t, int> emitted_;
   int voids_ = 0;
@@ -104,7 +104,7 @@ TEST_CASE("a failed first connection is an error at once, unless the collector m
       rig.run();
       CHECK(rig.environment.elapsed() <= away + 1s);
     } else {
-      CHECK_THROWS_AS(rig.run(), ConnectionLost);
+      CHECK_THROWS_AS(rig.run(), db::ConnectionLost);
       CHECK(rig.environment.elapsed() >= wait);
       CHECK(rig.environment.elapsed() <= wait + 1s);
     }
@@ -265,7 +265,7 @@ TEST_CASE("a server that refuses writes is an error at the start, unless the col
       CHECK(rig.each_emitted_once());
       CHECK(rig.logged("waiting for the database"));
     } else {
-      CHECK_THROWS_AS(rig.run(), DatabaseError);
+      CHECK_THROWS_AS(rig.run(), db::DatabaseError);
     }
   }
 }

@@ -20,13 +20,13 @@ const std::string new_key(64, 'c');
 
 /// True if `key` has signed the line's first token.
 bool is_signed_by(const nlohmann::json& line, const std::string& key) {
-  Hmac hmac(Key::from_hex(key, "the test"));
-  const auto token = decode_token(line.at("tokens").at(0).at("token").get<std::string>());
-  return token && is_signed(hmac, *token, "/activate", {});
+  crypto::Hmac hmac(crypto::Key::from_hex(key, "the test"));
+  const auto token = crypto::decode_token(line.at("tokens").at(0).at("token").get<std::string>());
+  return token && crypto::is_signed(hmac, *token, "/activate", {});
 }
 
 /// The setup of `rig`, but for another server.
-CollectorSetup setup_for(CollectorRig& rig, FakeServer& other) {
+consumer::CollectorSetup setup_for(CollectorRig& rig, FakeServer& other) {
   auto setup = rig.setup();
   setup.session_identity = "there";
   setup.connect = [&] { return other.connect(); };
@@ -75,12 +75,14 @@ TEST_CASE("a reload logs the changed settings and the key") {
   CHECK(
       rig.logged(" configuration reloaded changed=3 took=\"collect.batch_limit, log.level, "
                  "templates: 1 changed\" signing_key=" +
-                 Key::from_hex(new_key, "the test").fingerprint() + "\n"));
+                 crypto::Key::from_hex(new_key, "the test").fingerprint() + "\n"));
 }
 
 TEST_CASE("a reload that fails is logged, and the old configuration stays") {
   CollectorRig rig;
-  rig.reload = []() -> CollectorSetup { throw Error(ExitCode::configuration, "the limit is no number"); };
+  rig.reload = []() -> consumer::CollectorSetup {
+    throw Error(ExitCode::configuration, "the limit is no number");
+  };
   reload_at(rig, 1s);
   rig.environment.at(2s, [&] { rig.server.add_tokens(3); });
   rig.stop_at(3s);

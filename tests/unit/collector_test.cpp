@@ -33,7 +33,7 @@ Thrown thrown_by(Work work) {
 std::function<ServerFault(const Call&)> refuse_claim(int nth, const std::string& sqlstate) {
   return [nth, sqlstate](const Call& call) {
     if (call.operation == ServerOperation::claim && call.nth == nth)
-      throw DatabaseError(ExitCode::failed, "the server said no", "", sqlstate);
+      throw db::DatabaseError(ExitCode::failed, "the server said no", "", sqlstate);
     return ServerFault::none;
   };
 }
@@ -65,21 +65,21 @@ void run_until_claim(CollectorRig& rig, int nth, bool reloads) {
 }
 
 /// Its reader takes a second for each batch.
-class SlowSink final : public Sink {
+class SlowSink final : public consumer::Sink {
  public:
   SlowSink(Output& output, test::FakeEnvironment& environment)
-      : lines_(make_jsonl_encoder(), output), environment_(environment) {}
+      : lines_(compose::make_jsonl_encoder(), output), environment_(environment) {}
 
-  void begin(const Lease& lease, int line_limit) override { lines_.begin(lease, line_limit); }
-  void add(const TokenRow& row, std::string_view token) override { lines_.add(row, token); }
-  BatchOutcome finish(const std::function<void()>& when_slow) override {
+  void begin(const claim::Lease& lease, int line_limit) override { lines_.begin(lease, line_limit); }
+  void add(const claim::TokenRow& row, std::string_view token) override { lines_.add(row, token); }
+  consumer::BatchOutcome finish(const std::function<void()>& when_slow) override {
     environment_.advance(1s);
     return lines_.finish(when_slow);
   }
   bool is_ready() const override { return lines_.is_ready(); }
 
  private:
-  LineSink lines_;
+  carriers::LineSink lines_;
   test::FakeEnvironment& environment_;
 };
 
@@ -97,7 +97,7 @@ TEST_CASE("a batch is acknowledged by the claim that follows its line") {
   CHECK_FALSE(claims[0].receipt);
   for (std::size_t i = 1; i < claims.size(); ++i) {
     REQUIRE(claims[i].receipt);
-    CHECK(claims[i].receipt->lease == Lease{static_cast<std::int64_t>(i), 1, "mailroom"});
+    CHECK(claims[i].receipt->lease == claim::Lease{static_cast<std::int64_t>(i), 1, "mailroom"});
     CHECK(claims[i].receipt->counts.emitted == (i < 3 ? 3 : 1));
     CHECK(claims[i].limit == 3);
   }
@@ -159,10 +159,10 @@ TEST_CASE("nothing is claimed ahead for a reader that is slower than the databas
   rig.server.add_tokens(13);
   rig.limits.once = true;
   auto setup = rig.setup();
-  setup.make_sink = [&]() -> std::unique_ptr<Sink> {
+  setup.make_sink = [&]() -> std::unique_ptr<consumer::Sink> {
     return std::make_unique<SlowSink>(rig.output, rig.environment);
   };
-  Collector(std::move(setup), rig.limits, rig.reload, rig.environment, rig.log).run();
+  consumer::Collector(std::move(setup), rig.limits, rig.reload, rig.environment, rig.log).run();
   CHECK(rig.each_emitted_once());
   for (const auto& claim : rig.server.claims())
     CHECK_FALSE(claim.held);
@@ -184,9 +184,9 @@ TEST_CASE("a stop and a new configuration wait for the batch that was claimed ah
 }
 
 TEST_CASE("a batch is full if it has as many tokens as its sink has room for") {
-  struct Triggers : ConsumerObserver {
-    void finished(const FinishedBatch& batch) override {
-      all.emplace_back(batch_trigger_name(batch.trigger));
+  struct Triggers : consumer::ConsumerObserver {
+    void finished(const consumer::FinishedBatch& batch) override {
+      all.emplace_back(consumer::batch_trigger_name(batch.trigger));
     }
     std::vector<std::string> all;
   } triggers;
@@ -195,7 +195,7 @@ TEST_CASE("a batch is full if it has as many tokens as its sink has room for") {
   rig.room = 2;
   rig.limits.once = true;
   rig.server.add_tokens(5);
-  Collector(rig.setup(), rig.limits, rig.reload, rig.environment, rig.log, triggers).run();
+  consumer::Collector(rig.setup(), rig.limits, rig.reload, rig.environment, rig.log, triggers).run();
   CHECK(line_sizes(rig) == std::vector<std::size_t>{2, 2, 1});
   CHECK(triggers.all == std::vector<std::string>{"full", "full", "drain"});
 }
@@ -244,7 +244,7 @@ TEST_CASE("a batch that was written when the connection was lost is acknowledged
     CHECK(rig.server.batches().at(1).attempt == 1);
     CHECK(rig.server.open_batches() == 0);
     REQUIRE(rig.server.claims().size() > 2);
-    CHECK(rig.server.claims()[2].receipt->lease == Lease{1, 1, "mailroom"});
+    CHECK(rig.server.claims()[2].receipt->lease == claim::Lease{1, 1, "mailroom"});
     CHECK(rig.logged("connection lost"));
   }
 }
@@ -253,16 +253,16 @@ TEST_CASE("a batch that another collector has taken over is not acknowledged, an
   CollectorRig rig;
   rig.server.add_tokens(3);
   rig.server.on_call = fault_at(ServerOperation::claim, 2, ServerFault::lost_request);
-  std::unique_ptr<QueueSession> rival;
+  std::unique_ptr<claim::QueueSession> rival;
   rig.environment.at(1ms, [&] {
     rival = rig.server.connect();
-    CHECK(rival->claim({.limit = 3}).lease == Lease{1, 2, ""});
+    CHECK(rival->claim({.limit = 3}).lease == claim::Lease{1, 2, ""});
   });
   rig.stop_at(5s);
   rig.run();
   CHECK(rig.logged("taken over before it was acknowledged"));
   CHECK(rig.server.open_batches() == 1);
-  CHECK_FALSE(rival->claim({.receipt = Receipt{{1, 2}, {}}}).receipt_void);
+  CHECK_FALSE(rival->claim({.receipt = claim::Receipt{{1, 2}, {}}}).receipt_void);
 }
 
 TEST_CASE("abandoned batches are taken over at once at the start") {
@@ -355,7 +355,7 @@ TEST_CASE("a stop during an outage acknowledges the last batch after a reconnect
       rig.run();
       CHECK(rig.server.open_batches() == 0);
     } else {
-      CHECK(thrown_by<ConnectionLost>([&] { rig.run(); }).code() == ExitCode::database);
+      CHECK(thrown_by<db::ConnectionLost>([&] { rig.run(); }).code() == ExitCode::database);
       CHECK(rig.logged("written but not acknowledged"));
       CHECK(rig.environment.elapsed() < 7s);
     }
@@ -406,7 +406,7 @@ TEST_CASE("an error of a statement that a retry may fix is survived, any other i
     CollectorRig rig;
     rig.server.add_tokens(3);
     rig.server.on_call = refuse_claim(2, sqlstate);
-    CHECK(thrown_by<DatabaseError>([&] { rig.run(); }).sqlstate() == sqlstate);
+    CHECK(thrown_by<db::DatabaseError>([&] { rig.run(); }).sqlstate() == sqlstate);
   }
 }
 
@@ -423,7 +423,7 @@ TEST_CASE("a fatal error does not prevent the acknowledgement of the previous ba
   CollectorRig rig;
   rig.server.add_tokens(3);
   rig.server.on_call = refuse_claim(2, "42501");
-  CHECK_THROWS_AS(rig.run(), DatabaseError);
+  CHECK_THROWS_AS(rig.run(), db::DatabaseError);
   CHECK(rig.lines().size() == 1);
   CHECK(rig.server.open_batches() == 0);
 }
@@ -454,7 +454,7 @@ TEST_CASE("a scheduled message leaves while a transaction keeps a gap open, or a
     if (has_gap) rig.server.draw_token();
     rig.server.add_tokens(1);
   });
-  std::unique_ptr<QueueSession> other;
+  std::unique_ptr<claim::QueueSession> other;
   rig.environment.at(90ms, [&] {
     if (has_gap) return;
     other = rig.server.connect();

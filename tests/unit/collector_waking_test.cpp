@@ -23,7 +23,7 @@ class WakingRig : public CollectorRig {
     with.turns.batcher.batch_timeout = 10ms;
     with.turns.batcher.poll_interval = 1h;
     with.notify_always = notify_always;
-    Collector(
+    consumer::Collector(
         with, limits, [with] { return with; }, environment, log)
         .run();
   }
@@ -82,7 +82,7 @@ TEST_CASE("a collector that stops while polling notifies the others") {
   rig.stop_at(280ms);
   rig.run();
   CHECK(rig.held_silent == 1);
-  CHECK(other->take_notifications() == Notified::drain);
+  CHECK(other->take_notifications() == claim::Notified::drain);
 }
 
 TEST_CASE("a collector that stops while listening notifies nobody") {
@@ -90,15 +90,15 @@ TEST_CASE("a collector that stops while listening notifies nobody") {
   const auto other = rig.server.connect();
   rig.stop_at(500ms);
   rig.run();
-  CHECK(other->take_notifications() == Notified::no);
+  CHECK(other->take_notifications() == claim::Notified::no);
 }
 
 TEST_CASE("a collector that hears of another one stopping polls until all silent transactions have ended") {
   WakingRig rig;
   const auto other = rig.server.connect();
-  rig.environment.at(100ms, [&] { CHECK(other->arrange(Waking::stay_polling)); });
+  rig.environment.at(100ms, [&] { CHECK(other->arrange(claim::Waking::stay_polling)); });
   rig.hold(150ms, 2s);
-  rig.environment.at(200ms, [&] { other->arrange(Waking::drain); });
+  rig.environment.at(200ms, [&] { other->arrange(claim::Waking::drain); });
   rig.environment.at(3900ms, [&] { CHECK(rig.each_emitted_once()); });
   rig.stop_at(4s);
   rig.run();

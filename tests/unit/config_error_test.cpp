@@ -225,16 +225,16 @@ TEST_CASE("a malformed key in the configuration is refused without being shown")
 }
 
 TEST_CASE("a refused value is not shown if it is secret or long") {
-  SettingValue value;
+  config::SettingValue value;
   value.key = "a.key";
-  value.origin = {OriginKind::flag, "--flag"};
+  value.origin = {config::OriginKind::flag, "--flag"};
   value.text = std::string(100, 'x');
-  CHECK_THROWS_WITH(refuse(value, "short"), "--flag is '" + value.text + "', and must be short");
+  CHECK_THROWS_WITH(config::refuse(value, "short"), "--flag is '" + value.text + "', and must be short");
   value.text += 'x';
-  CHECK_THROWS_WITH(refuse(value, "short"), "--flag must be short");
+  CHECK_THROWS_WITH(config::refuse(value, "short"), "--flag must be short");
   value.text = "x";
   value.is_secret = true;
-  CHECK_THROWS_WITH(refuse(value, "short"), "--flag must be short");
+  CHECK_THROWS_WITH(config::refuse(value, "short"), "--flag must be short");
 }
 
 }  // namespace mailroom::test::config_error_test

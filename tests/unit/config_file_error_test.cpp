@@ -71,7 +71,7 @@ TEST_CASE("a file that is not YAML is refused with the place") {
   for (const auto& [text, place] : cases) {
     directory.write("mailroom.yaml", text);
     // The rest of the message is the parser's own, and differs between its versions.
-    CHECK_THROWS_WITH(load_settings({}, {}),
+    CHECK_THROWS_WITH(config::load_settings({}, {}),
                       Catch::Matchers::StartsWith("mailroom.yaml:" + place + ": not valid YAML: "));
   }
 }
@@ -98,7 +98,7 @@ TEST_CASE("a working directory that is closed to the user has no file") {
     const bool closed = chdir(directory.path().c_str()) == 0 && chmod(".", 0) == 0 &&
                         (geteuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0));
     try {
-      load_settings({}, {});
+      config::load_settings({}, {});
       _exit(closed ? 0 : 2);
     } catch (const Error&) {
       _exit(1);

@@ -9,22 +9,22 @@ namespace mailroom::test::config_range_test {
 TEST_CASE("limit and timeout may be ranges, from every origin") {
   const test::WorkingDirectory directory;
   directory.write("mailroom.yaml", "collect: {batch_limit: 10..500, batch_timeout: 50ms..5s}");
-  auto settings = load_settings({}, {});
+  auto settings = config::load_settings({}, {});
   CHECK(settings.collect.batch_limit.min == 10);
   CHECK(settings.collect.batch_limit.max == 500);
   CHECK(settings.collect.batch_timeout.min == Milliseconds(50));
   CHECK(settings.collect.batch_timeout.max == Milliseconds(5000));
-  CHECK(setting_of(settings, "collect.batch_limit").text == "10..500");
-  settings = load_settings({std::nullopt, {{"collect.batch_timeout", "0..250", "--batch-timeout"}}},
-                           {{"MAILROOM_BATCH_LIMIT", "1..10000"}});
+  CHECK(config::setting_of(settings, "collect.batch_limit").text == "10..500");
+  settings = config::load_settings({std::nullopt, {{"collect.batch_timeout", "0..250", "--batch-timeout"}}},
+                                   {{"MAILROOM_BATCH_LIMIT", "1..10000"}});
   CHECK(settings.collect.batch_limit.min == 1);
   CHECK(settings.collect.batch_limit.max == 10'000);
   CHECK(settings.collect.batch_timeout.min == Milliseconds(0));
   CHECK(settings.collect.batch_timeout.max == Milliseconds(250));
   // Both ends are the same: a fixed value, which several lines per claim do not exclude.
-  settings = load_settings({}, {{"MAILROOM_BATCH_LIMIT", "7..7"},
-                                {"MAILROOM_BATCH_TIMEOUT", "0..1d"},
-                                {"MAILROOM_LINES_PER_CLAIM", "3"}});
+  settings = config::load_settings({}, {{"MAILROOM_BATCH_LIMIT", "7..7"},
+                                        {"MAILROOM_BATCH_TIMEOUT", "0..1d"},
+                                        {"MAILROOM_LINES_PER_CLAIM", "3"}});
   CHECK(settings.collect.batch_limit.is_fixed());
   CHECK_FALSE(settings.collect.batch_timeout.is_fixed());
   CHECK(settings.collect.lines_per_claim == 3);
@@ -34,7 +34,7 @@ TEST_CASE("a size has the units of PostgreSQL, or none") {
   const WorkingDirectory directory;
   for (const auto& [text, bytes] : std::vector<std::pair<std::string, int>>{
            {"64kB", 65'536}, {"65536", 65'536}, {"10MB", 10'485'760}, {"100MB", 104'857'600}})
-    CHECK(load_settings({}, {{"MAILROOM_SEND_MAX_SIZE", text}}).send.max_size == bytes);
+    CHECK(config::load_settings({}, {{"MAILROOM_SEND_MAX_SIZE", text}}).send.max_size == bytes);
   for (const std::string text : {"63kB", "101MB", "10", "10mb", "10 MB", "1GB", "-1MB", "MB", "1.5MB",
                                  "99999999999MB", "2147483647MB", "10MiB"})
     check_refused(

@@ -26,138 +26,159 @@ std::string joined(const std::vector<std::string>& items) {
   return text;
 }
 
-std::string name_of(CollectFormat format) {
-  return format == CollectFormat::csv ? "csv" : "jsonl";
+std::string name_of(config::CollectFormat format) {
+  return format == config::CollectFormat::csv ? "csv" : "jsonl";
 }
 
 /// A key, its default, and three values that are valid in every origin.
 struct Row {
   std::string key, by_default, in_file, in_environment, in_flag;
-  std::function<std::string(const Settings&)> effective;
+  std::function<std::string(const config::Settings&)> effective;
 };
 
 const std::vector<Row> own_rows{
-    {"database.url", "", "host=f", "host=e", "host=g", [](const Settings& s) { return s.database.url; }},
-    {"database.schema", "", "f", "e", "g", [](const Settings& s) { return s.database.schema; }},
-    {"database.password_file", "", "f", "e", "g", [](const Settings& s) { return s.database.password_file; }},
-    {"signing.key_file", "", "f", "e", "g", [](const Settings& s) { return s.signing.key_file; }},
-    {"signing.key", "", digits_a, digits_b, digits_c, [](const Settings& s) { return s.signing.key; }},
+    {"database.url", "", "host=f", "host=e", "host=g",
+     [](const config::Settings& s) { return s.database.url; }},
+    {"database.schema", "", "f", "e", "g", [](const config::Settings& s) { return s.database.schema; }},
+    {"database.password_file", "", "f", "e", "g",
+     [](const config::Settings& s) { return s.database.password_file; }},
+    {"signing.key_file", "", "f", "e", "g", [](const config::Settings& s) { return s.signing.key_file; }},
+    {"signing.key", "", digits_a, digits_b, digits_c,
+     [](const config::Settings& s) { return s.signing.key; }},
     {"signing.previous_key_files", "", "f1,f2", "e1," + digits_b, "g",
-     [](const Settings& s) { return joined(s.signing.previous_keys); }},
+     [](const config::Settings& s) { return joined(s.signing.previous_keys); }},
     {"signing.allow_readable_key", "false", "true", "", "false",
-     [](const Settings& s) { return s.signing.allow_readable_key ? "true" : "false"; }},
-    {"collect.channel", "token_insert", "f", "e", "g", [](const Settings& s) { return s.collect.channel; }},
+     [](const config::Settings& s) { return s.signing.allow_readable_key ? "true" : "false"; }},
+    {"collect.channel", "token_insert", "f", "e", "g",
+     [](const config::Settings& s) { return s.collect.channel; }},
     {"collect.queue", "mailroom", "f", "e,f", "g",
-     [](const Settings& s) { return joined(s.collect.queues); }},
+     [](const config::Settings& s) { return joined(s.collect.queues); }},
     {"collect.batch_limit", "10", "1", "10000", "12",
-     [](const Settings& s) { return std::to_string(s.collect.batch_limit.max); }},
+     [](const config::Settings& s) { return std::to_string(s.collect.batch_limit.max); }},
     {"collect.lines_per_claim", "1", "1", "10000", "12",
-     [](const Settings& s) { return std::to_string(s.collect.lines_per_claim); }},
+     [](const config::Settings& s) { return std::to_string(s.collect.lines_per_claim); }},
     {"collect.batch_timeout", "5s", "0s", "1d", "3s",
-     [](const Settings& s) { return format_duration(s.collect.batch_timeout.max); }},
+     [](const config::Settings& s) { return format_duration(s.collect.batch_timeout.max); }},
     {"collect.line_cost", "100ms", "1ms", "1d", "3s",
-     [](const Settings& s) { return format_duration(s.collect.line_cost); }},
+     [](const config::Settings& s) { return format_duration(s.collect.line_cost); }},
     {"collect.healthcheck_interval", "4m30s", "1s", "1d", "3s",
-     [](const Settings& s) { return format_duration(s.collect.healthcheck_interval); }},
+     [](const config::Settings& s) { return format_duration(s.collect.healthcheck_interval); }},
     {"collect.format", "csv", "jsonl", "csv", "jsonl",
-     [](const Settings& s) { return name_of(s.collect.format); }},
+     [](const config::Settings& s) { return name_of(s.collect.format); }},
     {"collect.poll_interval", "1s", "10ms", "1h", "3s",
-     [](const Settings& s) { return format_duration(s.collect.poll_interval); }},
+     [](const config::Settings& s) { return format_duration(s.collect.poll_interval); }},
     {"collect.notify", "when_listening", "always", "when_listening", "always",
-     [](const Settings& s) { return s.collect.notify == NotifyWhen::always ? "always" : "when_listening"; }},
+     [](const config::Settings& s) {
+       return s.collect.notify == config::NotifyWhen::always ? "always" : "when_listening";
+     }},
     {"queue.max_wait", "30s", "0s", "1d", "3s",
-     [](const Settings& s) { return format_duration(s.queue.max_wait); }},
+     [](const config::Settings& s) { return format_duration(s.queue.max_wait); }},
     {"send.relay", "", "smtp://f", "smtp://e", "smtps://g",
-     [](const Settings& s) {
+     [](const config::Settings& s) {
        return s.send.path.targets.empty() ? std::string() : s.send.path.targets.front().url;
      }},
-    {"send.password_file", "", "f", "e", "g", [](const Settings& s) { return s.send.path.password_file; }},
-    {"send.token_file", "", "f", "e", "g", [](const Settings& s) { return s.send.path.token_file; }},
-    {"send.token_command", "", "f", "e x", "g", [](const Settings& s) { return s.send.path.token_command; }},
-    {"send.ca_file", "", "f", "e", "g", [](const Settings& s) { return s.send.path.ca_file; }},
+    {"send.password_file", "", "f", "e", "g",
+     [](const config::Settings& s) { return s.send.path.password_file; }},
+    {"send.token_file", "", "f", "e", "g", [](const config::Settings& s) { return s.send.path.token_file; }},
+    {"send.token_command", "", "f", "e x", "g",
+     [](const config::Settings& s) { return s.send.path.token_command; }},
+    {"send.ca_file", "", "f", "e", "g", [](const config::Settings& s) { return s.send.path.ca_file; }},
     {"send.hello_name", "", "f.example", "[192.0.2.1]", "g.example",
-     [](const Settings& s) { return s.send.path.hello_name; }},
+     [](const config::Settings& s) { return s.send.path.hello_name; }},
     {"send.plaintext_relay_for_tests", "false", "true", "false", "true",
-     [](const Settings& s) { return s.send.path.plaintext_for_tests ? "true" : "false"; }},
+     [](const config::Settings& s) { return s.send.path.plaintext_for_tests ? "true" : "false"; }},
     {"send.from", "", "f@mail.example", "E <e@mail.example>", "g@mail.example",
-     [](const Settings& s) { return s.send.from; }},
+     [](const config::Settings& s) { return s.send.from; }},
     {"send.reply_to", "", "f@mail.example", "e@mail.example", "g@mail.example",
-     [](const Settings& s) { return s.send.reply_to; }},
+     [](const config::Settings& s) { return s.send.reply_to; }},
     {"send.bounce_address", "", "f+{id}@a.example", "e+{id}@a.example", "g+{id}@a.example",
-     [](const Settings& s) { return s.send.bounce_address; }},
+     [](const config::Settings& s) { return s.send.bounce_address; }},
     {"send.link", "", "https://f/{token}", "https://e/{token}", "https://g/{token}",
-     [](const Settings& s) { return s.send.link; }},
-    {"send.templates", "", "f", "e", "g", [](const Settings& s) { return s.send.templates; }},
+     [](const config::Settings& s) { return s.send.link; }},
+    {"send.templates", "", "f", "e", "g", [](const config::Settings& s) { return s.send.templates; }},
     {"send.headers", "", "X-A:1,X-B:2", "X-C: 3,X-D: 4", "X-E: 5",
-     [](const Settings& s) { return joined(s.send.headers); }},
+     [](const config::Settings& s) { return joined(s.send.headers); }},
     {"send.max_size", "10MB", "64kB", "100MB", "1500kB",
-     [](const Settings& s) {
+     [](const config::Settings& s) {
        const auto kilobytes = s.send.max_size / 1024;
        return kilobytes % 1024 == 0 ? std::to_string(kilobytes / 1024) + "MB"
                                     : std::to_string(kilobytes) + "kB";
      }},
     {"send.connections", "4", "1", "64", "9",
-     [](const Settings& s) { return std::to_string(s.send.path.connections); }},
+     [](const config::Settings& s) { return std::to_string(s.send.path.connections); }},
     {"send.batch_limit", "10", "1", "10000", "9",
-     [](const Settings& s) { return std::to_string(s.send.batch_limit); }},
+     [](const config::Settings& s) { return std::to_string(s.send.batch_limit); }},
     {"send.timeout", "30s", "1s", "10m", "2m",
-     [](const Settings& s) { return format_duration(s.send.path.timeout); }},
+     [](const config::Settings& s) { return format_duration(s.send.path.timeout); }},
     {"send.rate", "", "5/h", "1/d", "3/2d",
-     [](const Settings& s) { return s.send.path.rate ? format_rate(*s.send.path.rate) : ""; }},
+     [](const config::Settings& s) {
+       return s.send.path.rate ? config::format_rate(*s.send.path.rate) : "";
+     }},
     {"send.per_recipient", "", "5/h", "1/d", "3/2d",
-     [](const Settings& s) { return s.send.per_recipient ? format_rate(*s.send.per_recipient) : ""; }},
+     [](const config::Settings& s) {
+       return s.send.per_recipient ? config::format_rate(*s.send.per_recipient) : "";
+     }},
     {"send.redirect_to", "", "a@x.example", "b@x.example", "c@x.example",
-     [](const Settings& s) { return s.send.redirect_to; }},
+     [](const config::Settings& s) { return s.send.redirect_to; }},
     {"send.allow", "", "a@x.example", "b@x.example,@y.example", "@z.example",
-     [](const Settings& s) { return joined(s.send.allow); }},
+     [](const config::Settings& s) { return joined(s.send.allow); }},
     {"send.when_unknown", "resend", "hold", "resend", "hold",
-     [](const Settings& s) { return s.send.when_unknown == WhenUnknown::hold ? "hold" : "resend"; }},
+     [](const config::Settings& s) {
+       return s.send.when_unknown == config::WhenUnknown::hold ? "hold" : "resend";
+     }},
     {"send.supersede", "true", "false", "true", "false",
-     [](const Settings& s) { return s.send.supersede ? "true" : "false"; }},
+     [](const config::Settings& s) { return s.send.supersede ? "true" : "false"; }},
     {"send.throttled_by", "", "4.7.28", "a,b", "c",
-     [](const Settings& s) { return joined(s.send.path.throttled_by); }},
+     [](const config::Settings& s) { return joined(s.send.path.throttled_by); }},
     {"bounce.resend_secret_files", "", "f1,f2", "e", "g1,g2",
-     [](const Settings& s) { return joined(s.bounce.resend_secret_files); }},
+     [](const config::Settings& s) { return joined(s.bounce.resend_secret_files); }},
     {"bounce.sns_topics", "", "f1,f2", "e", "g1,g2",
-     [](const Settings& s) { return joined(s.bounce.sns_topics); }},
+     [](const config::Settings& s) { return joined(s.bounce.sns_topics); }},
     {"bounce.suppress_after", "", "5/h", "1/d", "3/2d",
-     [](const Settings& s) { return s.bounce.suppress_after ? format_rate(*s.bounce.suppress_after) : ""; }},
-    {"sink.to", "", "https://f", "https://e", "https://g", [](const Settings& s) { return s.sink.to; }},
-    {"sink.exec", "", "f", "e 'x y'", "g", [](const Settings& s) { return s.sink.exec; }},
+     [](const config::Settings& s) {
+       return s.bounce.suppress_after ? config::format_rate(*s.bounce.suppress_after) : "";
+     }},
+    {"sink.to", "", "https://f", "https://e", "https://g",
+     [](const config::Settings& s) { return s.sink.to; }},
+    {"sink.exec", "", "f", "e 'x y'", "g", [](const config::Settings& s) { return s.sink.exec; }},
     {"sink.in_flight", "64", "1", "1024", "9",
-     [](const Settings& s) { return std::to_string(s.sink.in_flight); }},
+     [](const config::Settings& s) { return std::to_string(s.sink.in_flight); }},
     {"sink.timeout", "30s", "100ms", "1h", "2m",
-     [](const Settings& s) { return format_duration(s.sink.timeout); }},
+     [](const config::Settings& s) { return format_duration(s.sink.timeout); }},
     {"sink.ack_on", "3", "stdout", "3", "stdout",
-     [](const Settings& s) { return s.sink.ack_on == AckOn::stdout ? "stdout" : "3"; }},
+     [](const config::Settings& s) { return s.sink.ack_on == config::AckOn::stdout ? "stdout" : "3"; }},
     {"sink.when_unknown", "resend", "hold", "resend", "hold",
-     [](const Settings& s) { return s.sink.when_unknown == WhenUnknown::hold ? "hold" : "resend"; }},
-    {"sink.ca_file", "", "f", "e", "g", [](const Settings& s) { return s.sink.ca_file; }},
+     [](const config::Settings& s) {
+       return s.sink.when_unknown == config::WhenUnknown::hold ? "hold" : "resend";
+     }},
+    {"sink.ca_file", "", "f", "e", "g", [](const config::Settings& s) { return s.sink.ca_file; }},
     {"sink.signing_secret_files", "", "f1,f2", "e", "g1,g2",
-     [](const Settings& s) { return joined(s.sink.signing_secret_files); }},
-    {"sink.password_file", "", "f", "e", "g", [](const Settings& s) { return s.sink.password_file; }},
-    {"sink.credentials_file", "", "f", "e", "g", [](const Settings& s) { return s.sink.credentials_file; }},
-    {"sink.stream", "MAILROOM", "f", "e", "g", [](const Settings& s) { return s.sink.stream; }},
+     [](const config::Settings& s) { return joined(s.sink.signing_secret_files); }},
+    {"sink.password_file", "", "f", "e", "g", [](const config::Settings& s) { return s.sink.password_file; }},
+    {"sink.credentials_file", "", "f", "e", "g",
+     [](const config::Settings& s) { return s.sink.credentials_file; }},
+    {"sink.stream", "MAILROOM", "f", "e", "g", [](const config::Settings& s) { return s.sink.stream; }},
     {"sink.subject", "mailroom.{queue}.{action}", "f", "e", "g",
-     [](const Settings& s) { return s.sink.subject; }},
+     [](const config::Settings& s) { return s.sink.subject; }},
     {"sink.monitor", "", "http://f", "http://e", "http://g",
-     [](const Settings& s) { return s.sink.monitor; }},
-    {"sink.exchange", "", "f", "e", "g", [](const Settings& s) { return s.sink.exchange; }},
-    {"sink.routing_key", "{queue}", "f", "e", "g", [](const Settings& s) { return s.sink.routing_key; }},
+     [](const config::Settings& s) { return s.sink.monitor; }},
+    {"sink.exchange", "", "f", "e", "g", [](const config::Settings& s) { return s.sink.exchange; }},
+    {"sink.routing_key", "{queue}", "f", "e", "g",
+     [](const config::Settings& s) { return s.sink.routing_key; }},
     {"sink.event_source", "", "/f", "/e", "https://g/?h#i",
-     [](const Settings& s) { return s.sink.event_source; }},
+     [](const config::Settings& s) { return s.sink.event_source; }},
     {"metrics.listen", "", "127.0.0.1:9464", "[::1]:80", "unix:/run/mailroom.sock",
-     [](const Settings& s) { return s.metrics.listen ? s.metrics.listen->text() : ""; }},
+     [](const config::Settings& s) { return s.metrics.listen ? s.metrics.listen->text() : ""; }},
     {"trace.endpoint", "", "http://f", "http://e", "https://g/v1/traces",
-     [](const Settings& s) { return s.trace.endpoint; }},
+     [](const config::Settings& s) { return s.trace.endpoint; }},
     {"trace.sample", "1", "0.25", "0", "0.5",
-     [](const Settings& s) { return fmt::format("{}", s.trace.sample); }},
+     [](const config::Settings& s) { return fmt::format("{}", s.trace.sample); }},
     {"audit.retention", "30d", "1h", "36500d", "7d12h",
-     [](const Settings& s) { return format_duration(s.audit.retention); }},
+     [](const config::Settings& s) { return format_duration(s.audit.retention); }},
     {"messages.retention", "7d", "1h", "36500d", "3d",
-     [](const Settings& s) { return format_duration(s.messages.retention); }},
+     [](const config::Settings& s) { return format_duration(s.messages.retention); }},
     {"log.level", "info", "debug", "warn", "error",
-     [](const Settings& s) {
+     [](const config::Settings& s) {
        return std::map<LogLevel, std::string>{{LogLevel::debug, "debug"},
                                               {LogLevel::info, "info"},
                                               {LogLevel::warn, "warn"},
@@ -165,14 +186,14 @@ const std::vector<Row> own_rows{
            .at(s.log.level);
      }},
     {"log.format", "text", "logfmt", "json", "text",
-     [](const Settings& s) {
+     [](const config::Settings& s) {
        return std::vector<std::string>{"text", "logfmt", "json"}[static_cast<std::size_t>(s.log.format)];
      }},
 };
 
 /// Of a setting that one provider has, as its directory says.
-Row option_row(const KeyEntry& entry) {
-  return {std::string(entry.key), "", "f", "e", "g", [key = entry.key](const Settings& s) {
+Row option_row(const config::KeyEntry& entry) {
+  return {std::string(entry.key), "", "f", "e", "g", [key = entry.key](const config::Settings& s) {
             return s.send.path.option(key);
           }};
 }
@@ -181,7 +202,7 @@ Row option_row(const KeyEntry& entry) {
 const std::vector<Row>& all_rows() {
   static const auto rows = [] {
     std::vector<Row> all;
-    for (const auto& entry : key_table()) {
+    for (const auto& entry : config::key_table()) {
       const auto own = std::ranges::find(own_rows, entry.key, &Row::key);
       all.push_back(own == own_rows.end() ? option_row(entry) : *own);
     }
@@ -196,10 +217,10 @@ std::string yaml_of(const Row& row, bool is_list) {
   return row.key.substr(0, point) + ":\n  " + row.key.substr(point + 1) + ": " + value + "\n";
 }
 
-void check(const Settings& settings, const Row& row, const std::string& expected, OriginKind kind,
-           const std::string& where) {
+void check(const config::Settings& settings, const Row& row, const std::string& expected,
+           config::OriginKind kind, const std::string& where) {
   CHECK(row.effective(settings) == expected);
-  const auto& value = setting_of(settings, row.key);
+  const auto& value = config::setting_of(settings, row.key);
   CHECK(value.text == expected);
   CHECK(value.origin.kind == kind);
   CHECK(value.origin.where == where);
@@ -213,42 +234,45 @@ TEST_CASE(
   const auto& rows = all_rows();
   for (const auto& row : own_rows) {
     INFO(row.key);
-    CHECK(find_key(row.key) != nullptr);
+    CHECK(config::find_key(row.key) != nullptr);
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto& row = rows[i];
-    const auto& entry = key_table()[i];
+    const auto& entry = config::key_table()[i];
     INFO(row.key);
     REQUIRE(entry.key == row.key);
     CHECK(entry.default_text == row.by_default);
     std::filesystem::remove("mailroom.yaml");
-    check(load_settings({}, {}), row, row.by_default, OriginKind::default_value, "default");
+    check(config::load_settings({}, {}), row, row.by_default, config::OriginKind::default_value, "default");
     directory.write("mailroom.yaml", yaml_of(row, entry.is_list));
-    check(load_settings({}, {}), row, row.in_file, OriginKind::file, "mailroom.yaml:2:3");
-    EnvironmentVariables environment;
+    check(config::load_settings({}, {}), row, row.in_file, config::OriginKind::file, "mailroom.yaml:2:3");
+    config::EnvironmentVariables environment;
     if (!entry.environment.empty()) {
       const std::string variable(entry.environment);
       environment[variable] = "";
-      check(load_settings({}, environment), row, row.in_file, OriginKind::file, "mailroom.yaml:2:3");
+      check(config::load_settings({}, environment), row, row.in_file, config::OriginKind::file,
+            "mailroom.yaml:2:3");
       environment[variable] = row.in_environment;
-      check(load_settings({}, environment), row, row.in_environment, OriginKind::environment, variable);
+      check(config::load_settings({}, environment), row, row.in_environment, config::OriginKind::environment,
+            variable);
     }
-    const Overrides overrides{std::nullopt,
-                              {{row.key, "no such", "--early"}, {row.key, row.in_flag, "--flag"}}};
-    check(load_settings(overrides, environment), row, row.in_flag, OriginKind::flag, "--flag");
+    const config::Overrides overrides{std::nullopt,
+                                      {{row.key, "no such", "--early"}, {row.key, row.in_flag, "--flag"}}};
+    check(config::load_settings(overrides, environment), row, row.in_flag, config::OriginKind::flag,
+          "--flag");
   }
 }
 
 TEST_CASE("the seven variables of the original collector are a complete configuration") {
   const WorkingDirectory directory;
-  const auto settings = load_settings({}, {{"MAILROOM_DATABASE_URL", "postgresql://h/d"},
-                                           {"MAILROOM_SECRET_KEY", digits_a},
-                                           {"MAILROOM_CHANNEL_NAME", "token_insert_2"},
-                                           {"MAILROOM_QUEUE_NAME", "sender"},
-                                           {"MAILROOM_BATCH_LIMIT", "25"},
-                                           {"MAILROOM_BATCH_TIMEOUT", "2500"},
-                                           {"MAILROOM_HEALTHCHECK_INTERVAL", "60000"},
-                                           {"MAILROOM_SOMEBODY_ELSES", "left alone"}});
+  const auto settings = config::load_settings({}, {{"MAILROOM_DATABASE_URL", "postgresql://h/d"},
+                                                   {"MAILROOM_SECRET_KEY", digits_a},
+                                                   {"MAILROOM_CHANNEL_NAME", "token_insert_2"},
+                                                   {"MAILROOM_QUEUE_NAME", "sender"},
+                                                   {"MAILROOM_BATCH_LIMIT", "25"},
+                                                   {"MAILROOM_BATCH_TIMEOUT", "2500"},
+                                                   {"MAILROOM_HEALTHCHECK_INTERVAL", "60000"},
+                                                   {"MAILROOM_SOMEBODY_ELSES", "left alone"}});
   CHECK(settings.database.url == "postgresql://h/d");
   CHECK(settings.signing.key == digits_a);
   CHECK(settings.collect.channel == "token_insert_2");
@@ -258,13 +282,13 @@ TEST_CASE("the seven variables of the original collector are a complete configur
   CHECK(settings.collect.batch_timeout.max == Milliseconds(2500));
   CHECK(settings.collect.batch_timeout.is_fixed());
   CHECK(settings.collect.healthcheck_interval == Milliseconds(60000));
-  CHECK(settings.collect.format == CollectFormat::csv);
+  CHECK(settings.collect.format == config::CollectFormat::csv);
 }
 
 TEST_CASE("a line end after a value in the environment or in the file is no part of it") {
   const test::WorkingDirectory directory;
   std::ofstream("mailroom.yaml") << "database:\n  schema: |\n    mail\ncollect:\n  queue: |\n    a, b\n";
-  const auto settings = load_settings(
+  const auto settings = config::load_settings(
       {}, {{"MAILROOM_DATABASE_URL", "postgresql:///postgres\r\n"}, {"MAILROOM_CHANNEL_NAME", "\n"}});
   CHECK(settings.database.url == "postgresql:///postgres");
   CHECK(settings.database.schema == "mail");
@@ -274,7 +298,7 @@ TEST_CASE("a line end after a value in the environment or in the file is no part
 
 TEST_CASE("the environment of the process is filtered by prefix") {
   REQUIRE(setenv("MAILROOM_TEST_ENTRY", "a=b", 1) == 0);
-  const auto environment = process_environment();
+  const auto environment = config::process_environment();
   REQUIRE(unsetenv("MAILROOM_TEST_ENTRY") == 0);
   CHECK(environment.at("MAILROOM_TEST_ENTRY") == "a=b");
   CHECK(environment.count("PATH") == 0);
@@ -283,8 +307,9 @@ TEST_CASE("the environment of the process is filtered by prefix") {
 TEST_CASE(
     "the file is that of --config, else of MAILROOM_CONFIG, else mailroom.yaml in the working directory") {
   const WorkingDirectory directory;
-  const auto queue_in = [](const std::optional<std::string>& flag, const EnvironmentVariables& environment) {
-    return only_queue(load_settings({flag, {}}, environment));
+  const auto queue_in = [](const std::optional<std::string>& flag,
+                           const config::EnvironmentVariables& environment) {
+    return config::only_queue(config::load_settings({flag, {}}, environment));
   };
   CHECK(queue_in({}, {}) == "mailroom");
   directory.write("mailroom.yaml", "collect: {queue: local}");
@@ -298,17 +323,17 @@ TEST_CASE(
 
 TEST_CASE("settings name the file that was read, and can be loaded without a broken file") {
   const WorkingDirectory directory;
-  const EnvironmentVariables environment{{"MAILROOM_CONFIG", "broken.yaml"},
-                                         {"MAILROOM_QUEUE_NAME", "second"}};
-  CHECK(load_settings({}, {}).file.empty());
+  const config::EnvironmentVariables environment{{"MAILROOM_CONFIG", "broken.yaml"},
+                                                 {"MAILROOM_QUEUE_NAME", "second"}};
+  CHECK(config::load_settings({}, {}).file.empty());
   directory.write("mailroom.yaml", "collect: {queue: local}");
-  CHECK(load_settings({}, {}).file == "mailroom.yaml");
+  CHECK(config::load_settings({}, {}).file == "mailroom.yaml");
   directory.write("broken.yaml", "collect: {qeueu: named}");
-  CHECK_THROWS_AS(load_settings({}, environment), Error);
-  const auto settings = load_settings({}, environment, FileUse::ignored);
+  CHECK_THROWS_AS(config::load_settings({}, environment), Error);
+  const auto settings = config::load_settings({}, environment, config::FileUse::ignored);
   CHECK(settings.collect.queues.front() == "second");
   CHECK(settings.file.empty());
-  CHECK(setting_of(settings, "collect.queue").origin.where == "MAILROOM_QUEUE_NAME");
+  CHECK(config::setting_of(settings, "collect.queue").origin.where == "MAILROOM_QUEUE_NAME");
 }
 
 TEST_CASE("a file may be empty, or have only comments or sections without keys") {
@@ -317,20 +342,20 @@ TEST_CASE("a file may be empty, or have only comments or sections without keys")
        {"", "\n# nothing\n", "---\n", "collect:\nlog:\n  # level: debug\n", "{}", "~"}) {
     INFO(text);
     directory.write("mailroom.yaml", text);
-    CHECK(load_settings({}, {}).collect.batch_limit.max == 10);
+    CHECK(config::load_settings({}, {}).collect.batch_limit.max == 10);
   }
 }
 
 TEST_CASE("of the key and the key file, the one of the higher origin is used") {
   const WorkingDirectory directory;
   directory.write("mailroom.yaml", "signing: {key_file: from-file}");
-  auto settings = load_settings({}, {{"MAILROOM_SECRET_KEY", digits_a}});
+  auto settings = config::load_settings({}, {{"MAILROOM_SECRET_KEY", digits_a}});
   CHECK(settings.signing.key == digits_a);
   CHECK(settings.signing.key_file.empty());
-  CHECK(setting_of(settings, "signing.key_file").text.empty());
-  CHECK(setting_of(settings, "signing.key_file").origin.kind == OriginKind::default_value);
+  CHECK(config::setting_of(settings, "signing.key_file").text.empty());
+  CHECK(config::setting_of(settings, "signing.key_file").origin.kind == config::OriginKind::default_value);
   directory.write("mailroom.yaml", "signing: {key: " + digits_a + "}");
-  settings = load_settings({}, {{"MAILROOM_SECRET_KEY_FILE", "from-environment"}});
+  settings = config::load_settings({}, {{"MAILROOM_SECRET_KEY_FILE", "from-environment"}});
   CHECK(settings.signing.key.empty());
   CHECK(settings.signing.key_file == "from-environment");
 }
@@ -338,12 +363,13 @@ TEST_CASE("of the key and the key file, the one of the higher origin is used") {
 TEST_CASE("a relative path of a key file starts at the directory of the configuration file") {
   const WorkingDirectory directory;
   directory.write("etc/a.yaml", "signing: {key_file: keys/now, previous_key_files: [old, /abs/older]}");
-  auto settings = load_settings({"etc/a.yaml", {}}, {});
+  auto settings = config::load_settings({"etc/a.yaml", {}}, {});
   CHECK(settings.signing.key_file == "etc/keys/now");
   CHECK(settings.signing.previous_keys == std::vector<std::string>{"etc/old", "/abs/older"});
-  CHECK(setting_of(settings, "signing.key_file").text == "keys/now");
-  settings = load_settings({"etc/a.yaml", {}}, {{"MAILROOM_SECRET_KEY_FILE", "here"},
-                                                {"MAILROOM_PREVIOUS_SECRET_KEYS", "old, " + digits_b}});
+  CHECK(config::setting_of(settings, "signing.key_file").text == "keys/now");
+  settings = config::load_settings(
+      {"etc/a.yaml", {}},
+      {{"MAILROOM_SECRET_KEY_FILE", "here"}, {"MAILROOM_PREVIOUS_SECRET_KEYS", "old, " + digits_b}});
   CHECK(settings.signing.key_file == "here");
   CHECK(settings.signing.previous_keys == std::vector<std::string>{"old", digits_b});
 }
@@ -351,18 +377,18 @@ TEST_CASE("a relative path of a key file starts at the directory of the configur
 TEST_CASE("a path with a comma is one item of the file's list") {
   const WorkingDirectory directory;
   directory.write("mailroom.yaml", "signing: {previous_key_files: ['a,b', c]}");
-  CHECK(load_settings({}, {}).signing.previous_keys == std::vector<std::string>{"a,b", "c"});
+  CHECK(config::load_settings({}, {}).signing.previous_keys == std::vector<std::string>{"a,b", "c"});
 }
 
 TEST_CASE("keys and connection strings are marked secret, and so is a list with a key in it") {
   const WorkingDirectory directory;
-  auto settings = load_settings({}, {{"MAILROOM_PREVIOUS_SECRET_KEYS", "a,b"}});
+  auto settings = config::load_settings({}, {{"MAILROOM_PREVIOUS_SECRET_KEYS", "a,b"}});
   std::string secrets;
   for (const auto& value : settings.values)
     secrets += value.is_secret ? value.key + " " : "";
   CHECK(secrets == "database.url signing.key ");
-  settings = load_settings({}, {{"MAILROOM_PREVIOUS_SECRET_KEYS", "a," + digits_b}});
-  CHECK(setting_of(settings, "signing.previous_key_files").is_secret);
+  settings = config::load_settings({}, {{"MAILROOM_PREVIOUS_SECRET_KEYS", "a," + digits_b}});
+  CHECK(config::setting_of(settings, "signing.previous_key_files").is_secret);
 }
 
 TEST_CASE("the signing key may be in a configuration file that only its owner can read") {
@@ -370,7 +396,7 @@ TEST_CASE("the signing key may be in a configuration file that only its owner ca
   for (const unsigned mode : {0600U, 0400U}) {
     std::filesystem::remove("mailroom.yaml");
     directory.write("mailroom.yaml", "signing:\n  key: " + digits_a + "\n", mode);
-    CHECK(load_settings({}, {}).signing.key == digits_a);
+    CHECK(config::load_settings({}, {}).signing.key == digits_a);
   }
   for (const auto& [mode, shown] : {std::pair{0640U, "0640"}, {0644U, "0644"}, {0602U, "0602"}}) {
     std::filesystem::permissions("mailroom.yaml", static_cast<std::filesystem::perms>(mode));
@@ -383,13 +409,13 @@ TEST_CASE("the signing key may be in a configuration file that only its owner ca
 
 TEST_CASE("the example file is accepted unchanged and has the defaults") {
   const WorkingDirectory directory;
-  const auto plain = load_settings({}, {});
-  const auto example = load_settings({source_directory + "/mailroom.yaml.example", {}}, {});
+  const auto plain = config::load_settings({}, {});
+  const auto example = config::load_settings({source_directory + "/mailroom.yaml.example", {}}, {});
   for (const auto& row : all_rows()) {
     INFO(row.key);
     CHECK(row.effective(example) == row.effective(plain));
     const bool has_default = !row.by_default.empty();
-    CHECK((setting_of(example, row.key).origin.kind == OriginKind::file) == has_default);
+    CHECK((config::setting_of(example, row.key).origin.kind == config::OriginKind::file) == has_default);
   }
 }
 
@@ -399,7 +425,7 @@ TEST_CASE("the example file has every key, its meaning and its variable, in the 
   buffer << file.rdbuf();
   const auto text = buffer.str();
   std::size_t at = 0;
-  for (const auto& entry : key_table()) {
+  for (const auto& entry : config::key_table()) {
     INFO(entry.key);
     const auto point = entry.key.find('.');
     const std::string name(entry.key.substr(point + 1));
@@ -419,10 +445,10 @@ TEST_CASE("the example file has every key, its meaning and its variable, in the 
 
 TEST_CASE("a key changes its own section alone") {
   const WorkingDirectory directory;
-  const auto before = load_settings({}, {});
+  const auto before = config::load_settings({}, {});
   for (const auto& row : all_rows()) {
     const auto& text = row.in_file == row.by_default ? row.in_flag : row.in_file;
-    auto after = load_settings({std::nullopt, {{row.key, text, "--flag"}}}, {});
+    auto after = config::load_settings({std::nullopt, {{row.key, text, "--flag"}}}, {});
     // It holds for the files of relays too.
     CHECK(after.send.path.allows_readable_files == after.signing.allow_readable_key);
     after.send.path.allows_readable_files = before.send.path.allows_readable_files;
@@ -445,10 +471,10 @@ TEST_CASE("a key changes its own section alone") {
 }
 
 TEST_CASE("every listed choice of a key is accepted, and an error lists the choices") {
-  for (const auto& entry : key_table()) {
+  for (const auto& entry : config::key_table()) {
     INFO(entry.key);
     const auto load = [&](std::string_view text) {
-      load_settings({std::nullopt, {{std::string(entry.key), std::string(text), "--flag"}}}, {});
+      config::load_settings({std::nullopt, {{std::string(entry.key), std::string(text), "--flag"}}}, {});
     };
     for (const auto& choice : entry.target.choices)
       CHECK_NOTHROW(load(choice));

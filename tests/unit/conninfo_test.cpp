@@ -17,7 +17,7 @@ namespace {
 
 std::map<std::string, std::string> options_of(const std::string& conninfo) {
   std::map<std::string, std::string> options;
-  for (const auto& option : parse_conninfo(conninfo))
+  for (const auto& option : db::parse_conninfo(conninfo))
     options[option.keyword] = option.value;
   return options;
 }
@@ -90,10 +90,10 @@ TEST_CASE("a redacted connection string shows everything but the passwords") {
   };
   for (const auto& [conninfo, expected] : cases) {
     INFO(conninfo);
-    const auto shown = redact_conninfo(conninfo);
+    const auto shown = db::redact_conninfo(conninfo);
     CHECK(options_of(shown) == options_of(expected));
     CHECK_FALSE(contains(shown, "nter"));
-    CHECK(contains(shown, "***") == has_password(conninfo));
+    CHECK(contains(shown, "***") == db::has_password(conninfo));
   }
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("no password survives a redaction, whatever its characters and form") 
                       keyword(" sslpassword", password) + " host=db dbname=mail";
     REQUIRE(options_of(uri) == options_of(list));
     for (const auto& conninfo : {uri, list}) {
-      const auto shown = redact_conninfo(conninfo);
+      const auto shown = db::redact_conninfo(conninfo);
       REQUIRE_FALSE(contains(shown, "<"));
       REQUIRE_FALSE(contains(shown, ">"));
       auto expected = options_of(conninfo);
@@ -128,11 +128,11 @@ TEST_CASE("a malformed connection string is refused and never quoted") {
         "postgresql://app:hunter@hunter2@db/mail", "postgres://app:hunter/hunter2@db/mail",
         "postgresql://app:hunter2@db/mail@db"}) {
     INFO(conninfo);
-    for (const auto& read : std::vector<std::function<void()>>{[&] { parse_conninfo(conninfo); },
-                                                               [&] { redact_conninfo(conninfo); },
-                                                               [&] { has_password(conninfo); },
+    for (const auto& read : std::vector<std::function<void()>>{[&] { db::parse_conninfo(conninfo); },
+                                                               [&] { db::redact_conninfo(conninfo); },
+                                                               [&] { db::has_password(conninfo); },
                                                                [&] {
-                                                                 with_defaults(conninfo, {{"host", "x"}});
+                                                                 db::with_defaults(conninfo, {{"host", "x"}});
                                                                }}) {
       try {
         read();
@@ -169,7 +169,7 @@ TEST_CASE("a malformed connection string is refused with the reason") {
   for (const auto& [conninfo, reason, hint] : cases) {
     INFO(conninfo);
     try {
-      parse_conninfo(conninfo);
+      db::parse_conninfo(conninfo);
       FAIL("it was taken");
     } catch (const Error& error) {
       CHECK(contains(error.what(), reason));
@@ -184,26 +184,26 @@ TEST_CASE("libpq's variables and the service file win over a fallback, and the s
   const auto services = directory.path() / "services";
   std::ofstream(services) << "[slow]\nconnect_timeout=60\n";
   const WithVariable file("PGSERVICEFILE", services.string());
-  const std::vector<ConninfoOption> fallback{{"connect_timeout", "10"}};
-  CHECK(connect_timeout_of(with_fallbacks("host=h", fallback)) == 10);
-  CHECK(connect_timeout_of(with_fallbacks("host=h service=slow", fallback)) == 60);
-  CHECK(connect_timeout_of(with_fallbacks("service=slow connect_timeout=7", fallback)) == 7);
+  const std::vector<db::ConninfoOption> fallback{{"connect_timeout", "10"}};
+  CHECK(db::connect_timeout_of(db::with_fallbacks("host=h", fallback)) == 10);
+  CHECK(db::connect_timeout_of(db::with_fallbacks("host=h service=slow", fallback)) == 60);
+  CHECK(db::connect_timeout_of(db::with_fallbacks("service=slow connect_timeout=7", fallback)) == 7);
   const WithVariable variable("PGCONNECT_TIMEOUT", "3");
-  CHECK(connect_timeout_of(with_fallbacks("host=h", fallback)) == 3);
-  CHECK(connect_timeout_of(with_fallbacks("host=h connect_timeout=7", fallback)) == 7);
-  CHECK(connect_timeout_of(with_option("host=h connect_timeout=7", fallback[0])) == 10);
+  CHECK(db::connect_timeout_of(db::with_fallbacks("host=h", fallback)) == 3);
+  CHECK(db::connect_timeout_of(db::with_fallbacks("host=h connect_timeout=7", fallback)) == 7);
+  CHECK(db::connect_timeout_of(db::with_option("host=h connect_timeout=7", fallback[0])) == 10);
 }
 
 TEST_CASE("a password is found in either form, and nothing else is taken for one") {
   for (const std::string conninfo : {"password=x", "sslpassword=x", "postgresql://a:b@db", "password=''"})
-    CHECK(has_password(conninfo));
+    CHECK(db::has_password(conninfo));
   for (const std::string conninfo : {"", "host=password", "passfile=/x", "postgresql://a@db"}) {
-    CHECK_FALSE(has_password(conninfo));
+    CHECK_FALSE(db::has_password(conninfo));
   }
 }
 
 TEST_CASE("a default is added if the connection string lacks the option, and overrides nothing") {
-  const std::vector<ConninfoOption> defaults{{"application_name", "mailroom"}, {"connect_timeout", "10"}};
+  const std::vector<db::ConninfoOption> defaults{{"application_name", "mailroom"}, {"connect_timeout", "10"}};
   using Options = std::map<std::string, std::string>;
   const std::vector<std::pair<std::string, Options>> cases{
       {"", {{"application_name", "mailroom"}, {"connect_timeout", "10"}}},
@@ -214,7 +214,7 @@ TEST_CASE("a default is added if the connection string lacks the option, and ove
   };
   for (const auto& [conninfo, expected] : cases) {
     INFO(conninfo);
-    CHECK(options_of(with_defaults(conninfo, defaults)) == expected);
+    CHECK(options_of(db::with_defaults(conninfo, defaults)) == expected);
   }
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("the options of a connection string are unchanged after defaults were 
       conninfo += keyword(name, value) + " ";
     const auto added = random_value(random);
     expected["application_name"] = added;
-    REQUIRE(options_of(with_defaults(conninfo, {{"user", "nobody"}, {"application_name", added}})) ==
+    REQUIRE(options_of(db::with_defaults(conninfo, {{"user", "nobody"}, {"application_name", added}})) ==
             expected);
   }
 }
@@ -241,7 +241,7 @@ TEST_CASE("a connection string whose parts contain a password is refused and nev
         "postgresql://h/postgres%3A%2F%2Fu%3Ahunter2%40h"}) {
     INFO(conninfo);
     try {
-      redact_conninfo(conninfo);
+      db::redact_conninfo(conninfo);
       FAIL("it was taken");
     } catch (const Error& error) {
       CHECK(error.code() == ExitCode::configuration);
@@ -280,15 +280,15 @@ TEST_CASE("what should be a URL is shown without what may be a password") {
 }
 
 TEST_CASE("a search_path is read from options as the server reads them") {
-  CHECK(search_path_in("-csearch_path=app,public") == "app,public");
-  CHECK(search_path_in("-c search_path=app") == "app");
-  CHECK(search_path_in("--search_path=app") == "app");
-  CHECK(search_path_in("--Search-Path=app") == "app");
-  CHECK(search_path_in("-csearch_path=app,\\ public -cjit=off") == "app, public");
-  CHECK(search_path_in("-csearch_path=a -csearch_path=b") == "b");
-  CHECK(search_path_in("  -cjit=off  -c") == std::nullopt);
-  CHECK(search_path_in("search_path=app") == std::nullopt);
-  CHECK(search_path_in("") == std::nullopt);
+  CHECK(db::search_path_in("-csearch_path=app,public") == "app,public");
+  CHECK(db::search_path_in("-c search_path=app") == "app");
+  CHECK(db::search_path_in("--search_path=app") == "app");
+  CHECK(db::search_path_in("--Search-Path=app") == "app");
+  CHECK(db::search_path_in("-csearch_path=app,\\ public -cjit=off") == "app, public");
+  CHECK(db::search_path_in("-csearch_path=a -csearch_path=b") == "b");
+  CHECK(db::search_path_in("  -cjit=off  -c") == std::nullopt);
+  CHECK(db::search_path_in("search_path=app") == std::nullopt);
+  CHECK(db::search_path_in("") == std::nullopt);
 }
 
 }  // namespace mailroom::test::conninfo_test

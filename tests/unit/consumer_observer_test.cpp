@@ -18,21 +18,22 @@ using test::ServerOperation;
 namespace {
 
 /// Writes down what it is told, but the turns of the loop.
-class Notebook final : public ConsumerObserver {
+class Notebook final : public consumer::ConsumerObserver {
  public:
   void delivers() override { events.emplace_back("delivers"); }
   void connected() override { events.emplace_back("connected"); }
   void disconnected() override { events.emplace_back("disconnected"); }
-  void claimed(const ObservedClaim& claim) override {
+  void claimed(const consumer::ObservedClaim& claim) override {
     claims.push_back(claim.took);
     if (claim.only_acknowledged) events.emplace_back("acknowledged");
   }
-  void finished(const FinishedBatch& batch) override {
+  void finished(const consumer::FinishedBatch& batch) override {
     int created = 0;
     for (const auto& tokens : batch.created)
       created += tokens.count;
     CHECK(created == batch.receipt.counts.emitted);
-    events.push_back(std::string(batch_trigger_name(batch.trigger)) + " " + std::to_string(batch.size));
+    events.push_back(std::string(consumer::batch_trigger_name(batch.trigger)) + " " +
+                     std::to_string(batch.size));
   }
   void reloading() override { events.emplace_back("reloading"); }
   void reloaded(bool succeeded) override { events.emplace_back(succeeded ? "reloaded" : "not reloaded"); }
@@ -44,8 +45,8 @@ class Notebook final : public ConsumerObserver {
 
 using Events = std::vector<std::string>;
 
-void run(CollectorRig& rig, ConsumerObserver& observer) {
-  Collector(
+void run(CollectorRig& rig, consumer::ConsumerObserver& observer) {
+  consumer::Collector(
       rig.setup(), rig.limits, [&] { return rig.reload(); }, rig.environment, rig.log, observer)
       .run();
 }
@@ -94,7 +95,7 @@ TEST_CASE("an observer learns of sessions that end and begin, and of reloads") {
   CollectorRig rig;
   Notebook notebook;
   bool fails = true;
-  rig.reload = [&]() -> CollectorSetup {
+  rig.reload = [&]() -> consumer::CollectorSetup {
     if (std::exchange(fails, false)) throw Error(ExitCode::configuration, "the file is broken");
     return rig.setup();
   };
@@ -111,7 +112,7 @@ TEST_CASE("several observers are told the same") {
   CollectorRig rig;
   Notebook first;
   Notebook second;
-  ConsumerObservers both;
+  consumer::ConsumerObservers both;
   both.add(first);
   both.add(second);
   rig.server.add_tokens(4);
@@ -126,7 +127,7 @@ TEST_CASE("several observers are told the same") {
 
 TEST_CASE("the loop is overdue only when it neither turns nor has said how long it waits") {
   const TimePoint start{1h};
-  LoopState state(start);
+  consumer::LoopState state(start);
   CHECK(state.overdue(start) == 0s);
   CHECK(state.overdue(start + 3s) == 3s);
   state.turned(start + 4s);
@@ -142,7 +143,7 @@ TEST_CASE("the loop is overdue only when it neither turns nor has said how long 
 
 TEST_CASE("a loop that works is never overdue") {
   CollectorRig rig;
-  LoopState state(rig.environment.now());
+  consumer::LoopState state(rig.environment.now());
   std::chrono::nanoseconds worst{};
   for (auto at = 0ms; at < 60s; at += 100ms) {
     rig.environment.at(at, [&] { worst = std::max(worst, state.overdue(rig.environment.now())); });

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::string> split(std::string line, std::size_t count) {
   std::vector<std::string_view> fields(count);
-  split_copy_line(line, fields);
+  db::split_copy_line(line, fields);
   return {fields.begin(), fields.end()};
 }
 

@@ -21,22 +21,22 @@ namespace {
 const std::string dead_beef = "deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef";
 const std::string cafe_babe = "cafebabecafebabecafebabecafebabecafebabecafebabecafebabecafebabe";
 
-Key key_of(const std::string& hex) {
-  return Key::from_hex(hex, "a test");
+crypto::Key key_of(const std::string& hex) {
+  return crypto::Key::from_hex(hex, "a test");
 }
 
-std::string hex_of(const Digest& digest) {
+std::string hex_of(const crypto::Digest& digest) {
   std::string text;
   for (const auto byte : digest)
     text += fmt::format("{:02x}", byte);
   return text;
 }
 
-Secret secret_of(const std::string& hex) {
+crypto::Secret secret_of(const std::string& hex) {
   return key_of(hex).bytes();
 }
 
-std::string text_of(const TokenText& token) {
+std::string text_of(const crypto::TokenText& token) {
   return {token.begin(), token.end()};
 }
 
@@ -59,10 +59,10 @@ std::vector<Vector> read_vectors() {
   return vectors;
 }
 
-std::optional<GenuineToken> judge(const Vector& vector, bool search) {
-  const auto token = decode_token(vector.token);
+std::optional<crypto::GenuineToken> judge(const Vector& vector, bool search) {
+  const auto token = crypto::decode_token(vector.token);
   if (!token) return std::nullopt;
-  Verifier verifier({key_of(vector.key), {}}, Actions::built_in().signed_paths());
+  crypto::Verifier verifier({key_of(vector.key), {}}, queue::Actions::built_in().signed_paths());
   if (search || vector.code.empty()) return verifier.verify(*token, std::nullopt, search);
   return verifier.verify(*token, vector.code, false);
 }
@@ -95,7 +95,7 @@ TEST_CASE("HMAC-SHA256 agrees with RFC 4231") {
        "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2"},
   };
   for (const auto& [key, message, digest] : cases) {
-    Hmac hmac(key_of(key));
+    crypto::Hmac hmac(key_of(key));
     CHECK(hex_of(hmac.digest({message})) == digest);
     const auto half = message.size() / 2;
     CHECK(hex_of(hmac.digest({message.substr(0, half), {}, message.substr(half)})) == digest);
@@ -103,15 +103,15 @@ TEST_CASE("HMAC-SHA256 agrees with RFC 4231") {
 }
 
 TEST_CASE("an HMAC keeps its key between messages and when it is moved") {
-  Hmac first(key_of(dead_beef));
-  Hmac other(key_of(cafe_babe));
+  crypto::Hmac first(key_of(dead_beef));
+  crypto::Hmac other(key_of(cafe_babe));
   const auto expected = first.digest({"a"});
-  CHECK_FALSE(equal_in_constant_time(other.digest({"a"}), expected));
-  CHECK_FALSE(equal_in_constant_time(first.digest({"b"}), expected));
-  Hmac moved(std::move(first));
-  CHECK(equal_in_constant_time(moved.digest({"a"}), expected));
+  CHECK_FALSE(crypto::equal_in_constant_time(other.digest({"a"}), expected));
+  CHECK_FALSE(crypto::equal_in_constant_time(first.digest({"b"}), expected));
+  crypto::Hmac moved(std::move(first));
+  CHECK(crypto::equal_in_constant_time(moved.digest({"a"}), expected));
   other = std::move(moved);
-  CHECK(equal_in_constant_time(other.digest({"a"}), expected));
+  CHECK(crypto::equal_in_constant_time(other.digest({"a"}), expected));
 }
 
 TEST_CASE("base64url decodes what it encoded, and encodes as in RFC 4648") {
@@ -121,8 +121,8 @@ TEST_CASE("base64url decodes what it encoded, and encodes as in RFC 4648") {
   };
   for (const auto& [plain, expected] : cases) {
     const std::vector<std::uint8_t> bytes(plain.begin(), plain.end());
-    std::string text(base64url_length(bytes.size()), '?');
-    encode_base64url(bytes, text);
+    std::string text(crypto::base64url_length(bytes.size()), '?');
+    crypto::encode_base64url(bytes, text);
     CHECK(text == expected);
   }
   std::mt19937 random(20240229);
@@ -130,20 +130,20 @@ TEST_CASE("base64url decodes what it encoded, and encodes as in RFC 4648") {
   for (std::size_t round = 0; round < 2000; ++round) {
     std::vector<std::uint8_t> bytes(round % 70);
     std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<std::uint8_t>(any_byte(random)); });
-    std::string text(base64url_length(bytes.size()), '?');
-    encode_base64url(bytes, text);
+    std::string text(crypto::base64url_length(bytes.size()), '?');
+    crypto::encode_base64url(bytes, text);
     std::vector<std::uint8_t> back(bytes.size());
-    REQUIRE(decode_base64url(text, back));
+    REQUIRE(crypto::decode_base64url(text, back));
     REQUIRE(back == bytes);
   }
 }
 
 TEST_CASE("base64url refuses all spellings but one") {
   std::array<std::uint8_t, 2> bytes{};
-  CHECK(decode_base64url("-_8", bytes));
+  CHECK(crypto::decode_base64url("-_8", bytes));
   for (const std::string text : {"", "-_", "-_8=", "-_8A", "+/8", "-_9", "-_+", " _8", "-_\n", "-_\xe9"}) {
     INFO(text);
-    CHECK_FALSE(decode_base64url(text, bytes));
+    CHECK_FALSE(crypto::decode_base64url(text, bytes));
   }
 }
 
@@ -159,8 +159,8 @@ TEST_CASE("every published token is verified correctly") {
     CHECK(verdict->path == action->path);
     CHECK(verdict->code == (action == activation_action() ? "" : vector.code));
     CHECK(verdict->is_current_key);
-    Hmac hmac(key_of(vector.key));
-    CHECK(text_of(sign_token(hmac, *action, secret_of(vector.secret), vector.code)) == vector.token);
+    crypto::Hmac hmac(key_of(vector.key));
+    CHECK(text_of(queue::sign_token(hmac, *action, secret_of(vector.secret), vector.code)) == vector.token);
   }
 }
 
@@ -177,10 +177,10 @@ TEST_CASE("the search finds the code of every published recovery token, even if 
 }
 
 TEST_CASE("the search covers the first and the last code, and no other kind of code") {
-  Hmac hmac(key_of(dead_beef));
+  crypto::Hmac hmac(key_of(dead_beef));
   const auto search = [&](std::string_view code) {
-    const auto text = sign_token(hmac, *recovery_action(), Secret{1, 2, 3}, code);
-    return find_code(hmac, decode_token({text.data(), text.size()}).value(), "/recover");
+    const auto text = queue::sign_token(hmac, *recovery_action(), crypto::Secret{1, 2, 3}, code);
+    return crypto::find_code(hmac, crypto::decode_token({text.data(), text.size()}).value(), "/recover");
   };
   CHECK(search("00000") == "00000");
   CHECK(search("99999") == "99999");
@@ -190,30 +190,30 @@ TEST_CASE("the search covers the first and the last code, and no other kind of c
 }
 
 TEST_CASE("one changed bit anywhere makes a token invalid") {
-  Hmac hmac(key_of(cafe_babe));
-  const auto text = sign_token(hmac, *activation_action(), Secret{}, {});
-  const auto genuine = decode_token({text.data(), text.size()}).value();
-  REQUIRE(is_signed(hmac, genuine, "/activate", {}));
-  for (std::size_t bit = 0; bit < 8 * (secret_size + digest_size); ++bit) {
+  crypto::Hmac hmac(key_of(cafe_babe));
+  const auto text = queue::sign_token(hmac, *activation_action(), crypto::Secret{}, {});
+  const auto genuine = crypto::decode_token({text.data(), text.size()}).value();
+  REQUIRE(crypto::is_signed(hmac, genuine, "/activate", {}));
+  for (std::size_t bit = 0; bit < 8 * (crypto::secret_size + crypto::digest_size); ++bit) {
     auto changed = genuine;
     auto& byte = bit < 256 ? changed.secret[bit / 8] : changed.signature[(bit - 256) / 8];
     byte = static_cast<std::uint8_t>(byte ^ (1U << (bit % 8)));
-    REQUIRE_FALSE(is_signed(hmac, changed, "/activate", {}));
+    REQUIRE_FALSE(crypto::is_signed(hmac, changed, "/activate", {}));
   }
 }
 
 TEST_CASE("a verifier tries every key of the ring and reports which one matched") {
-  const Key current = key_of(dead_beef);
-  const Key previous = key_of(cafe_babe);
-  const Key oldest = key_of(std::string(64, '7'));
-  Verifier verifier({current, {previous, oldest}}, Actions::built_in().signed_paths());
-  const auto verify = [&](const Key& key, const Action* action, std::optional<std::string_view> code,
-                          bool search) {
-    Hmac hmac(key);
-    const auto text = sign_token(hmac, *action, Secret{9}, "00042");
-    return verifier.verify(decode_token({text.data(), text.size()}).value(), code, search);
+  const crypto::Key current = key_of(dead_beef);
+  const crypto::Key previous = key_of(cafe_babe);
+  const crypto::Key oldest = key_of(std::string(64, '7'));
+  crypto::Verifier verifier({current, {previous, oldest}}, queue::Actions::built_in().signed_paths());
+  const auto verify = [&](const crypto::Key& key, const queue::Action* action,
+                          std::optional<std::string_view> code, bool search) {
+    crypto::Hmac hmac(key);
+    const auto text = queue::sign_token(hmac, *action, crypto::Secret{9}, "00042");
+    return verifier.verify(crypto::decode_token({text.data(), text.size()}).value(), code, search);
   };
-  for (const Key* key : {&current, &previous, &oldest}) {
+  for (const crypto::Key* key : {&current, &previous, &oldest}) {
     const auto activation = verify(*key, activation_action(), "99999", false);
     const auto recovery = verify(*key, recovery_action(), "00042", false);
     const auto searched = verify(*key, recovery_action(), std::nullopt, true);
@@ -235,13 +235,13 @@ TEST_CASE("a verifier tries every key of the ring and reports which one matched"
 
 TEST_CASE("a verifier knows the paths that it is given, with or without a code, and no other") {
   const auto key = key_of(dead_beef);
-  Hmac hmac(key);
+  crypto::Hmac hmac(key);
   const auto signed_for = [&](std::string_view path, std::string_view code) {
-    const auto text = sign_token(hmac, path, Secret{4}, code);
-    return decode_token({text.data(), text.size()}).value();
+    const auto text = crypto::sign_token(hmac, path, crypto::Secret{4}, code);
+    return crypto::decode_token({text.data(), text.size()}).value();
   };
-  Verifier verifier({key, {}},
-                    {{"/activate", false}, {"/magic", false}, {"/unlock", true}, {"/recover", true}});
+  crypto::Verifier verifier({key, {}},
+                            {{"/activate", false}, {"/magic", false}, {"/unlock", true}, {"/recover", true}});
   CHECK(verifier.verify(signed_for("/magic", {}), std::nullopt, false)->path == "/magic");
   CHECK(verifier.verify(signed_for("/magic", {}), "12345", false)->code.empty());
   CHECK(verifier.verify(signed_for("/unlock", "00007"), "00007", false)->path == "/unlock");

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-DeliveryAttempt mail(const std::string& state, int code, const std::string& reply) {
+feed::DeliveryAttempt mail(const std::string& state, int code, const std::string& reply) {
   return {.token = {.id = 51,
                     .action = "password_recovery",
                     .account = {.id = 17, .email = "User.One@mail.example", .login = "one"}},
@@ -26,15 +26,15 @@ DeliveryAttempt mail(const std::string& state, int code, const std::string& repl
           .reply = reply};
 }
 
-Event event_of(const DeliveryAttempt& mail) {
-  return {EventKind::delivery, mail.at, mail};
+feed::Event event_of(const feed::DeliveryAttempt& mail) {
+  return {feed::EventKind::delivery, mail.at, mail};
 }
 
-std::string line(const Event& event) {
-  return EventLines({.queue = "mailroom", .columns = std::nullopt, .colour = false}).render(event);
+std::string line(const feed::Event& event) {
+  return cmd::EventLines({.queue = "mailroom", .columns = std::nullopt, .colour = false}).render(event);
 }
 
-DeliveryAttempt cut_off() {
+feed::DeliveryAttempt cut_off() {
   auto cut = mail("unknown", 0, "the connection ended before the answer");
   cut.sink = "relay.example:25";
   return cut;
@@ -44,7 +44,7 @@ DeliveryAttempt cut_off() {
 
 TEST_CASE("the outcome of a delivery is told with the relay and its words") {
   struct Case {
-    DeliveryAttempt mail;
+    feed::DeliveryAttempt mail;
     std::string text;
   };
   const std::vector<Case> cases{
@@ -64,7 +64,7 @@ TEST_CASE("the outcome of a delivery is told with the relay and its words") {
       {mail("rejected", 550, "5.1.1 a\x1b[31mb\nc"), "rejected by relay.example:25: 550 5.1.1 a?[31mb?c"},
   };
   for (const auto& c : cases)
-    CHECK(delivery_text(c.mail) == c.text);
+    CHECK(cmd::delivery_text(c.mail) == c.text);
 }
 
 TEST_CASE("the tail shows a delivery with its token, account and outcome") {
@@ -72,7 +72,7 @@ TEST_CASE("the tail shows a delivery with its token, account and outcome") {
   CHECK(line(event_of(attempt)) ==
         "2026-11-21T09:07:25Z  token 51    delivery   recovery    17 User.One@mail.example  rejected by "
         "relay.example:25: 550 5.1.1 no such user\n");
-  const auto json = parse_json(render_json(event_of(attempt)));
+  const auto json = parse_json(cmd::render_json(event_of(attempt)));
   CHECK(json.at("time") == "2026-11-21T09:07:25.266Z");
   CHECK(json.at("event") == "delivery");
   CHECK(json.at("state") == "rejected");
@@ -86,30 +86,31 @@ TEST_CASE("the tail shows a delivery with its token, account and outcome") {
   attempt.queue = "second";
   CHECK(line(event_of(attempt)) ==
         "2026-11-21T09:07:25Z  token 51    delivery   queue second, cancelled: the token was deleted\n");
-  const auto bare = parse_json(render_json(event_of(attempt)));
+  const auto bare = parse_json(cmd::render_json(event_of(attempt)));
   CHECK_FALSE(bare.contains("account"));
   CHECK(bare.at("sink").is_null());
   CHECK(bare.at("code").is_null());
 }
 
 TEST_CASE("a masked mail shows no address, login or local part, also where the relay repeats them") {
-  const auto event = masked(event_of(
+  const auto event = cmd::masked(event_of(
       mail("rejected", 550,
            "5.1.1 <user.one@MAIL.example>: User.One unknown (login ONE.), see postmaster@relay.example")));
   CHECK(event.delivery()->reply ==
         "5.1.1 <u***@MAIL.example>: U*** unknown (login O***), see p***@relay.example");
-  for (const auto& text : {line(event), render_json(event)}) {
+  for (const auto& text : {line(event), cmd::render_json(event)}) {
     CHECK(text.find("ser.") == std::string::npos);
     CHECK(text.find("U***@mail.example") != std::string::npos);
   }
-  CHECK(masked(event_of(mail("deferred", 451, "4.7.1 greylisted, one moment please"))).delivery()->reply ==
-        "4.7.1 greylisted, o*** moment please");
+  CHECK(
+      cmd::masked(event_of(mail("deferred", 451, "4.7.1 greylisted, one moment please"))).delivery()->reply ==
+      "4.7.1 greylisted, o*** moment please");
 }
 
 TEST_CASE(
     "a filter matches deliveries by outcome, all deliveries as delivery, and token and account as for tokens") {
   const auto rejected = event_of(mail("rejected", 550, "no"));
-  const auto wants = [&](const EventFilter& filter) { return filter.wants(rejected); };
+  const auto wants = [&](const feed::EventFilter& filter) { return filter.wants(rejected); };
   CHECK(wants({}));
   CHECK(wants({.action = {}, .accounts = {}, .states = {"rejected"}}));
   CHECK(wants({.action = {}, .accounts = {}, .states = {"due", "delivery"}}));
@@ -119,13 +120,16 @@ TEST_CASE(
   CHECK_FALSE(wants({.action = "activation", .accounts = {}, .states = {}}));
   CHECK_FALSE(wants({.action = {}, .accounts = {3}, .states = {}}));
   CHECK_FALSE(wants({.action = {}, .accounts = {}, .states = {}, .from_token = 52}));
-  for (const auto outcome : delivery_outcomes)
-    CHECK(EventFilter{.action = {}, .accounts = {}, .states = {outcome_name(outcome)}}.may_want(
-        EventKind::delivery));
-  CHECK_FALSE(EventFilter{.action = {}, .accounts = {}, .states = {"due"}}.may_want(EventKind::delivery));
-  CHECK(std::all_of(delivery_outcomes.begin(), delivery_outcomes.end(), [](Outcome outcome) {
-    return std::count(state_text().begin(), state_text().end(), outcome_name(outcome)) == 1;
-  }));
+  for (const auto outcome : fate::delivery_outcomes)
+    CHECK(feed::EventFilter{.action = {}, .accounts = {}, .states = {fate::outcome_name(outcome)}}.may_want(
+        feed::EventKind::delivery));
+  CHECK_FALSE(
+      feed::EventFilter{.action = {}, .accounts = {}, .states = {"due"}}.may_want(feed::EventKind::delivery));
+  CHECK(
+      std::all_of(fate::delivery_outcomes.begin(), fate::delivery_outcomes.end(), [](fate::Outcome outcome) {
+        return std::count(feed::state_text().begin(), feed::state_text().end(),
+                          fate::outcome_name(outcome)) == 1;
+      }));
 }
 
 }  // namespace mailroom::test::delivery_event_test

@@ -13,12 +13,12 @@ using Lines = std::vector<std::string>;
 
 namespace {
 
-constexpr DeliveryWords mail_words{.side = "relay", .item = "mail", .messages = "mails"};
+constexpr delivery::DeliveryWords mail_words{.side = "relay", .item = "mail", .messages = "mails"};
 
 struct Trial {
   std::ostringstream text;
   Log log{{.level = LogLevel::info, .format = LogFormat::logfmt}, text};
-  DeliveryLog deliveries{log};
+  delivery::DeliveryLog deliveries{log};
   TimePoint now{1h};
 
   /// The lines since the last call, without times.
@@ -37,7 +37,7 @@ struct Trial {
     deliveries.available(mail_words, "a:25", now);
     return lines();
   }
-  Lines ends(Outcome state, int code, const std::string& reply) {
+  Lines ends(fate::Outcome state, int code, const std::string& reply) {
     deliveries.outcome(
         mail_words, {.token = 7, .state = state, .attempts = code == 0 ? 0 : 1, .code = code, .reply = reply},
         now);
@@ -98,7 +98,7 @@ TEST_CASE("where another relay takes the mails, the log says so") {
 
 TEST_CASE("refused mails are logged once for each reason, and never one a mail") {
   Trial trial;
-  using enum Outcome;
+  using enum fate::Outcome;
   CHECK(
       trial.ends(rejected, 550, "5.1.1 <a@b.example> no such user") ==
       Lines{
@@ -126,10 +126,10 @@ TEST_CASE("a relay with other words for each mail gets a few lines a minute") {
   Trial trial;
   std::size_t lines = 0;
   for (int i = 0; i < 1000; ++i)
-    lines += trial.ends(Outcome::rejected, 550, std::string(static_cast<std::size_t>(i), 'x')).size();
+    lines += trial.ends(fate::Outcome::rejected, 550, std::string(static_cast<std::size_t>(i), 'x')).size();
   CHECK(lines == 5);
   trial.now += 1min;
-  CHECK(trial.ends(Outcome::rejected, 550, "another").size() == 1);
+  CHECK(trial.ends(fate::Outcome::rejected, 550, "another").size() == 1);
 }
 
 TEST_CASE("reasons are compared without codes, ids and addresses") {
@@ -141,7 +141,7 @@ TEST_CASE("reasons are compared without codes, ids and addresses") {
            {"timed out after 5001 ms", "timed out after ms"},
            {"exited with status 3", "exited with status 3"}}) {
     INFO(reason);
-    CHECK(kind_of_reason(reason) == kind);
+    CHECK(delivery::kind_of_reason(reason) == kind);
   }
 }
 

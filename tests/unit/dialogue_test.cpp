@@ -10,11 +10,11 @@ namespace {
 constexpr TimePoint start{std::chrono::hours(1)};
 constexpr Milliseconds timeout{30'000};
 
-Dialogue new_dialogue(bool wants_auth = false) {
-  return Dialogue({.timeout = timeout, .at_end = Milliseconds(120'000), .wants_auth = wants_auth});
+smtp::Dialogue new_dialogue(bool wants_auth = false) {
+  return smtp::Dialogue({.timeout = timeout, .at_end = Milliseconds(120'000), .wants_auth = wants_auth});
 }
 
-void open_connection(Dialogue& dialogue, TimePoint now = start) {
+void open_connection(smtp::Dialogue& dialogue, TimePoint now = start) {
   dialogue.connecting(now);
   dialogue.received("220 relay\r\n");
   dialogue.sent("EHLO me\r\n", now);
@@ -23,7 +23,7 @@ void open_connection(Dialogue& dialogue, TimePoint now = start) {
   dialogue.received("250 SMTPUTF8\r\n");
 }
 
-SmtpStep step_of(const Dialogue& dialogue) {
+smtp::SmtpStep step_of(const smtp::Dialogue& dialogue) {
   return dialogue.exchange().step;
 }
 
@@ -47,9 +47,9 @@ TEST_CASE("a refusal of EHLO stands until HELO is answered") {
 TEST_CASE("a dialogue follows one mail to its end") {
   auto dialogue = new_dialogue();
   dialogue.begin(start);
-  CHECK(step_of(dialogue) == SmtpStep::connect);
+  CHECK(step_of(dialogue) == smtp::SmtpStep::connect);
   open_connection(dialogue);
-  CHECK(step_of(dialogue) == SmtpStep::hello);
+  CHECK(step_of(dialogue) == smtp::SmtpStep::hello);
   dialogue.sent("MAIL FROM:<a@b>\r\n", start);
   dialogue.received("250 ok\r\n");
   dialogue.sent("RCPT TO:<c@d>\r\n", start);
@@ -59,10 +59,10 @@ TEST_CASE("a dialogue follows one mail to its end") {
   dialogue.received("354 go\r\n");
   CHECK(dialogue.exchange().code == 354);
   dialogue.message_began(start);
-  CHECK(step_of(dialogue) == SmtpStep::body);
+  CHECK(step_of(dialogue) == smtp::SmtpStep::body);
   CHECK(dialogue.exchange().code == 0);
   dialogue.message_ended(start);
-  CHECK(step_of(dialogue) == SmtpStep::end);
+  CHECK(step_of(dialogue) == smtp::SmtpStep::end);
   CHECK(dialogue.exchange().code == 0);
   dialogue.received("250 2.0.0 queued\r\n");
   CHECK(dialogue.exchange().code == 250);
@@ -80,11 +80,11 @@ TEST_CASE("the end of the message has its own time-out") {
   open_connection(dialogue);
   dialogue.sent("MAIL FROM:<a@b>\r\n", start + timeout / 2);
   CHECK_FALSE(dialogue.is_overdue(start + timeout));
-  CHECK(dialogue.exchange().stop == SmtpStop::none);
+  CHECK(dialogue.exchange().stop == smtp::SmtpStop::none);
   dialogue.message_ended(start + timeout);
   CHECK_FALSE(dialogue.is_overdue(start + timeout + Milliseconds(119'999)));
   CHECK(dialogue.is_overdue(start + timeout + Milliseconds(120'000)));
-  CHECK(dialogue.exchange().stop == SmtpStop::timed_out);
+  CHECK(dialogue.exchange().stop == smtp::SmtpStop::timed_out);
 }
 
 TEST_CASE("a message that is being taken is not overdue") {
@@ -105,7 +105,7 @@ TEST_CASE("the answer to a challenge of AUTH is no command, whatever it looks li
     dialogue.sent("AUTH PLAIN\r\n", start);
     dialogue.received("334 \r\n");
     dialogue.sent(answer, start);
-    CHECK(step_of(dialogue) == SmtpStep::auth);
+    CHECK(step_of(dialogue) == smtp::SmtpStep::auth);
     dialogue.received("235 welcome\r\n");
     CHECK(dialogue.is_fit_for(false));
   }
@@ -120,14 +120,14 @@ TEST_CASE("a connection that lacks what a mail needs is not fit for it") {
     dialogue.sent("EHLO me\r\n", start);
     dialogue.received("250 " + offer + "\r\n");
     const bool is_fit = dialogue.is_fit_for(needs_smtputf8);
-    CHECK(is_fit == (dialogue.exchange().stop == SmtpStop::none));
+    CHECK(is_fit == (dialogue.exchange().stop == smtp::SmtpStop::none));
     return dialogue.exchange().stop;
   };
-  CHECK(stop_of(false, false, "8BITMIME") == SmtpStop::none);
-  CHECK(stop_of(true, false, "8BITMIME") == SmtpStop::no_auth);
-  CHECK(stop_of(false, true, "8BITMIME") == SmtpStop::no_smtputf8);
-  CHECK(stop_of(false, true, "SMTPUTF8") == SmtpStop::none);
-  CHECK(stop_of(true, true, "SMTPUTF8") == SmtpStop::no_auth);
+  CHECK(stop_of(false, false, "8BITMIME") == smtp::SmtpStop::none);
+  CHECK(stop_of(true, false, "8BITMIME") == smtp::SmtpStop::no_auth);
+  CHECK(stop_of(false, true, "8BITMIME") == smtp::SmtpStop::no_smtputf8);
+  CHECK(stop_of(false, true, "SMTPUTF8") == smtp::SmtpStop::none);
+  CHECK(stop_of(true, true, "SMTPUTF8") == smtp::SmtpStop::no_auth);
 }
 
 TEST_CASE("what a connection offers ends with it, and with STARTTLS") {

@@ -14,7 +14,7 @@ namespace {
 struct Trial {
   std::ostringstream text;
   Log log{{.level = LogLevel::info, .format = LogFormat::logfmt}, text};
-  EmissionLog emitted{log};
+  consumer::EmissionLog emitted{log};
   TimePoint now{1h};
 
   /// The logged lines, without times.
@@ -24,19 +24,20 @@ struct Trial {
       all.push_back(line.substr(line.find("level=") + 6));
     return all;
   }
-  void batch(int tokens, EmissionLog::Loop loop) {
+  void batch(int tokens, consumer::EmissionLog::Loop loop) {
     emitted.finished({.lease = {}, .counts = {.emitted = tokens}}, now);
     emitted.write_if_due(now, loop);
   }
-  std::string line_of(const Receipt& receipt) {
+  std::string line_of(const claim::Receipt& receipt) {
     emitted.finished(receipt, now);
     emitted.write(now);
     return lines().back();
   }
 };
 
-Receipt with_outcomes(const std::vector<Outcome>& states, BatchCounts counts) {
-  Receipt receipt{.lease = {}, .counts = std::move(counts), .outcomes = std::vector<TokenOutcome>{}};
+claim::Receipt with_outcomes(const std::vector<fate::Outcome>& states, claim::BatchCounts counts) {
+  claim::Receipt receipt{
+      .lease = {}, .counts = std::move(counts), .outcomes = std::vector<claim::TokenOutcome>{}};
   for (const auto state : states)
     receipt.outcomes->push_back({.state = state});
   return receipt;
@@ -46,24 +47,24 @@ Receipt with_outcomes(const std::vector<Outcome>& states, BatchCounts counts) {
 
 TEST_CASE("what is emitted after a silence is logged at once, and then once a minute") {
   Trial trial;
-  trial.batch(3, EmissionLog::Loop::idle);
+  trial.batch(3, consumer::EmissionLog::Loop::idle);
   CHECK(trial.lines() == std::vector<std::string>{"info msg=emitted batches=1 tokens=3 skipped=0"});
-  CHECK(trial.emitted.due(EmissionLog::Loop::idle) == TimePoint::max());
+  CHECK(trial.emitted.due(consumer::EmissionLog::Loop::idle) == TimePoint::max());
   for (int i = 0; i < 59; ++i) {
     trial.now += 1s;
-    trial.batch(1, EmissionLog::Loop::idle);
+    trial.batch(1, consumer::EmissionLog::Loop::idle);
   }
   CHECK(trial.lines().size() == 1);
-  CHECK(trial.emitted.due(EmissionLog::Loop::idle) == trial.now + 1s);
+  CHECK(trial.emitted.due(consumer::EmissionLog::Loop::idle) == trial.now + 1s);
   trial.now += 1s;
-  trial.batch(1, EmissionLog::Loop::idle);
+  trial.batch(1, consumer::EmissionLog::Loop::idle);
   CHECK(trial.lines().back() == "info msg=emitted batches=60 tokens=60 skipped=0");
 }
 
 TEST_CASE("under load a line a minute is logged, and the rest at the end") {
   Trial trial;
   for (int i = 0; i < 600; ++i) {
-    trial.batch(10, EmissionLog::Loop::busy);
+    trial.batch(10, consumer::EmissionLog::Loop::busy);
     trial.now += 1s;
   }
   CHECK(trial.lines().size() == 9);
@@ -76,11 +77,11 @@ TEST_CASE("under load a line a minute is logged, and the rest at the end") {
 TEST_CASE("the line says why tokens were not emitted, and is a warning if they expired") {
   Trial trial;
   trial.emitted.skipped(0, 0, trial.now);
-  CHECK(trial.emitted.due(EmissionLog::Loop::idle) == TimePoint::max());
+  CHECK(trial.emitted.due(consumer::EmissionLog::Loop::idle) == TimePoint::max());
   trial.emitted.skipped(50, 48, trial.now);
   CHECK(trial.line_of({.lease = {}, .counts = {.emitted = 5, .wrong_status = 1, .invalid = 3}}) ==
         "warn msg=emitted batches=1 tokens=5 skipped=54 expired=48 consumed=2 wrong_status=1 invalid=3");
-  using enum Outcome;
+  using enum fate::Outcome;
   CHECK(trial.line_of(with_outcomes({accepted, deferred, deferred, rejected, unknown}, {.emitted = 1})) ==
         "info msg=emitted batches=1 tokens=1 skipped=0 deferred=2 rejected=1 unknown=1");
   // One that the consumer skipped has an outcome too.

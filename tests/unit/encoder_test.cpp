@@ -18,7 +18,7 @@ namespace {
 
 std::string csv(std::string_view value) {
   std::string line;
-  append_csv_value(line, value);
+  compose::append_csv_value(line, value);
   return line;
 }
 
@@ -30,7 +30,7 @@ std::string random_text(std::mt19937_64& random, const std::string& alphabet, st
 }
 
 std::string token_of(char c) {
-  return std::string(token_size, c);
+  return std::string(crypto::token_size, c);
 }
 
 }  // namespace
@@ -66,14 +66,14 @@ TEST_CASE("records of any values are read back by a strict parser") {
     for (auto count = 1 + random() % 8; count > 0; --count) {
       values.push_back(random_text(random, ",\"\r\nab \xc3", 6));
       if (values.size() > 1) record += ',';
-      append_csv_value(record, values.back());
+      compose::append_csv_value(record, values.back());
     }
     REQUIRE(parse_record(record) == values);
   }
 }
 
 TEST_CASE("a CSV batch is one line of five values for each token, like this") {
-  const auto encoder = make_csv_encoder();
+  const auto encoder = compose::make_csv_encoder();
   encoder->begin({7, 1});
   encoder->add(row_of(1, activation_action(), "a@test.example", "a"), token_of('x'));
   encoder->add(row_of(2, recovery_action(), "\"b,c\"@test.example", ""), token_of('-'));
@@ -86,7 +86,7 @@ TEST_CASE("a CSV batch is one line of five values for each token, like this") {
 }
 
 TEST_CASE("a JSONL batch is one object, like this") {
-  const auto encoder = make_jsonl_encoder();
+  const auto encoder = compose::make_jsonl_encoder();
   encoder->begin({7, 2, "mail\"room"});
   encoder->add(row_of(1, activation_action(), "a@test.example", "a\\"), token_of('x'));
   encoder->add(row_of(2, recovery_action(), "ü@test.example", ""), token_of('y'));
@@ -102,8 +102,8 @@ TEST_CASE("a JSONL batch is one object, like this") {
 }
 
 TEST_CASE("CSV has the number of an action with a path, and no place for one without") {
-  const Action magic{.name = "magic_link", .number = 12, .path = "/magic"};
-  const auto encoder = make_csv_encoder();
+  const queue::Action magic{.name = "magic_link", .number = 12, .path = "/magic"};
+  const auto encoder = compose::make_csv_encoder();
   encoder->begin({7, 1});
   auto row = row_of(1, &magic, "a@test.example", "");
   row.code = "";
@@ -120,23 +120,23 @@ TEST_CASE("CSV has the number of an action with a path, and no place for one wit
 }
 
 TEST_CASE("JSONL has a message as an object, with any text") {
-  const MessageContent content{.id = 4,
-                               .recipients = {"A <a@test.example>"},
-                               .cc = {"b@test.example", "c@test.example"},
-                               .headers = R"({"X-Order": "17"})",
-                               .template_name = "receipt",
-                               .locale = "de-AT",
-                               .data = R"({"total": [1, {"€": "\u202e"}]})",
-                               .subject = "a \"b\"",
-                               .text = "line\n\xff\t",
-                               .reference = "order:17",
-                               .attachments = 2};
+  const claim::MessageContent content{.id = 4,
+                                      .recipients = {"A <a@test.example>"},
+                                      .cc = {"b@test.example", "c@test.example"},
+                                      .headers = R"({"X-Order": "17"})",
+                                      .template_name = "receipt",
+                                      .locale = "de-AT",
+                                      .data = R"({"total": [1, {"€": "\u202e"}]})",
+                                      .subject = "a \"b\"",
+                                      .text = "line\n\xff\t",
+                                      .reference = "order:17",
+                                      .attachments = 2};
   auto row = row_of(1, message_action(), "a@test.example", "");
   row.message = 4;
   row.recipient = 1;
   row.content = &content;
   row.code = "";
-  const auto encoder = make_jsonl_encoder();
+  const auto encoder = compose::make_jsonl_encoder();
   encoder->begin({7, 1, "mailroom"});
   encoder->add(row, {});
   const auto line = std::string(encoder->finish());
@@ -156,8 +156,8 @@ TEST_CASE("JSONL has a message as an object, with any text") {
 }
 
 TEST_CASE("batches of any printable addresses are read back from both formats, one line each") {
-  const auto csv_encoder = make_csv_encoder();
-  const auto jsonl_encoder = make_jsonl_encoder();
+  const auto csv_encoder = compose::make_csv_encoder();
+  const auto jsonl_encoder = compose::make_jsonl_encoder();
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     INFO("seed " << seed);
     std::mt19937_64 random(seed);
@@ -187,7 +187,7 @@ TEST_CASE("batches of any printable addresses are read back from both formats, o
 }
 
 TEST_CASE("jsonl escapes misleading characters, and no others") {
-  const auto encoder = make_jsonl_encoder();
+  const auto encoder = compose::make_jsonl_encoder();
   const auto line_of = [&](const std::string& login) {
     encoder->begin({7, 1});
     encoder->add(row_of(1, activation_action(), "user@test.example", login), token_of('t'));
@@ -203,10 +203,10 @@ TEST_CASE("jsonl escapes misleading characters, and no others") {
 }
 
 TEST_CASE("a line ends before the message that would make it too long, and only for a message") {
-  const auto encoder = make_jsonl_encoder();
+  const auto encoder = compose::make_jsonl_encoder();
   encoder->begin({7, 1, "mailroom"});
-  const std::string body(longest_line / 3, 'x');
-  const MessageContent message{.id = 5, .recipients = {"a@mail.example"}, .text = body};
+  const std::string body(compose::longest_line / 3, 'x');
+  const claim::MessageContent message{.id = 5, .recipients = {"a@mail.example"}, .text = body};
   auto row = row_of(1, activation_action(), "a@mail.example", "");
   row.content = &message;
   CHECK(encoder->add(row, ""));
@@ -221,8 +221,8 @@ TEST_CASE("a line ends before the message that would make it too long, and only 
   CHECK(line.at("tokens")[2].at("id") == 2);
 
   // One that is too long for any line has one of its own.
-  const std::string large(2 * longest_line, 'x');
-  const MessageContent alone{.id = 6, .recipients = {"a@mail.example"}, .text = large};
+  const std::string large(2 * compose::longest_line, 'x');
+  const claim::MessageContent alone{.id = 6, .recipients = {"a@mail.example"}, .text = large};
   row.content = &alone;
   encoder->begin({7, 1, "mailroom"});
   CHECK(encoder->add(row, ""));
@@ -232,7 +232,7 @@ TEST_CASE("a line ends before the message that would make it too long, and only 
   encoder->begin({7, 1, "mailroom"});
   for (int i = 0; i < 2000; ++i)
     REQUIRE(encoder->add(plain, token_of('x')));
-  CHECK(encoder->finish().size() > longest_line);
+  CHECK(encoder->finish().size() > compose::longest_line);
 }
 
 }  // namespace mailroom::test::encoder_test

@@ -11,15 +11,15 @@ constexpr TimePoint start{std::chrono::hours(1)};
 
 /// Gives an endpoint `count` messages, and the answers of all of them together: that number `refused` is one
 /// too many, and that the others are taken.
-void answer_together(Endpoint& endpoint, int count, int refused) {
+void answer_together(delivery::Endpoint& endpoint, int count, int refused) {
   const auto departure = endpoint.left(start, {}, {});
   for (int i = 1; i < count; ++i)
     endpoint.left(start, {}, {});
   endpoint.answers_came();
   for (int i = 0; i < count; ++i) {
-    Answer answer{.id = i, .verdict = Verdict::accepted};
+    delivery::Answer answer{.id = i, .verdict = delivery::Verdict::accepted};
     if (i == refused) {
-      answer.verdict = Verdict::deferred;
+      answer.verdict = delivery::Verdict::deferred;
       answer.crowded = answer.waits_for_turn = true;
     }
     endpoint.learn(answer, {}, departure, start + Milliseconds(5), {}, 0);
@@ -31,7 +31,7 @@ void answer_together(Endpoint& endpoint, int count, int refused) {
 TEST_CASE("one message too many lowers how many are given at once, whatever answers come with its own") {
   for (int refused = 0; refused < 3; ++refused) {
     CAPTURE(refused);
-    Endpoint endpoint("relay:25", 4, {}, 1);
+    delivery::Endpoint endpoint("relay:25", 4, {}, 1);
     answer_together(endpoint, 3, refused);
     CHECK(endpoint.connections(start + Milliseconds(5)) == 2);
     CHECK_FALSE(endpoint.pace().limit());
@@ -39,7 +39,7 @@ TEST_CASE("one message too many lowers how many are given at once, whatever answ
 }
 
 TEST_CASE("a message that is too many alone lowers the rate") {
-  Endpoint endpoint("relay:25", 4, {}, 1);
+  delivery::Endpoint endpoint("relay:25", 4, {}, 1);
   answer_together(endpoint, 1, 0);
   CHECK(endpoint.connections(start + Milliseconds(5)) == 4);
   CHECK(endpoint.pace().limit());
@@ -47,17 +47,17 @@ TEST_CASE("a message that is too many alone lowers the rate") {
 
 TEST_CASE("a probe that comes back untried leaves the next one its time") {
   const WallTime wall{std::chrono::hours(1)};
-  Endpoint endpoint("relay:25", 4, {}, 1);
-  Answer answer{.verdict = Verdict::unavailable};
+  delivery::Endpoint endpoint("relay:25", 4, {}, 1);
+  delivery::Answer answer{.verdict = delivery::Verdict::unavailable};
   const auto first = endpoint.left(start, wall, std::chrono::minutes(1));
   endpoint.learn(answer, {}, first, start, wall, 0);
-  REQUIRE(endpoint.leave(wall) == Endpoint::Leave::none);
+  REQUIRE(endpoint.leave(wall) == delivery::Endpoint::Leave::none);
   const auto due = wall + std::chrono::seconds(2);
-  REQUIRE(endpoint.leave(due) == Endpoint::Leave::given);
+  REQUIRE(endpoint.leave(due) == delivery::Endpoint::Leave::given);
   const auto probe = endpoint.left(start, due, std::chrono::minutes(1));
-  REQUIRE(endpoint.leave(due) == Endpoint::Leave::later);
+  REQUIRE(endpoint.leave(due) == delivery::Endpoint::Leave::later);
   endpoint.came_back_untried(probe);
-  CHECK(endpoint.leave(due) == Endpoint::Leave::given);
+  CHECK(endpoint.leave(due) == delivery::Endpoint::Leave::given);
 }
 
 }  // namespace mailroom::test::endpoint_test

@@ -16,14 +16,14 @@ TEST_CASE("an address that can be written into a command") {
        {"a@b"s, "user+tag@mail.example"s, "o'brien@mail.example"s, "a.b-c_d@xn--bcher-kva.example"s, longest,
         "\"a..b\"@c"s, "\"a b@c\\\"\\\\\"@d"s}) {
     INFO(address);
-    CHECK(is_envelope_address(address, false));
-    CHECK(is_envelope_address(address, true));
+    CHECK(smtp::is_envelope_address(address, false));
+    CHECK(smtp::is_envelope_address(address, true));
   }
-  CHECK(is_envelope_address("ü@mail.example", true));
-  CHECK_FALSE(is_envelope_address("ü@mail.example", false));
-  CHECK_FALSE(is_envelope_address("a@bücher.example", true));
-  CHECK_FALSE(is_envelope_address("\xff@mail.example", true));
-  CHECK_FALSE(is_envelope_address(longest + "b", false));
+  CHECK(smtp::is_envelope_address("ü@mail.example", true));
+  CHECK_FALSE(smtp::is_envelope_address("ü@mail.example", false));
+  CHECK_FALSE(smtp::is_envelope_address("a@bücher.example", true));
+  CHECK_FALSE(smtp::is_envelope_address("\xff@mail.example", true));
+  CHECK_FALSE(smtp::is_envelope_address(longest + "b", false));
 }
 
 TEST_CASE("an address cannot end a command or leave its brackets") {
@@ -32,23 +32,23 @@ TEST_CASE("an address cannot end a command or leave its brackets") {
     const bool is_allowed = byte > 0x20 && byte < 0x7F && ""s.append("<>\"\\@").find(c) == std::string::npos;
     INFO(byte);
     for (const auto& address : {""s + c + "a@b", "a"s + c + "b@c"s, "a@b"s + c + "c", "a@b"s + c}) {
-      CHECK(is_envelope_address(address, false) == is_allowed);
+      CHECK(smtp::is_envelope_address(address, false) == is_allowed);
     }
   }
   for (const std::string address :
        {"", "@", "a", "a@", "@b", "a@b@c", "\"a@b", "\"\"@b", "\"a\"b\"@c", "\"a\\\"@b", "\"a>\"@b",
         "\"a<\"@b", "\"a\r\"@b", "\"a\"@b c", "\"a\"b@c"}) {
     INFO(address);
-    CHECK_FALSE(is_envelope_address(address, true));
+    CHECK_FALSE(smtp::is_envelope_address(address, true));
   }
 }
 
 TEST_CASE("the lines of a message end in CRLF") {
   for (const auto& message : {""s, "a"s, "a\r\n"s, "\r\n\r\n"s, "\xc3\xbc\t\r\n.\r\n"s})
-    CHECK(is_transmittable(message));
+    CHECK(smtp::is_transmittable(message));
   for (const auto& message :
        {"\n"s, "\r"s, "a\r\r\n"s, "a\n\r\n"s, "a\r\n\n"s, "\n.\r\n"s, "a\r"s, "a\0b\r\n"s})
-    CHECK_FALSE(is_transmittable(message));
+    CHECK_FALSE(smtp::is_transmittable(message));
 }
 
 TEST_CASE("a random message is transmittable exactly if its lines can be joined again") {
@@ -61,7 +61,7 @@ TEST_CASE("a random message is transmittable exactly if its lines can be joined 
     for (auto at = joined.find("\r\n"); at != std::string::npos; at = joined.find("\r\n"))
       joined.erase(at, 2).insert(at, "#");
     INFO(message);
-    CHECK(is_transmittable(message) == (joined.find_first_of("\r\n") == std::string::npos));
+    CHECK(smtp::is_transmittable(message) == (joined.find_first_of("\r\n") == std::string::npos));
   }
 }
 

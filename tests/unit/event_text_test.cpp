@@ -14,18 +14,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
-StoredToken token() {
+feed::StoredToken token() {
   return {.id = 51,
           .action = "password_recovery",
           .state = "due",
           .account = {.id = 17, .email = "user@mail.example", .login = "user"}};
 }
 
-Event created(const StoredToken& token) {
-  return {EventKind::created, Moment(1'795'252'045s), token};
+feed::Event created(const feed::StoredToken& token) {
+  return {feed::EventKind::created, Moment(1'795'252'045s), token};
 }
 
-BatchRecord batch() {
+queue::BatchRecord batch() {
   return {.id = 7,
           .queue = "mailroom",
           .tokens = {{41, 46}, {47, 48}},
@@ -34,12 +34,13 @@ BatchRecord batch() {
           .skipped = {.expired = 1}};
 }
 
-Event emitted(const BatchRecord& batch) {
-  return {EventKind::emitted, Moment(1'795'252'045'266'123us), batch};
+feed::Event emitted(const queue::BatchRecord& batch) {
+  return {feed::EventKind::emitted, Moment(1'795'252'045'266'123us), batch};
 }
 
-std::string line(const Event& event, std::optional<std::size_t> columns = std::nullopt, bool colour = false) {
-  return EventLines({.queue = "mailroom", .columns = columns, .colour = colour}).render(event);
+std::string line(const feed::Event& event, std::optional<std::size_t> columns = std::nullopt,
+                 bool colour = false) {
+  return cmd::EventLines({.queue = "mailroom", .columns = columns, .colour = colour}).render(event);
 }
 
 }  // namespace
@@ -88,34 +89,35 @@ TEST_CASE("on a terminal a line is cut at the address, and coloured on request")
   CHECK(cut.find("…  wrong-status\n") != std::string::npos);
   CHECK(line(event, 200) == line(event));
   CHECK(line(created(token()), 80, true).find("\x1b[32mcreated  \x1b[0m") != std::string::npos);
-  const Event suspended{EventKind::suspended, event.at,
-                        Operation{.kind = EventKind::suspended,
-                                  .actor = "alice@host",
-                                  .reason = "spam\nreports",
-                                  .account = record.account,
-                                  .details = "{}"}};
+  const feed::Event suspended{feed::EventKind::suspended, event.at,
+                              feed::Operation{.kind = feed::EventKind::suspended,
+                                              .actor = "alice@host",
+                                              .reason = "spam\nreports",
+                                              .account = record.account,
+                                              .details = "{}"}};
   CHECK(line(suspended, 80) ==
         "2026-11-21T09:07:25Z  account 17  suspended  a.ver…, by alice@host: spam?reports\n");
 }
 
 TEST_CASE("a masked event shows neither address nor login") {
-  const auto event = masked(created(token()));
-  for (const auto& text : {line(event), render_json(event)}) {
+  const auto event = cmd::masked(created(token()));
+  for (const auto& text : {line(event), cmd::render_json(event)}) {
     CHECK(text.find("user") == std::string::npos);
     CHECK(text.find("u***@mail.example") != std::string::npos);
   }
 }
 
 TEST_CASE("an operation's line has the operation, its actor and its reason") {
-  Operation operation{.kind = EventKind::rewound,
-                      .actor = "alice@host",
-                      .reason = "sender was down",
-                      .queue = "mailroom",
-                      .details = R"({"cursor_before": 51, "cursor_after": 10, "replayed": 1035, "cut": []})"};
+  feed::Operation operation{
+      .kind = feed::EventKind::rewound,
+      .actor = "alice@host",
+      .reason = "sender was down",
+      .queue = "mailroom",
+      .details = R"({"cursor_before": 51, "cursor_after": 10, "replayed": 1035, "cut": []})"};
   CHECK(line({operation.kind, {}, operation}) ==
         "1970-01-01T00:00:00Z  queue mailroom  rewound    cursor 51 to 10, 1,035 due, by alice@host: sender "
         "was down\n");
-  operation.kind = EventKind::pruned;
+  operation.kind = feed::EventKind::pruned;
   operation.queue.clear();
   operation.reason.clear();
   operation.details = R"({"tokens": 1200, "batches": 3, "older_than": "30d", "skipped": 0})";
@@ -132,17 +134,17 @@ TEST_CASE("an operation's line has the operation, its actor and its reason") {
 }
 
 TEST_CASE("JSON has every field of its kind of event, and a batch's ids one by one") {
-  const auto of_token = parse_json(render_json(created(token())));
+  const auto of_token = parse_json(cmd::render_json(created(token())));
   CHECK(of_token.at("token") == 51);
   CHECK(of_token.at("expires_at") == "1970-01-01T00:00:00Z");
   CHECK_FALSE(of_token.contains("batch"));
-  const auto of_batch = parse_json(render_json(emitted(batch())));
+  const auto of_batch = parse_json(cmd::render_json(emitted(batch())));
   CHECK(of_batch.at("tokens") == nlohmann::json({41, 42, 43, 44, 45, 47}));
   CHECK(of_batch.at("skipped").at("expired") == 1);
   CHECK_FALSE(of_batch.contains("matches"));
   auto odd = token();
   odd.account.login = "caf\xe9";
-  CHECK(parse_json(render_json(created(odd))).at("login") == "caf\xEF\xBF\xBD");
+  CHECK(parse_json(cmd::render_json(created(odd))).at("login") == "caf\xEF\xBF\xBD");
 }
 
 }  // namespace mailroom::test::event_text_test

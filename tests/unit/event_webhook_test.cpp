@@ -16,22 +16,23 @@ const std::string other_secret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 const std::string body = R"({"type":"email.delivered","data":{"email_id":"1","to":["ada@mail.example"]}})";
 constexpr std::int64_t moment = 1'614'265'330;
 
-HttpCall signed_call(const std::string& id, std::int64_t time, const std::string& bytes,
-                     const std::string& by = secret) {
-  return {
-      .method = "POST",
-      .path = "/",
-      .headers = {{"svix-id", id},
-                  {"svix-timestamp", std::to_string(time)},
-                  {"svix-signature", WebhookSigner(std::vector<std::string>{by}).signature(id, time, bytes)}},
-      .body = bytes};
+process::HttpCall signed_call(const std::string& id, std::int64_t time, const std::string& bytes,
+                              const std::string& by = secret) {
+  return {.method = "POST",
+          .path = "/",
+          .headers = {{"svix-id", id},
+                      {"svix-timestamp", std::to_string(time)},
+                      {"svix-signature",
+                       http::WebhookSigner(std::vector<std::string>{by}).signature(id, time, bytes)}},
+          .body = bytes};
 }
 
-std::string problem_of(const HttpCall& call, std::int64_t now = moment) {
-  return SvixVerifier(WebhookSigner(std::vector<std::string>{other_secret, secret})).problem_of(call, now);
+std::string problem_of(const process::HttpCall& call, std::int64_t now = moment) {
+  return webhook::SvixVerifier(http::WebhookSigner(std::vector<std::string>{other_secret, secret}))
+      .problem_of(call, now);
 }
 
-void set_header(HttpCall& call, const std::string& name, const std::string& value) {
+void set_header(process::HttpCall& call, const std::string& name, const std::string& value) {
   call.headers.erase(name);
   call.headers.emplace(name, value);
 }
@@ -43,12 +44,12 @@ std::int64_t now_in_seconds() {
 }  // namespace
 
 TEST_CASE("the signature of the documents of Svix is valid, and only for its bytes") {
-  HttpCall call{.method = "POST",
-                .path = "/",
-                .headers = {{"svix-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"},
-                            {"svix-timestamp", "1614265330"},
-                            {"svix-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}},
-                .body = R"({"test": 2432232314})"};
+  process::HttpCall call{.method = "POST",
+                         .path = "/",
+                         .headers = {{"svix-id", "msg_p5jXN8AQM9LWM0D4loKWxJek"},
+                                     {"svix-timestamp", "1614265330"},
+                                     {"svix-signature", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}},
+                         .body = R"({"test": 2432232314})"};
   CHECK(problem_of(call).empty());
   call.body += ' ';
   CHECK(problem_of(call).find("has signed it") != std::string::npos);
@@ -78,7 +79,7 @@ TEST_CASE("a request of somebody else, or an old one, is refused") {
            {"svix-signature", "v1,"},
            {"svix-signature", "v2," + std::string(good.header("svix-signature")).substr(3)},
            {"svix-signature", std::string(good.header("svix-signature")).substr(0, 20)},
-           {"svix-signature", "v1," + base64(std::vector<std::uint8_t>(32))}}) {
+           {"svix-signature", "v1," + crypto::base64(std::vector<std::uint8_t>(32))}}) {
     INFO(name << " " << value);
     auto call = good;
     set_header(call, name, value);
@@ -95,35 +96,36 @@ TEST_CASE("one of several signatures suffices, while a secret is replaced") {
   CHECK(problem_of(call).empty());
   std::string many;
   for (int i = 0; i < 100; ++i)
-    many += "v1," + base64(std::vector<std::uint8_t>(32)) + " ";
+    many += "v1," + crypto::base64(std::vector<std::uint8_t>(32)) + " ";
   set_header(call, "svix-signature", many + good);
   CHECK_FALSE(problem_of(call).empty());
-  SvixVerifier none(WebhookSigner(std::vector<std::string>{}));
+  webhook::SvixVerifier none(http::WebhookSigner(std::vector<std::string>{}));
   CHECK(none.problem_of(call, moment).starts_with("bounce.resend_secret_files"));
 }
 
 TEST_CASE("what is answered says whether to post again") {
-  struct NoWeb final : SnsWeb {
+  struct NoWeb final : webhook::SnsWeb {
     std::optional<std::string> get(const std::string&) override {
       throw std::logic_error("nothing is fetched");
     }
   } web;
-  SvixVerifier svix(WebhookSigner(std::vector<std::string>{secret}));
-  SnsVerifier sns({}, web);
-  auto receipt = EventReceipt::recorded;
+  webhook::SvixVerifier svix(http::WebhookSigner(std::vector<std::string>{secret}));
+  webhook::SnsVerifier sns({}, web);
+  auto receipt = webhook::EventReceipt::recorded;
   int submitted = 0;
-  EventWebhook webhook({.svix = svix, .sns = sns, .web = web}, [&](const Report& report) {
-    CHECK(report.bounce->mail.id == "1");
-    ++submitted;
-    return receipt;
-  });
+  webhook::EventWebhook webhook({.svix = svix, .sns = sns, .web = web},
+                                [&](const suppression::Report& report) {
+                                  CHECK(report.bounce->mail.id == "1");
+                                  ++submitted;
+                                  return receipt;
+                                });
   const auto post = [&](const std::string& bytes) {
     return webhook.answer(signed_call("msg_1", now_in_seconds(), bytes)).status;
   };
   CHECK(post(body) == 200);
-  receipt = EventReceipt::not_yet;
+  receipt = webhook::EventReceipt::not_yet;
   CHECK(post(body) == 503);
-  receipt = EventReceipt::failed;
+  receipt = webhook::EventReceipt::failed;
   CHECK(post(body) == 503);
   CHECK(submitted == 3);
   CHECK(post(R"({"type":"email.opened","data":{}})") == 200);
@@ -137,28 +139,30 @@ TEST_CASE("what is answered says whether to post again") {
   CHECK(news.reason == "no secret in bounce.resend_secret_files has signed it");
   CHECK(submitted == 3);
   int many = 0;
-  for (int i = 0; i < 2 * EventWebhook::most_a_second + 10; ++i)
+  for (int i = 0; i < 2 * webhook::EventWebhook::most_a_second + 10; ++i)
     many += post(body) == 429 ? 1 : 0;
   CHECK(many > 0);
 }
 
 TEST_CASE("an event waits for its record, and no longer than its client does") {
   using std::chrono::milliseconds;
-  EventIntake intake;
-  CHECK(intake.submit({}, milliseconds(10)) == EventReceipt::failed);
+  webhook::EventIntake intake;
+  CHECK(intake.submit({}, milliseconds(10)) == webhook::EventReceipt::failed);
   CHECK(intake.take().empty());
-  std::thread client([&] { CHECK(intake.submit({}, std::chrono::seconds(60)) == EventReceipt::not_yet); });
-  std::vector<std::shared_ptr<Handover>> taken;
+  std::thread client(
+      [&] { CHECK(intake.submit({}, std::chrono::seconds(60)) == webhook::EventReceipt::not_yet); });
+  std::vector<std::shared_ptr<webhook::Handover>> taken;
   while (taken.empty())
     taken = intake.take();
-  intake.settle(*taken.front(), EventReceipt::not_yet);
+  intake.settle(*taken.front(), webhook::EventReceipt::not_yet);
   client.join();
-  std::thread late([&] { CHECK(intake.submit({}, std::chrono::seconds(60)) == EventReceipt::failed); });
+  std::thread late(
+      [&] { CHECK(intake.submit({}, std::chrono::seconds(60)) == webhook::EventReceipt::failed); });
   while (intake.take().empty()) {
   }
   intake.close();
   late.join();
-  CHECK(intake.submit({}, std::chrono::seconds(60)) == EventReceipt::failed);
+  CHECK(intake.submit({}, std::chrono::seconds(60)) == webhook::EventReceipt::failed);
 }
 
 }  // namespace mailroom::test::event_webhook_test

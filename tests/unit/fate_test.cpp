@@ -12,40 +12,40 @@ namespace mailroom::test::fate_test {
 
 namespace {
 
-using State = HoldingBatch::State;
+using State = fate::HoldingBatch::State;
 
 /// `outcome`, or `outcome: fault`, with what follows.
-std::string fate_of(const Evidence& evidence) {
-  const auto fate = judge_fate(evidence);
-  auto text = std::string(outcome_name(fate.outcome));
-  if (fate.fault != Fault::none) text += fmt::format(": {}", fault_text(fate.fault));
-  if (fate.next) text += fmt::format(", then {}", outcome_name(*fate.next));
+std::string fate_of(const fate::Evidence& evidence) {
+  const auto fate = fate::judge_fate(evidence);
+  auto text = std::string(fate::outcome_name(fate.outcome));
+  if (fate.fault != fate::Fault::none) text += fmt::format(": {}", fate::fault_text(fate.fault));
+  if (fate.next) text += fmt::format(", then {}", fate::outcome_name(*fate.next));
   return text;
 }
 
-HoldingBatch emitted(int attempts = 1) {
+fate::HoldingBatch emitted(int attempts = 1) {
   return {.state = State::emitted, .attempts = attempts, .ended_at = 5};
 }
 
-HoldingBatch skipped(int attempts = 1) {
+fate::HoldingBatch skipped(int attempts = 1) {
   return {.state = State::emitted, .attempts = attempts, .ended_at = 6, .is_skipped = true};
 }
 
-constexpr HoldingBatch open{};
-constexpr HoldingBatch dead{.state = State::dead, .attempts = 20};
+constexpr fate::HoldingBatch open{};
+constexpr fate::HoldingBatch dead{.state = State::dead, .attempts = 20};
 
 }  // namespace
 
 TEST_CASE("each outcome has a word of its own") {
   std::set<std::string> words;
-  for (std::size_t i = 0; i < outcome_count; ++i) {
-    const auto outcome = static_cast<Outcome>(i);
-    words.insert(outcome_name(outcome));
-    CHECK(find_outcome(outcome_name(outcome)) == outcome);
+  for (std::size_t i = 0; i < fate::outcome_count; ++i) {
+    const auto outcome = static_cast<fate::Outcome>(i);
+    words.insert(fate::outcome_name(outcome));
+    CHECK(fate::find_outcome(fate::outcome_name(outcome)) == outcome);
   }
-  CHECK(words.size() == outcome_count);
-  CHECK(outcome_text(Outcome::emitted_again) == "emitted again");
-  CHECK_FALSE(find_outcome("in flight"));
+  CHECK(words.size() == fate::outcome_count);
+  CHECK(fate::outcome_text(fate::Outcome::emitted_again) == "emitted again");
+  CHECK_FALSE(fate::find_outcome("in flight"));
 }
 
 TEST_CASE("batches decide, the last acknowledged one of those that emitted the token") {
@@ -63,23 +63,26 @@ TEST_CASE("batches decide, the last acknowledged one of those that emitted the t
   CHECK(fate_of({.batches = {emitted(), dead}}) == "emitted");
   CHECK(fate_of({.batches = {dead, skipped()}}) == "skipped");
   CHECK(fate_of({.batches = {skipped(), dead}}) == "dead");
-  CHECK(fate_of({.batches = {dead}, .place = TokenPlace::in_replay}) == "in_replay");
+  CHECK(fate_of({.batches = {dead}, .place = fate::TokenPlace::in_replay}) == "in_replay");
   CHECK(fate_of({.batches = {skipped(), open}}) == "leased");
-  CHECK(judge_fate({.batches = {skipped(), open}}).batch == 1);
+  CHECK(fate::judge_fate({.batches = {skipped(), open}}).batch == 1);
 }
 
 TEST_CASE("what was emitted may be emitted again") {
   CHECK(fate_of({.batches = {emitted(), open}}) == "emitted, then leased");
-  CHECK(fate_of({.batches = {emitted()}, .place = TokenPlace::in_gap}) == "emitted, then in_gap");
-  CHECK(fate_of({.batches = {emitted()}, .place = TokenPlace::above_cursor}) == "emitted, then waiting");
-  CHECK(fate_of({.batches = {emitted()}, .place = TokenPlace::above_cursor, .is_due = false}) == "emitted");
-  CHECK(fate_of({.place = TokenPlace::above_cursor, .is_due = false}) == "waiting");
+  CHECK(fate_of({.batches = {emitted()}, .place = fate::TokenPlace::in_gap}) == "emitted, then in_gap");
+  CHECK(fate_of({.batches = {emitted()}, .place = fate::TokenPlace::above_cursor}) ==
+        "emitted, then waiting");
+  CHECK(fate_of({.batches = {emitted()}, .place = fate::TokenPlace::above_cursor, .is_due = false}) ==
+        "emitted");
+  CHECK(fate_of({.place = fate::TokenPlace::above_cursor, .is_due = false}) == "waiting");
 }
 
 TEST_CASE("what was skipped since its message was cancelled is cancelled") {
-  CHECK(
-      fate_of({.place = TokenPlace::above_cursor, .is_due = false, .is_cancelled = true, .is_over = true}) ==
-      "cancelled, then waiting");
+  CHECK(fate_of({.place = fate::TokenPlace::above_cursor,
+                 .is_due = false,
+                 .is_cancelled = true,
+                 .is_over = true}) == "cancelled, then waiting");
   CHECK(fate_of({.batches = {skipped()}, .is_cancelled = true}) == "cancelled");
   CHECK(fate_of({.is_cancelled = true, .was_unfit = true}) == "cancelled");
   // What left before keeps its outcome.
@@ -90,11 +93,14 @@ TEST_CASE("what was skipped since its message was cancelled is cancelled") {
 }
 
 TEST_CASE("what is over before its queue comes to it is skipped") {
-  for (const auto place : {TokenPlace::above_cursor, TokenPlace::in_gap, TokenPlace::in_replay})
-    CHECK(judge_fate({.place = place, .is_due = false, .is_over = true}).outcome == Outcome::skipped);
-  CHECK(fate_of({.place = TokenPlace::above_cursor, .is_due = false, .is_over = true}) ==
+  for (const auto place :
+       {fate::TokenPlace::above_cursor, fate::TokenPlace::in_gap, fate::TokenPlace::in_replay})
+    CHECK(fate::judge_fate({.place = place, .is_due = false, .is_over = true}).outcome ==
+          fate::Outcome::skipped);
+  CHECK(fate_of({.place = fate::TokenPlace::above_cursor, .is_due = false, .is_over = true}) ==
         "skipped, then waiting");
-  CHECK(fate_of({.batches = {emitted()}, .place = TokenPlace::in_gap, .is_due = false, .is_over = true}) ==
+  CHECK(fate_of(
+            {.batches = {emitted()}, .place = fate::TokenPlace::in_gap, .is_due = false, .is_over = true}) ==
         "emitted");
   CHECK(fate_of({.batches = {open}, .is_due = false, .is_over = true}) == "leased");
 }
@@ -102,57 +108,61 @@ TEST_CASE("what is over before its queue comes to it is skipped") {
 TEST_CASE("the records of a batch may contradict each other") {
   auto shared = emitted(2);
   shared.is_shared = true;
-  CHECK(judge_fate({.batches = {shared}}).fault == Fault::shared);
+  CHECK(fate::judge_fate({.batches = {shared}}).fault == fate::Fault::shared);
   const auto at = [](std::int64_t second) {
-    return HoldingBatch{
+    return fate::HoldingBatch{
         .state = State::emitted, .leased_at = second * 1'000'000, .ended_at = second * 1'000'000};
   };
-  const auto repeated = [&](std::vector<Repetition> repetitions) {
-    return judge_fate({.batches = {at(10), at(20), at(30)}, .repetitions = std::move(repetitions)});
+  const auto repeated = [&](std::vector<fate::Repetition> repetitions) {
+    return fate::judge_fate({.batches = {at(10), at(20), at(30)}, .repetitions = std::move(repetitions)});
   };
-  CHECK(repeated({}).fault == Fault::unasked);
+  CHECK(repeated({}).fault == fate::Fault::unasked);
   CHECK(repeated({}).times == 3);
-  CHECK(repeated({{.operation = 1, .at = 15'000'000}}).fault == Fault::unasked);
+  CHECK(repeated({{.operation = 1, .at = 15'000'000}}).fault == fate::Fault::unasked);
   CHECK(repeated({{.operation = 1, .at = 15'000'000}, {.operation = 2, .at = 35'000'000}}).fault ==
-        Fault::unasked);
+        fate::Fault::unasked);
   const auto asked = repeated({{.operation = 1, .at = 15'000'000}, {.operation = 2, .at = 29'000'000}});
-  CHECK(asked.outcome == Outcome::emitted_again);
+  CHECK(asked.outcome == fate::Outcome::emitted_again);
   CHECK(asked.asked_for_by == std::vector<std::int64_t>{1, 2});
   auto mailed = emitted();
   mailed.is_by_sender = true;
-  CHECK(judge_fate({.batches = {mailed}}).fault == Fault::without_outcome);
+  CHECK(fate::judge_fate({.batches = {mailed}}).fault == fate::Fault::without_outcome);
   mailed.is_skipped = true;
   CHECK(fate_of({.batches = {mailed}}) == "skipped");
   mailed.attempts = 2;
   CHECK(fate_of({.batches = {mailed}}) == "maybe_emitted");
   auto lost = open;
   lost.is_out_of_reach = true;
-  CHECK(judge_fate({.batches = {lost}}).fault == Fault::out_of_reach);
+  CHECK(fate::judge_fate({.batches = {lost}}).fault == fate::Fault::out_of_reach);
 }
 
 TEST_CASE("the last outcome of a delivery decides, unless the token was accepted before") {
-  const auto delivered = [](RecordedDelivery delivery, TokenPlace place = TokenPlace::none,
-                            std::vector<HoldingBatch> batches = {}) {
+  const auto delivered = [](fate::RecordedDelivery delivery, fate::TokenPlace place = fate::TokenPlace::none,
+                            std::vector<fate::HoldingBatch> batches = {}) {
     return fate_of({.batches = std::move(batches), .place = place, .delivery = delivery});
   };
-  CHECK(delivered({.last = Outcome::rejected}) == "rejected");
-  CHECK(delivered({.last = Outcome::rejected, .was_accepted = true}) == "accepted");
-  CHECK(delivered({.last = Outcome::accepted, .was_accepted = true, .reported = Outcome::bounced}) ==
+  CHECK(delivered({.last = fate::Outcome::rejected}) == "rejected");
+  CHECK(delivered({.last = fate::Outcome::rejected, .was_accepted = true}) == "accepted");
+  CHECK(delivered(
+            {.last = fate::Outcome::accepted, .was_accepted = true, .reported = fate::Outcome::bounced}) ==
         "bounced");
-  CHECK(delivered({.last = Outcome::deferred,
+  CHECK(delivered({.last = fate::Outcome::deferred,
                    .was_accepted = true,
                    .will_be_tried = true,
-                   .reported = Outcome::delivered},
-                  TokenPlace::none) == "delivered");
-  CHECK(delivered({.last = Outcome::rejected, .reported = Outcome::complained}) == "rejected");
-  CHECK(delivered({.last = Outcome::rejected, .has_batch = false}) ==
+                   .reported = fate::Outcome::delivered},
+                  fate::TokenPlace::none) == "delivered");
+  CHECK(delivered({.last = fate::Outcome::rejected, .reported = fate::Outcome::complained}) == "rejected");
+  CHECK(delivered({.last = fate::Outcome::rejected, .has_batch = false}) ==
         "unexplained: delivered, but no batch on record has it");
-  CHECK(delivered({.last = Outcome::cancelled}, TokenPlace::in_replay) == "cancelled, then in_replay");
-  CHECK(delivered({.last = Outcome::deferred, .will_be_tried = true}) == "deferred");
-  CHECK(delivered({.last = Outcome::deferred, .was_accepted = true, .will_be_tried = true}) == "accepted");
-  CHECK(delivered({.last = Outcome::deferred}) == "unexplained: deferred, but nothing will try it again");
-  CHECK(delivered({.last = Outcome::deferred}, TokenPlace::none, {open}) == "leased");
-  CHECK(delivered({.last = Outcome::deferred, .was_accepted = true}, TokenPlace::in_gap) ==
+  CHECK(delivered({.last = fate::Outcome::cancelled}, fate::TokenPlace::in_replay) ==
+        "cancelled, then in_replay");
+  CHECK(delivered({.last = fate::Outcome::deferred, .will_be_tried = true}) == "deferred");
+  CHECK(delivered({.last = fate::Outcome::deferred, .was_accepted = true, .will_be_tried = true}) ==
+        "accepted");
+  CHECK(delivered({.last = fate::Outcome::deferred}) ==
+        "unexplained: deferred, but nothing will try it again");
+  CHECK(delivered({.last = fate::Outcome::deferred}, fate::TokenPlace::none, {open}) == "leased");
+  CHECK(delivered({.last = fate::Outcome::deferred, .was_accepted = true}, fate::TokenPlace::in_gap) ==
         "accepted, then in_gap");
 }
 
@@ -162,9 +172,9 @@ TEST_CASE("why a token that the cursor has passed is in no batch") {
   CHECK(fate_of({.is_recorded = false, .was_unfit = true}) == "not_recorded");
   CHECK(fate_of({.is_missed = true, .is_recorded = false}) ==
         "missed: created after the cursor had passed its id");
-  CHECK(fate_of({.passed_by = PassedBy::move, .is_missed = true}) == "moved_past");
-  CHECK(fate_of({.passed_by = PassedBy::untaken, .was_unfit = true}) == "not_taken");
-  CHECK(fate_of({.passed_by = PassedBy::nothing}) ==
+  CHECK(fate_of({.passed_by = fate::PassedBy::move, .is_missed = true}) == "moved_past");
+  CHECK(fate_of({.passed_by = fate::PassedBy::untaken, .was_unfit = true}) == "not_taken");
+  CHECK(fate_of({.passed_by = fate::PassedBy::nothing}) ==
         "unexplained: below the cursor, and no claim has passed it");
 }
 
@@ -172,26 +182,27 @@ TEST_CASE("no evidence makes a token look sent that no batch has emitted, and no
   std::mt19937 random(815);
   const auto coin = [&] { return random() % 2 == 0; };
   for (int i = 0; i < 100'000; ++i) {
-    Evidence evidence{.place = static_cast<TokenPlace>(random() % 4),
-                      .is_due = coin(),
-                      .passed_by = static_cast<PassedBy>(random() % 4),
-                      .is_missed = coin(),
-                      .is_recorded = coin(),
-                      .was_unfit = coin()};
+    fate::Evidence evidence{.place = static_cast<fate::TokenPlace>(random() % 4),
+                            .is_due = coin(),
+                            .passed_by = static_cast<fate::PassedBy>(random() % 4),
+                            .is_missed = coin(),
+                            .is_recorded = coin(),
+                            .was_unfit = coin()};
     for (auto n = random() % 4; n > 0; --n)
       evidence.batches.push_back({.state = static_cast<State>(random() % 3),
                                   .attempts = static_cast<int>(1 + random() % 2),
                                   .is_skipped = coin(),
                                   .is_certain = coin()});
-    const auto fate = judge_fate(evidence);
+    const auto fate = fate::judge_fate(evidence);
     bool may_be_sent = false;
     for (const auto& batch : evidence.batches)
       may_be_sent =
           may_be_sent || (batch.state == State::emitted && (!batch.is_skipped || batch.attempts > 1));
-    const bool looks_sent = fate.outcome <= Outcome::maybe_emitted || fate.fault == Fault::unasked;
+    const bool looks_sent =
+        fate.outcome <= fate::Outcome::maybe_emitted || fate.fault == fate::Fault::unasked;
     REQUIRE(looks_sent == may_be_sent);
     REQUIRE((fate.times + fate.maybe > 0) == may_be_sent);
-    REQUIRE(is_fault(fate.outcome) == (fate.fault != Fault::none));
+    REQUIRE(fate::is_fault(fate.outcome) == (fate.fault != fate::Fault::none));
   }
 }
 

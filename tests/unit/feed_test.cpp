@@ -6,10 +6,11 @@
 namespace mailroom::test::feed_test {
 
 TEST_CASE("a filter matches an event that all of its parts match") {
-  Event created{.kind = EventKind::created,
-                .record = StoredToken{.id = 7, .action = "activation", .state = "due", .account = {.id = 3}}};
-  CHECK(EventFilter{}.wants(created));
-  EventFilter filter;
+  feed::Event created{
+      .kind = feed::EventKind::created,
+      .record = feed::StoredToken{.id = 7, .action = "activation", .state = "due", .account = {.id = 3}}};
+  CHECK(feed::EventFilter{}.wants(created));
+  feed::EventFilter filter;
   filter.action = "activation";
   filter.accounts = {2, 3};
   filter.states = {"due", "emitted"};
@@ -22,41 +23,42 @@ TEST_CASE("a filter matches an event that all of its parts match") {
   CHECK_FALSE(filter.wants(created));
   filter = {.action = {}, .accounts = {}, .states = {"expired"}, .from_token = 0};
   CHECK_FALSE(filter.wants(created));
-  CHECK(filter.may_want(EventKind::created));
+  CHECK(filter.may_want(feed::EventKind::created));
 }
 
 TEST_CASE("the state created matches every token at its creation, and no later event") {
-  EventFilter filter;
+  feed::EventFilter filter;
   filter.states = {"created"};
-  Event event{.kind = EventKind::created};
+  feed::Event event{.kind = feed::EventKind::created};
   for (const auto* state : {"due", "expired", "consumed", "wrong status"}) {
-    event.record = StoredToken{.state = state};
+    event.record = feed::StoredToken{.state = state};
     CHECK(filter.wants(event));
   }
-  event.kind = EventKind::consumed;
+  event.kind = feed::EventKind::consumed;
   CHECK_FALSE(filter.wants(event));
 }
 
 TEST_CASE("a filter by account matches batches with its tokens, and operations on the account") {
-  EventFilter filter;
+  feed::EventFilter filter;
   filter.accounts = {3};
-  Event batch{
-      .kind = EventKind::emitted, .record = BatchRecord{.id = 1}, .matches = std::vector<std::int64_t>{}};
+  feed::Event batch{.kind = feed::EventKind::emitted,
+                    .record = queue::BatchRecord{.id = 1},
+                    .matches = std::vector<std::int64_t>{}};
   CHECK_FALSE(filter.wants(batch));
   batch.matches->push_back(5);
   CHECK(filter.wants(batch));
-  CHECK_FALSE(filter.may_want(EventKind::skipped));
-  CHECK_FALSE(filter.may_want(EventKind::rewound));
-  CHECK(filter.may_want(EventKind::suspended));
+  CHECK_FALSE(filter.may_want(feed::EventKind::skipped));
+  CHECK_FALSE(filter.may_want(feed::EventKind::rewound));
+  CHECK(filter.may_want(feed::EventKind::suspended));
   filter.action = "activation";
-  CHECK_FALSE(filter.may_want(EventKind::suspended));
+  CHECK_FALSE(filter.may_want(feed::EventKind::suspended));
 }
 
 TEST_CASE("every kind of event has a text that is a state of the filter") {
-  for (int i = 0; i <= static_cast<int>(EventKind::consumed); ++i) {
-    const auto word = static_cast<EventKind>(i);
-    const std::string text(kind_text(word));
-    const auto& states = state_text();
+  for (int i = 0; i <= static_cast<int>(feed::EventKind::consumed); ++i) {
+    const auto word = static_cast<feed::EventKind>(i);
+    const std::string text(feed::kind_text(word));
+    const auto& states = feed::state_text();
     CHECK(std::count(states.begin(), states.end(), text) == 1);
   }
 }

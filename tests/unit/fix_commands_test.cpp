@@ -9,28 +9,28 @@
 namespace mailroom::test::fix_commands_test {
 
 TEST_CASE("a process is reached on its host") {
-  const CollectorProcess process{.host = "web1", .pid = "77"};
-  CHECK(continue_process(process, "web1") == "kill -CONT 77");
-  CHECK(continue_process(process, "web2") == "ssh web1 kill -CONT 77");
+  const status::CollectorProcess process{.host = "web1", .pid = "77"};
+  CHECK(status::continue_process(process, "web1") == "kill -CONT 77");
+  CHECK(status::continue_process(process, "web2") == "ssh web1 kill -CONT 77");
   CHECK(
-      find_service(process, "web1") ==
+      status::find_service(process, "web1") ==
       "systemctl list-unit-files 'mailroom*' lists the services there are; without systemd, start mailroom send, or collect with its reader");
   CHECK(
-      find_service(process, "web2") ==
+      status::find_service(process, "web2") ==
       "ssh web1 \"systemctl list-unit-files 'mailroom*'\" lists the services there are; without systemd, start mailroom send, or collect with its reader");
   CHECK(
-      find_service(std::nullopt, "web2") ==
+      status::find_service(std::nullopt, "web2") ==
       "systemctl list-unit-files 'mailroom*' lists the services there are; without systemd, start mailroom send, or collect with its reader");
 }
 
 TEST_CASE("a collector's process is read from its name") {
   for (const auto* user : {"@", " alice@", " svc mail@", " alice@corp@"}) {
-    const auto named = collector_process("mailroom send" + std::string(user) + "web1:77");
+    const auto named = status::collector_process("mailroom send" + std::string(user) + "web1:77");
     REQUIRE(named);
     CHECK(named->host == "web1");
     CHECK(named->pid == "77");
   }
-  const auto process = collector_process("mailroom collect@web-1.mail.example:4711");
+  const auto process = status::collector_process("mailroom collect@web-1.mail.example:4711");
   REQUIRE(process);
   CHECK(process->host == "web-1.mail.example");
   CHECK(process->pid == "4711");
@@ -46,14 +46,14 @@ TEST_CASE("no command is built from a made-up name") {
         "mailroom collector alice@web1:77", "mailroom collect alice@$(reboot):77",
         "mailroom collect alice"}) {
     CAPTURE(name);
-    CHECK_FALSE(collector_process(name));
+    CHECK_FALSE(status::collector_process(name));
   }
 }
 
 TEST_CASE("a statement gets its schema wherever it is marked") {
-  CHECK(in_schema("SELECT @.f(id) FROM @.t", "app") == "SELECT app.f(id) FROM app.t");
-  CHECK(in_schema("SELECT @.f()", "\"@.\"") == "SELECT \"@.\".f()");
-  CHECK(in_schema("SELECT 1", "app") == "SELECT 1");
+  CHECK(db::in_schema("SELECT @.f(id) FROM @.t", "app") == "SELECT app.f(id) FROM app.t");
+  CHECK(db::in_schema("SELECT @.f()", "\"@.\"") == "SELECT \"@.\".f()");
+  CHECK(db::in_schema("SELECT 1", "app") == "SELECT 1");
 }
 
 TEST_CASE("a name is quoted for a shell") {
@@ -62,7 +62,7 @@ TEST_CASE("a name is quoted for a shell") {
 }
 
 TEST_CASE("a name is quoted for SQL") {
-  CHECK(sql_literal("it's") == "'it''s'");
+  CHECK(status::sql_literal("it's") == "'it''s'");
 }
 
 }  // namespace mailroom::test::fix_commands_test

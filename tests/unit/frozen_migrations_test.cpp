@@ -49,14 +49,15 @@ std::string line_of(const std::string& file, const std::string& checksum) {
 
 TEST_CASE("the files of every version are those that databases were made with") {
   std::size_t files = 0;
-  for (const auto& migration : embedded_migrations()) {
-    for (const auto direction : {Direction::up, Direction::down}) {
-      const MigrationStep step{&migration, direction};
+  for (const auto& migration : schema::embedded_migrations()) {
+    for (const auto direction : {schema::Direction::up, schema::Direction::down}) {
+      const schema::MigrationStep step{&migration, direction};
       INFO(step.file());
       auto text = step.text();
       std::erase(text, '\r');
       REQUIRE(frozen().count(step.file()) == 1);
-      CHECK(line_of(step.file(), hex_text(sha256({text}))) == line_of(step.file(), frozen().at(step.file())));
+      CHECK(line_of(step.file(), hex_text(crypto::sha256({text}))) ==
+            line_of(step.file(), frozen().at(step.file())));
       ++files;
     }
   }
@@ -64,7 +65,7 @@ TEST_CASE("the files of every version are those that databases were made with") 
 }
 
 TEST_CASE("the build computes the checksum of the functions as their set does") {
-  CHECK(function_set_checksum() == embedded_functions().migration.checksum);
+  CHECK(schema::function_set_checksum() == schema::embedded_functions().migration.checksum);
 }
 
 }  // namespace mailroom::test::frozen_migrations_test

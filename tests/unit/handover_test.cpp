@@ -33,9 +33,9 @@ std::string hex(std::span<const std::uint8_t> bytes) {
 
 /// `verdict batch token text`, or `none`.
 std::string read(std::string_view line) {
-  const auto answer = parse_exec_answer(line);
+  const auto answer = exec::parse_exec_answer(line);
   if (!answer) return "none";
-  return fmt::format("{} {} {} '{}'", verdict_name(answer->verdict), answer->batch,
+  return fmt::format("{} {} {} '{}'", delivery::verdict_name(answer->verdict), answer->batch,
                      answer->token ? std::to_string(*answer->token) : "*", answer->text);
 }
 
@@ -48,8 +48,8 @@ bool has_call(std::string_view code, const std::string& begin, std::string_view 
   return false;
 }
 
-ComposedToken token_with(const std::string& text) {
-  ComposedToken token;
+delivery::ComposedToken token_with(const std::string& text) {
+  delivery::ComposedToken token;
   token.text = text;
   return token;
 }
@@ -57,13 +57,13 @@ ComposedToken token_with(const std::string& text) {
 }  // namespace
 
 TEST_CASE("a line is a CloudEvent only with a source, and the same at each attempt") {
-  Message message;
+  delivery::Message message;
   message.message_id = "p%C3%A4.7.1.ab";
   message.queue = "pä";
   message.action = "mixed";
   message.created_at = 1795438488;
-  CHECK(cloud_event_attributes(message, "").empty());
-  const auto first = cloud_event_attributes(message, "/mailroom");
+  CHECK(carriers::cloud_event_attributes(message, "").empty());
+  const auto first = carriers::cloud_event_attributes(message, "/mailroom");
   using Attribute = std::pair<std::string, std::string>;
   CHECK(first == std::vector<Attribute>{{"specversion", "1.0"},
                                         {"id", "p%C3%A4.7.1.ab"},
@@ -72,21 +72,21 @@ TEST_CASE("a line is a CloudEvent only with a source, and the same at each attem
                                         {"subject", "pä"},
                                         {"time", "2026-11-23T12:54:48Z"}});
   message.attempt = 2;
-  CHECK(cloud_event_attributes(message, "/mailroom") == first);
-  CHECK(cloud_event_header_value("p%C3%A4.7") == "p%25C3%25A4.7");
-  CHECK(cloud_event_header_value("Euro € \"") == "Euro%20%E2%82%AC%20%22");
+  CHECK(carriers::cloud_event_attributes(message, "/mailroom") == first);
+  CHECK(carriers::cloud_event_header_value("p%C3%A4.7") == "p%25C3%25A4.7");
+  CHECK(carriers::cloud_event_header_value("Euro € \"") == "Euro%20%E2%82%AC%20%22");
 }
 
 TEST_CASE("a command is split into words as by a shell") {
-  CHECK(command_words("") == Words{});
-  CHECK(command_words("  sender \t --fast\n") == Words{"sender", "--fast"});
-  CHECK(command_words("sh -c 'cat > \"a b\"'") == Words{"sh", "-c", "cat > \"a b\""});
-  CHECK(command_words(R"(a\ b "c \" \\ \d" e'f'"g")") == Words{"a b", R"(c " \ \d)", "efg"});
-  CHECK(command_words("a '' \"\"") == Words{"a", "", ""});
-  CHECK(command_words("$HOME *") == Words{"$HOME", "*"});
-  CHECK_FALSE(command_words("sh -c 'cat"));
-  CHECK_FALSE(command_words("\"a"));
-  CHECK_FALSE(command_words("a \\"));
+  CHECK(exec::command_words("") == Words{});
+  CHECK(exec::command_words("  sender \t --fast\n") == Words{"sender", "--fast"});
+  CHECK(exec::command_words("sh -c 'cat > \"a b\"'") == Words{"sh", "-c", "cat > \"a b\""});
+  CHECK(exec::command_words(R"(a\ b "c \" \\ \d" e'f'"g")") == Words{"a b", R"(c " \ \d)", "efg"});
+  CHECK(exec::command_words("a '' \"\"") == Words{"a", "", ""});
+  CHECK(exec::command_words("$HOME *") == Words{"$HOME", "*"});
+  CHECK_FALSE(exec::command_words("sh -c 'cat"));
+  CHECK_FALSE(exec::command_words("\"a"));
+  CHECK_FALSE(exec::command_words("a \\"));
 }
 
 TEST_CASE("a program answers with ok and fail, and everything else is no answer") {
@@ -104,47 +104,47 @@ TEST_CASE("a program answers with ok and fail, and everything else is no answer"
 
 TEST_CASE("a reply is recorded without anything that tells a token") {
   const std::string text(86, 'x');
-  const std::vector<ComposedToken> tokens{token_with("abcdefghijklmnop"), token_with(text)};
-  CHECK(shown_reply("queued as 4711", tokens) == "queued as 4711");
-  CHECK(shown_reply("a\nb", tokens) == "a?b");
-  CHECK(shown_reply(std::string(180, '.') + text, tokens) == "(not shown: it repeats the token)");
-  CHECK(shown_reply("got bcdefghijklmn", tokens) == "(not shown: it repeats the token)");
-  CHECK(shown_reply("got abcdefghijk", tokens) == "got abcdefghijk");
-  CHECK(shown_reply(std::string(500, 'y'), tokens).size() == 200);
+  const std::vector<delivery::ComposedToken> tokens{token_with("abcdefghijklmnop"), token_with(text)};
+  CHECK(delivery::shown_reply("queued as 4711", tokens) == "queued as 4711");
+  CHECK(delivery::shown_reply("a\nb", tokens) == "a?b");
+  CHECK(delivery::shown_reply(std::string(180, '.') + text, tokens) == "(not shown: it repeats the token)");
+  CHECK(delivery::shown_reply("got bcdefghijklmn", tokens) == "(not shown: it repeats the token)");
+  CHECK(delivery::shown_reply("got abcdefghijk", tokens) == "got abcdefghijk");
+  CHECK(delivery::shown_reply(std::string(500, 'y'), tokens).size() == 200);
 }
 
 TEST_CASE("a line is sent again after 0.25 s, doubling to 5 s") {
-  CHECK(resend_delay(1, 0) == 250ms);
-  CHECK(resend_delay(2, 0) == 500ms);
-  CHECK(resend_delay(5, 0) == 4000ms);
-  CHECK(resend_delay(6, 0) == 5000ms);
-  CHECK(resend_delay(1000, 0) == 5000ms);
-  CHECK(resend_delay(1, 1) == 200ms);
+  CHECK(delivery::resend_delay(1, 0) == 250ms);
+  CHECK(delivery::resend_delay(2, 0) == 500ms);
+  CHECK(delivery::resend_delay(5, 0) == 4000ms);
+  CHECK(delivery::resend_delay(6, 0) == 5000ms);
+  CHECK(delivery::resend_delay(1000, 0) == 5000ms);
+  CHECK(delivery::resend_delay(1, 1) == 200ms);
 }
 
 TEST_CASE("an answer counts for the tokens that it does not name") {
-  Answer answer;
-  answer.verdict = Verdict::accepted;
+  delivery::Answer answer;
+  answer.verdict = delivery::Verdict::accepted;
   answer.reply = "250";
   answer.wait = 1500ms;
-  answer.tokens = {{5, Verdict::rejected, "no"}};
-  ComposedToken token;
+  answer.tokens = {{5, delivery::Verdict::rejected, "no"}};
+  delivery::ComposedToken token;
   token.history.token = 4;
-  CHECK(answer_to(answer, token).verdict == Verdict::accepted);
-  CHECK(answer_to(answer, token).reply == "250");
-  CHECK(answer_to(answer, token).wait == 1500ms);
+  CHECK(delivery::answer_to(answer, token).verdict == delivery::Verdict::accepted);
+  CHECK(delivery::answer_to(answer, token).reply == "250");
+  CHECK(delivery::answer_to(answer, token).wait == 1500ms);
   token.history.token = 5;
-  CHECK(answer_to(answer, token).verdict == Verdict::rejected);
-  CHECK(answer_to(answer, token).reply == "no");
+  CHECK(delivery::answer_to(answer, token).verdict == delivery::Verdict::rejected);
+  CHECK(delivery::answer_to(answer, token).reply == "no");
 }
 
 TEST_CASE("what was rejected after a try without an answer is unknown") {
-  Answer delivery;
-  delivery.verdict = Verdict::rejected;
-  const DeliveryPolicy policy{.supersede = false, .resends = 1000};
-  CHECK(outcome_of(delivery, {}, false, policy, 0).state == Outcome::rejected);
-  const auto outcome = outcome_of(delivery, {}, true, policy, 0);
-  CHECK(outcome.state == Outcome::unknown);
+  delivery::Answer delivery;
+  delivery.verdict = delivery::Verdict::rejected;
+  const delivery::DeliveryPolicy policy{.supersede = false, .resends = 1000};
+  CHECK(delivery::outcome_of(delivery, {}, false, policy, 0).state == fate::Outcome::rejected);
+  const auto outcome = delivery::outcome_of(delivery, {}, true, policy, 0);
+  CHECK(outcome.state == fate::Outcome::unknown);
   CHECK(outcome.unknowns == 1);
 }
 
@@ -159,26 +159,27 @@ TEST_CASE("every kind of sink has a name of its own, and every scheme one kind")
       CHECK(schemes.insert(scheme).second);
     CHECK((kind.make == nullptr) == (kind.check == nullptr));
   };
-  std::ranges::for_each(carrier_kinds(), check);
-  std::ranges::for_each(relay_kinds(), check);
+  std::ranges::for_each(carriers::carrier_kinds(), check);
+  std::ranges::for_each(carriers::relay_kinds(), check);
   CHECK(without_scheme == 1);
 }
 
 TEST_CASE("a setting that only other sinks or relays read is found, and none that has an effect") {
-  const auto unread = [](Carries carries, const EnvironmentVariables& variables) {
+  const auto unread = [](carriers::Carries carries, const config::EnvironmentVariables& variables) {
     std::string text;
-    for (const auto& found : unread_settings(load_settings({}, variables, FileUse::ignored), carries))
+    for (const auto& found :
+         carriers::unread_settings(config::load_settings({}, variables, config::FileUse::ignored), carries))
       text += fmt::format("{} from {}: {}\n", found.value.name(), found.value.origin.where, found.readers);
     return text;
   };
-  const EnvironmentVariables sinks{{"MAILROOM_SINK_STREAM", "OTHER"},
-                                   {"MAILROOM_SINK_EXCHANGE", "mails"},
-                                   {"MAILROOM_SINK_PASSWORD_FILE", "/password"},
-                                   {"MAILROOM_SINK_TIMEOUT", "1s"}};
+  const config::EnvironmentVariables sinks{{"MAILROOM_SINK_STREAM", "OTHER"},
+                                           {"MAILROOM_SINK_EXCHANGE", "mails"},
+                                           {"MAILROOM_SINK_PASSWORD_FILE", "/password"},
+                                           {"MAILROOM_SINK_TIMEOUT", "1s"}};
   const auto lines = [&](const char* key, const char* value) {
     auto variables = sinks;
     variables[key] = value;
-    return unread(Carries::lines, variables);
+    return unread(carriers::Carries::lines, variables);
   };
   CHECK(lines("MAILROOM_SINK_TO", "nats://localhost") == "sink.exchange from MAILROOM_SINK_EXCHANGE: amqp\n");
   CHECK(lines("MAILROOM_SINK_TO", "amqp://localhost") == "sink.stream from MAILROOM_SINK_STREAM: nats\n");
@@ -186,15 +187,15 @@ TEST_CASE("a setting that only other sinks or relays read is found, and none tha
       lines("MAILROOM_SINK_EXEC", "cat") ==
       "sink.password_file from MAILROOM_SINK_PASSWORD_FILE: nats and amqp\nsink.stream from MAILROOM_SINK_STREAM: "
       "nats\nsink.exchange from MAILROOM_SINK_EXCHANGE: amqp\n");
-  CHECK(unread(Carries::lines, sinks).empty());
+  CHECK(unread(carriers::Carries::lines, sinks).empty());
   const auto mails = [&](const char* relays) {
-    return unread(Carries::mails, {{"MAILROOM_SEND_RELAY", relays},
-                                   {"MAILROOM_SEND_PASSWORD_FILE", "/password"},
-                                   {"MAILROOM_SEND_RESEND_KEY_FILE", "/key"}});
+    return unread(carriers::Carries::mails, {{"MAILROOM_SEND_RELAY", relays},
+                                             {"MAILROOM_SEND_PASSWORD_FILE", "/password"},
+                                             {"MAILROOM_SEND_RESEND_KEY_FILE", "/key"}});
   };
   CHECK(mails("smtp://localhost") == "send.resend_key_file from MAILROOM_SEND_RESEND_KEY_FILE: resend\n");
   CHECK(mails("resend://").starts_with("send.password_file from "));
-  CHECK(unread(Carries::mails,
+  CHECK(unread(carriers::Carries::mails,
                {{"MAILROOM_SEND_RELAY", "resend://"}, {"MAILROOM_SEND_THROTTLED_BY", "4.7.28"}}) ==
         "send.throttled_by from MAILROOM_SEND_THROTTLED_BY: smtp\n");
   CHECK(mails("smtp://localhost,resend://").empty());
@@ -209,27 +210,27 @@ TEST_CASE("each kind of sink has tests that hold it to the contract of carriers"
       if (entry.path().extension() == ".cpp") tests += read_file(entry.path().string());
     }
   }
-  const auto check = [&](const KindName& kind) {
+  const auto check = [&](const carriers::KindName& kind) {
     INFO(kind.name);
     CHECK(has_call(tests, fmt::format("check_carrier(\"{}\",", kind.name), "Verdict::accepted"));
     CHECK(has_call(tests, fmt::format("check_carrier(\"{}\",", kind.name), "Verdict::unavailable"));
     CHECK(has_call(tests, fmt::format("check_cancel(\"{}\",", kind.name), ""));
   };
-  std::ranges::for_each(carrier_kinds(), check);
-  std::ranges::for_each(relay_kinds(), check);
+  std::ranges::for_each(carriers::carrier_kinds(), check);
+  std::ranges::for_each(carriers::relay_kinds(), check);
 }
 
 TEST_CASE("a URL that no sink takes is an error of the configuration, which shows no password") {
-  Settings settings;
+  config::Settings settings;
   settings.sink.to = "kafka://broker:9092";
-  CHECK_THROWS_WITH(configured_carrier(settings), "sink.to has an unknown scheme, 'kafka'");
+  CHECK_THROWS_WITH(carriers::configured_carrier(settings), "sink.to has an unknown scheme, 'kafka'");
   settings.sink.to = "smtp://relay.example";
-  CHECK_THROWS_WITH(configured_carrier(settings), "sink.to is the URL of a relay: smtp://");
+  CHECK_THROWS_WITH(carriers::configured_carrier(settings), "sink.to is the URL of a relay: smtp://");
   settings.sink.to = "user:geheim@host";
-  CHECK_THROWS_WITH(configured_carrier(settings), "sink.to is no URL: 'host'");
+  CHECK_THROWS_WITH(carriers::configured_carrier(settings), "sink.to is no URL: 'host'");
   settings.sink.to = "";
   settings.sink.exec = "sender";
-  CHECK(configured_carrier(settings).name == "exec");
+  CHECK(carriers::configured_carrier(settings).name == "exec");
 }
 
 TEST_CASE("base64 and SHA-256 are those of the standards") {
@@ -244,14 +245,15 @@ TEST_CASE("base64 and SHA-256 are those of the standards") {
                                                                  {"\xff\xef\xbe", "/+++"}};
   for (const auto& [plain, encoded] : vectors) {
     const std::vector<std::uint8_t> bytes(plain.begin(), plain.end());
-    CHECK(base64(bytes) == encoded);
-    CHECK(decoded_base64(encoded) == bytes);
+    CHECK(crypto::base64(bytes) == encoded);
+    CHECK(crypto::decoded_base64(encoded) == bytes);
   }
   for (const auto* wrong : {"Zg", "Zg=", "Zg==\n", "Z===", "Zh==", "-_++", "Zm9v Zg=", "===="}) {
     INFO(wrong);
-    CHECK_FALSE(decoded_base64(wrong));
+    CHECK_FALSE(crypto::decoded_base64(wrong));
   }
-  CHECK(hex(sha256({"a", "bc"})) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(hex(crypto::sha256({"a", "bc"})) ==
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 }  // namespace mailroom::test::handover_test

@@ -28,7 +28,7 @@ void check_widths(const CLI::App& app) {
 
 /// The list of options of a help text in which `flag` is described by `text`.
 std::string options_with(const std::string& flag, const std::string& text) {
-  CommandLine line;
+  cmd::CommandLine line;
   auto* sub = line.app.add_subcommand("probe", "says nothing")->footer("");
   sub->add_flag(flag)->description(text);
   const auto help = sub->help("", CLI::AppFormatMode::Normal);
@@ -38,7 +38,7 @@ std::string options_with(const std::string& flag, const std::string& text) {
 }  // namespace
 
 TEST_CASE("no line of any help text has more than 80 columns") {
-  check_widths(CommandLine().app);
+  check_widths(cmd::CommandLine().app);
 }
 
 TEST_CASE("a long text is wrapped after its option") {
@@ -68,7 +68,7 @@ TEST_CASE("a word longer than a line has a line of its own") {
 TEST_CASE("every help text has two or three examples, each of its own command") {
   const auto check = [](const std::string& path, const char* text) {
     INFO("the examples of " << path);
-    const auto examples = parse_examples(text).examples;
+    const auto examples = cmd::parse_examples(text).examples;
     CHECK(examples.size() >= 2);
     CHECK(examples.size() <= 3);
     CHECK(std::string(text).rfind("Examples:\n  ", 0) == 0);
@@ -77,13 +77,13 @@ TEST_CASE("every help text has two or three examples, each of its own command") 
       CHECK((example.command + " ").rfind(path + " ", 0) == 0);
     }
   };
-  check("mailroom", CommandLine().app.get_footer().c_str());
-  for (const auto& command : commands())
+  check("mailroom", cmd::CommandLine().app.get_footer().c_str());
+  for (const auto& command : cmd::commands())
     check(std::string("mailroom ") + command.name, command.examples);
 }
 
 TEST_CASE("an example is a command and, after two spaces, its purpose") {
-  const auto [examples, notes] = parse_examples(
+  const auto [examples, notes] = cmd::parse_examples(
       "Examples:\n  mailroom a --b c      why one\n  mailroom a\n  mailroom - < file  why another\n\n"
       "A note:\n  of two lines\n");
   REQUIRE(examples.size() == 3);
@@ -94,12 +94,12 @@ TEST_CASE("an example is a command and, after two spaces, its purpose") {
   CHECK(examples[2].command == "mailroom - < file");
   CHECK(examples[2].purpose == "why another");
   CHECK(notes == "A note:\n  of two lines\n");
-  CHECK(parse_examples("Examples:\n  mailroom a\n").notes.empty());
-  CHECK(parse_examples("").examples.empty());
+  CHECK(cmd::parse_examples("Examples:\n  mailroom a\n").notes.empty());
+  CHECK(cmd::parse_examples("").examples.empty());
 }
 
 TEST_CASE("a help text begins with the examples and ends with the notes") {
-  CommandLine line;
+  cmd::CommandLine line;
   auto* sub = line.app.add_subcommand("probe", "says nothing");
   sub->footer("Examples:\n  mailroom probe\n\nA note.\n");
   const auto help = sub->help("", CLI::AppFormatMode::Normal);
@@ -108,7 +108,7 @@ TEST_CASE("a help text begins with the examples and ends with the notes") {
 }
 
 TEST_CASE("every command is described for its man page") {
-  for (const auto& command : commands()) {
+  for (const auto& command : cmd::commands()) {
     INFO("Command::description of " << command.name << " is empty: a few sentences for its man page");
     CHECK(std::string(command.description).size() > 0);
   }
@@ -138,7 +138,7 @@ TEST_CASE("every option that a message of core names exists") {
   options.insert({"--if-empty", "--vhost"});
   // The beginning of a line of mails that come back, not an option.
   options.insert("--original");
-  collect_options(CommandLine().app, options);
+  collect_options(cmd::CommandLine().app, options);
   const Pattern literal(R"re("(?:[^"\\\n]|\\.)*")re");
   const Pattern option("(^|[ (\"'])(--[a-z][a-z-]+)");
   int checked = 0;

@@ -101,6 +101,30 @@ TEST_CASE("a directory of core includes only those below it") {
   }
 }
 
+/// The namespace of the files of a directory: that of a driver is its own, and `base` has the names of the
+/// house.
+std::string namespace_of(const std::filesystem::path& file) {
+  const auto path = file.lexically_relative(source_directory);
+  std::vector<std::string> parts;
+  for (const auto& part : path)
+    parts.push_back(part.string());
+  if (parts[0] == "cmd") return "mailroom::cmd";
+  if (parts[1] == "base") return "mailroom";
+  if (parts[1] == "carriers" && parts.size() > 3) return "mailroom::" + parts[2];
+  return "mailroom::" + parts[1];
+}
+
+TEST_CASE("each file of core and cmd has the namespace of its directory") {
+  // A type or a function of another directory may be declared before it.
+  for (const std::string root : {"/core", "/cmd"}) {
+    for (const auto& [path, text] : sources_below(root)) {
+      INFO(path);
+      const auto own = "\nnamespace " + namespace_of(path);
+      CHECK((text.find(own + " {") != std::string::npos || text.find(own + "::") != std::string::npos));
+    }
+  }
+}
+
 // Two types of one name with different members break at run time, since the linker keeps the functions of one
 // of them.
 TEST_CASE("no two headers define a type of the same name") {
@@ -110,7 +134,7 @@ TEST_CASE("no two headers define a type of the same name") {
     for (const auto& [path, text] : sources_below(root)) {
       if (path.extension() != ".hpp") continue;
       for (const auto& match : form.all(text)) {
-        const auto [first, is_new] = defined_in.emplace(match[1], path.string());
+        const auto [first, is_new] = defined_in.emplace(namespace_of(path) + "::" + match[1], path.string());
         INFO(match[1] << " in " << first->second << " and " << path);
         CHECK((is_new || first->second == path.string()));
       }

@@ -21,8 +21,8 @@ namespace {
 
 const std::string dead_beef = "deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef";
 
-Key key_of(const std::string& hex) {
-  return Key::from_hex(hex, "a test");
+crypto::Key key_of(const std::string& hex) {
+  return crypto::Key::from_hex(hex, "a test");
 }
 
 /// The error that `attempt` throws.
@@ -62,7 +62,7 @@ TEST_CASE("a malformed key is refused without being shown") {
       {"0x" + dead_beef, no_digit},
   };
   for (const auto& [text, message] : cases) {
-    const auto error = error_of([&text = text] { Key::from_hex(text, "HERE"); });
+    const auto error = error_of([&text = text] { crypto::Key::from_hex(text, "HERE"); });
     CHECK(error.what() == message);
     CHECK(error.hint() == "make one with: openssl rand -hex 32");
     CHECK(error.code() == ExitCode::configuration);
@@ -72,37 +72,38 @@ TEST_CASE("a malformed key is refused without being shown") {
 TEST_CASE("a key file has the digits and at most one line end") {
   const test::TemporaryDirectory directory;
   for (const std::string end : {"", "\n", "\r\n"}) {
-    CHECK(Key::from_file(directory.write("key", dead_beef + end), false).bytes() ==
+    CHECK(crypto::Key::from_file(directory.write("key", dead_beef + end), false).bytes() ==
           key_of(dead_beef).bytes());
   }
   for (const std::string end : {"\n\n", "\r", " \n", "\n\r\n"}) {
     const auto path = directory.write("key", dead_beef + end);
-    CHECK(error_of([&] { Key::from_file(path, false); }).what() ==
+    CHECK(error_of([&] { crypto::Key::from_file(path, false); }).what() ==
           "the signing key in " + path + " contains a character that is not a hexadecimal digit");
   }
   const auto path = directory.write("key", std::string(5000, 'a'));
-  CHECK(error_of([&] { Key::from_file(path, false); }).what() ==
+  CHECK(error_of([&] { crypto::Key::from_file(path, false); }).what() ==
         "the key file " + path + " contains more than a key");
 }
 
 TEST_CASE("a key file that everyone can read is refused unless that is allowed") {
   const test::TemporaryDirectory directory;
   for (const unsigned mode : {0600U, 0400U, 0640U, 0440U}) {
-    CHECK_NOTHROW(Key::from_file(directory.write("key" + std::to_string(mode), dead_beef, mode), false));
+    CHECK_NOTHROW(
+        crypto::Key::from_file(directory.write("key" + std::to_string(mode), dead_beef, mode), false));
   }
   const auto path = directory.write("open", dead_beef, 0644);
-  const auto error = error_of([&] { Key::from_file(path, false); });
+  const auto error = error_of([&] { crypto::Key::from_file(path, false); });
   CHECK(error.what() == "everyone can read the key file " + path + " (mode 0644)");
   CHECK(error.hint() == "chmod 640 " + path + ", or set signing.allow_readable_key: true");
   CHECK(error.code() == ExitCode::configuration);
-  CHECK(Key::from_file(path, true).bytes() == key_of(dead_beef).bytes());
+  CHECK(crypto::Key::from_file(path, true).bytes() == key_of(dead_beef).bytes());
 }
 
 TEST_CASE("a key file that others can write is refused, even if reading it is allowed") {
   const test::TemporaryDirectory directory;
   for (const unsigned mode : {0602U, 0620U, 0660U, 0666U}) {
     const auto path = directory.write("writable" + std::to_string(mode), dead_beef, mode);
-    const auto error = error_of([&] { Key::from_file(path, true); });
+    const auto error = error_of([&] { crypto::Key::from_file(path, true); });
     CHECK(std::string(error.what()).rfind("others can replace the key in the file " + path + " (mode 0", 0) ==
           0);
     CHECK(error.hint() == "chmod go-w " + path);
@@ -114,10 +115,10 @@ TEST_CASE("a link to a key file is judged by its target") {
   const test::TemporaryDirectory directory;
   const auto link = (directory.path() / "link").string();
   std::filesystem::create_symlink(directory.write("own", dead_beef, 0600), link);
-  CHECK(Key::from_file(link, false).bytes() == key_of(dead_beef).bytes());
+  CHECK(crypto::Key::from_file(link, false).bytes() == key_of(dead_beef).bytes());
   std::filesystem::remove(link);
   std::filesystem::create_symlink(directory.write("open", dead_beef, 0604), link);
-  CHECK(error_of([&] { Key::from_file(link, false); }).what() ==
+  CHECK(error_of([&] { crypto::Key::from_file(link, false); }).what() ==
         "everyone can read the key file " + link + " (mode 0604)");
 }
 
@@ -125,15 +126,15 @@ TEST_CASE("a FIFO without a writer is refused") {
   const test::TemporaryDirectory directory;
   const auto path = (directory.path() / "fifo").string();
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
-  CHECK(error_of([&] { Key::from_file(path, false); }).what() ==
+  CHECK(error_of([&] { crypto::Key::from_file(path, false); }).what() ==
         "the signing key in " + path + " has 0 hexadecimal digits, and needs 64");
 }
 
 TEST_CASE("a pipe is read to its end, even if the writer is slow") {
   std::array<int, 2> ends{};
   REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
-  std::optional<Key> key;
-  std::thread reader([&] { key = Key::from_file("/dev/fd/" + std::to_string(ends[0]), false); });
+  std::optional<crypto::Key> key;
+  std::thread reader([&] { key = crypto::Key::from_file("/dev/fd/" + std::to_string(ends[0]), false); });
   const auto first = write(ends[1], dead_beef.data(), 20);
   // The reader has taken the first part, and must wait for the rest.
   for (int unread = 1; unread > 0 && ioctl(ends[0], FIONREAD, &unread) == 0;)
@@ -149,15 +150,15 @@ TEST_CASE("a pipe is read to its end, even if the writer is slow") {
 TEST_CASE("the error for an unreadable key file names the file") {
   const test::TemporaryDirectory directory;
   const auto missing = (directory.path() / "missing").string();
-  const auto error = error_of([&] { Key::from_file(missing, false); });
+  const auto error = error_of([&] { crypto::Key::from_file(missing, false); });
   CHECK(error.what() == "cannot read the key file " + missing + ": No such file or directory");
   CHECK(error.code() == ExitCode::configuration);
   CHECK(error.hint() ==
         "it is set by signing.key_file or MAILROOM_SECRET_KEY_FILE, and this user must be able to read it");
-  CHECK(error_of([&] { Key::from_file(missing, false, "the setting"); }).hint() ==
+  CHECK(error_of([&] { crypto::Key::from_file(missing, false, "the setting"); }).hint() ==
         "it is set by the setting, and this user must be able to read it");
   const auto itself = directory.path().string();
-  CHECK(error_of([&] { Key::from_file(itself, true); }).what() ==
+  CHECK(error_of([&] { crypto::Key::from_file(itself, true); }).what() ==
         "cannot read the key file " + itself + ": Is a directory");
 }
 
@@ -170,14 +171,14 @@ TEST_CASE("a key file is read from the credentials of the service") {
   const auto name = GENERATE(std::string("signing.key"), std::string("mailroom_signing.key"));
   credentials.write(name, copied, 0440);
   setenv("CREDENTIALS_DIRECTORY", credentials.path().c_str(), 1);
-  CHECK(Key::from_file(own, false).bytes() == key_of(copied).bytes());
-  CHECK(Key::from_file("/nonexistent/signing.key", false).bytes() == key_of(copied).bytes());
-  CHECK(Key::from_file(other, false).bytes() == key_of(dead_beef).bytes());
+  CHECK(crypto::Key::from_file(own, false).bytes() == key_of(copied).bytes());
+  CHECK(crypto::Key::from_file("/nonexistent/signing.key", false).bytes() == key_of(copied).bytes());
+  CHECK(crypto::Key::from_file(other, false).bytes() == key_of(dead_beef).bytes());
   // The message names the file that has to be there.
-  CHECK(error_of([&] { Key::from_file("/nonexistent/new.key", false); }).what() ==
+  CHECK(error_of([&] { crypto::Key::from_file("/nonexistent/new.key", false); }).what() ==
         std::string("cannot read the key file /nonexistent/new.key: No such file or directory"));
   unsetenv("CREDENTIALS_DIRECTORY");
-  CHECK(Key::from_file(own, false).bytes() == key_of(dead_beef).bytes());
+  CHECK(crypto::Key::from_file(own, false).bytes() == key_of(dead_beef).bytes());
 }
 
 }  // namespace mailroom::test::key_test

@@ -8,7 +8,7 @@ namespace mailroom::test::listen_address_test {
 
 TEST_CASE("addresses to listen at are read, and written the same way") {
   const auto text = [](const std::string& written) {
-    const auto address = parse_listen_address(written);
+    const auto address = config::parse_listen_address(written);
     return address ? address->text() : "none";
   };
   CHECK(text("127.0.0.1:9464") == "127.0.0.1:9464");

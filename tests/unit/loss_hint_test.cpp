@@ -60,20 +60,20 @@ TEST_CASE("each reason that the server gives has its own hint") {
           "failed: No such file or directory; Is the server running locally and accepting connections on that socket?",
           "start the server"});
   CAPTURE(each.reason);
-  CHECK(contains(hint_for_loss(each.reason), each.part));
+  CHECK(contains(db::hint_for_loss(each.reason), each.part));
 }
 
 TEST_CASE("of several servers the one that answered decides") {
   const std::string refused = "failed: Connection refused; Is the server running on that host?";
-  const auto hint = hint_for_loss(refused + "; FATAL:  password authentication failed for user \"a\"");
+  const auto hint = db::hint_for_loss(refused + "; FATAL:  password authentication failed for user \"a\"");
   CHECK(contains(hint, "password"));
 }
 
 TEST_CASE("a loss that says nothing of the way out has the target alone as its hint") {
-  CHECK(hint_for_loss("the session has ended").empty());
-  CHECK(unreachable_hint(ConnectionLost("x"), "host=h") ==
+  CHECK(db::hint_for_loss("the session has ended").empty());
+  CHECK(db::unreachable_hint(db::ConnectionLost("x"), "host=h") ==
         "tried: host=h; mailroom config show shows where that comes from");
-  CHECK(unreachable_hint(ConnectionLost("x", "do this"), "password=p") ==
+  CHECK(db::unreachable_hint(db::ConnectionLost("x", "do this"), "password=p") ==
         "do this; tried: password=***; mailroom config show shows where that comes from");
 }
 

@@ -11,15 +11,15 @@ namespace {
 
 /// The normalized address, or `refused: ` and the reason.
 std::string result_of(const std::string& text) {
-  const auto parsed = parse_address(text);
-  if (const auto* refusal = std::get_if<Refusal>(&parsed)) return "refused: " + refusal->reason;
-  return std::get<Address>(parsed).text();
+  const auto parsed = mail::parse_address(text);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&parsed)) return "refused: " + refusal->reason;
+  return std::get<mail::Address>(parsed).text();
 }
 
 std::string mailbox_of(const std::string& text) {
-  const auto parsed = parse_mailbox(text);
-  if (const auto* refusal = std::get_if<Refusal>(&parsed)) return "refused: " + refusal->reason;
-  const auto& mailbox = std::get<Mailbox>(parsed);
+  const auto parsed = mail::parse_mailbox(text);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&parsed)) return "refused: " + refusal->reason;
+  const auto& mailbox = std::get<mail::Mailbox>(parsed);
   return "[" + mailbox.name + "] " + mailbox.address.text();
 }
 
@@ -139,7 +139,7 @@ TEST_CASE(
 
 TEST_CASE("only an address with a non-ASCII local part needs SMTPUTF8") {
   const auto needs = [](const std::string& text) {
-    return needs_smtputf8(std::get<Address>(parse_address(text)));
+    return mail::needs_smtputf8(std::get<mail::Address>(mail::parse_address(text)));
   };
   CHECK(needs("grüße@mail.example"));
   CHECK_FALSE(needs("gruesse@mail.example"));
@@ -202,10 +202,10 @@ TEST_CASE("whatever is accepted is safe in a command and in a header") {
     text += ".example";
     for (auto count = below(3); count > 0; --count)
       text.insert(below(text.size() + 1), hostile[below(hostile.size())]);
-    const auto parsed = parse_address(text);
-    if (!std::holds_alternative<Address>(parsed)) continue;
+    const auto parsed = mail::parse_address(text);
+    if (!std::holds_alternative<mail::Address>(parsed)) continue;
     ++accepted;
-    const auto& address = std::get<Address>(parsed);
+    const auto& address = std::get<mail::Address>(parsed);
     const auto whole = address.text();
     INFO(text);
     const bool is_quoted = address.local.front() == '"';

@@ -20,21 +20,21 @@ using nlohmann::json;
 
 namespace {
 
-const MessageBuilder builder({"Example", {"no-reply", "app.example"}}, Mailbox{"", {"help", "app.example"}},
-                             {{"X-Tag", "configured"}});
+const mail::MessageBuilder builder({"Example", {"no-reply", "app.example"}},
+                                   mail::Mailbox{"", {"help", "app.example"}}, {{"X-Tag", "configured"}});
 
-std::string built(const MailContent& content) {
+std::string built(const mail::MailContent& content) {
   auto message = builder.build(content);
-  if (const auto* refusal = std::get_if<Refusal>(&message)) return "refused: " + refusal->reason;
+  if (const auto* refusal = std::get_if<mail::Refusal>(&message)) return "refused: " + refusal->reason;
   return std::get<std::string>(std::move(message));
 }
 
-MailContent plain() {
+mail::MailContent plain() {
   return {
       .queue = "q", .key = "k", .message = 7, .to = {{"", {"a", "b.example"}}}, .subject = "S", .text = "T"};
 }
 
-std::string with(const Attachment& attachment) {
+std::string with(const mail::Attachment& attachment) {
   auto content = plain();
   content.attachments = {attachment};
   return built(content);
@@ -62,13 +62,13 @@ std::string with_names(std::string message) {
   return message;
 }
 
-std::string shape_of(MailContent content) {
+std::string shape_of(mail::MailContent content) {
   return read_by_gmime(built(content)).shape;
 }
 
 /// What the parts must be, by the rules of RFC 2046 and 2387.
-std::string expected_shape(const MailContent& content) {
-  const auto type_of = [](const Attachment& attachment) {
+std::string expected_shape(const mail::MailContent& content) {
+  const auto type_of = [](const mail::Attachment& attachment) {
     const auto type = attachment.content_type.substr(0, attachment.content_type.find(';'));
     return type.empty() ? std::string("application/octet-stream") : type;
   };
@@ -86,7 +86,7 @@ std::string expected_shape(const MailContent& content) {
   return files.empty() ? readable : "mixed(" + readable + files + ")";
 }
 
-json mailboxes_json(const std::vector<Mailbox>& mailboxes) {
+json mailboxes_json(const std::vector<mail::Mailbox>& mailboxes) {
   auto all = json::array();
   for (const auto& [name, address] : mailboxes)
     all.push_back({name, address.text()});
@@ -95,25 +95,25 @@ json mailboxes_json(const std::vector<Mailbox>& mailboxes) {
 
 std::string hex_digest(const std::string& text) {
   std::string hex;
-  for (const auto byte : sha256({text}))
+  for (const auto byte : crypto::sha256({text}))
     hex += fmt::format("{:02x}", byte);
   return hex;
 }
 
 /// In the order of the parts: those that the HTML shows come first.
-std::vector<Attachment> in_order(const MailContent& content) {
+std::vector<mail::Attachment> in_order(const mail::MailContent& content) {
   auto all = content.attachments;
-  std::stable_partition(all.begin(), all.end(), [&](const Attachment& attachment) {
+  std::stable_partition(all.begin(), all.end(), [&](const mail::Attachment& attachment) {
     return content.html && !attachment.content_id.empty();
   });
   return all;
 }
 
-std::string disposition_of(const Attachment& attachment, const MailContent& content) {
+std::string disposition_of(const mail::Attachment& attachment, const mail::MailContent& content) {
   return content.html && !attachment.content_id.empty() ? "inline" : "attachment";
 }
 
-json files_json(const MailContent& content) {
+json files_json(const mail::MailContent& content) {
   auto files = json::array();
   for (const auto& attachment : in_order(content)) {
     const auto type = attachment.content_type.substr(0, attachment.content_type.find(';'));
@@ -129,18 +129,19 @@ json files_json(const MailContent& content) {
 }  // namespace
 
 TEST_CASE("a message with all that it may have is exactly this") {
-  MailContent content{.date = Moment(std::chrono::seconds(1'795'253'415)),
-                      .queue = "mailroom",
-                      .key = "0123456789abcdef",
-                      .token = 99,
-                      .message = 42,
-                      .to = {{"Ada", {"ada", "mail.example"}}, {"", {"bob", "mail.example"}}},
-                      .cc = {{"B\u00fccher, Inc.", {"c", "mail.example"}}},
-                      .sender = Mailbox{"Shop", {"shop", "brand.example"}},
-                      .headers = {{"x-tag", "its own"}, {"List-Unsubscribe", "<https://app.example/u>"}},
-                      .subject = "Receipt",
-                      .text = "Hello",
-                      .html = "<img src=\"cid:logo\">"};
+  mail::MailContent content{
+      .date = Moment(std::chrono::seconds(1'795'253'415)),
+      .queue = "mailroom",
+      .key = "0123456789abcdef",
+      .token = 99,
+      .message = 42,
+      .to = {{"Ada", {"ada", "mail.example"}}, {"", {"bob", "mail.example"}}},
+      .cc = {{"B\u00fccher, Inc.", {"c", "mail.example"}}},
+      .sender = mail::Mailbox{"Shop", {"shop", "brand.example"}},
+      .headers = {{"x-tag", "its own"}, {"List-Unsubscribe", "<https://app.example/u>"}},
+      .subject = "Receipt",
+      .text = "Hello",
+      .html = "<img src=\"cid:logo\">"};
   content.attachments = {
       {.name = "Rechnung \u00fc.pdf", .content_type = "application/pdf", .bytes = "%PDF"},
       {.name = "logo.png", .content_type = "image/png", .content_id = "logo", .bytes = "PNG"}};
@@ -289,23 +290,23 @@ TEST_CASE("what cannot go with a mail is refused") {
   content.text = std::string("a\0b", 3);
   CHECK(built(content) == "refused: the text has a NUL");
   content = plain();
-  const Address forged{"a\r\nBcc: x", "y.example"};
-  for (const auto& spoil : std::vector<std::function<void(MailContent&)>>{
-           [&](MailContent& mail) { mail.to[0].address = forged; },
-           [&](MailContent& mail) { mail.to[0].name = "a\r\nBcc: x"; },
-           [&](MailContent& mail) {
+  const mail::Address forged{"a\r\nBcc: x", "y.example"};
+  for (const auto& spoil : std::vector<std::function<void(mail::MailContent&)>>{
+           [&](mail::MailContent& mail) { mail.to[0].address = forged; },
+           [&](mail::MailContent& mail) { mail.to[0].name = "a\r\nBcc: x"; },
+           [&](mail::MailContent& mail) {
              mail.cc = {{"a\nb", {"a", "b.example"}}};
            },
-           [&](MailContent& mail) {
-             mail.sender = Mailbox{"a\nb", {"a", "b.example"}};
+           [&](mail::MailContent& mail) {
+             mail.sender = mail::Mailbox{"a\nb", {"a", "b.example"}};
            },
-           [&](MailContent& mail) {
-             mail.reply_to = Mailbox{"", forged};
+           [&](mail::MailContent& mail) {
+             mail.reply_to = mail::Mailbox{"", forged};
            },
-           [&](MailContent& mail) {
+           [&](mail::MailContent& mail) {
              mail.headers = {{"X", "a\r\nBcc: x"}};
            },
-           [&](MailContent& mail) {
+           [&](mail::MailContent& mail) {
              mail.headers = {{"X: a\r\nBcc", "x"}};
            }}) {
     auto spoiled = plain();
@@ -316,7 +317,7 @@ TEST_CASE("what cannot go with a mail is refused") {
 
 TEST_CASE("a message with files is read back by GMime and Python, and no bytes differ") {
   MailMaker maker(20261126);
-  std::vector<MailContent> contents;
+  std::vector<mail::MailContent> contents;
   std::vector<std::string> messages;
   for (int i = 0; i < 600; ++i) {
     contents.push_back(maker.make_message());

@@ -7,16 +7,16 @@
 namespace mailroom::test::mail_data_test {
 namespace {
 
-using Kind = TemplateData::Kind;
+using Kind = templates::TemplateData::Kind;
 
 std::string refusal_of(const std::string& json) {
-  const auto parsed = parse_template_data(json);
-  const auto* refusal = std::get_if<Refusal>(&parsed);
+  const auto parsed = templates::parse_template_data(json);
+  const auto* refusal = std::get_if<mail::Refusal>(&parsed);
   return refusal == nullptr ? "none" : refusal->reason;
 }
 
-TemplateData member(const std::string& json, const std::string& name) {
-  return std::get<TemplateData>(parse_template_data(json)).members.at(name);
+templates::TemplateData member(const std::string& json, const std::string& name) {
+  return std::get<templates::TemplateData>(templates::parse_template_data(json)).members.at(name);
 }
 
 std::string repeated(const std::string& text, std::size_t times) {
@@ -26,13 +26,13 @@ std::string repeated(const std::string& text, std::size_t times) {
   return all;
 }
 
-TemplateValues linked() {
+templates::TemplateValues linked() {
   return {.action = "magic_link", .email = "a@b.example", .link = "https://app.example/T", .token = "T"};
 }
 
-std::string scope_refusal(const TemplateValues& values, const std::string& data) {
-  const auto scope = template_scope(values, data);
-  const auto* refusal = std::get_if<Refusal>(&scope);
+std::string scope_refusal(const templates::TemplateValues& values, const std::string& data) {
+  const auto scope = templates::template_scope(values, data);
+  const auto* refusal = std::get_if<mail::Refusal>(&scope);
   return refusal == nullptr ? "none" : refusal->reason;
 }
 
@@ -101,9 +101,9 @@ TEST_CASE("data that is no object of JSON, or too large, is refused") {
 }
 
 TEST_CASE("a mail has the variables that its action gives it") {
-  const auto names = [](const TemplateValues& values) {
+  const auto names = [](const templates::TemplateValues& values) {
     std::string all;
-    for (const auto& [name, text] : variables_of(values))
+    for (const auto& [name, text] : templates::variables_of(values))
       all += name + " ";
     return all;
   };
@@ -124,8 +124,8 @@ TEST_CASE("data cannot replace what mailroom sets itself, and may repeat it") {
         "none");
   CHECK(scope_refusal({.action = "message", .email = "a@b.example"}, R"({"email": "b@b.example"})")
             .starts_with("the data has email,"));
-  const auto preview = std::get<TemplateData>(
-      template_scope(linked(), R"({"link": "https://other.example/"})", DataFor::preview));
+  const auto preview = std::get<templates::TemplateData>(templates::template_scope(
+      linked(), R"({"link": "https://other.example/"})", templates::DataFor::preview));
   CHECK(preview.members.at("link").text == "https://other.example/");
   CHECK(preview.members.at("token").text == "T");
 }

@@ -12,15 +12,16 @@ namespace mailroom::test::mail_hostile_login_test {
 namespace {
 
 /// A set that shows the login in every part; the built-in one has it in no subject.
-TemplateSet login_set() {
-  return TemplateSet(TemplateFiles{.directory = "t",
-                                   .texts = {{"activation.subject", "Hello {{login}}"},
-                                             {"activation.txt", "Hello {{login}}\n{{link}}"},
-                                             {"activation.html", "<p>{{login}}</p>"}},
-                                   .ignored = {}});
+templates::TemplateSet login_set() {
+  return templates::TemplateSet(
+      templates::TemplateFiles{.directory = "t",
+                               .texts = {{"activation.subject", "Hello {{login}}"},
+                                         {"activation.txt", "Hello {{login}}\n{{link}}"},
+                                         {"activation.html", "<p>{{login}}</p>"}},
+                               .ignored = {}});
 }
 
-TemplateValues values_of(const std::string& login) {
+templates::TemplateValues values_of(const std::string& login) {
   return {.action = "activation",
           .email = "user1@mail.example",
           .login = login,
@@ -28,12 +29,13 @@ TemplateValues values_of(const std::string& login) {
           .token = "T"};
 }
 
-std::variant<std::string, Refusal> built(const TemplateSet& templates, const std::string& login) {
-  const auto scope = std::get<TemplateData>(template_scope(values_of(login), ""));
+std::variant<std::string, mail::Refusal> built(const templates::TemplateSet& templates,
+                                               const std::string& login) {
+  const auto scope = std::get<templates::TemplateData>(templates::template_scope(values_of(login), ""));
   constexpr std::size_t large = 1024 * 1024;
-  const auto mail = std::get<RenderedMail>(templates.render({.name = "activation"}, scope, large));
-  const Address to{"user1", "mail.example"};
-  const MessageBuilder builder({"Example", {"no-reply", "app.example"}}, std::nullopt, {});
+  const auto mail = std::get<templates::RenderedMail>(templates.render({.name = "activation"}, scope, large));
+  const mail::Address to{"user1", "mail.example"};
+  const mail::MessageBuilder builder({"Example", {"no-reply", "app.example"}}, std::nullopt, {});
   return builder.build({.queue = "mailroom",
                         .token = 1,
                         .to = {{"", to}},
@@ -94,10 +96,11 @@ TEST_CASE("a login with a control character is refused in a subject, and encoded
   for (const std::string login : {"a\r\nBcc: x@y.example", "a\nb", "a\rb", "a\x1b[2Jb", "a\tb"}) {
     INFO(login);
     const auto message = built(templates, login);
-    REQUIRE(std::holds_alternative<Refusal>(message));
-    CHECK(std::get<Refusal>(message).reason == "the subject has a line end or another control character");
+    REQUIRE(std::holds_alternative<mail::Refusal>(message));
+    CHECK(std::get<mail::Refusal>(message).reason ==
+          "the subject has a line end or another control character");
   }
-  const TemplateSet builtin(TemplateFiles{});
+  const templates::TemplateSet builtin(templates::TemplateFiles{});
   const auto message = std::get<std::string>(built(builtin, "a\x1b[2J\r\n.\r\nRCPT TO:<x@y.example>"));
   const auto parsed = parse_message(message);
   CHECK(parsed.text.rfind("Hello a\x1b[2J\n.\nRCPT TO:<x@y.example>,\n", 0) == 0);

@@ -6,16 +6,16 @@ namespace mailroom::test::mail_link_test {
 namespace {
 
 std::string link_of(const std::string& text) {
-  const auto parsed = LinkTemplate::parse(text);
-  if (const auto* refusal = std::get_if<Refusal>(&parsed)) return "refused: it " + refusal->reason;
-  return std::get<LinkTemplate>(parsed).link("recovery", "T-_.~/?&=%{}\n\xc3\xbc");
+  const auto parsed = mail::LinkTemplate::parse(text);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&parsed)) return "refused: it " + refusal->reason;
+  return std::get<mail::LinkTemplate>(parsed).link("recovery", "T-_.~/?&=%{}\n\xc3\xbc");
 }
 
 std::string headers_of(const std::vector<std::string>& items) {
-  const auto parsed = parse_extra_headers(items);
-  if (const auto* refusal = std::get_if<Refusal>(&parsed)) return "refused: " + refusal->reason;
+  const auto parsed = mail::parse_extra_headers(items);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&parsed)) return "refused: " + refusal->reason;
   std::string text;
-  for (const auto& [name, value] : std::get<std::vector<ExtraHeader>>(parsed))
+  for (const auto& [name, value] : std::get<std::vector<mail::ExtraHeader>>(parsed))
     text += name + "=" + value + "|";
   return text;
 }

@@ -9,15 +9,17 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-TemplateSet set_of(const Texts& texts, const std::vector<std::string>& ignored = {}) {
-  return TemplateSet(TemplateFiles{.directory = "t", .texts = texts, .ignored = ignored});
+templates::TemplateSet set_of(const Texts& texts, const std::vector<std::string>& ignored = {}) {
+  return templates::TemplateSet(
+      templates::TemplateFiles{.directory = "t", .texts = texts, .ignored = ignored});
 }
 
 /// `subject|text|html`, or why there is no mail.
-std::string mail_of(const TemplateSet& set, const std::string& name, const std::string& locale = "") {
+std::string mail_of(const templates::TemplateSet& set, const std::string& name,
+                    const std::string& locale = "") {
   const auto mail = set.render({.name = name, .locale = locale}, {}, 1024);
-  if (const auto* refusal = std::get_if<Refusal>(&mail)) return "refused: " + refusal->reason;
-  const auto& made = std::get<RenderedMail>(mail);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&mail)) return "refused: " + refusal->reason;
+  const auto& made = std::get<templates::RenderedMail>(mail);
   return made.subject + "|" + made.text.value_or("-") + "|" + made.html.value_or("-");
 }
 
@@ -33,7 +35,7 @@ std::string error_of(const Texts& texts) {
 
 std::string chain_of(const std::string& locale) {
   std::string all;
-  for (const auto& tag : locale_chain(locale))
+  for (const auto& tag : templates::locale_chain(locale))
     all += tag + "/";
   return all;
 }
@@ -56,8 +58,9 @@ TEST_CASE("a locale stands for itself and what it is part of") {
 
 TEST_CASE("the name of a file says template, locale and part") {
   const auto read = [](const std::string& file) {
-    const auto name = parse_template_file(file);
-    return name ? name->name + " " + name->locale + " " + std::string(suffix_of(name->part)) : "none";
+    const auto name = templates::parse_template_file(file);
+    return name ? name->name + " " + name->locale + " " + std::string(templates::suffix_of(name->part))
+                : "none";
   };
   CHECK(read("receipt.txt") == "receipt  .txt");
   CHECK(read("receipt.de-AT.txt") == "receipt de-at .txt");
@@ -165,7 +168,7 @@ TEST_CASE("the sources name built-in templates first, then the operator's") {
                            {"about.txt", "a"},
                            {"recovery.de.html", "a"}});
   for (const auto& source : set.sources())
-    all += source.file + (source.kind == TemplateSource::Kind::builtin ? "* " : " ");
+    all += source.file + (source.kind == templates::TemplateSource::Kind::builtin ? "* " : " ");
   CHECK(all ==
         "activation.subject* activation.txt* activation.html* recovery.subject* recovery.txt* recovery.html* "
         "about.txt receipt.subject receipt.txt receipt.de.txt recovery.de.html ");

@@ -7,49 +7,49 @@
 namespace mailroom::test::mail_message_test {
 namespace {
 
-const Mailbox sender{"Example", {"no-reply", "app.example"}};
-const Address recipient{"user1", "mail.example"};
+const mail::Mailbox sender{"Example", {"no-reply", "app.example"}};
+const mail::Address recipient{"user1", "mail.example"};
 
-std::string built(const MessageBuilder& builder, const MailContent& content) {
+std::string built(const mail::MessageBuilder& builder, const mail::MailContent& content) {
   auto message = builder.build(content);
-  if (const auto* refusal = std::get_if<Refusal>(&message)) return "refused: " + refusal->reason;
+  if (const auto* refusal = std::get_if<mail::Refusal>(&message)) return "refused: " + refusal->reason;
   return std::get<std::string>(std::move(message));
 }
 
 std::string encoded(const std::string& text) {
   std::string out;
-  append_quoted_printable(out, text);
+  mail::append_quoted_printable(out, text);
   return out;
 }
 
 std::string text_header(const std::string& value) {
   std::string out;
-  append_text_header(out, "Subject", value);
+  mail::append_text_header(out, "Subject", value);
   return out;
 }
 
 std::string id_of(const std::string& queue, std::int64_t token) {
-  return make_message_id({.queue = queue, .key = "k", .token = token}, "b.example");
+  return mail::make_message_id({.queue = queue, .key = "k", .token = token}, "b.example");
 }
 
 std::string mailbox_header(const std::string& name) {
   std::string out;
-  append_mailboxes_header(out, "From", {{name, {"a", "b.example"}}});
+  mail::append_mailboxes_header(out, "From", {{name, {"a", "b.example"}}});
   return out;
 }
 
 }  // namespace
 
 TEST_CASE("a message is exactly this") {
-  const MessageBuilder builder(sender, Mailbox{"", {"help", "app.example"}}, {{"X-Tag", "a b"}});
-  const MailContent content{.date = Moment(std::chrono::seconds(1'795'253'415)),
-                            .queue = "mailroom",
-                            .key = "0123456789abcdef",
-                            .token = 42,
-                            .to = {{"", recipient}},
-                            .subject = "Activate your account",
-                            .text = "Hello\n\n.dot = \xc3\xbc\n",
-                            .html = "<p>Hello</p>"};
+  const mail::MessageBuilder builder(sender, mail::Mailbox{"", {"help", "app.example"}}, {{"X-Tag", "a b"}});
+  const mail::MailContent content{.date = Moment(std::chrono::seconds(1'795'253'415)),
+                                  .queue = "mailroom",
+                                  .key = "0123456789abcdef",
+                                  .token = 42,
+                                  .to = {{"", recipient}},
+                                  .subject = "Activate your account",
+                                  .text = "Hello\n\n.dot = \xc3\xbc\n",
+                                  .html = "<p>Hello</p>"};
   CHECK(built(builder, content) ==
         "Date: Sat, 21 Nov 2026 09:30:15 +0000\r\n"
         "From: Example <no-reply@app.example>\r\n"
@@ -81,7 +81,7 @@ TEST_CASE("a message is exactly this") {
 }
 
 TEST_CASE("without HTML a message has one part") {
-  const MessageBuilder builder({"", {"a", "b.example"}}, std::nullopt, {});
+  const mail::MessageBuilder builder({"", {"a", "b.example"}}, std::nullopt, {});
   CHECK(built(builder, {.queue = "q", .key = "k", .to = {{"", recipient}}, .subject = "", .text = "x"}) ==
         "Date: Thu, 01 Jan 1970 00:00:00 +0000\r\n"
         "From: a@b.example\r\n"
@@ -106,19 +106,21 @@ TEST_CASE("the id of a message tells queues and tokens apart") {
 }
 
 TEST_CASE("a date is in UTC and in English, whatever the time") {
-  CHECK(date_header_text(bounded_moment(std::chrono::seconds(0))) == "Thu, 01 Jan 1970 00:00:00 +0000");
-  CHECK(date_header_text(bounded_moment(std::chrono::seconds(951'827'696))) ==
+  CHECK(mail::date_header_text(bounded_moment(std::chrono::seconds(0))) == "Thu, 01 Jan 1970 00:00:00 +0000");
+  CHECK(mail::date_header_text(bounded_moment(std::chrono::seconds(951'827'696))) ==
         "Tue, 29 Feb 2000 12:34:56 +0000");
-  CHECK(date_header_text(bounded_moment(std::chrono::seconds(253'402'300'799))) ==
+  CHECK(mail::date_header_text(bounded_moment(std::chrono::seconds(253'402'300'799))) ==
         "Fri, 31 Dec 9999 23:59:59 +0000");
-  CHECK(date_header_text(bounded_moment(std::chrono::seconds(253'402'300'800))) ==
-        date_header_text(bounded_moment(std::chrono::seconds(253'402'300'799))));
-  CHECK(date_header_text(bounded_moment(std::chrono::seconds(std::numeric_limits<std::int64_t>::max()))) ==
-        date_header_text(bounded_moment(std::chrono::seconds(253'402'300'799))));
-  CHECK(date_header_text(bounded_moment(std::chrono::seconds(-1))) ==
-        date_header_text(bounded_moment(std::chrono::seconds(0))));
-  CHECK(date_header_text(bounded_moment(std::chrono::seconds(std::numeric_limits<std::int64_t>::min()))) ==
-        date_header_text(bounded_moment(std::chrono::seconds(0))));
+  CHECK(mail::date_header_text(bounded_moment(std::chrono::seconds(253'402'300'800))) ==
+        mail::date_header_text(bounded_moment(std::chrono::seconds(253'402'300'799))));
+  CHECK(mail::date_header_text(
+            bounded_moment(std::chrono::seconds(std::numeric_limits<std::int64_t>::max()))) ==
+        mail::date_header_text(bounded_moment(std::chrono::seconds(253'402'300'799))));
+  CHECK(mail::date_header_text(bounded_moment(std::chrono::seconds(-1))) ==
+        mail::date_header_text(bounded_moment(std::chrono::seconds(0))));
+  CHECK(mail::date_header_text(
+            bounded_moment(std::chrono::seconds(std::numeric_limits<std::int64_t>::min()))) ==
+        mail::date_header_text(bounded_moment(std::chrono::seconds(0))));
 }
 
 TEST_CASE("quoted-printable keeps lines short, and hides what servers change") {
@@ -175,7 +177,7 @@ TEST_CASE("a display name is written as its characters allow") {
 }
 
 TEST_CASE("nothing can end a header early") {
-  const MessageBuilder builder(sender, std::nullopt, {});
+  const mail::MessageBuilder builder(sender, std::nullopt, {});
   const std::string lf = "refused: the subject has a line end or another control character";
   for (const std::string end : {"\r\n", "\n", "\r", "\t", "\x7f"})
     CHECK(built(builder,
@@ -192,13 +194,13 @@ TEST_CASE("nothing can end a header early") {
   CHECK(
       built(builder, {.queue = std::string(64, 'q'), .to = {{"", recipient}}, .subject = "a", .text = ""}) ==
       "refused: the queue's name has 64 octets, at most 63 are allowed");
-  const Address forged{"a\r\nBcc: x", "y.example"};
+  const mail::Address forged{"a\r\nBcc: x", "y.example"};
   CHECK(built(builder, {.queue = "q", .to = {{"", forged}}, .subject = "a", .text = ""}) ==
         "refused: the address has a control character or invalid UTF-8");
-  const auto is_refused = [](const Mailbox& from, const std::optional<Mailbox>& reply_to,
-                             const std::vector<ExtraHeader>& headers) {
+  const auto is_refused = [](const mail::Mailbox& from, const std::optional<mail::Mailbox>& reply_to,
+                             const std::vector<mail::ExtraHeader>& headers) {
     try {
-      const MessageBuilder refused(from, reply_to, headers);
+      const mail::MessageBuilder refused(from, reply_to, headers);
       return false;
     } catch (const Error& error) {
       return error.code() == ExitCode::configuration;
@@ -206,7 +208,7 @@ TEST_CASE("nothing can end a header early") {
   };
   CHECK(is_refused({"a\nb", recipient}, std::nullopt, {}));
   CHECK(is_refused({"", forged}, std::nullopt, {}));
-  CHECK(is_refused(sender, Mailbox{"a\nb", recipient}, {}));
+  CHECK(is_refused(sender, mail::Mailbox{"a\nb", recipient}, {}));
   CHECK(is_refused(sender, std::nullopt, {{"X", "a\r\nBcc: x@y"}}));
   CHECK(is_refused(sender, std::nullopt, {{"X: a\r\nBcc", "x@y"}}));
 }
@@ -216,9 +218,9 @@ TEST_CASE("what was built is read back, and the same content gives the same byte
   for (int i = 0; i < 1000; ++i) {
     const auto mail = maker.make();
     INFO("mail " << i);
-    const MessageBuilder builder(mail.from, mail.reply_to, mail.headers);
+    const mail::MessageBuilder builder(mail.from, mail.reply_to, mail.headers);
     const auto message = built(builder, mail.content());
-    REQUIRE(message == built(MessageBuilder(mail.from, mail.reply_to, mail.headers), mail.content()));
+    REQUIRE(message == built(mail::MessageBuilder(mail.from, mail.reply_to, mail.headers), mail.content()));
     const auto parsed = parse_message(message, mail.is_utf8());
     std::vector<std::string> names{"Date", "From", "To"};
     if (mail.reply_to) names.emplace_back("Reply-To");

@@ -13,18 +13,20 @@ constexpr std::size_t large = 1024 * 1024;
 
 /// The part of a receipt, or why there is none.
 std::string shown(const std::string& text, const std::string& data, Texts files = {},
-                  MailPart part = MailPart::text, std::size_t largest = large) {
-  files["receipt.subject"] = part == MailPart::subject ? text : "Your order";
-  if (part != MailPart::subject) files["receipt" + std::string(suffix_of(part))] = text;
-  if (part == MailPart::subject) files["receipt.txt"] = "x";
-  const TemplateSet set(TemplateFiles{.directory = "t", .texts = files, .ignored = {}});
-  const TemplateValues values{.action = "message", .email = "ada@example.org"};
-  const auto scope = template_scope(values, data);
-  if (const auto* refusal = std::get_if<Refusal>(&scope)) return "refused: " + refusal->reason;
-  const auto mail = set.render({.name = "receipt"}, std::get<TemplateData>(scope), largest);
-  if (const auto* refusal = std::get_if<Refusal>(&mail)) return "refused: " + refusal->reason;
-  const auto& made = std::get<RenderedMail>(mail);
-  return part == MailPart::subject ? made.subject : part == MailPart::html ? *made.html : *made.text;
+                  templates::MailPart part = templates::MailPart::text, std::size_t largest = large) {
+  files["receipt.subject"] = part == templates::MailPart::subject ? text : "Your order";
+  if (part != templates::MailPart::subject) files["receipt" + std::string(templates::suffix_of(part))] = text;
+  if (part == templates::MailPart::subject) files["receipt.txt"] = "x";
+  const templates::TemplateSet set(templates::TemplateFiles{.directory = "t", .texts = files, .ignored = {}});
+  const templates::TemplateValues values{.action = "message", .email = "ada@example.org"};
+  const auto scope = templates::template_scope(values, data);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&scope)) return "refused: " + refusal->reason;
+  const auto mail = set.render({.name = "receipt"}, std::get<templates::TemplateData>(scope), largest);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&mail)) return "refused: " + refusal->reason;
+  const auto& made = std::get<templates::RenderedMail>(mail);
+  return part == templates::MailPart::subject ? made.subject
+         : part == templates::MailPart::html  ? *made.html
+                                              : *made.text;
 }
 
 }  // namespace
@@ -67,14 +69,14 @@ TEST_CASE("a partial is put in without its last line end") {
   CHECK(shown("{{#items}}\n{{> row}}\n{{/items}}\n{{> foot}}\n", R"({"items": [{"n": 1}, {"n": 2}]})",
               partials) == "1 x\n2 x\n--\nBye\n");
   CHECK(shown("[{{> foot}}]", "", partials) == "[--\nBye]");
-  CHECK(shown("Order {{> row}}", R"({"n": "7"})", partials, MailPart::subject) == "Order 7 x");
+  CHECK(shown("Order {{> row}}", R"({"n": "7"})", partials, templates::MailPart::subject) == "Order 7 x");
 }
 
 TEST_CASE("values are escaped in HTML, and never parsed") {
   const std::string data = R"({"a": "<b>&\"'{{b}}{{{", "{{": "odd"})";
   CHECK(shown("{{a}}", data) == "<b>&\"'{{b}}{{{");
-  CHECK(shown("{{a}}", data, {}, MailPart::html) == "&lt;b&gt;&amp;&quot;&#39;{{b}}{{{");
-  CHECK(shown("{{{a}}}{{& a }}", data, {}, MailPart::html) == "<b>&\"'{{b}}{{{<b>&\"'{{b}}{{{");
+  CHECK(shown("{{a}}", data, {}, templates::MailPart::html) == "&lt;b&gt;&amp;&quot;&#39;{{b}}{{{");
+  CHECK(shown("{{{a}}}{{& a }}", data, {}, templates::MailPart::html) == "<b>&\"'{{b}}{{{<b>&\"'{{b}}{{{");
 }
 
 TEST_CASE("a name that nothing has is refused with template, line and name") {
@@ -105,7 +107,7 @@ TEST_CASE("a name that nothing has is refused with template, line and name") {
         "refused: receipt.txt:1: neither the data nor mailroom has {{totel}}; did you mean {{total}}?");
   CHECK(shown("x {{> p}}", data, {{"p.mustache", "\n\n{{gone}}"}}) ==
         "refused: p.mustache:3: neither the data nor mailroom has {{gone}}");
-  CHECK(shown("{{gone}}", data, {}, MailPart::subject) ==
+  CHECK(shown("{{gone}}", data, {}, templates::MailPart::subject) ==
         "refused: receipt.subject:1: neither the data nor mailroom has {{gone}}");
 }
 
@@ -116,18 +118,18 @@ TEST_CASE("a template that multiplies is stopped") {
   list += "]}";
   CHECK(shown("{{#a}}{{#a}}{{#a}}{{/a}}{{/a}}{{/a}}", list) ==
         "refused: receipt.txt:1: it takes more than 1,000,000 steps");
-  CHECK(shown("\n{{#a}}{{#a}}xxxxxxxxxxxxxxxxxx{{/a}}{{/a}}", list, {}, MailPart::text, 100'000) ==
+  CHECK(shown("\n{{#a}}{{#a}}xxxxxxxxxxxxxxxxxx{{/a}}{{/a}}", list, {}, templates::MailPart::text, 100'000) ==
         "refused: receipt.txt:2: the text becomes larger than 100,000 bytes");
-  CHECK(shown("{{b}}", R"({"b": "&&&&&&&&&&&&&&&&&&&&&&&&"})", {}, MailPart::html, 100) ==
+  CHECK(shown("{{b}}", R"({"b": "&&&&&&&&&&&&&&&&&&&&&&&&"})", {}, templates::MailPart::html, 100) ==
         "refused: receipt.html:1: the text becomes larger than 100 bytes");
-  CHECK(shown("0123456789", "", {}, MailPart::text, 10) == "0123456789");
+  CHECK(shown("0123456789", "", {}, templates::MailPart::text, 10) == "0123456789");
 }
 
 TEST_CASE("a value with a line end cannot end a subject, and is shown elsewhere") {
   const std::string data = R"({"a": "x\r\nBcc: y@z.example"})";
   CHECK(shown("{{a}}", data) == "x\r\nBcc: y@z.example");
   // The message refuses what the template makes of it.
-  CHECK(shown("{{a}}", data, {}, MailPart::subject) == "x\r\nBcc: y@z.example");
+  CHECK(shown("{{a}}", data, {}, templates::MailPart::subject) == "x\r\nBcc: y@z.example");
 }
 
 }  // namespace mailroom::test::mail_mustache_test

@@ -14,19 +14,19 @@ using nlohmann::json;
 namespace {
 
 std::string built(const RandomMail& mail) {
-  const MessageBuilder builder(mail.from, mail.reply_to, mail.headers);
+  const mail::MessageBuilder builder(mail.from, mail.reply_to, mail.headers);
   return std::get<std::string>(builder.build(mail.content()));
 }
 
-json mailbox_json(const Mailbox& mailbox) {
+json mailbox_json(const mail::Mailbox& mailbox) {
   return {mailbox.name, mailbox.address.text()};
 }
 
 /// RFC 5322 alone knows no such local parts, and Python says so of each.
 json defects_of(const RandomMail& mail) {
   auto defects = json::array();
-  const auto add = [&](const std::string& name, const Address& address) {
-    if (needs_smtputf8(address)) defects.push_back(name + " NonASCIILocalPartDefect");
+  const auto add = [&](const std::string& name, const mail::Address& address) {
+    if (mail::needs_smtputf8(address)) defects.push_back(name + " NonASCIILocalPartDefect");
   };
   add("From", mail.from.address);
   add("To", mail.to);
@@ -43,7 +43,7 @@ json expected_of(const RandomMail& mail) {
           {"from", mailbox_json(mail.from)},
           {"to", {"", mail.to.text()}},
           {"reply_to", mail.reply_to ? mailbox_json(*mail.reply_to) : json()},
-          {"id", "<" + make_message_id(mail.content(), mail.from.address.domain) + ">"},
+          {"id", "<" + mail::make_message_id(mail.content(), mail.from.address.domain) + ">"},
           {"extra", extra},
           {"type", mail.html ? "multipart/alternative" : "text/plain"},
           {"text", as_part(mail.text)},

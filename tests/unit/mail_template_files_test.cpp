@@ -16,15 +16,17 @@ TEST_CASE("template files are read from a directory, and only regular ones of mo
   directory.write("activation.txt~", "old");
   directory.write(".hidden", "x");
   directory.write("notes.md", "x");
-  const auto files = read_template_files(path);
+  const auto files = templates::read_template_files(path);
   CHECK(files.texts ==
         std::map<std::string, std::string>{{"activation.txt", "{{> sign}}"}, {"sign.mustache", "Bye"}});
   CHECK(files.ignored == std::vector<std::string>{"notes.md"});
-  CHECK(*std::get<RenderedMail>(load_templates(path).render({.name = "activation"}, {}, 100)).text == "Bye");
-  CHECK(load_templates("").warnings().empty());
+  CHECK(*std::get<templates::RenderedMail>(
+             templates::load_templates(path).render({.name = "activation"}, {}, 100))
+             .text == "Bye");
+  CHECK(templates::load_templates("").warnings().empty());
   const auto reason = [&](const std::string& of) {
     try {
-      read_template_files(of);
+      templates::read_template_files(of);
       return std::string("none");
     } catch (const Error& error) {
       CHECK(error.hint() == "send.templates or MAILROOM_SEND_TEMPLATES names the directory");
@@ -35,7 +37,7 @@ TEST_CASE("template files are read from a directory, and only regular ones of mo
         "cannot read the template directory " + path + "/no: No such file or directory");
   CHECK(reason(path + "/notes.md") ==
         "cannot read the template directory " + path + "/notes.md: Not a directory");
-  directory.write("recovery.txt", std::string(largest_template + 1, 'x'));
+  directory.write("recovery.txt", std::string(templates::largest_template + 1, 'x'));
   CHECK(reason(path) == "cannot read the template " + path + "/recovery.txt: it is larger than 256 KiB");
   std::filesystem::remove(directory.path() / "recovery.txt");
   std::filesystem::create_directory(directory.path() / "recovery.html");
@@ -53,14 +55,14 @@ TEST_CASE("a duration is in words, rounded to the nearest unit") {
       {7200, "2 hours"},    {86'400, "24 hours"}, {129'599, "36 hours"},
       {129'600, "2 days"},  {259'200, "3 days"},  {1'000'000'000, "11,574 days"}};
   for (const auto& [seconds, words] : cases)
-    CHECK(duration_words(std::chrono::seconds(seconds)) == words);
-  CHECK(expiry_text(Moment(std::chrono::seconds(1'795'254'315))) == "2026-11-21 09:45 UTC");
-  CHECK(expiry_text(year_10000) == "after the year 9999");
+    CHECK(templates::duration_words(std::chrono::seconds(seconds)) == words);
+  CHECK(templates::expiry_text(Moment(std::chrono::seconds(1'795'254'315))) == "2026-11-21 09:45 UTC");
+  CHECK(templates::expiry_text(year_10000) == "after the year 9999");
   // No overflow, whatever the database holds.
-  const TemplateValues longest{.link = "",
-                               .valid_from = bounded_moment(std::chrono::seconds::min()),
-                               .expires_at = bounded_moment(std::chrono::seconds::max())};
-  CHECK(variables_of(longest).at("expires_in").ends_with(" days"));
+  const templates::TemplateValues longest{.link = "",
+                                          .valid_from = bounded_moment(std::chrono::seconds::min()),
+                                          .expires_at = bounded_moment(std::chrono::seconds::max())};
+  CHECK(templates::variables_of(longest).at("expires_in").ends_with(" days"));
 }
 
 }  // namespace mailroom::test::mail_template_files_test

@@ -8,11 +8,12 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-TemplateSet set_of(const Texts& texts, const std::vector<std::string>& ignored = {}) {
-  return TemplateSet(TemplateFiles{.directory = "t", .texts = texts, .ignored = ignored});
+templates::TemplateSet set_of(const Texts& texts, const std::vector<std::string>& ignored = {}) {
+  return templates::TemplateSet(
+      templates::TemplateFiles{.directory = "t", .texts = texts, .ignored = ignored});
 }
 
-TemplateValues values() {
+templates::TemplateValues values() {
   return {.action = "recovery",
           .email = "user1@mail.example",
           .login = "user1",
@@ -25,13 +26,14 @@ TemplateValues values() {
 
 constexpr std::size_t large = 16 * 1024 * 1024;
 
-RenderedMail mail_of(const TemplateSet& set, const TemplateValues& with) {
-  return std::get<RenderedMail>(
-      set.render({.name = with.action}, std::get<TemplateData>(template_scope(with, "")), large));
+templates::RenderedMail mail_of(const templates::TemplateSet& set, const templates::TemplateValues& with) {
+  return std::get<templates::RenderedMail>(set.render(
+      {.name = with.action}, std::get<templates::TemplateData>(templates::template_scope(with, "")), large));
 }
 
 /// The text of a recovery mail made with this template.
-std::string rendered(const std::string& text, const TemplateValues& with = values(), Texts partials = {}) {
+std::string rendered(const std::string& text, const templates::TemplateValues& with = values(),
+                     Texts partials = {}) {
   partials["recovery.txt"] = text;
   return *mail_of(set_of(partials), with).text;
 }
@@ -52,7 +54,7 @@ constexpr auto known = " (variables: action, code, email, expires_at, expires_in
 }  // namespace
 
 TEST_CASE("the built-in mails are complete, and say nothing that is empty") {
-  const TemplateSet set(TemplateFiles{});
+  const templates::TemplateSet set(templates::TemplateFiles{});
   CHECK(set.warnings().empty());
   auto with = values();
   auto mail = mail_of(set, with);
@@ -143,9 +145,9 @@ TEST_CASE("an operator's text without HTML is sent without HTML") {
   CHECK(*mail_of(set, with).html == "<p>x</p>");
   std::string sources;
   for (const auto& source : set.sources()) {
-    const auto kind = source.kind == TemplateSource::Kind::builtin ? "built-in"
-                      : source.kind == TemplateSource::Kind::file  ? source.path
-                                                                   : "none";
+    const auto kind = source.kind == templates::TemplateSource::Kind::builtin ? "built-in"
+                      : source.kind == templates::TemplateSource::Kind::file  ? source.path
+                                                                              : "none";
     sources += source.file + ": " + kind + "\n";
   }
   CHECK(sources ==
@@ -212,14 +214,14 @@ TEST_CASE("a hostile template is refused with file, line and reason") {
       {"a\rb", "1: a control character"},
       {std::string("a\0b", 3), "1: a control character"},
       {"a\n\n\xff", "3: invalid UTF-8"},
-      {std::string(largest_template + 1, 'x'), "1: it is larger than 256 KiB"},
+      {std::string(templates::largest_template + 1, 'x'), "1: it is larger than 256 KiB"},
   };
   for (const auto& [text, error] : cases) {
     INFO(text.substr(0, 100));
     CHECK(error_of({{"recovery.txt", text}}) == "t/recovery.txt:" + error);
   }
   CHECK(error_of({{"recovery.txt", deep(32)}}) == "no error");
-  CHECK(error_of({{"recovery.txt", std::string(largest_template, 'x')}}) == "no error");
+  CHECK(error_of({{"recovery.txt", std::string(templates::largest_template, 'x')}}) == "no error");
   CHECK(error_of({{"recovery.subject", "a\nb"}}) ==
         "t/recovery.subject:2: a subject has one line, and so has a partial in it");
   CHECK(error_of({{"recovery.subject", "a\n\n"}}) ==

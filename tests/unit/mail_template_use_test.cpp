@@ -7,10 +7,10 @@ namespace mailroom::test::mail_template_use_test {
 namespace {
 
 std::vector<std::string> warnings_of(const std::map<std::string, std::string>& texts) {
-  TemplateFiles files;
+  templates::TemplateFiles files;
   files.directory = "t";
   files.texts = texts;
-  return TemplateSet(files).warnings();
+  return templates::TemplateSet(files).warnings();
 }
 
 const std::string no_link =

@@ -13,23 +13,23 @@ namespace {
 using namespace std::chrono_literals;
 
 const std::string traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-const auto origin = *parse_traceparent(traceparent);
-constexpr SpanTime start{1'800'000'000s};
+const auto origin = *trace::parse_traceparent(traceparent);
+constexpr trace::SpanTime start{1'800'000'000s};
 
-std::vector<Span> take(SpanBuffer& buffer, std::size_t most) {
-  std::vector<Span> taken(3);
+std::vector<trace::Span> take(trace::SpanBuffer& buffer, std::size_t most) {
+  std::vector<trace::Span> taken(3);
   buffer.take(most, taken);
   return taken;
 }
 
 struct Traced {
-  SpanBuffer buffer;
-  MailTracer tracer;
+  trace::SpanBuffer buffer;
+  trace::MailTracer tracer;
   explicit Traced(double share = 1, std::size_t capacity = 1000)
       : buffer(capacity), tracer(share, 1, buffer) {}
 
-  std::shared_ptr<TokenTrace> begin(std::int64_t token, const std::string& parent, bool was_tried = false,
-                                    std::chrono::seconds after = 1s) {
+  std::shared_ptr<trace::TokenTrace> begin(std::int64_t token, const std::string& parent,
+                                           bool was_tried = false, std::chrono::seconds after = 1s) {
     const auto trace = tracer.trace({.traceparent = parent,
                                      .queue = "mailroom",
                                      .action = "message",
@@ -41,8 +41,8 @@ struct Traced {
     tracer.rendered(*trace, 5, start + after, start + after + 1ms, false);
     return trace;
   }
-  std::optional<TraceId> carry(TokenTrace& trace, const std::string& outcome,
-                               std::chrono::seconds after = 2s) {
+  std::optional<trace::TraceId> carry(trace::TokenTrace& trace, const std::string& outcome,
+                                      std::chrono::seconds after = 2s) {
     return tracer.carried(trace, {.outcome = outcome,
                                   .has_failed = outcome != "accepted",
                                   .code = outcome == "accepted" ? 250 : 451,
@@ -51,11 +51,11 @@ struct Traced {
                                   .took = 30ms});
   }
   /// Those since the last call.
-  std::vector<Span> spans() { return take(buffer, 10'000); }
+  std::vector<trace::Span> spans() { return take(buffer, 10'000); }
 };
 
-const Span& find(const std::vector<Span>& spans, std::string_view operation) {
-  const auto found = std::ranges::find(spans, operation, &Span::operation);
+const trace::Span& find(const std::vector<trace::Span>& spans, std::string_view operation) {
+  const auto found = std::ranges::find(spans, operation, &trace::Span::operation);
   REQUIRE(found != spans.end());
   return *found;
 }
@@ -88,7 +88,7 @@ TEST_CASE("the first attempt joins the trace of the application, and the claim i
   CHECK(claim.trace != origin.trace);
   CHECK_FALSE(claim.parent);
   CHECK(claim.batch_count == 2);
-  CHECK(claim.links == std::vector{SpanLink{origin.trace, origin.span}});
+  CHECK(claim.links == std::vector{trace::SpanLink{origin.trace, origin.span}});
 }
 
 TEST_CASE("an attempt after another is a root with a link, in the same batch and in a later one") {
@@ -101,7 +101,7 @@ TEST_CASE("an attempt after another is a root with a link, in the same batch and
   REQUIRE(again.size() == 1);
   CHECK(again[0].trace != origin.trace);
   CHECK_FALSE(again[0].parent);
-  CHECK(again[0].links == std::vector{SpanLink{origin.trace, origin.span}});
+  CHECK(again[0].links == std::vector{trace::SpanLink{origin.trace, origin.span}});
   const auto later = traced.begin(1, traceparent, true);
   const auto rendered = traced.spans();
   REQUIRE(rendered.size() == 1);
@@ -111,7 +111,7 @@ TEST_CASE("an attempt after another is a root with a link, in the same batch and
   CHECK(carried[0].trace == id);
   CHECK(rendered[0].trace == carried[0].trace);
   CHECK(rendered[0].parent == carried[0].id);
-  CHECK(carried[0].links == std::vector{SpanLink{origin.trace, origin.span}});
+  CHECK(carried[0].links == std::vector{trace::SpanLink{origin.trace, origin.span}});
 }
 
 TEST_CASE("what is sent long after is a root with a link, and the span of the statement stays where it was") {
@@ -122,7 +122,7 @@ TEST_CASE("what is sent long after is a root with a link, and the span of the st
   CHECK(find(spans, "enqueue").trace == origin.trace);
   CHECK(find(spans, "enqueue").parent == origin.span);
   CHECK(find(spans, "carry").trace != origin.trace);
-  CHECK(find(spans, "carry").links == std::vector{SpanLink{origin.trace, origin.span}});
+  CHECK(find(spans, "carry").links == std::vector{trace::SpanLink{origin.trace, origin.span}});
 }
 
 TEST_CASE("what is not recorded makes no span and no link, and its claim none either") {
@@ -203,23 +203,23 @@ TEST_CASE("a claim has at most 128 links and counts the others, and the tokens o
 TEST_CASE("a full buffer drops spans, counts them, and holds up nobody") {
   Traced traced(1, 10);
   for (int i = 0; i < 25; ++i)
-    traced.buffer.add(Span{.token = i});
+    traced.buffer.add(trace::Span{.token = i});
   CHECK(traced.buffer.counts().dropped == 15);
   const auto kept = traced.spans();
   REQUIRE(kept.size() == 10);
   CHECK(kept.front().token == 0);
   CHECK(kept.back().token == 9);
-  traced.buffer.add(Span{});
+  traced.buffer.add(trace::Span{});
   CHECK(traced.spans().size() == 1);
   CHECK(traced.buffer.counts().dropped == 15);
 }
 
 TEST_CASE("the thread that sends is woken by enough spans, and by the end") {
-  SpanBuffer buffer;
+  trace::SpanBuffer buffer;
   const auto far = steady_now() + 60s;
   std::thread waiting([&] { buffer.wait(3, far, [] { return false; }); });
   for (int i = 0; i < 3; ++i)
-    buffer.add(Span{});
+    buffer.add(trace::Span{});
   waiting.join();
   CHECK(take(buffer, 2).size() == 2);
   CHECK(take(buffer, 2).size() == 1);

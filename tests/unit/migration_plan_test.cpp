@@ -9,21 +9,21 @@ namespace mailroom::test::migration_plan_test {
 namespace {
 
 /// The steps of a plan, `up 0 up 1`, with the version at the end.
-std::string text_of(const std::vector<MigrationStep>& steps) {
+std::string text_of(const std::vector<schema::MigrationStep>& steps) {
   std::string text;
   for (const auto& step : steps)
-    text +=
-        (step.direction == Direction::up ? "up " : "down ") + std::to_string(step.migration->version) + " ";
+    text += (step.direction == schema::Direction::up ? "up " : "down ") +
+            std::to_string(step.migration->version) + " ";
   if (steps.empty()) return "nothing";
   const auto after = steps.back().version_after();
   return text + "-> " + (after ? std::to_string(*after) : "none");
 }
 
-const std::vector<Migration> three{
+const std::vector<schema::Migration> three{
     {0, "first", "u0", "d0"}, {1, "second", "u1", "d1"}, {2, "third", "u2", "d2"}};
 
 struct Scenario {
-  SchemaState state;
+  schema::SchemaState state;
   int down;
   std::string plan_up;
   std::string plan_down;
@@ -42,10 +42,12 @@ std::string refusal(Plan plan) {
 }
 
 /// The errors of every way to plan from `state`.
-std::vector<std::string> refusals(const std::vector<Migration>& migrations, const SchemaState& state) {
-  return {refusal([&] { require_plannable(migrations, state); }),
-          refusal([&] { plan_up(migrations, state); }), refusal([&] { plan_down(migrations, state, 0); }),
-          refusal([&] { plan_down(migrations, state, 1); })};
+std::vector<std::string> refusals(const std::vector<schema::Migration>& migrations,
+                                  const schema::SchemaState& state) {
+  return {refusal([&] { schema::require_plannable(migrations, state); }),
+          refusal([&] { schema::plan_up(migrations, state); }),
+          refusal([&] { schema::plan_down(migrations, state, 0); }),
+          refusal([&] { schema::plan_down(migrations, state, 1); })};
 }
 
 }  // namespace
@@ -68,15 +70,15 @@ TEST_CASE("from every state the plan up applies missing migrations and the plan 
   };
   for (const auto& scenario : scenarios) {
     INFO("version " << scenario.state.version.value_or(-1) << ", " << scenario.down << " down");
-    CHECK_NOTHROW(require_plannable(three, scenario.state));
-    CHECK(text_of(plan_up(three, scenario.state)) == scenario.plan_up);
-    CHECK(text_of(plan_down(three, scenario.state, scenario.down)) == scenario.plan_down);
+    CHECK_NOTHROW(schema::require_plannable(three, scenario.state));
+    CHECK(text_of(schema::plan_up(three, scenario.state)) == scenario.plan_up);
+    CHECK(text_of(schema::plan_down(three, scenario.state, scenario.down)) == scenario.plan_down);
   }
 }
 
 TEST_CASE("a plan to a version goes up, down or nowhere") {
-  const auto to = [](const SchemaState& state, long version) {
-    return text_of(plan_goto(three, state, version));
+  const auto to = [](const schema::SchemaState& state, long version) {
+    return text_of(schema::plan_goto(three, state, version));
   };
   CHECK(to({}, 0) == "up 0 -> 0");
   CHECK(to({}, 2) == "up 0 up 1 up 2 -> 2");
@@ -84,9 +86,9 @@ TEST_CASE("a plan to a version goes up, down or nowhere") {
   CHECK(to({.version = 1}, 1) == "nothing");
   CHECK(to({.version = 2}, 1) == "down 2 -> 1");
   CHECK(to({.version = 2}, 0) == "down 2 down 1 -> 0");
-  CHECK(text_of(plan_up(three, {}, 1)) == "up 0 up 1 -> 1");
-  CHECK(text_of(plan_up(three, {.version = 1}, 1)) == "nothing");
-  CHECK(text_of(plan_down(three, {.version = 2}, std::nullopt)) == "down 2 down 1 down 0 -> none");
+  CHECK(text_of(schema::plan_up(three, {}, 1)) == "up 0 up 1 -> 1");
+  CHECK(text_of(schema::plan_up(three, {.version = 1}, 1)) == "nothing");
+  CHECK(text_of(schema::plan_down(three, {.version = 2}, std::nullopt)) == "down 2 down 1 down 0 -> none");
 }
 
 TEST_CASE("an unknown version, or a lower one for up, is a usage error") {
@@ -100,16 +102,16 @@ TEST_CASE("an unknown version, or a lower one for up, is a usage error") {
     return "taken";
   };
   const std::string known = " | this mailroom knows the versions 0 to 2";
-  CHECK(message([] { plan_goto(three, {}, 3); }) == "there is no version 3" + known);
-  CHECK(message([] { plan_up(three, {.version = 1}, 9); }) == "there is no version 9" + known);
-  CHECK(message([] { plan_up(three, {.version = 2}, 1); }) ==
+  CHECK(message([] { schema::plan_goto(three, {}, 3); }) == "there is no version 3" + known);
+  CHECK(message([] { schema::plan_up(three, {.version = 1}, 9); }) == "there is no version 9" + known);
+  CHECK(message([] { schema::plan_up(three, {.version = 2}, 1); }) ==
         "the schema has version 2, which is above 1 | mailroom migrate goto 1 goes down to it");
 }
 
 TEST_CASE(
     "a dirty state is explained by the migrations that lead to it, with the force command that ends it") {
   const auto explained = [](long version) {
-    return explain_dirty(three, {.version = version, .dirty = true});
+    return schema::explain_dirty(three, {.version = version, .dirty = true});
   };
   const auto has = [](const std::string& text, const std::string& part) {
     CAPTURE(text);
@@ -126,7 +128,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a plan points to the migrations it was made from") {
-  const auto steps = plan_up(three, {});
+  const auto steps = schema::plan_up(three, {});
   for (std::size_t i = 0; i < three.size(); ++i)
     CHECK(steps.at(i).migration == &three[i]);
 }
@@ -149,7 +151,7 @@ TEST_CASE("nothing is planned from a schema that is newer than this binary") {
 }
 
 TEST_CASE("the embedded migrations are numbered from 0 without gaps") {
-  const auto& migrations = embedded_migrations();
+  const auto& migrations = schema::embedded_migrations();
   REQUIRE_FALSE(migrations.empty());
   CHECK(migrations.front().name == "init");
   for (std::size_t i = 0; i < migrations.size(); ++i) {
@@ -162,7 +164,7 @@ TEST_CASE("the embedded migrations are numbered from 0 without gaps") {
 }
 
 TEST_CASE("every embedded migration begins with a comment, and ends with a newline") {
-  for (const auto& migration : embedded_migrations()) {
+  for (const auto& migration : schema::embedded_migrations()) {
     for (const auto& text : {migration.up, migration.down}) {
       INFO(migration.version << "_" << migration.name << ": " << text.substr(0, 60));
       CHECK(text.substr(0, 3) == "-- ");
@@ -174,13 +176,13 @@ TEST_CASE("every embedded migration begins with a comment, and ends with a newli
 }
 
 TEST_CASE("up and down again runs every embedded migration") {
-  const auto& migrations = embedded_migrations();
-  const auto up = plan_up(migrations, {});
+  const auto& migrations = schema::embedded_migrations();
+  const auto up = schema::plan_up(migrations, {});
   REQUIRE(up.size() == migrations.size());
   const auto newest = up.back().version_after();
   REQUIRE(newest == static_cast<long>(migrations.size()) - 1);
-  CHECK(plan_up(migrations, {.version = newest}).empty());
-  const auto down = plan_down(migrations, {.version = newest}, 1000);
+  CHECK(schema::plan_up(migrations, {.version = newest}).empty());
+  const auto down = schema::plan_down(migrations, {.version = newest}, 1000);
   REQUIRE(down.size() == up.size());
   CHECK_FALSE(down.back().version_after());
 }

@@ -109,7 +109,7 @@ TEST_CASE("a masked address shows only its first letter and its domain") {
 }
 
 TEST_CASE("a table aligns by width and ends no line with spaces") {
-  TextTable table({{"name"}, {"count", TextTable::Align::right}, {"note"}});
+  cmd::TextTable table({{"name"}, {"count", cmd::TextTable::Align::right}, {"note"}});
   table.add({"größe", "7", "short"});
   table.add({"a", "1,234,567", ""});
   table.add({"b"});
@@ -123,14 +123,14 @@ TEST_CASE("a table aligns by width and ends no line with spaces") {
         "größe          7  short\n"
         "a      1,234,567\n"
         "b\n");
-  TextTable plain({{""}, {""}});
+  cmd::TextTable plain({{""}, {""}});
   plain.add({"a", "b"});
   CHECK(plain.render(80, 2) == "  a  b\n");
 }
 
 TEST_CASE("a table that is too wide shortens its widest text, and no number") {
   const test::WithLocale locale("C");
-  TextTable table({{"name"}, {"a long title", TextTable::Align::right}, {"doing"}});
+  cmd::TextTable table({{"name"}, {"a long title", cmd::TextTable::Align::right}, {"doing"}});
   table.add({"abcdefghijklmnop", "1,234,567", "nothing at all"});
   const auto lines = table.render(39);
   CHECK(lines ==

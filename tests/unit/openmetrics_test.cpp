@@ -15,14 +15,14 @@ TEST_CASE("a bucket with an exemplar names its trace, and the others do not") {
   histogram.Observe(0.05);
   histogram.Observe(1);
   histogram.Observe(7);
-  Exemplars exemplars;
-  const TraceId trace{0xab, 1};
+  metrics::Exemplars exemplars;
+  const trace::TraceId trace{0xab, 1};
   const WallTime at{Milliseconds(1'800'000'000'500)};
   exemplars.note("seconds", "relay:25", {0.1, 1}, {.trace = trace, .value = 1, .at = at});
   exemplars.note("seconds", "relay:25", {0.1, 1}, {.trace = trace, .value = 7, .at = at});
   exemplars.note("seconds", "other:25", {0.1, 1}, {.trace = trace, .value = 0.01, .at = at});
   const auto named = R"( # {trace_id="ab010000000000000000000000000000"} )";
-  CHECK(openmetrics_text(registry.Collect(), exemplars) ==
+  CHECK(metrics::openmetrics_text(registry.Collect(), exemplars) ==
         std::string("# HELP seconds Time.\n# TYPE seconds histogram\n"
                     "seconds_bucket{sink=\"relay:25\",le=\"0.1\"} 1\n"
                     "seconds_bucket{sink=\"relay:25\",le=\"1\"} 2") +
@@ -35,10 +35,10 @@ TEST_CASE("a bucket with an exemplar names its trace, and the others do not") {
 }
 
 TEST_CASE("the family of a counter has no _total, and labels are escaped") {
-  MetricFamilies metrics;
+  metrics::MetricFamilies metrics;
   metrics.counter("a_total", "Some\ntext.", {{"name", "x\"y\\z"}}, 3);
   metrics.gauge("b", "Other.", {}, 0.5);
-  CHECK(openmetrics_text(metrics.all(), {}) ==
+  CHECK(metrics::openmetrics_text(metrics.all(), {}) ==
         "# HELP a Some\\ntext.\n# TYPE a counter\na_total{name=\"x\\\"y\\\\z\"} 3\n"
         "# HELP b Other.\n# TYPE b gauge\nb 0.5\n# EOF\n");
 }

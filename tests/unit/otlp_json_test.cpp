@@ -13,13 +13,13 @@ namespace {
 using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
-Json request_json(std::span<const Span> spans) {
+Json request_json(std::span<const trace::Span> spans) {
   std::string text;
-  append_otlp_json(text, spans);
+  otlp::append_otlp_json(text, spans);
   return parse_json(text);
 }
 
-Json span_json(const Span& span) {
+Json span_json(const trace::Span& span) {
   const auto request = request_json({&span, 1});
   return request["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
 }
@@ -31,16 +31,16 @@ Json attribute(const Json& span, const std::string& key) {
   return nullptr;
 }
 
-Span carried() {
-  const auto parent = *parse_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+trace::Span carried() {
+  const auto parent = *trace::parse_traceparent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   return {.trace = parent.trace,
           .id = {1, 2, 3, 4, 5, 6, 7, 8},
           .parent = parent.span,
-          .kind = SpanKind::consumer,
+          .kind = trace::SpanKind::consumer,
           .operation = "carry",
           .operation_type = "process",
-          .start = SpanTime(1'800'000'000s),
-          .end = SpanTime(1'800'000'000s + 5ms),
+          .start = trace::SpanTime(1'800'000'000s),
+          .end = trace::SpanTime(1'800'000'000s + 5ms),
           .queue = "mailroom",
           .action = "message",
           .token = 8,
@@ -115,14 +115,14 @@ TEST_CASE("names of any bytes make valid JSON") {
 }
 
 TEST_CASE("an endpoint without a path gets that of OTLP, and http:// may go to another host") {
-  CHECK(trace_endpoint("http://127.0.0.1:4318").url == "http://127.0.0.1:4318/v1/traces");
-  CHECK(trace_endpoint("https://traces.example/").url == "https://traces.example/v1/traces");
-  CHECK(trace_endpoint("http://collector.example:4318/otlp/v1/traces").url ==
+  CHECK(otlp::trace_endpoint("http://127.0.0.1:4318").url == "http://127.0.0.1:4318/v1/traces");
+  CHECK(otlp::trace_endpoint("https://traces.example/").url == "https://traces.example/v1/traces");
+  CHECK(otlp::trace_endpoint("http://collector.example:4318/otlp/v1/traces").url ==
         "http://collector.example:4318/otlp/v1/traces");
   for (const auto* url : {"", "4318", "ftp://traces.example", "http://user:password@traces.example",
                           "http://", "http://x/#y"}) {
     CAPTURE(url);
-    CHECK_THROWS_AS(trace_endpoint(url), Error);
+    CHECK_THROWS_AS(otlp::trace_endpoint(url), Error);
   }
 }
 

@@ -27,13 +27,13 @@ constexpr auto life = 15min;
 struct SimulatedMail {
   int id = 0;
   TimePoint until{};
-  Refusals refusals{};
+  delivery::Refusals refusals{};
 };
 
 /// The decisions of a dispatcher and of a sink, without threads and sockets.
 struct SimulatedSender {
-  Pace pace{0};
-  AtOnce at_once{4};
+  delivery::Pace pace{0};
+  delivery::AtOnce at_once{4};
   std::deque<SimulatedMail> waiting{};
   int in_flight = 0;
   int open = 0;  ///< connections, of which in_flight are busy
@@ -55,7 +55,7 @@ class Simulation {
   Simulation(const RelayRules& rules, int senders, int mails, unsigned seed)
       : relay_(rules), senders_(static_cast<std::size_t>(senders)), fresh_(mails), random_(seed) {
     for (auto& sender : senders_)
-      sender.pace = Pace(++seed);
+      sender.pace = delivery::Pace(++seed);
   }
 
   Play run() {
@@ -117,7 +117,7 @@ class Simulation {
       } else {
         break;
       }
-      sender.waiting.push_back({.id = ++mails_made_, .until = now_ + Pace::longest_wait});
+      sender.waiting.push_back({.id = ++mails_made_, .until = now_ + delivery::Pace::longest_wait});
     }
     if (!deferred_.empty() && deferred_.begin()->first > now_) wake(sender, deferred_.begin()->first);
   }
@@ -152,7 +152,7 @@ class Simulation {
           sender.at_once.refused_connection(others, left, now_);
           sender.waiting.push_front(mail);
         } else {
-          sender.blocked_until = now_ + breaker_delay(++sender.failures, 0);
+          sender.blocked_until = now_ + delivery::breaker_delay(++sender.failures, 0);
           for (give_back(1s); !sender.waiting.empty(); sender.waiting.pop_back())
             give_back(1s);
         }

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 constexpr TimePoint start{1h};
 
 /// `count` mails that left and were taken at `when`.
-void take(Pace& pace, int count, TimePoint when) {
+void take(delivery::Pace& pace, int count, TimePoint when) {
   for (int i = 0; i < count; ++i)
     pace.took(when, when);
 }
@@ -19,7 +19,7 @@ void take(Pace& pace, int count, TimePoint when) {
 }  // namespace
 
 TEST_CASE("without a refusal there is no limit") {
-  Pace pace(1);
+  delivery::Pace pace(1);
   take(pace, 1000, start);
   pace.left(start);
   CHECK_FALSE(pace.limit());
@@ -28,7 +28,7 @@ TEST_CASE("without a refusal there is no limit") {
 }
 
 TEST_CASE("the first limit is a little less than what was taken in the second before") {
-  Pace pace(1);
+  delivery::Pace pace(1);
   take(pace, 100, start - 2s);
   take(pace, 20, start);
   CHECK(pace.refused(start, start + 100ms));
@@ -40,7 +40,7 @@ TEST_CASE("the first limit is a little less than what was taken in the second be
 }
 
 TEST_CASE("mails that left before the last cut do not cut again") {
-  Pace pace(1);
+  delivery::Pace pace(1);
   take(pace, 20, start);
   CHECK(pace.refused(start, start + 100ms));
   for (int i = 0; i < 10; ++i)
@@ -49,7 +49,7 @@ TEST_CASE("mails that left before the last cut do not cut again") {
 }
 
 TEST_CASE("a limit never falls below what is taken") {
-  Pace pace(1);
+  delivery::Pace pace(1);
   take(pace, 10, start);
   REQUIRE(pace.refused(start, start));
   auto now = start;
@@ -65,7 +65,7 @@ TEST_CASE("a limit never falls below what is taken") {
 
 TEST_CASE(
     "to another side that takes nothing a mail goes every ten seconds in the end, and to one that opens soon more") {
-  Pace pace(1);
+  delivery::Pace pace(1);
   take(pace, 50, start);
   auto now = start + 10ms;
   int refused = 0;
@@ -74,7 +74,7 @@ TEST_CASE(
     pace.refused(now, now);
     ++refused;
   }
-  CHECK(*pace.limit() == Approx(Pace::lowest));
+  CHECK(*pace.limit() == Approx(delivery::Pace::lowest));
   CHECK(refused < 120);
   const auto opened = now;
   for (int taken = 0; taken < 20; ++taken, now = std::max(now + 1ms, pace.next())) {
@@ -85,7 +85,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a limit ends when nothing is refused any more") {
-  Pace pace(1);
+  delivery::Pace pace(1);
   take(pace, 1, start);
   REQUIRE(pace.refused(start, start));
   auto now = start;
@@ -98,7 +98,7 @@ TEST_CASE("a limit ends when nothing is refused any more") {
 }
 
 TEST_CASE("another side that refuses everything for minutes has no limit, but is shut") {
-  Pace pace(1);
+  delivery::Pace pace(1);
   take(pace, 100, start);
   for (const auto after : {1s, 60s, 76s}) {
     CHECK_FALSE(pace.is_shut(start + after));
@@ -110,11 +110,11 @@ TEST_CASE("another side that refuses everything for minutes has no limit, but is
 }
 
 TEST_CASE("a mail that is refused again and again while others are taken is at fault itself") {
-  Pace pace(1);
+  delivery::Pace pace(1);
   take(pace, 100, start);
-  Refusals refusals;
+  delivery::Refusals refusals;
   auto now = start + 1s;
-  for (int i = 0; i < Refusals::most; ++i, now += 1s) {
+  for (int i = 0; i < delivery::Refusals::most; ++i, now += 1s) {
     CHECK_FALSE(refusals.are_about_mail());
     CHECK(refusals.is_news(pace) == (i < 3));
     refusals.add(pace, now);
@@ -128,7 +128,7 @@ TEST_CASE("a mail that is refused again and again while others are taken is at f
 }
 
 TEST_CASE("fewer connections are used once some were refused, and one more is tried later and later") {
-  AtOnce at_once(4);
+  delivery::AtOnce at_once(4);
   CHECK(at_once.limit(start) == 4);
   at_once.refused_connection(3, start, start);
   at_once.refused_connection(2, start - 1s, start);
@@ -142,7 +142,7 @@ TEST_CASE("fewer connections are used once some were refused, and one more is tr
 }
 
 TEST_CASE("mails that were refused together lower the number once") {
-  AtOnce at_once(8);
+  delivery::AtOnce at_once(8);
   at_once.refused_mail(7, start, start + 1s);
   at_once.refused_mail(6, start, start + 1s);
   CHECK(at_once.limit(start + 1s) == 7);
@@ -152,7 +152,7 @@ TEST_CASE("mails that were refused together lower the number once") {
 
 TEST_CASE(
     "while others have all connections of a relay, one is tried later and later, and then it takes none of us") {
-  AtOnce at_once(4);
+  delivery::AtOnce at_once(4);
   auto now = start;
   for (const auto wait : {1s, 2s, 4s, 8s, 16s, 30s}) {
     CHECK(at_once.refused_all(now));

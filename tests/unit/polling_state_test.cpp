@@ -6,7 +6,7 @@
 namespace mailroom::test::polling_state_test {
 
 using namespace std::chrono_literals;
-using Advice = PollingState::Advice;
+using Advice = consumer::PollingState::Advice;
 
 namespace {
 
@@ -14,7 +14,7 @@ const TimePoint start{std::chrono::hours(1)};
 
 /// Polls every 10 ms from `from` to `to`, while tokens arrive at `rate` per second. Follows each advice, and
 /// returns every advice but none.
-std::vector<Advice> poll_on(PollingState& polling_state, std::int64_t& last, std::int64_t rate,
+std::vector<Advice> poll_on(consumer::PollingState& polling_state, std::int64_t& last, std::int64_t rate,
                             TimePoint from, TimePoint to) {
   std::vector<Advice> heard;
   for (auto now = from; now < to; now += 10ms) {
@@ -28,8 +28,8 @@ std::vector<Advice> poll_on(PollingState& polling_state, std::int64_t& last, std
   return heard;
 }
 
-PollingState with_timeout(Milliseconds batch_timeout) {
-  return PollingState({.batch_timeout = batch_timeout, .poll_interval = 1s});
+consumer::PollingState with_timeout(Milliseconds batch_timeout) {
+  return consumer::PollingState({.batch_timeout = batch_timeout, .poll_interval = 1s});
 }
 
 }  // namespace

@@ -8,22 +8,23 @@
 namespace mailroom::test::process_sight_test {
 
 TEST_CASE("the state of a process stands after its name, which may contain anything") {
-  CHECK(read_process_stat("77 (mailroom) S 1 77 77 0 -1") == ProcessSight::runs);
-  CHECK(read_process_stat("77 (mailroom) R 1") == ProcessSight::runs);
-  CHECK(read_process_stat("77 (mailroom) D 1") == ProcessSight::runs);
-  CHECK(read_process_stat("77 (mailroom) T 1") == ProcessSight::stopped);
-  CHECK(read_process_stat("77 (mailroom) t 1") == ProcessSight::stopped);
-  CHECK(read_process_stat("77 (mailroom) Z 1") == ProcessSight::unknown);
-  CHECK(read_process_stat("77 (a) T (b) S 1") == ProcessSight::unknown);
-  CHECK(read_process_stat("77 (mailroom)") == ProcessSight::unknown);
-  CHECK(read_process_stat("") == ProcessSight::unknown);
+  CHECK(status::read_process_stat("77 (mailroom) S 1 77 77 0 -1") == status::ProcessSight::runs);
+  CHECK(status::read_process_stat("77 (mailroom) R 1") == status::ProcessSight::runs);
+  CHECK(status::read_process_stat("77 (mailroom) D 1") == status::ProcessSight::runs);
+  CHECK(status::read_process_stat("77 (mailroom) T 1") == status::ProcessSight::stopped);
+  CHECK(status::read_process_stat("77 (mailroom) t 1") == status::ProcessSight::stopped);
+  CHECK(status::read_process_stat("77 (mailroom) Z 1") == status::ProcessSight::unknown);
+  CHECK(status::read_process_stat("77 (a) T (b) S 1") == status::ProcessSight::unknown);
+  CHECK(status::read_process_stat("77 (mailroom)") == status::ProcessSight::unknown);
+  CHECK(status::read_process_stat("") == status::ProcessSight::unknown);
 }
 
 TEST_CASE("a process on another host, of another program, or that is gone is unknown") {
-  CHECK(see_process("mailroom send root@elsewhere:1", "here") == ProcessSight::unknown);
-  CHECK(see_process("mailroom send root@here:" + std::to_string(getpid()), "here") == ProcessSight::unknown);
-  CHECK(see_process("mailroom send root@here:4194305", "here") == ProcessSight::unknown);
-  CHECK(see_process("psql", "here") == ProcessSight::unknown);
+  CHECK(status::see_process("mailroom send root@elsewhere:1", "here") == status::ProcessSight::unknown);
+  CHECK(status::see_process("mailroom send root@here:" + std::to_string(getpid()), "here") ==
+        status::ProcessSight::unknown);
+  CHECK(status::see_process("mailroom send root@here:4194305", "here") == status::ProcessSight::unknown);
+  CHECK(status::see_process("psql", "here") == status::ProcessSight::unknown);
 }
 
 }  // namespace mailroom::test::process_sight_test

@@ -24,28 +24,28 @@ const std::string two_profiles =
     "  acme:\n    from: Acme <hello@acme.example>\n    headers: ['X-A: acme', 'X-B: acme']\n    rate: 5/s\n"
     "  big:\n    relay: smtp://big@mail.big.example\n    password_file: big-password\n    link: https://big.example/{token}\n";
 
-Settings loaded(const std::string& file, const Overrides& overrides = {},
-                const EnvironmentVariables& environment = {}) {
+config::Settings loaded(const std::string& file, const config::Overrides& overrides = {},
+                        const config::EnvironmentVariables& environment = {}) {
   const WorkingDirectory directory;
   directory.write("mailroom.yaml", file);
-  return load_settings(overrides, environment);
+  return config::load_settings(overrides, environment);
 }
 
-std::vector<KeyEntry> keys_of_send() {
-  std::vector<KeyEntry> keys;
-  std::ranges::copy_if(key_table(), std::back_inserter(keys),
+std::vector<config::KeyEntry> keys_of_send() {
+  std::vector<config::KeyEntry> keys;
+  std::ranges::copy_if(config::key_table(), std::back_inserter(keys),
                        [](const auto& entry) { return entry.key.starts_with("send."); });
   return keys;
 }
 
 /// Of a section of the file.
-std::string line_of(const KeyEntry& entry, const std::string& text) {
+std::string line_of(const config::KeyEntry& entry, const std::string& text) {
   return fmt::format("  {}: {}\n", entry.key.substr(entry.key.find('.') + 1),
                      entry.is_list ? fmt::format("['{}']", text) : text);
 }
 
 /// Two values that the key accepts, neither of them its default.
-std::pair<std::string, std::string> values_of(const KeyEntry& entry) {
+std::pair<std::string, std::string> values_of(const config::KeyEntry& entry) {
   if (entry.target.choices.size() > 1) return {entry.target.choices[0], entry.target.choices[1]};
   for (const auto& [text, other] : std::vector<std::pair<std::string, std::string>>{{"11", "12"},
                                                                                     {"11s", "12s"},
@@ -64,11 +64,11 @@ std::pair<std::string, std::string> values_of(const KeyEntry& entry) {
   return {};
 }
 
-RelayPath path_of_profile(const Settings& settings, const std::string& name) {
-  return with_profile(settings, name).send.path;
+config::RelayPath path_of_profile(const config::Settings& settings, const std::string& name) {
+  return config::with_profile(settings, name).send.path;
 }
 
-Overrides::Flag flag(const std::string& key, const std::string& text) {
+config::Overrides::Flag flag(const std::string& key, const std::string& text) {
   return {.key = key, .text = text, .name = "--" + key};
 }
 
@@ -76,30 +76,30 @@ Overrides::Flag flag(const std::string& key, const std::string& text) {
 
 TEST_CASE("a profile changes what it names, and has everything else of send") {
   const auto settings = loaded(two_profiles);
-  const auto acme = with_profile(settings, "acme").send;
+  const auto acme = config::with_profile(settings, "acme").send;
   CHECK(acme.from == "Acme <hello@acme.example>");
   CHECK(acme.headers == std::vector<std::string>{"X-A: acme", "X-B: acme"});
-  CHECK(acme.path.rate == Rate{5, Milliseconds(1000)});
-  CHECK(acme.path.targets == parse_relays("smtp://app@main.example:587"));
+  CHECK(acme.path.rate == config::Rate{5, Milliseconds(1000)});
+  CHECK(acme.path.targets == config::parse_relays("smtp://app@main.example:587"));
   CHECK(acme.path.password_file == "/main-password");
   CHECK(acme.link == "https://main.example/{action}?token={token}");
   CHECK(acme.path.profile.empty());
   for (const auto* name : {"", "default"})
-    CHECK(with_profile(settings, name).send == settings.send);
+    CHECK(config::with_profile(settings, name).send == settings.send);
 }
 
 TEST_CASE("a relay of a profile gets no password of another relay") {
   const auto settings = loaded(
       "send:\n  relay: smtp://app@main.example\n  password_file: /main\n  hello_name: host.example\n"
       "profiles:\n  big:\n    relay: smtp://mail.big.example\n");
-  const auto big = with_profile(settings, "big");
+  const auto big = config::with_profile(settings, "big");
   CHECK(big.send.path.password_file.empty());
   CHECK(big.send.path.hello_name == "host.example");
   CHECK(big.send.path.profile == "big");
   CHECK(big.send.path.name_of("send.password_file") == "profiles.big.password_file");
-  CHECK(setting_of(big, "send.password_file").text.empty());
-  CHECK(setting_of(big, "send.password_file").name() == "profiles.big.password_file");
-  CHECK(setting_of(big, "send.from").name() == "send.from");
+  CHECK(config::setting_of(big, "send.password_file").text.empty());
+  CHECK(config::setting_of(big, "send.password_file").name() == "profiles.big.password_file");
+  CHECK(config::setting_of(big, "send.from").name() == "send.from");
 }
 
 // What these tests expect of a key is by its name: a key that is not named here must be kept from other
@@ -140,7 +140,7 @@ TEST_CASE(
     const auto three = entry.key == "send.relay" ? std::string() : profile("three", "");
     const auto settings = loaded(send + one + two + three);
     const bool is_apart = !of_content.contains(entry.key);
-    CHECK(lanes_of(settings).size() == (!is_apart ? 2 : three.empty() ? 3 : 4));
+    CHECK(cmd::lanes_of(settings).size() == (!is_apart ? 2 : three.empty() ? 3 : 4));
     CHECK((path_of_profile(settings, "one") != path_of_profile(settings, "two")) == is_apart);
     if (!is_apart) continue;
     // As if the others were not there.
@@ -160,7 +160,7 @@ TEST_CASE("profiles with equal relays and logins share a lane, which has the nam
       "  one:\n    relay: ' smtp://u@big.example ,SES://eu-west-1'\n    password_file: /p\n    from: a@b.example\n"
       "  two:\n    relay: smtp://u@big.example,SES://eu-west-1\n    password_file: /p\n"
       "  three:\n    relay: smtp://main.example\n");
-  CHECK(lanes_of(settings).size() == 2);
+  CHECK(cmd::lanes_of(settings).size() == 2);
   CHECK(path_of_profile(settings, "two").profile == "one");
   CHECK(path_of_profile(settings, "three").profile.empty());
 }
@@ -168,11 +168,11 @@ TEST_CASE("profiles with equal relays and logins share a lane, which has the nam
 TEST_CASE("who reads a setting is a kind of carrier that there is") {
   std::set<std::string_view> sinks;
   std::set<std::string_view> relays;
-  for (const auto& kind : carrier_kinds())
+  for (const auto& kind : carriers::carrier_kinds())
     sinks.insert(kind.name);
-  for (const auto& kind : relay_kinds())
+  for (const auto& kind : carriers::relay_kinds())
     relays.insert(kind.name);
-  for (const auto& entry : key_table()) {
+  for (const auto& entry : config::key_table()) {
     if (entry.readers.empty()) continue;
     INFO(entry.key);
     REQUIRE((entry.key.starts_with("send.") || entry.key.starts_with("sink.")));
@@ -183,7 +183,7 @@ TEST_CASE("who reads a setting is a kind of carrier that there is") {
 
 TEST_CASE("a setting of one provider is named in the directory of that provider alone") {
   int checked = 0;
-  for (const auto& entry : key_table()) {
+  for (const auto& entry : config::key_table()) {
     if (!entry.key.starts_with("send.")) continue;
     const auto [text, other] = values_of(entry);
     if (loaded("send:\n" + line_of(entry, text)).send.path.options.empty()) continue;
@@ -204,33 +204,34 @@ TEST_CASE("a setting of one provider is named in the directory of that provider 
 TEST_CASE("a relative path of a profile begins where its file is") {
   const WorkingDirectory directory;
   directory.write("mailroom.yaml", two_profiles);
-  const auto big = with_profile(
-      load_settings({.file = (directory.path() / "mailroom.yaml").string(), .flags = {}}, {}), "big");
+  const auto big = config::with_profile(
+      config::load_settings({.file = (directory.path() / "mailroom.yaml").string(), .flags = {}}, {}), "big");
   CHECK(big.send.path.password_file == directory.path() / "big-password");
 }
 
 TEST_CASE("the command line overrides every profile, and the environment only what send says") {
-  const Overrides overrides{
+  const config::Overrides overrides{
       .file = {},
       .flags = {flag("send.relay", "smtp://localhost:1025"), flag("send.from", "me@app.example")}};
   const auto settings = loaded(two_profiles, overrides);
   for (const auto* name : {"acme", "big"}) {
-    const auto send = with_profile(settings, name).send;
-    CHECK(send.path.targets == parse_relays("smtp://localhost:1025"));
+    const auto send = config::with_profile(settings, name).send;
+    CHECK(send.path.targets == config::parse_relays("smtp://localhost:1025"));
     CHECK(send.from == "me@app.example");
     CHECK(send.path.profile.empty());
   }
-  CHECK(with_profile(settings, "big").send.link == "https://big.example/{token}");
+  CHECK(config::with_profile(settings, "big").send.link == "https://big.example/{token}");
   // That of send: the option for a relay may come with one for its password.
-  CHECK(with_profile(settings, "big").send.path.password_file == "/main-password");
+  CHECK(config::with_profile(settings, "big").send.path.password_file == "/main-password");
 
   const auto varied =
       loaded(two_profiles, {},
              {{"MAILROOM_SEND_FROM", "env@app.example"}, {"MAILROOM_SEND_RELAY", "smtp://env.example"}});
-  CHECK(with_profile(varied, "acme").send.from == "Acme <hello@acme.example>");
-  CHECK(with_profile(varied, "acme").send.path.targets == parse_relays("smtp://env.example"));
-  CHECK(with_profile(varied, "big").send.from == "env@app.example");
-  CHECK(with_profile(varied, "big").send.path.targets == parse_relays("smtp://big@mail.big.example"));
+  CHECK(config::with_profile(varied, "acme").send.from == "Acme <hello@acme.example>");
+  CHECK(config::with_profile(varied, "acme").send.path.targets == config::parse_relays("smtp://env.example"));
+  CHECK(config::with_profile(varied, "big").send.from == "env@app.example");
+  CHECK(config::with_profile(varied, "big").send.path.targets ==
+        config::parse_relays("smtp://big@mail.big.example"));
 }
 
 TEST_CASE("a profile that is not as it must be is refused with the place") {
@@ -261,9 +262,9 @@ TEST_CASE("a profile that is not as it must be is refused with the place") {
 }
 
 TEST_CASE("a profile that nobody has configured is named with those that there are") {
-  const auto name_none = [](const Settings& settings) {
+  const auto name_none = [](const config::Settings& settings) {
     try {
-      with_profile(settings, "acne");
+      config::with_profile(settings, "acne");
     } catch (const Error& error) {
       return fmt::format("{}: {}", error.what(), error.hint());
     }

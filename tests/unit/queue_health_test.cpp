@@ -14,8 +14,8 @@ namespace {
 
 constexpr Moment noon(1'800'000'000s);
 
-ServerSession session(int pid, const std::string& application = "mailroom collect@web1:77") {
-  ServerSession made;
+status::ServerSession session(int pid, const std::string& application = "mailroom collect@web1:77") {
+  status::ServerSession made;
   made.pid = pid;
   made.application = application;
   made.user = "app";
@@ -26,8 +26,8 @@ ServerSession session(int pid, const std::string& application = "mailroom collec
 }
 
 /// A queue with one running collector and nothing to do.
-QueueStatus healthy() {
-  QueueStatus status;
+status::QueueStatus healthy() {
+  status::QueueStatus status;
   status.queue = "mailroom";
   status.role = "looker";
   status.now = noon;
@@ -37,22 +37,22 @@ QueueStatus healthy() {
   return status;
 }
 
-QueueStatus with_waiting(std::int64_t count, std::chrono::seconds age = 1s) {
+status::QueueStatus with_waiting(std::int64_t count, std::chrono::seconds age = 1s) {
   auto status = healthy();
   status.pending.waiting = count;
   status.pending.oldest_created_at = noon - age;
   return status;
 }
 
-GapHolder holder(Milliseconds age) {
-  GapHolder made{.session = session(21, "shop"), .gid = "", .writes_tokens = true, .ids = 3};
+status::GapHolder holder(Milliseconds age) {
+  status::GapHolder made{.session = session(21, "shop"), .gid = "", .writes_tokens = true, .ids = 3};
   made.session.state = "idle in transaction";
   made.session.command = "INSERT";
   made.session.transaction_age = age;
   return made;
 }
 
-OpenBatch batch(Milliseconds age, bool session_lives) {
+status::OpenBatch batch(Milliseconds age, bool session_lives) {
   return {.id = 7,
           .tokens = 10,
           .attempts = 1,
@@ -63,16 +63,16 @@ OpenBatch batch(Milliseconds age, bool session_lives) {
 }
 
 /// `severity code` of each finding, in order.
-std::vector<std::string> judged(const QueueStatus& status, const HealthLimits& limits = {}) {
+std::vector<std::string> judged(const status::QueueStatus& status, const health::HealthLimits& limits = {}) {
   std::vector<std::string> found;
-  for (const auto& finding : judge_queue(status, limits))
-    found.push_back(std::string(severity_name(finding.severity)) + " " + finding.code);
+  for (const auto& finding : health::judge_queue(status, limits))
+    found.push_back(std::string(health::severity_name(finding.severity)) + " " + finding.code);
   return found;
 }
 
 /// The only finding.
-QueueFinding only(const QueueStatus& status, const HealthLimits& limits = {}) {
-  const auto findings = judge_queue(status, limits);
+health::QueueFinding only(const status::QueueStatus& status, const health::HealthLimits& limits = {}) {
+  const auto findings = health::judge_queue(status, limits);
   REQUIRE(findings.size() == 1);
   return findings.front();
 }
@@ -88,7 +88,7 @@ using Found = std::vector<std::string>;
 TEST_CASE("a running queue is healthy, whatever waits for its batch to fill") {
   CHECK(judged(healthy()).empty());
   CHECK(judged(with_waiting(5'000'000, 3600s)).empty());
-  CHECK(worst({}) == Severity::ok);
+  CHECK(health::worst({}) == health::Severity::ok);
 }
 
 TEST_CASE("scheduled messages that no consumer makes tokens of are a failure") {
@@ -100,7 +100,7 @@ TEST_CASE("scheduled messages that no consumer makes tokens of are a failure") {
   CHECK(judged(status).empty());
   status.scheduled.next_at = status.now - 5min;
   auto finding = only(status);
-  CHECK(finding.severity == Severity::failure);
+  CHECK(finding.severity == health::Severity::failure);
   CHECK(finding.code == "schedule_overdue");
   CHECK(
       finding.text ==
@@ -114,7 +114,7 @@ TEST_CASE("scheduled messages that no consumer makes tokens of are a failure") {
       "the first of 3 scheduled messages has been overdue for 5m, and sender, the role of a collector, may not execute "
       "mailroom_release()");
   CHECK(finding.fix == "GRANT EXECUTE ON FUNCTION public.mailroom_release(integer) TO sender;");
-  CHECK(finding.fix.kind() == FixKind::grant);
+  CHECK(finding.fix.kind() == status::FixKind::grant);
 
   status.collectors.clear();
   CHECK(judged(status) == Found{"failure schedule_overdue"});
@@ -140,7 +140,7 @@ TEST_CASE("tokens that no queue takes are a failure once their queue was dropped
   CHECK(only(status).fix == "mailroom queue create recovery --action recovery");
   status.untaken.front().dropped_at = Moment(std::chrono::seconds(1'795'744'800));
   const auto finding = only(status);
-  CHECK(finding.severity == Severity::failure);
+  CHECK(finding.severity == health::Severity::failure);
   CHECK(finding.text ==
         "no queue takes recovery tokens: 8 wait and are not emitted, since their queue was dropped");
   CHECK(finding.fix == "mailroom queue create recovery --action recovery --from 2026-11-27T02:00:00Z");
@@ -150,10 +150,10 @@ TEST_CASE("a missing collector is a failure once tokens wait") {
   auto status = with_waiting(5);
   status.collectors.clear();
   const auto finding = only(status);
-  CHECK(finding.severity == Severity::failure);
+  CHECK(finding.severity == health::Severity::failure);
   CHECK(finding.text == "5 tokens wait and no collector is connected. Start the collector's service");
   CHECK(finding.fix.empty());
-  CHECK(finding.hint == find_service(std::nullopt, "web1"));
+  CHECK(finding.hint == status::find_service(std::nullopt, "web1"));
   status.pending = {};
   CHECK(judged(status) == Found{"warning no_collector"});
 }
@@ -177,9 +177,9 @@ TEST_CASE("the hint for a missing collector looks for the service on the last co
   auto status = with_waiting(5);
   status.collectors.clear();
   status.host = "web1";
-  status.last_claim = LastClaim{.claimed_by = "mailroom collect@web1:77", .age = 90s};
+  status.last_claim = status::LastClaim{.claimed_by = "mailroom collect@web1:77", .age = 90s};
   CHECK(contains(only(status).text, "The last one was process 77 on web1, 1m30s ago"));
-  CHECK(only(status).hint == find_service(std::nullopt, "web1"));
+  CHECK(only(status).hint == status::find_service(std::nullopt, "web1"));
 }
 
 TEST_CASE("a batch is late after 30 seconds") {
@@ -189,7 +189,7 @@ TEST_CASE("a batch is late after 30 seconds") {
   status.open_batches = {batch(30'001ms, true)};
   const auto finding = only(status);
   CHECK(finding.code == "batch_open");
-  CHECK(finding.severity == Severity::failure);
+  CHECK(finding.severity == health::Severity::failure);
   CHECK(contains(finding.text, "mailroom collect@web1:77"));
   // Terminating its session would not help without another collector.
   CHECK(finding.fix.empty());
@@ -197,7 +197,7 @@ TEST_CASE("a batch is late after 30 seconds") {
       finding.hint ==
       "if it is stopped, this resumes it: ssh web1 kill -CONT 77. Otherwise its log says what it waits for");
   status.host = "web1";
-  status.open_batches[0].process = ProcessSight::stopped;
+  status.open_batches[0].process = status::ProcessSight::stopped;
   CHECK(only(status).fix == "kill -CONT 77");
   CHECK(contains(only(status).text, ": that process is stopped. SIGCONT resumes process 77 on web1"));
   status.collectors.push_back({.session = session(12, "mailroom collect@web2:88"), .queue = "mailroom"});
@@ -207,17 +207,17 @@ TEST_CASE("a batch is late after 30 seconds") {
       contains(only(status).hint, "SELECT pg_terminate_backend(11); then another one takes the batch over"));
   status.collectors.back().session.silent_for = 32s;
   CHECK(judged(status) == Found{"failure batch_open", "warning collector_silent"});
-  CHECK(judge_queue(status, {}).front().fix == "kill -CONT 77");
+  CHECK(health::judge_queue(status, {}).front().fix == "kill -CONT 77");
   // Ending the session of a process that waits for a relay would mail what the relay has once more.
-  status.open_batches[0].process = ProcessSight::runs;
+  status.open_batches[0].process = status::ProcessSight::runs;
   status.open_batches[0].claimed_by = "mailroom send@web1:77";
-  CHECK(judge_queue(status, {}).front().fix.empty());
-  CHECK(contains(judge_queue(status, {}).front().text,
+  CHECK(health::judge_queue(status, {}).front().fix.empty());
+  CHECK(contains(health::judge_queue(status, {}).front().text,
                  "that process runs: it waits for the answer of a relay"));
-  status.open_batches[0].process = ProcessSight::unknown;
+  status.open_batches[0].process = status::ProcessSight::unknown;
   // A session without a collector's name can only be terminated.
   status.open_batches[0].claimed_by = "psql";
-  CHECK(judge_queue(status, {}).front().fix == "SELECT pg_terminate_backend(11);");
+  CHECK(health::judge_queue(status, {}).front().fix == "SELECT pg_terminate_backend(11);");
 }
 
 TEST_CASE("an abandoned batch that no collector takes over is a failure") {
@@ -239,10 +239,10 @@ TEST_CASE("a silent collector is a failure if no other works and tokens wait") {
   status.collectors[0].session.silent_for = 32s;
   CHECK(only(status).fix.empty());
   CHECK(contains(only(status).hint, "ssh web1 kill -CONT 77"));
-  status.collectors[0].process = ProcessSight::stopped;
+  status.collectors[0].process = status::ProcessSight::stopped;
   CHECK(only(status).fix == "ssh web1 kill -CONT 77");
   CHECK(contains(only(status).text, "SIGCONT resumes process 77 on web1"));
-  status.collectors[0].process = ProcessSight::runs;
+  status.collectors[0].process = status::ProcessSight::runs;
   CHECK(only(status).fix.empty());
   CHECK(contains(only(status).text, "has not polled for 32s, though its process runs"));
   CHECK(judged(status) == Found{"failure collector_silent"});
@@ -260,15 +260,15 @@ TEST_CASE("collectors that sign with different keys are a failure that names the
   auto status = healthy();
   status.collectors.push_back({.session = session(12), .queue = "mailroom"});
   status.collectors.push_back({.session = session(13), .queue = "mailroom"});
-  CHECK(judge_queue(status, {}).empty());
+  CHECK(health::judge_queue(status, {}).empty());
   status.collectors[0].key = "aaaaaaaaaaaaaaaa";
   status.collectors[1].key = "aaaaaaaaaaaaaaaa";
   // A collector that does not show its key may have the same one.
-  CHECK(judge_queue(status, {}).empty());
+  CHECK(health::judge_queue(status, {}).empty());
   status.collectors[2].key = "bbbbbbbbbbbbbbbb";
-  const auto findings = judge_queue(status, {});
+  const auto findings = health::judge_queue(status, {});
   REQUIRE(findings.size() == 1);
-  CHECK(findings[0].severity == Severity::failure);
+  CHECK(findings[0].severity == health::Severity::failure);
   CHECK(findings[0].code == "different_keys");
   CHECK(findings[0].text.find(
             "aaaaaaaaaaaaaaaa by collect@web1:77 and collect@web1:77, bbbbbbbbbbbbbbbb by collect@web1:77") !=
@@ -280,14 +280,14 @@ TEST_CASE("tokens that were signed with a key that nobody has now are known for 
   status.collectors[0].key = "aaaaaaaaaaaaaaaa";
   status.recent_keys = {{"aaaaaaaaaaaaaaaa", 5, 1min}, {"bbbbbbbbbbbbbbbb", 30, 2min}};
   auto finding = only(status);
-  CHECK(finding.severity == Severity::warning);
+  CHECK(finding.severity == health::Severity::warning);
   CHECK(finding.code == "signed_with_other_key");
   CHECK(contains(
       finding.text,
       "30 unused links of the last hour, the last mailed 2m ago, are signed with the key bbbbbbbbbbbbbbbb"));
   CHECK(contains(finding.hint, "mailroom audit --key bbbbbbbbbbbbbbbb --since 1d names"));
   CHECK(contains(finding.hint, "mailroom resend --key bbbbbbbbbbbbbbbb --since 1d mails"));
-  HealthLimits limits;
+  health::HealthLimits limits;
   limits.keys = {"aaaaaaaaaaaaaaaa"};
   CHECK(judged(status, limits) == Found{"failure signed_with_other_key"});
   // A verifier takes it still.
@@ -298,7 +298,7 @@ TEST_CASE("tokens that were signed with a key that nobody has now are known for 
 TEST_CASE("a collector that signs with another key than tokens are verified with is a failure") {
   auto status = healthy();
   status.collectors[0].key = "aaaaaaaaaaaaaaaa";
-  HealthLimits limits;
+  health::HealthLimits limits;
   limits.keys = {"aaaaaaaaaaaaaaaa"};
   CHECK(judged(status, limits).empty());
   limits.keys = {"bbbbbbbbbbbbbbbb"};
@@ -333,7 +333,7 @@ TEST_CASE("the holder of the queue's lock is blamed, not the collectors that wai
   waiting.state = "active";
   waiting.wait = "Lock/advisory";
   waiting.silent_for = 50s;
-  status.lock = QueueLockHolder{.session = session(31, "psql"), .longest_wait = 50s};
+  status.lock = status::QueueLockHolder{.session = session(31, "psql"), .longest_wait = 50s};
   status.lock->session.transaction_age = 55s;
   const auto finding = only(status);
   CHECK(finding.code == "queue_locked");
@@ -343,7 +343,7 @@ TEST_CASE("the holder of the queue's lock is blamed, not the collectors that wai
 
 TEST_CASE("the lock of an ordinary claim is no finding") {
   auto status = healthy();
-  status.lock = QueueLockHolder{.session = session(11), .longest_wait = 10s};
+  status.lock = status::QueueLockHolder{.session = session(11), .longest_wait = 10s};
   status.lock->session.transaction_age = 10s;
   CHECK(judged(status).empty());
   // Of another user's session only the wait is visible.
@@ -359,7 +359,7 @@ TEST_CASE("a transaction that keeps a gap open is a warning after a minute") {
   CHECK(judged(status).empty());
   status.gap_holders = {holder(61s)};
   const auto finding = only(status);
-  CHECK(finding.severity == Severity::warning);
+  CHECK(finding.severity == health::Severity::warning);
   CHECK(contains(finding.text, "pid 21 (shop, user app) has had a transaction open for 1m1s"));
   CHECK(contains(finding.text, "all others are emitted"));
   CHECK(finding.fix == "SELECT pg_terminate_backend(21);");
@@ -392,7 +392,7 @@ TEST_CASE("hidden sessions of another user are reported") {
   status.gap_holders[0].session.transaction_age.reset();
   CHECK(judged(status) == Found{"warning gap_hidden"});
   CHECK(only(status).fix == "GRANT pg_monitor TO looker;");
-  CHECK(activity_text(status.gap_holders[0].session) == "owned by another user; needs pg_monitor");
+  CHECK(status::activity_text(status.gap_holders[0].session) == "owned by another user; needs pg_monitor");
 }
 
 TEST_CASE("another sequence behind its table is a failure that names it") {
@@ -413,7 +413,7 @@ TEST_CASE("a collector that waits for a synchronous standby is told apart from o
   waits.silent_for = 9s;
   CHECK(judged(status).empty());
   waits.silent_for = 90s;
-  status.lock = QueueLockHolder{.session = waits, .longest_wait = 60s};
+  status.lock = status::QueueLockHolder{.session = waits, .longest_wait = 60s};
   status.lock->session.transaction_age = 90s;
   status.open_batches.push_back(batch(80s, true));
   CHECK(only(status).code == "standby_awaited");
@@ -428,14 +428,14 @@ TEST_CASE("a queue of notifications that fills up is a problem that names the ol
   status.notifications.usage = 0.009;
   CHECK(judged(status).empty());
   status.notifications.usage = 0.02;
-  CHECK(only(status).severity == Severity::warning);
+  CHECK(only(status).severity == health::Severity::warning);
   auto listener = session(31, "forgotten");
   listener.state = "idle in transaction";
   listener.command = "SELECT";
   listener.transaction_age = 3min;
   status.notifications.open_transactions = {listener};
   status.notifications.usage = 0.5;
-  CHECK(only(status).severity == Severity::failure);
+  CHECK(only(status).severity == health::Severity::failure);
   CHECK(only(status).code == "notifications_held");
   CHECK(only(status).text.find("50 % full") != std::string::npos);
   CHECK(only(status).text.find("pid 31 (forgotten, user app)") != std::string::npos);
@@ -456,15 +456,15 @@ TEST_CASE("an application's commit that waits for a standby is a failure too") {
 TEST_CASE("a sequence behind the cursor is a failure that names the command") {
   auto status = healthy();
   status.newest = 99;
-  CHECK(only(status).severity == Severity::failure);
+  CHECK(only(status).severity == health::Severity::failure);
   CHECK(only(status).fix == "mailroom rewind-cursor --fix-sequence");
 }
 
 TEST_CASE("tokens that wait in another schema are a failure that names it") {
   auto status = healthy();
   status.schema = "app";
-  status.other = OtherQueue{.schema = "public", .waiting = 2};
-  CHECK(only(status).severity == Severity::failure);
+  status.other = status::OtherQueue{.schema = "public", .waiting = 2};
+  CHECK(only(status).severity == health::Severity::failure);
   CHECK(only(status).text ==
         "2 tokens wait in the schema public, which no collector serves, and the schema app never had one");
   CHECK(only(status).fix.empty());
@@ -473,7 +473,7 @@ TEST_CASE("tokens that wait in another schema are a failure that names it") {
 
 TEST_CASE("a limit is exceeded only above its value") {
   const auto status = with_waiting(10, 60s);
-  HealthLimits limits;
+  health::HealthLimits limits;
   limits.max_lag = 60s;
   limits.max_pending = 10;
   CHECK(judged(status, limits).empty());
@@ -489,7 +489,7 @@ TEST_CASE("a limit is exceeded only above its value") {
 TEST_CASE("an estimate is marked if a limit is exceeded") {
   auto status = with_waiting(20'000);
   status.pending.estimated = true;
-  HealthLimits limits;
+  health::HealthLimits limits;
   limits.max_pending = 5'000;
   CHECK(only(status, limits).text ==
         "~20,000 tokens wait, more than --max-pending 5,000. Another instance of the collector's service "
@@ -501,7 +501,7 @@ TEST_CASE("a dead batch is a warning, and can be replayed") {
   auto status = healthy();
   status.dead = {{.id = 7, .tokens = 1, .claimed_by = "mailroom collect@web1:77", .age = 90s}};
   const auto finding = only(status);
-  CHECK(finding.severity == Severity::warning);
+  CHECK(finding.severity == health::Severity::warning);
   CHECK(contains(finding.text, "batch 7 (1 token) was dead-lettered 1m30s ago"));
   CHECK(contains(finding.fix, "SELECT public.mailroom_replay('mailroom', ARRAY("));
 }
@@ -512,7 +512,7 @@ TEST_CASE("a standby is not blamed for what only the primary shows") {
   status.collectors.clear();
   status.open_batches = {batch(1h, false)};
   CHECK(judged(status) == Found{"warning standby"});
-  HealthLimits limits;
+  health::HealthLimits limits;
   limits.max_lag = 1min;
   CHECK(judged(status, limits) == Found{"failure max_lag", "warning standby"});
 }
@@ -523,7 +523,7 @@ TEST_CASE("failures come before warnings") {
   status.newest = 1;
   status.gap_holders = {holder(2min)};
   CHECK(judged(status) == Found{"failure sequence_behind", "failure no_collector", "warning gap_held"});
-  CHECK(worst(judge_queue(status, {})) == Severity::failure);
+  CHECK(health::worst(health::judge_queue(status, {})) == health::Severity::failure);
 }
 
 TEST_CASE("ages have at most two units") {
@@ -531,15 +531,15 @@ TEST_CASE("ages have at most two units") {
       {0ms, "0s"},          {850ms, "850ms"},           {1999ms, "1s"},
       {252'400ms, "4m12s"}, {3h + 25min + 9s, "3h25m"}, {52h + 59min, "2d4h"}};
   for (const auto& [age, text] : cases)
-    CHECK(age_text(age) == text);
+    CHECK(status::age_text(age) == text);
 }
 
 TEST_CASE("samples are within their range, do not overlap, and represent all of it") {
   for (const std::int64_t count : {1LL, 2LL, 1024LL, 1025LL, 1150LL, 5000LL, 123'457LL, 10'000'000LL}) {
     CAPTURE(count);
-    auto samples = plan_samples(501, 500 + count);
+    auto samples = status::plan_samples(501, 500 + count);
     std::sort(samples.begin(), samples.end(),
-              [](const IdSample& a, const IdSample& b) { return a.first < b.first; });
+              [](const status::IdSample& a, const status::IdSample& b) { return a.first < b.first; });
     double stands_for = 0;
     std::int64_t read = 0;
     auto free = std::int64_t{501};
@@ -554,29 +554,29 @@ TEST_CASE("samples are within their range, do not overlap, and represent all of 
     CHECK(stands_for == Approx(static_cast<double>(count)));
     CHECK(read <= 3'000);
   }
-  CHECK(plan_samples(501, 500).empty());
+  CHECK(status::plan_samples(501, 500).empty());
 }
 
 TEST_CASE("a paused queue is a failure once tokens wait, and the fix is to resume it") {
   auto status = with_waiting(5, 60s);
   status.collectors[0].session.silent_for = 60s;
   status.rules.pause =
-      PauseStatus{.since = noon - 5min, .lasts = 5min, .actor = "ops", .reason = "relay moves"};
+      status::PauseStatus{.since = noon - 5min, .lasts = 5min, .actor = "ops", .reason = "relay moves"};
   CHECK(judged(status) == Found{"failure paused", "warning collector_silent"});
-  CHECK(judge_queue(status, {}).front().text ==
+  CHECK(health::judge_queue(status, {}).front().text ==
         "5 tokens wait, since the queue has been paused for 5m by ops: relay moves");
-  CHECK(judge_queue(status, {}).front().fix == "mailroom queue resume mailroom");
+  CHECK(health::judge_queue(status, {}).front().fix == "mailroom queue resume mailroom");
   status.collectors.clear();
   CHECK(judged(status) == Found{"failure paused", "warning no_collector"});
-  HealthLimits limits;
+  health::HealthLimits limits;
   limits.max_lag = 30s;
-  const auto late = judge_queue(status, limits).at(1);
+  const auto late = health::judge_queue(status, limits).at(1);
   CHECK(late.code == "max_lag");
-  CHECK(late.severity == Severity::failure);
+  CHECK(late.severity == health::Severity::failure);
   CHECK(late.text.ends_with("longer than --max-lag 30s: the queue is paused"));
   CHECK(late.fix == "mailroom queue resume mailroom");
   status.pending = {};
-  CHECK(judge_queue(status, {}).front().text ==
+  CHECK(health::judge_queue(status, {}).front().text ==
         "no token is emitted, since the queue has been paused for 5m by ops: relay moves");
   CHECK(judged(status) == Found{"warning paused", "warning no_collector"});
 }
@@ -586,13 +586,13 @@ TEST_CASE("no other collector helps a queue that its rate holds") {
   status.rules.budgets = {
       {.name = "mailroom", .rate = {1, 60'000ms}, .burst = 1, .ahead = std::chrono::duration<double>(12.0)}};
   CHECK(judged(status).empty());
-  HealthLimits limits;
+  health::HealthLimits limits;
   limits.max_pending = 4;
   CHECK(only(status, limits).text == "5 tokens wait, more than --max-pending 4: its rate allows no more");
 }
 
 TEST_CASE("a budget says how much is left, and when more may be taken") {
-  BudgetStatus budget{.name = "mailroom", .rate = {2, 1000ms}, .burst = 4, .ahead = {}};
+  status::BudgetStatus budget{.name = "mailroom", .rate = {2, 1000ms}, .burst = 4, .ahead = {}};
   CHECK(budget.left() == 4);
   CHECK(budget.wait_for(4) == 0ms);
   budget.ahead = std::chrono::duration<double>(0.75);

@@ -15,16 +15,16 @@ namespace {
 
 const TimePoint start{1h};
 
-QueueTurns::Options options(Milliseconds max_wait = 30s) {
+consumer::QueueTurns::Options options(Milliseconds max_wait = 30s) {
   return {.batcher = {.batch_timeout = 0ms, .poll_interval = 1h, .line_limit = 10}, .max_wait = max_wait};
 }
 
 /// Turns of queues with priorities, after an empty poll of each.
 struct Rig {
   TimePoint now = start;
-  QueueTurns turns;
+  consumer::QueueTurns turns;
 
-  explicit Rig(const std::vector<QueueDefinition>& definitions, Milliseconds max_wait = 30s)
+  explicit Rig(const std::vector<claim::QueueDefinition>& definitions, Milliseconds max_wait = 30s)
       : turns(names_of_all(definitions), options(max_wait)) {
     turns.define(definitions);
     turns.connected();
@@ -33,7 +33,7 @@ struct Rig {
     REQUIRE_FALSE(turns.next(now).decision.poll);
   }
 
-  static std::vector<std::string> names_of_all(const std::vector<QueueDefinition>& definitions) {
+  static std::vector<std::string> names_of_all(const std::vector<claim::QueueDefinition>& definitions) {
     std::vector<std::string> names;
     for (const auto& definition : definitions)
       names.push_back(definition.name);
@@ -41,7 +41,7 @@ struct Rig {
   }
 
   /// The queue of the next turn; empty if none wants one.
-  std::string answer(const ClaimReply& reply) {
+  std::string answer(const claim::ClaimReply& reply) {
     const auto turn = turns.next(now);
     if (!turn.decision.poll) return {};
     turns.claimed(turn, reply, now, now);
@@ -49,7 +49,7 @@ struct Rig {
   }
 
   /// A full batch, with more behind it.
-  static ClaimReply backlog() { return {.lease = Lease{1, 1}, .more = true}; }
+  static claim::ClaimReply backlog() { return {.lease = claim::Lease{1, 1}, .more = true}; }
 };
 
 }  // namespace
@@ -194,7 +194,7 @@ TEST_CASE(
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
-    std::vector<QueueDefinition> definitions;
+    std::vector<claim::QueueDefinition> definitions;
     const int count = 2 + below(4);
     for (int i = 0; i < count; ++i)
       definitions.push_back({std::to_string(i), below(3)});

@@ -7,8 +7,8 @@
 namespace mailroom::test::quiet_html_test {
 namespace {
 
-std::string quiet(std::string_view html, QuietOptions options = {}) {
-  return quiet_html(html, options).html;
+std::string quiet(std::string_view html, preview::QuietOptions options = {}) {
+  return preview::quiet_html(html, options).html;
 }
 
 }  // namespace
@@ -52,10 +52,10 @@ TEST_CASE("what other servers have is counted, and loaded if that is asked for")
       "<img src=https://a.example/1.png><td background='//b.example/2.png' style=\"background: "
       "url('http://c.example/3.png')\"><img srcset='https://a.example/4.png 2x'>"
       "<style>@import 'https://d.example/x'; p { background: URL(https://c.example/5.png) }</style>";
-  const auto without = quiet_html(html, {});
+  const auto without = preview::quiet_html(html, {});
   CHECK(without.remote == 5);
   CHECK(without.html.find("example") == std::string::npos);
-  const auto with = quiet_html(html, {.loads_images = true});
+  const auto with = preview::quiet_html(html, {.loads_images = true});
   CHECK(with.remote == 5);
   for (const std::string url :
        {"\"https://a.example/1.png\"", "\"https://b.example/2.png\"", "url('http://c.example/3.png')",
@@ -69,7 +69,7 @@ TEST_CASE("what other servers have is counted, and loaded if that is asked for")
 }
 
 TEST_CASE("a file of the mail is shown in its place") {
-  const QuietOptions options{.file_of = [](std::string_view id) -> std::optional<std::string> {
+  const preview::QuietOptions options{.file_of = [](std::string_view id) -> std::optional<std::string> {
     return id == "logo" ? std::optional<std::string>("data:image/png;base64,AA==") : std::nullopt;
   }};
   CHECK(quiet("<img src=\"cid:logo\">", options) == "<img src=\"data:image/png;base64,AA==\">");

@@ -7,12 +7,12 @@
 namespace mailroom::test::redirection_test {
 namespace {
 
-Address address(const std::string& text) {
-  return std::get<Address>(parse_address(text));
+mail::Address address(const std::string& text) {
+  return std::get<mail::Address>(mail::parse_address(text));
 }
 
 /// Where a mail for `recipient` goes; `-` for nowhere.
-std::string destination(const Redirection& redirection, const std::string& recipient) {
+std::string destination(const mail::Redirection& redirection, const std::string& recipient) {
   const auto found = redirection.destination_of(address(recipient));
   return found ? found->text() : "-";
 }
@@ -43,7 +43,7 @@ TEST_CASE("a mail goes to its recipient, to the address of a staging system, or 
   };
   for (const auto& row : rows) {
     INFO(row.to << " " << row.recipient);
-    Redirection redirection;
+    mail::Redirection redirection;
     if (!row.to.empty()) redirection.redirect_to(address(row.to));
     for (const auto& entry : row.allowed)
       CHECK_FALSE(redirection.allow(entry));
@@ -55,7 +55,7 @@ TEST_CASE("a mail goes to its recipient, to the address of a staging system, or 
 TEST_CASE("what is neither an address nor a domain after an @ is not allowed") {
   for (const auto* entry : {"", "@", "x.example", "@x", "a b@x.example", "*@x.example,", "@a@x.example"}) {
     INFO(entry);
-    Redirection redirection;
+    mail::Redirection redirection;
     CHECK(redirection.allow(entry));
     CHECK(redirection.changes_nothing());
   }

@@ -11,7 +11,7 @@ namespace {
 struct RefusalRow {
   int code;
   std::string text;
-  RefusalSubject subject;
+  delivery::RefusalSubject subject;
 };
 
 constexpr auto mail_recipient = "User7@Mail.Example";
@@ -19,7 +19,7 @@ constexpr auto mail_recipient = "User7@Mail.Example";
 }  // namespace
 
 TEST_CASE("the words and codes of relays say whom a refusal is about") {
-  using enum RefusalSubject;
+  using enum delivery::RefusalSubject;
   const std::vector<RefusalRow> rows{
       {530, "5.7.0 Authentication required", everyone},
       {535, "5.7.8 Authentication credentials invalid", everyone},
@@ -38,12 +38,13 @@ TEST_CASE("the words and codes of relays say whom a refusal is about") {
       {550, "5.7.60 SMTP; Client does not have permissions to send as this sender", everyone},
       {550, "Domain app.example has exceeded the max emails per hour (100/100) allowed.", everyone},
       {550, "5.1.1 <user7@mail.example>: Recipient address rejected: User unknown",
-       RefusalSubject::recipient},
+       delivery::RefusalSubject::recipient},
       {504, "5.5.2 <user7@mail.example>: Recipient address rejected: need fully-qualified address",
-       RefusalSubject::recipient},
-      {550, "5.2.1 The email account that you tried to reach is disabled", RefusalSubject::recipient},
-      {552, "5.2.2 mailbox full, over quota", RefusalSubject::recipient},
-      {550, "No such user here", RefusalSubject::recipient},
+       delivery::RefusalSubject::recipient},
+      {550, "5.2.1 The email account that you tried to reach is disabled",
+       delivery::RefusalSubject::recipient},
+      {552, "5.2.2 mailbox full, over quota", delivery::RefusalSubject::recipient},
+      {550, "No such user here", delivery::RefusalSubject::recipient},
       {550, "5.1.0 <no-reply@app.example>: Sender address rejected: User unknown in local recipient table",
        everyone},
       {550, "Sender verify failed: No Such User Here", everyone},
@@ -52,7 +53,8 @@ TEST_CASE("the words and codes of relays say whom a refusal is about") {
        unclear},
       {550, "5.7.1 <user7@mail.example>: Recipient address rejected: SPF fail - not authorized", unclear},
       {552, "5.2.3 Your message exceeded the size limits", unclear},
-      {550, "<user7@mail.example>: Recipient address rejected: Domain not found", RefusalSubject::recipient},
+      {550, "<user7@mail.example>: Recipient address rejected: Domain not found",
+       delivery::RefusalSubject::recipient},
       {554, "5.7.1 account suspended", unclear},
       {554, "5.7.1 <user7@mail.example>: Relay access denied", unclear},
       {550, "no", unclear},
@@ -63,7 +65,7 @@ TEST_CASE("the words and codes of relays say whom a refusal is about") {
   };
   for (const auto& row : rows) {
     INFO(row.code << " " << row.text);
-    CHECK(static_cast<int>(subject_of_refusal(row.code, row.text, mail_recipient)) ==
+    CHECK(static_cast<int>(smtp::subject_of_refusal(row.code, row.text, mail_recipient)) ==
           static_cast<int>(row.subject));
   }
 }
@@ -76,13 +78,13 @@ TEST_CASE("no recipient chooses the words that are judged") {
         "5.7.1 verification failed: host mx.mail.example said: 550 Sender address rejected",
         "5.7.1 <sender address rejected"}) {
     INFO(text);
-    CHECK(subject_of_refusal(550, text, hostile) == RefusalSubject::unclear);
+    CHECK(smtp::subject_of_refusal(550, text, hostile) == delivery::RefusalSubject::unclear);
   }
 }
 
 TEST_CASE("equal refusals differ in addresses and numbers only") {
   const auto key = [](int code, const std::string& text, const std::string& to) {
-    return refusal_key(code, text, to);
+    return smtp::refusal_key(code, text, to);
   };
   CHECK(key(554, "5.7.1 <a@b.example>: refused, id 4XZ1", "a@b.example") ==
         key(554, "5.7.1 <c@d.example>: refused, id 9PQ2", "c@d.example"));
@@ -92,7 +94,7 @@ TEST_CASE("equal refusals differ in addresses and numbers only") {
 }
 
 TEST_CASE("what a relay quotes from another server is not its own") {
-  using enum RefusalSubject;
+  using enum delivery::RefusalSubject;
   const std::vector<RefusalRow> rows{
       {550, "Callout verification failed: 554 5.7.1 Client host rejected: Access denied", unclear},
       {550, "Callout verification failed: 550 response to \"RCPT TO:<user7@mail.example>\" was: 554 5.7.1 no",
@@ -104,7 +106,7 @@ TEST_CASE("what a relay quotes from another server is not its own") {
   };
   for (const auto& row : rows) {
     INFO(row.code << " " << row.text);
-    CHECK(static_cast<int>(subject_of_refusal(row.code, row.text, mail_recipient)) ==
+    CHECK(static_cast<int>(smtp::subject_of_refusal(row.code, row.text, mail_recipient)) ==
           static_cast<int>(row.subject));
   }
 }
@@ -112,22 +114,23 @@ TEST_CASE("what a relay quotes from another server is not its own") {
 TEST_CASE("the sender can be unknown too") {
   const std::string sender = "No-Reply@app.example";
   const std::string text = "5.1.1 <no-reply@app.example> User unknown; rejecting";
-  CHECK(subject_of_refusal(550, text, mail_recipient, sender) == RefusalSubject::everyone);
-  CHECK(subject_of_refusal(550, text, mail_recipient) == RefusalSubject::recipient);
-  CHECK(subject_of_refusal(550, "5.1.1 <user7@mail.example> from <no-reply@app.example>: unknown",
-                           mail_recipient, sender) == RefusalSubject::recipient);
-  CHECK(subject_of_refusal(550, text, sender, sender) == RefusalSubject::recipient);
+  CHECK(smtp::subject_of_refusal(550, text, mail_recipient, sender) == delivery::RefusalSubject::everyone);
+  CHECK(smtp::subject_of_refusal(550, text, mail_recipient) == delivery::RefusalSubject::recipient);
+  CHECK(smtp::subject_of_refusal(550, "5.1.1 <user7@mail.example> from <no-reply@app.example>: unknown",
+                                 mail_recipient, sender) == delivery::RefusalSubject::recipient);
+  CHECK(smtp::subject_of_refusal(550, text, sender, sender) == delivery::RefusalSubject::recipient);
 }
 
 namespace {
 
 /// A memory at a time that goes on by a second for each thing that happens.
 struct Remembering {
-  RefusalMemory memory{};
+  delivery::RefusalMemory memory{};
   WallTime now{std::chrono::hours(1000)};
 
-  RefusalSubject refused(const std::string& key, RefusalSubject words = RefusalSubject::unclear,
-                         bool is_probe = false) {
+  delivery::RefusalSubject refused(const std::string& key,
+                                   delivery::RefusalSubject words = delivery::RefusalSubject::unclear,
+                                   bool is_probe = false) {
     now += std::chrono::seconds(1);
     return memory.refused(key, words, is_probe, now);
   }
@@ -144,7 +147,7 @@ struct Remembering {
 }  // namespace
 
 TEST_CASE("the third equal refusal without an accepted mail is about the relay, and the sixth of any kind") {
-  using enum RefusalSubject;
+  using enum delivery::RefusalSubject;
   Remembering a;
   for (const auto subject : {unclear, unclear, everyone, everyone})
     CHECK(a.refused("a") == subject);
@@ -162,21 +165,21 @@ TEST_CASE("the third equal refusal without an accepted mail is about the relay, 
 }
 
 TEST_CASE("words about everyone that other mails do not get are about the mail") {
-  using enum RefusalSubject;
+  using enum delivery::RefusalSubject;
   Remembering relay;
   CHECK(relay.refused("quota", everyone) == everyone);
   // This one had begun before.
   relay.accepted(std::chrono::milliseconds(1500));
   CHECK(relay.refused("quota", everyone) == everyone);
   relay.accepted();
-  CHECK(relay.refused("quota", everyone) == RefusalSubject::recipient);
-  CHECK(relay.refused("quota", everyone) == RefusalSubject::recipient);
+  CHECK(relay.refused("quota", everyone) == delivery::RefusalSubject::recipient);
+  CHECK(relay.refused("quota", everyone) == delivery::RefusalSubject::recipient);
   CHECK(relay.refused("other quota", everyone) == everyone);
   // Nobody gets through any more.
   CHECK(relay.refused("quota", everyone) == everyone);
   relay.accepted();
-  CHECK(relay.refused("quota", everyone) == RefusalSubject::recipient);
-  relay.now += RefusalMemory::kept;
+  CHECK(relay.refused("quota", everyone) == delivery::RefusalSubject::recipient);
+  relay.now += delivery::RefusalMemory::kept;
   CHECK(relay.refused("quota", everyone) == everyone);
 }
 
@@ -197,7 +200,7 @@ TEST_CASE("words about a limit are believed until a mail gets them again and aga
 }
 
 TEST_CASE("what is remembered of a relay has an end") {
-  using enum RefusalSubject;
+  using enum delivery::RefusalSubject;
   Remembering relay;
   CHECK(relay.refused("first", everyone) == everyone);
   relay.accepted();

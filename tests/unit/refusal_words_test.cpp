@@ -14,10 +14,10 @@ struct WordsRow {
   std::string text;
 };
 
-void check_all(const std::vector<WordsRow>& rows, RefusalSubject subject) {
+void check_all(const std::vector<WordsRow>& rows, delivery::RefusalSubject subject) {
   for (const auto& row : rows) {
     INFO(row.code << " " << row.text);
-    CHECK(static_cast<int>(subject_of_refusal(row.code, row.text, "user7@mail.example")) ==
+    CHECK(static_cast<int>(smtp::subject_of_refusal(row.code, row.text, "user7@mail.example")) ==
           static_cast<int>(subject));
   }
 }
@@ -101,7 +101,7 @@ TEST_CASE("what providers say of an account or a sender is about everyone") {
           {550, "not local sender over smtp"},
           {550, "Requested action not taken: mailbox unavailable Sender address is not allowed."},
       },
-      RefusalSubject::everyone);
+      delivery::RefusalSubject::everyone);
 }
 
 TEST_CASE("what mail servers say of a client, its name or its login is about everyone") {
@@ -142,7 +142,7 @@ TEST_CASE("what mail servers say of a client, its name or its login is about eve
            "Message discarded."},
           {550, "Outgoing mail from \"no-reply@app.example\" has been suspended."},
       },
-      RefusalSubject::everyone);
+      delivery::RefusalSubject::everyone);
 }
 
 TEST_CASE("what servers say of an address without its enhanced code is about the recipient") {
@@ -161,7 +161,7 @@ TEST_CASE("what servers say of an address without its enhanced code is about the
           {550, "5.4.4 Unable to route: host not found"},
           {550, "5.4.310 DNS domain mail.example does not exist"},
       },
-      RefusalSubject::recipient);
+      delivery::RefusalSubject::recipient);
 }
 
 TEST_CASE("what may be about one recipient, his server or one mail stays unclear") {
@@ -183,7 +183,7 @@ TEST_CASE("what may be about one recipient, his server or one mail stays unclear
           {550, "Domain submissionquotaexceeded.example cannot be reached"},
           {550, "Domain sendasdenied.zen.spamhaus.org.example cannot be reached"},
       },
-      RefusalSubject::unclear);
+      delivery::RefusalSubject::unclear);
 }
 
 }  // namespace mailroom::test::refusal_words_test

@@ -14,9 +14,9 @@ TEST_CASE("the code and words of a refused login say what is wrong with it") {
   struct Row {
     int code;
     std::string text;
-    LoginFault fault;
+    smtp::LoginFault fault;
   };
-  using enum LoginFault;
+  using enum smtp::LoginFault;
   const std::vector<Row> rows{
       {535, "5.7.8 Username and Password not accepted", password},
       {535, "Authentication Credentials Invalid", password},
@@ -46,49 +46,50 @@ TEST_CASE("the code and words of a refused login say what is wrong with it") {
   };
   for (const auto& row : rows) {
     INFO(row.code << " " << row.text);
-    CHECK(static_cast<int>(fault_of_login(row.code, row.text)) == static_cast<int>(row.fault));
+    CHECK(static_cast<int>(smtp::fault_of_login(row.code, row.text)) == static_cast<int>(row.fault));
   }
 }
 
 TEST_CASE("the code, the step and the words of a refusal say what is wrong") {
   struct Row {
-    SmtpStep step;
+    smtp::SmtpStep step;
     int code;
     std::string text;
-    RelayFault fault;
+    smtp::RelayFault fault;
   };
-  using enum RelayFault;
+  using enum smtp::RelayFault;
   const std::vector<Row> rows{
-      {SmtpStep::mail, 421, "4.3.2 shutting down", busy},
-      {SmtpStep::mail, 450, "4.7.1 slow down", busy},
-      {SmtpStep::mail, 452, "4.3.1 Insufficient system storage", busy},
-      {SmtpStep::mail, 450, "4.1.8 <no-reply@app.example>: Sender address rejected: Domain not found",
+      {smtp::SmtpStep::mail, 421, "4.3.2 shutting down", busy},
+      {smtp::SmtpStep::mail, 450, "4.7.1 slow down", busy},
+      {smtp::SmtpStep::mail, 452, "4.3.1 Insufficient system storage", busy},
+      {smtp::SmtpStep::mail, 450, "4.1.8 <no-reply@app.example>: Sender address rejected: Domain not found",
        sender},
-      {SmtpStep::mail, 553, "5.7.1 not owned by user", sender},
-      {SmtpStep::mail, 554, "5.7.1 Service unavailable; Client host [192.0.2.1] blocked using bl.example",
-       refused},
-      {SmtpStep::mail, 530, "5.7.0 Authentication required", wants_login},
-      {SmtpStep::mail, 550, "5.7.57 Client not authenticated to send mail", wants_login},
-      {SmtpStep::mail, 530, "5.7.0 Must issue a STARTTLS command first", wants_tls},
-      {SmtpStep::mail, 451, "5.7.3 STARTTLS is required to send mail", wants_tls},
-      {SmtpStep::connect, 421, "4.7.0 busy", busy},
-      {SmtpStep::connect, 554, "5.7.1 not you", refused},
-      {SmtpStep::hello, 550, "Access denied - Invalid HELO name", refused},
-      {SmtpStep::noop, 450, "later", busy},
+      {smtp::SmtpStep::mail, 553, "5.7.1 not owned by user", sender},
+      {smtp::SmtpStep::mail, 554,
+       "5.7.1 Service unavailable; Client host [192.0.2.1] blocked using bl.example", refused},
+      {smtp::SmtpStep::mail, 530, "5.7.0 Authentication required", wants_login},
+      {smtp::SmtpStep::mail, 550, "5.7.57 Client not authenticated to send mail", wants_login},
+      {smtp::SmtpStep::mail, 530, "5.7.0 Must issue a STARTTLS command first", wants_tls},
+      {smtp::SmtpStep::mail, 451, "5.7.3 STARTTLS is required to send mail", wants_tls},
+      {smtp::SmtpStep::connect, 421, "4.7.0 busy", busy},
+      {smtp::SmtpStep::connect, 554, "5.7.1 not you", refused},
+      {smtp::SmtpStep::hello, 550, "Access denied - Invalid HELO name", refused},
+      {smtp::SmtpStep::noop, 450, "later", busy},
   };
   for (const auto& row : rows) {
     INFO(row.code << " " << row.text);
-    CHECK(static_cast<int>(fault_of_refusal(row.step, row.code, row.text)) == static_cast<int>(row.fault));
+    CHECK(static_cast<int>(smtp::fault_of_refusal(row.step, row.code, row.text)) ==
+          static_cast<int>(row.fault));
   }
 }
 
 TEST_CASE("a sender is refused for its address, or since the account is suspended") {
   const auto hint = [](int code, const std::string& reply) {
-    RelayCheck check;
-    check.fault = RelayFault::sender;
+    smtp::RelayCheck check;
+    check.fault = smtp::RelayFault::sender;
     check.code = code;
     check.reply = reply;
-    return hint_of(check, RelayUrl{}, RelayPath{});
+    return smtp::hint_of(check, smtp::RelayUrl{}, config::RelayPath{});
   };
   CHECK(hint(554, "5.7.1 Account SUSPENDED")
             .starts_with("the provider may have suspended the account: ask it"));

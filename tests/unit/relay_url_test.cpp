@@ -31,7 +31,7 @@ std::string refusal_of_url(const std::string& text) {
 }  // namespace
 
 TEST_CASE("relays are read from URLs") {
-  const std::vector<std::pair<std::string, std::vector<RelayUrl>>> rows{
+  const std::vector<std::pair<std::string, std::vector<smtp::RelayUrl>>> rows{
       {"smtp://mail.example", {{{"mail.example", 25}, false, ""}}},
       {"SMTP://mail.example", {{{"mail.example", 25}, false, ""}}},
       {"smtps://mail.example", {{{"mail.example", 465}, true, ""}}},
@@ -117,7 +117,7 @@ TEST_CASE("a usual mistake in a relay URL is told what to write instead") {
       refusal_of_url("smtp://alice@relay.example:465") ==
       "the relay 'smtp://***@relay.example:465' has port 465, which speaks TLS from the first byte | write it with "
       "smtps:// in place of smtp://");
-  CHECK(parse_relay_url("smtps://relay.example:465").implicit_tls);
+  CHECK(smtp::parse_relay_url("smtps://relay.example:465").implicit_tls);
 }
 
 TEST_CASE("a password in a relay URL is refused and not shown") {
@@ -150,7 +150,7 @@ TEST_CASE("a URL of random characters is read or refused") {
         CHECK_FALSE(relay.host.empty());
         CHECK(relay.port > 0);
         const auto again = std::string(relay.implicit_tls ? "smtps://" : "smtp://") + relay.address();
-        CHECK(parse_relay_url(again).host == relay.host);
+        CHECK(smtp::parse_relay_url(again).host == relay.host);
       }
       ++read;
     } catch (const Error& error) {
@@ -163,18 +163,18 @@ TEST_CASE("a URL of random characters is read or refused") {
 TEST_CASE("only a relay on this host needs no TLS") {
   for (const std::string host : {"localhost", "LocalHost", "127.0.0.1", "127.255.0.9", "[::1]", "[0:0::1]"}) {
     INFO(host);
-    CHECK(parse_relay_url("smtp://" + host).is_loopback());
+    CHECK(smtp::parse_relay_url("smtp://" + host).is_loopback());
   }
   for (const std::string host : {"localhost.example", "a.localhost", "128.0.0.1", "126.0.0.1", "[::2]",
                                  "[::ffff:127.0.0.1]", "local"}) {
     INFO(host);
-    CHECK_FALSE(parse_relay_url("smtp://" + host).is_loopback());
+    CHECK_FALSE(smtp::parse_relay_url("smtp://" + host).is_loopback());
   }
 }
 
 TEST_CASE("an address shows host and port") {
-  CHECK(parse_relay_url("smtp://a@b.example").address() == "b.example:25");
-  CHECK(parse_relay_url("smtps://[::1]").address() == "[::1]:465");
+  CHECK(smtp::parse_relay_url("smtp://a@b.example").address() == "b.example:25");
+  CHECK(smtp::parse_relay_url("smtps://[::1]").address() == "[::1]:465");
 }
 
 TEST_CASE("a password file holds one line") {

@@ -6,23 +6,24 @@
 namespace mailroom::test::relay_wish_test {
 namespace {
 
-using enum RelayWish;
+using enum smtp::RelayWish;
 
 struct WishRow {
-  SmtpStep step;
+  smtp::SmtpStep step;
   int code;
   std::string text;
-  RelayWish wish;
+  smtp::RelayWish wish;
 };
 
-constexpr auto at_mail = SmtpStep::mail;
-constexpr auto at_rcpt = SmtpStep::rcpt;
-constexpr auto at_end = SmtpStep::end;
+constexpr auto at_mail = smtp::SmtpStep::mail;
+constexpr auto at_rcpt = smtp::SmtpStep::rcpt;
+constexpr auto at_end = smtp::SmtpStep::end;
 
 void check(const std::vector<WishRow>& rows) {
   for (const auto& row : rows) {
     INFO(static_cast<int>(row.step) << " " << row.code << " " << row.text);
-    CHECK(static_cast<int>(relay_wish(row.step, row.code, own_words(row.text, "user@mail.example"))) ==
+    CHECK(static_cast<int>(
+              smtp::relay_wish(row.step, row.code, smtp::own_words(row.text, "user@mail.example"))) ==
           static_cast<int>(row.wish));
   }
 }
@@ -49,8 +50,8 @@ TEST_CASE("a temporary reply that is about something else is no wish for a lower
   check({
       {at_rcpt, 454, "4.7.1 <user@mail.example>: Relay access denied", none},
       {at_mail, 454, "4.7.1 Relay access denied", none},
-      {SmtpStep::starttls, 454, "4.7.0 TLS not available due to a temporary rate limit", none},
-      {SmtpStep::auth, 454, "4.7.0 too many attempts", none},
+      {smtp::SmtpStep::starttls, 454, "4.7.0 TLS not available due to a temporary rate limit", none},
+      {smtp::SmtpStep::auth, 454, "4.7.0 too many attempts", none},
       {at_rcpt, 450, "4.2.1 mailbox busy", none},
       {at_rcpt, 450,
        "4.2.1 The user you are trying to contact is receiving mail at a rate that prevents more", none},
@@ -79,12 +80,12 @@ TEST_CASE("a relay asks for fewer mails at once") {
 
 TEST_CASE("before MAIL a relay can ask for fewer connections only") {
   check({
-      {SmtpStep::connect, 421, "4.7.0 too many connections", fewer_at_once},
-      {SmtpStep::hello, 421, "4.7.0 192.0.2.1 too many concurrent SMTP connections", fewer_at_once},
-      {SmtpStep::auth, 432, "4.3.2 Concurrent connections limit exceeded", fewer_at_once},
-      {SmtpStep::connect, 421, "4.3.2 Service not available", none},
-      {SmtpStep::connect, 421, "4.7.0 too many mails, slow down", none},
-      {SmtpStep::connect, 554, "5.7.1 too many connections", none},
+      {smtp::SmtpStep::connect, 421, "4.7.0 too many connections", fewer_at_once},
+      {smtp::SmtpStep::hello, 421, "4.7.0 192.0.2.1 too many concurrent SMTP connections", fewer_at_once},
+      {smtp::SmtpStep::auth, 432, "4.3.2 Concurrent connections limit exceeded", fewer_at_once},
+      {smtp::SmtpStep::connect, 421, "4.3.2 Service not available", none},
+      {smtp::SmtpStep::connect, 421, "4.7.0 too many mails, slow down", none},
+      {smtp::SmtpStep::connect, 554, "5.7.1 too many connections", none},
   });
 }
 
@@ -93,7 +94,7 @@ TEST_CASE("a permanent refusal that names a rate asks for a lower one") {
       {at_end, 550, "5.7.0 Requested action not taken: too many emails per second", lower_rate},
       {at_rcpt, 554, "Rate limit: 30 messages per minute", lower_rate},
       {at_end, 550, "exceeded the emails per hour", none},
-      {SmtpStep::connect, 554, "too many emails per second", none},
+      {smtp::SmtpStep::connect, 554, "too many emails per second", none},
   });
 }
 
@@ -109,11 +110,11 @@ TEST_CASE("neither the recipient nor its server chooses the words of a wish") {
 
 TEST_CASE("configured texts ask for a lower rate, wherever they are") {
   const std::vector<std::string> patterns{"421 4.7.28", "Policy X", ""};
-  CHECK(is_configured_wish(421, "4.7.28 unusual", patterns));
-  CHECK(is_configured_wish(450, "4.2.1 policy x of the mailbox", patterns));
-  CHECK(is_configured_wish(550, "5.2.1 policy x", patterns));
-  CHECK_FALSE(is_configured_wish(450, "4.7.1 grey", patterns));
-  CHECK_FALSE(is_configured_wish(0, "policy x", patterns));
+  CHECK(smtp::is_configured_wish(421, "4.7.28 unusual", patterns));
+  CHECK(smtp::is_configured_wish(450, "4.2.1 policy x of the mailbox", patterns));
+  CHECK(smtp::is_configured_wish(550, "5.2.1 policy x", patterns));
+  CHECK_FALSE(smtp::is_configured_wish(450, "4.7.1 grey", patterns));
+  CHECK_FALSE(smtp::is_configured_wish(0, "policy x", patterns));
 }
 
 }  // namespace mailroom::test::relay_wish_test

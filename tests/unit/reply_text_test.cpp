@@ -10,7 +10,7 @@
 namespace mailroom::test::reply_text_test {
 
 TEST_CASE("a reply ends with the line that has a blank after its code") {
-  ReplyReader reply;
+  delivery::ReplyReader reply;
   CHECK_FALSE(reply.add("550-5.1.1 no\r\n"));
   CHECK(reply.code() == 0);
   CHECK_FALSE(reply.add("550-5.1.1 such\r\n"));
@@ -29,14 +29,14 @@ TEST_CASE("a reply ends with the line that has a blank after its code") {
 TEST_CASE("a line that is no reply ends none") {
   for (const std::string line : {"", "2", "25", "abc", "2 50 ok", "25a ok", "250-", "250x", " 250 ok"}) {
     INFO(line);
-    ReplyReader reply;
+    delivery::ReplyReader reply;
     CHECK_FALSE(reply.add(line));
     CHECK(reply.code() == 0);
   }
 }
 
 TEST_CASE("an endless reply takes bounded memory") {
-  ReplyReader reply;
+  delivery::ReplyReader reply;
   for (int i = 0; i < 10'000; ++i)
     reply.add("250-" + std::string(10'000, 'x'));
   CHECK(reply.text().size() < 5000);
@@ -44,16 +44,17 @@ TEST_CASE("an endless reply takes bounded memory") {
 }
 
 TEST_CASE("a recorded reply is printable, short and without secrets") {
-  CHECK(recorded_reply("2.0.0 ok: queued as ABC", {}) == "2.0.0 ok: queued as ABC");
-  CHECK(recorded_reply("a\x1b[0m\r\nb\xff\xe2\x80\xae", {}) == "a?[0m??b??");
-  CHECK(recorded_reply("no: sesame, sesame!", {"sesame"}) == "no: ***, ***!");
-  CHECK(recorded_reply("no", {""}) == "no");
-  CHECK(recorded_reply(std::string(201, 'x'), {}).size() == 200);
+  CHECK(delivery::recorded_reply("2.0.0 ok: queued as ABC", {}) == "2.0.0 ok: queued as ABC");
+  CHECK(delivery::recorded_reply("a\x1b[0m\r\nb\xff\xe2\x80\xae", {}) == "a?[0m??b??");
+  CHECK(delivery::recorded_reply("no: sesame, sesame!", {"sesame"}) == "no: ***, ***!");
+  CHECK(delivery::recorded_reply("no", {""}) == "no");
+  CHECK(delivery::recorded_reply(std::string(201, 'x'), {}).size() == 200);
   // A character of two bytes is not cut.
-  CHECK(recorded_reply(std::string(199, 'x') + "ü", {}) == std::string(199, 'x'));
-  CHECK(recorded_reply(std::string(198, 'x') + "ü", {}) == std::string(198, 'x') + "ü");
+  CHECK(delivery::recorded_reply(std::string(199, 'x') + "ü", {}) == std::string(199, 'x'));
+  CHECK(delivery::recorded_reply(std::string(198, 'x') + "ü", {}) == std::string(198, 'x') + "ü");
   // A secret across the end is masked before the text is cut.
-  CHECK(recorded_reply(std::string(196, 'x') + "sesame", {"sesame"}) == std::string(196, 'x') + "***");
+  CHECK(delivery::recorded_reply(std::string(196, 'x') + "sesame", {"sesame"}) ==
+        std::string(196, 'x') + "***");
 }
 
 TEST_CASE("a random reply is recorded in printable form") {
@@ -62,17 +63,17 @@ TEST_CASE("a random reply is recorded in printable form") {
     std::string text;
     for (auto size = random() % 300; size > 0; --size)
       text += static_cast<char>(random() % 256);
-    const auto recorded = recorded_reply(text, {"a", "\xc3"});
+    const auto recorded = delivery::recorded_reply(text, {"a", "\xc3"});
     CHECK(recorded.size() <= 200);
     CHECK(is_printable(recorded));
     CHECK(recorded.find('a') == std::string::npos);
-    named_delay(text);
+    delivery::named_delay(text);
   }
 }
 
 TEST_CASE("the forms of a login") {
-  CHECK(secrets_of_login("", "").empty());
-  CHECK(secrets_of_login("alice", "open sesame 4711") ==
+  CHECK(delivery::secrets_of_login("", "").empty());
+  CHECK(delivery::secrets_of_login("alice", "open sesame 4711") ==
         std::vector<std::string>{"AGFsaWNlAG9wZW4gc2VzYW1lIDQ3MTE", "b3BlbiBzZXNhbWUgNDcxMQ",
                                  "open sesame 4711"});
 }
@@ -93,7 +94,7 @@ TEST_CASE("the log shows words without addresses") {
   };
   for (const auto& [text, shown] : rows) {
     INFO(text);
-    CHECK(without_addresses(text) == shown);
+    CHECK(delivery::without_addresses(text) == shown);
   }
 }
 
@@ -112,14 +113,14 @@ TEST_CASE("a reply can name the time of the next attempt") {
   };
   for (const auto& [text, delay] : rows) {
     INFO(text);
-    CHECK(named_delay(text) == std::chrono::seconds(delay));
+    CHECK(delivery::named_delay(text) == std::chrono::seconds(delay));
   }
   for (const std::string text :
        {"", "try again later", "try again in 60", "try again in 60 days", "try again in -60 seconds",
         "try again in 0 seconds", "try again in 86401 seconds", "try again in 99999999999999999999 seconds",
         "4.3.2 system in 10 seconds of maintenance", "try again in 25 hours"}) {
     INFO(text);
-    CHECK_FALSE(named_delay(text).has_value());
+    CHECK_FALSE(delivery::named_delay(text).has_value());
   }
 }
 

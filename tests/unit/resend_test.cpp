@@ -19,33 +19,33 @@ using namespace std::chrono_literals;
 
 namespace {
 
-HttpOutcome answered(int status, const std::string& body) {
-  HttpOutcome outcome{.end = HttpEnd::answered};
+http::HttpOutcome answered(int status, const std::string& body) {
+  http::HttpOutcome outcome{.end = http::HttpEnd::answered};
   outcome.response.status = status;
   outcome.response.body = body;
   return outcome;
 }
 
-HttpOutcome refused(int status, const std::string& name, const std::string& message) {
+http::HttpOutcome refused(int status, const std::string& name, const std::string& message) {
   return answered(status,
                   fmt::format(R"({{"statusCode":{},"name":"{}","message":"{}"}})", status, name, message));
 }
 
-std::string verdict_of(const HttpOutcome& outcome, std::size_t mails = 1) {
+std::string verdict_of(const http::HttpOutcome& outcome, std::size_t mails = 1) {
   std::vector<std::int64_t> tokens;
   for (std::size_t i = 0; i < mails; ++i)
     tokens.push_back(static_cast<std::int64_t>(10 + i));
-  const auto answer = judge_resend(outcome, tokens, 0);
-  std::string text = verdict_name(answer.verdict);
+  const auto answer = resend::judge_resend(outcome, tokens, 0);
+  std::string text = delivery::verdict_name(answer.verdict);
   if (answer.throttled) text += ", throttled";
   if (answer.wait) text += fmt::format(", wait {}s", answer.wait->count() / 1000);
   return text;
 }
 
-Mailbox mailbox(const std::string& text) {
-  const auto parsed = parse_mailbox(text);
-  if (const auto* refusal = std::get_if<Refusal>(&parsed)) FAIL(text + ": " + refusal->reason);
-  return std::get<Mailbox>(parsed);
+mail::Mailbox mailbox(const std::string& text) {
+  const auto parsed = mail::parse_mailbox(text);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&parsed)) FAIL(text + ": " + refusal->reason);
+  return std::get<mail::Mailbox>(parsed);
 }
 
 }  // namespace
@@ -91,10 +91,10 @@ TEST_CASE("each answer of Resend has the outcome of the table") {
   CHECK(verdict_of(answered(200, R"({"id":"49a3"})")) == "accepted");
   CHECK(verdict_of(answered(200, R"({"object":"email"})")) == "unknown");
   CHECK(verdict_of(answered(200, "")) == "unknown");
-  CHECK(verdict_of({.end = HttpEnd::unsent, .failure = "refused"}) == "unavailable");
-  CHECK(verdict_of({.end = HttpEnd::cut_off, .failure = "closed"}) == "unknown");
+  CHECK(verdict_of({.end = http::HttpEnd::unsent, .failure = "refused"}) == "unavailable");
+  CHECK(verdict_of({.end = http::HttpEnd::cut_off, .failure = "closed"}) == "unknown");
   auto cut = answered(422, "{\"na");
-  cut.end = HttpEnd::cut_off;
+  cut.end = http::HttpEnd::cut_off;
   CHECK(verdict_of(cut) == "deferred");
   cut.response.status = 200;
   CHECK(verdict_of(cut) == "unknown");
@@ -102,11 +102,11 @@ TEST_CASE("each answer of Resend has the outcome of the table") {
 
 TEST_CASE("an answer to several mails names each, or says nothing of any") {
   const auto of = [](const char* body) {
-    const auto answer = judge_resend(answered(200, body), {7, 8, 9}, 0);
+    const auto answer = resend::judge_resend(answered(200, body), {7, 8, 9}, 0);
     std::string text;
     for (const auto& token : answer.tokens)
-      text += fmt::format("{} {} {}; ", token.token, verdict_name(token.verdict), token.reason);
-    return text.empty() ? std::string(verdict_name(answer.verdict)) : text;
+      text += fmt::format("{} {} {}; ", token.token, delivery::verdict_name(token.verdict), token.reason);
+    return text.empty() ? std::string(delivery::verdict_name(answer.verdict)) : text;
   };
   CHECK(of(R"({"data":[{"id":"a"},{"id":"b"},{"id":"c"}]})") == "7 accepted a; 8 accepted b; 9 accepted c; ");
   CHECK(of(R"({"data":[{"id":"a"},{"id":"c"}],"errors":[{"index":1,"message":"no"}]})") ==
@@ -122,10 +122,10 @@ TEST_CASE("an answer to several mails names each, or says nothing of any") {
 
 TEST_CASE("the next request waits as long as the limit of Resend says, and ten seconds at most") {
   const auto rest = [](std::map<std::string, std::string, std::less<>> headers, int status = 200) {
-    HttpResponse response;
+    http::HttpResponse response;
     response.status = status;
     response.headers = std::move(headers);
-    const auto wait = rest_of_limit(response);
+    const auto wait = resend::rest_of_limit(response);
     return wait ? wait->count() : -1;
   };
   CHECK(rest({}) == -1);
@@ -139,8 +139,8 @@ TEST_CASE("the next request waits as long as the limit of Resend says, and ten s
 
 TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
   const auto from = mailbox("\"Exämple, Inc.\" <no-reply@app.example>");
-  const MessageBuilder builder(from, std::nullopt, {{"X-Campaign", "spring"}});
-  MailContent content{.date = Moment(1'800'000'000s), .queue = "mailroom", .key = "k", .token = 5};
+  const mail::MessageBuilder builder(from, std::nullopt, {{"X-Campaign", "spring"}});
+  mail::MailContent content{.date = Moment(1'800'000'000s), .queue = "mailroom", .key = "k", .token = 5};
   content.to = {mailbox("Ada Lovelace <ada@mail.example>"), mailbox("bob@mail.example")};
   content.cc = {mailbox("Zoë <zoe@mail.example>")};
   content.reply_to = mailbox("Hilfe <help@app.example>");
@@ -153,10 +153,10 @@ TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
       {.name = {}, .content_type = "image/png", .content_id = "logo", .bytes = "png"},
       {.name = "n.txt", .content_type = "text/plain", .content_id = {}, .bytes = "note"}};
   const auto built = builder.build(content);
-  if (const auto* refusal = std::get_if<Refusal>(&built)) FAIL(refusal->reason);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&built)) FAIL(refusal->reason);
   const auto& bytes = std::get<std::string>(built);
   const auto mail =
-      read_resend_mail(bytes, {.from = "no-reply@app.example", .to = "zoe@mail.example"}, "[1]");
+      resend::read_resend_mail(bytes, {.from = "no-reply@app.example", .to = "zoe@mail.example"}, "[1]");
   CHECK(mail.message_id == "mailroom.k.5.mailroom@app.example");
   const auto json = parse_json(mail.json);
   CHECK(json["from"] == "\"Exämple, Inc.\" <no-reply@app.example>");
@@ -178,11 +178,12 @@ TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
   CHECK(files["logo"]["content_id"] == "logo");
   CHECK(files["n.txt"]["content"] == "bm90ZQ==");
   const auto again =
-      read_resend_mail(bytes, {.from = "no-reply@app.example", .to = "zoe@mail.example"}, "[1]");
+      resend::read_resend_mail(bytes, {.from = "no-reply@app.example", .to = "zoe@mail.example"}, "[1]");
   CHECK(again.json == mail.json);
-  CHECK(parse_json(read_resend_mail(bytes, {.from = {}, .to = "other@mail.example"}, {}).json)["to"] ==
-        nlohmann::json::array({"other@mail.example"}));
-  CHECK_THROWS_AS(read_resend_mail("", {}, {}), Error);
+  CHECK(
+      parse_json(resend::read_resend_mail(bytes, {.from = {}, .to = "other@mail.example"}, {}).json)["to"] ==
+      nlohmann::json::array({"other@mail.example"}));
+  CHECK_THROWS_AS(resend::read_resend_mail("", {}, {}), Error);
 }
 
 TEST_CASE("resend:// names nothing else, and its key is read from a file of its own") {
@@ -191,7 +192,7 @@ TEST_CASE("resend:// names nothing else, and its key is read from a file of its 
     auto path = path_of(relay);
     path.options["send.resend_endpoint"] = endpoint;
     try {
-      const auto parsed = parse_resend_endpoint(path);
+      const auto parsed = resend::parse_resend_endpoint(path);
       return parsed.url + " " + parsed.name;
     } catch (const Error& error) {
       return error.what();
@@ -209,7 +210,7 @@ TEST_CASE("resend:// names nothing else, and its key is read from a file of its 
     auto path = path_of("resend://");
     path.options["send.resend_key_file"] = directory.write("key", text, mode);
     try {
-      return read_resend_key(path);
+      return resend::read_resend_key(path);
     } catch (const Error& error) {
       return "refused: " + std::string(error.what());
     }

@@ -14,7 +14,7 @@ namespace {
 struct Trial {
   std::ostringstream text;
   Log log{{.level = LogLevel::info, .format = LogFormat::logfmt}, text};
-  RetryLog retries{log};
+  process::RetryLog retries{log};
   TimePoint now{1h};
 
   void fail_for(std::chrono::seconds time) {

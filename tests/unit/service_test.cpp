@@ -38,12 +38,12 @@ TEST_CASE("a service gives no sign of life while its loop stands still") {
   Service service(100ms);
   std::ostringstream lines;
   Log log({}, lines);
-  const ServiceManager manager(log);
+  const consumer::ServiceManager manager(log);
   REQUIRE(manager.patience() == 100ms);
-  StopSignal signal;
-  StopWatcher watcher(signal, log);
+  process::StopSignal signal;
+  process::StopWatcher watcher(signal, log);
   {
-    ServiceReporter stuck(manager, signal, watcher, std::chrono::steady_clock::now() - 1h);
+    consumer::ServiceReporter stuck(manager, signal, watcher, std::chrono::steady_clock::now() - 1h);
     REQUIRE(service.socket.has_part("STATUS="));
     raise(SIGTERM);
     REQUIRE(service.socket.has("STOPPING=1"));
@@ -51,11 +51,11 @@ TEST_CASE("a service gives no sign of life while its loop stands still") {
   CHECK(service.socket.count("WATCHDOG=1") == 0);
   {
     // It waits for a statement.
-    const StopWatcher::Wait wait(&watcher, Awaited::database);
-    ServiceReporter waiting(manager, signal, watcher, std::chrono::steady_clock::now() - 1h);
+    const process::StopWatcher::Wait wait(&watcher, process::Awaited::database);
+    consumer::ServiceReporter waiting(manager, signal, watcher, std::chrono::steady_clock::now() - 1h);
     CHECK(service.socket.has("WATCHDOG=1", 3));
   }
-  ServiceReporter turning(manager, signal, watcher, std::chrono::steady_clock::now() + 1h);
+  consumer::ServiceReporter turning(manager, signal, watcher, std::chrono::steady_clock::now() + 1h);
   CHECK(service.socket.has("WATCHDOG=1", 6));
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("a service manager that has gone is a warning") {
   setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
   std::ostringstream lines;
   Log log({}, lines);
-  const ServiceManager manager(log);
+  const consumer::ServiceManager manager(log);
   CHECK_FALSE(manager.patience());
   manager.ready();
   unsetenv("NOTIFY_SOCKET");
@@ -75,7 +75,7 @@ TEST_CASE("without a service manager nothing is notified") {
   unsetenv("NOTIFY_SOCKET");
   std::ostringstream lines;
   Log log({}, lines);
-  const ServiceManager manager(log);
+  const consumer::ServiceManager manager(log);
   CHECK_FALSE(manager.is_present());
   manager.ready();
   manager.reloading();
@@ -83,7 +83,7 @@ TEST_CASE("without a service manager nothing is notified") {
 }
 
 TEST_CASE("the status of a service has its rate since the last one, and what waits") {
-  ServiceStatus status(start);
+  consumer::ServiceStatus status(start);
   CHECK(status.renew(start + 5s) == "waiting for the database; 0 emitted");
   status.connected();
   CHECK(status.renew(start + 10s) == "0.0 tokens/s, 0 pending; 0 emitted");

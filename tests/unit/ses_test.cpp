@@ -19,20 +19,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-RelayPath path_to(const std::string& relay, const std::string& endpoint = {}) {
+config::RelayPath path_to(const std::string& relay, const std::string& endpoint = {}) {
   auto path = path_of(relay);
   path.options["send.ses_endpoint"] = endpoint;
   return path;
 }
 
-SesEndpoint endpoint_of(const std::string& relay, const std::string& endpoint = {}) {
-  return parse_ses_endpoint(path_to(relay, endpoint));
+ses::SesEndpoint endpoint_of(const std::string& relay, const std::string& endpoint = {}) {
+  return ses::parse_ses_endpoint(path_to(relay, endpoint));
 }
 
 constexpr std::int64_t noon = 1795608000;  // Wed, 25 Nov 2026 12:00:00 GMT
 
-HttpOutcome answered(int status, const std::string& name, const std::string& message) {
-  HttpOutcome outcome{.end = HttpEnd::answered};
+http::HttpOutcome answered(int status, const std::string& name, const std::string& message) {
+  http::HttpOutcome outcome{.end = http::HttpEnd::answered};
   outcome.response.status = status;
   outcome.response.headers["x-amzn-errortype"] = name;
   outcome.response.body = fmt::format(R"({{"message":"{}"}})", message);
@@ -43,7 +43,7 @@ struct Row {
   int status;
   std::string name;
   std::string message;
-  Verdict verdict;
+  delivery::Verdict verdict;
   bool throttled = false;
 };
 
@@ -63,7 +63,7 @@ TEST_CASE("a region names the endpoint of SES, unless the settings do") {
   CHECK(own.region == "eu-west-1");
   auto path = path_to("ses://eu-west-1");
   path.profile = "acme";
-  CHECK(parse_ses_endpoint(path).http.name == "email.eu-west-1.amazonaws.com:443 (acme)");
+  CHECK(ses::parse_ses_endpoint(path).http.name == "email.eu-west-1.amazonaws.com:443 (acme)");
 }
 
 TEST_CASE("what is no region is refused, and shows no password") {
@@ -91,10 +91,11 @@ TEST_CASE("each relay of SES is a carrier of its own beside those of SMTP") {
 
 TEST_CASE("a request is signed as AWS's own example is") {
   // get-vanilla of the test suite of Signature Version 4.
-  const AwsCredentials credentials{.key_id = "AKIDEXAMPLE",
-                                   .secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"};
-  const auto lines = signed_headers({.method = "GET", .host = "example.amazonaws.com", .path = "/"},
-                                    credentials, {.region = "us-east-1", .service = "service"}, 1440938160);
+  const ses::AwsCredentials credentials{.key_id = "AKIDEXAMPLE",
+                                        .secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"};
+  const auto lines =
+      ses::signed_headers({.method = "GET", .host = "example.amazonaws.com", .path = "/"}, credentials,
+                          {.region = "us-east-1", .service = "service"}, 1440938160);
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] == "host: example.amazonaws.com");
   CHECK(lines[1] == "x-amz-date: 20150830T123600Z");
@@ -105,27 +106,27 @@ TEST_CASE("a request is signed as AWS's own example is") {
 }
 
 TEST_CASE("a mail is asked for with its bytes, its recipient and its tags") {
-  Message message;
+  delivery::Message message;
   message.queue = "pä queue";
   message.tokens = {813};
   message.body = "Subject: x\r\n\r\nhello\r\n";
   message.envelope = {.from = "no-reply@app.example", .to = "ada@example.org"};
-  CHECK(ses_body(message, "mailroom") ==
+  CHECK(ses::ses_body(message, "mailroom") ==
         R"({"Content":{"Raw":{"Data":"U3ViamVjdDogeA0KDQpoZWxsbw0K"}},)"
         R"("Destination":{"ToAddresses":["ada@example.org"]},"ConfigurationSetName":"mailroom",)"
         R"("EmailTags":[{"Name":"queue","Value":"p___queue"},{"Name":"token","Value":"813"}]})");
   message.queue.clear();
   message.tokens.clear();
-  CHECK(ses_body(message, "").find("EmailTags") == std::string::npos);
+  CHECK(ses::ses_body(message, "").find("EmailTags") == std::string::npos);
 }
 
 TEST_CASE("credentials are read from both forms of a file") {
-  const auto plain = parse_credentials_file(
+  const auto plain = ses::parse_credentials_file(
       "aws_access_key_id=AKIDEXAMPLE\naws_secret_access_key = abc/def+1\naws_session_token=t==\n", "x");
   CHECK(plain.key_id == "AKIDEXAMPLE");
   CHECK(plain.secret == "abc/def+1");
   CHECK(plain.session_token == "t==");
-  const auto shared = parse_credentials_file(
+  const auto shared = ses::parse_credentials_file(
       "# keys\n[other]\naws_access_key_id = WRONG\naws_secret_access_key = wrong\n\n[default]\r\n"
       "aws_access_key_id = RIGHT\r\naws_secret_access_key = right\r\n[last]\naws_session_token = wrong\n",
       "x");
@@ -137,13 +138,13 @@ TEST_CASE("credentials are read from both forms of a file") {
         "aws_access_key_id=A B\naws_secret_access_key=geheim",
         "aws_access_key_id=A\naws_secret_access_key=\x01"}) {
     INFO(wrong);
-    CHECK_THROWS_WITH(parse_credentials_file(wrong, "the credentials file f"),
+    CHECK_THROWS_WITH(ses::parse_credentials_file(wrong, "the credentials file f"),
                       "the credentials file f has no AWS credentials");
   }
 }
 
 TEST_CASE("credentials of a role have an end") {
-  const auto role = parse_role_credentials(
+  const auto role = ses::parse_role_credentials(
       R"({"Code":"Success","AccessKeyId":"ASIA","SecretAccessKey":"s","Token":"t","Expiration":"2026-11-25T12:00:00Z"})",
       "x");
   CHECK(role.key_id == "ASIA");
@@ -151,15 +152,16 @@ TEST_CASE("credentials of a role have an end") {
   REQUIRE(role.ends);
   CHECK(in_seconds(*role.ends) == noon);
   for (const auto* wrong : {"", "[]", "{}", R"({"AccessKeyId":1,"SecretAccessKey":"s"})", "<html>"})
-    CHECK_THROWS_AS(parse_role_credentials(wrong, "x"), Error);
+    CHECK_THROWS_AS(ses::parse_role_credentials(wrong, "x"), Error);
 }
 
 TEST_CASE("credentials are kept until shortly before their end, and then renewed while they hold") {
   std::atomic<int> fetches = 0;
   const WallTime start{1'000'000s};
-  CredentialKeeper keeper([&] {
+  ses::CredentialKeeper keeper([&] {
     const int number = ++fetches;
-    return AwsCredentials{.key_id = std::to_string(number), .secret = "s", .ends = start + number * 3600s};
+    return ses::AwsCredentials{
+        .key_id = std::to_string(number), .secret = "s", .ends = start + number * 3600s};
   });
   CHECK(keeper.get(start).key_id == "1");
   CHECK(keeper.get(start + 3600s - 301s).key_id == "1");
@@ -177,7 +179,7 @@ TEST_CASE("credentials are kept until shortly before their end, and then renewed
 TEST_CASE("a file of credentials is read again after a minute, and an error is not kept") {
   int fetches = 0;
   const WallTime start{1'000'000s};
-  CredentialKeeper keeper([&]() -> AwsCredentials {
+  ses::CredentialKeeper keeper([&]() -> ses::AwsCredentials {
     if (++fetches == 2) throw Error(ExitCode::configuration, "gone");
     return {.key_id = "A", .secret = std::to_string(fetches)};
   });
@@ -191,40 +193,41 @@ TEST_CASE("each answer of SES has its outcome") {
   const std::string rejected = "MessageRejected";
   const std::vector<Row> rows{
       {400, "MessageRejected:http://internal.example/", "Address is on the suppression list",
-       Verdict::rejected},
+       delivery::Verdict::rejected},
       {400, rejected,
        "Email address is not verified. The following identities failed the check: no-reply@app.example",
-       Verdict::unavailable},
+       delivery::Verdict::unavailable},
       {400, rejected,
        "Email address is not verified. The following identities failed the check: Ada@Example.org",
-       Verdict::deferred},
-      {400, "BadRequestException", "Invalid MIME", Verdict::rejected},
-      {400, "com.amazonaws.ses#BadRequestException", "Invalid MIME", Verdict::rejected},
-      {413, "", "too large", Verdict::rejected},
-      {408, "", "slow", Verdict::deferred},
-      {429, "TooManyRequestsException", "Too many requests", Verdict::deferred, true},
-      {400, "ThrottlingException", "Maximum sending rate exceeded.", Verdict::deferred, true},
-      {400, "ThrottlingException", "Daily message quota exceeded.", Verdict::unavailable},
-      {454, "Throttling", "Maximum sending rate exceeded.", Verdict::deferred, true},
-      {400, "LimitExceededException", "limit", Verdict::unavailable},
-      {400, "AccountSuspendedException", "suspended", Verdict::unavailable},
-      {400, "SendingPausedException", "paused", Verdict::unavailable},
-      {400, "MailFromDomainNotVerifiedException", "no MX", Verdict::unavailable},
-      {404, "NotFoundException", "Configuration set x does not exist", Verdict::unavailable},
-      {404, "", "<UnknownOperationException/>", Verdict::unavailable},
-      {403, "InvalidSignatureException", "Signature expired", Verdict::unavailable},
-      {403, "UnrecognizedClientException", "The security token is invalid", Verdict::unavailable},
-      {403, "AccessDeniedException", "not authorized to perform ses:SendEmail", Verdict::unavailable},
-      {400, "ExpiredTokenException", "expired", Verdict::unavailable},
-      {401, "", "", Verdict::unavailable},
-      {301, "", "", Verdict::unavailable},
-      {500, "InternalFailure", "oops", Verdict::deferred},
-      {503, "ServiceUnavailable", "later", Verdict::deferred},
+       delivery::Verdict::deferred},
+      {400, "BadRequestException", "Invalid MIME", delivery::Verdict::rejected},
+      {400, "com.amazonaws.ses#BadRequestException", "Invalid MIME", delivery::Verdict::rejected},
+      {413, "", "too large", delivery::Verdict::rejected},
+      {408, "", "slow", delivery::Verdict::deferred},
+      {429, "TooManyRequestsException", "Too many requests", delivery::Verdict::deferred, true},
+      {400, "ThrottlingException", "Maximum sending rate exceeded.", delivery::Verdict::deferred, true},
+      {400, "ThrottlingException", "Daily message quota exceeded.", delivery::Verdict::unavailable},
+      {454, "Throttling", "Maximum sending rate exceeded.", delivery::Verdict::deferred, true},
+      {400, "LimitExceededException", "limit", delivery::Verdict::unavailable},
+      {400, "AccountSuspendedException", "suspended", delivery::Verdict::unavailable},
+      {400, "SendingPausedException", "paused", delivery::Verdict::unavailable},
+      {400, "MailFromDomainNotVerifiedException", "no MX", delivery::Verdict::unavailable},
+      {404, "NotFoundException", "Configuration set x does not exist", delivery::Verdict::unavailable},
+      {404, "", "<UnknownOperationException/>", delivery::Verdict::unavailable},
+      {403, "InvalidSignatureException", "Signature expired", delivery::Verdict::unavailable},
+      {403, "UnrecognizedClientException", "The security token is invalid", delivery::Verdict::unavailable},
+      {403, "AccessDeniedException", "not authorized to perform ses:SendEmail",
+       delivery::Verdict::unavailable},
+      {400, "ExpiredTokenException", "expired", delivery::Verdict::unavailable},
+      {401, "", "", delivery::Verdict::unavailable},
+      {301, "", "", delivery::Verdict::unavailable},
+      {500, "InternalFailure", "oops", delivery::Verdict::deferred},
+      {503, "ServiceUnavailable", "later", delivery::Verdict::deferred},
   };
   for (const auto& row : rows) {
     INFO(row.status << " " << row.name << " " << row.message);
-    const auto answer = judge_ses(answered(row.status, row.name, row.message), "ada@example.org", noon);
-    CHECK(verdict_name(answer.verdict) == std::string(verdict_name(row.verdict)));
+    const auto answer = ses::judge_ses(answered(row.status, row.name, row.message), "ada@example.org", noon);
+    CHECK(delivery::verdict_name(answer.verdict) == std::string(delivery::verdict_name(row.verdict)));
     CHECK(answer.throttled == row.throttled);
     CHECK(answer.waits_for_turn == row.throttled);
     CHECK(answer.code == row.status);
@@ -235,35 +238,37 @@ TEST_CASE("each answer of SES has its outcome") {
 TEST_CASE("an answer that says too little is unknown, and a lost one never counts as refused") {
   auto taken = answered(200, "", "");
   taken.response.body = R"({"MessageId":"0102-abc"})";
-  CHECK(judge_ses(taken, "a@b.example", noon).verdict == Verdict::accepted);
-  CHECK(judge_ses(taken, "a@b.example", noon).reply == "0102-abc");
+  CHECK(ses::judge_ses(taken, "a@b.example", noon).verdict == delivery::Verdict::accepted);
+  CHECK(ses::judge_ses(taken, "a@b.example", noon).reply == "0102-abc");
   taken.response.body = "<html>";
-  CHECK(judge_ses(taken, "a@b.example", noon).verdict == Verdict::unknown);
+  CHECK(ses::judge_ses(taken, "a@b.example", noon).verdict == delivery::Verdict::unknown);
   auto gateway = answered(504, "", "");
   gateway.response.body = "";
-  CHECK(judge_ses(gateway, "a@b.example", noon).verdict == Verdict::unknown);
-  for (const auto& [status, verdict] : std::vector<std::pair<int, Verdict>>{{0, Verdict::unknown},
-                                                                            {200, Verdict::unknown},
-                                                                            {400, Verdict::deferred},
-                                                                            {503, Verdict::deferred}}) {
+  CHECK(ses::judge_ses(gateway, "a@b.example", noon).verdict == delivery::Verdict::unknown);
+  for (const auto& [status, verdict] :
+       std::vector<std::pair<int, delivery::Verdict>>{{0, delivery::Verdict::unknown},
+                                                      {200, delivery::Verdict::unknown},
+                                                      {400, delivery::Verdict::deferred},
+                                                      {503, delivery::Verdict::deferred}}) {
     auto lost = answered(status, "", "");
-    lost.end = HttpEnd::cut_off;
+    lost.end = http::HttpEnd::cut_off;
     lost.failure = "closed";
     INFO(status);
-    CHECK(judge_ses(lost, "a@b.example", noon).verdict == verdict);
-    lost.end = HttpEnd::unsent;
-    CHECK(judge_ses(lost, "a@b.example", noon).verdict == Verdict::unavailable);
+    CHECK(ses::judge_ses(lost, "a@b.example", noon).verdict == verdict);
+    lost.end = http::HttpEnd::unsent;
+    CHECK(ses::judge_ses(lost, "a@b.example", noon).verdict == delivery::Verdict::unavailable);
   }
 }
 
 TEST_CASE("a wait that SES names is heeded, and that of a day's quota is ten minutes") {
   auto limit = answered(429, "TooManyRequestsException", "Too many");
   limit.response.headers["retry-after"] = "7";
-  CHECK(judge_ses(limit, "a@b.example", noon).wait == Milliseconds(7000));
+  CHECK(ses::judge_ses(limit, "a@b.example", noon).wait == Milliseconds(7000));
   auto down = answered(503, "ServiceUnavailable", "later");
   down.response.headers["retry-after"] = "3";
-  CHECK(judge_ses(down, "a@b.example", noon).throttled);
-  CHECK(judge_ses(answered(400, "ThrottlingException", "Daily message quota exceeded."), "a@b.example", noon)
+  CHECK(ses::judge_ses(down, "a@b.example", noon).throttled);
+  CHECK(ses::judge_ses(answered(400, "ThrottlingException", "Daily message quota exceeded."), "a@b.example",
+                       noon)
             .wait == Milliseconds(600'000));
 }
 
@@ -271,7 +276,7 @@ TEST_CASE("a clock that is wrong is said by how much") {
   auto refused = answered(403, "InvalidSignatureException", "Signature expired");
   const auto reply = [&](const char* date) {
     refused.response.headers["date"] = date;
-    return judge_ses(refused, "a@b.example", noon).reply;
+    return ses::judge_ses(refused, "a@b.example", noon).reply;
   };
   CHECK(reply("Wed, 25 Nov 2026 12:07:00 GMT") ==
         "InvalidSignatureException: Signature expired; the clock of this host is 7m behind the server's");
@@ -281,10 +286,10 @@ TEST_CASE("a clock that is wrong is said by how much") {
 }
 
 TEST_CASE("what the account says of itself becomes findings") {
-  using Level = SinkFinding::Level;
+  using Level = carriers::SinkFinding::Level;
   const auto levels = [](const std::string& body) {
     std::vector<Level> all;
-    for (const auto& finding : judge_ses_account(body)) {
+    for (const auto& finding : ses::judge_ses_account(body)) {
       CHECK((finding.level == Level::fine) == finding.hint.empty());
       all.push_back(finding.level);
     }
@@ -305,9 +310,9 @@ TEST_CASE("what the account says of itself becomes findings") {
         std::vector{Level::warning, Level::fine});
   CHECK(levels("{}").empty());
   CHECK(levels("<html>") == std::vector{Level::failure});
-  CHECK(is_verified_identity(R"({"VerifiedForSendingStatus":true})"));
-  CHECK_FALSE(is_verified_identity(R"({"VerifiedForSendingStatus":false})"));
-  CHECK_FALSE(is_verified_identity("[]"));
+  CHECK(ses::is_verified_identity(R"({"VerifiedForSendingStatus":true})"));
+  CHECK_FALSE(ses::is_verified_identity(R"({"VerifiedForSendingStatus":false})"));
+  CHECK_FALSE(ses::is_verified_identity("[]"));
 }
 
 }  // namespace mailroom::test::ses_test

@@ -12,19 +12,20 @@ constexpr TimePoint origin{};
 }  // namespace
 
 TEST_CASE("simulated names begin with the seed, and no seed's prefix begins with another's") {
-  CHECK(simulated_prefix(0) == "sim-0-");
-  CHECK(simulated_prefix(42) == "sim-42-");
-  CHECK(simulated_prefix(18446744073709551615U) == "sim-18446744073709551615-");
-  CHECK(simulated_prefix(42).substr(0, simulated_prefix(4).size()) != simulated_prefix(4));
-  CHECK(std::string(simulated_email_end).find(".example") != std::string::npos);
+  CHECK(simulation::simulated_prefix(0) == "sim-0-");
+  CHECK(simulation::simulated_prefix(42) == "sim-42-");
+  CHECK(simulation::simulated_prefix(18446744073709551615U) == "sim-18446744073709551615-");
+  CHECK(simulation::simulated_prefix(42).substr(0, simulation::simulated_prefix(4).size()) !=
+        simulation::simulated_prefix(4));
+  CHECK(std::string(simulation::simulated_email_end).find(".example") != std::string::npos);
 }
 
 TEST_CASE("a share selects accounts evenly") {
-  CHECK(selected_of(100'000'000, 0) == 0);
-  CHECK(selected_of(100'000'000, 100) == 100'000'000);
-  CHECK(selected_of(7, 25) == 1);
-  CHECK(selected_of(8, 25) == 2);
-  CHECK(selected_of(100'000'000, 0.001) == 1000);
+  CHECK(simulation::selected_of(100'000'000, 0) == 0);
+  CHECK(simulation::selected_of(100'000'000, 100) == 100'000'000);
+  CHECK(simulation::selected_of(7, 25) == 1);
+  CHECK(simulation::selected_of(8, 25) == 2);
+  CHECK(simulation::selected_of(100'000'000, 0.001) == 1000);
 }
 
 TEST_CASE("accounts are evenly spaced at a rate") {
@@ -37,10 +38,10 @@ TEST_CASE("accounts are evenly spaced at a rate") {
                           Row{1'000'001, 1'000'000, 1'000'000}}) {
     CAPTURE(row.n, row.rate);
     const auto offset =
-        std::chrono::round<std::chrono::microseconds>(due_at(origin, row.n, row.rate) - origin);
+        std::chrono::round<std::chrono::microseconds>(simulation::due_at(origin, row.n, row.rate) - origin);
     CHECK(offset.count() == row.microseconds);
   }
-  CHECK(due_at(origin, 100'000'000, 0.001) > due_at(origin, 1000, 0.001));
+  CHECK(simulation::due_at(origin, 100'000'000, 0.001) > simulation::due_at(origin, 1000, 0.001));
 }
 
 }  // namespace mailroom::test::simulation_test

@@ -6,17 +6,17 @@
 namespace mailroom::test::sink_health_test {
 namespace {
 
-std::string problems_of(const DeliveryStatus& deliveries, bool has_tokens = true) {
+std::string problems_of(const status::DeliveryStatus& deliveries, bool has_tokens = true) {
   std::string text;
-  for (const auto& finding : judge_sinks(deliveries, has_tokens))
-    text += (finding.severity == Severity::failure ? "failure " : "warning ") + finding.code + "; ";
+  for (const auto& finding : health::judge_sinks(deliveries, has_tokens))
+    text += (finding.severity == health::Severity::failure ? "failure " : "warning ") + finding.code + "; ";
   return text;
 }
 
 std::string problems_with(const std::string& reason, std::chrono::seconds lasts = {},
                           bool has_tokens = true) {
-  DeliveryStatus deliveries;
-  UnavailableSink& sink = deliveries.sinks.emplace_back();
+  status::DeliveryStatus deliveries;
+  status::UnavailableSink& sink = deliveries.sinks.emplace_back();
   sink.name = "relay:25";
   sink.failures = 2;
   sink.reason = reason;
@@ -25,7 +25,7 @@ std::string problems_with(const std::string& reason, std::chrono::seconds lasts 
 }
 
 std::string problems_after(std::int64_t refused, std::chrono::seconds lasts, std::int64_t deferred = 0) {
-  DeliveryStatus deliveries;
+  status::DeliveryStatus deliveries;
   deliveries.refused = {.tokens = refused, .deferred = deferred, .lasts = lasts, .last = "451 4.3.0 later"};
   return problems_of(deliveries);
 }
@@ -65,7 +65,7 @@ TEST_CASE("a few wrong addresses are a warning, and a few that are put off for a
 TEST_CASE("many accounts in a row with the wrong status are a failure after a minute") {
   using namespace std::chrono_literals;
   const auto problems = [](std::int64_t tokens, Milliseconds lasts) {
-    DeliveryStatus deliveries;
+    status::DeliveryStatus deliveries;
     deliveries.unfit = {tokens, lasts};
     return problems_of(deliveries);
   };
@@ -76,11 +76,11 @@ TEST_CASE("many accounts in a row with the wrong status are a failure after a mi
 
 TEST_CASE("a relay that is down is a failure where mails were, and a warning where others accept them") {
   using namespace std::chrono_literals;
-  DeliveryStatus deliveries;
+  status::DeliveryStatus deliveries;
   deliveries.sinks = {
       {.name = "relay:25", .failures = 9, .lasts = 5min, .probe_in = {}, .reason = "refused"}};
   CHECK(problems_of(deliveries, false) == "warning sink_unavailable; ");
-  deliveries.last_hour = {{Outcome::expired, 3}};
+  deliveries.last_hour = {{fate::Outcome::expired, 3}};
   CHECK(problems_of(deliveries, false) == "failure sink_unavailable; ");
   CHECK(problems_of(deliveries) == "failure sink_unavailable; ");
   deliveries.last_accepted = 6min;
@@ -96,12 +96,12 @@ TEST_CASE("a relay that is down is a failure where mails were, and a warning whe
 
 TEST_CASE("what a relay rejected before it was clear that it refuses everything is named") {
   using namespace std::chrono_literals;
-  DeliveryStatus deliveries;
+  status::DeliveryStatus deliveries;
   deliveries.sinks = {
       {.name = "relay:25", .failures = 3, .lasts = 5min, .probe_in = {}, .reason = "554 5.7.1 suspended"}};
-  const auto hint = [&] { return judge_sinks(deliveries, true).front().hint; };
+  const auto hint = [&] { return health::judge_sinks(deliveries, true).front().hint; };
   CHECK(hint() == "mailroom doctor tries it, and says more");
-  deliveries.last_hour = {{Outcome::rejected, 2}};
+  deliveries.last_hour = {{fate::Outcome::rejected, 2}};
   CHECK(hint().find("mailroom resend --outcome rejected --since 2h --dry-run") != std::string::npos);
   deliveries.sinks.front().reason = "421 busy";
   CHECK(hint() == "mailroom doctor tries it, and says more");
@@ -109,13 +109,13 @@ TEST_CASE("what a relay rejected before it was clear that it refuses everything 
 
 TEST_CASE("mails that cannot be made are a failure for ten minutes, and news for an hour") {
   using namespace std::chrono_literals;
-  DeliveryStatus deliveries;
+  status::DeliveryStatus deliveries;
   CHECK(problems_of(deliveries).empty());
   deliveries.unmade = {
       .tokens = 33, .last = 9min, .why = "receipt.txt:1: neither the data nor mailroom has {{totl}}"};
   CHECK(problems_of(deliveries) == "failure mails_not_made; ");
   CHECK(
-      judge_sinks(deliveries, true).front().text ==
+      health::judge_sinks(deliveries, true).front().text ==
       "33 mails within the last hour could not be made, the last 9m ago, and are rejected: receipt.txt:1: neither the data "
       "nor mailroom has {{totl}}");
   deliveries.unmade.last = 10min;

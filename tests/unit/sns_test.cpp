@@ -56,7 +56,7 @@ class Signer {
     EVP_DigestSign(context, signature.data(), &size, bytes, text.size());
     signature.resize(size);
     EVP_MD_CTX_free(context);
-    return base64(signature);
+    return crypto::base64(signature);
   }
 
   std::string pem;
@@ -65,7 +65,7 @@ class Signer {
   EVP_PKEY* key_;
 };
 
-struct FakeWeb final : SnsWeb {
+struct FakeWeb final : webhook::SnsWeb {
   std::map<std::string, std::string> pages;
   std::vector<std::string> asked;
 
@@ -79,13 +79,13 @@ struct FakeWeb final : SnsWeb {
 struct SnsRig {
   Signer signer;
   FakeWeb web;
-  SnsVerifier sns{{topic}, web};
-  SvixVerifier svix{WebhookSigner(std::vector<std::string>{})};
-  std::vector<Report> recorded;
-  EventWebhook webhook{{.svix = svix, .sns = sns, .web = web}, [this](Report report) {
-                         recorded.push_back(std::move(report));
-                         return EventReceipt::recorded;
-                       }};
+  webhook::SnsVerifier sns{{topic}, web};
+  webhook::SvixVerifier svix{http::WebhookSigner(std::vector<std::string>{})};
+  std::vector<suppression::Report> recorded;
+  webhook::EventWebhook webhook{{.svix = svix, .sns = sns, .web = web}, [this](suppression::Report report) {
+                                  recorded.push_back(std::move(report));
+                                  return webhook::EventReceipt::recorded;
+                                }};
 
   SnsRig() { web.pages[certificate_url] = signer.pem; }
 
@@ -143,7 +143,7 @@ TEST_CASE("a notification that SNS has signed for our topic is recorded, with ei
   CHECK(rig.post(rig.signed_again(bare)) == 200);
   REQUIRE(rig.recorded.size() == 3);
   CHECK(rig.recorded.front().bounce->mail.id == "0102");
-  CHECK(rig.recorded.front().digest == judge_event(event).digest);
+  CHECK(rig.recorded.front().digest == suppression::judge_event(event).digest);
   CHECK(rig.web.asked == std::vector<std::string>{certificate_url});
   CHECK(rig.post(rig.message("Notification", "Successfully validated SNS topic")) == 200);
   CHECK(rig.recorded.size() == 3);
@@ -184,14 +184,15 @@ TEST_CASE("a message that is not signed for our topic by a certificate of Amazon
   CHECK(rig.webhook.take_news().refused == static_cast<int>(changes.size()) + 3);
   // Nothing but the one certificate was fetched.
   CHECK(rig.web.asked.size() == 1);
-  SnsVerifier none({}, rig.web);
-  CHECK(none.check(parse_sns_message(plain_json(good)).value()).problem ==
+  webhook::SnsVerifier none({}, rig.web);
+  CHECK(none.check(webhook::parse_sns_message(plain_json(good)).value()).problem ==
         "bounce.sns_topics names no topic");
 }
 
 TEST_CASE("a certificate is fetched from hosts of Amazon SNS only") {
-  CHECK(is_sns_certificate_url(certificate_url));
-  CHECK(is_sns_certificate_url("https://sns.cn-north-1.amazonaws.com.cn/SimpleNotificationService-0a.pem"));
+  CHECK(webhook::is_sns_certificate_url(certificate_url));
+  CHECK(webhook::is_sns_certificate_url(
+      "https://sns.cn-north-1.amazonaws.com.cn/SimpleNotificationService-0a.pem"));
   for (const std::string url :
        {"http://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0a.pem",
         "https://sns.us-east-1.amazonaws.com.evil.example/SimpleNotificationService-0a.pem",
@@ -209,10 +210,10 @@ TEST_CASE("a certificate is fetched from hosts of Amazon SNS only") {
         "https://s3.us-east-1.amazonaws.com/SimpleNotificationService-0a.pem",
         "https://sns.us-east-1xamazonaws.com/SimpleNotificationService-0a.pem", ""}) {
     INFO(url);
-    CHECK_FALSE(is_sns_certificate_url(url));
+    CHECK_FALSE(webhook::is_sns_certificate_url(url));
   }
-  CHECK_FALSE(is_sns_certificate_url("https://sns.us-east-1.amazonaws.com/SimpleNotificationService-" +
-                                     std::string(100'000, 'a') + ".pem"));
+  CHECK_FALSE(webhook::is_sns_certificate_url(
+      "https://sns.us-east-1.amazonaws.com/SimpleNotificationService-" + std::string(100'000, 'a') + ".pem"));
 }
 
 TEST_CASE("a subscription is confirmed for our topic only, and at an address of Amazon") {
@@ -256,14 +257,14 @@ TEST_CASE("a certificate that cannot be fetched makes SNS post again, and is not
 TEST_CASE("only an RSA certificate has signed anything") {
   const Signer rsa;
   const Signer curve("EC");
-  const auto signature = decoded_base64(rsa.sign("text", EVP_sha256())).value();
-  CHECK(is_signed_by_certificate(rsa.pem, "text", signature, SignedDigest::sha256));
-  CHECK_FALSE(is_signed_by_certificate(rsa.pem, "text", signature, SignedDigest::sha1));
-  CHECK_FALSE(is_signed_by_certificate(rsa.pem, "text", {}, SignedDigest::sha256));
-  const auto other = decoded_base64(curve.sign("text", EVP_sha256())).value();
-  CHECK_FALSE(is_signed_by_certificate(curve.pem, "text", other, SignedDigest::sha256));
+  const auto signature = crypto::decoded_base64(rsa.sign("text", EVP_sha256())).value();
+  CHECK(crypto::is_signed_by_certificate(rsa.pem, "text", signature, crypto::SignedDigest::sha256));
+  CHECK_FALSE(crypto::is_signed_by_certificate(rsa.pem, "text", signature, crypto::SignedDigest::sha1));
+  CHECK_FALSE(crypto::is_signed_by_certificate(rsa.pem, "text", {}, crypto::SignedDigest::sha256));
+  const auto other = crypto::decoded_base64(curve.sign("text", EVP_sha256())).value();
+  CHECK_FALSE(crypto::is_signed_by_certificate(curve.pem, "text", other, crypto::SignedDigest::sha256));
   for (const std::string pem : {"", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "x"})
-    CHECK_FALSE(is_signed_by_certificate(pem, "text", signature, SignedDigest::sha256));
+    CHECK_FALSE(crypto::is_signed_by_certificate(pem, "text", signature, crypto::SignedDigest::sha256));
 }
 
 }  // namespace mailroom::test::sns_test

@@ -70,7 +70,7 @@ int wrong_texts(const std::vector<SpooledText>& kept) {
   return wrong;
 }
 
-MessageContent message_of(int i, std::string_view text) {
+claim::MessageContent message_of(int i, std::string_view text) {
   return {.id = i, .recipients = {"ada@mail.example"}, .subject = "Hello", .text = text};
 }
 
@@ -112,13 +112,13 @@ TEST_CASE("the lines of a large batch are written in their order, and bounded") 
   const TemporaryPlace place(directory.path());
   CapturedOutput file;
   Output output{file.fd()};
-  LineSink sink(make_jsonl_encoder(), output);
+  carriers::LineSink sink(compose::make_jsonl_encoder(), output);
   const std::string body(50'000, 'b');
   for (const std::int64_t batch : {7, 8}) {
     sink.begin({batch, 1, "mailroom"}, 1000);
     for (int i = 1; i <= 200; ++i) {
       const auto message = message_of(i, body);
-      TokenRow row;
+      claim::TokenRow row;
       row.id = i;
       row.email = "ada@mail.example";
       row.content = &message;
@@ -129,7 +129,7 @@ TEST_CASE("the lines of a large batch are written in their order, and bounded") 
   }
   std::vector<std::int64_t> ids;
   for (const auto& line : lines_of(file.text())) {
-    CHECK(line.size() <= longest_line + 100);
+    CHECK(line.size() <= compose::longest_line + 100);
     const auto parsed = parse_json(line);
     for (const auto& token : parsed.at("tokens")) {
       ids.push_back(token.at("id"));

@@ -16,7 +16,7 @@ using Texts = std::vector<std::string>;
 
 Texts texts_of(std::string_view sql) {
   Texts texts;
-  for (const auto& statement : split_statements(sql))
+  for (const auto& statement : schema::split_statements(sql))
     texts.push_back(std::to_string(statement.line) + ": " + statement.text);
   return texts;
 }
@@ -46,13 +46,15 @@ TEST_CASE("unterminated text extends to the end") {
 }
 
 TEST_CASE("a statement is shortened to one line") {
-  CHECK(shortened_statement("CREATE TABLE t ( -- a table\n    id  bigint\n)", 60) ==
+  CHECK(schema::shortened_statement("CREATE TABLE t ( -- a table\n    id  bigint\n)", 60) ==
         "CREATE TABLE t ( id bigint )");
-  CHECK(shortened_statement("SELECT 'much more than fits'", 12) == "SELECT 'muc…");
+  CHECK(schema::shortened_statement("SELECT 'much more than fits'", 12) == "SELECT 'muc…");
 }
 
 TEST_CASE("a single statement with CONCURRENTLY is recognised") {
-  const auto alone = [](std::string_view sql) { return is_concurrent(split_statements(sql)); };
+  const auto alone = [](std::string_view sql) {
+    return schema::is_concurrent(schema::split_statements(sql));
+  };
   CHECK(alone("-- why\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON t (a);\n"));
   CHECK(alone("create unique index concurrently i on t (a)"));
   CHECK(alone("DROP INDEX CONCURRENTLY IF EXISTS i"));
@@ -60,18 +62,18 @@ TEST_CASE("a single statement with CONCURRENTLY is recognised") {
   CHECK_FALSE(alone("CREATE INDEX CONCURRENTLY i ON t (a); SELECT 1"));
   CHECK_FALSE(alone("CREATE INDEX i ON t (a) WHERE b = 'CONCURRENTLY'"));
   CHECK_FALSE(alone(""));
-  CHECK(without_concurrently("CREATE INDEX Concurrently i ON t (a)") == "CREATE INDEX  i ON t (a)");
-  CHECK(created_index("CREATE INDEX CONCURRENTLY IF NOT EXISTS one ON t (a)") == "one");
-  CHECK(created_index("create unique index\n  concurrently One on t (a)") == "One");
-  CHECK(created_index("DROP INDEX CONCURRENTLY one").empty());
+  CHECK(schema::without_concurrently("CREATE INDEX Concurrently i ON t (a)") == "CREATE INDEX  i ON t (a)");
+  CHECK(schema::created_index("CREATE INDEX CONCURRENTLY IF NOT EXISTS one ON t (a)") == "one");
+  CHECK(schema::created_index("create unique index\n  concurrently One on t (a)") == "One");
+  CHECK(schema::created_index("DROP INDEX CONCURRENTLY one").empty());
 }
 
 TEST_CASE("every embedded migration splits into statements that begin with a command") {
-  for (const auto& migration : embedded_migrations()) {
+  for (const auto& migration : schema::embedded_migrations()) {
     for (const auto& text : {migration.up, migration.down}) {
       for (const std::string unknown : {"/*", " E'", "(E'", "BEGIN ATOMIC", " RULE "})
         CHECK(text.find(unknown) == std::string::npos);
-      const auto statements = split_statements(text);
+      const auto statements = schema::split_statements(text);
       CHECK_FALSE(statements.empty());
       for (const auto& statement : statements) {
         CAPTURE(migration.name, statement.line, statement.text);
@@ -80,7 +82,7 @@ TEST_CASE("every embedded migration splits into statements that begin with a com
                           "DO", "WITH", "DELETE"}),
                    Catch::Matchers::VectorContains(first));
         // A file with a single such statement can be run again only with IF [NOT] EXISTS.
-        if (is_concurrent(statements)) CHECK(statement.text.find("EXISTS") != std::string::npos);
+        if (schema::is_concurrent(statements)) CHECK(statement.text.find("EXISTS") != std::string::npos);
       }
     }
   }
@@ -90,18 +92,18 @@ TEST_CASE("every server can hold the text of the migrations and of the statement
   const auto is_ascii = [](const std::string& text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   };
-  for (const auto& migration : embedded_migrations()) {
+  for (const auto& migration : schema::embedded_migrations()) {
     INFO(migration.title());
     CHECK(is_ascii(migration.up));
     CHECK(is_ascii(migration.down));
   }
   // Comments too: those within a body are part of its text.
-  for (const auto& file : embedded_function_files().files) {
+  for (const auto& file : schema::embedded_function_files().files) {
     INFO(file.name);
     CHECK(is_ascii(file.text));
   }
-  CHECK(is_ascii(embedded_functions().migration.up));
-  CHECK(is_ascii(embedded_functions().migration.down));
+  CHECK(is_ascii(schema::embedded_functions().migration.up));
+  CHECK(is_ascii(schema::embedded_functions().migration.down));
   // Statements of more than a line are raw strings.
   const std::string beginning = "R\"(";
   int checked = 0;

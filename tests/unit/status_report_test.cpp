@@ -19,8 +19,8 @@ namespace {
 
 using Values = std::vector<std::optional<double>>;
 
-StatusReport crowded() {
-  StatusReport report;
+cmd::StatusReport crowded() {
+  cmd::StatusReport report;
   auto& queue = report.queue;
   queue.queue = "mailroom";
   queue.now = Moment(1'800'000'000s);
@@ -32,7 +32,7 @@ StatusReport crowded() {
   queue.pending.in_gap = 200'000;
   queue.pending.in_replay = 300'000;
   queue.pending.oldest_created_at = Moment(1'790'000'000s);
-  ServerSession session;
+  status::ServerSession session;
   session.pid = 4'194'304;
   session.application = "mailroom collect@a-host-with-a-rather-long-name.example.net:4194304";
   session.user = "a_role_with_a_long_name";
@@ -42,7 +42,8 @@ StatusReport crowded() {
   session.connected_for = 2000h;
   session.transaction_age = 2000h;
   session.silent_for = 2000h;
-  GapHolder prepared{.session = session, .gid = "a\x1b[2Jgid", .writes_tokens = true, .ids = 1'000'000};
+  status::GapHolder prepared{
+      .session = session, .gid = "a\x1b[2Jgid", .writes_tokens = true, .ids = 1'000'000};
   prepared.session.pid = 0;
   for (int i = 0; i < 20; ++i) {
     queue.collectors.push_back({.session = session, .queue = "mailroom"});
@@ -58,7 +59,7 @@ StatusReport crowded() {
   queue.gap_holders[0] = prepared;
   queue.gap_ids = 1'000'000;
   queue.replay_ids = 300'000;
-  report.findings = judge_queue(queue, {});
+  report.findings = health::judge_queue(queue, {});
   return report;
 }
 
@@ -88,8 +89,8 @@ TEST_CASE("text is wrapped between words") {
 
 TEST_CASE("only commands are wider than 80 columns, and no control character is printed") {
   const auto report = crowded();
-  const StatusTrend trend{.rate = Values(30, 123456.7), .lag = Values(30, 10'000'000.0)};
-  const auto text = render_text(report, {.trend = &trend});
+  const cmd::StatusTrend trend{.rate = Values(30, 123456.7), .lag = Values(30, 10'000'000.0)};
+  const auto text = cmd::render_text(report, {.trend = &trend});
   CHECK(text.find("  max 123,456.7 tokens/s\n") != std::string::npos);
   for (const auto& line : lines_of(text)) {
     CAPTURE(line);
@@ -103,14 +104,14 @@ TEST_CASE("only commands are wider than 80 columns, and no control character is 
 TEST_CASE("on a short screen tables are omitted, and findings never are") {
   const auto report = crowded();
   const auto shown = [&](std::size_t max_lines) {
-    const auto text = render_text(report, {.max_lines = max_lines});
+    const auto text = cmd::render_text(report, {.max_lines = max_lines});
     CHECK(text.find("failure: batch") != std::string::npos);
     std::string tables;
     for (const auto* title : {"\ncollector ", "open batch  ", "\na gap waits for "})
       tables += text.find(title) != std::string::npos ? 'x' : '-';
     return tables;
   };
-  const auto all = lines_of(render_text(report, {})).size();
+  const auto all = lines_of(cmd::render_text(report, {})).size();
   CHECK(shown(all) == "xxx");
   CHECK(shown(all - 1) == "-xx");
   CHECK(shown(all - 12) == "-x-");
@@ -119,54 +120,54 @@ TEST_CASE("on a short screen tables are omitted, and findings never are") {
 }
 
 TEST_CASE("only the verdict and the findings are coloured") {
-  StatusReport report;
+  cmd::StatusReport report;
   report.queue.queue = "mailroom";
-  report.findings = judge_queue(report.queue, {});
-  const auto text = render_text(report, {.colour = true});
+  report.findings = health::judge_queue(report.queue, {});
+  const auto text = cmd::render_text(report, {.colour = true});
   CHECK(text.find("queue mailroom: \x1b[1;33mhealthy, 1 warning\x1b[0m\n") == 0);
   CHECK(text.find("\x1b[1;33mwarning\x1b[0m: no collector") != std::string::npos);
 }
 
 TEST_CASE("a line names each code once") {
-  const auto line = render_line(crowded());
+  const auto line = cmd::render_line(crowded());
   CHECK(line.find(" failure pending=~1000600000 lag=115d17h rate=0.0/s collectors=20 open=20 ") !=
         std::string::npos);
   CHECK(line.find(" findings=batch_open,gap_held\n") != std::string::npos);
 }
 
 TEST_CASE("the exit code is 8 for a failure, and 0 for a warning") {
-  StatusReport report;
-  CHECK(judge(StatusOverview{{report}}) == ExitCode::done);
-  report.findings = {{Severity::warning, "a", "b"}};
-  CHECK(judge(StatusOverview{{report}}) == ExitCode::done);
-  report.findings.push_back({Severity::failure, "a", "b"});
-  CHECK(judge(StatusOverview{{report}}) == ExitCode::unusable);
+  cmd::StatusReport report;
+  CHECK(cmd::judge(cmd::StatusOverview{{report}}) == ExitCode::done);
+  report.findings = {{health::Severity::warning, "a", "b"}};
+  CHECK(cmd::judge(cmd::StatusOverview{{report}}) == ExitCode::done);
+  report.findings.push_back({health::Severity::failure, "a", "b"});
+  CHECK(cmd::judge(cmd::StatusOverview{{report}}) == ExitCode::unusable);
 }
 
 TEST_CASE("in JSON hidden values are null") {
-  StatusReport report;
-  ServerSession hidden;
+  cmd::StatusReport report;
+  status::ServerSession hidden;
   hidden.pid = 5;
   report.queue.collectors.push_back({.session = hidden, .queue = std::nullopt});
-  const auto object = parse_json(render_json(StatusOverview{{report}}));
+  const auto object = parse_json(cmd::render_json(cmd::StatusOverview{{report}}));
   const auto& collector = object.at("collectors").at(0);
   for (const auto* key : {"state", "address", "connected_seconds", "queue", "key"})
     CHECK(collector.at(key).is_null());
   CHECK(object.at("pending").at("lag_seconds").is_null());
   report.queue.on_standby = true;
-  CHECK(parse_json(render_json(StatusOverview{{report}})).at("collectors").is_null());
+  CHECK(parse_json(cmd::render_json(cmd::StatusOverview{{report}})).at("collectors").is_null());
 }
 
 TEST_CASE("an outage has a headline, and a line or an object of its own") {
   const auto report = crowded();
-  const StatusOutage outage{
+  const cmd::StatusOutage outage{
       .queue = "mailroom", .now = Moment(1'800'000'040s), .lasts = 40s, .reason = "it is \x1b gone"};
-  const auto lines = lines_of(render_text(report, {.outage = &outage}));
+  const auto lines = lines_of(cmd::render_text(report, {.outage = &outage}));
   CHECK(lines[0] == "queue mailroom: no answer for 40s; the last report is below");
   CHECK(lines[1] == "reason:      it is ? gone");
   CHECK(lines[2] == "at:          2027-01-15T08:00:00Z");
-  CHECK(render_line(outage) == "2027-01-15T08:00:40Z failure findings=unreachable for=40s\n");
-  const auto object = parse_json(render_json(outage));
+  CHECK(cmd::render_line(outage) == "2027-01-15T08:00:40Z failure findings=unreachable for=40s\n");
+  const auto object = parse_json(cmd::render_json(outage));
   CHECK(object.at("health") == "failure");
   CHECK(object.at("at") == "2027-01-15T08:00:40Z");
   CHECK(object.at("findings").at(0).at("code") == "unreachable");
@@ -176,7 +177,7 @@ TEST_CASE("the keys of collectors are shown, with their names if they differ") {
   auto report = crowded();
   auto& collectors = report.queue.collectors;
   const auto shown = [&] {
-    for (const auto& line : lines_of(render_text(report, {}))) {
+    for (const auto& line : lines_of(cmd::render_text(report, {}))) {
       if (line.starts_with("signing key:")) return line;
     }
     return std::string();
@@ -188,29 +189,29 @@ TEST_CASE("the keys of collectors are shown, with their names if they differ") {
   for (auto& collector : collectors)
     collector.key = "aaaaaaaaaaaaaaaa";
   CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa");
-  CHECK(parse_json(render_json(StatusOverview{{report}})).at("collectors").at(1).at("key") ==
+  CHECK(parse_json(cmd::render_json(cmd::StatusOverview{{report}})).at("collectors").at(1).at("key") ==
         "aaaaaaaaaaaaaaaa");
   collectors[1].key = "bbbbbbbbbbbbbbbb";
   CHECK(shown() == "signing key: aaaaaaaaaaaaaaaa (send@web1:77), bbbbbbbbbbbbbbbb (collect@web2:78)");
 }
 
 TEST_CASE("the rate is known for the period whose records were read") {
-  RecentEmissions emissions;
+  status::RecentEmissions emissions;
   emissions.tokens[0] = 50;
   emissions.tokens[29] = 20;
   emissions.known = 300s;
-  const auto rates = rate_trend(emissions);
+  const auto rates = cmd::rate_trend(emissions);
   REQUIRE(rates.size() == 30);
   CHECK(rates.back() == 5.0);
   CHECK(rates.front() == 2.0);
   CHECK(emissions.per_second() == Approx(70.0 / 300));
   emissions.known = 19s;
-  CHECK(rate_trend(emissions)[29] == 5.0);
-  CHECK_FALSE(rate_trend(emissions)[28]);
+  CHECK(cmd::rate_trend(emissions)[29] == 5.0);
+  CHECK_FALSE(cmd::rate_trend(emissions)[28]);
 }
 
 TEST_CASE("a lag counts until the next poll") {
-  LagHistory history(4s);
+  cmd::LagHistory history(4s);
   const Moment start(1'800'000'000s);
   CHECK(history.trend(start) == Values(30));
   history.add(start, 7s);
@@ -226,7 +227,7 @@ TEST_CASE("a lag counts until the next poll") {
 }
 
 TEST_CASE("the lag is unknown between polls, and old values are dropped") {
-  LagHistory history(4s);
+  cmd::LagHistory history(4s);
   const Moment start(1'800'000'000s);
   history.add(start, 7s);
   history.add(start + 100s, 2s);
@@ -244,8 +245,8 @@ TEST_CASE("the lag is unknown between polls, and old values are dropped") {
 namespace {
 
 /// A queue with tokens and no collector, and one that is paused.
-StatusOverview two_queues() {
-  StatusOverview overview{std::vector<StatusReport>(2)};
+cmd::StatusOverview two_queues() {
+  cmd::StatusOverview overview{std::vector<cmd::StatusReport>(2)};
   auto& recovery = overview.queues[0];
   recovery.queue.queue = "recovery";
   recovery.queue.now = Moment(1'800'000'000s);
@@ -255,9 +256,9 @@ StatusOverview two_queues() {
   recovery.queue.pending.oldest_created_at = Moment(1'800'000'000s - 90s);
   auto& mailroom = overview.queues[1];
   mailroom.queue.queue = "mailroom";
-  mailroom.queue.rules.pause = PauseStatus{.since = {}, .lasts = 5min, .actor = "ops", .reason = ""};
+  mailroom.queue.rules.pause = status::PauseStatus{.since = {}, .lasts = 5min, .actor = "ops", .reason = ""};
   for (auto& report : overview.queues)
-    report.findings = judge_queue(report.queue, {});
+    report.findings = health::judge_queue(report.queue, {});
   return overview;
 }
 
@@ -273,7 +274,7 @@ std::string row_of(const std::string& text, const std::string& queue) {
 
 TEST_CASE("several queues are shown in a table, and a finding names its queue") {
   auto overview = two_queues();
-  const auto text = render_text(overview, {.width = 100});
+  const auto text = cmd::render_text(overview, {.width = 100});
   CHECK(text.find("2 queues: unhealthy, 1 failure, 2 warnings\n") == 0);
   CHECK(row_of(text, "recovery") ==
         "recovery  recovery        10    1,234   1m30s        0.0           0  1 failure");
@@ -283,22 +284,22 @@ TEST_CASE("several queues are shown in a table, and a finding names its queue") 
   CHECK(text.find("warning: mailroom: no token is emitted, since the queue has been paused for 5m by ops") !=
         std::string::npos);
   CHECK(text.find("  fix: mailroom queue resume mailroom\n") != std::string::npos);
-  CHECK(judge(overview) == ExitCode::unusable);
+  CHECK(cmd::judge(overview) == ExitCode::unusable);
   overview.queues[0].findings.clear();
-  CHECK(judge(overview) == ExitCode::done);
+  CHECK(cmd::judge(overview) == ExitCode::done);
 }
 
 TEST_CASE("a problem of all queues is listed once, without their names") {
   auto overview = two_queues();
   for (auto& report : overview.queues)
-    report.findings = {{Severity::warning, "a", "it is late"}};
-  const auto findings = findings_of(overview);
+    report.findings = {{health::Severity::warning, "a", "it is late"}};
+  const auto findings = cmd::findings_of(overview);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].text == "it is late");
   overview.queues.push_back(overview.queues[0]);
   overview.queues[2].queue.queue = "third";
   overview.queues[2].findings.clear();
-  CHECK(findings_of(overview).front().text == "recovery, mailroom: it is late");
+  CHECK(cmd::findings_of(overview).front().text == "recovery, mailroom: it is late");
 }
 
 TEST_CASE("a queue that waits for its rate says so, and how much is left") {
@@ -308,19 +309,19 @@ TEST_CASE("a queue that waits for its rate says so, and how much is left") {
       {.name = "recovery", .rate = {14, 1000ms}, .burst = 10, .ahead = std::chrono::duration<double>(0.5)},
       {.name = "relay", .rate = {1, 60'000ms}, .burst = 1, .ahead = std::chrono::duration<double>(12.0)}};
   overview.queues[0].findings.clear();
-  CHECK(row_of(render_text(overview, {.width = 100}), "recovery").ends_with("  rate: next in 12s"));
-  const auto text = render_text(overview.queues[0], {});
+  CHECK(row_of(cmd::render_text(overview, {.width = 100}), "recovery").ends_with("  rate: next in 12s"));
+  const auto text = cmd::render_text(overview.queues[0], {});
   CHECK(text.find("rate:        14/s, burst 10: 3 left\n") != std::string::npos);
   CHECK(text.find("rate:        1/min, burst 1, shared as relay: next in 12s\n") != std::string::npos);
   CHECK(text.find("takes:       recovery\n") != std::string::npos);
   CHECK(text.find("priority:    10\n") != std::string::npos);
   queue.pending = {};
-  CHECK(row_of(render_text(overview, {.width = 100}), "recovery").ends_with("  healthy"));
+  CHECK(row_of(cmd::render_text(overview, {.width = 100}), "recovery").ends_with("  healthy"));
 }
 
 TEST_CASE("several queues are a list in JSON, and a line each while watched") {
   auto overview = two_queues();
-  const auto object = parse_json(render_json(overview));
+  const auto object = parse_json(cmd::render_json(overview));
   CHECK(object.at("health") == "failure");
   REQUIRE(object.at("queues").size() == 2);
   const auto& recovery = object.at("queues").at(0);
@@ -331,13 +332,13 @@ TEST_CASE("several queues are a list in JSON, and a line each while watched") {
   CHECK(recovery.at("findings").at(0).at("text").get<std::string>().starts_with("1,234 tokens wait"));
   CHECK(object.at("queues").at(1).at("paused").at("actor") == "ops");
   CHECK(object.at("queues").at(1).at("actions").is_null());
-  const auto lines = lines_of(render_line(overview));
+  const auto lines = lines_of(cmd::render_line(overview));
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].find(" failure queue=recovery pending=1234 ") != std::string::npos);
   CHECK(lines[1].find(" warning queue=mailroom pending=0 ") != std::string::npos);
   overview.queues.pop_back();
-  CHECK(render_line(overview).find("queue=") == std::string::npos);
-  CHECK(parse_json(render_json(overview)).at("queue") == "recovery");
+  CHECK(cmd::render_line(overview).find("queue=") == std::string::npos);
+  CHECK(parse_json(cmd::render_json(overview)).at("queue") == "recovery");
 }
 
 }  // namespace mailroom::test::status_report_test

@@ -11,27 +11,28 @@
 namespace mailroom::test::stretches_test {
 namespace {
 
-RecordedRange batch(std::int64_t first, std::int64_t end, std::int64_t id, std::int64_t second = 0) {
+reconcile::RecordedRange batch(std::int64_t first, std::int64_t end, std::int64_t id,
+                               std::int64_t second = 0) {
   return {.first = first,
           .end = end,
-          .kind = RangeKind::held,
+          .kind = reconcile::RangeKind::held,
           .source = id,
           .leased_at = second * 1'000'000,
-          .state = BatchState::emitted};
+          .state = reconcile::BatchState::emitted};
 }
 
-RecordedRange window(std::int64_t first, std::int64_t end, std::int64_t id) {
+reconcile::RecordedRange window(std::int64_t first, std::int64_t end, std::int64_t id) {
   auto range = batch(first, end, id);
-  range.kind = RangeKind::window;
+  range.kind = reconcile::RangeKind::window;
   return range;
 }
 
 /// `1-3:b7 4:b7,w7`: the stretches with the batches and windows that cover them.
-std::string cut(std::vector<RecordedRange> ranges, std::vector<IdRange> wanted = {{-1000, 1000}},
-                bool keeps_batches = true) {
+std::string cut(std::vector<reconcile::RecordedRange> ranges,
+                std::vector<selection::IdRange> wanted = {{-1000, 1000}}, bool keeps_batches = true) {
   std::string text;
-  StretchCutter cutter(std::move(wanted), keeps_batches, [&](const Stretch& stretch) {
-    text += (text.empty() ? "" : " ") + id_range_text({stretch.first, stretch.end});
+  reconcile::StretchCutter cutter(std::move(wanted), keeps_batches, [&](const reconcile::Stretch& stretch) {
+    text += (text.empty() ? "" : " ") + selection::id_range_text({stretch.first, stretch.end});
     for (const auto& range : stretch.situation.ranges)
       text += fmt::format("{}{}{}", &range == stretch.situation.ranges.data() ? ":" : ",",
                           range.is_batch() ? "b" : "w", range.source);
@@ -76,7 +77,7 @@ TEST_CASE("each id is in one stretch, with the ranges that cover it") {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
     const auto draw = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
-    std::vector<RecordedRange> ranges;
+    std::vector<reconcile::RecordedRange> ranges;
     std::map<std::int64_t, int> expected;
     for (int i = 0, number = draw(0, 30); i < number; ++i) {
       const int first = draw(0, 80);
@@ -93,7 +94,7 @@ TEST_CASE("each id is in one stretch, with the ranges that cover it") {
     std::stable_sort(ranges.begin(), ranges.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     std::map<std::int64_t, int> found;
-    StretchCutter cutter({{-10, 200}}, draw(0, 1) == 0, [&](const Stretch& stretch) {
+    reconcile::StretchCutter cutter({{-10, 200}}, draw(0, 1) == 0, [&](const reconcile::Stretch& stretch) {
       for (auto id = stretch.first; id < stretch.end; ++id) {
         CHECK(found.count(id) == 0);
         found[id] = static_cast<int>(stretch.situation.ranges.size());

@@ -9,12 +9,13 @@
 namespace mailroom::test::template_catalogue_test {
 namespace {
 
-void settle(TemplateCatalogue& catalogue) {
-  while (catalogue.poll() != PreviewChange::none || catalogue.has_work()) {
+void settle(preview::TemplateCatalogue& catalogue) {
+  while (catalogue.poll() != preview::PreviewChange::none || catalogue.has_work()) {
   }
 }
 
-TemplateCatalogue::Entry entry_of(const TemplateCatalogue& catalogue, const std::string& name) {
+preview::TemplateCatalogue::Entry entry_of(const preview::TemplateCatalogue& catalogue,
+                                           const std::string& name) {
   for (auto& entry : catalogue.entries()) {
     if (entry.name == name) return entry;
   }
@@ -28,19 +29,19 @@ TEST_CASE("a change of a file is seen, and only the list that is other is announ
   const TemporaryDirectory directory;
   directory.write("receipt.subject", "one\n");
   directory.write("receipt.de.txt", "text\n");
-  TemplateCatalogue catalogue(directory.path().string());
+  preview::TemplateCatalogue catalogue(directory.path().string());
   settle(catalogue);
   CHECK(entry_of(catalogue, "receipt").locales == std::vector<std::string>{"", "de"});
-  CHECK(catalogue.poll() == PreviewChange::none);
+  CHECK(catalogue.poll() == preview::PreviewChange::none);
   directory.write("receipt.subject", "two\n");
-  CHECK(catalogue.poll() == PreviewChange::mails);
+  CHECK(catalogue.poll() == preview::PreviewChange::mails);
   CHECK(catalogue.files_of("receipt").texts.at("receipt.subject") == "two\n");
   directory.write("receipt.fr.txt", "texte\n");
-  CHECK(catalogue.poll() == PreviewChange::list);
+  CHECK(catalogue.poll() == preview::PreviewChange::list);
   CHECK(entry_of(catalogue, "receipt").locales.size() == 3);
   for (const auto* file : {"receipt.subject", "receipt.de.txt", "receipt.fr.txt"})
     std::filesystem::remove(directory.path() / file);
-  CHECK(catalogue.poll() == PreviewChange::list);
+  CHECK(catalogue.poll() == preview::PreviewChange::list);
   CHECK(catalogue.entries().size() == 2);  // the built-in ones
 }
 
@@ -51,7 +52,7 @@ TEST_CASE("a defect is one of its template, and of a partial one of all that inc
   directory.write("b.subject", "b\n");
   directory.write("b.txt", "{{/b}}\n");
   directory.write("foot.mustache", "foot\n");
-  TemplateCatalogue catalogue(directory.path().string());
+  preview::TemplateCatalogue catalogue(directory.path().string());
   settle(catalogue);
   CHECK(entry_of(catalogue, "a").problem.empty());
   CHECK(entry_of(catalogue, "b").problem.find("b.txt:1: ") != std::string::npos);
@@ -68,7 +69,7 @@ TEST_CASE("example data is that of the locale, or of none") {
   directory.write("receipt.txt", "text\n");
   directory.write("receipt.example.json", "{}");
   directory.write("receipt.de.example.json", R"({"a": 1})");
-  const TemplateCatalogue catalogue(directory.path().string());
+  const preview::TemplateCatalogue catalogue(directory.path().string());
   CHECK(catalogue.example_of("receipt", "")->file == "receipt.example.json");
   CHECK(catalogue.example_of("receipt", "de-AT")->text == R"({"a": 1})");
   CHECK_FALSE(catalogue.example_of("other", "").has_value());
@@ -77,10 +78,10 @@ TEST_CASE("example data is that of the locale, or of none") {
 TEST_CASE("a directory that is not there is a problem of each template until it is") {
   const TemporaryDirectory directory;
   const auto path = directory.path() / "later";
-  TemplateCatalogue catalogue(path.string());
+  preview::TemplateCatalogue catalogue(path.string());
   CHECK_THROWS_AS(catalogue.files_of("activation"), Error);
   std::filesystem::create_directory(path);
-  CHECK(catalogue.poll() == PreviewChange::list);
+  CHECK(catalogue.poll() == preview::PreviewChange::list);
   CHECK(catalogue.files_of("activation").texts.empty());
 }
 

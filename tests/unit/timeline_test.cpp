@@ -10,19 +10,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Event token_event(EventKind kind, std::int64_t seconds) {
-  return {kind, Moment(std::chrono::seconds(seconds)), StoredToken{.id = 51, .action = "activation"}};
+feed::Event token_event(feed::EventKind kind, std::int64_t seconds) {
+  return {kind, Moment(std::chrono::seconds(seconds)), feed::StoredToken{.id = 51, .action = "activation"}};
 }
 
-Event account_event(EventKind kind, std::int64_t seconds) {
-  return {kind, Moment(std::chrono::seconds(seconds)), AccountRecord{.id = 7}};
+feed::Event account_event(feed::EventKind kind, std::int64_t seconds) {
+  return {kind, Moment(std::chrono::seconds(seconds)), accounts::AccountRecord{.id = 7}};
 }
 
-Event operation_at(std::int64_t milliseconds) {
-  return {EventKind::suspended, Moment(Milliseconds(milliseconds)), Operation{.kind = EventKind::suspended}};
+feed::Event operation_at(std::int64_t milliseconds) {
+  return {feed::EventKind::suspended, Moment(Milliseconds(milliseconds)),
+          feed::Operation{.kind = feed::EventKind::suspended}};
 }
 
-std::vector<std::int64_t> times(const Timeline& timeline) {
+std::vector<std::int64_t> times(const audit::Timeline& timeline) {
   std::vector<std::int64_t> all;
   for (const auto& entry : timeline.entries)
     all.push_back(entry.at.time_since_epoch() / 1ms);
@@ -32,30 +33,31 @@ std::vector<std::int64_t> times(const Timeline& timeline) {
 }  // namespace
 
 TEST_CASE("within one second creations come before, and endings after, entries with exact times") {
-  Timeline timeline;
-  timeline.entries = {account_event(EventKind::activated, 100), token_event(EventKind::consumed, 100),
-                      operation_at(100'250), token_event(EventKind::created, 100),
-                      account_event(EventKind::created, 100)};
+  audit::Timeline timeline;
+  timeline.entries = {account_event(feed::EventKind::activated, 100),
+                      token_event(feed::EventKind::consumed, 100), operation_at(100'250),
+                      token_event(feed::EventKind::created, 100),
+                      account_event(feed::EventKind::created, 100)};
   timeline.arrange({}, 10);
   REQUIRE(timeline.entries.size() == 5);
-  CHECK(timeline.entries[0].kind == EventKind::created);
+  CHECK(timeline.entries[0].kind == feed::EventKind::created);
   CHECK(timeline.entries[0].token() == nullptr);
-  CHECK(timeline.entries[1].kind == EventKind::created);
+  CHECK(timeline.entries[1].kind == feed::EventKind::created);
   CHECK(timeline.entries[1].token() != nullptr);
-  CHECK(timeline.entries[2].kind == EventKind::suspended);
-  CHECK(timeline.entries[3].kind == EventKind::consumed);
-  CHECK(timeline.entries[4].kind == EventKind::activated);
+  CHECK(timeline.entries[2].kind == feed::EventKind::suspended);
+  CHECK(timeline.entries[3].kind == feed::EventKind::consumed);
+  CHECK(timeline.entries[4].kind == feed::EventKind::activated);
 }
 
 TEST_CASE("a creation comes after what happened in the second before its own") {
-  Timeline timeline;
-  timeline.entries = {token_event(EventKind::created, 100), operation_at(99'700)};
+  audit::Timeline timeline;
+  timeline.entries = {token_event(feed::EventKind::created, 100), operation_at(99'700)};
   timeline.arrange({}, 10);
   CHECK(times(timeline) == std::vector<std::int64_t>{99'700, 100'000});
 }
 
 TEST_CASE("of too many entries the newest are kept, and the others are counted") {
-  Timeline timeline;
+  audit::Timeline timeline;
   timeline.entries = {operation_at(3000), operation_at(1000), operation_at(4000), operation_at(2000)};
   timeline.arrange({}, 3);
   CHECK(times(timeline) == std::vector<std::int64_t>{2000, 3000, 4000});
@@ -63,7 +65,7 @@ TEST_CASE("of too many entries the newest are kept, and the others are counted")
 }
 
 TEST_CASE("a period includes its beginning and excludes its end") {
-  Timeline timeline;
+  audit::Timeline timeline;
   timeline.entries = {operation_at(1999), operation_at(2000), operation_at(2999), operation_at(3000)};
   timeline.arrange({.since = Moment(2s), .until = Moment(3s)}, 10);
   CHECK(times(timeline) == std::vector<std::int64_t>{2000, 2999});
@@ -72,20 +74,20 @@ TEST_CASE("a period includes its beginning and excludes its end") {
 
 TEST_CASE("two moments make a period") {
   const Moment now(10'000s);
-  const auto period = parse_period("2h", "30m", now);
+  const auto period = audit::parse_period("2h", "30m", now);
   CHECK(period.since == Moment(2800s));
   CHECK(period.until == Moment(8200s));
-  CHECK(parse_period("", "", now).since < Moment());
-  CHECK(parse_period("1h", "", now).until > now);
-  CHECK_THROWS_AS(parse_period("30m", "2h", now), Error);
-  CHECK_THROWS_AS(parse_period("1h", "1h", now), Error);
-  CHECK_THROWS_AS(parse_period("yesterday", "", now), Error);
-  CHECK_THROWS_AS(parse_period("", "soon", now), Error);
+  CHECK(audit::parse_period("", "", now).since < Moment());
+  CHECK(audit::parse_period("1h", "", now).until > now);
+  CHECK_THROWS_AS(audit::parse_period("30m", "2h", now), Error);
+  CHECK_THROWS_AS(audit::parse_period("1h", "1h", now), Error);
+  CHECK_THROWS_AS(audit::parse_period("yesterday", "", now), Error);
+  CHECK_THROWS_AS(audit::parse_period("", "soon", now), Error);
 }
 
 TEST_CASE("a batch's time is that of its acknowledgement, of its dead letter, or else of its claim") {
-  Timeline timeline;
-  BatchRecord batch{.id = 1, .claimed_at = Moment(1s)};
+  audit::Timeline timeline;
+  queue::BatchRecord batch{.id = 1, .claimed_at = Moment(1s)};
   timeline.add(batch);
   batch.dead_at = Moment(3s);
   timeline.add(batch);
@@ -97,23 +99,23 @@ TEST_CASE("a batch's time is that of its acknowledgement, of its dead letter, or
 }
 
 TEST_CASE("ranges of ids are parsed, counted and shortened") {
-  const auto ranges = parse_id_ranges("{[51,54),[60,61)}");
-  CHECK(ranges == std::vector<IdRange>{{51, 54}, {60, 61}});
-  CHECK(parse_id_ranges("{}").empty());
+  const auto ranges = selection::parse_id_ranges("{[51,54),[60,61)}");
+  CHECK(ranges == std::vector<selection::IdRange>{{51, 54}, {60, 61}});
+  CHECK(selection::parse_id_ranges("{}").empty());
   for (const auto* text :
        {"", "{", "{[1,4)", "{[1,4]}", "{[,4)}", "{[51,)}", "{[1,4)}x", "[1,4)", "{[1,4)[7,8)}", "{[1,4),}",
         "{,[1,4)}", "{[4,4)}", "{[4,1)}", "{[1,-9223372036854775808)}"})
-    CHECK_THROWS_AS(parse_id_ranges(text), std::invalid_argument);
-  CHECK(to_id_ranges({51, 52, 53, 60}) == ranges);
-  CHECK(multirange_text({7, 9}) == "{[7,8),[9,10)}");
-  CHECK(multirange_text({}) == "{}");
-  CHECK(count_ids(ranges) == 4);
-  CHECK(contains(ranges, 53));
-  CHECK_FALSE(contains(ranges, 54));
-  CHECK(id_ranges_text(ranges) == "51-53, 60");
-  CHECK(id_ranges_text({{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}}) == "1, 3, 5, 7, 9");
-  CHECK(id_ranges_text({{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 20}}) == "1, 3, 5, … 11-19");
-  CHECK(id_ranges_text({}).empty());
+    CHECK_THROWS_AS(selection::parse_id_ranges(text), std::invalid_argument);
+  CHECK(selection::to_id_ranges({51, 52, 53, 60}) == ranges);
+  CHECK(selection::multirange_text({7, 9}) == "{[7,8),[9,10)}");
+  CHECK(selection::multirange_text({}) == "{}");
+  CHECK(selection::count_ids(ranges) == 4);
+  CHECK(selection::contains(ranges, 53));
+  CHECK_FALSE(selection::contains(ranges, 54));
+  CHECK(selection::id_ranges_text(ranges) == "51-53, 60");
+  CHECK(selection::id_ranges_text({{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}}) == "1, 3, 5, 7, 9");
+  CHECK(selection::id_ranges_text({{1, 2}, {3, 4}, {5, 6}, {7, 8}, {9, 10}, {11, 20}}) == "1, 3, 5, … 11-19");
+  CHECK(selection::id_ranges_text({}).empty());
 }
 
 TEST_CASE("a moment is formatted with milliseconds") {

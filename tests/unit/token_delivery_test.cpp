@@ -13,7 +13,8 @@ namespace {
 constexpr Moment now(1'795'252'100s);
 constexpr Moment at(1'795'252'045s);
 
-DeliveryAttempt attempt(const std::string& state, int code, const std::string& reply, Moment when = at) {
+feed::DeliveryAttempt attempt(const std::string& state, int code, const std::string& reply,
+                              Moment when = at) {
   return {.queue = "mailroom",
           .at = when,
           .state = state,
@@ -22,32 +23,34 @@ DeliveryAttempt attempt(const std::string& state, int code, const std::string& r
           .reply = reply};
 }
 
-DeliveryAttempt accepted(Moment when = at) {
+feed::DeliveryAttempt accepted(Moment when = at) {
   return attempt("accepted", 250, "2.0.0 Ok: queued as 4Z1", when);
 }
 
-DeliveryAttempt deferred(Moment when = at) {
+feed::DeliveryAttempt deferred(Moment when = at) {
   return attempt("deferred", 451, "4.7.1 greylisted", when);
 }
 
-DeliveryRecord record(std::vector<DeliveryAttempt> attempts, const std::string& queue = "mailroom") {
-  DeliveryRecord record{.token = 51, .queue = queue, .attempts = std::move(attempts), .batch = 7};
+feed::DeliveryRecord record(std::vector<feed::DeliveryAttempt> attempts,
+                            const std::string& queue = "mailroom") {
+  feed::DeliveryRecord record{.token = 51, .queue = queue, .attempts = std::move(attempts), .batch = 7};
   if (record.last().state == "deferred") record.not_before = at;
   return record;
 }
 
-TokenFacts facts(std::int64_t cursor = 60) {
-  TokenFacts facts{
+audit::TokenFacts facts(std::int64_t cursor = 60) {
+  audit::TokenFacts facts{
       {.id = 51, .action = "activation", .state = "due", .created_at = at - 10s, .expires_at = now + 900s}};
   facts.queues = {{.queue = "mailroom", .cursor = cursor, .records_complete = true}};
   return facts;
 }
 
-std::string sentence(TokenFacts token, const DeliveryRecord& mail) {
+std::string sentence(audit::TokenFacts token, const feed::DeliveryRecord& mail) {
   token.deliveries = {mail};
-  const auto statuses = judge_deliveries(token);
+  const auto statuses = audit::judge_deliveries(token);
   REQUIRE(statuses.size() == 1);
-  return std::string(outcome_name(statuses[0].outcome)) + " | " + token_delivery_text(statuses[0], now);
+  return std::string(fate::outcome_name(statuses[0].outcome)) + " | " +
+         cmd::token_delivery_text(statuses[0], now);
 }
 
 }  // namespace
@@ -57,7 +60,7 @@ TEST_CASE("a mail that was accepted once may have been accepted before, where an
   mail.unknowns = 1;
   CHECK(sentence(facts(), mail).starts_with("accepted | accepted once for certain, and perhaps once more, "));
   auto token = facts();
-  BatchRecord batch{.id = 7, .queue = "mailroom", .emitted_at = at};
+  queue::BatchRecord batch{.id = 7, .queue = "mailroom", .emitted_at = at};
   batch.abandoned.resize(2);
   token.batches = {batch};
   CHECK(sentence(token, record({accepted()}))
@@ -67,7 +70,7 @@ TEST_CASE("a mail that was accepted once may have been accepted before, where an
 TEST_CASE("the status of a delivery says whether it was accepted, and what happens next") {
   struct Case {
     const char* name;
-    std::vector<DeliveryAttempt> attempts;
+    std::vector<feed::DeliveryAttempt> attempts;
     std::string text;
   };
   auto cut_off = attempt("unknown", 0, "the connection ended before the answer");
@@ -144,7 +147,7 @@ TEST_CASE("the next attempt of a deferred delivery is at its time, in the batch 
 }
 
 TEST_CASE("a delivery that was accepted or given up may be in the queue again") {
-  const auto tail_of = [](TokenFacts token, const DeliveryAttempt& last) {
+  const auto tail_of = [](audit::TokenFacts token, const feed::DeliveryAttempt& last) {
     const auto text = sentence(std::move(token), record({last}));
     return text.substr(std::min(text.rfind(';'), text.rfind(", and leased")));
   };
@@ -160,16 +163,16 @@ TEST_CASE("a delivery that was accepted or given up may be in the queue again") 
 
 TEST_CASE("outcomes from before a token was created are of an earlier token with its id") {
   auto token = facts();
-  set_deliveries(token, {record({accepted(at - 60s), deferred()}),
-                         record({accepted(at - 60s)}, "second"),
-                         {.token = 52, .queue = "mailroom", .attempts = {accepted()}}});
+  audit::set_deliveries(token, {record({accepted(at - 60s), deferred()}),
+                                record({accepted(at - 60s)}, "second"),
+                                {.token = 52, .queue = "mailroom", .attempts = {accepted()}}});
   REQUIRE(token.deliveries.size() == 1);
   REQUIRE(token.deliveries[0].attempts.size() == 1);
   CHECK(token.deliveries[0].last().state == "deferred");
   CHECK(token.deliveries[0].last().token.id == 51);
   token = facts();
   token.exists = false;
-  set_deliveries(token, {record({accepted(at - 60s), deferred()})});
+  audit::set_deliveries(token, {record({accepted(at - 60s), deferred()})});
   CHECK(token.deliveries.at(0).attempts.size() == 2);
 }
 
@@ -186,20 +189,20 @@ TEST_CASE("the status of a token tells of its deliveries, and what queues withou
        .emitted_at = at,
        .emitted = 1}};
   token.deliveries = {record({accepted()})};
-  const auto deliveries = judge_deliveries(token);
-  auto rest = without_deliveries(token);
-  const TokenReport both{rest, judge_token(rest), deliveries};
+  const auto deliveries = audit::judge_deliveries(token);
+  auto rest = audit::without_deliveries(token);
+  const audit::TokenReport both{rest, audit::judge_token(rest), deliveries};
   const std::string accepted_once =
       "token 51 (activation): accepted once, 2026-11-21T09:07:25Z by relay.example:25: 250 2.0.0 Ok: queued as 4Z1; ";
   const std::string usable = "not consumed, usable for another 15m";
-  CHECK(status_text(both, now) ==
+  CHECK(cmd::status_text(both, now) ==
         accepted_once + "emitted once, 2026-11-21T09:07:25Z in batch 9 by collect; " + usable);
   token.batches.pop_back();
-  rest = without_deliveries(token);
-  CHECK(status_text({rest, {}, deliveries}, now) == accepted_once + usable);
+  rest = audit::without_deliveries(token);
+  CHECK(cmd::status_text({rest, {}, deliveries}, now) == accepted_once + usable);
   std::swap(token.queues[0], token.queues[1]);
-  CHECK(status_text({rest, {}, judge_deliveries(token)}, now).find(": in queue mailroom, accepted once") !=
-        std::string::npos);
+  CHECK(cmd::status_text({rest, {}, audit::judge_deliveries(token)}, now)
+            .find(": in queue mailroom, accepted once") != std::string::npos);
 }
 
 }  // namespace mailroom::test::token_delivery_test

@@ -18,21 +18,21 @@ const std::string usual = "00-" + trace + "-" + span + "-01";
 }  // namespace
 
 TEST_CASE("a traceparent names a trace, a span, and whether it is recorded") {
-  const auto parent = parse_traceparent(usual);
+  const auto parent = trace::parse_traceparent(usual);
   REQUIRE(parent);
   CHECK(hex_text(parent->trace) == trace);
   CHECK(hex_text(parent->span) == span);
   CHECK(parent->is_sampled);
-  CHECK_FALSE(parse_traceparent("00-" + trace + "-" + span + "-00")->is_sampled);
-  CHECK_FALSE(parse_traceparent("00-" + trace + "-" + span + "-fe")->is_sampled);
-  CHECK(parse_traceparent("00-" + trace + "-" + span + "-ff")->is_sampled);
+  CHECK_FALSE(trace::parse_traceparent("00-" + trace + "-" + span + "-00")->is_sampled);
+  CHECK_FALSE(trace::parse_traceparent("00-" + trace + "-" + span + "-fe")->is_sampled);
+  CHECK(trace::parse_traceparent("00-" + trace + "-" + span + "-ff")->is_sampled);
 }
 
 TEST_CASE("of a later version the known part is read, and what follows it is left") {
   for (const auto& text : {"01-" + trace + "-" + span + "-01", "cc-" + trace + "-" + span + "-01-what-ever",
                            "fe-" + trace + "-" + span + "-01-"}) {
     CAPTURE(text);
-    CHECK(parse_traceparent(text) == parse_traceparent(usual));
+    CHECK(trace::parse_traceparent(text) == trace::parse_traceparent(usual));
   }
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("whatever is no traceparent is none") {
                                                    std::string(1'000'000, '0'),
                                                    "ada@mail.example'; DROP TABLE tokens; --"}) {
     CAPTURE(text.substr(0, 100));
-    CHECK_FALSE(parse_traceparent(text));
+    CHECK_FALSE(trace::parse_traceparent(text));
   }
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("random texts are read without harm, and what is read says what it was
     for (unsigned n = 0; n < changes; ++n)
       text[random() % text.size()] = letters[random() % letters.size()];
     if (random() % 8 == 0) text.resize(random() % 70, 'a');
-    const auto parent = parse_traceparent(text);
+    const auto parent = trace::parse_traceparent(text);
     if (!parent) continue;
     ++read;
     CHECK(text.substr(2).starts_with("-" + hex_text(parent->trace) + "-" + hex_text(parent->span) + "-"));

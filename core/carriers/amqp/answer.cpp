@@ -12,7 +12,7 @@
 
 // What the server says to a publisher.
 
-namespace mailroom {
+namespace mailroom::amqp {
 namespace {
 
 // Reply codes of AMQP 0-9-1.
@@ -34,15 +34,15 @@ std::optional<std::size_t> amqp_size_limit(std::string_view text) {
   return parse_number<std::size_t>(number.substr(0, number.find_first_not_of("0123456789")));
 }
 
-Verdict judge_amqp_close(int code, std::string_view text, std::size_t size, bool confirmed_some) {
+delivery::Verdict judge_amqp_close(int code, std::string_view text, std::size_t size, bool confirmed_some) {
   if (code == precondition_failed) {
     const auto limit = amqp_size_limit(text);
-    if (limit && size > *limit) return Verdict::rejected;
+    if (limit && size > *limit) return delivery::Verdict::rejected;
   }
   // Every line goes to the same exchange, so the first on this channel was refused, and none after it was
   // looked at.
   const bool refused_all = (code == access_refused || code == not_found) && !confirmed_some;
-  return refused_all ? Verdict::unavailable : Verdict::unknown;
+  return refused_all ? delivery::Verdict::unavailable : delivery::Verdict::unknown;
 }
 
 bool AmqpPublisher::read_frames() {
@@ -120,14 +120,14 @@ void AmqpPublisher::confirm(std::uint64_t tag, bool multiple, bool is_stored) {
   for (auto each = first; each != end; each = sent_.erase(each)) {
     const auto& sent = each->second;
     if (!sent.returned.empty()) {
-      answer(sent.message, sent.at, Verdict::unavailable, AMQP_NO_ROUTE, sent.returned);
+      answer(sent.message, sent.at, delivery::Verdict::unavailable, AMQP_NO_ROUTE, sent.returned);
     } else if (is_stored) {
-      answer(sent.message, sent.at, Verdict::accepted, 0, "confirmed");
+      answer(sent.message, sent.at, delivery::Verdict::accepted, 0, "confirmed");
     } else {
       is_failing_ = true;
       trouble_ = amqp_not_stored;
       trouble_code_ = 0;
-      answer(sent.message, sent.at, Verdict::unavailable, 0, amqp_not_stored);
+      answer(sent.message, sent.at, delivery::Verdict::unavailable, 0, amqp_not_stored);
     }
   }
 }
@@ -140,4 +140,4 @@ void AmqpPublisher::note_return(const amqp_basic_properties_t& properties) {
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::amqp

@@ -8,13 +8,13 @@
 
 #include "delivery/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::amqp {
 
 /// The largest message that a server takes, as it says when it refuses a larger one.
 std::optional<std::size_t> amqp_size_limit(std::string_view text);
 
 /// A server closed the channel or the connection: what became of a line of `size` bytes that it has not
 /// confirmed. `confirmed_some`: it has confirmed others on this channel.
-Verdict judge_amqp_close(int code, std::string_view text, std::size_t size, bool confirmed_some);
+delivery::Verdict judge_amqp_close(int code, std::string_view text, std::size_t size, bool confirmed_some);
 
-}  // namespace mailroom
+}  // namespace mailroom::amqp

@@ -7,20 +7,20 @@
 #include "base/error.hpp"
 #include "carriers/amqp/publisher.hpp"
 
-namespace mailroom {
+namespace mailroom::amqp {
 
-std::unique_ptr<Carrier> make_amqp_carrier(const CarrierSetup& setup) {
+std::unique_ptr<delivery::Carrier> make_amqp_carrier(const carriers::CarrierSetup& setup) {
   const auto& settings = setup.settings;
   const auto target = read_amqp_target(settings);
   auto publisher = std::make_unique<AmqpPublisher>(
-      target, BrokerPublishing{settings.sink.exchange, settings.sink.routing_key, settings.sink.event_source,
-                               settings.sink.timeout});
-  BrokerFailure failure;
+      target, carriers::BrokerPublishing{settings.sink.exchange, settings.sink.routing_key,
+                                         settings.sink.event_source, settings.sink.timeout});
+  carriers::BrokerFailure failure;
   auto connection = AmqpConnection::open_any(target, failure);
-  require_usable("sink.to", failure);
+  carriers::require_usable("sink.to", failure);
   if (connection != nullptr) {
     for (const auto& finding : check_amqp_names(*connection, settings, target.vhost)) {
-      if (finding.level == SinkFinding::Level::failure) {
+      if (finding.level == carriers::SinkFinding::Level::failure) {
         throw Error(ExitCode::configuration, finding.reason,
                     finding.fix.empty() ? finding.hint : finding.hint + ": " + finding.fix.front());
       }
@@ -34,7 +34,7 @@ std::string amqp_library() {
   return fmt::format("librabbitmq {}", amqp_version());
 }
 
-extern const CarrierFunctions amqp_carrier;
-const CarrierFunctions amqp_carrier{make_amqp_carrier, check_amqp, amqp_library};
+extern const carriers::CarrierFunctions amqp_carrier;
+const carriers::CarrierFunctions amqp_carrier{make_amqp_carrier, check_amqp, amqp_library};
 
-}  // namespace mailroom
+}  // namespace mailroom::amqp

@@ -9,19 +9,20 @@
 #include "carriers/carriers.hpp"
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::amqp {
 
 /// Looks for the exchange, or for the queues that the default exchange leads to; compares nothing.
-std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Settings& settings,
-                                          const std::string& vhost);
+std::vector<carriers::SinkFinding> check_amqp_names(AmqpConnection& connection,
+                                                    const config::Settings& settings,
+                                                    const std::string& vhost);
 
 /// Publishes lines to an exchange of RabbitMQ, which confirms each.
-std::unique_ptr<Carrier> make_amqp_carrier(const CarrierSetup& setup);
+std::unique_ptr<delivery::Carrier> make_amqp_carrier(const carriers::CarrierSetup& setup);
 
 /// Looks at exchange and queue, and publishes nothing.
-std::vector<SinkFinding> check_amqp(const Settings& settings);
+std::vector<carriers::SinkFinding> check_amqp(const config::Settings& settings);
 
 /// `librabbitmq 0.11.0`
 std::string amqp_library();
 
-}  // namespace mailroom
+}  // namespace mailroom::amqp

@@ -7,31 +7,31 @@
 #include "base/wording.hpp"
 #include "carriers/amqp/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::amqp {
 namespace {
 
-using AmqpLevel = SinkFinding::Level;
+using AmqpLevel = carriers::SinkFinding::Level;
 
 /// The queues that the default exchange leads the lines of these settings to. One for each queue of mailroom,
 /// unless the routing key names the action: not every queue has tokens of every action.
-std::vector<std::string> named_queues(const Settings& settings) {
+std::vector<std::string> named_queues(const config::Settings& settings) {
   std::vector<std::string> names;
   if (settings.sink.routing_key.find("{action}") != std::string::npos) return names;
   for (const auto& queue : settings.collect.queues)
-    names.push_back(filled_name(settings.sink.routing_key, queue, {}));
+    names.push_back(carriers::filled_name(settings.sink.routing_key, queue, {}));
   return names;
 }
 
 /// Needs no plugin of the server, and no user. From a file that the user rabbitmq can read, as which
 /// rabbitmqctl runs: RabbitMQ 4.0.5 waits for ever for its standard input (rabbitmq-server issue 13157).
-Fix making_of(const std::string& name, const std::string& vhost) {
+status::Fix making_of(const std::string& name, const std::string& vhost) {
   const auto json = [](const std::string& text) {
     auto quoted = json_text(nlohmann::ordered_json(text));
     for (auto at = quoted.find('\''); at != std::string::npos; at = quoted.find('\''))
       quoted.replace(at, 1, "\\u0027");
     return quoted;
   };
-  return {FixKind::import_definitions,
+  return {status::FixKind::import_definitions,
           fmt::format(R"(file=$(mktemp) && chmod a+r "$file" && printf '%s' )"
                       R"('{{"queues": [{{"name": {}, "vhost": {}, "durable": true, "auto_delete": false, )"
                       R"("arguments": {{"x-queue-type": "quorum"}}}}]}}' >"$file" && )"
@@ -39,17 +39,18 @@ Fix making_of(const std::string& name, const std::string& vhost) {
                       json(name), json(vhost))};
 }
 
-SinkFinding other_kind(const std::string& name, const std::string& vhost, std::string reason) {
+carriers::SinkFinding other_kind(const std::string& name, const std::string& vhost, std::string reason) {
   return {
       AmqpLevel::warning,
       std::move(reason),
       "name another queue in sink.routing_key, or make this one anew when it is empty, on one of RabbitMQ's servers",
-      {{FixKind::import_definitions, fmt::format("rabbitmqctl delete_queue {} --if-empty --vhost {}",
-                                                 shell_word(name), shell_word(vhost))},
+      {{status::FixKind::import_definitions, fmt::format("rabbitmqctl delete_queue {} --if-empty --vhost {}",
+                                                         shell_word(name), shell_word(vhost))},
        making_of(name, vhost)}};
 }
 
-SinkFinding judge_queue(AmqpConnection& connection, const std::string& name, const std::string& vhost) {
+carriers::SinkFinding judge_queue(AmqpConnection& connection, const std::string& name,
+                                  const std::string& vhost) {
   const auto refusal = connection.compare_with_quorum_queue(name);
   const auto said = shown_text(refusal.text);
   if (refusal.code == 0) {
@@ -79,11 +80,12 @@ SinkFinding judge_queue(AmqpConnection& connection, const std::string& name, con
 
 }  // namespace
 
-std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Settings& settings,
-                                          const std::string& vhost) {
-  std::vector<SinkFinding> findings;
+std::vector<carriers::SinkFinding> check_amqp_names(AmqpConnection& connection,
+                                                    const config::Settings& settings,
+                                                    const std::string& vhost) {
+  std::vector<carriers::SinkFinding> findings;
   const auto look = [&](const AmqpRefusal& refusal, const std::string& what, const std::string& hint,
-                        std::vector<Fix> fix) {
+                        std::vector<status::Fix> fix) {
     if (refusal.code == AMQP_NOT_FOUND) {
       findings.push_back({AmqpLevel::failure, fmt::format("there is no {}", what), hint, std::move(fix)});
     } else if (refusal.code != 0) {
@@ -106,16 +108,16 @@ std::vector<SinkFinding> check_amqp_names(AmqpConnection& connection, const Sett
   return findings;
 }
 
-std::vector<SinkFinding> check_amqp(const Settings& settings) {
+std::vector<carriers::SinkFinding> check_amqp(const config::Settings& settings) {
   const auto target = read_amqp_target(settings);
-  std::vector<SinkFinding> findings;
+  std::vector<carriers::SinkFinding> findings;
   std::unique_ptr<AmqpConnection> first;
   for (const auto& server : target.url.servers) {
-    BrokerFailure failure;
+    carriers::BrokerFailure failure;
     auto connection = AmqpConnection::open(target, server, failure);
     if (connection == nullptr) {
-      findings.push_back(
-          {AmqpLevel::failure, describe_failure(server.address(), failure), hint_for(failure.fault)});
+      findings.push_back({AmqpLevel::failure, carriers::describe_failure(server.address(), failure),
+                          carriers::hint_for(failure.fault)});
       continue;
     }
     findings.push_back(
@@ -143,4 +145,4 @@ std::vector<SinkFinding> check_amqp(const Settings& settings) {
   return findings;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::amqp

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::amqp {
 namespace {
 
 constexpr timeval amqp_connect_timeout{.tv_sec = 2, .tv_usec = 0};
@@ -45,28 +45,29 @@ AmqpRefusal amqp_reply_refusal(const amqp_rpc_reply_t& reply) {
   }
 }
 
-BrokerFault fault_of_status(int status, const AmqpTarget& target) {
+carriers::BrokerFault fault_of_status(int status, const AmqpTarget& target) {
   switch (status) {
     case AMQP_STATUS_SSL_HOSTNAME_VERIFY_FAILED:
     case AMQP_STATUS_SSL_PEER_VERIFY_FAILED:
-      return BrokerFault::certificate;
+      return carriers::BrokerFault::certificate;
     case AMQP_STATUS_SSL_ERROR:
     case AMQP_STATUS_SSL_CONNECTION_FAILED:
-      return target.has_tls ? BrokerFault::tls : BrokerFault::unreachable;
+      return target.has_tls ? carriers::BrokerFault::tls : carriers::BrokerFault::unreachable;
     default:
-      return BrokerFault::unreachable;
+      return carriers::BrokerFault::unreachable;
   }
 }
 
-BrokerFault fault_of_login(const AmqpRefusal& refusal) {
+carriers::BrokerFault fault_of_login(const AmqpRefusal& refusal) {
   switch (refusal.code) {
     case AMQP_ACCESS_REFUSED:
     case AMQP_NOT_ALLOWED:  // the virtual host
-      return BrokerFault::login;
+      return carriers::BrokerFault::login;
     case -1:
-      return BrokerFault::unreachable;
+      return carriers::BrokerFault::unreachable;
     default:
-      return refusal.code == AMQP_CONNECTION_FORCED ? BrokerFault::unreachable : BrokerFault::refused;
+      return refusal.code == AMQP_CONNECTION_FORCED ? carriers::BrokerFault::unreachable
+                                                    : carriers::BrokerFault::refused;
   }
 }
 
@@ -88,14 +89,14 @@ std::string amqp_status_text(int status) {
   return amqp_error_string2(status);
 }
 
-AmqpTarget read_amqp_target(const Settings& settings) {
-  AmqpTarget target{.url = parse_broker_url(settings.sink.to, {{"amqp", 5672}, {"amqps", 5671}}),
+AmqpTarget read_amqp_target(const config::Settings& settings) {
+  AmqpTarget target{.url = carriers::parse_broker_url(settings.sink.to, {{"amqp", 5672}, {"amqps", 5671}}),
                     .ca_file = settings.sink.ca_file,
                     .timeout = settings.sink.timeout};
   target.has_tls = target.url.scheme == "amqps";
   target.vhost = target.url.path.empty() ? "/" : target.url.path;
   if (!target.has_tls)
-    require_loopback(target.url, "use amqps://, and port 5671 unless the server has another");
+    carriers::require_loopback(target.url, "use amqps://, and port 5671 unless the server has another");
   if (target.has_tls && target.ca_file.empty()) target.ca_file = system_certificates;
   if (target.has_tls && !std::filesystem::exists(target.ca_file)) {
     throw Error(ExitCode::configuration,
@@ -108,37 +109,41 @@ AmqpTarget read_amqp_target(const Settings& settings) {
     return target;
   }
   target.user = target.url.user;
-  target.password = broker_password(settings);
+  target.password = carriers::broker_password(settings);
   return target;
 }
 
-std::unique_ptr<AmqpConnection> AmqpConnection::open(const AmqpTarget& target, const ServerAddress& server,
-                                                     BrokerFailure& failure) {
+std::unique_ptr<AmqpConnection> AmqpConnection::open(const AmqpTarget& target,
+                                                     const config::ServerAddress& server,
+                                                     carriers::BrokerFailure& failure) {
   std::unique_ptr<AmqpConnection> connection(new AmqpConnection);
   connection->state_.reset(amqp_new_connection());
   connection->server_ = server.address();
   failure = connection->connect(target, server);
-  if (failure.fault == BrokerFault::none) {
+  if (failure.fault == carriers::BrokerFault::none) {
     const auto refusal = connection->log_in(target);
     if (refusal.code != 0) failure = {fault_of_login(refusal), refusal.text};
   }
-  if (failure.fault != BrokerFault::none) connection.reset();
+  if (failure.fault != carriers::BrokerFault::none) connection.reset();
   return connection;
 }
 
-std::unique_ptr<AmqpConnection> AmqpConnection::open_any(const AmqpTarget& target, BrokerFailure& failure) {
-  BrokerFailure worst;
+std::unique_ptr<AmqpConnection> AmqpConnection::open_any(const AmqpTarget& target,
+                                                         carriers::BrokerFailure& failure) {
+  carriers::BrokerFailure worst;
   for (const auto& server : target.url.servers) {
     auto connection = open(target, server, failure);
     if (connection != nullptr) return connection;
     failure.text = fmt::format("{}: {}", server.address(), failure.text);
-    if (worst.fault == BrokerFault::none || (!worst.is_lasting() && failure.is_lasting())) worst = failure;
+    if (worst.fault == carriers::BrokerFault::none || (!worst.is_lasting() && failure.is_lasting()))
+      worst = failure;
   }
   failure = worst;
   return nullptr;
 }
 
-BrokerFailure AmqpConnection::connect(const AmqpTarget& target, const ServerAddress& server) {
+carriers::BrokerFailure AmqpConnection::connect(const AmqpTarget& target,
+                                                const config::ServerAddress& server) {
   auto* state = state_.get();
   auto* made = target.has_tls ? amqp_ssl_socket_new(state) : amqp_tcp_socket_new(state);
   if (made == nullptr) throw Error(ExitCode::failed, "librabbitmq makes no socket");
@@ -250,4 +255,4 @@ AmqpRefusal AmqpConnection::compare_with_quorum_queue(const std::string& name) {
   });
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::amqp

@@ -22,11 +22,11 @@
 #include "carriers/broker.hpp"
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::amqp {
 
 /// Where a RabbitMQ cluster is, and as whom to log in.
 struct AmqpTarget {
-  ServerUrl url{};
+  config::ServerUrl url{};
   bool has_tls = false;
   std::string user{};
   std::string password{};
@@ -36,7 +36,7 @@ struct AmqpTarget {
 };
 
 /// Throws Error(configuration).
-AmqpTarget read_amqp_target(const Settings& settings);
+AmqpTarget read_amqp_target(const config::Settings& settings);
 
 struct AmqpConnectionEnd {
   void operator()(amqp_connection_state_t state) const { amqp_destroy_connection(state); }
@@ -54,11 +54,11 @@ class AmqpConnection {
   static constexpr amqp_channel_t channel = 1;
 
   /// Null, and `failure` says why, if the server does not let mailroom in. Takes at most some seconds.
-  static std::unique_ptr<AmqpConnection> open(const AmqpTarget& target, const ServerAddress& server,
-                                              BrokerFailure& failure);
+  static std::unique_ptr<AmqpConnection> open(const AmqpTarget& target, const config::ServerAddress& server,
+                                              carriers::BrokerFailure& failure);
   /// That of the first server that lets mailroom in; otherwise what the first says that says more than that
   /// it cannot be reached.
-  static std::unique_ptr<AmqpConnection> open_any(const AmqpTarget& target, BrokerFailure& failure);
+  static std::unique_ptr<AmqpConnection> open_any(const AmqpTarget& target, carriers::BrokerFailure& failure);
   /// Says goodbye, and does not wait for the answer.
   ~AmqpConnection();
   AmqpConnection(const AmqpConnection&) = delete;
@@ -78,7 +78,7 @@ class AmqpConnection {
 
  private:
   AmqpConnection() = default;
-  BrokerFailure connect(const AmqpTarget& target, const ServerAddress& server);
+  carriers::BrokerFailure connect(const AmqpTarget& target, const config::ServerAddress& server);
   AmqpRefusal log_in(const AmqpTarget& target);
   template <typename Ask>
   AmqpRefusal on_own_channel(Ask ask);
@@ -97,4 +97,4 @@ inline amqp_bytes_t amqp_text(std::string_view text) {
   return {text.size(), const_cast<char*>(text.data())};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::amqp

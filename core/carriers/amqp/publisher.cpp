@@ -16,7 +16,7 @@
 #include "carriers/amqp/answer.hpp"
 #include "carriers/cloud_event.hpp"
 
-namespace mailroom {
+namespace mailroom::amqp {
 namespace {
 
 constexpr Milliseconds pause_after_failing{250};
@@ -42,8 +42,8 @@ amqp_table_entry_t amqp_text_entry(const std::string& name, const std::string& v
 
 }  // namespace
 
-AmqpPublisher::AmqpPublisher(AmqpTarget target, BrokerPublishing publishing)
-    : BrokerPublisher(target.url, std::move(publishing)), target_(std::move(target)) {}
+AmqpPublisher::AmqpPublisher(AmqpTarget target, carriers::BrokerPublishing publishing)
+    : carriers::BrokerPublisher(target.url, std::move(publishing)), target_(std::move(target)) {}
 
 AmqpPublisher::~AmqpPublisher() {
   {
@@ -72,16 +72,16 @@ bool AmqpPublisher::has_session() const {
   return is_up_ && !is_blocked_ && !is_failing_;
 }
 
-void AmqpPublisher::submit(Message message) {
+void AmqpPublisher::submit(delivery::Message message) {
   ++unfinished_;
   const std::lock_guard lock(mutex_);
   const auto now = steady_now();
   if (!is_up_ || is_blocked_ || is_failing_) {
-    answer(message.id, now, Verdict::unavailable, trouble_code_, trouble_);
+    answer(message.id, now, delivery::Verdict::unavailable, trouble_code_, trouble_);
   } else if (!message.is_cleared()) {
     give_back(message.id);
   } else if (size_limit_ > 0 && message.body.size() > size_limit_) {
-    answer(message.id, now, Verdict::rejected, AMQP_PRECONDITION_FAILED,
+    answer(message.id, now, delivery::Verdict::rejected, AMQP_PRECONDITION_FAILED,
            fmt::format("{} bytes are more than the server takes, {}", message.body.size(), size_limit_));
   } else {
     std::string body(message.body);
@@ -93,10 +93,10 @@ void AmqpPublisher::submit(Message message) {
 void AmqpPublisher::cancel() {
   const std::lock_guard lock(mutex_);
   for (const auto& [tag, sent] : sent_)
-    answer(sent.message, sent.at, Verdict::unknown, 0, "given up before the server confirmed it");
+    answer(sent.message, sent.at, delivery::Verdict::unknown, 0, "given up before the server confirmed it");
   sent_.clear();
   for (const auto& waiting : waiting_)
-    answer(waiting.message.id, steady_now(), Verdict::unavailable, 0, "stopped");
+    answer(waiting.message.id, steady_now(), delivery::Verdict::unavailable, 0, "stopped");
   waiting_.clear();
 }
 
@@ -113,13 +113,13 @@ void AmqpPublisher::work() {
 }
 
 bool AmqpPublisher::connect() {
-  BrokerFailure failure;
+  carriers::BrokerFailure failure;
   const auto& server = target_.url.servers[next_server_++ % target_.url.servers.size()];
   auto connection = AmqpConnection::open(target_, server, failure);
   if (connection != nullptr && !publishing_.destination.empty()) {
     const auto refusal = connection->find_exchange(publishing_.destination);
     if (refusal.code != 0) {
-      failure = {BrokerFault::missing, refusal.text};
+      failure = {carriers::BrokerFault::missing, refusal.text};
       connection.reset();
     }
   }
@@ -163,7 +163,7 @@ void AmqpPublisher::serve() {
     auto waiting = std::move(waiting_.front());
     waiting_.pop_front();
     if (is_blocked_ || is_failing_) {
-      answer(waiting.message.id, steady_now(), Verdict::unavailable, 0, trouble_);
+      answer(waiting.message.id, steady_now(), delivery::Verdict::unavailable, 0, trouble_);
       continue;
     }
     lock.unlock();
@@ -179,12 +179,12 @@ void AmqpPublisher::serve() {
 
 bool AmqpPublisher::publish(Waiting& waiting) {
   const auto& message = waiting.message;
-  const auto key = filled_name(publishing_.route, message.queue, message.action);
+  const auto key = carriers::filled_name(publishing_.route, message.queue, message.action);
   {
     const std::lock_guard lock(mutex_);
     const auto now = steady_now();
     if (key.size() > longest_routing_key) {
-      answer(message.id, now, Verdict::unavailable, 0, "the routing key is longer than 255 bytes");
+      answer(message.id, now, delivery::Verdict::unavailable, 0, "the routing key is longer than 255 bytes");
       return true;
     }
     sent_.emplace(next_tag_, Sent{message.id, message.message_id, waiting.body.size(), now});
@@ -194,7 +194,7 @@ bool AmqpPublisher::publish(Waiting& waiting) {
   std::vector headers{amqp_number_entry("Mailroom-Batch", message.batch),
                       amqp_number_entry("Mailroom-Attempt", message.attempt),
                       amqp_number_entry("Mailroom-Tokens", static_cast<std::int64_t>(message.tokens.size()))};
-  auto event = cloud_event_attributes(message, publishing_.event_source);
+  auto event = carriers::cloud_event_attributes(message, publishing_.event_source);
   for (auto& [name, value] : event) {
     name.insert(0, "cloudEvents_");
     headers.push_back(amqp_text_entry(name, value));
@@ -229,7 +229,7 @@ void AmqpPublisher::expire() {
     while (!sent_.empty() && sent_.begin()->second.at < until) {
       const auto sent = std::move(sent_.begin()->second);
       sent_.erase(sent_.begin());
-      answer(sent.message, sent.at, Verdict::unknown, 0, "the server did not confirm it in time");
+      answer(sent.message, sent.at, delivery::Verdict::unknown, 0, "the server did not confirm it in time");
       is_useless = is_useless || last_confirm_ < sent.at;
     }
     is_failing = is_failing_ && sent_.empty();
@@ -254,10 +254,10 @@ void AmqpPublisher::drop(int code, const std::string& why) {
     }
     sent_.clear();
     for (const auto& waiting : waiting_)
-      answer(waiting.message.id, steady_now(), Verdict::unavailable, code, why);
+      answer(waiting.message.id, steady_now(), delivery::Verdict::unavailable, code, why);
     waiting_.clear();
   }
   connection_.reset();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::amqp

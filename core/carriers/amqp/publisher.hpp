@@ -11,19 +11,19 @@
 #include "base/threads.hpp"
 #include "carriers/amqp/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::amqp {
 
 constexpr auto amqp_not_stored = "the server could not store it (basic.nack)";
 
 /// The carrier of lines to RabbitMQ. librabbitmq is for one thread, so one publishes and reads the answers.
-class AmqpPublisher final : public BrokerPublisher {
+class AmqpPublisher final : public carriers::BrokerPublisher {
  public:
-  AmqpPublisher(AmqpTarget target, BrokerPublishing publishing);
+  AmqpPublisher(AmqpTarget target, carriers::BrokerPublishing publishing);
   ~AmqpPublisher() override;
   AmqpPublisher(const AmqpPublisher&) = delete;
   AmqpPublisher& operator=(const AmqpPublisher&) = delete;
 
-  void submit(Message message) override;
+  void submit(delivery::Message message) override;
   void cancel() override;
   bool has_session() const override;
 
@@ -32,7 +32,7 @@ class AmqpPublisher final : public BrokerPublisher {
 
  private:
   struct Waiting {
-    Message message;
+    delivery::Message message;
     std::string body;  ///< a copy: a line may be answered while it is being written
   };
   struct Sent {
@@ -88,4 +88,4 @@ class AmqpPublisher final : public BrokerPublisher {
   std::thread thread_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::amqp

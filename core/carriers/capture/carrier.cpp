@@ -13,7 +13,7 @@
 #include "config/server_url.hpp"
 #include "mail/link_template.hpp"
 
-namespace mailroom {
+namespace mailroom::capture {
 namespace {
 
 constexpr std::string_view capture_scheme = "capture";
@@ -21,17 +21,17 @@ constexpr std::string_view directory_from = "capture://";
 
 }  // namespace
 
-RelayTarget capture_relay(const std::string& directory) {
+config::RelayTarget capture_relay(const std::string& directory) {
   return {.scheme = std::string(capture_scheme),
           .url = std::string(directory_from) + percent_encoded(directory)};
 }
 
-bool captures(const RelayPath& path) {
-  return std::ranges::count(path.targets, capture_scheme, &RelayTarget::scheme) > 0;
+bool captures(const config::RelayPath& path) {
+  return std::ranges::count(path.targets, capture_scheme, &config::RelayTarget::scheme) > 0;
 }
 
-std::string capture_directory(const RelayTarget& relay) {
-  const auto directory = percent_decoded(std::string_view(relay.url).substr(directory_from.size()));
+std::string capture_directory(const config::RelayTarget& relay) {
+  const auto directory = config::percent_decoded(std::string_view(relay.url).substr(directory_from.size()));
   if (directory && directory->starts_with('/')) return *directory;
   throw Error(ExitCode::configuration, "a relay that captures mails names no directory",
               "mailroom send --capture DIR captures mails without a relay");
@@ -39,12 +39,12 @@ std::string capture_directory(const RelayTarget& relay) {
 
 CaptureCarrier::CaptureCarrier(std::string directory) : maildir_(std::move(directory)) {}
 
-void CaptureCarrier::submit(Message message) {
+void CaptureCarrier::submit(delivery::Message message) {
   waiting_.push_back(std::move(message));
   ready_.signal();
 }
 
-std::vector<Answer> CaptureCarrier::take() {
+std::vector<delivery::Answer> CaptureCarrier::take() {
   ready_.clear();
   auto answers = std::exchange(answers_, {});
   if (waiting_.empty()) return answers;
@@ -54,16 +54,17 @@ std::vector<Answer> CaptureCarrier::take() {
   return answers;
 }
 
-Answer CaptureCarrier::keep(const Message& message) {
+delivery::Answer CaptureCarrier::keep(const delivery::Message& message) {
   const auto began = steady_now();
-  Answer answer{.id = message.id, .verdict = Verdict::accepted, .sink = std::string(capture_sink)};
+  delivery::Answer answer{
+      .id = message.id, .verdict = delivery::Verdict::accepted, .sink = std::string(capture_sink)};
   try {
     const auto& envelope = message.envelope;
     const auto name = maildir_.write(
         fmt::format("Return-Path: <{}>\r\nDelivered-To: {}\r\n", envelope.from, envelope.to), message.body);
     answer.reply = fmt::format("kept as {}/new/{}", maildir_.directory(), name);
   } catch (const Error& error) {
-    answer.verdict = Verdict::unavailable;
+    answer.verdict = delivery::Verdict::unavailable;
     answer.reply = error.what();
   }
   answer.took = steady_now() - began;
@@ -77,11 +78,11 @@ void CaptureCarrier::cancel() {
   if (!answers_.empty()) ready_.signal();
 }
 
-std::unique_ptr<Carrier> make_capture_carrier(const RelayPath& path) {
+std::unique_ptr<delivery::Carrier> make_capture_carrier(const config::RelayPath& path) {
   return std::make_unique<CaptureCarrier>(capture_directory(path.targets.front()));
 }
 
-extern const RelayFunctions capture_carrier;
-const RelayFunctions capture_carrier{make_capture_carrier, check_capture};
+extern const carriers::RelayFunctions capture_carrier;
+const carriers::RelayFunctions capture_carrier{make_capture_carrier, check_capture};
 
-}  // namespace mailroom
+}  // namespace mailroom::capture

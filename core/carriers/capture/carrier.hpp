@@ -9,16 +9,16 @@
 #include "base/threads.hpp"
 #include "carriers/carriers.hpp"
 
-namespace mailroom {
+namespace mailroom::capture {
 
 /// The name of this way out in records.
 constexpr std::string_view capture_sink = "capture";
 
 /// The relay that captures into this directory.
-RelayTarget capture_relay(const std::string& directory);
+config::RelayTarget capture_relay(const std::string& directory);
 
 /// True if some relay of the path captures.
-bool captures(const RelayPath& path);
+bool captures(const config::RelayPath& path);
 
 /// A maildir (https://cr.yp.to/proto/maildir.html) that is made if it is not there.
 class MaildirWriter {
@@ -40,31 +40,32 @@ class MaildirWriter {
 
 /// Writes each mail with the bytes that a relay would get, below lines with its envelope. Without a thread:
 /// take() does the work.
-class CaptureCarrier final : public Carrier {
+class CaptureCarrier final : public delivery::Carrier {
  public:
   /// Throws as MaildirWriter().
   explicit CaptureCarrier(std::string directory);
 
-  void submit(Message message) override;
+  void submit(delivery::Message message) override;
   int fd() const override { return ready_.fd(); }
-  std::vector<Answer> take() override;
+  std::vector<delivery::Answer> take() override;
   std::size_t unfinished() const override { return waiting_.size() + answers_.size(); }
   void cancel() override;
   std::vector<std::string> endpoints() const override { return {std::string(capture_sink)}; }
 
  private:
-  Answer keep(const Message& message);
+  delivery::Answer keep(const delivery::Message& message);
 
   MaildirWriter maildir_;
   EventFd ready_;
-  std::vector<Message> waiting_;
-  std::vector<Answer> answers_;
+  std::vector<delivery::Message> waiting_;
+  std::vector<delivery::Answer> answers_;
 };
 
-std::unique_ptr<Carrier> make_capture_carrier(const RelayPath& path);
-std::vector<SinkFinding> check_capture(const RelayPath& path, const ConfiguredMail& mail);
+std::unique_ptr<delivery::Carrier> make_capture_carrier(const config::RelayPath& path);
+std::vector<carriers::SinkFinding> check_capture(const config::RelayPath& path,
+                                                 const mail::ConfiguredMail& mail);
 
 /// The directory that a relay of this kind names. Throws Error(configuration) without one.
-std::string capture_directory(const RelayTarget& relay);
+std::string capture_directory(const config::RelayTarget& relay);
 
-}  // namespace mailroom
+}  // namespace mailroom::capture

@@ -18,7 +18,7 @@
 #include "base/printable.hpp"
 #include "carriers/capture/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::capture {
 namespace {
 
 /// As the name of a file may have it.
@@ -113,4 +113,4 @@ void MaildirWriter::flush() const {
   close(fd);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::capture

@@ -14,7 +14,7 @@
 #include "base/text.hpp"
 #include "carriers/exec/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::exec {
 namespace {
 
 std::string_view next_word(std::string_view& rest) {
@@ -47,7 +47,7 @@ std::optional<ExecAnswer> parse_exec_answer(std::string_view line) {
     if (!answer.token && token != "*") return std::nullopt;
     const auto what = next_word(rest);
     if (what != "retry" && what != "reject") return std::nullopt;
-    answer.verdict = what == "retry" ? Verdict::deferred : Verdict::rejected;
+    answer.verdict = what == "retry" ? delivery::Verdict::deferred : delivery::Verdict::rejected;
   }
   answer.text = rest;
   return answer;
@@ -103,7 +103,7 @@ bool ExecCarrier::complete(Given& given, ExecAnswer taken) {
     return true;
   }
   auto& failures = given.failures;
-  const auto known = std::ranges::find(failures, *taken.token, &TokenVerdict::token);
+  const auto known = std::ranges::find(failures, *taken.token, &delivery::TokenVerdict::token);
   if (known != failures.end()) failures.erase(known);
   failures.push_back({*taken.token, taken.verdict, std::move(taken.text)});
   if (failures.size() < given.message.tokens.size()) return false;
@@ -118,4 +118,4 @@ void ExecCarrier::note_stranger(std::string_view line) {
             {{"program", name_}, {"answer", shown_text(without_secrets(line.substr(0, 200)))}});
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::exec

@@ -17,7 +17,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::exec {
 namespace {
 
 constexpr std::size_t output_size = 65'536;
@@ -101,7 +101,7 @@ void ExecCarrier::try_start() {
   }
 }
 
-void ExecCarrier::submit(Message message) {
+void ExecCarrier::submit(delivery::Message message) {
   serve();
   end_if_deaf();
   try_start();
@@ -120,7 +120,7 @@ void ExecCarrier::submit(Message message) {
   auto& given = given_[id];
   given = {.message = std::move(message), .submitted = now};
   if (!child_) {
-    answer(given, Verdict::unavailable, why_);
+    answer(given, delivery::Verdict::unavailable, why_);
     given_.erase(id);
     return;
   }
@@ -128,7 +128,7 @@ void ExecCarrier::submit(Message message) {
   if (takes_input_ && !std::exchange(waits_to_write_, true)) watch(child_->input(), EPOLLOUT, EPOLL_CTL_MOD);
 }
 
-std::vector<Answer> ExecCarrier::take() {
+std::vector<delivery::Answer> ExecCarrier::take() {
   serve();
   ready_.clear();
   return std::exchange(answers_, {});
@@ -139,7 +139,8 @@ void ExecCarrier::cancel() {
   const auto read = child_ ? read_so_far() : 0;
   for (const auto& [id, given] : given_) {
     const bool was_read = given.end != 0 && read + 1 >= given.end;
-    answer(given, was_read ? Verdict::unknown : Verdict::unavailable, "stopped before the program answered");
+    answer(given, was_read ? delivery::Verdict::unknown : delivery::Verdict::unavailable,
+           "stopped before the program answered");
   }
   given_.clear();
   unsent_.clear();
@@ -200,7 +201,7 @@ void ExecCarrier::write_lines() {
   watch(child_->input(), 0, EPOLL_CTL_MOD);
 }
 
-void ExecCarrier::answer(const Given& given, Verdict verdict, std::string reply) {
+void ExecCarrier::answer(const Given& given, delivery::Verdict verdict, std::string reply) {
   if (answers_.empty()) ready_.signal();
   answers_.push_back({.id = given.message.id,
                       .verdict = verdict,
@@ -251,7 +252,7 @@ void ExecCarrier::end(const std::string& why) {
       ++at;
       continue;
     }
-    answer(given, was_read ? Verdict::unknown : Verdict::unavailable, why_);
+    answer(given, was_read ? delivery::Verdict::unknown : delivery::Verdict::unavailable, why_);
     at = given_.erase(at);
   }
   if (again.empty()) return;
@@ -283,4 +284,4 @@ void ExecCarrier::arm(TimePoint when) const {
   timerfd_settime(timer_, 0, &time, nullptr);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::exec

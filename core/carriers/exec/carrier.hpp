@@ -14,11 +14,11 @@
 #include "carriers/carriers.hpp"
 #include "carriers/exec/child.hpp"
 
-namespace mailroom {
+namespace mailroom::exec {
 
 /// One line that a program has answered.
 struct ExecAnswer {
-  Verdict verdict = Verdict::accepted;
+  delivery::Verdict verdict = delivery::Verdict::accepted;
   std::string batch;                    ///< the first word of the line that it answers
   std::optional<std::int64_t> token{};  ///< of a failure; nullopt: of every token
   std::string text;                     ///< the rest of the line
@@ -36,11 +36,11 @@ std::optional<std::vector<std::string>> command_words(std::string_view command);
 /// program that ends, closes its answers or does not answer is started again. A line that it has read is
 /// unknown then; one that it has not read goes to the next program, or is unavailable if this one has
 /// answered nothing. Without a thread: fd() is an epoll descriptor, and take() does the work.
-class ExecCarrier final : public Carrier {
+class ExecCarrier final : public delivery::Carrier {
  public:
   struct Options {
     std::vector<std::string> words;  ///< the program and its arguments
-    AckOn ack_on = AckOn::descriptor_3;
+    config::AckOn ack_on = config::AckOn::descriptor_3;
     Milliseconds timeout{};  ///< without an answer, while lines wait for one
   };
 
@@ -51,9 +51,9 @@ class ExecCarrier final : public Carrier {
   ExecCarrier(const ExecCarrier&) = delete;
   ExecCarrier& operator=(const ExecCarrier&) = delete;
 
-  void submit(Message message) override;
+  void submit(delivery::Message message) override;
   int fd() const override { return events_; }
-  std::vector<Answer> take() override;
+  std::vector<delivery::Answer> take() override;
   std::size_t unfinished() const override { return given_.size() + answers_.size(); }
   void cancel() override;
   bool has_session() const override { return child_ != nullptr; }
@@ -61,10 +61,10 @@ class ExecCarrier final : public Carrier {
 
  private:
   struct Given {
-    Message message;
+    delivery::Message message;
     std::uint64_t end = 0;  ///< how much the program has read when it has read this; 0 if it is not to yet
     TimePoint submitted{};
-    std::vector<TokenVerdict> failures{};
+    std::vector<delivery::TokenVerdict> failures{};
   };
 
   void start();
@@ -82,7 +82,7 @@ class ExecCarrier final : public Carrier {
   void take_answer(std::string_view line);
   void note_stranger(std::string_view line);
   bool complete(Given& given, ExecAnswer answer);
-  void answer(const Given& given, Verdict verdict, std::string reply);
+  void answer(const Given& given, delivery::Verdict verdict, std::string reply);
   /// The program has ended, or is ended now.
   void end(const std::string& why);
   void check_time();
@@ -103,7 +103,7 @@ class ExecCarrier final : public Carrier {
   bool waits_to_write_ = false;
   bool takes_input_ = false;
   std::string input_;  ///< the begin of an answer
-  std::vector<Answer> answers_;
+  std::vector<delivery::Answer> answers_;
   bool has_answered_ = false;  ///< this program
   std::int64_t strangers_ =
       0;  ///< lines of this program that answer nothing, since it has answered something
@@ -113,7 +113,7 @@ class ExecCarrier final : public Carrier {
   std::string why_;  ///< the program does not run
 };
 
-std::unique_ptr<Carrier> make_exec_carrier(const CarrierSetup& setup);
-std::vector<SinkFinding> check_exec(const Settings& settings);
+std::unique_ptr<delivery::Carrier> make_exec_carrier(const carriers::CarrierSetup& setup);
+std::vector<carriers::SinkFinding> check_exec(const config::Settings& settings);
 
-}  // namespace mailroom
+}  // namespace mailroom::exec

@@ -13,7 +13,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 
-namespace mailroom {
+namespace mailroom::exec {
 namespace {
 
 constexpr int ack_descriptor = 3;
@@ -37,10 +37,10 @@ int without_blocking(int descriptor) {
 
 }  // namespace
 
-ExecChild::ExecChild(const std::vector<std::string>& words, AckOn ack_on) {
-  Pipe input;
-  Pipe answers;
-  const int answering = ack_on == AckOn::stdout ? STDOUT_FILENO : ack_descriptor;
+ExecChild::ExecChild(const std::vector<std::string>& words, config::AckOn ack_on) {
+  process::Pipe input;
+  process::Pipe answers;
+  const int answering = ack_on == config::AckOn::stdout ? STDOUT_FILENO : ack_descriptor;
   const int failure = child_.start(words, {{STDIN_FILENO, input.reader()}, {answering, answers.writer()}});
   if (failure != 0) {
     throw Error(ExitCode::configuration,
@@ -69,4 +69,4 @@ void ExecChild::close_input() {
   input_ = -1;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::exec

@@ -8,13 +8,13 @@
 #include "config/settings.hpp"
 #include "process/child.hpp"
 
-namespace mailroom {
+namespace mailroom::exec {
 
 /// A program that runs, with a pipe to its stdin and one from where it answers.
 class ExecChild {
  public:
   /// Throws Error(configuration) if the program cannot be started.
-  ExecChild(const std::vector<std::string>& words, AckOn ack_on);
+  ExecChild(const std::vector<std::string>& words, config::AckOn ack_on);
   /// Ends it at once, with its process group.
   ~ExecChild();
   ExecChild(const ExecChild&) = delete;
@@ -36,7 +36,7 @@ class ExecChild {
  private:
   int input_ = -1;
   int answers_ = -1;
-  Child child_;
+  process::Child child_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::exec

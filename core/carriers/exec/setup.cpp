@@ -11,10 +11,10 @@
 #include "base/text.hpp"
 #include "carriers/exec/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::exec {
 namespace {
 
-std::vector<std::string> program_of(const Settings& settings) {
+std::vector<std::string> program_of(const config::Settings& settings) {
   auto words = command_words(settings.sink.exec);
   if (!words || words->empty()) {
     throw Error(ExitCode::configuration,
@@ -52,14 +52,14 @@ bool take_word(std::string_view& rest, std::string& word) {
 
 }  // namespace
 
-std::unique_ptr<Carrier> make_exec_carrier(const CarrierSetup& setup) {
+std::unique_ptr<delivery::Carrier> make_exec_carrier(const carriers::CarrierSetup& setup) {
   return std::make_unique<ExecCarrier>(ExecCarrier::Options{.words = program_of(setup.settings),
                                                             .ack_on = setup.settings.sink.ack_on,
                                                             .timeout = setup.settings.sink.timeout},
                                        setup.log);
 }
 
-std::vector<SinkFinding> check_exec(const Settings& settings) {
+std::vector<carriers::SinkFinding> check_exec(const config::Settings& settings) {
   const auto program = program_of(settings).front();
   std::vector<std::string> places{program};
   if (program.find('/') == std::string::npos) {
@@ -71,9 +71,9 @@ std::vector<SinkFinding> check_exec(const Settings& settings) {
   for (const auto& place : places) {
     std::error_code unreadable;
     if (access(place.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(place, unreadable))
-      return {{SinkFinding::Level::fine, fmt::format("{} can be started", shown_text(place))}};
+      return {{carriers::SinkFinding::Level::fine, fmt::format("{} can be started", shown_text(place))}};
   }
-  return {{SinkFinding::Level::failure, fmt::format("{} cannot be started", shown_text(program)),
+  return {{carriers::SinkFinding::Level::failure, fmt::format("{} cannot be started", shown_text(program)),
            "sink.exec names a program, by its path or found in PATH, that this user may execute"}};
 }
 
@@ -87,7 +87,7 @@ std::optional<std::vector<std::string>> command_words(std::string_view command) 
   }
 }
 
-extern const CarrierFunctions exec_carrier;
-const CarrierFunctions exec_carrier{make_exec_carrier, check_exec};
+extern const carriers::CarrierFunctions exec_carrier;
+const carriers::CarrierFunctions exec_carrier{make_exec_carrier, check_exec};
 
-}  // namespace mailroom
+}  // namespace mailroom::exec

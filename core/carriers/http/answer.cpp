@@ -10,19 +10,19 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::http {
 namespace {
 
 using Json = nlohmann::json;
 
 constexpr std::chrono::seconds longest_wait{86'400};
 
-Verdict verdict_of(int status) {
-  if (status / 100 == 2) return Verdict::accepted;
-  if (status == 401 || status == 407) return Verdict::unavailable;
-  if (status == 408 || status == 425 || status == 429) return Verdict::deferred;
-  if (status / 100 == 5) return Verdict::deferred;
-  return status / 100 == 4 ? Verdict::rejected : Verdict::unavailable;
+delivery::Verdict verdict_of(int status) {
+  if (status / 100 == 2) return delivery::Verdict::accepted;
+  if (status == 401 || status == 407) return delivery::Verdict::unavailable;
+  if (status == 408 || status == 425 || status == 429) return delivery::Verdict::deferred;
+  if (status / 100 == 5) return delivery::Verdict::deferred;
+  return status / 100 == 4 ? delivery::Verdict::rejected : delivery::Verdict::unavailable;
 }
 
 std::string reply_of(const HttpResponse& response) {
@@ -36,10 +36,10 @@ std::string reply_of(const HttpResponse& response) {
   }
 }
 
-std::optional<Verdict> named_verdict(const Json& outcome) {
-  if (outcome == "accepted") return Verdict::accepted;
-  if (outcome == "deferred") return Verdict::deferred;
-  if (outcome == "rejected") return Verdict::rejected;
+std::optional<delivery::Verdict> named_verdict(const Json& outcome) {
+  if (outcome == "accepted") return delivery::Verdict::accepted;
+  if (outcome == "deferred") return delivery::Verdict::deferred;
+  if (outcome == "rejected") return delivery::Verdict::rejected;
   return std::nullopt;
 }
 
@@ -66,11 +66,11 @@ std::optional<Milliseconds> parse_retry_after(std::string_view text, std::time_t
   return std::clamp(wait, std::chrono::seconds(0), longest_wait);
 }
 
-std::vector<TokenVerdict> parse_token_outcomes(std::string_view body) {
+std::vector<delivery::TokenVerdict> parse_token_outcomes(std::string_view body) {
   const auto answer = try_parse_json(body);
   const auto tokens = answer.is_object() ? answer.find("tokens") : answer.end();
   if (!answer.is_object() || tokens == answer.end() || !tokens->is_array()) return {};
-  std::vector<TokenVerdict> verdicts;
+  std::vector<delivery::TokenVerdict> verdicts;
   for (const auto& token : *tokens) {
     if (!token.is_object() || !token.contains("id") || !token["id"].is_number_integer()) continue;
     const auto verdict = named_verdict(token.value("outcome", Json()));
@@ -80,19 +80,19 @@ std::vector<TokenVerdict> parse_token_outcomes(std::string_view body) {
   return verdicts;
 }
 
-Answer judge_response(const HttpOutcome& outcome, std::time_t now) {
+delivery::Answer judge_response(const HttpOutcome& outcome, std::time_t now) {
   const auto& [end, response, failure] = outcome;
-  Answer answer;
+  delivery::Answer answer;
   answer.code = response.status;
   if (end == HttpEnd::unsent) {
-    answer.verdict = Verdict::unavailable;
+    answer.verdict = delivery::Verdict::unavailable;
     answer.code = 0;
     answer.reply = failure;
     return answer;
   }
   const bool is_success = response.status / 100 == 2;
   if (response.status == 0 || (end == HttpEnd::cut_off && is_success)) {
-    answer.verdict = Verdict::unknown;
+    answer.verdict = delivery::Verdict::unknown;
     answer.reply = failure;
     return answer;
   }
@@ -105,4 +105,4 @@ Answer judge_response(const HttpOutcome& outcome, std::time_t now) {
   return answer;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::http

@@ -9,11 +9,11 @@
 #include "carriers/http/exchange.hpp"
 #include "delivery/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::http {
 
 /// The verdict, code, reply, wait and tokens of the answer to a webhook; the carrier adds the rest. `now`:
 /// seconds since 1970, for a Retry-After with a date.
-Answer judge_response(const HttpOutcome& outcome, std::time_t now);
+delivery::Answer judge_response(const HttpOutcome& outcome, std::time_t now);
 
 /// The time that Retry-After names: seconds, or a date (RFC 9110, section 10.2.3). At most a day.
 std::optional<Milliseconds> parse_retry_after(std::string_view text, std::time_t now);
@@ -23,6 +23,6 @@ std::string redirection_words(const HttpResponse& response);
 
 /// The tokens that the JSON of a 2xx answer names: `{"tokens": [{"id": 1, "outcome": "rejected", "reason":
 /// "…"}]}`, with the outcomes `accepted`, `deferred` and `rejected`. Nothing if it has another form.
-std::vector<TokenVerdict> parse_token_outcomes(std::string_view body);
+std::vector<delivery::TokenVerdict> parse_token_outcomes(std::string_view body);
 
-}  // namespace mailroom
+}  // namespace mailroom::http

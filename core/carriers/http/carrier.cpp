@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/threads.hpp"
 
-namespace mailroom {
+namespace mailroom::http {
 namespace {
 
 constexpr int longest_poll = 1000;  ///< milliseconds
@@ -47,7 +47,7 @@ HttpCarrier::~HttpCarrier() {
     curl_multi_remove_handle(multi_.get(), flight.exchange->handle());
 }
 
-void HttpCarrier::submit(Message message) {
+void HttpCarrier::submit(delivery::Message message) {
   {
     const std::lock_guard lock(mutex_);
     submitted_.push_back(std::move(message));
@@ -56,7 +56,7 @@ void HttpCarrier::submit(Message message) {
   curl_multi_wakeup(multi_.get());
 }
 
-std::vector<Answer> HttpCarrier::take() {
+std::vector<delivery::Answer> HttpCarrier::take() {
   const std::lock_guard lock(mutex_);
   ready_.clear();
   return std::exchange(answers_, {});
@@ -110,7 +110,7 @@ void HttpCarrier::begin_waiting() {
   }
 }
 
-void HttpCarrier::begin(Message message) {
+void HttpCarrier::begin(delivery::Message message) {
   const auto began = steady_now();
   try {
     if (idle_.empty()) idle_.push_back(std::make_unique<HttpExchange>(endpoint_));
@@ -121,7 +121,7 @@ void HttpCarrier::begin(Message message) {
   } catch (const std::exception& error) {
     // No credentials, or out of memory: nothing was sent.
     settle(message, {.id = message.id,
-                     .verdict = Verdict::unavailable,
+                     .verdict = delivery::Verdict::unavailable,
                      .sink = endpoint_.name,
                      .reply = error.what(),
                      .took = steady_now() - began,
@@ -155,7 +155,7 @@ void HttpCarrier::end(Flight& flight, const HttpOutcome& outcome) {
   answered.sink = endpoint_.name;
   answered.took = steady_now() - flight.began;
   answered.ended = wall_now();
-  const bool is_unavailable = answered.verdict == Verdict::unavailable;
+  const bool is_unavailable = answered.verdict == delivery::Verdict::unavailable;
   if (flight.message.mails.size() > 1 && protocol_->is_about_one(answered)) {
     part(flight.message, std::move(answered));
   } else {
@@ -166,9 +166,9 @@ void HttpCarrier::end(Flight& flight, const HttpOutcome& outcome) {
 }
 
 /// The mails of a refused message leave next, one by one.
-void HttpCarrier::part(const Message& message, Answer answer) {
+void HttpCarrier::part(const delivery::Message& message, delivery::Answer answer) {
   std::size_t at = 0;
-  std::vector<Message> mails;
+  std::vector<delivery::Message> mails;
   for (const auto& mail : message.mails) {
     auto& own = mails.emplace_back(message);
     own.mails.clear();
@@ -183,7 +183,7 @@ void HttpCarrier::part(const Message& message, Answer answer) {
 }
 
 /// Answers a message, or notes the answer to one of its mails.
-void HttpCarrier::settle(const Message& message, Answer answer) {
+void HttpCarrier::settle(const delivery::Message& message, delivery::Answer answer) {
   const auto found = parted_.find(message.id);
   if (found == parted_.end()) return this->answer(std::move(answer));
   auto& whole = found->second.answer;
@@ -191,7 +191,7 @@ void HttpCarrier::settle(const Message& message, Answer answer) {
   whole.throttled = whole.throttled || answer.throttled;
   whole.took += answer.took;
   whole.ended = std::max(whole.ended, answer.ended);
-  if (answer.verdict == Verdict::accepted || whole.verdict != Verdict::accepted) {
+  if (answer.verdict == delivery::Verdict::accepted || whole.verdict != delivery::Verdict::accepted) {
     whole.verdict = answer.verdict;
     whole.code = answer.code;
   }
@@ -217,9 +217,9 @@ void HttpCarrier::give_back_untried() {
 }
 
 /// Tells whoever takes answers when it has to know at once, or may submit several messages.
-void HttpCarrier::answer(Answer answer) {
+void HttpCarrier::answer(delivery::Answer answer) {
   const std::lock_guard lock(mutex_);
-  const bool is_accepted = answer.verdict == Verdict::accepted && answer.was_tried;
+  const bool is_accepted = answer.verdict == delivery::Verdict::accepted && answer.was_tried;
   answers_.push_back(std::move(answer));
   --unanswered_;
   if (!is_accepted || waiting_.size() + submitted_.size() <= connections_) ready_.signal();
@@ -230,4 +230,4 @@ std::string http_library() {
   return fmt::format("libcurl {}", curl_version_info(CURLVERSION_NOW)->version);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::http

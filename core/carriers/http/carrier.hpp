@@ -15,7 +15,7 @@
 #include "carriers/http/exchange.hpp"
 #include "delivery/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::http {
 
 /// What is said over HTTP: how a message is asked for, and what an answer means. All functions are for the
 /// thread of the carrier. `now`: seconds since 1970.
@@ -25,20 +25,21 @@ class HttpProtocol {
 
   /// The request that hands the message over; its answer is awaited before the message's body ends. Throws
   /// Error if it cannot be made: then the endpoint is unavailable.
-  virtual HttpRequest request(const Message& message, std::int64_t now) = 0;
+  virtual HttpRequest request(const delivery::Message& message, std::int64_t now) = 0;
   /// The verdict, code, reply, wait and tokens; the carrier adds the rest.
-  virtual Answer judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) = 0;
+  virtual delivery::Answer judge(const delivery::Message& message, const HttpOutcome& outcome,
+                                 std::int64_t now) = 0;
   /// When the server takes the next request at the earliest; a time in the past means now.
   virtual TimePoint next_request() const { return {}; }
   /// True if this answer to a message of several mails may be about one of them, and none was taken: each is
   /// handed over by itself then.
-  virtual bool is_about_one(const Answer& /*answer*/) const { return false; }
+  virtual bool is_about_one(const delivery::Answer& /*answer*/) const { return false; }
 };
 
 /// Hands each message over in a request of its own, several at the same time over connections that are kept.
 /// A message of several mails of which the server refuses one goes mail by mail. A thread of its own drives
 /// them.
-class HttpCarrier final : public Carrier {
+class HttpCarrier final : public delivery::Carrier {
  public:
   /// Has at most `connections`, and keeps `ahead` messages beyond those in flight. Throws Error(failed).
   HttpCarrier(HttpEndpoint endpoint, std::unique_ptr<HttpProtocol> protocol, int connections, int ahead = 0);
@@ -46,9 +47,9 @@ class HttpCarrier final : public Carrier {
   HttpCarrier(const HttpCarrier&) = delete;
   HttpCarrier& operator=(const HttpCarrier&) = delete;
 
-  void submit(Message message) override;
+  void submit(delivery::Message message) override;
   int fd() const override { return ready_.fd(); }
-  std::vector<Answer> take() override;
+  std::vector<delivery::Answer> take() override;
   std::size_t unfinished() const override;
   void cancel() override;
   int ahead() const override { return ahead_; }
@@ -61,27 +62,27 @@ class HttpCarrier final : public Carrier {
   };
   /// A message of several mails that go by themselves.
   struct Parted {
-    Answer answer;  ///< with the mails that are done
+    delivery::Answer answer;  ///< with the mails that are done
     std::size_t left = 0;
   };
   /// A message on its way.
   struct Flight {
     std::unique_ptr<HttpExchange> exchange;
-    Message message;
+    delivery::Message message;
     TimePoint began{};
   };
 
   void work();
   void begin_waiting();
-  void begin(Message message);
+  void begin(delivery::Message message);
   void collect_results();
   void end(Flight& flight, const HttpOutcome& outcome);
-  void part(const Message& message, Answer answer);
-  void settle(const Message& message, Answer answer);
+  void part(const delivery::Message& message, delivery::Answer answer);
+  void settle(const delivery::Message& message, delivery::Answer answer);
   int patience() const;
   void give_up_all();
   void give_back_untried();
-  void answer(Answer answer);
+  void answer(delivery::Answer answer);
 
   const HttpEndpoint endpoint_;
   const std::size_t connections_;
@@ -91,13 +92,13 @@ class HttpCarrier final : public Carrier {
   std::unique_ptr<HttpProtocol> protocol_;
   std::vector<std::unique_ptr<HttpExchange>> idle_;
   std::vector<Flight> busy_;
-  std::deque<Message> waiting_;            ///< for a connection
+  std::deque<delivery::Message> waiting_;  ///< for a connection
   std::map<std::int64_t, Parted> parted_;  ///< by the id of the message, which its mails have too
   std::unique_ptr<CURLM, FreeMulti> multi_;
   mutable std::mutex mutex_;
   std::condition_variable cancelled_;
-  std::deque<Message> submitted_;
-  std::vector<Answer> answers_;
+  std::deque<delivery::Message> submitted_;
+  std::vector<delivery::Answer> answers_;
   std::size_t unanswered_ = 0;
   bool is_cancelled_ = false;
   bool has_ended_ = false;
@@ -107,4 +108,4 @@ class HttpCarrier final : public Carrier {
 /// `libcurl 7.88.1`
 std::string http_library();
 
-}  // namespace mailroom
+}  // namespace mailroom::http

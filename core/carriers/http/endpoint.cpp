@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "carriers/http/exchange.hpp"
 
-namespace mailroom {
+namespace mailroom::http {
 namespace {
 
 struct FreeUrl {
@@ -70,4 +70,4 @@ HttpEndpoint parse_http_server(const std::string& url, std::string_view setting,
   return endpoint;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::http

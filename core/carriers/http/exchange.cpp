@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::http {
 namespace {
 
 constexpr std::size_t longest_header = 65'536;
@@ -90,7 +90,7 @@ void HttpExchange::add_header(const std::string& line) {
   headers_.reset(list);
 }
 
-void HttpExchange::prepare(HttpRequest request, std::shared_ptr<Clearance> clearance) {
+void HttpExchange::prepare(HttpRequest request, std::shared_ptr<delivery::Clearance> clearance) {
   request_ = std::move(request);
   clearance_ = std::move(clearance);
   was_held_back_ = false;
@@ -189,4 +189,4 @@ std::size_t HttpExchange::on_body(char* bytes, std::size_t size, std::size_t cou
   return exchange.is_too_long_ ? 0 : size * count;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::http

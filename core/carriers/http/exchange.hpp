@@ -13,7 +13,7 @@
 #include "base/clock.hpp"
 #include "delivery/clearance.hpp"
 
-namespace mailroom {
+namespace mailroom::http {
 
 /// Where requests go, and how.
 struct HttpEndpoint {
@@ -91,7 +91,7 @@ class HttpExchange {
   HttpExchange& operator=(const HttpExchange&) = delete;
 
   /// Prepares the request for handle(). Once there is a connection, it awaits `clearance`, which may be null.
-  void prepare(HttpRequest request, std::shared_ptr<Clearance> clearance = {});
+  void prepare(HttpRequest request, std::shared_ptr<delivery::Clearance> clearance = {});
   CURL* handle() const { return curl_.get(); }
   /// What has become of the request, which ended with `result`. Its body is freed.
   HttpOutcome finish(CURLcode result);
@@ -131,11 +131,11 @@ class HttpExchange {
   HttpRequest request_;
   HttpResponse response_;
   std::size_t header_size_ = 0;
-  std::shared_ptr<Clearance> clearance_;
+  std::shared_ptr<delivery::Clearance> clearance_;
   bool was_held_back_ = false;
   bool was_sent_ = false;     ///< the request, or a part of it
   bool is_too_long_ = false;  ///< the body, so that it is not read to its end
   bool has_header_ = false;   ///< the whole of it
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::http

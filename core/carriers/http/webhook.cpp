@@ -14,7 +14,7 @@
 #include "carriers/http/answer.hpp"
 #include "crypto/base64.hpp"
 
-namespace mailroom {
+namespace mailroom::http {
 namespace {
 
 constexpr std::string_view prefix = "whsec_";
@@ -24,7 +24,7 @@ constexpr auto secret_form = "it must have one line, made with: echo whsec_$(ope
 
 }  // namespace
 
-HttpEndpoint parse_http_endpoint(const Settings& settings) {
+HttpEndpoint parse_http_endpoint(const config::Settings& settings) {
   auto endpoint = parse_http_url(settings.sink.to, "sink.to",
                                  "requests are signed instead: see sink.signing_secret_files");
   endpoint.ca_file = settings.sink.ca_file;
@@ -32,7 +32,7 @@ HttpEndpoint parse_http_endpoint(const Settings& settings) {
   return endpoint;
 }
 
-HttpRequest WebhookProtocol::request(const Message& message, std::int64_t now) {
+HttpRequest WebhookProtocol::request(const delivery::Message& message, std::int64_t now) {
   HttpRequest request;
   request.shared_body = message.body;
   auto& headers = request.headers;
@@ -41,12 +41,13 @@ HttpRequest WebhookProtocol::request(const Message& message, std::int64_t now) {
   if (signer_.signs())
     headers.push_back("webhook-signature: " + signer_.signature(message.message_id, now, message.body));
   headers.push_back(fmt::format("mailroom-attempt: {}", message.attempt));
-  for (const auto& [name, value] : cloud_event_attributes(message, event_source_))
-    headers.push_back(fmt::format("ce-{}: {}", name, cloud_event_header_value(value)));
+  for (const auto& [name, value] : carriers::cloud_event_attributes(message, event_source_))
+    headers.push_back(fmt::format("ce-{}: {}", name, carriers::cloud_event_header_value(value)));
   return request;
 }
 
-Answer WebhookProtocol::judge(const Message& /*message*/, const HttpOutcome& outcome, std::int64_t now) {
+delivery::Answer WebhookProtocol::judge(const delivery::Message& /*message*/, const HttpOutcome& outcome,
+                                        std::int64_t now) {
   return judge_response(outcome, now);
 }
 
@@ -65,7 +66,7 @@ WebhookSigner::WebhookSigner(const std::vector<std::string>& secrets) {
 
 void WebhookSigner::add(std::string_view secret, const std::string& source) {
   const bool has_prefix = secret.starts_with(prefix);
-  const auto bytes = decoded_base64(has_prefix ? secret.substr(prefix.size()) : secret);
+  const auto bytes = crypto::decoded_base64(has_prefix ? secret.substr(prefix.size()) : secret);
   if (!has_prefix || !bytes || bytes->size() < shortest_secret || bytes->size() > longest_secret) {
     throw Error(ExitCode::configuration,
                 fmt::format("the signing secret {} is not whsec_ and the base64 of {} to {} bytes", source,
@@ -80,7 +81,7 @@ std::string WebhookSigner::signature(std::string_view id, std::int64_t timestamp
   const auto time = std::to_string(timestamp);
   for (auto& secret : secrets_) {
     header += header.empty() ? "v1," : " v1,";
-    header += base64(secret.digest({id, ".", time, ".", body}));
+    header += crypto::base64(secret.digest({id, ".", time, ".", body}));
   }
   return header;
 }
@@ -89,22 +90,22 @@ bool WebhookSigner::has_signed(std::string_view header, std::string_view id, std
                                std::string_view body) {
   constexpr std::size_t most = 16;
   const auto time = std::to_string(timestamp);
-  std::vector<Digest> given;
+  std::vector<crypto::Digest> given;
   for (const auto word : split(header, ' ')) {
-    const auto bytes = word.starts_with("v1,") ? decoded_base64(word.substr(3)) : std::nullopt;
-    if (!bytes || bytes->size() != digest_size || given.size() == most) continue;
+    const auto bytes = word.starts_with("v1,") ? crypto::decoded_base64(word.substr(3)) : std::nullopt;
+    if (!bytes || bytes->size() != crypto::digest_size || given.size() == most) continue;
     std::ranges::copy(*bytes, given.emplace_back().begin());
   }
   bool has_signed = false;
   for (auto& secret : secrets_) {
     const auto own = secret.digest({id, ".", time, ".", body});
     for (const auto& digest : given)
-      has_signed = equal_in_constant_time(own, digest) || has_signed;
+      has_signed = crypto::equal_in_constant_time(own, digest) || has_signed;
   }
   return has_signed;
 }
 
-std::unique_ptr<Carrier> make_http_carrier(const CarrierSetup& setup) {
+std::unique_ptr<delivery::Carrier> make_http_carrier(const carriers::CarrierSetup& setup) {
   const auto& settings = setup.settings;
   return std::make_unique<HttpCarrier>(
       parse_http_endpoint(settings),
@@ -114,11 +115,11 @@ std::unique_ptr<Carrier> make_http_carrier(const CarrierSetup& setup) {
       settings.sink.in_flight);
 }
 
-std::vector<SinkFinding> check_http(const Settings& settings) {
-  using Level = SinkFinding::Level;
+std::vector<carriers::SinkFinding> check_http(const config::Settings& settings) {
+  using Level = carriers::SinkFinding::Level;
   const auto endpoint = parse_http_endpoint(settings);
   const WebhookSigner signer(settings.sink.signing_secret_files, settings.signing.allow_readable_key);
-  std::vector<SinkFinding> findings;
+  std::vector<carriers::SinkFinding> findings;
   if (!signer.signs()) {
     findings.push_back({Level::warning, "requests are not signed, so the server cannot tell who sends them",
                         "name a file with a secret in sink.signing_secret_files, made with: echo "
@@ -135,7 +136,7 @@ std::vector<SinkFinding> check_http(const Settings& settings) {
   return findings;
 }
 
-extern const CarrierFunctions http_carrier;
-const CarrierFunctions http_carrier{make_http_carrier, check_http, http_library};
+extern const carriers::CarrierFunctions http_carrier;
+const carriers::CarrierFunctions http_carrier{make_http_carrier, check_http, http_library};
 
-}  // namespace mailroom
+}  // namespace mailroom::http

@@ -12,10 +12,10 @@
 #include "config/settings.hpp"
 #include "crypto/hmac.hpp"
 
-namespace mailroom {
+namespace mailroom::http {
 
 /// The endpoint of sink.to. Throws Error(configuration) as parse_http_url().
-HttpEndpoint parse_http_endpoint(const Settings& settings);
+HttpEndpoint parse_http_endpoint(const config::Settings& settings);
 
 /// Signs requests by the conventions of Standard Webhooks, with one secret or with several while one is
 /// replaced.
@@ -39,7 +39,7 @@ class WebhookSigner {
  private:
   void add(std::string_view secret, const std::string& source);
 
-  std::vector<Hmac> secrets_;
+  std::vector<crypto::Hmac> secrets_;
 };
 
 /// Posts each line to a server; docs/webhooks.md says how, and what its answers mean.
@@ -49,15 +49,16 @@ class WebhookProtocol final : public HttpProtocol {
   WebhookProtocol(WebhookSigner signer, std::string event_source)
       : signer_(std::move(signer)), event_source_(std::move(event_source)) {}
 
-  HttpRequest request(const Message& message, std::int64_t now) override;
-  Answer judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) override;
+  HttpRequest request(const delivery::Message& message, std::int64_t now) override;
+  delivery::Answer judge(const delivery::Message& message, const HttpOutcome& outcome,
+                         std::int64_t now) override;
 
  private:
   WebhookSigner signer_;
   std::string event_source_;
 };
 
-std::unique_ptr<Carrier> make_http_carrier(const CarrierSetup& setup);
-std::vector<SinkFinding> check_http(const Settings& settings);
+std::unique_ptr<delivery::Carrier> make_http_carrier(const carriers::CarrierSetup& setup);
+std::vector<carriers::SinkFinding> check_http(const config::Settings& settings);
 
-}  // namespace mailroom
+}  // namespace mailroom::http

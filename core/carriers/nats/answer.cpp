@@ -10,7 +10,7 @@
 #include "carriers/broker.hpp"
 #include "queue/action.hpp"
 
-namespace mailroom {
+namespace mailroom::nats {
 namespace {
 
 // Error codes of JetStream's API.
@@ -37,10 +37,10 @@ constexpr std::array refusals{
 NatsJudgement judge_stored(const NatsAnswer& answer, std::string_view stream) {
   // Some servers (2.10.14 to 2.10.27) answer so to the repetition of a message that no quorum has stored.
   if (answer.sequence == 0) {
-    return {Verdict::unknown, 0,
+    return {delivery::Verdict::unknown, 0,
             "JetStream acknowledged with sequence 0, so it may not have stored the line"};
   }
-  return {Verdict::accepted, 0,
+  return {delivery::Verdict::accepted, 0,
           fmt::format("stream {}, sequence {}{}", stream, answer.sequence,
                       answer.duplicate ? ", duplicate" : "")};
 }
@@ -48,12 +48,13 @@ NatsJudgement judge_stored(const NatsAnswer& answer, std::string_view stream) {
 NatsJudgement judge_error(const NatsAnswer& answer) {
   auto text = answer.text.empty() ? std::string("JetStream error") : answer.text;
   if (answer.code == message_too_large || answer.code == header_too_large)
-    return {Verdict::rejected, answer.code, std::move(text)};
+    return {delivery::Verdict::rejected, answer.code, std::move(text)};
   // `maximum messages exceeded`, `maximum bytes exceeded`: the stream is full.
   const bool is_full = answer.code == store_failed && text.find("maximum") != std::string::npos;
   const bool is_refusal = is_full || std::ranges::find(refusals, answer.code) != refusals.end();
   // After other errors, such as that a message of this id is being stored, it may still be stored.
-  return {is_refusal ? Verdict::unavailable : Verdict::unknown, answer.code, std::move(text)};
+  return {is_refusal ? delivery::Verdict::unavailable : delivery::Verdict::unknown, answer.code,
+          std::move(text)};
 }
 
 std::vector<std::string> subjects_of(const NatsStream& stream, const std::string& pattern,
@@ -61,7 +62,7 @@ std::vector<std::string> subjects_of(const NatsStream& stream, const std::string
   std::vector<std::string> subjects;
   // Those that come by themselves, without an application that asks for messages.
   std::vector<std::string> actions;
-  for (const auto& action : Actions::built_in().all()) {
+  for (const auto& action : queue::Actions::built_in().all()) {
     if (!action.account_status.empty()) actions.push_back(action.name);
   }
   actions.emplace_back("mixed");
@@ -84,12 +85,12 @@ NatsJudgement judge_nats_answer(const NatsAnswer& answer, std::string_view strea
     case NatsAnswer::Kind::error:
       return judge_error(answer);
     case NatsAnswer::Kind::no_responders:
-      return {Verdict::unavailable, 503,
+      return {delivery::Verdict::unavailable, 503,
               fmt::format("no stream takes {} now: there is none, or it has no leader", subject)};
     case NatsAnswer::Kind::no_answer:
       break;
   }
-  return {Verdict::unknown, 0, "JetStream did not answer in time"};
+  return {delivery::Verdict::unknown, 0, "JetStream did not answer in time"};
 }
 
 std::string nats_subject_part(std::string_view text) {
@@ -110,7 +111,7 @@ bool nats_subject_matches(std::string_view pattern, std::string_view subject) {
 }
 
 std::string nats_subject(const std::string& pattern, const std::string& queue, const std::string& action) {
-  return filled_name(pattern, nats_subject_part(queue), action);
+  return carriers::filled_name(pattern, nats_subject_part(queue), action);
 }
 
 std::vector<std::string> subjects_taken(const NatsStream& stream, const std::string& pattern,
@@ -123,7 +124,7 @@ std::vector<std::string> subjects_refused(const NatsStream& stream, const std::s
   return subjects_of(stream, pattern, queue, false);
 }
 
-std::string nats_stream_hint(const Settings& settings) {
+std::string nats_stream_hint(const config::Settings& settings) {
   const auto prefix = settings.sink.subject.substr(0, settings.sink.subject.find_first_of(".{"));
   return fmt::format(
       "make it, for example with NATS's own tool (docs/nats.md does without): nats stream add {} --subjects '{}.>' --storage file --replicas 3 --retention limits "
@@ -131,4 +132,4 @@ std::string nats_stream_hint(const Settings& settings) {
       settings.sink.stream, prefix);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::nats

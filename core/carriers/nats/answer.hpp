@@ -11,7 +11,7 @@
 #include "config/settings.hpp"
 #include "delivery/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::nats {
 
 /// The subject of a line: `pattern`, with the queue as nats_subject_part().
 std::string nats_subject(const std::string& pattern, const std::string& queue, const std::string& action);
@@ -24,7 +24,7 @@ std::vector<std::string> subjects_refused(const NatsStream& stream, const std::s
                                           const std::string& queue);
 
 /// How to make the stream that the settings name.
-std::string nats_stream_hint(const Settings& settings);
+std::string nats_stream_hint(const config::Settings& settings);
 
 /// What a NATS server answered to a line, or what the library said in its place.
 struct NatsAnswer {
@@ -42,7 +42,7 @@ struct NatsAnswer {
 };
 
 struct NatsJudgement {
-  Verdict verdict = Verdict::unknown;
+  delivery::Verdict verdict = delivery::Verdict::unknown;
   int code = 0;
   std::string reply;
 };
@@ -57,4 +57,4 @@ std::string nats_subject_part(std::string_view text);
 /// True if a stream with this subject, which may have wildcards, takes messages to `subject`.
 bool nats_subject_matches(std::string_view pattern, std::string_view subject);
 
-}  // namespace mailroom
+}  // namespace mailroom::nats

@@ -9,36 +9,37 @@
 #include "carriers/nats/publisher.hpp"
 #include "queue/action.hpp"
 
-namespace mailroom {
+namespace mailroom::nats {
 namespace {
 
-[[noreturn]] void refuse_stream(const std::string& message, const Settings& settings) {
+[[noreturn]] void refuse_stream(const std::string& message, const config::Settings& settings) {
   throw Error(ExitCode::configuration, message, nats_stream_hint(settings));
 }
 
-void require_stream(const std::optional<NatsStream>& stream, const Settings& settings) {
+void require_stream(const std::optional<NatsStream>& stream, const config::Settings& settings) {
   // Without a leader the stream does not show; it will.
-  if (!stream || stream->failure.fault == BrokerFault::unreachable) return;
+  if (!stream || stream->failure.fault == carriers::BrokerFault::unreachable) return;
   if (!stream->exists)
     refuse_stream(fmt::format("sink.stream cannot be used: {}", stream->failure.text), settings);
   for (const auto& queue : settings.collect.queues) {
     if (!subjects_taken(*stream, settings.sink.subject, queue).empty()) continue;
-    refuse_stream(
-        fmt::format("the stream {} does not take {}", settings.sink.stream,
-                    nats_subject(settings.sink.subject, queue, Actions::built_in().all().front().name)),
-        settings);
+    refuse_stream(fmt::format("the stream {} does not take {}", settings.sink.stream,
+                              nats_subject(settings.sink.subject, queue,
+                                           queue::Actions::built_in().all().front().name)),
+                  settings);
   }
 }
 
 }  // namespace
 
-std::unique_ptr<Carrier> make_nats_carrier(const CarrierSetup& setup) {
+std::unique_ptr<delivery::Carrier> make_nats_carrier(const carriers::CarrierSetup& setup) {
   const auto& settings = setup.settings;
   auto publisher = std::make_unique<NatsPublisher>(
-      read_nats_target(settings), BrokerPublishing{settings.sink.stream, settings.sink.subject,
-                                                   settings.sink.event_source, settings.sink.timeout});
+      read_nats_target(settings),
+      carriers::BrokerPublishing{settings.sink.stream, settings.sink.subject, settings.sink.event_source,
+                                 settings.sink.timeout});
   const auto failure = publisher->connect();
-  require_usable(publisher->name(), failure);
+  carriers::require_usable(publisher->name(), failure);
   require_stream(publisher->read_stream(), settings);
   return publisher;
 }
@@ -47,7 +48,7 @@ std::string nats_library() {
   return fmt::format("libnats {}", nats_GetVersion());
 }
 
-extern const CarrierFunctions nats_carrier;
-const CarrierFunctions nats_carrier{make_nats_carrier, check_nats, nats_library};
+extern const carriers::CarrierFunctions nats_carrier;
+const carriers::CarrierFunctions nats_carrier{make_nats_carrier, check_nats, nats_library};
 
-}  // namespace mailroom
+}  // namespace mailroom::nats

@@ -15,31 +15,32 @@
 #include "carriers/nats/carrier.hpp"
 #include "carriers/nats/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::nats {
 namespace {
 
-using NatsLevel = SinkFinding::Level;
+using NatsLevel = carriers::SinkFinding::Level;
 
 /// What servers keep of the ids that they have seen must last as long as a token may be handed over again.
 constexpr std::chrono::minutes life_of_tokens{15};
 
-std::string version_of(const ServerAddress& server) {
+std::string version_of(const config::ServerAddress& server) {
   const auto greeting = try_parse_json(read_nats_greeting(server));
   return text_at(greeting, "version");
 }
 
 /// Connects to each server by itself. The first connection that works, if any.
-std::unique_ptr<NatsConnection> check_servers(const NatsTarget& target, std::vector<SinkFinding>& findings,
+std::unique_ptr<NatsConnection> check_servers(const NatsTarget& target,
+                                              std::vector<carriers::SinkFinding>& findings,
                                               std::string& version) {
   std::unique_ptr<NatsConnection> first;
   for (const auto& server : target.url.servers) {
     auto only = target;
     only.url.servers = {server};
-    BrokerFailure failure;
+    carriers::BrokerFailure failure;
     auto connection = NatsConnection::open(only, nullptr, failure);
     if (connection == nullptr) {
-      findings.push_back(
-          {NatsLevel::failure, describe_failure(server.address(), failure), hint_for(failure.fault)});
+      findings.push_back({NatsLevel::failure, carriers::describe_failure(server.address(), failure),
+                          carriers::hint_for(failure.fault)});
       continue;
     }
     const auto its_version = version_of(server);
@@ -58,7 +59,7 @@ std::unique_ptr<NatsConnection> check_servers(const NatsTarget& target, std::vec
 }
 
 /// nullopt if the monitoring page does not tell.
-std::optional<NatsSync> read_sync(const ServerAddress& monitor) {
+std::optional<NatsSync> read_sync(const config::ServerAddress& monitor) {
   const auto page = try_parse_json(read_monitor_page(monitor, "/jsz?config=true"));
   if (!page.is_object() || !page.contains("config") || !page["config"].is_object()) return std::nullopt;
   const auto& config = page["config"];
@@ -68,11 +69,12 @@ std::optional<NatsSync> read_sync(const ServerAddress& monitor) {
 }
 
 /// Looks at the servers of sink.monitor, and says which do not show it.
-std::vector<NatsSync> read_syncs(const Settings& settings, std::vector<SinkFinding>& findings) {
+std::vector<NatsSync> read_syncs(const config::Settings& settings,
+                                 std::vector<carriers::SinkFinding>& findings) {
   std::vector<NatsSync> syncs;
   if (settings.sink.monitor.empty()) return syncs;
   for (const auto& monitor :
-       parse_broker_url(settings.sink.monitor, {{"http", 8222}}, "sink.monitor").servers) {
+       carriers::parse_broker_url(settings.sink.monitor, {{"http", 8222}}, "sink.monitor").servers) {
     if (const auto sync = read_sync(monitor)) {
       syncs.push_back(*sync);
     } else {
@@ -133,7 +135,8 @@ std::string first_line(CURL* handle) {
 }
 
 /// The subjects of which queues the stream does not take.
-void judge_subjects(const NatsStream& stream, const Settings& settings, std::vector<SinkFinding>& findings) {
+void judge_subjects(const NatsStream& stream, const config::Settings& settings,
+                    std::vector<carriers::SinkFinding>& findings) {
   for (const auto& queue : settings.collect.queues) {
     const auto refused = subjects_refused(stream, settings.sink.subject, queue);
     if (refused.empty()) continue;
@@ -147,9 +150,10 @@ void judge_subjects(const NatsStream& stream, const Settings& settings, std::vec
 
 }  // namespace
 
-std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Settings& settings) {
+std::vector<carriers::SinkFinding> judge_nats_stream(const NatsStream& stream,
+                                                     const config::Settings& settings) {
   const auto& name = settings.sink.stream;
-  std::vector<SinkFinding> findings;
+  std::vector<carriers::SinkFinding> findings;
   const auto warn = [&](const std::string& reason, std::string hint) {
     findings.push_back({NatsLevel::warning, fmt::format("the stream {} {}", name, reason), std::move(hint)});
   };
@@ -197,8 +201,8 @@ std::vector<SinkFinding> judge_nats_stream(const NatsStream& stream, const Setti
   return findings;
 }
 
-SinkFinding judge_nats_sync(const std::string& version, const std::vector<NatsSync>& syncs,
-                            std::size_t servers) {
+carriers::SinkFinding judge_nats_sync(const std::string& version, const std::vector<NatsSync>& syncs,
+                                      std::size_t servers) {
   const bool is_always = !syncs.empty() && std::ranges::all_of(syncs, &NatsSync::always);
   if (is_always && syncs.size() >= servers)
     return {NatsLevel::fine,
@@ -234,15 +238,15 @@ SinkFinding judge_nats_sync(const std::string& version, const std::vector<NatsSy
             "jetstream block of each, which takes most of their speed"};
 }
 
-std::vector<SinkFinding> check_nats(const Settings& settings) {
+std::vector<carriers::SinkFinding> check_nats(const config::Settings& settings) {
   const auto target = read_nats_target(settings);
-  std::vector<SinkFinding> findings;
+  std::vector<carriers::SinkFinding> findings;
   std::string version;
   const auto connection = check_servers(target, findings, version);
   if (connection == nullptr) return findings;
   const auto stream = read_nats_stream(*connection, settings.sink.stream);
   if (!stream.exists) {
-    const auto hint = stream.failure.fault == BrokerFault::missing
+    const auto hint = stream.failure.fault == carriers::BrokerFault::missing
                           ? nats_stream_hint(settings)
                           : std::string("start the other servers of the cluster");
     findings.push_back(
@@ -262,7 +266,7 @@ std::vector<SinkFinding> check_nats(const Settings& settings) {
   return findings;
 }
 
-std::string read_nats_greeting(const ServerAddress& server) {
+std::string read_nats_greeting(const config::ServerAddress& server) {
   const auto transfer = transfer_of("http://" + server.address());
   if (!transfer) return {};
   curl_easy_setopt(transfer.get(), CURLOPT_CONNECT_ONLY, 1L);
@@ -272,7 +276,7 @@ std::string read_nats_greeting(const ServerAddress& server) {
   return line.starts_with(before) ? line.substr(before.size()) : std::string();
 }
 
-std::string read_monitor_page(const ServerAddress& server, const std::string& path) {
+std::string read_monitor_page(const config::ServerAddress& server, const std::string& path) {
   const auto transfer = transfer_of("http://" + server.address() + path);
   if (!transfer) return {};
   std::string page;
@@ -281,4 +285,4 @@ std::string read_monitor_page(const ServerAddress& server, const std::string& pa
   return curl_easy_perform(transfer.get()) == CURLE_OK ? page : std::string();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::nats

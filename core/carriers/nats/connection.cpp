@@ -13,7 +13,7 @@
 #include "base/secret_file.hpp"
 #include "base/threads.hpp"
 
-namespace mailroom {
+namespace mailroom::nats {
 
 /// Leads from the library's callbacks to a listener, until that is gone. The library does not tell when it
 /// has called back for the last time, which may be while the process exits, so links are never destroyed;
@@ -147,27 +147,27 @@ NatsOptions options_for(const NatsTarget& target, NatsLink* link) {
   return options;
 }
 
-BrokerFailure nats_failure_of(natsStatus status) {
-  BrokerFailure failure{BrokerFault::unreachable, nats_error_text(status)};
+carriers::BrokerFailure nats_failure_of(natsStatus status) {
+  carriers::BrokerFailure failure{carriers::BrokerFault::unreachable, nats_error_text(status)};
   switch (status) {
     case NATS_CONNECTION_AUTH_FAILED:
     case NATS_NOT_PERMITTED:
-      failure.fault = BrokerFault::login;
+      failure.fault = carriers::BrokerFault::login;
       break;
     case NATS_SECURE_CONNECTION_WANTED:
     case NATS_SECURE_CONNECTION_REQUIRED:
-      failure.fault = BrokerFault::tls;
+      failure.fault = carriers::BrokerFault::tls;
       break;
     case NATS_SSL_ERROR:
       // libnats puts the number of OpenSSL's verification error before its text.
-      failure.fault =
-          failure.text.find("depth=") != std::string::npos ? BrokerFault::certificate : BrokerFault::tls;
+      failure.fault = failure.text.find("depth=") != std::string::npos ? carriers::BrokerFault::certificate
+                                                                       : carriers::BrokerFault::tls;
       break;
     case NATS_ERR:
     case NATS_INVALID_ARG:
     case NATS_NOT_FOUND:
       // The file of the credentials is read at each connection.
-      if (failure.text.find("file") != std::string::npos) failure.fault = BrokerFault::login;
+      if (failure.text.find("file") != std::string::npos) failure.fault = carriers::BrokerFault::login;
       break;
     default:
       break;
@@ -184,17 +184,17 @@ std::string nats_error_text(natsStatus status) {
                                                             : natsStatus_GetText(status);
 }
 
-NatsTarget read_nats_target(const Settings& settings) {
-  NatsTarget target{.url = parse_broker_url(settings.sink.to, {{"nats", 4222}, {"tls", 4222}}),
+NatsTarget read_nats_target(const config::Settings& settings) {
+  NatsTarget target{.url = carriers::parse_broker_url(settings.sink.to, {{"nats", 4222}, {"tls", 4222}}),
                     .credentials_file = settings.sink.credentials_file,
                     .ca_file = settings.sink.ca_file};
   if (!target.url.path.empty()) {
     throw Error(ExitCode::configuration, "sink.to continues after its servers",
                 "name the stream in sink.stream");
   }
-  target.requires_tls =
-      target.url.scheme == "tls" || !std::ranges::all_of(target.url.servers, &ServerAddress::is_loopback);
-  if (!target.url.user.empty()) target.password = broker_password(settings);
+  target.requires_tls = target.url.scheme == "tls" ||
+                        !std::ranges::all_of(target.url.servers, &config::ServerAddress::is_loopback);
+  if (!target.url.user.empty()) target.password = carriers::broker_password(settings);
   if (!target.credentials_file.empty()) {
     // The library reads the file itself, which may be root's alone.
     target.credentials_file = secret_path(target.credentials_file);
@@ -216,7 +216,7 @@ NatsTarget read_nats_target(const Settings& settings) {
 NatsConnection::NatsConnection(NatsListener* listener) : link_(NatsLink::make(listener)) {}
 
 std::unique_ptr<NatsConnection> NatsConnection::open(const NatsTarget& target, NatsListener* listener,
-                                                     BrokerFailure& failure) {
+                                                     carriers::BrokerFailure& failure) {
   // The library's threads handle no signals.
   const BlockedSignals blocked;
   std::unique_ptr<NatsConnection> connection(new NatsConnection(listener));
@@ -227,11 +227,11 @@ std::unique_ptr<NatsConnection> NatsConnection::open(const NatsTarget& target, N
     jsOptions_Init(&wanted);
     wanted.Wait = api_timeout;
     wanted.PublishAsync.MaxPending = max_pending;
-    wanted.PublishAsync.AckHandler = ::mailroom::on_answer;
+    wanted.PublishAsync.AckHandler = ::mailroom::nats::on_answer;
     wanted.PublishAsync.AckHandlerClosure = connection->link_;
     status = natsConnection_JetStream(&connection->jetstream_, connection->connection_, &wanted);
   }
-  failure = status == NATS_OK ? BrokerFailure{} : nats_failure_of(status);
+  failure = status == NATS_OK ? carriers::BrokerFailure{} : nats_failure_of(status);
   if (status != NATS_OK) connection.reset();
   return connection;
 }
@@ -252,4 +252,4 @@ std::string NatsConnection::server() const {
   return scheme == std::string::npos ? url : url.substr(scheme + 3);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::nats

@@ -10,11 +10,11 @@
 #include "carriers/broker.hpp"
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::nats {
 
 /// Where a NATS cluster is, and as whom to log in.
 struct NatsTarget {
-  ServerUrl url{};
+  config::ServerUrl url{};
   bool requires_tls = false;
   std::string password{};          ///< of the URL's user
   std::string credentials_file{};  ///< with a JWT and a seed; empty: none
@@ -22,7 +22,7 @@ struct NatsTarget {
 };
 
 /// Throws Error(configuration).
-NatsTarget read_nats_target(const Settings& settings);
+NatsTarget read_nats_target(const config::Settings& settings);
 
 /// Learns what happens on a connection, on threads of the library.
 class NatsListener {
@@ -47,7 +47,7 @@ class NatsConnection {
  public:
   /// Tries each server once, for 2 s at most. Null, and `failure` says why, if none lets mailroom in.
   static std::unique_ptr<NatsConnection> open(const NatsTarget& target, NatsListener* listener,
-                                              BrokerFailure& failure);
+                                              carriers::BrokerFailure& failure);
   ~NatsConnection();
   NatsConnection(const NatsConnection&) = delete;
   NatsConnection& operator=(const NatsConnection&) = delete;
@@ -71,7 +71,7 @@ std::string nats_error_text(natsStatus status);
 
 struct NatsStream {
   bool exists = false;
-  BrokerFailure failure;  ///< if not
+  carriers::BrokerFailure failure;  ///< if not
   std::vector<std::string> subjects;
   int replicas = 0;
   int online = 0;  ///< replicas that are connected
@@ -89,4 +89,4 @@ struct NatsStream {
 /// What the server says of a stream.
 NatsStream read_nats_stream(NatsConnection& connection, const std::string& name);
 
-}  // namespace mailroom
+}  // namespace mailroom::nats

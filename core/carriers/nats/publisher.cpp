@@ -13,7 +13,7 @@
 #include "carriers/cloud_event.hpp"
 #include "carriers/nats/answer.hpp"
 
-namespace mailroom {
+namespace mailroom::nats {
 namespace {
 
 // JetStream recognises what it has by its id, so a line that was not answered is soon said again.
@@ -22,20 +22,21 @@ constexpr Milliseconds nats_longest_wait{5'000};
 using NatsMessage = std::unique_ptr<natsMsg, decltype(&natsMsg_Destroy)>;
 using NatsHeader = std::vector<std::pair<std::string, std::string>>;
 
-NatsHeader nats_header_of(const Message& message, const std::string& event_source) {
+NatsHeader nats_header_of(const delivery::Message& message, const std::string& event_source) {
   NatsHeader header{{"Nats-Msg-Id", message.message_id},
                     {"Content-Type", "application/json"},
                     {"Mailroom-Batch", std::to_string(message.batch)},
                     {"Mailroom-Attempt", std::to_string(message.attempt)},
                     {"Mailroom-Tokens", std::to_string(message.tokens.size())}};
-  for (const auto& [name, value] : cloud_event_attributes(message, event_source))
-    header.emplace_back("ce-" + name, cloud_event_header_value(value));
+  for (const auto& [name, value] : carriers::cloud_event_attributes(message, event_source))
+    header.emplace_back("ce-" + name, carriers::cloud_event_header_value(value));
   if (!event_source.empty()) header.emplace_back("ce-datacontenttype", "application/json");
   return header;
 }
 
 /// The bytes that the server counts: header and text, with the header that names the stream.
-std::size_t nats_size_of(const NatsHeader& header, const Message& message, const std::string& stream) {
+std::size_t nats_size_of(const NatsHeader& header, const delivery::Message& message,
+                         const std::string& stream) {
   constexpr std::string_view around = "NATS/1.0\r\n\r\n";
   constexpr std::string_view expected = "Nats-Expected-Stream: \r\n";
   auto size = around.size() + expected.size() + stream.size() + message.body.size();
@@ -44,7 +45,8 @@ std::size_t nats_size_of(const NatsHeader& header, const Message& message, const
   return size;
 }
 
-NatsMessage nats_message_of(const NatsHeader& header, const Message& message, const std::string& subject) {
+NatsMessage nats_message_of(const NatsHeader& header, const delivery::Message& message,
+                            const std::string& subject) {
   natsMsg* made = nullptr;
   const auto size = static_cast<int>(message.body.size());
   auto status = natsMsg_Create(&made, subject.c_str(), nullptr, message.body.data(), size);
@@ -60,7 +62,7 @@ NatsJudgement judge_failed_publish(natsStatus status) {
   const auto text = nats_error_text(status);
   switch (status) {
     case NATS_MAX_PAYLOAD:
-      return {Verdict::rejected, 0, text};
+      return {delivery::Verdict::rejected, 0, text};
     case NATS_CONNECTION_CLOSED:
     case NATS_DRAINING:
     case NATS_TIMEOUT:  // too many wait for an answer
@@ -68,9 +70,9 @@ NatsJudgement judge_failed_publish(natsStatus status) {
     case NATS_INSUFFICIENT_BUFFER:
     case NATS_INVALID_SUBJECT:
     case NATS_INVALID_ARG:
-      return {Verdict::unavailable, 0, text};
+      return {delivery::Verdict::unavailable, 0, text};
     default:
-      return {Verdict::unknown, 0, text};
+      return {delivery::Verdict::unknown, 0, text};
   }
 }
 
@@ -88,8 +90,8 @@ NatsAnswer nats_answer_of(const jsPubAck* ack, const jsPubAckErr* error) {
 
 }  // namespace
 
-NatsPublisher::NatsPublisher(NatsTarget target, BrokerPublishing publishing)
-    : BrokerPublisher(target.url, std::move(publishing)), target_(std::move(target)) {}
+NatsPublisher::NatsPublisher(NatsTarget target, carriers::BrokerPublishing publishing)
+    : carriers::BrokerPublisher(target.url, std::move(publishing)), target_(std::move(target)) {}
 
 NatsPublisher::~NatsPublisher() {
   {
@@ -101,8 +103,8 @@ NatsPublisher::~NatsPublisher() {
   connection_.reset();
 }
 
-BrokerFailure NatsPublisher::connect() {
-  BrokerFailure failure;
+carriers::BrokerFailure NatsPublisher::connect() {
+  carriers::BrokerFailure failure;
   std::shared_ptr<NatsConnection> connection = NatsConnection::open(target_, this, failure);
   {
     const std::lock_guard lock(mutex_);
@@ -132,7 +134,7 @@ void NatsPublisher::keep_connected() {
     is_closed_ = false;
     lock.unlock();
     old.reset();
-    BrokerFailure failure;
+    carriers::BrokerFailure failure;
     std::shared_ptr<NatsConnection> connection = NatsConnection::open(target_, this, failure);
     lock.lock();
     if (connection != nullptr) {
@@ -156,7 +158,7 @@ bool NatsPublisher::has_session() const {
   return usable_connection() != nullptr;
 }
 
-void NatsPublisher::submit(Message message) {
+void NatsPublisher::submit(delivery::Message message) {
   ++unfinished_;
   std::shared_ptr<NatsConnection> connection;
   {
@@ -164,7 +166,7 @@ void NatsPublisher::submit(Message message) {
     connection = usable_connection();
     if (connection == nullptr) {
       const auto why = trouble_.empty() ? std::string("not connected") : trouble_;
-      answer(message.id, steady_now(), Verdict::unavailable, 0, why);
+      answer(message.id, steady_now(), delivery::Verdict::unavailable, 0, why);
       return;
     }
     if (!message.is_cleared()) return give_back(message.id);
@@ -172,7 +174,7 @@ void NatsPublisher::submit(Message message) {
   publish(*connection, message);
 }
 
-void NatsPublisher::publish(NatsConnection& connection, const Message& message) {
+void NatsPublisher::publish(NatsConnection& connection, const delivery::Message& message) {
   const auto subject = nats_subject(publishing_.route, message.queue, message.action);
   const Sent sent{message.id, subject, steady_now()};
   const auto header = nats_header_of(message, publishing_.event_source);
@@ -181,14 +183,14 @@ void NatsPublisher::publish(NatsConnection& connection, const Message& message) 
   if (limit > 0 && size > limit) {
     const std::lock_guard lock(mutex_);
     // The server would close the connection.
-    answer_line(sent, {Verdict::rejected, 0,
+    answer_line(sent, {delivery::Verdict::rejected, 0,
                        fmt::format("{} bytes are more than the server takes, {}", size, limit)});
     return;
   }
   auto nats = nats_message_of(header, message, subject);
   if (nats == nullptr) {
     const std::lock_guard lock(mutex_);
-    answer_line(sent, {Verdict::unavailable, 0, "libnats makes no message"});
+    answer_line(sent, {delivery::Verdict::unavailable, 0, "libnats makes no message"});
     return;
   }
   const auto* const key = nats.get();
@@ -213,7 +215,7 @@ void NatsPublisher::answer_line(const Sent& sent, NatsJudgement judgement) {
   answer(sent.message, sent.at, judgement.verdict, judgement.code, std::move(judgement.reply));
 }
 
-void NatsPublisher::answer_all(Verdict verdict, const std::string& why) {
+void NatsPublisher::answer_all(delivery::Verdict verdict, const std::string& why) {
   for (const auto& [message, sent] : sent_)
     answer_line(sent, {verdict, 0, why});
   sent_.clear();
@@ -221,7 +223,7 @@ void NatsPublisher::answer_all(Verdict verdict, const std::string& why) {
 
 void NatsPublisher::cancel() {
   const std::lock_guard lock(mutex_);
-  answer_all(Verdict::unknown, "given up before JetStream answered");
+  answer_all(delivery::Verdict::unknown, "given up before JetStream answered");
 }
 
 void NatsPublisher::on_answer(const natsMsg* message, const jsPubAck* ack, const jsPubAckErr* error) {
@@ -236,7 +238,7 @@ void NatsPublisher::on_answer(const natsMsg* message, const jsPubAck* ack, const
 
 void NatsPublisher::on_lost(std::string why) {
   const std::lock_guard lock(mutex_);
-  answer_all(Verdict::unknown, why);
+  answer_all(delivery::Verdict::unknown, why);
   trouble_ = std::move(why);
 }
 
@@ -248,7 +250,7 @@ void NatsPublisher::on_back() {
 void NatsPublisher::on_closed(std::string why) {
   {
     const std::lock_guard lock(mutex_);
-    answer_all(Verdict::unknown, why);
+    answer_all(delivery::Verdict::unknown, why);
     trouble_ = std::move(why);
     is_closed_ = true;
   }
@@ -260,9 +262,9 @@ void NatsPublisher::on_refused(std::string why) {
   // `Permissions Violation for Publish to "mailroom.news.activation"`: it stored none of these.
   for (auto each = sent_.begin(); each != sent_.end();) {
     const bool is_meant = why.find(fmt::format("\"{}\"", each->second.subject)) != std::string::npos;
-    if (is_meant) answer_line(each->second, {Verdict::unavailable, 0, why});
+    if (is_meant) answer_line(each->second, {delivery::Verdict::unavailable, 0, why});
     each = is_meant ? sent_.erase(each) : std::next(each);
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::nats

@@ -11,23 +11,23 @@
 #include "carriers/nats/answer.hpp"
 #include "carriers/nats/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::nats {
 
 /// The carrier of lines to JetStream. Answers come on threads of libnats; a thread of its own connects anew
 /// where libnats gives up.
-class NatsPublisher final : public BrokerPublisher, private NatsListener {
+class NatsPublisher final : public carriers::BrokerPublisher, private NatsListener {
  public:
-  NatsPublisher(NatsTarget target, BrokerPublishing publishing);
+  NatsPublisher(NatsTarget target, carriers::BrokerPublishing publishing);
   ~NatsPublisher() override;
   NatsPublisher(const NatsPublisher&) = delete;
   NatsPublisher& operator=(const NatsPublisher&) = delete;
 
-  void submit(Message message) override;
+  void submit(delivery::Message message) override;
   void cancel() override;
   bool has_session() const override;
 
   /// Connects for the first time; what came of it.
-  BrokerFailure connect();
+  carriers::BrokerFailure connect();
   /// What the server says of the stream; nullopt without a connection.
   std::optional<NatsStream> read_stream();
 
@@ -45,10 +45,10 @@ class NatsPublisher final : public BrokerPublisher, private NatsListener {
   void on_refused(std::string why) override;
 
   void keep_connected();
-  void publish(NatsConnection& connection, const Message& message);
+  void publish(NatsConnection& connection, const delivery::Message& message);
   /// These three with mutex_ held.
   void answer_line(const Sent& sent, NatsJudgement judgement);
-  void answer_all(Verdict verdict, const std::string& why);
+  void answer_all(delivery::Verdict verdict, const std::string& why);
   std::shared_ptr<NatsConnection> usable_connection() const;
 
   NatsTarget target_;
@@ -58,4 +58,4 @@ class NatsPublisher final : public BrokerPublisher, private NatsListener {
   std::thread keeper_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::nats

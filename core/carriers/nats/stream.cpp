@@ -5,7 +5,7 @@
 
 #include "carriers/nats/connection.hpp"
 
-namespace mailroom {
+namespace mailroom::nats {
 
 NatsStream read_nats_stream(NatsConnection& connection, const std::string& name) {
   NatsStream stream;
@@ -16,9 +16,9 @@ NatsStream read_nats_stream(NatsConnection& connection, const std::string& name)
   if (status != NATS_OK) {
     const bool is_missing = code == JSStreamNotFoundErr;
     const bool is_off = code == JSNotEnabledErr || code == JSNotEnabledForAccountErr;
-    stream.failure.fault = is_missing ? BrokerFault::missing
-                           : is_off   ? BrokerFault::refused
-                                      : BrokerFault::unreachable;
+    stream.failure.fault = is_missing ? carriers::BrokerFault::missing
+                           : is_off   ? carriers::BrokerFault::refused
+                                      : carriers::BrokerFault::unreachable;
     stream.failure.text = is_missing ? fmt::format("there is no stream {}", name)
                           : is_off   ? "JetStream is not enabled there"
                           : status == NATS_NO_RESPONDERS
@@ -49,4 +49,4 @@ NatsStream read_nats_stream(NatsConnection& connection, const std::string& name)
   return stream;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::nats

@@ -9,7 +9,7 @@
 #include "carriers/http/exchange.hpp"
 #include "delivery/answer.hpp"
 
-namespace mailroom {
+namespace mailroom::resend {
 
 /// What Resend says of a request that it does not take.
 struct ResendError {
@@ -20,16 +20,17 @@ struct ResendError {
   std::string text(int status) const;
 };
 
-ResendError parse_resend_error(const HttpResponse& response);
+ResendError parse_resend_error(const http::HttpResponse& response);
 
 /// True if the key may send mails and nothing else, so that it may not be asked about.
 bool may_only_send(const ResendError& error);
 
 /// The verdict, code, reply, wait and tokens by the table of docs/providers.md; the carrier adds the rest.
 /// `tokens`: those of the mails of the request, in their order. `now`: seconds since 1970. Pure.
-Answer judge_resend(const HttpOutcome& outcome, const std::vector<std::int64_t>& tokens, std::int64_t now);
+delivery::Answer judge_resend(const http::HttpOutcome& outcome, const std::vector<std::int64_t>& tokens,
+                              std::int64_t now);
 
 /// How long the next request must wait, as the rate headers say: the limit is used up. nullopt: not at all.
-std::optional<Milliseconds> rest_of_limit(const HttpResponse& response);
+std::optional<Milliseconds> rest_of_limit(const http::HttpResponse& response);
 
-}  // namespace mailroom
+}  // namespace mailroom::resend

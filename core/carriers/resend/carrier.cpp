@@ -12,7 +12,7 @@
 #include "carriers/resend/endpoint.hpp"
 #include "crypto/digest.hpp"
 
-namespace mailroom {
+namespace mailroom::resend {
 namespace {
 
 std::string tags_of(const std::string& queue, std::int64_t token) {
@@ -24,7 +24,7 @@ std::string tags_of(const std::string& queue, std::int64_t token) {
 /// Message-IDs and contents of all. A mail that is sent again on purpose has another Message-ID.
 std::string key_of(const std::string& message_ids, const std::string& body) {
   constexpr std::size_t longest_id = 180;  // of 256
-  const auto digest = sha256({message_ids, body});
+  const auto digest = crypto::sha256({message_ids, body});
   std::string key = message_ids.substr(0, std::min(message_ids.find('\n'), longest_id));
   std::ranges::replace_if(
       key, [](unsigned char c) { return std::isgraph(c) == 0; }, '_');
@@ -33,11 +33,11 @@ std::string key_of(const std::string& message_ids, const std::string& body) {
 
 }  // namespace
 
-HttpRequest ResendProtocol::request(const Message& message, std::int64_t /*now*/) {
+http::HttpRequest ResendProtocol::request(const delivery::Message& message, std::int64_t /*now*/) {
   const bool is_batch = !message.mails.empty();
   std::string ids;
-  HttpRequest request{.url = endpoint_.url + (is_batch ? "/emails/batch" : "/emails")};
-  const auto add = [&](std::string_view bytes, const Envelope& envelope, std::int64_t token) {
+  http::HttpRequest request{.url = endpoint_.url + (is_batch ? "/emails/batch" : "/emails")};
+  const auto add = [&](std::string_view bytes, const delivery::Envelope& envelope, std::int64_t token) {
     auto mail = read_resend_mail(bytes, envelope, tags_of(message.queue, token));
     if (request.body.size() > 1) request.body += ',';
     request.body += mail.json;
@@ -61,21 +61,22 @@ HttpRequest ResendProtocol::request(const Message& message, std::int64_t /*now*/
   return request;
 }
 
-Answer ResendProtocol::judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) {
+delivery::Answer ResendProtocol::judge(const delivery::Message& message, const http::HttpOutcome& outcome,
+                                       std::int64_t now) {
   if (const auto rest = rest_of_limit(outcome.response)) next_request_ = steady_now() + *rest;
   return judge_resend(outcome, message.tokens, now);
 }
 
-std::unique_ptr<Carrier> make_resend_carrier(const RelayPath& path) {
+std::unique_ptr<delivery::Carrier> make_resend_carrier(const config::RelayPath& path) {
   auto endpoint = parse_resend_endpoint(path);
   read_resend_key(path);
   auto protocol = std::make_unique<ResendProtocol>(endpoint, path);
-  return std::make_unique<HttpCarrier>(std::move(endpoint), std::move(protocol), path.connections,
-                                       path.connections);
+  return std::make_unique<http::HttpCarrier>(std::move(endpoint), std::move(protocol), path.connections,
+                                             path.connections);
 }
 
-extern const RelayFunctions resend_carrier;
-const RelayFunctions resend_carrier{
-    make_resend_carrier, check_resend, http_library, {.together = resend_batch, .recognises = true}};
+extern const carriers::RelayFunctions resend_carrier;
+const carriers::RelayFunctions resend_carrier{
+    make_resend_carrier, check_resend, http::http_library, {.together = resend_batch, .recognises = true}};
 
-}  // namespace mailroom
+}  // namespace mailroom::resend

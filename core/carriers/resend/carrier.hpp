@@ -9,34 +9,38 @@
 #include "carriers/carriers.hpp"
 #include "carriers/http/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::resend {
 
 /// How many mails Resend takes in one request.
 constexpr int resend_batch = 100;
 
 /// Posts a mail, or several in one request, each for its one recipient; docs/providers.md says what the
 /// answers mean. A request has a key made of its mails, by which Resend recognises it for 24 hours.
-class ResendProtocol final : public HttpProtocol {
+class ResendProtocol final : public http::HttpProtocol {
  public:
-  ResendProtocol(HttpEndpoint endpoint, RelayPath path)
+  ResendProtocol(http::HttpEndpoint endpoint, config::RelayPath path)
       : endpoint_(std::move(endpoint)), path_(std::move(path)) {}
 
-  HttpRequest request(const Message& message, std::int64_t now) override;
-  Answer judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) override;
+  http::HttpRequest request(const delivery::Message& message, std::int64_t now) override;
+  delivery::Answer judge(const delivery::Message& message, const http::HttpOutcome& outcome,
+                         std::int64_t now) override;
   TimePoint next_request() const override { return next_request_; }
-  bool is_about_one(const Answer& answer) const override { return answer.verdict == Verdict::rejected; }
+  bool is_about_one(const delivery::Answer& answer) const override {
+    return answer.verdict == delivery::Verdict::rejected;
+  }
 
  private:
-  const HttpEndpoint endpoint_;
-  const RelayPath path_;
+  const http::HttpEndpoint endpoint_;
+  const config::RelayPath path_;
   TimePoint next_request_{};
 };
 
 /// Throws Error(configuration) as parse_resend_endpoint() and read_resend_key().
-std::unique_ptr<Carrier> make_resend_carrier(const RelayPath& path);
+std::unique_ptr<delivery::Carrier> make_resend_carrier(const config::RelayPath& path);
 
 /// Asks whether the key holds and the sender's domain is verified. Sends nothing.
-std::vector<SinkFinding> check_resend(const RelayPath& path, const ConfiguredMail& mail);
+std::vector<carriers::SinkFinding> check_resend(const config::RelayPath& path,
+                                                const mail::ConfiguredMail& mail);
 
 /// A mail as Resend's API takes it.
 struct ResendMail {
@@ -47,6 +51,7 @@ struct ResendMail {
 /// `bytes`: header and body with CRLF line ends, as MessageBuilder makes them. It goes to the recipient of
 /// the envelope alone: Resend sends a mail to whomever its fields name. `tags`: JSON of an array, or empty.
 /// The same mail has the same JSON. Throws Error(failed) for what is no mail.
-ResendMail read_resend_mail(std::string_view bytes, const Envelope& envelope, std::string_view tags);
+ResendMail read_resend_mail(std::string_view bytes, const delivery::Envelope& envelope,
+                            std::string_view tags);
 
-}  // namespace mailroom
+}  // namespace mailroom::resend

@@ -10,11 +10,11 @@
 #include "carriers/resend/endpoint.hpp"
 #include "mail/configured_mail.hpp"
 
-namespace mailroom {
+namespace mailroom::resend {
 namespace {
 
 using Json = nlohmann::json;
-using Level = SinkFinding::Level;
+using Level = carriers::SinkFinding::Level;
 
 /// The status of the domain that mails of `host` leave from: it, or one that it is a part of. Empty without
 /// one.
@@ -31,7 +31,7 @@ std::string status_of_domain(const std::string& body, const std::string& host) {
   return {};
 }
 
-SinkFinding judge_domain(const std::string& body, const std::string& host) {
+carriers::SinkFinding judge_domain(const std::string& body, const std::string& host) {
   const auto status = status_of_domain(body, host);
   if (status == "verified") return {Level::fine, fmt::format("{} is a verified domain", host)};
   if (status.empty())
@@ -45,20 +45,21 @@ SinkFinding judge_domain(const std::string& body, const std::string& host) {
 
 }  // namespace
 
-std::vector<SinkFinding> check_resend(const RelayPath& path, const ConfiguredMail& mail) {
+std::vector<carriers::SinkFinding> check_resend(const config::RelayPath& path,
+                                                const mail::ConfiguredMail& mail) {
   const auto endpoint = parse_resend_endpoint(path);
   const auto key = read_resend_key(path);
-  std::vector<SinkFinding> findings;
-  const auto note = [&](SinkFinding finding) {
+  std::vector<carriers::SinkFinding> findings;
+  const auto note = [&](carriers::SinkFinding finding) {
     finding.endpoint = endpoint.name;
     findings.push_back(std::move(finding));
     return findings;
   };
-  HttpExchange exchange(endpoint);
+  http::HttpExchange exchange(endpoint);
   const auto outcome = exchange.perform(
       {.method = "GET", .url = endpoint.url + "/domains", .headers = {"Authorization: Bearer " + key}});
   const auto& response = outcome.response;
-  if (outcome.end != HttpEnd::answered)
+  if (outcome.end != http::HttpEnd::answered)
     return note({Level::failure,
                  fmt::format("{} cannot be reached: {}", endpoint.name, printable(outcome.failure)),
                  "check the network of this host; send.ca_file replaces the system's certificates"});
@@ -77,4 +78,4 @@ std::vector<SinkFinding> check_resend(const RelayPath& path, const ConfiguredMai
   return note(judge_domain(response.body, mail.from->address.domain));
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::resend

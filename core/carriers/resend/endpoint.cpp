@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "config/server_url.hpp"
 
-namespace mailroom {
+namespace mailroom::resend {
 namespace {
 
 constexpr auto usual_url = "https://api.resend.com";
@@ -22,7 +22,7 @@ bool is_key(std::string_view text) {
 
 }  // namespace
 
-HttpEndpoint parse_resend_endpoint(const RelayPath& path) {
+http::HttpEndpoint parse_resend_endpoint(const config::RelayPath& path) {
   if (lower_case(path.targets.front().url) != "resend://") {
     // What follows may be the key.
     throw Error(ExitCode::configuration, "a relay of Resend has more than resend:// in its URL",
@@ -30,8 +30,8 @@ HttpEndpoint parse_resend_endpoint(const RelayPath& path) {
   }
   constexpr auto key = "send.resend_endpoint";
   const auto given = path.option(key);
-  auto endpoint = parse_http_server(given.empty() ? usual_url : given, path.name_of(key),
-                                    "the key is in send.resend_key_file instead", usual_url);
+  auto endpoint = http::parse_http_server(given.empty() ? usual_url : given, path.name_of(key),
+                                          "the key is in send.resend_key_file instead", usual_url);
   endpoint.offers_http2 = true;
   if (!path.profile.empty()) endpoint.name += fmt::format(" ({})", path.profile);
   endpoint.ca_file = path.ca_file;
@@ -39,14 +39,14 @@ HttpEndpoint parse_resend_endpoint(const RelayPath& path) {
   return endpoint;
 }
 
-std::string read_resend_key(const RelayPath& path) {
+std::string read_resend_key(const config::RelayPath& path) {
   const auto name = path.name_of(key_file);
   const auto file = path.option(key_file);
-  if (file.empty()) refuse_missing({name}, key_file);
+  if (file.empty()) config::refuse_missing({name}, key_file);
   auto key = read_password_file(file, path.allows_readable_files, name);
   if (is_key(key)) return key;
   throw Error(ExitCode::configuration, fmt::format("{} has no API key of Resend: {}", name, file),
               "write the key alone into it, as Resend shows it once: re_…");
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::resend

@@ -2,22 +2,22 @@
 
 #include "config/key_table.hpp"
 
-namespace mailroom {
+namespace mailroom::resend {
 
-std::vector<KeyEntry> resend_keys() {
+std::vector<config::KeyEntry> keys() {
   return {
-      KeyEntry{"send.resend_key_file", "MAILROOM_SEND_RESEND_KEY_FILE", "",
-               "file with the API key for resend://", option_of_relay(parse_path)}
+      config::KeyEntry{"send.resend_key_file", "MAILROOM_SEND_RESEND_KEY_FILE", "",
+                       "file with the API key for resend://", config::option_of_relay(config::parse_path)}
           .secret_file("API key")
           .read_by("resend")
           .in_profiles(),
-      KeyEntry{"send.resend_endpoint", "MAILROOM_SEND_RESEND_ENDPOINT", "",
-               "URL of the API of Resend, if not https://api.resend.com, such as one for tests",
-               option_of_relay()}
-          .hides(Secrecy::url)
+      config::KeyEntry{"send.resend_endpoint", "MAILROOM_SEND_RESEND_ENDPOINT", "",
+                       "URL of the API of Resend, if not https://api.resend.com, such as one for tests",
+                       config::option_of_relay()}
+          .hides(config::Secrecy::url)
           .read_by("resend")
           .in_profiles(),
   };
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::resend

@@ -12,14 +12,14 @@
 #include "carriers/resend/carrier.hpp"
 #include "crypto/base64.hpp"
 
-namespace mailroom {
+namespace mailroom::resend {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-using gmime::Owned;
-using gmime::OwnedText;
-using gmime::text_or_empty;
+using bounce::gmime::Owned;
+using bounce::gmime::OwnedText;
+using bounce::gmime::text_or_empty;
 
 /// What Resend sets, or has a field for. What describes the body is of the body.
 constexpr std::array<std::string_view, 9> fields{"date",     "from",    "to",         "cc",          "bcc",
@@ -96,7 +96,8 @@ std::string with_line_feeds(const std::string& text) {
 }
 
 std::string base64_of(std::string_view bytes) {
-  return base64({static_cast<const std::uint8_t*>(static_cast<const void*>(bytes.data())), bytes.size()});
+  return crypto::base64(
+      {static_cast<const std::uint8_t*>(static_cast<const void*>(bytes.data())), bytes.size()});
 }
 
 /// Fills in the fields of a body, part by part.
@@ -144,7 +145,8 @@ class Body {
 
 }  // namespace
 
-ResendMail read_resend_mail(std::string_view bytes, const Envelope& envelope, std::string_view tags) {
+ResendMail read_resend_mail(std::string_view bytes, const delivery::Envelope& envelope,
+                            std::string_view tags) {
   const auto message = parse(bytes);
   auto* const from = g_mime_message_get_from(message.get());
   OrderedJson mail;
@@ -165,4 +167,4 @@ ResendMail read_resend_mail(std::string_view bytes, const Envelope& envelope, st
   return {.json = std::move(json), .message_id = text_or_empty(g_mime_message_get_message_id(message.get()))};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::resend

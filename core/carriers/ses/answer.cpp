@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "carriers/http/answer.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 namespace {
 
 /// SES gives no time until the quota of a day is free again: it counts the last 24 hours.
@@ -51,49 +51,50 @@ bool is_unverified(const SesError& error) {
   return error.name == "MessageRejected" && holds_in_any_case(error.message, "not verified");
 }
 
-Answer judge_limit(const SesError& error, const HttpOutcome& outcome, std::int64_t now) {
-  Answer answer;
-  answer.wait = parse_retry_after(outcome.response.header("retry-after"), now);
+delivery::Answer judge_limit(const SesError& error, const http::HttpOutcome& outcome, std::int64_t now) {
+  delivery::Answer answer;
+  answer.wait = http::parse_retry_after(outcome.response.header("retry-after"), now);
   if (holds_in_any_case(error.message, "daily message quota")) {
-    answer.verdict = Verdict::unavailable;
+    answer.verdict = delivery::Verdict::unavailable;
     if (!answer.wait) answer.wait = ses_quota_wait;
     return answer;
   }
-  answer.verdict = Verdict::deferred;
+  answer.verdict = delivery::Verdict::deferred;
   answer.throttled = answer.waits_for_turn = true;
   return answer;
 }
 
-Answer judge_server_fault(const HttpOutcome& outcome, std::int64_t now) {
-  Answer answer;
+delivery::Answer judge_server_fault(const http::HttpOutcome& outcome, std::int64_t now) {
+  delivery::Answer answer;
   // Without words it may come from a gateway that has lost the answer.
-  answer.verdict = trimmed(outcome.response.body).empty() ? Verdict::unknown : Verdict::deferred;
-  answer.wait = parse_retry_after(outcome.response.header("retry-after"), now);
+  answer.verdict =
+      trimmed(outcome.response.body).empty() ? delivery::Verdict::unknown : delivery::Verdict::deferred;
+  answer.wait = http::parse_retry_after(outcome.response.header("retry-after"), now);
   if (outcome.response.status == 503 && answer.wait) answer.throttled = answer.waits_for_turn = true;
   return answer;
 }
 
-Answer judge_error(const SesError& error, const HttpOutcome& outcome, std::string_view recipient,
-                   std::int64_t now) {
+delivery::Answer judge_error(const SesError& error, const http::HttpOutcome& outcome,
+                             std::string_view recipient, std::int64_t now) {
   const auto status = outcome.response.status;
   if (is_throttle(error, status)) return judge_limit(error, outcome, now);
   if (status / 100 == 5) return judge_server_fault(outcome, now);
-  Answer answer;
-  answer.verdict = Verdict::rejected;
+  delivery::Answer answer;
+  answer.verdict = delivery::Verdict::rejected;
   if (is_about_account(error, status)) {
-    answer.verdict = Verdict::unavailable;
+    answer.verdict = delivery::Verdict::unavailable;
   } else if (is_unverified(error)) {
     const bool is_recipient = holds_in_any_case(error.message, lower_case(recipient));
-    answer.verdict = is_recipient ? Verdict::deferred : Verdict::unavailable;
+    answer.verdict = is_recipient ? delivery::Verdict::deferred : delivery::Verdict::unavailable;
   } else if (status == 408) {
-    answer.verdict = Verdict::deferred;
+    answer.verdict = delivery::Verdict::deferred;
   }
   return answer;
 }
 
-std::string reply_of(const SesError& error, const HttpOutcome& outcome, std::int64_t now) {
+std::string reply_of(const SesError& error, const http::HttpOutcome& outcome, std::int64_t now) {
   const auto status = outcome.response.status;
-  if (status / 100 == 3) return redirection_words(outcome.response);
+  if (status / 100 == 3) return http::redirection_words(outcome.response);
   return error.text(status) + (is_about_login(error, status) ? clock_words(outcome.response, now) : "");
 }
 
@@ -105,7 +106,7 @@ std::string SesError::text(int status) const {
   return fmt::format("{}: {}", name, message);
 }
 
-SesError parse_ses_error(const HttpResponse& response) {
+SesError parse_ses_error(const http::HttpResponse& response) {
   const auto body = try_parse_json(response.body);
   SesError error;
   error.name = bare_name(response.header("x-amzn-errortype"));
@@ -124,7 +125,7 @@ bool is_about_login(const SesError& error, int status) {
                                 "RequestExpired", "SignatureDoesNotMatch", "UnrecognizedClientException"});
 }
 
-std::optional<std::chrono::seconds> clock_lead(const HttpResponse& response, std::int64_t now) {
+std::optional<std::chrono::seconds> clock_lead(const http::HttpResponse& response, std::int64_t now) {
   const std::string date(response.header("date"));
   std::tm parts{};
   const char* const end = strptime(date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
@@ -132,37 +133,37 @@ std::optional<std::chrono::seconds> clock_lead(const HttpResponse& response, std
   return std::chrono::seconds(now - timegm(&parts));
 }
 
-std::string clock_words(const HttpResponse& response, std::int64_t now) {
+std::string clock_words(const http::HttpResponse& response, std::int64_t now) {
   const auto lead = clock_lead(response, now);
   if (!lead || std::chrono::abs(*lead) < std::chrono::minutes(1)) return {};
   return fmt::format("; the clock of this host is {} {} the server's",
                      format_duration(std::chrono::abs(*lead)), lead->count() > 0 ? "ahead of" : "behind");
 }
 
-Answer judge_ses(const HttpOutcome& outcome, std::string_view recipient, std::int64_t now) {
+delivery::Answer judge_ses(const http::HttpOutcome& outcome, std::string_view recipient, std::int64_t now) {
   const auto& response = outcome.response;
-  Answer answer;
-  if (outcome.end == HttpEnd::unsent) {
-    answer.verdict = Verdict::unavailable;
+  delivery::Answer answer;
+  if (outcome.end == http::HttpEnd::unsent) {
+    answer.verdict = delivery::Verdict::unavailable;
     answer.reply = outcome.failure;
     return answer;
   }
   const bool is_success = response.status / 100 == 2;
   answer.code = response.status;
-  answer.verdict = Verdict::unknown;
-  if (response.status == 0 || (outcome.end == HttpEnd::cut_off && is_success)) {
+  answer.verdict = delivery::Verdict::unknown;
+  if (response.status == 0 || (outcome.end == http::HttpEnd::cut_off && is_success)) {
     answer.reply = outcome.failure;
     return answer;
   }
   if (is_success) {
     answer.reply = text_of(try_parse_json(response.body), {"MessageId"});
-    if (!answer.reply.empty()) answer.verdict = Verdict::accepted;
+    if (!answer.reply.empty()) answer.verdict = delivery::Verdict::accepted;
     if (answer.reply.empty()) answer.reply = "the answer has no MessageId";
     return answer;
   }
-  if (outcome.end == HttpEnd::cut_off) {
+  if (outcome.end == http::HttpEnd::cut_off) {
     // It was not taken, and the reason was lost.
-    answer.verdict = Verdict::deferred;
+    answer.verdict = delivery::Verdict::deferred;
     answer.reply = outcome.failure;
     return answer;
   }
@@ -173,4 +174,4 @@ Answer judge_ses(const HttpOutcome& outcome, std::string_view recipient, std::in
   return answer;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

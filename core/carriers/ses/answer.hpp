@@ -9,7 +9,7 @@
 #include "carriers/http/exchange.hpp"
 #include "delivery/answer.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 
 /// What SES says of a request that it does not take.
 struct SesError {
@@ -20,20 +20,20 @@ struct SesError {
   std::string text(int status) const;
 };
 
-SesError parse_ses_error(const HttpResponse& response);
+SesError parse_ses_error(const http::HttpResponse& response);
 
 /// True if it is about who asks: the key, the signature, the session or the permissions.
 bool is_about_login(const SesError& error, int status);
 
 /// How far this host's clock is ahead of the server's, as the header Date says; nullopt without one. `now`:
 /// seconds since 1970.
-std::optional<std::chrono::seconds> clock_lead(const HttpResponse& response, std::int64_t now);
+std::optional<std::chrono::seconds> clock_lead(const http::HttpResponse& response, std::int64_t now);
 
 /// `; the clock of this host is 7m behind the server's`, if it is a minute or more; else empty.
-std::string clock_words(const HttpResponse& response, std::int64_t now);
+std::string clock_words(const http::HttpResponse& response, std::int64_t now);
 
 /// The verdict, code, reply and wait by the table of docs/providers.md; the carrier adds the rest.
 /// `recipient`: of the mail. `now`: seconds since 1970. Pure.
-Answer judge_ses(const HttpOutcome& outcome, std::string_view recipient, std::int64_t now);
+delivery::Answer judge_ses(const http::HttpOutcome& outcome, std::string_view recipient, std::int64_t now);
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

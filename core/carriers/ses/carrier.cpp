@@ -12,7 +12,7 @@
 #include "carriers/ses/signature.hpp"
 #include "crypto/base64.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -20,7 +20,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr auto mail_path = "/v2/email/outbound-emails";
 constexpr auto json_type = "application/json";
 
-OrderedJson tags_of(const Message& message) {
+OrderedJson tags_of(const delivery::Message& message) {
   auto tags = OrderedJson::array();
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) tags.push_back({{"Name", name}, {"Value", value}});
@@ -40,27 +40,27 @@ AwsScope scope_of(const SesEndpoint& endpoint) {
 
 }  // namespace
 
-std::string ses_body(const Message& message, const std::string& configuration_set) {
+std::string ses_body(const delivery::Message& message, const std::string& configuration_set) {
   OrderedJson rest{{"Destination", {{"ToAddresses", OrderedJson::array({message.envelope.to})}}}};
   if (!configuration_set.empty()) rest["ConfigurationSetName"] = configuration_set;
   if (auto tags = tags_of(message); !tags.empty()) rest["EmailTags"] = std::move(tags);
   // The bytes need no escapes, and are long.
   std::string body = R"({"Content":{"Raw":{"Data":")";
-  body += base64(bytes_of(message.body));
+  body += crypto::base64(bytes_of(message.body));
   body += R"("}},)";
   body += std::string_view(json_text(rest)).substr(1);
   return body;
 }
 
-HttpRequest ses_query(const SesEndpoint& endpoint, const std::string& path, const AwsCredentials& credentials,
-                      std::int64_t now) {
+http::HttpRequest ses_query(const SesEndpoint& endpoint, const std::string& path,
+                            const AwsCredentials& credentials, std::int64_t now) {
   return {.method = "GET",
           .url = endpoint.http.url + path,
           .headers = signed_headers({.method = "GET", .host = endpoint.host, .path = path}, credentials,
                                     scope_of(endpoint), now)};
 }
 
-HttpRequest SesProtocol::request(const Message& message, std::int64_t now) {
+http::HttpRequest SesProtocol::request(const delivery::Message& message, std::int64_t now) {
   const auto& endpoint = options_.endpoint;
   if (!message.envelope.utf8_sender.empty()) {
     throw Error(ExitCode::configuration,
@@ -68,7 +68,7 @@ HttpRequest SesProtocol::request(const Message& message, std::int64_t now) {
                             message.envelope.utf8_sender),
                 "set send.from, and send.reply_to if there is one, to an address in ASCII");
   }
-  HttpRequest request{.url = endpoint.http.url + mail_path};
+  http::HttpRequest request{.url = endpoint.http.url + mail_path};
   request.body = ses_body(message, options_.configuration_set);
   request.headers = signed_headers({.method = "POST",
                                     .host = endpoint.host,
@@ -79,27 +79,28 @@ HttpRequest SesProtocol::request(const Message& message, std::int64_t now) {
   return request;
 }
 
-Answer SesProtocol::judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) {
+delivery::Answer SesProtocol::judge(const delivery::Message& message, const http::HttpOutcome& outcome,
+                                    std::int64_t now) {
   auto answer = judge_ses(outcome, message.envelope.to, now);
-  if (outcome.end == HttpEnd::answered && answer.verdict == Verdict::unavailable &&
+  if (outcome.end == http::HttpEnd::answered && answer.verdict == delivery::Verdict::unavailable &&
       is_about_login(parse_ses_error(outcome.response), outcome.response.status)) {
     credentials_.forget();
   }
   return answer;
 }
 
-std::unique_ptr<Carrier> make_ses_carrier(const RelayPath& path) {
+std::unique_ptr<delivery::Carrier> make_ses_carrier(const config::RelayPath& path) {
   auto endpoint = parse_ses_endpoint(path);
   auto http = endpoint.http;
   auto protocol = std::make_unique<SesProtocol>(
       SesProtocol::Options{.endpoint = std::move(endpoint),
                            .configuration_set = path.option("send.ses_configuration_set"),
                            .fetch = credential_source(path)});
-  return std::make_unique<HttpCarrier>(std::move(http), std::move(protocol), path.connections,
-                                       2 * path.connections);
+  return std::make_unique<http::HttpCarrier>(std::move(http), std::move(protocol), path.connections,
+                                             2 * path.connections);
 }
 
-extern const RelayFunctions ses_carrier;
-const RelayFunctions ses_carrier{make_ses_carrier, check_ses, http_library};
+extern const carriers::RelayFunctions ses_carrier;
+const carriers::RelayFunctions ses_carrier{make_ses_carrier, check_ses, http::http_library};
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

@@ -12,21 +12,21 @@
 #include "carriers/ses/credentials.hpp"
 #include "config/relay_path.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 
 struct SesEndpoint {
   std::string region;
-  HttpEndpoint http;  ///< its URL has no slash at its end
-  std::string host;   ///< as the header Host has it
+  http::HttpEndpoint http;  ///< its URL has no slash at its end
+  std::string host;         ///< as the header Host has it
 };
 
 /// The endpoint of a path with one target, `ses://REGION`. Throws Error(configuration) for another URL, and
 /// for what is no name of a region.
-SesEndpoint parse_ses_endpoint(const RelayPath& path);
+SesEndpoint parse_ses_endpoint(const config::RelayPath& path);
 
 /// Posts each mail as it is (Content.Raw), for its one recipient, signed; docs/providers.md says what the
 /// answers mean.
-class SesProtocol final : public HttpProtocol {
+class SesProtocol final : public http::HttpProtocol {
  public:
   struct Options {
     SesEndpoint endpoint;
@@ -36,8 +36,9 @@ class SesProtocol final : public HttpProtocol {
 
   explicit SesProtocol(Options options) : options_(std::move(options)), credentials_(options_.fetch) {}
 
-  HttpRequest request(const Message& message, std::int64_t now) override;
-  Answer judge(const Message& message, const HttpOutcome& outcome, std::int64_t now) override;
+  http::HttpRequest request(const delivery::Message& message, std::int64_t now) override;
+  delivery::Answer judge(const delivery::Message& message, const http::HttpOutcome& outcome,
+                         std::int64_t now) override;
 
  private:
   Options options_;
@@ -45,23 +46,23 @@ class SesProtocol final : public HttpProtocol {
 };
 
 /// The JSON that asks SES for a mail.
-std::string ses_body(const Message& message, const std::string& configuration_set);
+std::string ses_body(const delivery::Message& message, const std::string& configuration_set);
 
 /// A GET of `path`, which has percent signs where it needs them.
-HttpRequest ses_query(const SesEndpoint& endpoint, const std::string& path, const AwsCredentials& credentials,
-                      std::int64_t now);
+http::HttpRequest ses_query(const SesEndpoint& endpoint, const std::string& path,
+                            const AwsCredentials& credentials, std::int64_t now);
 
 /// Throws Error(configuration) as parse_ses_endpoint() and credential_source().
-std::unique_ptr<Carrier> make_ses_carrier(const RelayPath& path);
+std::unique_ptr<delivery::Carrier> make_ses_carrier(const config::RelayPath& path);
 
 /// Asks the account whether it may send, and whether it knows the sender. Sends nothing.
-std::vector<SinkFinding> check_ses(const RelayPath& path, const ConfiguredMail& mail);
+std::vector<carriers::SinkFinding> check_ses(const config::RelayPath& path, const mail::ConfiguredMail& mail);
 
 /// Reads the answer of GET /v2/email/account: sandbox, quota, whether it may send. Pure.
-std::vector<SinkFinding> judge_ses_account(std::string_view body);
+std::vector<carriers::SinkFinding> judge_ses_account(std::string_view body);
 
 /// What the answers of GET /v2/email/identities/ say of an address, or of its domain: true if SES has
 /// verified it for sending. Pure.
 bool is_verified_identity(std::string_view body);
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

@@ -11,10 +11,10 @@
 #include "carriers/ses/carrier.hpp"
 #include "mail/configured_mail.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 namespace {
 
-using Level = SinkFinding::Level;
+using Level = carriers::SinkFinding::Level;
 
 bool flag_at(const nlohmann::json& object, const char* key, bool otherwise) {
   const auto found = object.find(key);
@@ -27,7 +27,7 @@ double number_at(const nlohmann::json& object, const char* key) {
 }
 
 /// A quota of -1 has no limit.
-std::vector<SinkFinding> judge_quota(const nlohmann::json& quota) {
+std::vector<carriers::SinkFinding> judge_quota(const nlohmann::json& quota) {
   const auto most = number_at(quota, "Max24HourSend");
   const auto sent = number_at(quota, "SentLast24Hours");
   const auto text =
@@ -40,7 +40,7 @@ std::vector<SinkFinding> judge_quota(const nlohmann::json& quota) {
   return {{Level::fine, text}};
 }
 
-std::string hint_for_login(const SesError& error, const HttpResponse& response, std::int64_t now) {
+std::string hint_for_login(const SesError& error, const http::HttpResponse& response, std::int64_t now) {
   const auto lead = clock_lead(response, now);
   if (lead && std::chrono::abs(*lead) >= std::chrono::minutes(5))
     return "set the clock of this host, for example with systemd-timesyncd: a signature holds for five minutes";
@@ -54,13 +54,13 @@ std::string hint_for_login(const SesError& error, const HttpResponse& response, 
 /// Asks questions of an account, and turns what goes wrong into findings.
 class SesInspection {
  public:
-  SesInspection(const RelayPath& path, const ConfiguredMail& mail)
+  SesInspection(const config::RelayPath& path, const mail::ConfiguredMail& mail)
       : path_(path), mail_(mail), endpoint_(parse_ses_endpoint(path)), exchange_(endpoint_.http) {}
 
-  std::vector<SinkFinding> run() {
+  std::vector<carriers::SinkFinding> run() {
     if (!take_credentials()) return findings_;
     const auto account = ask("/v2/email/account");
-    if (account.end != HttpEnd::answered) {
+    if (account.end != http::HttpEnd::answered) {
       note(
           Level::failure,
           fmt::format("{} cannot be reached: {}", endpoint_.http.name, printable(account.failure)),
@@ -89,12 +89,12 @@ class SesInspection {
     return false;
   }
 
-  HttpOutcome ask(const std::string& path) {
+  http::HttpOutcome ask(const std::string& path) {
     return exchange_.perform(ses_query(endpoint_, path, credentials_, in_seconds(wall_now())));
   }
 
   /// False if nothing more can be asked.
-  bool judge_account(const HttpOutcome& outcome) {
+  bool judge_account(const http::HttpOutcome& outcome) {
     const auto& response = outcome.response;
     if (response.status / 100 == 2) {
       note(Level::fine, fmt::format("{} takes the credentials {}", endpoint_.http.name, credentials_.key_id));
@@ -127,7 +127,7 @@ class SesInspection {
       const auto status = outcome.response.status;
       if (status / 100 == 2 && is_verified_identity(outcome.response.body))
         return note(Level::fine, fmt::format("{} is a verified identity", identity));
-      const bool is_answer = outcome.end == HttpEnd::answered && (status / 100 == 2 || status == 404);
+      const bool is_answer = outcome.end == http::HttpEnd::answered && (status / 100 == 2 || status == 404);
       if (!is_answer) {
         return note(Level::warning,
                     fmt::format("whether {} is a verified identity cannot be asked", identity),
@@ -139,21 +139,21 @@ class SesInspection {
                      endpoint_.region));
   }
 
-  const RelayPath& path_;
-  const ConfiguredMail& mail_;
+  const config::RelayPath& path_;
+  const mail::ConfiguredMail& mail_;
   const SesEndpoint endpoint_;
-  HttpExchange exchange_;
+  http::HttpExchange exchange_;
   AwsCredentials credentials_;
-  std::vector<SinkFinding> findings_;
+  std::vector<carriers::SinkFinding> findings_;
 };
 
 }  // namespace
 
-std::vector<SinkFinding> judge_ses_account(std::string_view body) {
+std::vector<carriers::SinkFinding> judge_ses_account(std::string_view body) {
   const auto account = try_parse_json(body);
   if (!account.is_object())
     return {{Level::failure, "the answer to GET /v2/email/account is no JSON", "check send.ses_endpoint"}};
-  std::vector<SinkFinding> findings;
+  std::vector<carriers::SinkFinding> findings;
   const auto status = account.value("EnforcementStatus", nlohmann::json());
   if (!flag_at(account, "SendingEnabled", true) || status == "SHUTDOWN") {
     findings.push_back({Level::failure, "SES has paused the sending of this account",
@@ -179,8 +179,9 @@ bool is_verified_identity(std::string_view body) {
   return identity.is_object() && flag_at(identity, "VerifiedForSendingStatus", false);
 }
 
-std::vector<SinkFinding> check_ses(const RelayPath& path, const ConfiguredMail& mail) {
+std::vector<carriers::SinkFinding> check_ses(const config::RelayPath& path,
+                                             const mail::ConfiguredMail& mail) {
   return SesInspection(path, mail).run();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

@@ -13,7 +13,7 @@
 #include "base/text.hpp"
 #include "base/threads.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 namespace {
 
 constexpr auto file_form =
@@ -117,7 +117,7 @@ void CredentialKeeper::forget() {
   kept_ = {};
 }
 
-CredentialKeeper::Fetch credential_source(const RelayPath& path) {
+CredentialKeeper::Fetch credential_source(const config::RelayPath& path) {
   const auto file = path.option("send.ses_credentials_file");
   if (file.empty()) return [source = role_source()] { return fetch_role_credentials(source); };
   const bool readable = path.allows_readable_files;
@@ -125,4 +125,4 @@ CredentialKeeper::Fetch credential_source(const RelayPath& path) {
   return [file, readable] { return read_credentials_file(file, readable); };
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

@@ -11,7 +11,7 @@
 #include "carriers/ses/signature.hpp"
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 
 /// Reads lines `aws_access_key_id = …`, `aws_secret_access_key = …` and perhaps `aws_session_token = …`; in a
 /// file with sections, those of `[default]`. Throws Error(configuration), which names `source` and shows
@@ -58,7 +58,7 @@ class CredentialKeeper {
 
 /// What fetches the credentials of send.ses_credentials_file, or without it those of the container's or the
 /// instance's role. Reads the environment now. Throws Error(configuration) for a file that cannot be used.
-CredentialKeeper::Fetch credential_source(const RelayPath& path);
+CredentialKeeper::Fetch credential_source(const config::RelayPath& path);
 
 /// Where a role's credentials come from.
 struct RoleSource {
@@ -77,4 +77,4 @@ RoleSource role_source();
 /// Asks the container's service, or the instance's by IMDSv2: at most some seconds. Throws Error(failed).
 AwsCredentials fetch_role_credentials(const RoleSource& source);
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

@@ -9,14 +9,14 @@
 #include "carriers/ses/carrier.hpp"
 #include "config/server_url.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 namespace {
 
-const UrlForm ses_form{.subject = "the relay",
-                       .schemes = {{"ses", 443}},
-                       .password_key = "send.ses_credentials_file",
-                       .hint = "write it as ses://eu-west-1, with the region of your identities",
-                       .has_path = false};
+const config::UrlForm ses_form{.subject = "the relay",
+                               .schemes = {{"ses", 443}},
+                               .password_key = "send.ses_credentials_file",
+                               .hint = "write it as ses://eu-west-1, with the region of your identities",
+                               .has_path = false};
 
 [[noreturn]] void refuse_relay(const std::string& relay, std::string_view problem) {
   throw Error(ExitCode::configuration,
@@ -25,7 +25,7 @@ const UrlForm ses_form{.subject = "the relay",
 
 std::string region_of(const std::string& relay) {
   static const Pattern form("[a-z]{2,3}(-[a-z]+)+-[1-9][0-9]?");
-  const auto url = parse_server_url(relay, ses_form);
+  const auto url = config::parse_server_url(relay, ses_form);
   const auto& server = url.servers.front();
   if (!url.user.empty())
     refuse_relay(relay, "names a user: its credentials are in a file, or those of a role");
@@ -41,15 +41,15 @@ std::string url_of_region(const std::string& region) {
 
 }  // namespace
 
-SesEndpoint parse_ses_endpoint(const RelayPath& path) {
+SesEndpoint parse_ses_endpoint(const config::RelayPath& path) {
   SesEndpoint endpoint;
   endpoint.region = region_of(path.targets.front().url);
   constexpr auto key = "send.ses_endpoint";
   const auto given = path.option(key);
   const auto url = given.empty() ? url_of_region(endpoint.region) : given;
-  endpoint.http =
-      parse_http_server(url, path.name_of(key), "requests are signed instead: see send.ses_credentials_file",
-                        "https://vpce-….email.eu-west-1.vpce.amazonaws.com");
+  endpoint.http = http::parse_http_server(url, path.name_of(key),
+                                          "requests are signed instead: see send.ses_credentials_file",
+                                          "https://vpce-….email.eu-west-1.vpce.amazonaws.com");
   endpoint.host = endpoint.http.url.substr(endpoint.http.url.find("://") + 3);
   endpoint.http.offers_http2 = true;
   if (!path.profile.empty()) endpoint.http.name += fmt::format(" ({})", path.profile);
@@ -58,4 +58,4 @@ SesEndpoint parse_ses_endpoint(const RelayPath& path) {
   return endpoint;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

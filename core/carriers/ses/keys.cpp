@@ -2,28 +2,28 @@
 
 #include "config/key_table.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 
-std::vector<KeyEntry> ses_keys() {
+std::vector<config::KeyEntry> keys() {
   return {
-      KeyEntry{
+      config::KeyEntry{
           "send.ses_credentials_file", "MAILROOM_SEND_SES_CREDENTIALS_FILE", "",
           "file with the AWS credentials for ses://; without it those of the role of this container or instance",
-          option_of_relay(parse_path)}
+          config::option_of_relay(config::parse_path)}
           .secret_file("credentials")
           .read_by("ses")
           .in_profiles(),
-      KeyEntry{"send.ses_configuration_set", "MAILROOM_SEND_SES_CONFIGURATION_SET", "",
-               "configuration set of Amazon SES that mails are sent with", option_of_relay()}
+      config::KeyEntry{"send.ses_configuration_set", "MAILROOM_SEND_SES_CONFIGURATION_SET", "",
+                       "configuration set of Amazon SES that mails are sent with", config::option_of_relay()}
           .read_by("ses")
           .in_profiles(),
-      KeyEntry{"send.ses_endpoint", "MAILROOM_SEND_SES_ENDPOINT", "",
-               "URL of the endpoint of Amazon SES, if not that of the region, such as one of a VPC",
-               option_of_relay()}
-          .hides(Secrecy::url)
+      config::KeyEntry{"send.ses_endpoint", "MAILROOM_SEND_SES_ENDPOINT", "",
+                       "URL of the endpoint of Amazon SES, if not that of the region, such as one of a VPC",
+                       config::option_of_relay()}
+          .hides(config::Secrecy::url)
           .read_by("ses")
           .in_profiles(),
   };
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

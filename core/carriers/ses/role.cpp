@@ -14,7 +14,7 @@
 #include "carriers/http/exchange.hpp"
 #include "carriers/ses/credentials.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 namespace {
 
 constexpr auto role_hint =
@@ -45,15 +45,17 @@ void check_container_url(const std::string& url) {
               "unset it, or set send.ses_credentials_file");
 }
 
-std::string body_of(HttpRequest request, const std::string& what) {
-  HttpEndpoint endpoint;
+std::string body_of(http::HttpRequest request, const std::string& what) {
+  http::HttpEndpoint endpoint;
   endpoint.url = request.url;
   endpoint.user_agent = "mailroom";
   endpoint.timeout = std::chrono::seconds(2);
-  const auto outcome = HttpExchange(endpoint).perform(std::move(request));
-  if (outcome.end == HttpEnd::answered && outcome.response.status / 100 == 2) return outcome.response.body;
-  const auto why = outcome.end == HttpEnd::answered ? fmt::format("it answers {}", outcome.response.status)
-                                                    : printable(outcome.failure);
+  const auto outcome = http::HttpExchange(endpoint).perform(std::move(request));
+  if (outcome.end == http::HttpEnd::answered && outcome.response.status / 100 == 2)
+    return outcome.response.body;
+  const auto why = outcome.end == http::HttpEnd::answered
+                       ? fmt::format("it answers {}", outcome.response.status)
+                       : printable(outcome.failure);
   throw Error(ExitCode::failed, fmt::format("no AWS credentials from {}: {}", what, why), role_hint);
 }
 
@@ -65,7 +67,7 @@ AwsCredentials fetch_of_container(const RoleSource& source) {
                           true);
     token = file.text();
   }
-  HttpRequest request{.method = "GET", .url = source.container_url};
+  http::HttpRequest request{.method = "GET", .url = source.container_url};
   if (!token.empty()) request.headers.push_back("Authorization: " + token);
   const std::string what = "the role of this container";
   return parse_role_credentials(body_of(std::move(request), what), what);
@@ -110,4 +112,4 @@ AwsCredentials fetch_role_credentials(const RoleSource& source) {
   return source.container_url.empty() ? fetch_of_instance(source.instance_url) : fetch_of_container(source);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

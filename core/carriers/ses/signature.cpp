@@ -12,13 +12,13 @@
 #include "crypto/digest.hpp"
 #include "crypto/hmac.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 namespace {
 
 constexpr auto algorithm = "AWS4-HMAC-SHA256";
 
-Digest hmac_of(std::span<const std::uint8_t> key, std::string_view text) {
-  return Hmac(key).digest({text});
+crypto::Digest hmac_of(std::span<const std::uint8_t> key, std::string_view text) {
+  return crypto::Hmac(key).digest({text});
 }
 
 /// `20261125T103000Z`
@@ -35,7 +35,7 @@ std::string collapsed(std::string_view value) {
   return text;
 }
 
-Digest signing_key(const std::string& secret, std::string_view day, const AwsScope& scope) {
+crypto::Digest signing_key(const std::string& secret, std::string_view day, const AwsScope& scope) {
   const auto first = "AWS4" + secret;
   const std::vector<std::uint8_t> bytes(first.begin(), first.end());
   auto key = hmac_of(bytes, day);
@@ -66,13 +66,14 @@ std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCred
   // The path is encoded once more than it is sent.
   const auto text =
       fmt::format("{}\n{}\n\n{}\n{}\n{}", request.method, percent_encoded(request.path, "-._~/"), canonical,
-                  names, hex_text(sha256({request.body})));
+                  names, hex_text(crypto::sha256({request.body})));
   const auto place = fmt::format("{}/{}/{}/aws4_request", day, scope.region, scope.service);
-  const auto to_sign = fmt::format("{}\n{}\n{}\n{}", algorithm, stamp, place, hex_text(sha256({text})));
+  const auto to_sign =
+      fmt::format("{}\n{}\n{}\n{}", algorithm, stamp, place, hex_text(crypto::sha256({text})));
   const auto signature = hex_text(hmac_of(signing_key(credentials.secret, day, scope), to_sign));
   lines.push_back(fmt::format("authorization: {} Credential={}/{}, SignedHeaders={}, Signature={}", algorithm,
                               credentials.key_id, place, names, signature));
   return lines;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

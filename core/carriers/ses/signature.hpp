@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::ses {
 
 /// Who signs.
 struct AwsCredentials {
@@ -42,4 +42,4 @@ struct AwsScope {
 std::vector<std::string> signed_headers(const AwsRequest& request, const AwsCredentials& credentials,
                                         const AwsScope& scope, std::int64_t now);
 
-}  // namespace mailroom
+}  // namespace mailroom::ses

@@ -15,17 +15,18 @@
 #include "carriers/smtp/check.hpp"
 #include "carriers/smtp/relay/configured_relays.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 /// Of a connection: some networks forget it a few minutes later.
 constexpr Milliseconds longest_idle{60'000};
 
-Answer attempt(RelaySession& session, const Message& mail) try {
+delivery::Answer attempt(RelaySession& session, const delivery::Message& mail) try {
   return session.deliver(mail);
 } catch (const std::exception& error) {
   // Out of memory, perhaps after the mail was sent.
-  return {.verdict = Verdict::unknown, .sink = session.url().name(), .reply = printable(error.what())};
+  return {
+      .verdict = delivery::Verdict::unknown, .sink = session.url().name(), .reply = printable(error.what())};
 }
 
 }  // namespace
@@ -61,13 +62,13 @@ std::vector<std::string> SmtpCarrier::endpoints() const {
   return names;
 }
 
-void SmtpCarrier::submit(Message message) {
+void SmtpCarrier::submit(delivery::Message message) {
   const std::lock_guard lock(mutex_);
   ++unanswered_;
   // Whoever submits has not seen that the relay is unavailable.
   const auto name = options_.relays[message.endpoint].name();
-  const bool is_too_late = std::ranges::any_of(answers_, [&](const Answer& answer) {
-    return answer.was_tried && answer.verdict == Verdict::unavailable && answer.sink == name;
+  const bool is_too_late = std::ranges::any_of(answers_, [&](const delivery::Answer& answer) {
+    return answer.was_tried && answer.verdict == delivery::Verdict::unavailable && answer.sink == name;
   });
   if (is_too_late) return keep({.id = message.id, .was_tried = false});
   if (auto* const worker = idle_worker(message.endpoint)) {
@@ -87,13 +88,13 @@ SmtpCarrier::Worker* SmtpCarrier::idle_worker(std::size_t endpoint) {
   return idle;
 }
 
-void SmtpCarrier::give(Worker& worker, Message message) {
+void SmtpCarrier::give(Worker& worker, delivery::Message message) {
   worker.next = std::move(message);
   worker.is_busy = true;
   worker.wakes.notify_one();
 }
 
-std::vector<Answer> SmtpCarrier::take() {
+std::vector<delivery::Answer> SmtpCarrier::take() {
   const std::lock_guard lock(mutex_);
   ready_.clear();
   return std::exchange(answers_, {});
@@ -182,17 +183,17 @@ void SmtpCarrier::deliver(Worker& worker, std::unique_lock<std::mutex>& lock) {
   answer.ended = wall_now();
   lock.lock();
   note_end(worker, message.endpoint, answer);
-  const bool is_unavailable = answer.was_tried && answer.verdict == Verdict::unavailable;
+  const bool is_unavailable = answer.was_tried && answer.verdict == delivery::Verdict::unavailable;
   keep(std::move(answer));
   if (is_unavailable) give_back_untried(message.endpoint);
 }
 
-void SmtpCarrier::note_end(Worker& worker, std::size_t endpoint, Answer& answer) {
+void SmtpCarrier::note_end(Worker& worker, std::size_t endpoint, delivery::Answer& answer) {
   worker.is_busy = false;
   worker.idle_since = steady_now();
   auto& connection = worker.connections[endpoint];
   if (answer.shows_life()) connection.works = true;
-  if (answer.verdict != Verdict::unavailable) return;
+  if (answer.verdict != delivery::Verdict::unavailable) return;
   connection.is_open = connection.works = false;
   answer.other_connections = open_connections(endpoint);
   answer.others_work =
@@ -201,7 +202,7 @@ void SmtpCarrier::note_end(Worker& worker, std::size_t endpoint, Answer& answer)
 
 /// What waits for a relay that is unavailable would fail too, and there may be another way.
 void SmtpCarrier::give_back_untried(std::size_t endpoint) {
-  std::erase_if(queue_, [&](const Message& message) {
+  std::erase_if(queue_, [&](const delivery::Message& message) {
     if (message.endpoint != endpoint) return false;
     keep({.id = message.id, .was_tried = false});
     return true;
@@ -209,8 +210,8 @@ void SmtpCarrier::give_back_untried(std::size_t endpoint) {
 }
 
 /// Tells the sink when it has to know at once, or may submit several mails.
-void SmtpCarrier::keep(Answer answer) {
-  const bool is_accepted = answer.verdict == Verdict::accepted;
+void SmtpCarrier::keep(delivery::Answer answer) {
+  const bool is_accepted = answer.verdict == delivery::Verdict::accepted;
   answers_.push_back(std::move(answer));
   --unanswered_;
   if (unanswered_ == 0) cancelled_.notify_all();
@@ -218,7 +219,7 @@ void SmtpCarrier::keep(Answer answer) {
   if (!is_accepted || queue_.size() <= low) ready_.signal();
 }
 
-std::unique_ptr<Carrier> make_smtp_carrier(const RelayPath& path) {
+std::unique_ptr<delivery::Carrier> make_smtp_carrier(const config::RelayPath& path) {
   auto configured = read_relays(path);
   return std::make_unique<SmtpCarrier>(SmtpCarrier::Options{.relays = std::move(configured.relays),
                                                             .relay = std::move(configured.options),
@@ -229,7 +230,7 @@ std::string smtp_library() {
   return fmt::format("libcurl {}", curl_version_info(CURLVERSION_NOW)->version);
 }
 
-extern const RelayFunctions smtp_carrier;
-const RelayFunctions smtp_carrier{make_smtp_carrier, check_smtp, smtp_library};
+extern const carriers::RelayFunctions smtp_carrier;
+const carriers::RelayFunctions smtp_carrier{make_smtp_carrier, check_smtp, smtp_library};
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -22,11 +22,11 @@
 #include "config/relay_path.hpp"
 #include "delivery/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// Delivers mails over several connections, a thread each, so that a slow recipient delays no other mail.
 /// Each relay is an endpoint. A connection is kept for the next mail, which prefers one that is open.
-class SmtpCarrier final : public Carrier {
+class SmtpCarrier final : public delivery::Carrier {
  public:
   struct Options {
     std::vector<RelayUrl> relays;  ///< at least one
@@ -42,9 +42,9 @@ class SmtpCarrier final : public Carrier {
   SmtpCarrier& operator=(const SmtpCarrier&) = delete;
 
   std::vector<std::string> endpoints() const override;
-  void submit(Message message) override;
+  void submit(delivery::Message message) override;
   int fd() const override { return ready_.fd(); }
-  std::vector<Answer> take() override;
+  std::vector<delivery::Answer> take() override;
   std::size_t unfinished() const override;
   /// Takes a moment, however long a relay hangs.
   void cancel() override;
@@ -63,7 +63,7 @@ class SmtpCarrier final : public Carrier {
   };
   struct Worker {
     std::vector<Connection> connections;  ///< to each relay
-    std::optional<Message> next{};
+    std::optional<delivery::Message> next{};
     bool is_busy = false;
     TimePoint idle_since{};
     std::condition_variable wakes{};
@@ -76,13 +76,13 @@ class SmtpCarrier final : public Carrier {
   void rest(Worker& worker, std::unique_lock<std::mutex>& lock);
   /// One that is idle, with an open connection to the relay if there is one; null if all are busy.
   Worker* idle_worker(std::size_t endpoint);
-  static void give(Worker& worker, Message message);
+  static void give(Worker& worker, delivery::Message message);
   /// How many connections to the relay are open.
   int open_connections(std::size_t endpoint) const;
   bool has_to_rest(const Worker& worker) const;
-  void note_end(Worker& worker, std::size_t endpoint, Answer& answer);
+  void note_end(Worker& worker, std::size_t endpoint, delivery::Answer& answer);
   void give_back_untried(std::size_t endpoint);
-  void keep(Answer answer);
+  void keep(delivery::Answer answer);
 
   Options options_;
   EventFd ready_;
@@ -90,16 +90,16 @@ class SmtpCarrier final : public Carrier {
   std::condition_variable cancelled_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<int> limits_;  ///< connections to each relay
-  std::deque<Message> queue_;
-  std::vector<Answer> answers_;
+  std::deque<delivery::Message> queue_;
+  std::vector<delivery::Answer> answers_;
   std::size_t unanswered_ = 0;
   bool has_ended_ = false;
 };
 
 /// Throws Error(configuration) as read_relays().
-std::unique_ptr<Carrier> make_smtp_carrier(const RelayPath& path);
+std::unique_ptr<delivery::Carrier> make_smtp_carrier(const config::RelayPath& path);
 
 /// `libcurl 7.88.1`
 std::string smtp_library();
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

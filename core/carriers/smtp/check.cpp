@@ -13,11 +13,12 @@
 #include "mail/configured_mail.hpp"
 #include "mail/message.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
-SinkFinding judge_relay(const RelayUrl& relay, const RelayCheck& check, const RelayPath& path) {
-  using Level = SinkFinding::Level;
+carriers::SinkFinding judge_relay(const RelayUrl& relay, const RelayCheck& check,
+                                  const config::RelayPath& path) {
+  using Level = carriers::SinkFinding::Level;
   if (check.fault != RelayFault::none) {
     const auto code = check.code == 0 ? std::string() : fmt::format("{} ", check.code);
     return {.level = Level::failure,
@@ -29,7 +30,7 @@ SinkFinding judge_relay(const RelayUrl& relay, const RelayCheck& check, const Re
   const auto* const way = check.encrypted       ? "over TLS"
                           : relay.is_loopback() ? "without TLS, since it is on this host"
                                                 : "without TLS, as send.plaintext_relay_for_tests says";
-  SinkFinding finding{
+  carriers::SinkFinding finding{
       .level = Level::fine,
       .reason = fmt::format("{} answers {}, {}, to EHLO {}", relay.name(), way, user, check.hello_name),
       .endpoint = relay.name()};
@@ -41,22 +42,22 @@ SinkFinding judge_relay(const RelayUrl& relay, const RelayCheck& check, const Re
 }
 
 /// The envelope of a mail of the configured sender, to nobody.
-std::optional<Envelope> sample_of(const ConfiguredMail& mail) {
+std::optional<delivery::Envelope> sample_of(const mail::ConfiguredMail& mail) {
   if (!mail.from) return std::nullopt;
-  const auto utf8_sender = MessageBuilder(*mail.from, mail.reply_to, mail.headers).utf8_sender();
-  return Envelope{.from = mail.from->address.text(),
-                  .to = {},
-                  .needs_smtputf8 = !utf8_sender.empty(),
-                  .utf8_sender = utf8_sender};
+  const auto utf8_sender = mail::MessageBuilder(*mail.from, mail.reply_to, mail.headers).utf8_sender();
+  return delivery::Envelope{.from = mail.from->address.text(),
+                            .to = {},
+                            .needs_smtputf8 = !utf8_sender.empty(),
+                            .utf8_sender = utf8_sender};
 }
 
-bool has_token(const RelayPath& path) {
+bool has_token(const config::RelayPath& path) {
   return !path.token_file.empty() || !path.token_command.empty();
 }
 
 /// A restart is right for each kind of service: a reload of one with credentials reads the copy of its last
 /// start.
-std::string secret_hint(const RelayUrl& relay, const RelayPath& path) {
+std::string secret_hint(const RelayUrl& relay, const config::RelayPath& path) {
   if (!path.token_command.empty())
     return fmt::format(
         "run the command of send.token_command as the senders' user: it must print an access token of {} "
@@ -70,7 +71,7 @@ std::string secret_hint(const RelayUrl& relay, const RelayPath& path) {
       relay.user, path.password_file);
 }
 
-std::string login_hint(const RelayCheck& check, const RelayUrl& relay, const RelayPath& path) {
+std::string login_hint(const RelayCheck& check, const RelayUrl& relay, const config::RelayPath& path) {
   switch (fault_of_login(check.code, check.reply)) {
     case LoginFault::password:
       break;
@@ -153,10 +154,11 @@ std::string refusal_hint(const RelayCheck& check, const RelayUrl& relay) {
 
 }  // namespace
 
-std::vector<SinkFinding> check_smtp(const RelayPath& path, const ConfiguredMail& mail) {
+std::vector<carriers::SinkFinding> check_smtp(const config::RelayPath& path,
+                                              const mail::ConfiguredMail& mail) {
   const auto configured = read_relays(path);
   const auto sample = sample_of(mail);
-  std::vector<SinkFinding> findings;
+  std::vector<carriers::SinkFinding> findings;
   for (const auto& relay : configured.relays) {
     const auto check = RelaySession(relay, configured.options).check(sample ? &*sample : nullptr);
     findings.push_back(judge_relay(relay, check, path));
@@ -199,7 +201,7 @@ std::string problem_of(const RelayCheck& check) {
   return "works";
 }
 
-std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const RelayPath& path) {
+std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const config::RelayPath& path) {
   switch (check.fault) {
     case RelayFault::none:
       return {};
@@ -234,4 +236,4 @@ std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const RelayP
   }
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

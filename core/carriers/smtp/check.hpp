@@ -9,15 +9,16 @@
 #include "carriers/smtp/relay/relay.hpp"
 #include "config/relay_path.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// Connects to each relay, logs in and names the sender, but no recipient.
-std::vector<SinkFinding> check_smtp(const RelayPath& path, const ConfiguredMail& mail);
+std::vector<carriers::SinkFinding> check_smtp(const config::RelayPath& path,
+                                              const mail::ConfiguredMail& mail);
 
 /// What is wrong, as a predicate of the relay: `cannot be reached`.
 std::string problem_of(const RelayCheck& check);
 
 /// What helps.
-std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const RelayPath& path);
+std::string hint_of(const RelayCheck& check, const RelayUrl& relay, const config::RelayPath& path);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 /// Of a longer line only its beginning is kept.
@@ -286,4 +286,4 @@ void RelayConnection::drop() {
   is_open_ = false;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

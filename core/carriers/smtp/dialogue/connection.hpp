@@ -12,7 +12,7 @@
 #include "carriers/smtp/dialogue/sockets.hpp"
 #include "carriers/smtp/relay/relay.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// The one connection of a relay. libcurl opens it, with TLS, and transports its bytes; the commands of a
 /// login and of a mail are the caller's.
@@ -89,4 +89,4 @@ class RelayConnection {
   std::unique_ptr<CURL, void (*)(CURL*)> curl_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

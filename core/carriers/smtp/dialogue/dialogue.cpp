@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <utility>
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 /// `keyword` is in upper case.
@@ -87,7 +87,8 @@ void Dialogue::received(std::string_view line) {
   if (exchange_.code != 0) return;
   if (exchange_.step == SmtpStep::hello && line.size() > 4) note_offer(line.substr(4));
   if (!reply_.add(line)) {
-    if (exchange_.step == SmtpStep::connect && !has_reply_code(line)) exchange_.stop = SmtpStop::no_smtp;
+    if (exchange_.step == SmtpStep::connect && !delivery::has_reply_code(line))
+      exchange_.stop = SmtpStop::no_smtp;
     return;
   }
   exchange_.code = reply_.code();
@@ -119,4 +120,4 @@ Milliseconds Dialogue::limit() const {
   return form_of(exchange_.step).limit == StepLimit::end_timeout ? limits_.at_end : limits_.timeout;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

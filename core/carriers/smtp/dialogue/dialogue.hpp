@@ -9,7 +9,7 @@
 #include "carriers/smtp/dialogue/exchange.hpp"
 #include "delivery/reply_text.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// Follows the dialogue with a relay from its commands and lines: how far the attempt is, the reply to the
 /// last command, what the connection offers, and when the next reply is overdue.
@@ -50,7 +50,7 @@ class Dialogue {
   bool is_overdue(TimePoint now);
 
   const SmtpExchange& exchange() const { return exchange_; }
-  const ReplyReader& reply() const { return reply_; }
+  const delivery::ReplyReader& reply() const { return reply_; }
   /// True if several commands may be sent at once (RFC 2920).
   bool offers_pipelining() const { return offers_pipelining_; }
   bool offers_dsn() const { return offers_dsn_; }
@@ -69,7 +69,7 @@ class Dialogue {
 
   Limits limits_;
   SmtpExchange exchange_;
-  ReplyReader reply_;
+  delivery::ReplyReader reply_;
   TimePoint overdue_at_;
 
   // The connection.
@@ -83,4 +83,4 @@ class Dialogue {
   std::optional<std::string> auth_offer_{};
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

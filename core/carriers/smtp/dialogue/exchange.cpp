@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 bool is_definite(int code) {
   return (code >= 200 && code < 300) || (code >= 400 && code < 600);
@@ -55,4 +55,4 @@ std::string missing_reply_text(const SmtpExchange& exchange, Milliseconds waited
   return fmt::format("connection lost after {}", step);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -7,7 +7,7 @@
 #include "carriers/smtp/dialogue/steps.hpp"
 #include "delivery/refusal_memory.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// Why there is no reply to the last step, or why an attempt was given up.
 enum class SmtpStop {
@@ -27,9 +27,9 @@ struct SmtpExchange {
   SmtpStep step = SmtpStep::connect;
   int code = 0;  ///< of the complete reply to this step; 0 if none came
   SmtpStop stop = SmtpStop::none;
-  bool reused = false;                             ///< the connection had carried an earlier mail
-  RefusalSubject about = RefusalSubject::unclear;  ///< whom a refusal after MAIL is about
-  bool is_own_mail_command = false;                ///< MAIL said what only this mail needs: SMTPUTF8
+  bool reused = false;  ///< the connection had carried an earlier mail
+  delivery::RefusalSubject about = delivery::RefusalSubject::unclear;  ///< whom a refusal after MAIL is about
+  bool is_own_mail_command = false;  ///< MAIL said what only this mail needs: SMTPUTF8
 };
 
 /// True for a code that decides about the last step: 2xx, 4xx or 5xx (RFC 5321, section 4.2.1). After any
@@ -47,4 +47,4 @@ bool is_unexpected(const SmtpExchange& exchange);
 /// step.
 std::string missing_reply_text(const SmtpExchange& exchange, Milliseconds waited);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 int RelaySockets::open(int family, int type, int protocol) {
   const std::lock_guard lock(mutex_);
@@ -49,4 +49,4 @@ void RelaySockets::interrupt() {
   shut_down_all(SHUT_RDWR);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// The sockets that one libcurl handle has open. Any thread may shut them down: a descriptor is closed and
 /// shut down under one lock, so that none that the system has given to somebody else is ever touched.
@@ -35,4 +35,4 @@ class RelaySockets {
   std::atomic<bool> interrupted_ = false;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 constexpr auto steps = [] {
@@ -54,4 +54,4 @@ bool goes_on(SmtpStep step, int code) {
   return (awaited < 10 ? code / 100 : code) == awaited;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

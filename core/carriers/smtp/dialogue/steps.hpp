@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// How far an attempt at one mail has come: the command that was sent last.
 enum class SmtpStep {
@@ -44,4 +44,4 @@ std::optional<SmtpStep> step_of(std::string_view verb);
 /// True if the dialogue goes on after a reply of `code` to `step`.
 bool goes_on(SmtpStep step, int code);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

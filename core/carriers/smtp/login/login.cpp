@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "delivery/reply_text.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 SmtpLogin::SmtpLogin(const RelayUrl& url, const RelayOptions& options, Dialogue& dialogue,
                      RelayConnection& connection)
@@ -16,7 +16,7 @@ SmtpLogin::SmtpLogin(const RelayUrl& url, const RelayOptions& options, Dialogue&
       options_(options),
       dialogue_(dialogue),
       connection_(connection),
-      secrets_(secrets_of_login(url.user, options.password)) {}
+      secrets_(delivery::secrets_of_login(url.user, options.password)) {}
 
 bool SmtpLogin::is_shut_out() const {
   const auto& exchange = dialogue_.exchange();
@@ -45,7 +45,7 @@ void SmtpLogin::log_in() {
       problem_ = error.what();
       return dialogue_.give_up_login();
     }
-    secrets_ = secrets_of_login(url_.user, credentials.secret);
+    secrets_ = delivery::secrets_of_login(url_.user, credentials.secret);
     again = !try_mechanisms(credentials) && dialogue_.exchange().code / 100 == 5 && with_token &&
             options_.tokens->was_kept(credentials.secret);
   }
@@ -75,4 +75,4 @@ bool SmtpLogin::authenticate(AuthMechanism mechanism, const Credentials& credent
   return dialogue_.is_authenticated();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -9,7 +9,7 @@
 #include "carriers/smtp/login/mechanisms.hpp"
 #include "carriers/smtp/relay/relay.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// The login of a connection, which begins after EHLO. The dialogue says how it ended.
 class SmtpLogin {
@@ -39,4 +39,4 @@ class SmtpLogin {
   std::string problem_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -12,7 +12,7 @@
 #include "crypto/base64.hpp"
 #include "crypto/digest.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 using enum AuthMechanism;
@@ -29,11 +29,11 @@ bool takes_token(AuthMechanism mechanism) {
 }
 
 std::string encoded(std::string_view text) {
-  return base64(std::vector<std::uint8_t>(text.begin(), text.end()));
+  return crypto::base64(std::vector<std::uint8_t>(text.begin(), text.end()));
 }
 
 std::string decoded(std::string_view text) {
-  const auto bytes = decoded_base64(text);
+  const auto bytes = crypto::decoded_base64(text);
   return bytes ? std::string(bytes->begin(), bytes->end()) : std::string();
 }
 
@@ -124,7 +124,7 @@ std::optional<std::string> auth_answer(AuthMechanism mechanism, int round, std::
       break;
     case cram_md5:
       if (round == 0) {
-        const auto proof = hmac_md5(credentials.secret, decoded(challenge));
+        const auto proof = crypto::hmac_md5(credentials.secret, decoded(challenge));
         return encoded(fmt::format("{} {}", credentials.user, proof));
       }
       break;
@@ -139,4 +139,4 @@ std::optional<std::string> auth_answer(AuthMechanism mechanism, int round, std::
   return std::nullopt;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

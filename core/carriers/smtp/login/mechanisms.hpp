@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// How a user logs in to a relay (RFC 4954).
 enum class AuthMechanism { plain, login, cram_md5, oauthbearer, xoauth2 };
@@ -39,4 +39,4 @@ std::string auth_command(AuthMechanism mechanism, const Credentials& credentials
 std::optional<std::string> auth_answer(AuthMechanism mechanism, int round, std::string_view challenge,
                                        const Credentials& credentials);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

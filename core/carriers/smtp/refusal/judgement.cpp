@@ -3,10 +3,10 @@
 
 #include "carriers/smtp/refusal/judgement.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
-using enum Verdict;
+using enum delivery::Verdict;
 
 /// A reply to MAIL, RCPT, DATA, or the end of the message.
 MailJudgement judge_refusal(const SmtpExchange& exchange) {
@@ -15,7 +15,7 @@ MailJudgement judge_refusal(const SmtpExchange& exchange) {
     if (exchange.reused) return {deferred, false, true};
     // The sender is the same for every mail, so the relay has said nothing about this one.
     if (!exchange.is_own_mail_command) return {unavailable, false, false};
-  } else if (exchange.about == RefusalSubject::everyone) {
+  } else if (exchange.about == delivery::RefusalSubject::everyone) {
     return {unavailable, false, false};
   }
   // RFC 5321, section 3.8: the relay closes the connection, which may have carried enough mails.
@@ -58,4 +58,4 @@ MailJudgement judge(const SmtpExchange& exchange) {
   return judge_silence(exchange);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

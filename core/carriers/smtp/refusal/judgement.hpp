@@ -4,11 +4,11 @@
 #include "carriers/smtp/dialogue/exchange.hpp"
 #include "delivery/answer.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// What an attempt means for the mail.
 struct MailJudgement {
-  Verdict verdict;
+  delivery::Verdict verdict;
   bool counts;
   bool again;  ///< worth a second attempt at once, on a fresh connection
 
@@ -18,4 +18,4 @@ struct MailJudgement {
 /// The table of docs/smtp.md.
 MailJudgement judge(const SmtpExchange& exchange);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

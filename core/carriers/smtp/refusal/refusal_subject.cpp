@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 /// Enhanced codes (RFC 3463) of the recipient's mailbox and domain, without their class.
@@ -194,18 +194,20 @@ std::string own_words(std::string_view text, std::string_view recipient) {
   return words;
 }
 
-RefusalSubject subject_of_refusal(int code, std::string_view text, std::string_view recipient,
-                                  std::string_view sender) {
+delivery::RefusalSubject subject_of_refusal(int code, std::string_view text, std::string_view recipient,
+                                            std::string_view sender) {
   // These are about the login, wherever they come (RFC 4954, section 6).
-  if (code == 530 || code == 535 || code == 538) return RefusalSubject::everyone;
+  if (code == 530 || code == 535 || code == 538) return delivery::RefusalSubject::everyone;
   const auto words = own_words(text, recipient);
   const auto enhanced = enhanced_code(code, words);
   // A sender's address can be unknown too.
-  if (mentions(words, everyones_words)) return RefusalSubject::everyone;
+  if (mentions(words, everyones_words)) return delivery::RefusalSubject::everyone;
   if (contains(recipient_codes, enhanced))
-    return names_sender(text, recipient, sender) ? RefusalSubject::everyone : RefusalSubject::recipient;
-  if (contains(everyones_codes, enhanced)) return RefusalSubject::everyone;
-  return mentions(words, recipient_words) ? RefusalSubject::recipient : RefusalSubject::unclear;
+    return names_sender(text, recipient, sender) ? delivery::RefusalSubject::everyone
+                                                 : delivery::RefusalSubject::recipient;
+  if (contains(everyones_codes, enhanced)) return delivery::RefusalSubject::everyone;
+  return mentions(words, recipient_words) ? delivery::RefusalSubject::recipient
+                                          : delivery::RefusalSubject::unclear;
 }
 
 std::string refusal_key(int code, std::string_view text, std::string_view recipient) {
@@ -222,4 +224,4 @@ std::string refusal_key(int code, std::string_view text, std::string_view recipi
   return fmt::format("{} {}{}", code, enhanced, kept);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 using Words = std::vector<std::string_view>;
@@ -80,4 +80,4 @@ LoginFault fault_of_login(int code, std::string_view text) {
   return has_code(words, "5.7.3") ? LoginFault::unsure : LoginFault::password;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -6,7 +6,7 @@
 
 #include "carriers/smtp/dialogue/steps.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// Why a relay takes no mail, as a check finds.
 enum class RelayFault {
@@ -58,4 +58,4 @@ enum class LoginFault {
 /// `code` and `text` are those of the refusal.
 LoginFault fault_of_login(int code, std::string_view text);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

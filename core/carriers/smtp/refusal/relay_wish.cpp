@@ -10,7 +10,7 @@
 
 #include "base/text.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 template <std::size_t count>
@@ -74,9 +74,9 @@ bool is_configured_wish(int code, std::string_view text, const std::vector<std::
   });
 }
 
-RelayWish relay_wish(SmtpStep step, int code, std::string_view words, RefusalSubject about) {
+RelayWish relay_wish(SmtpStep step, int code, std::string_view words, delivery::RefusalSubject about) {
   using enum RelayWish;
-  if (code < 400 || code >= 600 || about == RefusalSubject::everyone) return none;
+  if (code < 400 || code >= 600 || about == delivery::RefusalSubject::everyone) return none;
   if (code >= 500) return step >= SmtpStep::mail && names_rate(words) ? lower_rate : none;
   if (code == 432) return fewer_at_once;
   if (step < SmtpStep::mail) return asks_for_fewer(words) ? fewer_at_once : none;
@@ -88,4 +88,4 @@ RelayWish relay_wish(SmtpStep step, int code, std::string_view words, RefusalSub
   return asks_for_lower_rate(words) ? lower_rate : none;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

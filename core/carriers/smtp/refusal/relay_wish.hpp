@@ -8,7 +8,7 @@
 #include "carriers/smtp/dialogue/steps.hpp"
 #include "delivery/refusal_memory.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// What a relay asks of its client, beside what becomes of the mail.
 enum class RelayWish { none, lower_rate, fewer_at_once };
@@ -20,9 +20,9 @@ enum class RelayWish { none, lower_rate, fewer_at_once };
 /// everyone is none: no rate that mailroom could choose keeps to it. Before MAIL only fewer connections can
 /// be asked for.
 RelayWish relay_wish(SmtpStep step, int code, std::string_view words,
-                     RefusalSubject about = RefusalSubject::unclear);
+                     delivery::RefusalSubject about = delivery::RefusalSubject::unclear);
 
 /// True if `CODE TEXT` contains one of `patterns`, ignoring case: then the reply is a wish for a lower rate.
 bool is_configured_wish(int code, std::string_view text, const std::vector<std::string>& patterns);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -23,7 +23,7 @@
 #include "base/secret_text.hpp"
 #include "process/child.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 constexpr std::chrono::seconds early{60};
@@ -77,7 +77,7 @@ class TokenCommand {
  public:
   explicit TokenCommand(const std::string& command)
       : errors_(memfd_create("mailroom-token-errors", MFD_CLOEXEC)) {
-    Pipe output;
+    process::Pipe output;
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int failure =
         child_.start({"/bin/sh", "-c", command},
@@ -106,12 +106,12 @@ class TokenCommand {
     const auto size = pread(errors_, bytes.data(), bytes.size(), std::max<off_t>(file.st_size - wanted, 0));
     return {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
   }
-  Child& child() { return child_; }
+  process::Child& child() { return child_; }
 
  private:
   int errors_;  ///< a file in memory: a pipe that nobody empties would block the program
   int output_ = -1;
-  Child child_;
+  process::Child child_;
 };
 
 }  // namespace
@@ -193,4 +193,4 @@ std::string output_of_command(const std::string& command, Milliseconds limit) {
   return text;
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

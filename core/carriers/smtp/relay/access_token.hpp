@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// An access token of OAuth 2 as a file or a program gives it.
 struct AccessToken {
@@ -54,4 +54,4 @@ class TokenSource {
 /// mailroom.
 std::string output_of_command(const std::string& command, Milliseconds limit);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

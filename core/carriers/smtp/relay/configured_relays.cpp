@@ -21,11 +21,11 @@
 #include "config/server_url.hpp"
 #include "config/settings.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 /// The token of the relay's user; null if a password is used.
-std::shared_ptr<TokenSource> token_source(const RelayPath& path) {
+std::shared_ptr<TokenSource> token_source(const config::RelayPath& path) {
   if (!path.token_command.empty()) {
     return std::make_shared<TokenSource>(
         [command = path.token_command, limit = path.timeout] {
@@ -41,7 +41,7 @@ std::shared_ptr<TokenSource> token_source(const RelayPath& path) {
       false);
 }
 
-void require_one_login(const RelayPath& path) {
+void require_one_login(const config::RelayPath& path) {
   if (path.token_file.empty() || path.token_command.empty()) return;
   throw Error(ExitCode::configuration,
               fmt::format("{} and {} are both set", path.name_of("send.token_file"),
@@ -50,7 +50,7 @@ void require_one_login(const RelayPath& path) {
 }
 
 bool is_full_name(const std::string& name) {
-  return name.find('.') != std::string::npos && is_host_name(name) && !name.starts_with("localhost.");
+  return name.find('.') != std::string::npos && config::is_host_name(name) && !name.starts_with("localhost.");
 }
 
 std::string host_name() {
@@ -111,7 +111,7 @@ void check_relay(const RelayUrl& url, const RelayOptions& options) {
   }
 }
 
-ConfiguredRelays read_relays(const RelayPath& path) {
+ConfiguredRelays read_relays(const config::RelayPath& path) {
   ConfiguredRelays configured;
   for (const auto& target : path.targets) {
     configured.relays.push_back(parse_relay_url(target.url));
@@ -133,7 +133,7 @@ ConfiguredRelays read_relays(const RelayPath& path) {
   require_one_login(path);
   options.tokens = token_source(path);
   if (needs_password && !options.tokens && path.password_file.empty())
-    refuse_missing({path.name_of(password_key)}, password_key);
+    config::refuse_missing({path.name_of(password_key)}, password_key);
   for (const auto& relay : configured.relays)
     check_relay(relay, options);
   return configured;
@@ -149,7 +149,7 @@ bool is_hello_name(std::string_view name) {
       return inet_pton(AF_INET6, literal.c_str() + ipv6_tag.size(), address.data()) == 1;
     return inet_pton(AF_INET, literal.c_str(), address.data()) == 1;
   }
-  return is_host_name(name);
+  return config::is_host_name(name);
 }
 
 void check_hello_name(const std::string& name) {
@@ -175,4 +175,4 @@ std::string own_hello_name() {
   return choose_hello_name(host);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -9,7 +9,7 @@
 #include "carriers/smtp/relay/relay.hpp"
 #include "config/relay_path.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// True for a name or an address literal that may stand in EHLO.
 bool is_hello_name(std::string_view name);
@@ -42,6 +42,6 @@ struct ConfiguredRelays {
 };
 
 /// Throws Error(configuration) if a relay or a file cannot be used, or a password is missing.
-ConfiguredRelays read_relays(const RelayPath& path);
+ConfiguredRelays read_relays(const config::RelayPath& path);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

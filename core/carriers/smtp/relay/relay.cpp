@@ -6,20 +6,20 @@
 
 #include "base/error.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
-const UrlForm relay_form{.subject = "the relay",
-                         .schemes = {{"smtp", 25}, {"smtps", 465}},
-                         .password_key = "send.password_file",
-                         .hint = "write it as smtp://host, smtp://user@host:587 or smtps://user@host",
-                         .has_path = false};
+const config::UrlForm relay_form{.subject = "the relay",
+                                 .schemes = {{"smtp", 25}, {"smtps", 465}},
+                                 .password_key = "send.password_file",
+                                 .hint = "write it as smtp://host, smtp://user@host:587 or smtps://user@host",
+                                 .has_path = false};
 
 }  // namespace
 
 RelayUrl parse_relay_url(std::string_view text) {
   if (text.empty()) throw Error(ExitCode::configuration, "a relay is missing", relay_form.hint);
-  const auto url = parse_server_url(text, relay_form);
+  const auto url = config::parse_server_url(text, relay_form);
   const RelayUrl relay{url.servers.front(), url.scheme == "smtps", url.user};
   // RFC 8314, section 7.3: 465 is the port of submission over TLS.
   if (relay.implicit_tls || relay.port != 465) return relay;
@@ -36,4 +36,4 @@ bool requires_tls(const RelayUrl& url, const RelayOptions& options) {
   return url.implicit_tls || options.tls_on_loopback || !url.user.empty() || !url.is_loopback();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

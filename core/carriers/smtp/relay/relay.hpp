@@ -10,10 +10,10 @@
 #include "carriers/smtp/relay/access_token.hpp"
 #include "config/server_url.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// Where a relay listens, and as whom to authenticate.
-struct RelayUrl : ServerAddress {
+struct RelayUrl : config::ServerAddress {
   bool implicit_tls = false;  ///< smtps://: TLS from the first byte
   std::string user{};         ///< empty: no authentication
   std::string profile{};      ///< whose relay it is; empty: that of send.relay
@@ -51,4 +51,4 @@ struct RelayOptions {
 /// True if `url` takes mail over TLS only.
 bool requires_tls(const RelayUrl& url, const RelayOptions& options);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -13,7 +13,7 @@
 #include "carriers/smtp/session/envelope.hpp"
 #include "delivery/reply_text.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 /// For replies that decide nothing.
@@ -45,7 +45,7 @@ bool RelayAttempts::open_elsewhere() {
 }
 
 /// False, and the exchange says so, if there is no connection, or if it lacks what `mail` needs.
-bool RelayAttempts::is_fit_for(const Envelope& mail) {
+bool RelayAttempts::is_fit_for(const delivery::Envelope& mail) {
   utf8_sender_ = mail.utf8_sender;
   const bool is_open = opened_ == CURLE_OK && dialogue_.exchange().stop == SmtpStop::none;
   const bool has_failed_login = dialogue_.exchange().step == SmtpStep::auth && !dialogue_.is_authenticated();
@@ -53,7 +53,7 @@ bool RelayAttempts::is_fit_for(const Envelope& mail) {
 }
 
 /// True if the relay waits for the message. The exchange says where it ended otherwise.
-bool RelayAttempts::send_envelope(const Envelope& mail) {
+bool RelayAttempts::send_envelope(const delivery::Envelope& mail) {
   constexpr std::array<SmtpStep, 3> steps{SmtpStep::mail, SmtpStep::rcpt, SmtpStep::data};
   std::array<std::string, 3> requests;
   std::ranges::transform(steps, requests.begin(),
@@ -103,9 +103,9 @@ bool RelayAttempts::read_other_replies(SmtpStep refused) {
   return connection_.send(".\r\n") && connection_.read_reply();
 }
 
-void RelayAttempts::clear_up(const SmtpExchange& exchange, Verdict outcome) {
+void RelayAttempts::clear_up(const SmtpExchange& exchange, delivery::Verdict outcome) {
   last_used_ = steady_now();
-  if (outcome == Verdict::accepted || exchange.stop == SmtpStop::no_smtputf8) return;
+  if (outcome == delivery::Verdict::accepted || exchange.stop == SmtpStop::no_smtputf8) return;
   if (awaits_command(exchange) && (exchange.step < SmtpStep::mail || exchange.stop != SmtpStop::none))
     return connection_.close();
   const bool is_refusal = exchange.stop == SmtpStop::none && exchange.step >= SmtpStep::mail &&
@@ -113,11 +113,11 @@ void RelayAttempts::clear_up(const SmtpExchange& exchange, Verdict outcome) {
   // A late reply to this mail would be taken for the reply to the next one.
   if (!is_refusal || !read_other_replies(exchange.step)) return connection_.drop();
   was_refused_ = true;
-  if (outcome == Verdict::unavailable) connection_.close();
+  if (outcome == delivery::Verdict::unavailable) connection_.close();
 }
 
 /// False if the mail must not leave: the relay waits for a message that does not come.
-bool RelayAttempts::transact(const Message& mail) {
+bool RelayAttempts::transact(const delivery::Message& mail) {
   if (!send_envelope(mail.envelope) || connection_.has_input()) return true;
   if (!mail.awaits_clearance()) return false;
   dialogue_.message_began(steady_now());
@@ -139,7 +139,7 @@ SmtpExchange RelayAttempts::finished_exchange() const {
 }
 
 /// MAIL and RSET, at an address of the relay that takes mail.
-void RelayAttempts::say_sender(const Envelope& sample) {
+void RelayAttempts::say_sender(const delivery::Envelope& sample) {
   do {
     const auto request = request_of(SmtpStep::mail, sample, takes_envid());
     dialogue_.sent(request, steady_now());
@@ -149,13 +149,13 @@ void RelayAttempts::say_sender(const Envelope& sample) {
            open_elsewhere() && is_fit_for(sample));
 }
 
-std::string RelayAttempts::text_of(const SmtpExchange& exchange, Verdict outcome) const {
+std::string RelayAttempts::text_of(const SmtpExchange& exchange, delivery::Verdict outcome) const {
   const auto& reply = dialogue_.reply();
-  if (outcome == Verdict::accepted) return reply.last_line();
+  if (outcome == delivery::Verdict::accepted) return reply.last_line();
   const bool is_refusal = exchange.code >= 400 && is_definite(exchange.code);
   const bool is_own_stop = exchange.stop != SmtpStop::none && exchange.stop != SmtpStop::lost;
   if (is_refusal && (!is_own_stop || exchange.stop == SmtpStop::interrupted)) return reply.text();
-  if (exchange.stop == SmtpStop::no_smtp) return no_smtp_text(reply.text());
+  if (exchange.stop == SmtpStop::no_smtp) return delivery::no_smtp_text(reply.text());
   if (exchange.stop == SmtpStop::no_login) return login_.problem();
   if (exchange.stop == SmtpStop::no_sender_smtputf8)
     return fmt::format("the relay does not offer SMTPUTF8, which the sender {} needs", utf8_sender_);
@@ -180,7 +180,8 @@ bool RelayAttempts::is_silent(const SmtpExchange& exchange) const {
          connection_.was_reached();
 }
 
-Answer RelayAttempts::attempt(const Message& message, bool on_fresh_connection, bool& again) {
+delivery::Answer RelayAttempts::attempt(const delivery::Message& message, bool on_fresh_connection,
+                                        bool& again) {
   const auto& mail = message.envelope;
   dialogue_.begin(steady_now());
   is_rested_ = !on_fresh_connection && steady_now() - last_used_ >= options_.rest_time;
@@ -204,23 +205,25 @@ Answer RelayAttempts::attempt(const Message& message, bool on_fresh_connection, 
   if (exchange.step == SmtpStep::mail && is_syntax && !mail.id.empty() && takes_envid()) {
     // A firewall or an old relay behind what offers DSN. The mail is tried again without.
     refuses_envid_ = true;
-    judgement = {Verdict::deferred, false, true};
+    judgement = {delivery::Verdict::deferred, false, true};
   }
   const bool is_limit = wish != RelayWish::none && exchange.step >= SmtpStep::mail;
   // A connection that the relay closes may have carried enough mails; another one shows whether it has.
-  if (is_limit && !(judgement.again && exchange.code == 421)) judgement = {Verdict::deferred, false, false};
+  if (is_limit && !(judgement.again && exchange.code == 421))
+    judgement = {delivery::Verdict::deferred, false, false};
   clear_up(exchange, judgement.verdict);
   again = judgement.again && !sockets.interrupted();
-  const bool is_accepted = judgement.verdict == Verdict::accepted;
+  const bool is_accepted = judgement.verdict == delivery::Verdict::accepted;
   const bool has_reply = exchange.code >= 400 || is_accepted || is_unexpected(exchange);
-  const bool is_unclear = exchange.about == RefusalSubject::unclear && exchange.code >= 500;
-  const bool may_be_about_all = exchange.about == RefusalSubject::everyone || is_unclear || is_limit;
+  const bool is_unclear = exchange.about == delivery::RefusalSubject::unclear && exchange.code >= 500;
+  const bool may_be_about_all =
+      exchange.about == delivery::RefusalSubject::everyone || is_unclear || is_limit;
   const bool is_named = exchange.step > SmtpStep::mail && exchange.code >= 400 && may_be_about_all;
   return {.verdict = judgement.verdict,
           .sink = url.name(),
           .code = has_reply ? exchange.code : 0,
-          .reply = recorded_reply(text, login_.secrets()),
-          .wait = has_reply && !is_accepted ? named_delay(text) : std::nullopt,
+          .reply = delivery::recorded_reply(text, login_.secrets()),
+          .wait = has_reply && !is_accepted ? delivery::named_delay(text) : std::nullopt,
           .is_excused = !judgement.counts,
           .throttled = wish == RelayWish::lower_rate,
           .crowded = wish == RelayWish::fewer_at_once,
@@ -230,10 +233,10 @@ Answer RelayAttempts::attempt(const Message& message, bool on_fresh_connection, 
 }
 
 RelayWish RelayAttempts::wish_of(const SmtpExchange& exchange, const std::string& text,
-                                 const Envelope& mail) const {
+                                 const delivery::Envelope& mail) const {
   const int code = exchange.code >= 400 ? exchange.code : 0;
   if (is_configured_wish(code, text, options_.throttled_by)) return RelayWish::lower_rate;
   return relay_wish(exchange.step, code, own_words(text, mail.to), exchange.about);
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

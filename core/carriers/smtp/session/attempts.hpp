@@ -13,7 +13,7 @@
 #include "delivery/answer.hpp"
 #include "delivery/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// Attempts at mails over one connection, which is kept between them. Users of a session include neither this
 /// header nor those of libcurl.
@@ -22,7 +22,7 @@ class RelayAttempts {
   RelayAttempts(RelayUrl url, RelayOptions options);
 
   /// One attempt.
-  Answer attempt(const Message& message, bool on_fresh_connection, bool& again);
+  delivery::Answer attempt(const delivery::Message& message, bool on_fresh_connection, bool& again);
 
   /// Connects to another address of the relay, as the last one has turned a mail away before it knew anything
   /// of it. True if the next attempt() goes there.
@@ -32,29 +32,30 @@ class RelayAttempts {
   void rest() { connection_.close(); }
 
   /// As an attempt on a fresh connection, up to the sender of `sample`; without one NOOP in place of a mail.
-  RelayCheck check(const Envelope* sample);
+  RelayCheck check(const delivery::Envelope* sample);
 
   const RelayUrl url;
   RelaySockets sockets;
 
  private:
   CURLcode open();
-  bool is_fit_for(const Envelope& mail);
-  bool transact(const Message& mail);
-  bool send_envelope(const Envelope& mail);
+  bool is_fit_for(const delivery::Envelope& mail);
+  bool transact(const delivery::Message& mail);
+  bool send_envelope(const delivery::Envelope& mail);
   bool takes_envid() const { return dialogue_.offers_dsn() && !refuses_envid_; }
   /// True if the open connection can carry a mail.
   bool is_usable();
   bool reset();
   /// Prepares the connection for the next mail, after the replies of this one.
-  void clear_up(const SmtpExchange& exchange, Verdict outcome);
-  void say_sender(const Envelope& sample);
+  void clear_up(const SmtpExchange& exchange, delivery::Verdict outcome);
+  void say_sender(const delivery::Envelope& sample);
   bool read_other_replies(SmtpStep refused);
   SmtpExchange finished_exchange() const;
   RelayFault fault_of(const SmtpExchange& exchange) const;
   bool is_silent(const SmtpExchange& exchange) const;
-  std::string text_of(const SmtpExchange& exchange, Verdict outcome) const;
-  RelayWish wish_of(const SmtpExchange& exchange, const std::string& text, const Envelope& mail) const;
+  std::string text_of(const SmtpExchange& exchange, delivery::Verdict outcome) const;
+  RelayWish wish_of(const SmtpExchange& exchange, const std::string& text,
+                    const delivery::Envelope& mail) const;
 
   RelayOptions options_;
   Dialogue dialogue_;
@@ -68,4 +69,4 @@ class RelayAttempts {
   std::string utf8_sender_;     ///< of the last mail
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -7,7 +7,7 @@
 
 #include "base/printable.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 /// RFC 5321, section 4.5.3.1.3: a path has 256 bytes, with its angle brackets.
@@ -42,7 +42,7 @@ bool is_safe_local(std::string_view local) {
   return true;
 }
 
-std::string mail_command(const Envelope& mail, bool with_id) {
+std::string mail_command(const delivery::Envelope& mail, bool with_id) {
   // RFC 3461, sections 4.3 and 4.4: of a bounce the header suffices, and the id comes back with it.
   const bool has_id = with_id && !mail.id.empty();
   return fmt::format("MAIL FROM:<{}>{}{}", mail.from, mail.needs_smtputf8 ? " SMTPUTF8" : "",
@@ -64,7 +64,7 @@ bool is_transmittable(std::string_view message) {
   return message.find('\0') == std::string_view::npos && has_crlf_only(message);
 }
 
-std::string request_of(SmtpStep step, const Envelope& mail, bool with_id) {
+std::string request_of(SmtpStep step, const delivery::Envelope& mail, bool with_id) {
   if (step == SmtpStep::mail) return mail_command(mail, with_id) + "\r\n";
   if (step == SmtpStep::rcpt) return fmt::format("RCPT TO:<{}>\r\n", mail.to);
   return fmt::format("{}\r\n", form_of(step).verb);
@@ -86,4 +86,4 @@ std::string stuffed(std::string_view message) {
   return bytes += ".\r\n";
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

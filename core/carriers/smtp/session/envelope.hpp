@@ -7,7 +7,7 @@
 #include "carriers/smtp/dialogue/exchange.hpp"
 #include "delivery/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 /// The last check before an address becomes part of an SMTP command: `local@domain`, at most 254 bytes,
 /// without control characters and angle brackets, and without blanks, quotes and backslashes except in a
@@ -20,9 +20,9 @@ bool is_envelope_address(std::string_view address, bool allow_utf8);
 bool is_transmittable(std::string_view message);
 
 /// The command of MAIL, RCPT or DATA for `mail`, with its line end. `with_id`: the relay offers DSN.
-std::string request_of(SmtpStep step, const Envelope& mail, bool with_id);
+std::string request_of(SmtpStep step, const delivery::Envelope& mail, bool with_id);
 
 /// `message` as it goes over the wire, with its end.
 std::string stuffed(std::string_view message);
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -5,7 +5,7 @@
 #include "carriers/smtp/session/attempts.hpp"
 #include "delivery/reply_text.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 RelayFault RelayAttempts::fault_of(const SmtpExchange& exchange) const {
   if (exchange.stop == SmtpStop::no_smtp) return RelayFault::no_smtp;
@@ -32,10 +32,10 @@ RelayFault RelayAttempts::fault_of(const SmtpExchange& exchange) const {
   return connection_.was_reached() ? RelayFault::silent : RelayFault::unreachable;
 }
 
-RelayCheck RelayAttempts::check(const Envelope* sample) {
+RelayCheck RelayAttempts::check(const delivery::Envelope* sample) {
   dialogue_.begin(steady_now());
   opened_ = open();
-  if (is_fit_for(sample == nullptr ? Envelope{} : *sample)) {
+  if (is_fit_for(sample == nullptr ? delivery::Envelope{} : *sample)) {
     if (sample == nullptr) {
       connection_.command("NOOP");
     } else {
@@ -47,13 +47,13 @@ RelayCheck RelayAttempts::check(const Envelope* sample) {
   if (fault != RelayFault::none && awaits_command(exchange)) connection_.close();
   if (fault != RelayFault::none && !awaits_command(exchange)) connection_.drop();
   const bool has_reply = fault == RelayFault::none || exchange.code >= 400;
-  const auto text =
-      fault == RelayFault::none ? dialogue_.reply().text() : text_of(exchange, Verdict::unavailable);
+  const auto text = fault == RelayFault::none ? dialogue_.reply().text()
+                                              : text_of(exchange, delivery::Verdict::unavailable);
   return {.fault = fault,
           .code = has_reply ? exchange.code : 0,
-          .reply = recorded_reply(text, login_.secrets()),
+          .reply = delivery::recorded_reply(text, login_.secrets()),
           .encrypted = requires_tls(url, options_),
           .hello_name = options_.hello_name};
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -8,15 +8,15 @@
 #include "carriers/smtp/session/attempts.hpp"
 #include "carriers/smtp/session/envelope.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 namespace {
 
 /// What becomes of a mail that never reached the relay's connection.
-Answer refused(const RelayUrl& url, Verdict verdict, std::string why) {
+delivery::Answer refused(const RelayUrl& url, delivery::Verdict verdict, std::string why) {
   return {.verdict = verdict,
           .sink = url.name(),
           .reply = std::move(why),
-          .is_excused = verdict != Verdict::rejected};
+          .is_excused = verdict != delivery::Verdict::rejected};
 }
 
 }  // namespace
@@ -29,33 +29,36 @@ RelaySession::RelaySession(RelayUrl url, RelayOptions options) {
 
 RelaySession::~RelaySession() = default;
 
-Answer RelaySession::deliver(const Message& mail) {
+delivery::Answer RelaySession::deliver(const delivery::Message& mail) {
   const auto& envelope = mail.envelope;
   if (!envelope.from.empty() && !is_envelope_address(envelope.from, envelope.needs_smtputf8)) {
-    return refused(url(), Verdict::unavailable, "the sender's address cannot be written into a command");
+    return refused(url(), delivery::Verdict::unavailable,
+                   "the sender's address cannot be written into a command");
   }
   if (!is_envelope_address(envelope.to, envelope.needs_smtputf8)) {
-    return refused(url(), Verdict::rejected, "the address cannot be written into a command");
+    return refused(url(), delivery::Verdict::rejected, "the address cannot be written into a command");
   }
   if (!is_transmittable(mail.body)) {
-    return refused(url(), Verdict::rejected, "the message has a NUL, or a line end other than CRLF");
+    return refused(url(), delivery::Verdict::rejected,
+                   "the message has a NUL, or a line end other than CRLF");
   }
   if (attempts_->sockets.interrupted()) {
-    return refused(url(), Verdict::deferred, "stopped before the mail was sent");
+    return refused(url(), delivery::Verdict::deferred, "stopped before the mail was sent");
   }
   bool again = false;
   auto delivery = attempts_->attempt(mail, false, again);
   if (again) delivery = attempts_->attempt(mail, true, again);
   // RFC 5321, section 5.1: the client should try the other addresses of a name.
   const auto is_turned_away = [&] {
-    return delivery.verdict == Verdict::unavailable && delivery.code == 421 && !delivery.before_message;
+    return delivery.verdict == delivery::Verdict::unavailable && delivery.code == 421 &&
+           !delivery.before_message;
   };
   while (is_turned_away() && attempts_->open_elsewhere())
     delivery = attempts_->attempt(mail, false, again);
   return delivery;
 }
 
-RelayCheck RelaySession::check(const Envelope* sample) {
+RelayCheck RelaySession::check(const delivery::Envelope* sample) {
   return attempts_->check(sample);
 }
 
@@ -75,4 +78,4 @@ void RelaySession::resume() {
   attempts_->sockets.resume();
 }
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

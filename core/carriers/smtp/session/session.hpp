@@ -9,7 +9,7 @@
 #include "delivery/answer.hpp"
 #include "delivery/carrier.hpp"
 
-namespace mailroom {
+namespace mailroom::smtp {
 
 class RelayAttempts;
 
@@ -26,11 +26,11 @@ class RelaySession {
 
   /// Delivers `mail`; takes as long as the relay does, within the time-outs. Where the connection was lost
   /// before the relay could have accepted the mail, tries once more on a fresh connection.
-  Answer deliver(const Message& mail);
+  delivery::Answer deliver(const delivery::Message& mail);
 
   /// Connects anew, with TLS and authentication as for a mail, and names the sender of `sample`, but no
   /// recipient. Without a sample it says NOOP. Takes as long as the relay does, within the time-outs.
-  RelayCheck check(const Envelope* sample = nullptr);
+  RelayCheck check(const delivery::Envelope* sample = nullptr);
 
   /// Ends the connection, as a mail may not come soon; the next one opens another.
   void rest();
@@ -45,4 +45,4 @@ class RelaySession {
   std::unique_ptr<RelayAttempts> attempts_;
 };
 
-}  // namespace mailroom
+}  // namespace mailroom::smtp

@@ -65,7 +65,8 @@ DROP TABLE mailroom_gaps;
 DROP TABLE mailroom_batches;
 DROP FUNCTION trg_after_delivery_outcomes();
 DROP FUNCTION trg_before_delivery_outcome();
-DROP FUNCTION trg_after_batch_expired();
+DROP FUNCTION trg_after_batch_passed();
+DROP FUNCTION trg_after_operation();
 
 CREATE TYPE job_type AS ENUM ('mailroom');
 ALTER TABLE jobs ALTER COLUMN job_type TYPE job_type USING job_type::job_type;

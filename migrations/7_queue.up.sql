@@ -71,15 +71,15 @@ CREATE INDEX mailroom_batches_resent_idx ON mailroom_batches (queue, id) WHERE r
 CREATE INDEX mailroom_batches_open_idx ON mailroom_batches (queue, id) WHERE emitted_at IS NULL;
 CREATE INDEX mailroom_batches_claimed_at_idx ON mailroom_batches USING brin (claimed_at) WITH (pages_per_range = 16);
 
--- Tells applications of tokens that expired before a claim.
-CREATE FUNCTION trg_after_batch_expired() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+-- Tells applications of tokens that had ended before a claim.
+CREATE FUNCTION trg_after_batch_passed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER after_batch_expired AFTER INSERT ON mailroom_batches
-    FOR EACH ROW WHEN (NEW.skipped_expired > 0) EXECUTE FUNCTION trg_after_batch_expired();
+CREATE TRIGGER after_batch_passed AFTER INSERT ON mailroom_batches
+    FOR EACH ROW WHEN (NEW.skipped_expired + NEW.skipped_consumed > 0) EXECUTE FUNCTION trg_after_batch_passed();
 
 -- Ids at or below the cursor that no snapshot has shown yet: in progress, or rolled back for good.
 CREATE TABLE mailroom_gaps (
@@ -230,16 +230,21 @@ COMMENT ON COLUMN mailroom_sinks.reason IS 'the last failure, in the words of th
 CREATE TABLE mailroom_outcomes (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at         timestamptz NOT NULL DEFAULT clock_timestamp(),
-    queue      text COLLATE "C" NOT NULL,
-    token      bigint NOT NULL,
+    queue      text COLLATE "C",
+    token      bigint,
+    message    bigint,
+    recipient  smallint,
     state      text NOT NULL,
     address    text,
     code       integer,
     reply      text,
     attempts   integer NOT NULL DEFAULT 0,
-    not_before timestamptz
+    not_before timestamptz,
+    CHECK (num_nulls(queue, token) IN (0, 2) AND (token IS NULL) = (message IS NOT NULL))
 );
 COMMENT ON TABLE mailroom_outcomes IS 'what became of tokens, until mailroom outcomes has told the application; empty unless that is wanted';
+COMMENT ON COLUMN mailroom_outcomes.message IS 'which ended before it had a token; null for a token';
+COMMENT ON COLUMN mailroom_outcomes.recipient IS 'of that message: the place, as in tokens';
 COMMENT ON COLUMN mailroom_outcomes.attempts IS 'how often the application was told, and refused it';
 
 -- What operators and applications did.
@@ -265,6 +270,16 @@ COMMENT ON COLUMN mailroom_operations.account IS 'no foreign key: the record out
 
 CREATE INDEX mailroom_operations_at_idx ON mailroom_operations (at);
 CREATE INDEX mailroom_operations_account_idx ON mailroom_operations (account) WHERE account IS NOT NULL;
+
+-- Tells applications of tokens that an operator kept from being emitted. A row that is restored is of an earlier time.
+CREATE FUNCTION trg_after_operation() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER after_operation AFTER INSERT ON mailroom_operations
+    FOR EACH ROW WHEN (NEW.kind IN ('rewind', 'drop queue') AND NEW.at >= now()) EXECUTE FUNCTION trg_after_operation();
 
 -- The result of checking one gap: the ids that are visible now, those of them that the queue takes, and the
 -- transactions that may still show more.

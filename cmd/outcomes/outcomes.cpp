@@ -114,7 +114,7 @@ const Command outcomes_command{
     "  mailroom outcomes --off                               keep none any more\n",
     add_outcomes,
     "Hands every final outcome of a mail, or of a token that was handed over, to a program or a server, as a line of JSON, at "
-    "least once: accepted, rejected, expired, cancelled or unknown. The protocol is that of collect --exec and --to. An "
+    "least once: accepted, rejected, expired, cancelled, replaced or unknown. The protocol is that of collect --exec and --to. An "
     "outcome is removed when it was acknowledged; one that is put off comes again after 15 s, then later; one that is refused "
     "for good is dropped, with a warning.\n\n"
     "Outcomes are kept from the first start of this command on, also while it does not run, until --off. One process works at a "

@@ -14,6 +14,8 @@ namespace mailroom::feed {
 namespace {
 
 constexpr std::chrono::minutes longest_answer{10};  ///< longer than any answer may take
+/// The queue of a line about a message that had none yet, for whoever routes by it.
+constexpr auto queue_without_token = "mailroom";
 
 }  // namespace
 
@@ -30,15 +32,15 @@ std::vector<KeptOutcome> KeptOutcomes::due(int limit) {
   for (const auto& row : connection_.run(R"(
 SELECT o.id, o.token, o.queue, o.state, o.attempts, jsonb_strip_nulls(jsonb_build_object(
   'id', o.id, 'at', to_char(o.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'state', o.state, 'queue', o.queue, 'token', o.token,
-  'action', t.action, 'message', t.message, 'account', t.account, 'recipient', coalesce(
-    o.address, mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email),
+  'action', coalesce(t.action::text, m.action), 'message', m.id, 'account', coalesce(t.account, m.account), 'recipient', coalesce(
+    o.address, nullif(mailroom_address((m.recipients || m.cc || m.bcc)[coalesce(t.recipient, o.recipient)]), ''), a.email),
   'reference', m.reference, 'idempotency_key', m.idempotency_key, 'code', o.code, 'reply', o.reply))
-FROM mailroom_outcomes o LEFT JOIN tokens t ON t.id = o.token LEFT JOIN mailroom_messages m ON m.id = t.message
-LEFT JOIN accounts a ON a.id = t.account
+FROM mailroom_outcomes o LEFT JOIN tokens t ON t.id = o.token LEFT JOIN mailroom_messages m ON m.id = coalesce(t.message, o.message)
+LEFT JOIN accounts a ON a.id = coalesce(t.account, CASE WHEN o.recipient IS NULL THEN m.account END)
 WHERE o.not_before IS NULL OR o.not_before <= clock_timestamp() ORDER BY o.id LIMIT $1)",
                                          limit)) {
     outcomes.push_back({.id = row[0].as<std::int64_t>(),
-                        .token = row[1].as<std::int64_t>(),
+                        .token = row[1].is_null() ? 0 : row[1].as<std::int64_t>(),
                         .queue = row[2].c_str(),
                         .state = row[3].c_str(),
                         .attempts = row[4].as<int>(),
@@ -79,15 +81,17 @@ int OutcomeFeed::round(KeptOutcomes& kept) {
   const auto outcomes = kept.due(in_flight_);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const auto& outcome = outcomes[i];
-    dispatcher_.submit({.id = static_cast<std::int64_t>(i),
-                        .queue = outcome.queue,
-                        .batch = outcome.id,
-                        .attempt = outcome.attempts + 1,
-                        .line = 1,
-                        .action = "outcome",
-                        .tokens = {outcome.token},
-                        .message_id = fmt::format("{}.outcome.{}", outcome.queue, outcome.id)},
-                       SpooledText(outcome.line));
+    const auto queue = outcome.queue.empty() ? std::string(queue_without_token) : outcome.queue;
+    dispatcher_.submit(
+        {.id = static_cast<std::int64_t>(i),
+         .queue = queue,
+         .batch = outcome.id,
+         .attempt = outcome.attempts + 1,
+         .line = 1,
+         .action = "outcome",
+         .tokens = outcome.token == 0 ? std::vector<std::int64_t>() : std::vector{outcome.token},
+         .message_id = fmt::format("{}.outcome.{}", queue, outcome.id)},
+        SpooledText(outcome.line));
   }
   if (outcomes.empty()) return 0;
   if (!dispatcher_.wait(steady_now() + longest_answer)) dispatcher_.cancel();

@@ -17,7 +17,7 @@ namespace mailroom::feed {
 /// One that is to be handed over.
 struct KeptOutcome {
   std::int64_t id = 0;
-  std::int64_t token = 0;
+  std::int64_t token = 0;  ///< 0: its message had none yet, and no queue
   std::string queue;
   std::string state;
   int attempts = 0;  ///< how often it was refused

@@ -17,7 +17,7 @@
 namespace mailroom::schema {
 namespace {
 
-constexpr std::array<ExpectedTrigger, 17> expected_trigger_list{{
+constexpr std::array<ExpectedTrigger, 18> expected_trigger_list{{
     {"before_token_insert", "tokens", true, "a token gets no id, so every sign-up and every message fails"},
     {"after_token_inserted", "tokens", false, "collectors see a new token only at their next poll"},
     {"after_account_insert", "accounts", true, "a new account gets no activation token"},
@@ -40,7 +40,10 @@ constexpr std::array<ExpectedTrigger, 17> expected_trigger_list{{
      "a role can attach files to the messages of others"},
     {"after_delivery_insert", "mailroom_deliveries", false, "applications are not told of outcomes"},
     {"after_delivery_update", "mailroom_deliveries", false, "applications are not told of outcomes"},
-    {"after_batch_expired", "mailroom_batches", false, "applications are not told of tokens that expired"},
+    {"after_batch_passed", "mailroom_batches", false,
+     "applications are not told of tokens that ended before a claim"},
+    {"after_operation", "mailroom_operations", false,
+     "applications are not told of tokens that an operator kept from being emitted"},
     {"after_account_delete", "accounts", false, "the messages of a deleted account stay"},
 }};
 

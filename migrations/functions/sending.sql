@@ -71,6 +71,8 @@ BEGIN
         UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
         IF FOUND THEN
             PERFORM mailroom_cancel_tokens(v_old.id, v_old.send_after);
+            -- After the last batch that may hold a token of it: mailroom_was_told().
+            UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id;
         END IF;
     END LOOP;
     IF v_files IS NOT NULL THEN
@@ -146,8 +148,8 @@ BEGIN
     IF NOT FOUND OR coalesce(v_message.cancelled_at, v_message.replaced_at) IS NOT NULL OR NOT mailroom_is_own(v_message.enqueued_by, 'UPDATE') THEN
         RETURN NULL;
     END IF;
-    UPDATE mailroom_messages m SET cancelled_at = clock_timestamp() WHERE m.id = mailroom_cancel.id;
     v_result := mailroom_cancel_tokens(mailroom_cancel.id, v_message.send_after);
+    UPDATE mailroom_messages m SET cancelled_at = clock_timestamp() WHERE m.id = mailroom_cancel.id;
     IF v_message.enqueued_by <> mailroom_caller() THEN
         PERFORM mailroom_record_operation('cancel message', NULL, jsonb_build_object('message', mailroom_cancel.id, 'result', v_result));
     END IF;
@@ -156,7 +158,8 @@ END
 $$;
 
 -- Takes a message out of the schedule, or revokes its tokens. Returns what mailroom_cancel() does. With p_places only the
--- tokens of these recipients, and a message that is scheduled stays so.
+-- tokens of these recipients, and a message that is scheduled stays so. Tells the application of all for which no mail has left and
+-- none will; a consumer that holds a token tells what it did.
 --
 -- No claim can lease a token while this transaction changes it. A claim that has begun before the shared lock below
 -- ends before this looks at the batches; one that begins later sees the lock, and leases no token that a transaction in
@@ -165,10 +168,16 @@ CREATE OR REPLACE FUNCTION mailroom_cancel_tokens(p_message bigint, p_send_after
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     v_result text := 'cancelled';
+    v_has_left boolean := false;
+    v_queues text[] := '{}';
+    v_tokens bigint[] := '{}';
     r record;
 BEGIN
     DELETE FROM mailroom_schedule s WHERE s.send_after = p_send_after AND s.message = p_message AND p_places IS NULL;
     IF FOUND OR EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = p_send_after AND s.message = p_message) THEN
+        PERFORM mailroom_tell_called_off(p_message, '{}', '{}', ARRAY(
+            SELECT p FROM mailroom_messages m, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) p
+            WHERE m.id = p_message AND (p_places IS NULL OR p = ANY (p_places))));
         RETURN v_result;
     END IF;
     PERFORM pg_advisory_xact_lock_shared(mailroom_lock_class('cancel'), hashtext(q.job_type))
@@ -181,18 +190,25 @@ BEGIN
                  THEN pg_advisory_unlock(mailroom_lock_class('queue'), hashtext(q.job_type)) END
     FROM (SELECT j.job_type FROM jobs j ORDER BY j.job_type) q;
     FOR r IN
-        SELECT d.accepted_at IS NOT NULL OR d.unknowns > 0 OR (d.token IS NULL AND NOT b.is_open) AS has_left, b.is_open
+        SELECT j.job_type AS queue, t.id, d.accepted_at IS NOT NULL OR d.unknowns > 0 OR (d.token IS NULL AND NOT b.is_open) AS has_left,
+               b.is_open, coalesce(d.state, 'deferred') = 'deferred' AND mailroom_takes(mailroom_queue_actions(j.job_type), t.action) AS is_due
         FROM tokens t CROSS JOIN jobs j
         LEFT JOIN mailroom_deliveries d ON d.queue = j.job_type AND d.token = t.id,
         LATERAL mailroom_holding_batch(j.job_type, t.id, t.created_at) b
         WHERE t.message = p_message AND (p_places IS NULL OR t.recipient = ANY (p_places))
     LOOP
         IF r.has_left THEN
-            RETURN 'sent';
+            v_has_left := true;
         ELSIF r.is_open THEN
             v_result := 'sending';
+        ELSIF r.is_due THEN
+            v_queues := v_queues || r.queue; v_tokens := v_tokens || r.id;
         END IF;
     END LOOP;
+    PERFORM mailroom_tell_called_off(p_message, v_queues, v_tokens, '{}');
+    IF v_has_left THEN
+        RETURN 'sent';
+    END IF;
     -- A snapshot of before cannot show the batches that were made since.
     IF current_setting('transaction_isolation') <> 'read committed'
        AND (SELECT q.last_value FROM mailroom_batches_id_seq q WHERE q.is_called) > coalesce((SELECT max(b.id) FROM mailroom_batches b), 0) THEN

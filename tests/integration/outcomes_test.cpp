@@ -200,6 +200,18 @@ TEST_CASE("the role of the document hands outcomes over, and sees no secret and 
   rig.send();
   CHECK(run_to_end(command, environment).status == 0);
   CHECK(rig.told().size() == 1);
+  rig.ask("bob@mail.example", ", send_after => now() + interval '1 h', reference => 'order:2'");
+  rig.connection->run("SELECT mailroom_cancel(2)");
+  CHECK(run_to_end(command, environment).status == 0);
+  REQUIRE(rig.told().size() == 2);
+  const auto line = rig.told()[1];
+  CHECK(line.at("state") == "cancelled");
+  CHECK(line.at("message") == 2);
+  CHECK(line.at("action") == "message");
+  CHECK(line.at("recipient") == "bob@mail.example");
+  CHECK(line.at("reference") == "order:2");
+  CHECK_FALSE(line.contains("token"));
+  CHECK_FALSE(line.contains("queue"));
   db::Connection own(role.conninfo(), "test");
   for (const auto* hidden : {"SELECT secret FROM tokens", "SELECT text FROM mailroom_messages"})
     CHECK_THROWS_AS(own.run(hidden), Error);

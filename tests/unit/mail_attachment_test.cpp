@@ -319,7 +319,7 @@ TEST_CASE("a message with files is read back by GMime and Python, and no bytes d
   MailMaker maker(20261126);
   std::vector<mail::MailContent> contents;
   std::vector<std::string> messages;
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 200; ++i) {
     contents.push_back(maker.make_message());
     messages.push_back(built(contents.back()));
     REQUIRE(messages.back() == built(contents.back()));

@@ -113,6 +113,7 @@ CREATE TABLE mailroom_deliveries (
     counted_as       text CONSTRAINT mailroom_deliveries_counted_check CHECK (counted_as <> ''),
     code             integer,
     reply            text,
+    message_id       text,
     earlier_attempts jsonb,
     PRIMARY KEY (queue, token),
     CHECK (not_before IS NULL OR state = 'deferred')
@@ -133,14 +134,19 @@ COMMENT ON COLUMN mailroom_deliveries.address IS
 COMMENT ON COLUMN mailroom_deliveries.counted_as IS
     'the address, in lower case, whose mails send.per_recipient counts; null if the sender has no such limit, or nothing was accepted';
 COMMENT ON COLUMN mailroom_deliveries.reply IS 'its answer, or the reason of the state';
+COMMENT ON COLUMN mailroom_deliveries.message_id IS
+    'the Message-ID of the last mail, without angle brackets; null if none was made, or its provider replaces it and does not tell';
 COMMENT ON COLUMN mailroom_deliveries.earlier_attempts IS
-    'outcomes of earlier attempts, oldest first: at, answered_at, state, batch, sink, address, code, reply; null if there was none; a trigger adds them';
+    'outcomes of earlier attempts, oldest first: at, answered_at, state, batch, sink, address, code, reply, message_id; null if there was none; a trigger adds them';
 
 CREATE INDEX mailroom_deliveries_waiting_idx ON mailroom_deliveries (queue, not_before) WHERE not_before IS NOT NULL;
 CREATE INDEX mailroom_deliveries_last_at_idx ON mailroom_deliveries USING brin (last_at) WITH (pages_per_range = 16);
 -- The mails that an address was sent lately. It takes no space without send.per_recipient.
 CREATE INDEX mailroom_deliveries_address_idx ON mailroom_deliveries
     (queue, counted_as, coalesce(accepted_at, last_at)) WHERE counted_as IS NOT NULL;
+
+-- For bounces of mails whose Message-ID an application has given: those of mailroom show the token. It takes no space without such.
+CREATE INDEX mailroom_deliveries_message_id_idx ON mailroom_deliveries (message_id) WHERE message_id NOT LIKE '%.mailroom@%';
 
 -- Keeps every outcome when another follows.
 CREATE FUNCTION trg_before_delivery_outcome() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -125,6 +125,7 @@ void add_delivery_outcome(nlohmann::ordered_json& object, const feed::DeliveryAt
   object["code"] =
       delivery.code == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(delivery.code);
   object["reply"] = text_or_null<nlohmann::ordered_json>(delivery.reply);
+  object["message_id"] = text_or_null<nlohmann::ordered_json>(delivery.message_id);
 }
 
 std::string collector_name(const queue::BatchRecord& batch) {

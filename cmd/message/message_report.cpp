@@ -93,7 +93,17 @@ void add_time_lines(const messages::MessageRecord& message, TextTable& table) {
   add("erased", message.erased_at);
 }
 
-/// Names the queue only where several take the message.
+/// The Message-ID of all copies; empty if there is none yet, or a provider has given each its own.
+std::string common_message_id(const std::vector<messages::MessageDelivery>& deliveries) {
+  std::string id;
+  for (const auto& delivery : deliveries) {
+    if (!id.empty() && !delivery.message_id.empty() && delivery.message_id != id) return {};
+    if (id.empty()) id = delivery.message_id;
+  }
+  return id;
+}
+
+/// Names the queue only where several take the message, and the Message-ID only where copies differ.
 std::string render_deliveries(const std::vector<messages::MessageDelivery>& deliveries, std::size_t width) {
   constexpr auto left = TextTable::Align::left;
   constexpr auto right = TextTable::Align::right;
@@ -101,7 +111,11 @@ std::string render_deliveries(const std::vector<messages::MessageDelivery>& deli
       deliveries, [&](const auto& each) { return each.queue != deliveries.front().queue; });
   std::vector<TextTable::Column> columns{{"recipient", left, true}, {"state", left, true}, {"token", right},
                                          {"attempts", right, true}, {"time", left, true},  {"reply"}};
+  const bool names_ids =
+      common_message_id(deliveries).empty() &&
+      std::ranges::any_of(deliveries, [](const auto& each) { return !each.message_id.empty(); });
   if (names_queue) columns.insert(columns.begin(), {"queue"});
+  if (names_ids) columns.push_back({"Message-ID"});
   TextTable table(std::move(columns));
   for (const auto& delivery : deliveries) {
     std::vector<std::string> cells{shown_text(delivery.recipient),
@@ -111,6 +125,7 @@ std::string render_deliveries(const std::vector<messages::MessageDelivery>& deli
                                    delivery.at ? moment_text(*delivery.at) : "-",
                                    shown_text(last_reply_text(delivery))};
     if (names_queue) cells.insert(cells.begin(), delivery.queue.empty() ? "-" : shown_text(delivery.queue));
+    if (names_ids) cells.push_back(delivery.message_id.empty() ? "-" : shown_text(delivery.message_id));
     table.add(std::move(cells));
   }
   return table.empty() ? "" : "\n" + table.render(width);
@@ -134,7 +149,8 @@ OrderedJson message_delivery_json(const messages::MessageDelivery& delivery) {
           {"attempts", delivery.attempts},
           {"time", message_time_json(delivery.at)},
           {"code", delivery.code == 0 ? OrderedJson(nullptr) : OrderedJson(delivery.code)},
-          {"reply", text_or_null<OrderedJson>(delivery.reply)}};
+          {"reply", text_or_null<OrderedJson>(delivery.reply)},
+          {"message_id", text_or_null<OrderedJson>(delivery.message_id)}};
 }
 
 OrderedJson message_file_json(const messages::MessageFile& file) {
@@ -215,6 +231,7 @@ std::string render_message(const messages::MessageRecord& message, std::size_t w
   add("profile", shown_text(message.profile));
   add("key", shown_text(message.key));
   add("reference", shown_text(summary.reference));
+  add("Message-ID", shown_text(common_message_id(message.deliveries)));
   add_time_lines(message, table);
   return table.render(width) + render_deliveries(message.deliveries, width);
 }

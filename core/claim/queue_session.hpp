@@ -54,6 +54,7 @@ struct TokenOutcome {
   std::string sink{};                     ///< host and port; empty if nothing was tried
   std::string address{};                  ///< to which it was mailed; empty for a line
   std::string counted_as{};               ///< TokenRow::counted_as
+  std::string message_id{};               ///< of the mail; empty if there is none, or nobody tells
   int code = 0;                           ///< of the answer; 0 for none
   std::string reply{};  ///< printable: the answer, or the reason; empty leaves the last answer on record
 };

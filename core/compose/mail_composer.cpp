@@ -82,7 +82,8 @@ delivery::Composer::Added MailComposer::add(const claim::TokenRow& row, std::str
   composed.tokens.push_back({.history = std::move(history),
                              .text = std::string(token),
                              .address = composed.message.envelope.to,
-                             .dated = row.dated()});
+                             .dated = row.dated(),
+                             .message_id = std::move(mail.message_id)});
   return composed;
 }
 

@@ -60,6 +60,7 @@ std::optional<mail::Refusal> add_message(MailDraft& draft, const claim::MessageC
   auto headers = mail::parse_message_headers(message.headers);
   if (auto* refusal = std::get_if<mail::Refusal>(&headers)) return std::move(*refusal);
   content.headers = std::get<std::vector<mail::ExtraHeader>>(std::move(headers));
+  content.given_id = mail::take_message_id(content.headers);
   draft.template_name = message.template_name.value_or("");
   draft.locale = message.locale;
   draft.data = message.data;
@@ -145,7 +146,8 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write(MailDraft draft, cons
                                      with_thousands(static_cast<std::int64_t>(max_size_)))};
   return WrittenMail{.envelope = envelope_of(draft, to),
                      .subject = std::move(draft.content.subject),
-                     .message = std::move(message)};
+                     .message = std::move(message),
+                     .message_id = builder_.message_id(draft.content)};
 }
 
 std::optional<mail::Refusal> MailWriter::render(MailDraft& draft) const {

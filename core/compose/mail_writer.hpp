@@ -25,8 +25,9 @@ namespace mailroom::compose {
 /// A mail with its envelope, ready for a relay.
 struct WrittenMail {
   delivery::Envelope envelope;
-  std::string subject;  ///< as its reader sees it
-  std::string message;  ///< header and body with CRLF line ends
+  std::string subject;       ///< as its reader sees it
+  std::string message;       ///< header and body with CRLF line ends
+  std::string message_id{};  ///< without angle brackets
 };
 
 /// What a mail is made of.

@@ -47,9 +47,12 @@ struct TokenVerdict {
 struct Answer {
   std::int64_t id = 0;  ///< of the message
   Verdict verdict = Verdict::unavailable;
-  std::string sink{};                  ///< of the endpoint that answered: host and port, or the program
-  int code = 0;                        ///< 0 for none
-  std::string reply{};                 ///< or why there was none; any bytes, without credentials
+  std::string sink{};   ///< of the endpoint that answered: host and port, or the program
+  int code = 0;         ///< 0 for none
+  std::string reply{};  ///< or why there was none; any bytes, without credentials
+  /// The Message-ID by which the receiver replaces that of a mail; empty: it does not tell; nullopt: it keeps
+  /// it.
+  std::optional<std::string> message_id{};
   std::optional<Milliseconds> wait{};  ///< until the next attempt, if the receiver asks for it
   bool is_excused = false;          ///< the attempt does not count against the message, which is not at fault
   bool throttled = false;           ///< it asks for a lower rate

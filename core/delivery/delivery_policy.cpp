@@ -232,7 +232,9 @@ claim::TokenOutcome outcome_of(const Answer& answer, const ComposedToken& token,
   if (adds_unknown) ++outcome.unknowns;
   if (answer.ended != WallTime{}) outcome.answered_at = answer.ended;
   // Without a sink nothing was mailed.
-  if (!outcome.sink.empty()) outcome.address = token.address;
+  if (outcome.sink.empty()) return outcome;
+  outcome.address = token.address;
+  outcome.message_id = answer.message_id.value_or(token.message_id);
   return outcome;
 }
 

@@ -47,9 +47,10 @@ struct DeliveryHistory {
 /// A token of a message, and what its answer is judged by.
 struct ComposedToken {
   DeliveryHistory history;
-  std::string text;        ///< which no answer may repeat
-  std::string address{};   ///< to which its message is mailed; empty for a line
-  std::int64_t dated = 0;  ///< since when it has been due, in seconds since 1970
+  std::string text;          ///< which no answer may repeat
+  std::string address{};     ///< to which its message is mailed; empty for a line
+  std::int64_t dated = 0;    ///< since when it has been due, in seconds since 1970
+  std::string message_id{};  ///< of its mail; empty for a line
 };
 
 /// `take_overs`: earlier leases of the batch that may have mailed it.

@@ -119,6 +119,7 @@ struct DeliveryAttempt {
   /// Its reply, or the reason. Of `deferred` it may be that of an earlier outcome; empty if there was
   /// none.
   std::string reply{};
+  std::string message_id{};  ///< of the mail; empty if there is none, or nobody tells
 
   /// A rewind replaces the state of a deferred delivery, and keeps its answer. Any other cancellation has a
   /// reason instead.

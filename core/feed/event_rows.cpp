@@ -96,18 +96,18 @@ WHERE {})",
 const std::string token_deliveries_sql = fmt::format(
     R"(
 SELECT d.queue, d.token, d.attempts, d.unknowns, d.batch, {}, {}, {}, e.state, e.sink, e.code, e.reply, e.address,
-  (SELECT b.key FROM mailroom_batches b WHERE b.id = e.batch)
+  (SELECT b.key FROM mailroom_batches b WHERE b.id = e.batch), e.message_id
 FROM unnest($1::int8multirange) u (g) CROSS JOIN jobs j,
   LATERAL (SELECT * FROM mailroom_deliveries m
            WHERE m.queue = j.job_type AND m.token >= lower(u.g) AND m.token < upper(u.g)
            ORDER BY m.token LIMIT 2000000000) d,
   LATERAL (
     SELECT n, (a->>'at')::timestamptz, a->>'state', a->>'sink', (a->>'code')::integer, a->>'reply', a->>'address',
-      (a->>'batch')::bigint
+      (a->>'batch')::bigint, a->>'message_id'
     FROM jsonb_array_elements(d.earlier_attempts) WITH ORDINALITY AS earlier (a, n)
     UNION ALL
-    SELECT NULL, d.last_at, d.state, d.sink, d.code, d.reply, d.address, d.batch)
-    e (n, at, state, sink, code, reply, address, batch)
+    SELECT NULL, d.last_at, d.state, d.sink, d.code, d.reply, d.address, d.batch, d.message_id)
+    e (n, at, state, sink, code, reply, address, batch, message_id)
 ORDER BY d.token, d.queue, e.n NULLS LAST)",
     db::microseconds_sql("d.not_before"), db::microseconds_sql("d.accepted_at"),
     db::microseconds_sql("e.at"));
@@ -171,7 +171,8 @@ DeliveryAttempt read_attempt(const Row& row) {
           .address = row[12].c_str(),
           .key = row[13].c_str(),
           .code = row[10].is_null() ? 0 : row[10].template as<int>(),
-          .reply = row[11].c_str()};
+          .reply = row[11].c_str(),
+          .message_id = row[14].c_str()};
 }
 
 }  // namespace

@@ -85,6 +85,8 @@ constexpr std::size_t longest_name = 64;
 /// Of what cannot be folded: a line has at most 998 octets (RFC 5322, section 2.1.1).
 constexpr std::size_t longest_unfolded = 900;
 
+constexpr auto message_id_name = "message-id";
+
 /// In lower case: those of the message, those that add recipients, and those of transport.
 constexpr std::array<std::string_view, 16> reserved{"date",
                                                     "from",
@@ -94,7 +96,7 @@ constexpr std::array<std::string_view, 16> reserved{"date",
                                                     "cc",
                                                     "bcc",
                                                     "subject",
-                                                    "message-id",
+                                                    message_id_name,
                                                     "mime-version",
                                                     "auto-submitted",
                                                     "return-path",
@@ -127,11 +129,12 @@ std::size_t longest_part_of(std::string_view value) {
   return longest;
 }
 
-/// Empty if there is no problem.
-std::string problem_of(std::string_view name, std::string_view value) {
+/// Empty if there is no problem. `may_name_mail`: it may be the Message-ID.
+std::string problem_of(std::string_view name, std::string_view value, bool may_name_mail) {
   if (!is_name(name))
     return fmt::format("has a name that is not 1 to {} letters, digits and hyphens", longest_name);
-  if (is_reserved(name)) return fmt::format("is {}, which cannot be added", name);
+  if (is_reserved(name) && !(may_name_mail && lower_case(name) == message_id_name))
+    return fmt::format("is {}, which cannot be added", name);
   if (value.empty()) return fmt::format("has no value for {}", name);
   if (!std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7F; }))
     return fmt::format("has a value for {} that is not printable ASCII", name);
@@ -142,8 +145,9 @@ std::string problem_of(std::string_view name, std::string_view value) {
 }
 
 /// Appends a header to `headers`, or returns why it cannot be added.
-std::string add_header(std::vector<ExtraHeader>& headers, std::string_view name, std::string_view value) {
-  if (auto problem = problem_of(name, value); !problem.empty()) return problem;
+std::string add_header(std::vector<ExtraHeader>& headers, std::string_view name, std::string_view value,
+                       bool may_name_mail = false) {
+  if (auto problem = problem_of(name, value, may_name_mail); !problem.empty()) return problem;
   const bool is_repeated = std::any_of(headers.begin(), headers.end(), [&](const auto& earlier) {
     return lower_case(earlier.name) == lower_case(name);
   });
@@ -188,11 +192,20 @@ std::variant<std::vector<ExtraHeader>, Refusal> parse_message_headers(std::strin
   for (const auto& [name, value] : object.items()) {
     ++number;
     const auto problem = value.is_string()
-                             ? add_header(headers, name, trimmed(value.get_ref<const std::string&>()))
+                             ? add_header(headers, name, trimmed(value.get_ref<const std::string&>()), true)
                              : std::string("has a value that is not a text");
     if (!problem.empty()) return Refusal{fmt::format("header {} {}", number, problem)};
   }
   return headers;
+}
+
+std::string take_message_id(std::vector<ExtraHeader>& headers) {
+  const auto found = std::ranges::find_if(
+      headers, [](const auto& header) { return lower_case(header.name) == message_id_name; });
+  if (found == headers.end()) return {};
+  auto id = std::move(found->value);
+  headers.erase(found);
+  return id;
 }
 
 }  // namespace mailroom::mail

@@ -29,8 +29,11 @@ struct ExtraHeader {
 std::variant<std::vector<ExtraHeader>, Refusal> parse_extra_headers(const std::vector<std::string>& items);
 
 /// Reads the headers of a message, an object of JSON with a text for each name, or an empty text. Refuses
-/// what parse_extra_headers() does.
+/// what parse_extra_headers() does, but for a Message-ID.
 std::variant<std::vector<ExtraHeader>, Refusal> parse_message_headers(std::string_view json);
+
+/// Removes the Message-ID from `headers`, and returns it; empty if there is none.
+std::string take_message_id(std::vector<ExtraHeader>& headers);
 
 /// What the keys send.from, send.reply_to, send.link, send.headers, send.redirect_to and send.allow mean;
 /// nullopt for a key without a value.

@@ -93,13 +93,13 @@ bool is_content_type(const std::string& text) {
                      [](std::string_view piece) { return is_parameter(trimmed(piece)); });
 }
 
-/// True for words of letters, digits and a few signs with dots between them.
-bool is_dotted(std::string_view text) {
+/// True for words of letters, digits and `signs` with dots between them.
+bool is_dotted(std::string_view text, std::string_view signs) {
   const auto words = split(text, '.');
-  return std::all_of(words.begin(), words.end(), [](std::string_view word) {
-    return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+  return std::all_of(words.begin(), words.end(), [&](std::string_view word) {
+    return !word.empty() && std::all_of(word.begin(), word.end(), [&](char c) {
       return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-             std::string_view("-_+=$").find(c) != std::string_view::npos;
+             signs.find(c) != std::string_view::npos;
     });
   });
 }
@@ -108,8 +108,25 @@ bool is_dotted(std::string_view text) {
 bool is_content_id(std::string_view text) {
   constexpr std::size_t longest = 200;
   const auto at = std::min(text.find('@'), text.size());
-  return text.empty() || (text.size() <= longest && is_dotted(text.substr(0, at)) &&
-                          (at == text.size() || is_dotted(text.substr(at + 1))));
+  constexpr std::string_view signs = "-_+=$";
+  return text.empty() || (text.size() <= longest && is_dotted(text.substr(0, at), signs) &&
+                          (at == text.size() || is_dotted(text.substr(at + 1), signs)));
+}
+
+/// Why an application may not give this Message-ID; empty if it may, or gives none. The database says the
+/// same where it knows the sender (mailroom_check_message_id()).
+std::string problem_of_given_id(const std::string& given, const std::string& domain) {
+  constexpr std::size_t longest = 250;
+  if (given.empty()) return {};
+  const auto at = given.rfind('@');
+  const bool is_bracketed = given.starts_with('<') && given.ends_with('>');
+  if (!is_bracketed || at == std::string::npos || given.size() > longest ||
+      !is_dotted(std::string_view(given).substr(1, at - 1), "!#$%&'*+/=?^_`{|}~-"))
+    return "the Message-ID of the message is not such as <order.17@app.example>";
+  if (lower_case(given.substr(0, at)).ends_with(".mailroom"))
+    return "the Message-ID of the message is of the form that mailroom makes";
+  if (lower_case(given.substr(at + 1, given.size() - at - 2)) == lower_case(domain)) return {};
+  return fmt::format("the Message-ID of the message is not of the domain of the sender, {}", domain);
 }
 
 /// Empty if the mail can be built.
@@ -220,11 +237,22 @@ MessageBuilder::MessageBuilder(const Mailbox& from, const std::optional<Mailbox>
   extra_headers_ = fixed_headers(headers);
 }
 
+const std::string& MessageBuilder::domain_of(const MailContent& content) const {
+  return content.sender ? content.sender->address.domain : domain_;
+}
+
+std::string MessageBuilder::message_id(const MailContent& content) const {
+  const auto& given = content.given_id;
+  return given.empty() ? make_message_id(content, domain_of(content)) : given.substr(1, given.size() - 2);
+}
+
 std::variant<std::string, Refusal> MessageBuilder::build(const MailContent& content) const {
   if (auto problem = problem_of(content); !problem.empty()) return Refusal{std::move(problem)};
+  if (auto problem = problem_of_given_id(content.given_id, domain_of(content)); !problem.empty())
+    return Refusal{std::move(problem)};
   std::string message;
   message.reserve(expected_size(content));
-  const auto id = make_message_id(content, content.sender ? content.sender->address.domain : domain_);
+  const auto id = message_id(content);
   append_raw_header(message, "Date", date_header_text(content.date));
   append_senders(message, content);
   append_text_header(message, "Subject", content.subject);

@@ -61,6 +61,7 @@ struct MailContent {
   std::optional<Mailbox> sender{};     ///< in place of the builder's
   std::optional<Mailbox> reply_to{};   ///< the same
   std::vector<ExtraHeader> headers{};  ///< beside the builder's; one replaces that of the same name
+  std::string given_id{};  ///< Message-ID that an application chose, with angle brackets; empty for none
   std::optional<Address> recipient{};  ///< who would get the mail, if another address gets it
   std::string subject{};
   std::optional<std::string> text{};  ///< it or the HTML, or both
@@ -92,15 +93,19 @@ class MessageBuilder {
                  const std::vector<ExtraHeader>& headers);
 
   /// The message. Refuses control characters, line ends among them, in whatever becomes a header, invalid
-  /// UTF-8 and a NUL in text and HTML, a mail without either, attachments as problem_of_attachments(), and a
-  /// queue's name of more than 63 octets.
+  /// UTF-8 and a NUL in text and HTML, a mail without either, attachments as problem_of_attachments(), a
+  /// queue's name of more than 63 octets, and a given Message-ID that is not of the sender's domain.
   std::variant<std::string, Refusal> build(const MailContent& content) const;
+
+  /// That of the mail, without angle brackets: the given one, or make_message_id().
+  std::string message_id(const MailContent& content) const;
 
   /// The sender's address, or that for replies, if it needs SMTPUTF8; see needs_smtputf8() for a recipient's.
   /// Else empty.
   const std::string& utf8_sender() const { return utf8_sender_; }
 
  private:
+  const std::string& domain_of(const MailContent& content) const;
   void append_senders(std::string& message, const MailContent& content) const;
 
   std::string from_header_;

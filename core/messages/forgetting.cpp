@@ -66,7 +66,7 @@ named AS MATERIALIZED (
   SELECT n.has_ended, n.id IN (SELECT f.id FROM found f) AS is_counted FROM mailroom_messages_naming($1::text[]) n)
 SELECT count(*), count(*) FILTER (WHERE NOT is_whole), count(*) FILTER (WHERE waits),
   (SELECT count(*) FROM mailroom_deliveries d
-   WHERE mailroom_canonical(d.address) = ANY ($1::text[]) OR mailroom_mentions(concat_ws(E'\n', d.reply, d.earlier_attempts), $1::text[])
+   WHERE mailroom_canonical(d.address) = ANY ($1::text[]) OR mailroom_mentions(concat_ws(E'\n', d.reply, d.message_id, d.earlier_attempts), $1::text[])
      OR d.token IN (
        SELECT t.id FROM marked k JOIN tokens t ON t.message = k.id WHERE k.is_whole OR t.recipient = ANY (k.places))),
   (SELECT count(*) FROM accounts a WHERE mailroom_canonical(a.email) = ANY ($1::text[])),

@@ -145,12 +145,14 @@ std::vector<MessageFile> read_files(pqxx::transaction_base& transaction, std::in
 
 std::vector<MessageDelivery> read_deliveries(pqxx::transaction_base& transaction, std::int64_t message) {
   std::vector<MessageDelivery> deliveries;
-  for (const auto& row : db::Connection::execute(
-           transaction,
-           fmt::format("SELECT recipient, replace(state, ' ', '_'), queue, token, attempts, {}, code, reply "
-                       "FROM mailroom_message_status($1) ORDER BY token, queue",
-                       db::microseconds_sql("at")),
-           message)) {
+  for (
+      const auto& row : db::Connection::execute(
+          transaction,
+          fmt::format(
+              "SELECT recipient, replace(state, ' ', '_'), queue, token, attempts, {}, code, reply, message_id "
+              "FROM mailroom_message_status($1) ORDER BY token, queue",
+              db::microseconds_sql("at")),
+          message)) {
     deliveries.push_back({.recipient = row[0].c_str(),
                           .state = row[1].c_str(),
                           .queue = row[2].c_str(),
@@ -158,7 +160,8 @@ std::vector<MessageDelivery> read_deliveries(pqxx::transaction_base& transaction
                           .attempts = row[4].is_null() ? 0 : row[4].as<int>(),
                           .at = db::optional_moment_in<std::chrono::microseconds>(row[5]),
                           .code = row[6].is_null() ? 0 : row[6].as<int>(),
-                          .reply = row[7].c_str()});
+                          .reply = row[7].c_str(),
+                          .message_id = row[8].c_str()});
   }
   return deliveries;
 }

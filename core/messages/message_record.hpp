@@ -23,6 +23,7 @@ struct MessageDelivery {
   std::optional<Moment> at{};
   int code = 0;  ///< of the last reply; 0 for none
   std::string reply{};
+  std::string message_id{};  ///< of its mail; empty if there is none, or nobody tells
 };
 
 /// A file that goes with a message.

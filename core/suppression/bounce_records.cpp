@@ -50,6 +50,8 @@ Json column_text(const std::string& text) {
 Json message_ids_of(const bounce::Bounce& bounce) {
   auto ids = Json::array();
   const auto id = parse_mail_id(bounce.message_id);
+  // One that an application gave.
+  if (!id && !bounce.message_id.empty()) ids.push_back({{"given", column_text(bounce.message_id)}});
   if (!id) return ids;
   Json object{{"queue", id->queue}, {"key", id->key}};
   if (id->token > 0) object["token"] = id->token;

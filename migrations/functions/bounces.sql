@@ -10,15 +10,21 @@ RETURN encode(substring(sha256(
     || convert_to(concat_ws(':', p_database, 'tokens'::regclass::oid, p_batch), 'UTF8')) FROM 1 FOR 8), 'hex');
 
 -- Returns the mail that a report is about, none if it shows none. p_tokens: ids that a signature proves, each of one copy in this
--- database. p_message_ids: the parts of Message-IDs, as objects with queue, key, and token or message. p_address: of the recipient in the
--- report, which tells the copies of a message apart. is_proof: false if all who got a copy of the message know what the report shows.
+-- database. p_message_ids: the parts of Message-IDs, as objects with queue, key, and token or message; or with given, one that is not
+-- of mailroom. p_address: of the recipient in the report, which tells the copies of a message apart. is_proof: false if all who got a
+-- copy of the message know what the report shows, or anybody may, as an application has chosen the Message-ID.
 CREATE OR REPLACE FUNCTION mailroom_reported_mail(p_tokens bigint[], p_message_ids jsonb, p_address text)
 RETURNS TABLE (queue text, token bigint, address text, is_proof boolean) LANGUAGE sql STABLE AS $$
     WITH queues AS MATERIALIZED (SELECT j.job_type AS name FROM jobs j UNION SELECT q.name FROM mailroom_queues q),
     found AS (
-        SELECT q.name AS queue, k.id AS token, true AS is_own FROM unnest(p_tokens) k (id), queues q
+        SELECT q.name AS queue, k.id AS token, true AS is_own, false AS is_given FROM unnest(p_tokens) k (id), queues q
         UNION ALL
-        SELECT i.queue, t.id, i.token IS NOT NULL
+        SELECT g.queue, g.token, false, true
+        FROM jsonb_to_recordset(p_message_ids) i (given text), LATERAL (
+            SELECT o.queue, o.token FROM mailroom_deliveries o
+            WHERE o.message_id = i.given AND o.message_id NOT LIKE '%.mailroom@%' LIMIT 1000) g
+        UNION ALL
+        SELECT i.queue, t.id, i.token IS NOT NULL, false
         FROM jsonb_to_recordset(p_message_ids) i (queue text, key text, token bigint, message bigint),
              LATERAL (SELECT * FROM tokens o WHERE o.id = i.token OR o.message = i.message LIMIT 1000) t
              LEFT JOIN mailroom_messages m ON m.id = t.message
@@ -29,7 +35,7 @@ RETURNS TABLE (queue text, token bigint, address text, is_proof boolean) LANGUAG
             WHERE mailroom_mail_key(
                 t.secret, t.message, m.created_at, (SELECT d.oid FROM mailroom_this_database() d), r.id) = i.key)),
     copies AS (SELECT count(DISTINCT g.token) = 1 AS is_one FROM found g)
-    SELECT d.queue, d.token, d.address, f.is_own OR (SELECT c.is_one FROM copies c)
+    SELECT d.queue, d.token, d.address, NOT f.is_given AND (f.is_own OR (SELECT c.is_one FROM copies c))
     FROM found f,
         -- LIMIT: one look-up for each, however many the planner expects to be found.
         LATERAL (SELECT o.* FROM mailroom_deliveries o WHERE o.queue = f.queue AND o.token = f.token LIMIT 1) d
@@ -90,8 +96,10 @@ BEGIN
                  status text, code integer, reply text, remote text, report text)) WITH ORDINALITY
                  i (digest, place, tokens, message_ids, mail, address, final, kind, reason, status, code, reply, remote, report, n)
              LEFT JOIN LATERAL (
-                 SELECT * FROM mailroom_reported_mail(i.tokens, i.message_ids, i.address)
-                 UNION ALL SELECT * FROM mailroom_event_mail(i.mail, i.address) LIMIT 1) f ON true),
+                 WITH shown AS MATERIALIZED (SELECT * FROM mailroom_reported_mail(i.tokens, i.message_ids, i.address))
+                 SELECT * FROM shown s
+                 UNION ALL SELECT * FROM mailroom_event_mail(i.mail, i.address) WHERE NOT EXISTS (SELECT FROM shown s WHERE s.is_proof)
+                 ORDER BY is_proof DESC LIMIT 1) f ON true),
     added AS (
         INSERT INTO mailroom_bounces AS b (digest, place, source, queue, token, address, kind, reason, status, code, reply, remote, report)
         SELECT g.digest, g.place, p_source, g.queue, g.token, g.address, g.kind, g.reason, g.status, g.code, g.reply, g.remote,
@@ -124,12 +132,15 @@ $$;
 
 -- Suppresses the addresses of new bounces, or frees them, as if they came one after the other, and closes unknown outcomes: what came
 -- back was accepted. A delivery frees an address if it is of another mail than the bounce: a server may return a mail that it has
--- taken, and events come in any order. p_counts: for each, whether it proves something of its address.
+-- taken, and events come in any order. p_counts: for each, whether it proves something of its address. A Message-ID that an
+-- application has chosen proves nothing, so whoever knows it closes no outcome.
 CREATE OR REPLACE FUNCTION mailroom_follow_bounces(p_bounces bigint[], p_counts boolean[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE mailroom_deliveries d
     SET state = 'accepted', accepted_at = coalesce(d.accepted_at, b.at), last_at = b.at, reply = 'a report of it came back'
-    FROM mailroom_bounces b WHERE b.id = ANY (p_bounces) AND d.queue = b.queue AND d.token = b.token AND d.state = 'unknown';
+    FROM unnest(p_bounces, p_counts) u (id, counts) JOIN mailroom_bounces b ON b.id = u.id
+    WHERE d.queue = b.queue AND d.token = b.token AND d.state = 'unknown'
+      AND (u.counts OR d.message_id LIKE '%.mailroom@%' OR d.message_id IS NULL);
     DELETE FROM mailroom_suppressions s USING unnest(p_bounces, p_counts) u (id, counts), mailroom_bounces b
     WHERE u.counts AND b.id = u.id AND b.token IS NOT NULL AND b.kind = 'delivered' AND s.address = mailroom_canonical(b.address)
       AND s.kind = 'bounce' AND b.token IS DISTINCT FROM (SELECT o.token FROM mailroom_bounces o WHERE o.id = s.bounce);

@@ -28,8 +28,27 @@ BEGIN
 END
 $$;
 
+-- Raises an error unless p_id is a Message-ID that an application may give: none of mailroom's, of the domain of p_sender. If that is
+-- null, the sender of the mail knows the domain, and refuses another one.
+CREATE OR REPLACE FUNCTION mailroom_check_message_id(p_id text, p_sender text) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    v_domain text := substring(mailroom_canonical(mailroom_address(p_sender)) FROM '@([^@]*)$');
+BEGIN
+    IF octet_length(p_id) > 250 OR p_id !~ '^<[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+>$' THEN
+        RAISE EXCEPTION 'the header "Message-ID" is not such as <order.17@app.example>' USING ERRCODE = 'check_violation',
+            HINT = 'it has at most 250 octets of ASCII';
+    ELSIF p_id ~* '\.mailroom@' THEN
+        RAISE EXCEPTION 'the Message-ID "%" is of the form that mailroom makes', p_id USING ERRCODE = 'check_violation',
+            HINT = 'do not end what is before the @ with .mailroom';
+    ELSIF lower(substring(p_id FROM '@(.*)>$')) <> v_domain THEN
+        RAISE EXCEPTION 'the Message-ID "%" is not of the domain of the sender, %', p_id, v_domain USING ERRCODE = 'check_violation',
+            HINT = format('write it as <order.17@%s>', v_domain);
+    END IF;
+END
+$$;
+
 -- Raises an error unless p_headers is an object of texts under names that mailroom does not write itself.
-CREATE OR REPLACE FUNCTION mailroom_check_headers(p_headers jsonb) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION mailroom_check_headers(p_headers jsonb, p_sender text) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     v_name text;
     v_value jsonb;
@@ -43,12 +62,14 @@ BEGIN
     FOR v_name, v_value IN SELECT * FROM jsonb_each(p_headers) LOOP
         IF v_name !~ '^[A-Za-z0-9-]{1,64}$' THEN
             RAISE EXCEPTION 'a header has a name that is not 1 to 64 letters, digits and hyphens' USING ERRCODE = 'check_violation';
-        ELSIF lower(v_name) ~ ('^(date|from|sender|reply-to|to|cc|bcc|subject|message-id|mime-version|auto-submitted|return-path'
+        ELSIF lower(v_name) ~ ('^(date|from|sender|reply-to|to|cc|bcc|subject|mime-version|auto-submitted|return-path'
                                '|received|delivered-to|dkim-signature|content-.*|resent-.*|x-mailroom-recipient)$') THEN
             RAISE EXCEPTION 'the header "%" is written by mailroom', v_name USING ERRCODE = 'check_violation',
                 HINT = 'sender, reply_to, recipients, cc, bcc, subject and attachments are columns of their own';
         ELSIF jsonb_typeof(v_value) <> 'string' OR v_value #>> '{}' !~ '^[\x20-\x7e]+$' THEN
             RAISE EXCEPTION 'the header "%" is not a text of printable ASCII', v_name USING ERRCODE = 'check_violation';
+        ELSIF lower(v_name) = 'message-id' THEN
+            PERFORM mailroom_check_message_id(v_value #>> '{}', p_sender);
         END IF;
     END LOOP;
 END
@@ -86,7 +107,7 @@ BEGIN
     IF jsonb_typeof(NEW.headers) = 'null' THEN
         NEW.headers := NULL;
     ELSIF NEW.headers IS NOT NULL THEN
-        PERFORM mailroom_check_headers(NEW.headers);
+        PERFORM mailroom_check_headers(NEW.headers, NEW.sender);
     END IF;
     -- Before an index refuses them.
     IF greatest(octet_length(NEW.reference), octet_length(NEW.idempotency_key)) > 1024 THEN

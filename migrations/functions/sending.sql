@@ -246,7 +246,7 @@ $$;
 -- Returns what became of a message, a row for each recipient and queue; none for a message of another role. state: a word of
 -- docs/outcomes.md, or 'scheduled', 'cancelled', 'replaced' or 'no_token'. queue is null where no queue takes it yet.
 CREATE OR REPLACE FUNCTION mailroom_message_status(id bigint, OUT recipient text, OUT state text, OUT queue text, OUT token bigint,
-    OUT attempts integer, OUT at timestamptz, OUT code integer, OUT reply text)
+    OUT attempts integer, OUT at timestamptz, OUT code integer, OUT reply text, OUT message_id text)
 RETURNS SETOF record LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
@@ -284,7 +284,8 @@ BEGIN
                CASE WHEN b.at IS NOT NULL THEN concat_ws(' ', b.reason || ':', b.status, b.reply)
                     WHEN t.id IS NOT NULL THEN d.reply
                     WHEN v_is_scheduled OR coalesce(v_message.replaced_at, v_message.cancelled_at, v_message.erased_at) IS NOT NULL THEN NULL
-                    ELSE 'no trigger fired' END
+                    ELSE 'no trigger fired' END,
+               d.message_id
         FROM (SELECT coalesce(p.place, 1) AS place FROM unnest(mailroom_places(v_mailboxes)) p (place)) r
         LEFT JOIN tokens t ON t.message = v_message.id AND coalesce(t.recipient, 1) = r.place
         LEFT JOIN LATERAL (

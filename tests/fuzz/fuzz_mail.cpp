@@ -46,6 +46,7 @@ void read_message(Fields& fields, mail::MailContent& content) {
   if (auto headers = mail::parse_message_headers(fields.take());
       std::holds_alternative<std::vector<mail::ExtraHeader>>(headers))
     content.headers = std::get<std::vector<mail::ExtraHeader>>(headers);
+  content.given_id = mail::take_message_id(content.headers);
   while (!fields.is_empty() && content.attachments.size() < 4)
     content.attachments.push_back({.name = std::string(fields.take()),
                                    .content_type = std::string(fields.take()),

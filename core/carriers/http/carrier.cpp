@@ -220,6 +220,7 @@ void HttpCarrier::give_back_untried() {
 void HttpCarrier::answer(delivery::Answer answer) {
   const std::lock_guard lock(mutex_);
   const bool is_accepted = answer.verdict == delivery::Verdict::accepted && answer.was_tried;
+  if (!protocol_->keeps_message_id() && !answer.message_id) answer.message_id.emplace();
   answers_.push_back(std::move(answer));
   --unanswered_;
   if (!is_accepted || waiting_.size() + submitted_.size() <= connections_) ready_.signal();

@@ -29,6 +29,8 @@ class HttpProtocol {
   /// The verdict, code, reply, wait and tokens; the carrier adds the rest.
   virtual delivery::Answer judge(const delivery::Message& message, const HttpOutcome& outcome,
                                  std::int64_t now) = 0;
+  /// False if the receiver replaces the Message-ID of each mail, and an answer without one does not tell it.
+  virtual bool keeps_message_id() const { return true; }
   /// When the server takes the next request at the earliest; a time in the past means now.
   virtual TimePoint next_request() const { return {}; }
   /// True if this answer to a message of several mails may be about one of them, and none was taken: each is

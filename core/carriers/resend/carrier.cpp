@@ -21,7 +21,8 @@ std::string tags_of(const std::string& queue, std::int64_t token) {
 }
 
 /// What Resend recognises a request by: the Message-ID of its first mail, for people, and a digest of the
-/// Message-IDs and contents of all. A mail that is sent again on purpose has another Message-ID.
+/// Message-IDs, dates and contents of all. A mail that is sent again on purpose has another date, and another
+/// Message-ID unless an application gave that.
 std::string key_of(const std::string& message_ids, const std::string& body) {
   constexpr std::size_t longest_id = 180;  // of 256
   const auto digest = crypto::sha256({message_ids, body});
@@ -41,7 +42,7 @@ http::HttpRequest ResendProtocol::request(const delivery::Message& message, std:
     auto mail = read_resend_mail(bytes, envelope, tags_of(message.queue, token));
     if (request.body.size() > 1) request.body += ',';
     request.body += mail.json;
-    ids += mail.message_id + '\n';
+    ids += mail.message_id + '\n' + mail.date + '\n';
   };
   if (is_batch) request.body = "[";
   std::size_t at = 0;

@@ -24,6 +24,7 @@ class ResendProtocol final : public http::HttpProtocol {
   http::HttpRequest request(const delivery::Message& message, std::int64_t now) override;
   delivery::Answer judge(const delivery::Message& message, const http::HttpOutcome& outcome,
                          std::int64_t now) override;
+  bool keeps_message_id() const override { return false; }
   TimePoint next_request() const override { return next_request_; }
   bool is_about_one(const delivery::Answer& answer) const override {
     return answer.verdict == delivery::Verdict::rejected;
@@ -46,6 +47,7 @@ std::vector<carriers::SinkFinding> check_resend(const config::RelayPath& path,
 struct ResendMail {
   std::string json;        ///< an object, without tags: `from`, `to`, `subject`, `text` and so on
   std::string message_id;  ///< of its header, without angle brackets; empty without one
+  std::string date{};      ///< of its header
 };
 
 /// `bytes`: header and body with CRLF line ends, as MessageBuilder makes them. It goes to the recipient of

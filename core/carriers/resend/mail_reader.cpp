@@ -164,7 +164,9 @@ ResendMail read_resend_mail(std::string_view bytes, const delivery::Envelope& en
     json.pop_back();
     json.append(R"(,"tags":)").append(tags).append("}");
   }
-  return {.json = std::move(json), .message_id = text_or_empty(g_mime_message_get_message_id(message.get()))};
+  return {.json = std::move(json),
+          .message_id = text_or_empty(g_mime_message_get_message_id(message.get())),
+          .date = text_or_empty(g_mime_object_get_header(GMIME_OBJECT(message.get()), "Date"))};
 }
 
 }  // namespace mailroom::resend

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "carriers/ses/answer.hpp"
+#include "carriers/ses/message_id.hpp"
 #include "carriers/ses/signature.hpp"
 #include "crypto/base64.hpp"
 
@@ -82,6 +83,8 @@ http::HttpRequest SesProtocol::request(const delivery::Message& message, std::in
 delivery::Answer SesProtocol::judge(const delivery::Message& message, const http::HttpOutcome& outcome,
                                     std::int64_t now) {
   auto answer = judge_ses(outcome, message.envelope.to, now);
+  if (answer.verdict == delivery::Verdict::accepted)
+    answer.message_id = message_id_of(answer.reply, options_.endpoint.region);
   if (outcome.end == http::HttpEnd::answered && answer.verdict == delivery::Verdict::unavailable &&
       is_about_login(parse_ses_error(outcome.response), outcome.response.status)) {
     credentials_.forget();

@@ -39,6 +39,7 @@ class SesProtocol final : public http::HttpProtocol {
   http::HttpRequest request(const delivery::Message& message, std::int64_t now) override;
   delivery::Answer judge(const delivery::Message& message, const http::HttpOutcome& outcome,
                          std::int64_t now) override;
+  bool keeps_message_id() const override { return false; }
 
  private:
   Options options_;

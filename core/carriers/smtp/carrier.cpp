@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/threads.hpp"
+#include "carriers/ses/message_id.hpp"
 #include "carriers/smtp/check.hpp"
 #include "carriers/smtp/relay/configured_relays.hpp"
 
@@ -178,6 +179,7 @@ void SmtpCarrier::deliver(Worker& worker, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const auto began = steady_now();
   auto answer = attempt(*connection.session, message);
+  answer.message_id = ses::message_id_of_reply(options_.relays[message.endpoint].host, answer.reply);
   answer.id = message.id;
   answer.took = steady_now() - began;
   answer.ended = wall_now();

@@ -35,8 +35,10 @@ struct IdRig : DeliveryRig {
   }
   std::string status(int message, const std::string& column = "message_id") {
     return value<std::string>(
-        *connection, fmt::format("SELECT coalesce(string_agg(DISTINCT coalesce({}, '-'), ' '), '') FROM mailroom_message_status({})",
-                                 column, message));
+        *connection,
+        fmt::format(
+            "SELECT coalesce(string_agg(DISTINCT coalesce({}, '-'), ' '), '') FROM mailroom_message_status({})",
+            column, message));
   }
   /// What the relay took as the Message-ID of its mails, without angle brackets.
   std::vector<std::string> taken() {
@@ -49,13 +51,14 @@ struct IdRig : DeliveryRig {
   }
   std::string run(std::vector<std::string> command) {
     command.insert(command.begin(), mailroom_binary);
-    const auto done = run_to_end(command, {{"MAILROOM_DATABASE_URL", database.conninfo()}, {"MAILROOM_SECRET_KEY", std::string(64, 'a')}});
+    const auto done = run_to_end(command, {{"MAILROOM_DATABASE_URL", database.conninfo()},
+                                           {"MAILROOM_SECRET_KEY", std::string(64, 'a')}});
     INFO(done.errors);
     CHECK(done.status == 0);
     return done.output;
   }
-  /// Reads a report of an unknown user about the mail with this Message-ID. Returns the token that it is about; 0
-  /// for none.
+  /// Reads a report of an unknown user about the mail with this Message-ID. Returns the token that it is
+  /// about; 0 for none.
   int bounce(const std::string& address, const std::string& id) {
     const auto report = directory.write(
         "report",
@@ -87,12 +90,13 @@ TEST_CASE("the Message-ID of a mail is told by each way that asks") {
   CHECK(count(rig.run({"message", "show", "1", "-o", "json"}), ids[0]) == 2);
   CHECK(count(rig.run({"audit", "message:1", "-o", "json"}), ids[0]) > 0);
   rig.directory.write("told.py",
-                  "import os, sys\n"
-                  "for line in sys.stdin:\n"
-                  "    open(sys.argv[1], 'a').write(line)\n"
-                  "    os.write(3, ('ok ' + line.split(' ')[0] + '\\n').encode())\n");
+                      "import os, sys\n"
+                      "for line in sys.stdin:\n"
+                      "    open(sys.argv[1], 'a').write(line)\n"
+                      "    os.write(3, ('ok ' + line.split(' ')[0] + '\\n').encode())\n");
   const auto log = (rig.directory.path() / "log").string();
-  rig.run({"outcomes", "--once", "--exec", "python3 " + (rig.directory.path() / "told.py").string() + " " + log});
+  rig.run(
+      {"outcomes", "--once", "--exec", "python3 " + (rig.directory.path() / "told.py").string() + " " + log});
   CHECK(count(read_file(log), "\"message_id\": \"" + ids[0]) == 2);
 }
 
@@ -108,8 +112,8 @@ TEST_CASE("each attempt at a mail is on record with the same Message-ID") {
   REQUIRE(rig.taken().size() == 1);
   CHECK(rig.taken()[0] == first);
   CHECK(rig.status(1) == first);
-  CHECK(value<std::string>(*rig.connection, "SELECT earlier_attempts->0->>'message_id' FROM mailroom_deliveries") ==
-        first);
+  CHECK(value<std::string>(*rig.connection,
+                           "SELECT earlier_attempts->0->>'message_id' FROM mailroom_deliveries") == first);
 }
 
 TEST_CASE("a mail leaves with the Message-ID that an application gives") {
@@ -140,7 +144,8 @@ TEST_CASE("what only the sender knows it refuses, and says so") {
   rig.send();
   CHECK(rig.taken().empty());
   CHECK(rig.status(1, "state") == "rejected");
-  CHECK(rig.status(1, "reply") == "the Message-ID of the message is not of the domain of the sender, app.example");
+  CHECK(rig.status(1, "reply") ==
+        "the Message-ID of the message is not of the domain of the sender, app.example");
 }
 
 TEST_CASE("a bounce is found by a given Message-ID, and suppresses nobody") {

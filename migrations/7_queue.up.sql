@@ -337,8 +337,8 @@ COMMENT ON COLUMN mailroom_home.reached IS 'a transaction id that the cluster ha
 COMMENT ON COLUMN mailroom_home.hosts IS 'the only hosts whose consumers may serve this database; null: every host';
 COMMENT ON COLUMN mailroom_home.outcomes_since IS 'since then outcomes are kept for mailroom outcomes; null: they are not';
 
--- Takes away what default privileges gave others on the tables and sequences above, and on the history. What is granted
--- afterwards stays.
+-- Takes away what default privileges gave others on the tables and sequences above, and on the history; on those of the
+-- accounts too while nobody has used them. What is granted afterwards stays.
 DO $$
 DECLARE
     r record;
@@ -348,8 +348,14 @@ BEGIN
                coalesce(quote_ident(g.rolname), 'PUBLIC') AS grantee
         FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles g ON g.oid = a.grantee
         WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'S')
-          AND c.relname LIKE 'mailroom\_%' AND a.grantee <> c.relowner
-          AND (c.xmin = pg_current_xact_id()::xid OR c.relname LIKE 'mailroom\_schema\_history%')
+          AND a.grantee <> c.relowner AND CASE
+              WHEN c.relname LIKE 'mailroom\_%' THEN c.xmin = pg_current_xact_id()::xid OR c.relname LIKE 'mailroom\_schema\_history%'
+              ELSE c.relname IN ('accounts', 'tokens', 'jobs', 'accounts_id_seq', 'tokens_id_seq', 'schema_migrations')
+                  AND NOT (SELECT is_called FROM accounts_id_seq) AND NOT (SELECT is_called FROM tokens_id_seq)
+                  AND EXISTS (
+                      SELECT FROM pg_default_acl d, aclexplode(d.defaclacl) x
+                      WHERE d.defaclrole = c.relowner AND d.defaclnamespace IN (0, c.relnamespace) AND x.grantee = a.grantee)
+              END
     LOOP
         EXECUTE format('REVOKE ALL ON %s %s FROM %s', r.kind, r.name, r.grantee);
     END LOOP;

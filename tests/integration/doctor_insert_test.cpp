@@ -220,6 +220,10 @@ TEST_CASE("default privileges let no role create tokens, and doctor says whom th
   connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO " + web.name());
   connection->run("ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT, INSERT ON TABLES TO PUBLIC");
   migrate(*connection);
+  // As on a database that was used before.
+  connection->run(
+      "GRANT SELECT, INSERT ON accounts, tokens, jobs TO PUBLIC; GRANT SELECT ON accounts, tokens, jobs TO " +
+      web.name());
   DoctorRig rig(database);
   CHECK_FALSE(value<bool>(*connection, "SELECT bool_or(has_function_privilege('" + web.name() +
                                            "', oid, 'EXECUTE')) FROM pg_proc "

@@ -187,7 +187,7 @@ TEST_CASE("default privileges give no table and no sequence that a migration mak
   const auto given = [&] {
     return value<std::string>(*connection, R"(
 SELECT coalesce(string_agg(DISTINCT c.relname || ' ' || a.privilege_type, ', '), '') FROM pg_class c, aclexplode(c.relacl) a
-WHERE c.relname LIKE 'mailroom\_%' AND a.grantee <> c.relowner)");
+WHERE c.relnamespace = 'public'::regnamespace AND a.grantee <> c.relowner)");
   };
   migrate(*connection);
   CHECK(given() == "mailroom_home SELECT");
@@ -198,6 +198,22 @@ WHERE c.relname LIKE 'mailroom\_%' AND a.grantee <> c.relowner)");
     for (const auto& grantee : {other.name(), std::string("PUBLIC")})
       connection->run(fmt::format("ALTER DEFAULT PRIVILEGES REVOKE ALL ON {} FROM {}", objects, grantee));
   }
+}
+
+TEST_CASE("what default privileges gave on the original's tables stays where they were used before") {
+  const TestDatabase database(TestDatabase::Schema::none);
+  const TestRole other(database, "other");
+  const auto connection = database.connect();
+  connection->run("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO " + other.name());
+  connection->run(schema::embedded_migrations().front().up);
+  connection->run("INSERT INTO accounts (email, login) VALUES ('a@x.example', 'a')");
+  migrate(*connection);
+  const auto given = fmt::format(R"(
+SELECT string_agg(c.relname, ' ' ORDER BY c.relname) FROM pg_class c, aclexplode(c.relacl) a
+WHERE a.grantee = '{}'::regrole)",
+                                 other.name());
+  CHECK(value<std::string>(*connection, given) == "accounts jobs schema_migrations tokens");
+  connection->run("ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM " + other.name());
 }
 
 TEST_CASE("a consumer records what it notes of itself, and nothing else") {

@@ -14,6 +14,7 @@
 #include "cmd/bounce/bounce_reader.hpp"
 #include "cmd/bounce/event_sources.hpp"
 #include "cmd/bounce/mail_file.hpp"
+#include "cmd/bounce/mailbox_reader.hpp"
 #include "cmd/bounce/maildir.hpp"
 #include "cmd/command.hpp"
 #include "cmd/terminal/tracing.hpp"
@@ -29,11 +30,12 @@ constexpr std::chrono::seconds look_again{1};
 struct BounceOptions {
   std::vector<std::string> files;
   std::string maildir;
+  MailboxSource mailbox;
   EventSources events;
   bool once = false;
 
   /// It reads until it is stopped.
-  bool is_service() const { return !maildir.empty() || events.any(); }
+  bool is_service() const { return !maildir.empty() || mailbox.any() || events.any(); }
 };
 
 std::string line_of(const suppression::RecordedBounce& bounce) {
@@ -147,9 +149,24 @@ ExitCode read_maildir(const BounceOptions& options, BounceReader& reader, proces
   return ExitCode::done;
 }
 
+void check_rules(const MailboxSource& mailbox) {
+  const auto& rules = mailbox.rules;
+  const char* const given = rules.removes                 ? "--delete"
+                            : !rules.done_folder.empty()  ? "--done"
+                            : !rules.other_folder.empty() ? "--others"
+                                                          : nullptr;
+  if (given != nullptr && mailbox.imap.empty())
+    throw Error(ExitCode::usage, fmt::format("{} needs --imap", given),
+                "POP3 has no folders: what is on record is removed, and the rest stays");
+  if (rules.removes && !rules.done_folder.empty())
+    throw Error(ExitCode::usage, "--done and --delete are both given", "give one of the two");
+}
+
 void check_sources(const BounceOptions& options) {
   const std::vector<std::pair<const char*, bool>> given{{"FILE", !options.files.empty()},
                                                         {"--maildir", !options.maildir.empty()},
+                                                        {"--imap", !options.mailbox.imap.empty()},
+                                                        {"--pop3", !options.mailbox.pop3.empty()},
                                                         {"--listen", !options.events.listen.empty()},
                                                         {"--sqs", !options.events.sqs.empty()}};
   const char* first = nullptr;
@@ -159,9 +176,10 @@ void check_sources(const BounceOptions& options) {
                   "give one of the two");
     if (is_given) first = name;
   }
-  if (options.once && options.maildir.empty() && options.events.sqs.empty())
-    throw Error(ExitCode::usage, "--once needs --maildir or --sqs",
-                "give one of the two, or leave --once out");
+  if (options.once && options.maildir.empty() && !options.mailbox.any() && options.events.sqs.empty())
+    throw Error(ExitCode::usage, "--once needs --maildir, --imap, --pop3 or --sqs",
+                "give one of them, or leave --once out");
+  check_rules(options.mailbox);
   if (!options.maildir.empty()) const Maildir maildir(options.maildir);
 }
 
@@ -170,6 +188,7 @@ ExitCode run_bounce(const BounceOptions& options, Context& context) {
   const auto events = open_event_source(options.events, options.once, context);
   const auto tracing = open_tracing(context.settings(), context.log());
   process::StopSignal stop;
+  const auto mailbox = options.mailbox.any() ? options.mailbox.open(context.settings(), stop) : nullptr;
   bool has_begun = false;
   while (true) {
     try {
@@ -178,6 +197,7 @@ ExitCode run_bounce(const BounceOptions& options, Context& context) {
       has_begun = true;
       BounceReader reader(*connection, context, tracing ? &tracing->tracer() : nullptr);
       if (events) return events->read(reader, stop);
+      if (mailbox) return read_mailbox(*mailbox, options.mailbox, options.once, reader, stop, context);
       return options.maildir.empty() ? read_files(options, reader, context)
                                      : read_maildir(options, reader, stop);
     } catch (const db::ConnectionLost& error) {
@@ -192,8 +212,19 @@ ExitCode run_bounce(const BounceOptions& options, Context& context) {
 Run add_bounce(CommandSyntax& syntax) {
   auto options = std::make_shared<BounceOptions>();
   syntax.text("--maildir DIR", options->maildir, "read the new mails of a maildir, and those that come");
+  syntax.text("--imap URL", options->mailbox.imap,
+              "read the mails of a mailbox that nobody has seen: imaps://user@host/INBOX");
+  syntax.text("--done FOLDER", options->mailbox.rules.done_folder,
+              "with --imap: move what is on record there [it is marked as seen]");
+  syntax.text(
+      "--others FOLDER", options->mailbox.rules.other_folder,
+      "with --imap: move what is not ours, or not understood, there [it is marked as seen and flagged]");
+  syntax.flag("--delete", options->mailbox.rules.removes, "with --imap: remove what is on record");
+  syntax.text("--pop3 URL", options->mailbox.pop3,
+              "read a mailbox, and remove what is on record: pop3s://user@host");
   syntax.text("--sqs URL", options->events.sqs, "read events of Amazon SES from this queue of SQS");
-  syntax.flag("--once", options->once, "with --maildir or --sqs: read what is there, then stop");
+  syntax.flag("--once", options->once,
+              "with --maildir, --imap, --pop3 or --sqs: read what is there, then stop");
   syntax.text(
       "--listen ADDRESS", options->events.listen,
       "take events of Resend and Amazon SES by HTTP here: 127.0.0.1:8088, or the path of a unix socket");
@@ -208,7 +239,7 @@ const Command bounce_command{
     "Examples:\n"
     "  mailroom bounce < report.eml                       read one report\n"
     "  mailroom bounce --maildir bounces                  read reports as they come\n"
-    "  mailroom bounce --listen 127.0.0.1:8088            take events by HTTP\n",
+    "  mailroom bounce --imap imaps://me@mail.example     read them from a mailbox\n",
     add_bounce,
     "Reads what comes back of mails that a relay had accepted: delivery status notifications (RFC 3464), feedback reports "
     "(RFC 5965), automatic replies, and the events of Amazon SES and Resend, which are JSON. Finds whose mail it was by the id "
@@ -220,6 +251,9 @@ const Command bounce_command{
     "Each report is judged once, however often it comes. --maildir reads the mails in DIR/new, many in one transaction, and moves "
     "them to DIR/cur; those of no mail that is known, and those that are not understood, are marked there for a look (F). An id is "
     "signed with the signing key: a report with one that somebody made up is of no mail that is known.\n\n"
+    "--imap and --pop3 log in over TLS, with the password of bounce.password_file or the OAuth 2 token of bounce.token_file or "
+    "bounce.token_command. A mail is marked, moved or removed after it is on record, and one that is met again, as the connection "
+    "was cut in between, changes nothing. IMAP looks for unseen mails every 5 s, POP3 every 30 s, and leaves what is not ours.\n\n"
     "--listen takes the events that Resend and Amazon SNS post. Their signatures are checked: bounce.resend_secret_files names "
     "the secret of the webhook of Resend, bounce.sns_topics the topics of SNS, whose subscriptions are confirmed. Let a web "
     "server with TLS pass the requests on. 200 is answered when an event is on record, 503 while the database is down and while "

@@ -127,6 +127,22 @@ std::vector<Entry> output_keys() {
           "bounce.suppress_after", "MAILROOM_BOUNCE_SUPPRESS_AFTER", "",
           "how many mails to an address may come back softly within a time before it is suppressed, such as 5/14d",
           into(&BounceSettings::suppress_after, parse_rate_value)},
+      Entry{"bounce.password_file", "MAILROOM_BOUNCE_PASSWORD_FILE", "",
+            "file with the password for the user of the mailbox that bounces come to",
+            into(&BounceSettings::password_file, parse_path)}
+          .secret_file("password")
+          .option("bounce", "--password-file FILE", "read the password of the mailbox from FILE"),
+      Entry{"bounce.token_file", "MAILROOM_BOUNCE_TOKEN_FILE", "",
+            "file with an OAuth 2 token instead, read at each login",
+            into(&BounceSettings::token_file, parse_path)}
+          .secret_file("access token"),
+      Entry{"bounce.token_command", "MAILROOM_BOUNCE_TOKEN_COMMAND", "",
+            "shell command that prints the token; kept until it ends",
+            as_written(&BounceSettings::token_command)},
+      Entry{"bounce.ca_file", "MAILROOM_BOUNCE_CA_FILE", "",
+            "file with the certificates that the mailbox's is checked against, if not the system's",
+            into(&BounceSettings::ca_file, parse_path)}
+          .file("certificates"),
       Entry{
           "sink.to", "MAILROOM_SINK_TO", "",
           "where collect hands its batches over instead of writing them to stdout, for example https://app.example/tokens",

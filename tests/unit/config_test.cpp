@@ -138,6 +138,12 @@ const std::vector<Row> own_rows{
      [](const config::Settings& s) {
        return s.bounce.suppress_after ? config::format_rate(*s.bounce.suppress_after) : "";
      }},
+    {"bounce.password_file", "", "f", "e", "g",
+     [](const config::Settings& s) { return s.bounce.password_file; }},
+    {"bounce.token_file", "", "f", "e", "g", [](const config::Settings& s) { return s.bounce.token_file; }},
+    {"bounce.token_command", "", "f", "e x", "g",
+     [](const config::Settings& s) { return s.bounce.token_command; }},
+    {"bounce.ca_file", "", "f", "e", "g", [](const config::Settings& s) { return s.bounce.ca_file; }},
     {"sink.to", "", "https://f", "https://e", "https://g",
      [](const config::Settings& s) { return s.sink.to; }},
     {"sink.exec", "", "f", "e 'x y'", "g", [](const config::Settings& s) { return s.sink.exec; }},

@@ -140,7 +140,7 @@ TEST_CASE("every option that a message of core names exists") {
   options.insert("--original");
   collect_options(cmd::CommandLine().app, options);
   const Pattern literal(R"re("(?:[^"\\\n]|\\.)*")re");
-  const Pattern option("(^|[ (\"'])(--[a-z][a-z-]+)");
+  const Pattern option("(^|[ (\"'])(--[a-z][a-z0-9-]+)");
   int checked = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(test::source_directory + "/core")) {
     if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;

@@ -20,6 +20,7 @@
 #include "base/json.hpp"
 #include "base/pattern.hpp"
 #include "base/printable.hpp"
+#include "base/secret_file.hpp"
 #include "base/secret_text.hpp"
 #include "process/child.hpp"
 
@@ -65,17 +66,17 @@ std::string last_line(std::string_view text) {
 
 constexpr std::size_t longest_output = 65'536;
 
-[[noreturn]] void refuse_command(const std::string& problem, const std::string& words = {}) {
-  throw Error(
-      ExitCode::configuration,
-      fmt::format("the program of send.token_command {}{}{}", problem, words.empty() ? "" : ": ", words),
-      "run it by hand, as this user: it must print an access token");
+[[noreturn]] void refuse_command(const std::string& source, const std::string& problem,
+                                 const std::string& words = {}) {
+  throw Error(ExitCode::configuration,
+              fmt::format("{} {}{}{}", source, problem, words.empty() ? "" : ": ", words),
+              "run it by hand, as this user: it must print an access token");
 }
 
 /// A shell that runs a command, and what the command prints.
 class TokenCommand {
  public:
-  explicit TokenCommand(const std::string& command)
+  TokenCommand(const std::string& command, const std::string& source)
       : errors_(memfd_create("mailroom-token-errors", MFD_CLOEXEC)) {
     process::Pipe output;
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -85,7 +86,7 @@ class TokenCommand {
     close(nothing);
     if (failure != 0) {
       close(errors_);
-      refuse_command(fmt::format("cannot be started: {}", std::strerror(failure)));
+      refuse_command(source, fmt::format("cannot be started: {}", std::strerror(failure)));
     }
     output_ = output.take_reader();
   }
@@ -167,8 +168,8 @@ bool TokenSource::was_kept(const std::string& token) {
   return keeps_ && uses_ > 1;
 }
 
-std::string output_of_command(const std::string& command, Milliseconds limit) {
-  TokenCommand running(command);
+std::string output_of_command(const std::string& command, Milliseconds limit, const std::string& source) {
+  TokenCommand running(command, source);
   const auto until = steady_now() + limit;
   std::string text;
   std::array<char, 4096> bytes{};
@@ -178,19 +179,39 @@ std::string output_of_command(const std::string& command, Milliseconds limit) {
     const int ready = poll(&awaited, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0)
-      refuse_command(fmt::format("has not ended within {}", format_duration(limit)),
+      refuse_command(source, fmt::format("has not ended within {}", format_duration(limit)),
                      failure_words(running.errors()));
     const auto size = read(running.output(), bytes.data(), bytes.size());
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) break;
     text.append(bytes.data(), static_cast<std::size_t>(size));
-    if (text.size() > longest_output) refuse_command("prints more than a token");
+    if (text.size() > longest_output) refuse_command(source, "prints more than a token");
   }
   const auto how = running.child().wait();
   const auto words = text.starts_with('{') ? failure_words(text) : failure_words(running.errors());
-  if (!running.child().has_succeeded()) refuse_command(how, words);
-  if (text.find_first_not_of(" \r\n") == std::string::npos) refuse_command("prints nothing", words);
+  if (!running.child().has_succeeded()) refuse_command(source, how, words);
+  if (text.find_first_not_of(" \r\n") == std::string::npos) refuse_command(source, "prints nothing", words);
   return text;
+}
+
+std::shared_ptr<TokenSource> configured_tokens(const TokenSettings& settings) {
+  const auto& [file, file_key, command, command_key, limit, readable] = settings;
+  if (!file.empty() && !command.empty())
+    throw Error(ExitCode::configuration, fmt::format("{} and {} are both set", file_key, command_key),
+                "remove one of them: mailroom config show says where each comes from");
+  if (!command.empty()) {
+    return std::make_shared<TokenSource>(
+        [command = command, limit = limit, source = "the program of " + command_key] {
+          return parse_access_token(output_of_command(command, limit, source), source);
+        },
+        true);
+  }
+  if (file.empty()) return nullptr;
+  return std::make_shared<TokenSource>(
+      [file = file, readable = readable, source = "the file of " + file_key] {
+        return parse_access_token(read_token_file(file, readable), source);
+      },
+      false);
 }
 
 }  // namespace mailroom::smtp

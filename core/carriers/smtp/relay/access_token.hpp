@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -49,9 +50,23 @@ class TokenSource {
   int uses_ = 0;  ///< of the kept token
 };
 
-/// Runs `command` by /bin/sh and returns what it prints. Throws Error(configuration), with its own words, if
-/// it fails, prints nothing or takes longer than `limit`. It inherits the environment without secrets of
-/// mailroom.
-std::string output_of_command(const std::string& command, Milliseconds limit);
+/// Runs `command` by /bin/sh and returns what it prints. Throws Error(configuration), with its own words and
+/// `source`, if it fails, prints nothing or takes longer than `limit`. It inherits the environment without
+/// secrets of mailroom.
+std::string output_of_command(const std::string& command, Milliseconds limit,
+                              const std::string& source = "the program of send.token_command");
+
+/// Where settings say that a token comes from, and how they are called.
+struct TokenSettings {
+  std::string file{};
+  std::string file_key{};
+  std::string command{};  ///< for the shell
+  std::string command_key{};
+  Milliseconds limit{};  ///< of the command
+  bool allows_readable_file = false;
+};
+
+/// Null if neither is set. Throws Error(configuration) if both are.
+std::shared_ptr<TokenSource> configured_tokens(const TokenSettings& settings);
 
 }  // namespace mailroom::smtp

@@ -24,31 +24,6 @@
 namespace mailroom::smtp {
 namespace {
 
-/// The token of the relay's user; null if a password is used.
-std::shared_ptr<TokenSource> token_source(const config::RelayPath& path) {
-  if (!path.token_command.empty()) {
-    return std::make_shared<TokenSource>(
-        [command = path.token_command, limit = path.timeout] {
-          return parse_access_token(output_of_command(command, limit), "the program of send.token_command");
-        },
-        true);
-  }
-  if (path.token_file.empty()) return nullptr;
-  return std::make_shared<TokenSource>(
-      [file = path.token_file, readable = path.allows_readable_files] {
-        return parse_access_token(read_token_file(file, readable), "the file of send.token_file");
-      },
-      false);
-}
-
-void require_one_login(const config::RelayPath& path) {
-  if (path.token_file.empty() || path.token_command.empty()) return;
-  throw Error(ExitCode::configuration,
-              fmt::format("{} and {} are both set", path.name_of("send.token_file"),
-                          path.name_of("send.token_command")),
-              "remove one of them: mailroom config show says where each comes from");
-}
-
 bool is_full_name(const std::string& name) {
   return name.find('.') != std::string::npos && config::is_host_name(name) && !name.starts_with("localhost.");
 }
@@ -130,8 +105,12 @@ ConfiguredRelays read_relays(const config::RelayPath& path) {
   }
   const bool needs_password = std::any_of(configured.relays.begin(), configured.relays.end(),
                                           [](const RelayUrl& relay) { return !relay.user.empty(); });
-  require_one_login(path);
-  options.tokens = token_source(path);
+  options.tokens = configured_tokens({.file = path.token_file,
+                                      .file_key = path.name_of("send.token_file"),
+                                      .command = path.token_command,
+                                      .command_key = path.name_of("send.token_command"),
+                                      .limit = path.timeout,
+                                      .allows_readable_file = path.allows_readable_files});
   if (needs_password && !options.tokens && path.password_file.empty())
     config::refuse_missing({path.name_of(password_key)}, password_key);
   for (const auto& relay : configured.relays)

@@ -109,7 +109,7 @@ std::vector<std::string> suppressible_addresses(const audit::History& history) {
 void add_suppressed(db::Connection& connection, audit::History& history) {
   const auto addresses = suppressible_addresses(history);
   const bool may_read =
-      connection.run("SELECT has_table_privilege('mailroom_suppressions', 'SELECT')")[0][0].as<bool>();
+      connection.run("SELECT has_table_privilege('mailroom_suppressions', 'SELECT')").value<bool>();
   if (addresses.empty() || !may_read) return;
   for (const auto& each : suppression::list_suppressions(connection, addresses, most_suppressions)) {
     history.next.push_back(

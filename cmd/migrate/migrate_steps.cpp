@@ -134,7 +134,7 @@ void refuse_second_queue(Context& context, db::Connection& connection, const sch
   if (steps.empty()) return schema::refuse_wrong_schema(connection);
   const auto place = schema::passed_over(connection);
   if (!place || context.global().yes) return;
-  const std::string here = connection.run("SELECT current_schema()")[0][0].c_str();
+  const std::string here = connection.run("SELECT current_schema()").text();
   const auto error = schema::elsewhere(connection, {*place});
   throw Error(
       error.code(), error.what(),

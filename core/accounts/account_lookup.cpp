@@ -40,13 +40,13 @@ void refuse_token(const std::string& name) {
               "a name looks like a token or the secret of one, which no account is looked up by", token_hint);
 }
 
-std::vector<AccountRecord> read_accounts(const pqxx::result& rows) {
+std::vector<AccountRecord> read_accounts(const db::Rows& rows) {
   std::vector<AccountRecord> accounts;
   for (const auto& row : rows) {
-    accounts.push_back({.id = row[0].as<std::int64_t>(),
-                        .email = row[1].c_str(),
-                        .login = row[2].c_str(),
-                        .status = row[3].c_str()});
+    accounts.push_back({.id = row.number("id"),
+                        .email = row.text("email"),
+                        .login = row.text("login"),
+                        .status = row.text("status")});
   }
   return accounts;
 }
@@ -77,12 +77,13 @@ std::vector<std::string> names_where(pqxx::transaction_base& transaction, const 
   const bool has_prefix = parsed.email.empty() != parsed.login.empty();
   const auto prefix = has_prefix ? name.substr(0, name.find(':') + 1) : std::string();
   std::vector<std::string> names;
-  for (const auto& row : db::Connection::execute(
-           transaction,
-           "SELECT CASE WHEN lower(email) = lower($1) THEN email ELSE login END FROM accounts WHERE " +
-               condition,
-           parsed.email, parsed.login))
-    names.push_back(prefix + shown_text(row[0].c_str()));
+  for (
+      const auto& row : db::Connection::execute(
+          transaction,
+          "SELECT CASE WHEN lower(email) = lower($1) THEN email ELSE login END AS name FROM accounts WHERE " +
+              condition,
+          parsed.email, parsed.login))
+    names.push_back(prefix + shown_text(row.text("name")));
   return names;
 }
 
@@ -182,7 +183,7 @@ std::vector<AccountRecord> accounts_in_other_case(db::Connection& connection, co
 MailedTo find_mailed_to(db::Connection& connection, const std::string& address) {
   const auto rows = within(connection, "5s", [&](pqxx::work& transaction) {
     return db::Connection::execute(transaction, R"(
-SELECT DISTINCT t.account, CASE WHEN t.account IS NULL THEN t.message END
+SELECT DISTINCT t.account, CASE WHEN t.account IS NULL THEN t.message END AS message
 FROM mailroom_deliveries d JOIN tokens t ON t.id = d.token AND floor(extract(epoch FROM d.last_at)) >= t.created_at
 WHERE mailroom_canonical(d.address) = mailroom_canonical($1) OR EXISTS (
   SELECT FROM jsonb_array_elements(d.earlier_attempts) e WHERE mailroom_canonical(e->>'address') = mailroom_canonical($1))
@@ -190,9 +191,9 @@ ORDER BY 2 DESC, 1 LIMIT 20)",
                                    address);
   });
   MailedTo found{.is_complete = rows.has_value()};
-  for (const auto& row : rows.value_or(pqxx::result())) {
-    if (!row[0].is_null()) found.accounts.push_back(row[0].as<std::int64_t>());
-    if (!row[1].is_null()) found.messages.push_back(row[1].as<std::int64_t>());
+  for (const auto& row : rows.value_or(db::Rows())) {
+    if (const auto account = row.optional<std::int64_t>("account")) found.accounts.push_back(*account);
+    if (const auto message = row.optional<std::int64_t>("message")) found.messages.push_back(*message);
   }
   return found;
 }

@@ -11,7 +11,7 @@ namespace {
 std::string status_of(pqxx::transaction_base& transaction, const AccountRecord& account) {
   const auto rows = db::Connection::execute(
       transaction, "SELECT status FROM accounts WHERE id = $1 FOR UPDATE", account.id);
-  if (!rows.empty()) return rows[0][0].c_str();
+  if (!rows.empty()) return rows.text();
   throw Error(ExitCode::unusable,
               fmt::format("account {} ({}) has been removed meanwhile", account.id, account.login),
               "no account was changed; try again without it");
@@ -22,14 +22,14 @@ std::string set_status(pqxx::transaction_base& transaction, const AccountRecord&
   // The trigger turns active into provisioned for an account that was never activated.
   return db::Connection::execute(
              transaction, "UPDATE accounts SET status = $2::account_status WHERE id = $1 RETURNING status",
-             account.id, status)[0][0]
-      .c_str();
+             account.id, status)
+      .text();
 }
 
 /// The account's due tokens with ids up to `last` that the queue takes and no acknowledged batch of it held.
 std::vector<std::int64_t> unemitted_tokens(pqxx::transaction_base& transaction, const std::string& queue,
                                            std::int64_t account, std::int64_t last) {
-  const auto rows = db::Connection::execute(transaction, R"(
+  return db::Connection::execute(transaction, R"(
 WITH due AS MATERIALIZED (
   SELECT t.id, t.created_at FROM tokens t JOIN accounts a ON a.id = t.account
   WHERE t.account = $2 AND t.id <= $3 AND mailroom_takes(mailroom_queue_actions($1), t.action)
@@ -40,16 +40,13 @@ FROM due, (
   SELECT mailroom_emitted_ids($1, min(created_at), int8range(min(id), max(id), '[]')) AS ids FROM due) emitted
 WHERE NOT coalesce(id <@ emitted.ids, false)
 ORDER BY id)",
-                                            queue, account, last);
-  std::vector<std::int64_t> ids;
-  for (const auto& row : rows)
-    ids.push_back(row[0].as<std::int64_t>());
-  return ids;
+                                 queue, account, last)
+      .values<std::int64_t>();
 }
 
 std::int64_t cursor_of(pqxx::transaction_base& transaction, const std::string& queue) {
-  return db::Connection::execute(transaction, "SELECT cursor FROM mailroom_queue_state($1)", queue)[0][0]
-      .as<std::int64_t>();
+  return db::Connection::execute(transaction, "SELECT cursor FROM mailroom_queue_state($1)", queue)
+      .value<std::int64_t>();
 }
 
 using Cursors = std::map<std::string, std::int64_t>;

@@ -9,17 +9,17 @@
 namespace mailroom::accounts {
 namespace {
 
-TokenRecord read_record(const pqxx::row& row) {
-  TokenRecord record{.id = row[1].as<std::int64_t>(),
-                     .state = row[2].c_str(),
-                     .created_at = db::moment_in<std::chrono::seconds>(row[3]),
-                     .expires_at = db::moment_in<std::chrono::seconds>(row[4]),
-                     .consumed_at = db::optional_moment_in<std::chrono::seconds>(row[5]),
-                     .now = db::moment_in<std::chrono::seconds>(row[9])};
-  if (!row[6].is_null())
+TokenRecord read_record(const db::Row& row) {
+  TokenRecord record{.id = row.number("id"),
+                     .state = row.text("state"),
+                     .created_at = row.moment<std::chrono::seconds>("created_at"),
+                     .expires_at = row.moment<std::chrono::seconds>("expires_at"),
+                     .consumed_at = row.optional_moment<std::chrono::seconds>("consumed_at"),
+                     .now = row.moment<std::chrono::seconds>("now")};
+  if (!row.is_null("account"))
     record.account =
-        AccountRecord{.id = row[6].as<std::int64_t>(), .login = row[7].c_str(), .status = row[8].c_str()};
-  if (!row[10].is_null()) record.message = TokenMessage{.id = row[10].as<std::int64_t>()};
+        AccountRecord{.id = row.number("account"), .login = row.text("login"), .status = row.text("status")};
+  if (!row.is_null("message")) record.message = TokenMessage{.id = row.number("message")};
   return record;
 }
 
@@ -31,13 +31,13 @@ void read_messages(db::Connection& connection, std::vector<std::optional<TokenRe
   }
   if (ids.empty()) return;
   for (const auto& row : connection.run(R"(
-SELECT t.id, (m.recipients || m.cc || m.bcc)[t.recipient], m.reference
+SELECT t.id, (m.recipients || m.cc || m.bcc)[t.recipient] AS recipient, m.reference
 FROM tokens t JOIN mailroom_messages m ON m.id = t.message WHERE t.id = ANY ($1::bigint[]))",
                                         db::array_text(ids))) {
     for (auto& token : tokens) {
-      if (!token || token->id != row[0].as<std::int64_t>()) continue;
-      token->message->recipient = row[1].c_str();
-      token->message->reference = row[2].c_str();
+      if (!token || token->id != row.number("id")) continue;
+      token->message->recipient = row.text("recipient");
+      token->message->reference = row.text("reference");
     }
   }
 }
@@ -82,14 +82,14 @@ std::vector<std::optional<TokenRecord>> find_tokens(db::Connection& connection,
   }
   std::vector<std::optional<TokenRecord>> tokens(names.size());
   const auto rows = connection.run(R"(
-SELECT n.place, t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now),
-  t.created_at, t.expires_at, t.consumed_at, a.id, a.login, a.status, clock.now, t.message
+SELECT n.place, t.id, mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status, clock.now) AS state,
+  t.created_at, t.expires_at, t.consumed_at, a.id AS account, a.login, a.status, clock.now, t.message
 FROM (SELECT floor(extract(epoch FROM clock_timestamp()))::bigint AS now) clock,
   unnest($1::text[], $2::token_action[]) WITH ORDINALITY n (secret, action, place)
   JOIN tokens t ON t.secret = decode(n.secret, 'hex') AND t.action = n.action LEFT JOIN accounts a ON a.id = t.account)",
                                    db::array_text(secrets), db::array_text(actions));
   for (const auto& row : rows)
-    tokens[row[0].as<std::size_t>() - 1] = read_record(row);
+    tokens[row.number<std::size_t>("place") - 1] = read_record(row);
   if (with_emissions) {
     read_messages(connection, tokens);
     read_emissions(connection, tokens);
@@ -106,7 +106,7 @@ std::optional<std::int64_t> find_token_id(db::Connection& connection, const cryp
   const auto rows =
       connection.run("SELECT id FROM tokens WHERE secret = decode($1, 'hex')", hex_text(secret));
   if (rows.empty()) return std::nullopt;
-  return rows[0][0].as<std::int64_t>();
+  return rows.value<std::int64_t>();
 }
 
 }  // namespace mailroom::accounts

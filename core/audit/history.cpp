@@ -16,21 +16,27 @@ namespace {
 
 /// Returns the changes of an account that its row dates, or nothing if there is no such account.
 std::vector<feed::Event> read_account(pqxx::transaction_base& transaction, std::int64_t account) {
-  constexpr std::array kinds{feed::EventKind::created, feed::EventKind::activated, feed::EventKind::suspended,
-                             feed::EventKind::restored};
+  struct Change {
+    feed::EventKind kind;
+    db::ColumnName column;
+  };
+  constexpr std::array kinds{Change{feed::EventKind::created, "created_at"},
+                             Change{feed::EventKind::activated, "activated_at"},
+                             Change{feed::EventKind::suspended, "suspended_at"},
+                             Change{feed::EventKind::restored, "unsuspended_at"}};
   std::vector<feed::Event> changes;
   for (const auto& row : db::Connection::execute(transaction, R"(
 SELECT id, email, login, status, created_at, activated_at, suspended_at, unsuspended_at
 FROM accounts
 WHERE id = $1)",
                                                  account)) {
-    const accounts::AccountRecord record{.id = row[0].as<std::int64_t>(),
-                                         .email = row[1].c_str(),
-                                         .login = row[2].c_str(),
-                                         .status = row[3].c_str()};
-    for (int i = 0; i < 4; ++i) {
-      if (const auto at = db::optional_moment_in<std::chrono::seconds>(row[4 + i]))
-        changes.push_back({kinds.at(static_cast<std::size_t>(i)), *at, record});
+    const accounts::AccountRecord record{.id = row.number("id"),
+                                         .email = row.text("email"),
+                                         .login = row.text("login"),
+                                         .status = row.text("status")};
+    for (const auto& [kind, column] : kinds) {
+      if (const auto at = row.optional_moment<std::chrono::seconds>(column))
+        changes.push_back({kind, *at, record});
     }
   }
   return changes;

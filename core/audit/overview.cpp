@@ -10,14 +10,15 @@ namespace {
 
 std::vector<QueueTotals> read_totals(pqxx::transaction_base& transaction, const Period& period) {
   const auto rows = db::Connection::execute(transaction, R"(
-SELECT queue, count(*) FILTER (WHERE NOT isempty(ids) OR emitted > 0 OR emitted_at IS NULL),
-  sum(emitted), sum(skipped_expired), sum(skipped_consumed), sum(skipped_status), sum(skipped_invalid),
-  count(*) FILTER (WHERE attempts > 1),
-  count(*) FILTER (WHERE emitted_at IS NULL AND dead_at IS NULL),
-  count(*) FILTER (WHERE emitted_at IS NULL AND dead_at IS NOT NULL),
+SELECT queue, count(*) FILTER (WHERE NOT isempty(ids) OR emitted > 0 OR emitted_at IS NULL) AS batches,
+  sum(emitted) AS emitted, sum(skipped_expired) AS expired, sum(skipped_consumed) AS consumed,
+  sum(skipped_status) AS wrong_status, sum(skipped_invalid) AS invalid,
+  count(*) FILTER (WHERE attempts > 1) AS repeated,
+  count(*) FILTER (WHERE emitted_at IS NULL AND dead_at IS NULL) AS open,
+  count(*) FILTER (WHERE emitted_at IS NULL AND dead_at IS NOT NULL) AS dead,
   count(*) FILTER (
     WHERE NOT isempty(ids) OR emitted_at IS NULL
-      OR emitted + skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0)
+      OR emitted + skipped_expired + skipped_consumed + skipped_status + skipped_invalid > 0) AS records
 FROM mailroom_batches
 WHERE claimed_at >= to_timestamp($1::bigint) AND claimed_at < to_timestamp($2::bigint)
 GROUP BY queue
@@ -25,17 +26,17 @@ ORDER BY queue)",
                                             in_seconds(period.since), in_seconds(period.until));
   std::vector<QueueTotals> totals;
   for (const auto& row : rows) {
-    totals.push_back({.queue = row[0].c_str(),
-                      .batches = row[1].as<std::int64_t>(),
-                      .emitted = row[2].as<std::int64_t>(),
-                      .skipped = {.expired = row[3].as<std::int64_t>(),
-                                  .consumed = row[4].as<std::int64_t>(),
-                                  .wrong_status = row[5].as<std::int64_t>(),
-                                  .invalid = row[6].as<std::int64_t>()},
-                      .repeated = row[7].as<std::int64_t>(),
-                      .open = row[8].as<std::int64_t>(),
-                      .dead = row[9].as<std::int64_t>(),
-                      .records = row[10].as<std::int64_t>()});
+    totals.push_back({.queue = row.text("queue"),
+                      .batches = row.number("batches"),
+                      .emitted = row.number("emitted"),
+                      .skipped = {.expired = row.number("expired"),
+                                  .consumed = row.number("consumed"),
+                                  .wrong_status = row.number("wrong_status"),
+                                  .invalid = row.number("invalid")},
+                      .repeated = row.number("repeated"),
+                      .open = row.number("open"),
+                      .dead = row.number("dead"),
+                      .records = row.number("records")});
   }
   return totals;
 }
@@ -80,7 +81,7 @@ Overview read_overview(db::Connection& connection, const AuditRequest& request) 
                                 "WHERE at >= to_timestamp($1::bigint) AND at < to_timestamp($2::bigint)",
                                 in_seconds(period.since), in_seconds(period.until));
     add(overview.timeline, feed::list_operations(transaction, period.since, period.until, request.limit),
-        operations[0][0].as<std::int64_t>());
+        operations.value<std::int64_t>());
     if (request.batches) add_batches(transaction, request.limit, overview);
     // A batch belongs to the period in which it was claimed, even if it was acknowledged later.
     overview.timeline.arrange({}, request.limit);

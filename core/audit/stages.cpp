@@ -102,7 +102,8 @@ std::string report_sql(bool has_commits) {
   return fmt::format(R"({},{},
 slowest AS (
   SELECT token, queue, batch, total{} FROM staged ORDER BY total DESC, token LIMIT {})
-SELECT t.from_stage, t.to_stage, t.tokens, t.seconds[1], t.seconds[2], t.seconds[3], t.seconds[4], s.*
+SELECT t.from_stage, t.to_stage, t.tokens, t.seconds[1] AS p50, t.seconds[2] AS p90,
+  t.seconds[3] AS p99, t.seconds[4] AS max, s.*
 FROM times t FULL JOIN slowest s ON false
 ORDER BY t.place, s.total DESC, s.token)",
                      staged_sql(has_commits), times_sql(), moments, most_slow_tokens);
@@ -117,11 +118,8 @@ struct StageFilter {
 };
 
 /// `{1,2}`
-std::string bigint_array(const pqxx::result& rows) {
-  std::vector<std::string> ids;
-  for (const auto& row : rows)
-    ids.emplace_back(row[0].c_str());
-  return db::array_text(ids);
+std::string bigint_array(const db::Rows& rows) {
+  return db::array_text(rows.values<std::int64_t>());
 }
 
 /// Limits the statements to a subject: a batch, or tokens and the batches that hold them.
@@ -139,26 +137,26 @@ FROM tokens WHERE id = ANY ($1::bigint[]) HAVING count(*) > 0)",
                                                         tokens));
 }
 
-template <typename Row>
-StageTimes read_times(const Row& row) {
-  const auto seconds = [&](int column) { return StageSeconds(row[column].template as<double>()); };
-  return {.from = static_cast<TokenStage>(row[0].template as<int>()),
-          .to = static_cast<TokenStage>(row[1].template as<int>()),
-          .tokens = row[2].template as<std::int64_t>(),
-          .p50 = seconds(3),
-          .p90 = seconds(4),
-          .p99 = seconds(5),
-          .max = seconds(6)};
+StageTimes read_times(const db::Row& row) {
+  const auto seconds = [&](db::ColumnName name) { return StageSeconds(row.number<double>(name)); };
+  return {.from = static_cast<TokenStage>(row.number<int>("from_stage")),
+          .to = static_cast<TokenStage>(row.number<int>("to_stage")),
+          .tokens = row.number("tokens"),
+          .p50 = seconds("p50"),
+          .p90 = seconds("p90"),
+          .p99 = seconds("p99"),
+          .max = seconds("max")};
 }
 
-template <typename Row>
-StagedToken read_staged(const Row& row) {
-  StagedToken token{.token = row[7].template as<std::int64_t>(),
-                    .queue = row[8].c_str(),
-                    .batch = row[9].template as<std::int64_t>(),
-                    .total = StageSeconds(row[10].template as<double>())};
+StagedToken read_staged(const db::Row& row) {
+  StagedToken token{.token = row.number("token"),
+                    .queue = row.text("queue"),
+                    .batch = row.number("batch"),
+                    .total = StageSeconds(row.number<double>("total"))};
+  constexpr std::array<db::ColumnName, 6> moments{"created", "committed", "claimed",
+                                                  "signed",  "written",   "accepted"};
   for (std::size_t i = 0; i < token.at.size(); ++i)
-    token.at[i] = db::optional_moment_in<std::chrono::microseconds>(row[11 + static_cast<int>(i)]);
+    token.at[i] = row.optional_moment<std::chrono::microseconds>(moments.at(i));
   return token;
 }
 
@@ -186,15 +184,15 @@ StageReport read_stages(db::Connection& connection, const StageSubject& subject,
     StageReport report{.now = now, .period = parse_period(since, request.until, now)};
     if (request.until.empty() && subject.is_everything()) report.period.until = now + std::chrono::seconds(1);
     db::Connection::execute(transaction, "SET LOCAL jit = off");
-    report.has_commits = db::Connection::execute(
-                             transaction, "SELECT current_setting('track_commit_timestamp')::boolean")[0][0]
-                             .as<bool>();
+    report.has_commits =
+        db::Connection::execute(transaction, "SELECT current_setting('track_commit_timestamp')::boolean")
+            .value<bool>();
     StageFilter filter{.since = in_seconds(std::max(report.period.since, Moment())),
                        .until = in_seconds(report.period.until)};
     narrow(transaction, subject, filter);
     for (const auto& row : db::Connection::execute(transaction, report_sql(report.has_commits), filter.since,
                                                    filter.until, filter.batches, filter.tokens)) {
-      if (row[0].is_null()) {
+      if (row.is_null("from_stage")) {
         report.slowest.push_back(read_staged(row));
       } else {
         report.stages.push_back(read_times(row));

@@ -32,12 +32,13 @@ void mark_missed(pqxx::transaction_base& transaction, std::vector<TokenFacts>& t
     if (token.exists && is_passed(token, token.queues.back())) ids.push_back(token.id);
   }
   if (ids.empty()) return;
-  for (const auto& row : db::Connection::execute(
-           transaction, "SELECT id FROM mailroom_missed_tokens($1) m (id) WHERE id = ANY ($2::bigint[])",
-           tokens.front().queues.back().queue, db::array_text(ids))) {
-    for (auto& token : tokens)
-      if (token.id == row[0].as<std::int64_t>()) token.queues.back().missed = true;
-  }
+  const auto missed =
+      db::Connection::execute(
+          transaction, "SELECT id FROM mailroom_missed_tokens($1) m (id) WHERE id = ANY ($2::bigint[])",
+          tokens.front().queues.back().queue, db::array_text(ids))
+          .values<std::int64_t>();
+  for (auto& token : tokens)
+    if (std::ranges::find(missed, token.id) != missed.end()) token.queues.back().missed = true;
 }
 
 }  // namespace
@@ -49,20 +50,20 @@ TokenFacts read_token(pqxx::transaction_base& transaction, std::int64_t id, Mome
   const auto newest = db::Connection::execute(transaction, R"(
 SELECT greatest(
   (SELECT id FROM mailroom_last_drawn_token()),
-  (SELECT max(s.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s)))")[0][0]
-                          .as<std::int64_t>();
+  (SELECT max(s.cursor) FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s)))")
+                          .value<std::int64_t>();
   if (id > newest) {
     throw Error(ExitCode::unusable, fmt::format("there is no token {}", id),
                 newest > 0 ? fmt::format("the newest token is {}", newest)
                            : std::string("no token has been created yet"));
   }
   const auto row = db::Connection::execute(transaction, R"(
-SELECT (SELECT created_at FROM tokens WHERE id < $1 ORDER BY id DESC LIMIT 1),
-  (SELECT created_at FROM tokens WHERE id > $1 ORDER BY id LIMIT 1))",
+SELECT (SELECT created_at FROM tokens WHERE id < $1 ORDER BY id DESC LIMIT 1) AS before,
+  (SELECT created_at FROM tokens WHERE id > $1 ORDER BY id LIMIT 1) AS after)",
                                            id)[0];
   TokenFacts token{{.id = id, .expires_at = now}, false};
-  token.created_at = db::optional_moment_in<std::chrono::seconds>(row[0]).value_or(Moment());
-  if (const auto next = db::optional_moment_in<std::chrono::seconds>(row[1]))
+  token.created_at = row.optional_moment<std::chrono::seconds>("before").value_or(Moment());
+  if (const auto next = row.optional_moment<std::chrono::seconds>("after"))
     token.expires_at = *next + std::chrono::days(1);
   return token;
 }
@@ -77,25 +78,25 @@ void read_token_positions(pqxx::transaction_base& transaction, const std::vector
   const auto rows = db::Connection::execute(transaction,
                                             fmt::format(R"(
 SELECT j.job_type, s.cursor,
-  (SELECT bool_or(h.horizon = '0') FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> t.id),
-  (SELECT {} FROM mailroom_batches b WHERE b.queue = j.job_type ORDER BY b.id LIMIT 1),
-  coalesce((SELECT min(id) FROM mailroom_batches), 1) > 1,
-  coalesce(mailroom_takes(mailroom_queue_actions(j.job_type), (SELECT action FROM tokens WHERE tokens.id = t.id)), true)
+  (SELECT bool_or(h.horizon = '0') FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids) AND h.ids @> t.id) AS is_replayed,
+  (SELECT {} FROM mailroom_batches b WHERE b.queue = j.job_type ORDER BY b.id LIMIT 1) AS since_us,
+  coalesce((SELECT min(id) FROM mailroom_batches), 1) > 1 AS is_pruned,
+  coalesce(mailroom_takes(mailroom_queue_actions(j.job_type), (SELECT action FROM tokens WHERE tokens.id = t.id)), true) AS takes
 FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s, unnest($1::bigint[]) WITH ORDINALITY t (id, n)
 ORDER BY j.job_type, t.n)",
                                                         db::microseconds_sql("claimed_at")),
                                             db::array_text(ids));
   auto token = tokens.begin();
   for (const auto& row : rows) {
-    const bool is_pruned = row[4].as<bool>();
+    const bool is_pruned = row.flag("is_pruned");
     auto since = is_pruned ? std::nullopt : recorded_since;
-    if (!since) since = db::optional_moment_in<std::chrono::microseconds>(row[3]);
-    TokenPosition position{.queue = row[0].c_str(),
-                           .cursor = row[1].as<std::int64_t>(),
-                           .gap = row[2].is_null()    ? fate::TokenPlace::none
-                                  : row[2].as<bool>() ? fate::TokenPlace::in_replay
-                                                      : fate::TokenPlace::in_gap,
-                           .takes = row[5].as<bool>()};
+    if (!since) since = row.optional_moment<std::chrono::microseconds>("since_us");
+    TokenPosition position{.queue = row.text("job_type"),
+                           .cursor = row.number("cursor"),
+                           .gap = row.is_null("is_replayed") ? fate::TokenPlace::none
+                                  : row.flag("is_replayed")  ? fate::TokenPlace::in_replay
+                                                             : fate::TokenPlace::in_gap,
+                           .takes = row.flag("takes")};
     // The creation time of a deleted token is an estimate. A token is created after the table, perhaps within
     // the same second.
     position.records_complete =

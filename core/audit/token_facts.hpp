@@ -19,7 +19,7 @@ auto in_one_snapshot(db::Connection& connection, const std::vector<std::string>&
     const auto now = db::Connection::execute(transaction, "SELECT floor(extract(epoch FROM now()))::bigint");
     for (const auto& queue : queues)
       db::Connection::execute(transaction, "SELECT mailroom_queue_state($1)", queue);
-    return body(transaction, db::moment_in<std::chrono::seconds>(now[0][0]));
+    return body(transaction, now.moment<std::chrono::seconds>());
   });
 }
 

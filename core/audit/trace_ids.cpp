@@ -12,13 +12,13 @@ std::map<std::int64_t, std::string> read_trace_ids(pqxx::transaction_base& trans
   std::map<std::int64_t, std::string> ids;
   const auto may_read =
       db::Connection::execute(transaction, "SELECT has_column_privilege('tokens', 'traceparent', 'SELECT')");
-  if (tokens.empty() || !may_read[0][0].as<bool>()) return ids;
+  if (tokens.empty() || !may_read.value<bool>()) return ids;
   for (const auto& row : db::Connection::execute(
            transaction,
            "SELECT id, traceparent FROM tokens WHERE id = ANY ($1::bigint[]) AND traceparent IS NOT NULL",
            db::array_text(tokens))) {
-    if (const auto parent = trace::parse_traceparent(row[1].c_str()))
-      ids[row[0].as<std::int64_t>()] = hex_text(parent->trace);
+    if (const auto parent = trace::parse_traceparent(row.text("traceparent")))
+      ids[row.number("id")] = hex_text(parent->trace);
   }
   return ids;
 }

@@ -57,7 +57,7 @@ void BatchFetch::read(ClaimedBatch& batch, const Each& each) {
   if (const auto rows = std::exchange(batch.rows, std::nullopt)) {
     return read_rows(
         lease, *rows, [&](const auto& row) { return read_claimed(row, detail_.with_creation, actions_); },
-        [&](const auto& row) { return read_claimed_message(row, detail_.with_creation); }, each);
+        [&](const auto& row) { return read_claimed_message(row); }, each);
   }
   const bool with_contents = batch.reply.size <= tokens_with_contents;
   const auto rows = detail_.delivers
@@ -68,7 +68,7 @@ void BatchFetch::read(ClaimedBatch& batch, const Each& each) {
       [&](const auto& row) { return read_fetched_message(row, detail_); }, each);
 }
 
-void BatchFetch::read_rows(const Lease& lease, const pqxx::result& rows, const ReadToken& read_token,
+void BatchFetch::read_rows(const Lease& lease, const db::Rows& rows, const ReadToken& read_token,
                            const ReadMessage& read_message, const Each& each) {
   std::vector<TokenRow> tokens;
   Messages messages;

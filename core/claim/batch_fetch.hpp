@@ -75,11 +75,11 @@ class BatchFetch {
  private:
   using Messages = std::vector<std::optional<MessageContent>>;
   /// The token of a row.
-  using ReadToken = std::function<std::optional<TokenRow>(const pqxx::row&)>;
+  using ReadToken = std::function<std::optional<TokenRow>(const db::Row&)>;
   /// Its message, if that has come along.
-  using ReadMessage = std::function<std::optional<MessageContent>(const pqxx::row&)>;
+  using ReadMessage = std::function<std::optional<MessageContent>(const db::Row&)>;
   /// Calls `each` for the tokens of the rows of a small batch.
-  void read_rows(const Lease& lease, const pqxx::result& rows, const ReadToken& read_token,
+  void read_rows(const Lease& lease, const db::Rows& rows, const ReadToken& read_token,
                  const ReadMessage& read_message, const Each& each);
   /// Calls `each` for `tokens`, with their messages, of which it reads those that have not come along.
   void read_messages(std::vector<TokenRow>& tokens, Messages& messages, const Each& each);

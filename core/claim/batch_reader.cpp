@@ -74,20 +74,23 @@ std::string stream_tokens(db::Connection& connection, const std::string& sql, Ba
   tokens.has_messages = false;
   std::string unknown;
   connection.copy_out<columns>(sql, [&](const auto& fields) {
-    BatchTokens::Token token{.row = {}, .code = keep(fields[4], tokens.texts)};
+    // In the order of tokens_sql.
+    const auto* field = fields.data();
+    BatchTokens::Token token{};
     auto& row = token.row;
-    row.id = read_number(fields[0]);
-    row.account = read_number(fields[1]);
-    row.action = tokens.actions->find(fields[2]);
-    if (row.action == nullptr) unknown = fields[2];
-    row.secret = read_secret(fields[3]);
-    row.expires_at = read_number(fields[5]);
-    row.state = parse_token_state(fields[6]);
-    if constexpr (with_creation) row.created_at = read_number(fields[7]);
+    row.id = read_number(*field++);
+    row.account = read_number(*field++);
+    row.action = tokens.actions->find(*field);
+    if (row.action == nullptr) unknown = *field;
+    row.secret = read_secret(*++field);
+    token.code = keep(*++field, tokens.texts);
+    row.expires_at = read_number(*++field);
+    row.state = parse_token_state(*++field);
+    if constexpr (with_creation) row.created_at = read_number(*++field);
     if constexpr (has_messages) {
-      if (!fields[columns - 2].empty()) row.message = read_number(fields[columns - 2]);
+      if (const auto message = *++field; !message.empty()) row.message = read_number(message);
       if (row.message) tokens.has_messages = true;
-      row.recipient = static_cast<int>(read_number(fields[columns - 1]));
+      row.recipient = static_cast<int>(read_number(*++field));
     }
     tokens.rows.push_back(token);
   });
@@ -139,10 +142,8 @@ void BatchReader::Accounts::clear() {
 
 template <typename Fields>
 void BatchReader::Accounts::add(const Fields& fields) {
-  const auto email = keep(fields[1], texts);
-  const auto login = keep(fields[2], texts);
-  const auto status = keep(fields[3], texts);
-  rows.push_back({read_number(fields[0]), email, login, status});
+  const auto& [id, email, login, status] = fields;
+  rows.push_back({read_number(id), keep(email, texts), keep(login, texts), keep(status, texts)});
 }
 
 void BatchReader::join(db::Connection& connection, BatchTokens& tokens, const Each& each,

@@ -1,28 +1,16 @@
-// Reads columns by their position, so their order is that of the functions in the migrations. Trusts the
-// digits that the server writes, and checks only how long a secret is.
+// Trusts the digits that the server writes, and checks only how long a secret is.
 
 #include "claim/claim_rows.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fmt/format.h>
-#include <span>
 
 #include "base/encoded_text.hpp"
 #include "claim/message_rows.hpp"
 
 namespace mailroom::claim {
 namespace {
-
-constexpr int claim_columns = 12;
-
-constexpr int message_column = 8;  ///< among those of a token
-constexpr std::size_t token_fields = 10;
-constexpr std::size_t token_fields_with_creation = 11;
-
-/// Of mailroom_batch_mails(), before those of the message.
-constexpr int mail_columns = 19;
 
 /// The columns of a token. Without its creation a drain in large batches is 5 % faster.
 const char* token_columns(bool with_creation) {
@@ -31,47 +19,38 @@ const char* token_columns(bool with_creation) {
              : "t.id, t.action, t.secret, t.code, t.expires_at, t.email, t.login, t.state, t.message, t.recipient";
 }
 
-/// The last ones, so that the others keep their places.
 constexpr const char* trace_columns =
-    ", t.traceparent, round(extract(epoch FROM t.message_created_at) * 1000000)::bigint, t.was_tried";
-constexpr int trace_column_count = 3;
+    ", t.traceparent, round(extract(epoch FROM t.message_created_at) * 1000000)::bigint AS message_created_us, "
+    "t.was_tried";
 
-TokenRow token_of(const pqxx::row& row, int first_column, bool with_creation, queue::KnownActions& actions) {
-  std::array<std::string_view, token_fields_with_creation> fields;
-  const auto count = with_creation ? token_fields_with_creation : token_fields;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto field = row[first_column + static_cast<int>(i)];
-    fields[i] = {field.c_str(), field.size()};
-  }
-  TokenRow token{.id = read_number(fields[0]),
-                 .action = actions.require(fields[1]),
-                 .secret = read_secret(fields[2]),
-                 .code = fields[3],
-                 .expires_at = read_number(fields[4]),
-                 .email = fields[5],
-                 .login = fields[6],
-                 .state = parse_token_state(fields[7]),
-                 .created_at = with_creation ? read_number(fields[token_fields]) : 0};
-  if (fields[message_column].empty()) return token;
-  token.message = read_number(fields[message_column]);
-  token.recipient = static_cast<int>(read_number(fields[9]));
+TokenRow token_of(const db::Row& row, bool with_creation, queue::KnownActions& actions) {
+  TokenRow token{.id = read_number(row.view("id")),
+                 .action = actions.require(row.view("action")),
+                 .secret = read_secret(row.view("secret")),
+                 .code = row.view("code"),
+                 .expires_at = read_number(row.view("expires_at")),
+                 .email = row.view("email"),
+                 .login = row.view("login"),
+                 .state = parse_token_state(row.view("state")),
+                 .created_at = with_creation ? read_number(row.view("created_at")) : 0};
+  if (row.is_null("message")) return token;
+  token.message = read_number(row.view("message"));
+  token.recipient = static_cast<int>(read_number(row.view("recipient")));
   return token;
 }
 
-TraceOrigin trace_of(const pqxx::row& row, std::int64_t created_at) {
-  const auto at = [&](int place) { return row[static_cast<int>(row.size()) - trace_column_count + place]; };
-  const auto asked_at = db::optional_of<std::int64_t>(at(1)).value_or(created_at * 1'000'000);
+TraceOrigin trace_of(const db::Row& row, std::int64_t created_at) {
+  const auto asked_at = row.optional<std::int64_t>("message_created_us").value_or(created_at * 1'000'000);
   using Moments = decltype(TraceOrigin::asked_at);
-  return {.traceparent = {at(0).c_str(), at(0).size()},
+  return {.traceparent = row.view("traceparent"),
           .asked_at = Moments(std::chrono::microseconds(asked_at)),
-          .was_tried = at(2).as<bool>()};
+          .was_tried = row.flag("was_tried")};
 }
 
 /// A wait of mailroom_claim() in seconds, or `Infinity`.
-template <typename Field>
-std::optional<Milliseconds> wait_of(const Field& field) {
-  if (std::string_view(field.c_str()) == "Infinity") return std::nullopt;
-  return std::chrono::ceil<Milliseconds>(std::chrono::duration<double>(field.template as<double>()));
+std::optional<Milliseconds> wait_of(const db::Row& row) {
+  if (row.view("wait") == "Infinity") return std::nullopt;
+  return std::chrono::ceil<Milliseconds>(std::chrono::duration<double>(row.number<double>("wait")));
 }
 
 }  // namespace
@@ -109,62 +88,59 @@ FROM mailroom_batch_mails($1, $2, {}) t LEFT JOIN LATERAL (SELECT t.* WHERE $3 A
                      detail.reads_traces ? trace_columns : "", detail.reads_newer, is_small_message("t"));
 }
 
-ClaimReply read_reply(const pqxx::row& row, const std::string& queue) {
+ClaimReply read_reply(const db::Row& row, const std::string& queue) {
   ClaimReply reply;
-  if (!row[0].is_null()) reply.lease = Lease{row[0].as<std::int64_t>(), row[1].as<int>(), queue};
-  if (reply.lease) reply.size = row[2].as<int>();
-  reply.pending = row[3].as<int>();
-  if (!row[4].is_null()) reply.last = row[4].as<std::int64_t>();
-  reply.more = row[5].as<bool>();
-  reply.receipt_void = !row[6].is_null() && !row[6].as<bool>();
-  if (!row[7].is_null()) reply.dead = row[7].as<std::int64_t>();
-  reply.skipped = row[8].as<int>();
-  reply.wait = wait_of(row[9]);
-  if (!row[10].is_null()) reply.skipped_expired = row[10].as<int>();
-  reply.messages = db::optional_of<bool>(row[11]).value_or(false);
+  if (!row.is_null("batch")) reply.lease = Lease{row.number("batch"), row.number<int>("attempt"), queue};
+  if (reply.lease) reply.size = row.number<int>("size");
+  reply.pending = row.number<int>("pending");
+  if (const auto last = row.optional<std::int64_t>("last")) reply.last = *last;
+  reply.more = row.flag("more");
+  reply.receipt_void = !row.optional<bool>("acknowledged").value_or(true);
+  if (const auto dead = row.optional<std::int64_t>("dead")) reply.dead = *dead;
+  reply.skipped = row.number<int>("skipped");
+  reply.wait = wait_of(row);
+  if (const auto expired = row.optional<int>("expired")) reply.skipped_expired = *expired;
+  reply.messages = row.optional<bool>("messages").value_or(false);
   return reply;
 }
 
-bool has_tokens(const pqxx::result& claimed) {
-  return claimed.columns() > claim_columns;
+bool has_tokens(const db::Row& claimed) {
+  return claimed.has_column("id");
 }
 
-bool has_messages(const pqxx::result& claimed) {
-  return std::ranges::any_of(claimed,
-                             [](const auto& row) { return !row[claim_columns + message_column].is_null(); });
+bool has_messages(const db::Rows& claimed) {
+  return std::any_of(claimed.begin(), claimed.end(),
+                     [](const db::Row& row) { return !row.is_null("message"); });
 }
 
-std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation, queue::KnownActions& actions) {
-  if (row[claim_columns].is_null()) return std::nullopt;
-  return token_of(row, claim_columns, with_creation, actions);
+std::optional<TokenRow> read_claimed(const db::Row& row, bool with_creation, queue::KnownActions& actions) {
+  if (row.is_null("id")) return std::nullopt;
+  return token_of(row, with_creation, actions);
 }
 
-TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, queue::KnownActions& actions) {
-  auto token = token_of(row, 0, detail.delivers || detail.with_creation, actions);
+TokenRow read_fetched(const db::Row& row, const TokenDetail& detail, queue::KnownActions& actions) {
+  auto token = token_of(row, detail.delivers || detail.with_creation, actions);
   if (!detail.delivers) return token;
-  const auto at = [&](int place) { return row[static_cast<int>(token_fields_with_creation) + place]; };
-  token.account = db::optional_of<std::int64_t>(at(0)).value_or(0);
-  token.attempts = at(1).as<int>();
-  token.unknowns = at(2).as<int>();
-  token.newer = db::optional_of<std::int64_t>(at(3));
-  token.resent_at = db::optional_of<std::int64_t>(at(4));
-  token.mail_key = {at(5).c_str(), at(5).size()};
-  token.suppressed = {at(6).c_str(), at(6).size()};
-  token.home = {at(7).c_str(), at(7).size()};
+  token.account = row.optional<std::int64_t>("account").value_or(0);
+  token.attempts = row.number<int>("attempts");
+  token.unknowns = row.number<int>("unknowns");
+  token.newer = row.optional<std::int64_t>("newer");
+  token.resent_at = row.optional<std::int64_t>("resent_at");
+  token.mail_key = row.view("mail_key");
+  token.suppressed = row.view("suppressed");
+  token.home = row.view("home");
   if (detail.reads_traces) token.trace = trace_of(row, token.created_at);
   return token;
 }
 
-std::optional<MessageContent> read_fetched_message(const pqxx::row& row, const TokenDetail& detail) {
+std::optional<MessageContent> read_fetched_message(const db::Row& row, const TokenDetail& detail) {
   if (!detail.delivers) return std::nullopt;
-  return read_optional_message(row, mail_columns);
+  return read_optional_message(row);
 }
 
-std::optional<MessageContent> read_claimed_message(const pqxx::row& row, bool with_creation) {
-  const auto tokens_end =
-      claim_columns + static_cast<int>(with_creation ? token_fields_with_creation : token_fields);
-  if (tokens_end == static_cast<int>(row.size())) return std::nullopt;
-  return read_optional_message(row, tokens_end);
+std::optional<MessageContent> read_claimed_message(const db::Row& row) {
+  if (!row.has_column("content_of")) return std::nullopt;
+  return read_optional_message(row);
 }
 
 std::optional<crypto::Secret> read_secret(std::string_view text) {

@@ -37,20 +37,20 @@ std::string claim_and_fetch_sql(bool with_creation, bool with_messages);
 std::string fetch_sql(const TokenDetail& detail);
 
 /// What the first row of a claim says of `queue`.
-ClaimReply read_reply(const pqxx::row& row, const std::string& queue);
-/// True if rows of a claim have the columns of tokens.
-bool has_tokens(const pqxx::result& claimed);
+ClaimReply read_reply(const db::Row& row, const std::string& queue);
+/// True if a row of a claim has the columns of tokens.
+bool has_tokens(const db::Row& claimed);
 /// True if one of these tokens is of a message.
-bool has_messages(const pqxx::result& claimed);
+bool has_messages(const db::Rows& claimed);
 
 /// A row of fetch_sql(). Its views are valid as long as the result that has the row.
-TokenRow read_fetched(const pqxx::row& row, const TokenDetail& detail, queue::KnownActions& actions);
+TokenRow read_fetched(const db::Row& row, const TokenDetail& detail, queue::KnownActions& actions);
 /// The message of the same row; nullopt if none has come along.
-std::optional<MessageContent> read_fetched_message(const pqxx::row& row, const TokenDetail& detail);
+std::optional<MessageContent> read_fetched_message(const db::Row& row, const TokenDetail& detail);
 /// The same as read_fetched() for a row of claim_and_fetch_sql(); nullopt if it has no token.
-std::optional<TokenRow> read_claimed(const pqxx::row& row, bool with_creation, queue::KnownActions& actions);
+std::optional<TokenRow> read_claimed(const db::Row& row, bool with_creation, queue::KnownActions& actions);
 /// The message of the same row; nullopt if none has come along.
-std::optional<MessageContent> read_claimed_message(const pqxx::row& row, bool with_creation);
+std::optional<MessageContent> read_claimed_message(const db::Row& row);
 
 // Fields of a token in PostgreSQL's text, from a statement or from COPY.
 

@@ -83,11 +83,10 @@ ClaimStatement::ClaimStatement(db::Connection& connection, Claimant claimant)
     connection_.prepare("claim and fetch with messages", claim_and_fetch_sql(detail.with_creation, true));
   }
   connection_.prepare("poll", poll_sql);
-  connection_.prepare("poll alone", "SELECT cursor, 0 FROM mailroom_idle_cursor($1)");
+  connection_.prepare("poll alone", "SELECT cursor, 0 AS released FROM mailroom_idle_cursor($1)");
   // A role that the documents had before there were messages still claims.
   may_release_ =
-      connection_.run("SELECT has_function_privilege('mailroom_release(integer)', 'EXECUTE')")[0][0]
-          .as<bool>();
+      connection_.run("SELECT has_function_privilege('mailroom_release(integer)', 'EXECUTE')").value<bool>();
 }
 
 ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
@@ -95,7 +94,7 @@ ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
   if (request.routine && !request.receipt) {
     if (auto reply = poll(queue_of(request))) return {.reply = *std::move(reply)};
   }
-  pqxx::result rows;
+  db::Rows rows;
   const bool delivers = claimant_.detail.delivers;
   try {
     const char* fetching = had_messages_ ? "claim and fetch with messages" : "claim and fetch";
@@ -107,7 +106,7 @@ ClaimedBatch ClaimStatement::run(const ClaimRequest& request) {
   }
   ClaimedBatch claimed{.reply = read_reply(rows[0], queue_of(request))};
   if (!claimed.reply.lease) return claimed;
-  if (has_tokens(rows) && claimed.reply.size < streamed_size) claimed.rows = rows;
+  if (has_tokens(rows[0]) && claimed.reply.size < streamed_size) claimed.rows = rows;
   // The claim itself does not always know that there are none, and none comes with a large batch.
   had_messages_ = claimed.rows && has_messages(*claimed.rows);
   return claimed;
@@ -117,10 +116,11 @@ std::optional<ClaimReply> ClaimStatement::poll(const std::string& queue) {
   const auto rows = may_release_ ? connection_.run_prepared("poll", queue, release_limit)
                                  : connection_.run_prepared("poll alone", queue);
   if (rows.empty()) return std::nullopt;
-  return ClaimReply{.last = rows[0][0].as<std::int64_t>(), .is_idle = true, .released = rows[0][1].as<int>()};
+  return ClaimReply{
+      .last = rows[0].number("cursor"), .is_idle = true, .released = rows[0].number<int>("released")};
 }
 
-pqxx::result ClaimStatement::run_claim(const char* statement, const ClaimRequest& request) {
+db::Rows ClaimStatement::run_claim(const char* statement, const ClaimRequest& request) {
   const auto receipt = request.receipt.value_or(Receipt{});
   std::optional<std::int64_t> batch;
   if (request.receipt) batch = receipt.lease.batch;
@@ -157,7 +157,7 @@ WHERE id = $1::bigint AND attempts = $2::int AND collector = pg_backend_pid())",
       storable_outcomes(receipt), microseconds_since(receipt.signed_at),
       microseconds_since(receipt.written_at));
   if (rows.empty()) throw Error(ExitCode::locked, "this session did not lease the batch");
-  return {.receipt_void = !rows[0][0].as<bool>()};
+  return {.receipt_void = !rows.value<bool>()};
 }
 
 }  // namespace mailroom::claim

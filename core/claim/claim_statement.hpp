@@ -14,7 +14,7 @@ namespace mailroom::claim {
 /// A claim of a session, and what came with it.
 struct ClaimedBatch {
   ClaimReply reply{};
-  std::optional<pqxx::result> rows{};  ///< the tokens of a small batch, one row per token
+  std::optional<db::Rows> rows{};  ///< the tokens of a small batch, one row per token
 };
 
 /// Calls mailroom_claim().
@@ -37,7 +37,7 @@ class ClaimStatement {
   void report(const Receipt& late);
 
  private:
-  pqxx::result run_claim(const char* statement, const ClaimRequest& request);
+  db::Rows run_claim(const char* statement, const ClaimRequest& request);
   ClaimReply acknowledge_alone(const Receipt& receipt);
   /// Replies are others' words, in any language.
   std::optional<std::string> storable_outcomes(const Receipt& receipt) const;

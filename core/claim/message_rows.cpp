@@ -1,5 +1,4 @@
-// Reads columns by their position. An array travels as JSON, since its text in PostgreSQL has quotes of its
-// own.
+// An array travels as JSON, since its text in PostgreSQL has quotes of its own.
 
 #include "claim/message_rows.hpp"
 
@@ -11,9 +10,6 @@
 
 namespace mailroom::claim {
 namespace {
-
-/// The place of the id among message_columns().
-constexpr int id_column = 15;
 
 /// In bytes, as message_size() counts.
 constexpr int small_message = 32 * 1024;
@@ -38,18 +34,13 @@ ORDER BY m.place)",
                      message_columns(stored_attachments, "m.id"), message_size("s"));
 }
 
-std::string_view view(const pqxx::field& field) {
-  return {field.c_str(), field.size()};
+std::optional<std::string_view> optional_view(const db::Row& row, db::ColumnName name) {
+  return row.is_null(name) ? std::nullopt : std::optional(row.view(name));
 }
 
-std::optional<std::string_view> optional_view(const pqxx::field& field) {
-  if (field.is_null()) return std::nullopt;
-  return view(field);
-}
-
-std::vector<std::string> texts_of(const pqxx::field& field) {
-  if (field.is_null()) return {};
-  return parse_json(view(field)).get<std::vector<std::string>>();
+std::vector<std::string> texts_of(const db::Row& row, db::ColumnName name) {
+  if (row.is_null(name)) return {};
+  return parse_json(row.view(name)).get<std::vector<std::string>>();
 }
 
 /// `ada@example.org` of `Ada <ada@example.org>`.
@@ -71,34 +62,35 @@ std::string_view address_of(const MessageContent& message, int recipient) {
 }  // namespace
 
 std::string message_columns(const std::string& attachments, const std::string& id) {
-  return "to_json(m.recipients), to_json(m.cc), to_json(m.bcc), m.sender, m.reply_to, m.headers, m.template, m.locale, "
-         "m.data, m.subject, m.text, m.html, m.profile, m.reference, " +
-         attachments + ", " + id;
+  return fmt::format(
+      "to_json(m.recipients) AS recipients, to_json(m.cc) AS cc, to_json(m.bcc) AS bcc, m.sender, m.reply_to, "
+      "m.headers, m.template, m.locale, m.data, m.subject, m.text, m.html, m.profile, m.reference, {} AS attachments, "
+      "{} AS content_of",
+      attachments, id);
 }
 
-MessageContent read_message(const pqxx::row& row, int first_column) {
-  const auto at = [&](int column) { return row[first_column + column]; };
-  return {.id = at(id_column).as<std::int64_t>(),
-          .recipients = texts_of(at(0)),
-          .cc = texts_of(at(1)),
-          .bcc = texts_of(at(2)),
-          .sender = view(at(3)),
-          .reply_to = view(at(4)),
-          .headers = view(at(5)),
-          .template_name = optional_view(at(6)),
-          .locale = view(at(7)),
-          .data = view(at(8)),
-          .subject = optional_view(at(9)),
-          .text = optional_view(at(10)),
-          .html = optional_view(at(11)),
-          .profile = view(at(12)),
-          .reference = view(at(13)),
-          .attachments = at(14).as<int>()};
+MessageContent read_message(const db::Row& row) {
+  return {.id = row.number("content_of"),
+          .recipients = texts_of(row, "recipients"),
+          .cc = texts_of(row, "cc"),
+          .bcc = texts_of(row, "bcc"),
+          .sender = row.view("sender"),
+          .reply_to = row.view("reply_to"),
+          .headers = row.view("headers"),
+          .template_name = optional_view(row, "template"),
+          .locale = row.view("locale"),
+          .data = row.view("data"),
+          .subject = optional_view(row, "subject"),
+          .text = optional_view(row, "text"),
+          .html = optional_view(row, "html"),
+          .profile = row.view("profile"),
+          .reference = row.view("reference"),
+          .attachments = row.number<int>("attachments")};
 }
 
-std::optional<MessageContent> read_optional_message(const pqxx::row& row, int first_column) {
-  if (row[first_column + id_column].is_null()) return std::nullopt;
-  return read_message(row, first_column);
+std::optional<MessageContent> read_optional_message(const db::Row& row) {
+  if (row.is_null("content_of")) return std::nullopt;
+  return read_message(row);
 }
 
 void set_message(TokenRow& row, MessageContent& message) {
@@ -125,11 +117,11 @@ void MessageReader::read(db::Connection& connection, const std::vector<std::int6
   messages_.clear();
   rows_ = connection.run(part_sql(), db::array_text(ids), bytes_per_part);
   for (const auto& row : rows_) {
-    auto message = read_message(row, 0);
+    auto message = read_message(row);
     messages_.emplace(message.id, std::move(message));
   }
   // The first that exists is among the rows, so all of those up to the last row that have none are deleted.
-  const auto last = rows_.empty() ? ids.back() : rows_.back()[id_column].as<std::int64_t>();
+  const auto last = rows_.empty() ? ids.back() : rows_[rows_.size() - 1].number("content_of");
   for (const auto id : ids) {
     messages_.emplace(id, std::nullopt);
     if (id == last) break;

@@ -23,11 +23,10 @@ std::string message_columns(const std::string& attachments, const std::string& i
 constexpr const char* stored_attachments =
     "(SELECT count(*) FROM mailroom_attachments x WHERE x.message = m.id)";
 
-/// Reads message_columns() from `first_column` on. The views are valid as long as the result that has the
-/// row.
-MessageContent read_message(const pqxx::row& row, int first_column);
+/// Reads message_columns(). The views are valid as long as the result that has the row.
+MessageContent read_message(const db::Row& row);
 /// The same of a message that may not have come along: nullopt then.
-std::optional<MessageContent> read_optional_message(const pqxx::row& row, int first_column);
+std::optional<MessageContent> read_optional_message(const db::Row& row);
 
 /// Sets what the row of a token takes from its message. The template of the action stands in for content that
 /// the message does not have.
@@ -57,7 +56,7 @@ class MessageReader {
  private:
   void read(db::Connection& connection, const std::vector<std::int64_t>& ids);
 
-  pqxx::result rows_;
+  db::Rows rows_;
   std::map<std::int64_t, std::optional<MessageContent>>
       messages_;  ///< those that were read; nullopt: deleted
 };

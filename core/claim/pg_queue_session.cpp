@@ -87,15 +87,15 @@ std::string sinks_json(const std::vector<SinkState>& states) {
 }
 
 /// Reads rows of name, failures, since, failed_at and probe_at, in seconds since 1970, and reason.
-std::vector<SinkState> read_sinks(const pqxx::result& rows) {
+std::vector<SinkState> read_sinks(const db::Rows& rows) {
   std::vector<SinkState> states;
   for (const auto& row : rows) {
-    states.push_back({.name = row[0].as<std::string>(),
-                      .failures = row[1].as<int>(),
-                      .since = time_of(row[2].as<double>()),
-                      .failed_at = time_of(row[3].as<double>()),
-                      .probe_at = time_of(row[4].as<double>()),
-                      .reason = row[5].as<std::string>()});
+    states.push_back({.name = row.text("name"),
+                      .failures = row.number<int>("failures"),
+                      .since = time_of(row.number<double>("since")),
+                      .failed_at = time_of(row.number<double>("failed_at")),
+                      .probe_at = time_of(row.number<double>("probe_at")),
+                      .reason = row.text("reason")});
   }
   return states;
 }
@@ -172,7 +172,7 @@ int PgQueueSession::attach(const Setup& setup) {
   connection_->run("SELECT set_config('mailroom.host', $1, false)", host_name());
   int collector = 0;
   for (const auto& queue : queues_)
-    collector = connection_->run("SELECT mailroom_attach($1)", queue)[0][0].as<int>();
+    collector = connection_->run("SELECT mailroom_attach($1)", queue).value<int>();
   if (!setup.fingerprint.empty()) show_fingerprint(*connection_, setup.fingerprint);
   return collector;
 }
@@ -190,10 +190,10 @@ std::vector<QueueDefinition> PgQueueSession::definitions() {
   for (const auto& row : connection_->run(R"(
 SELECT name, priority, batch_limit, batch_timeout FROM mailroom_queues WHERE name = ANY ($1::text[]))",
                                           db::array_text(queues_))) {
-    definitions.push_back({.name = row[0].c_str(),
-                           .priority = row[1].as<int>(),
-                           .batch_limit = row[2].c_str(),
-                           .batch_timeout = row[3].c_str()});
+    definitions.push_back({.name = row.text("name"),
+                           .priority = row.number<int>("priority"),
+                           .batch_limit = row.text("batch_limit"),
+                           .batch_timeout = row.text("batch_timeout")});
   }
   return definitions;
 }
@@ -214,7 +214,7 @@ void PgQueueSession::complete(std::optional<Lease>& lease) {
       "SELECT coalesce(jsonb_path_query_array(earlier_attempts, '$[*].begun'), '[]') FROM mailroom_batches WHERE id = $1",
       lease->batch);
   if (rows.empty()) return;
-  for (const auto& sinks : parse_json(rows[0][0].as<std::string>()))
+  for (const auto& sinks : parse_json(rows.value<std::string>()))
     lease->earlier.push_back(sinks.get<std::vector<std::string>>());
 }
 
@@ -238,11 +238,11 @@ std::vector<std::int64_t> PgQueueSession::begin(const std::vector<Lease>& leases
   for (const auto& sink : sinks) {
     if (std::ranges::find(announced, sink) == announced.end()) announced.push_back(sink);
   }
-  std::vector<std::int64_t> held;
-  for (const auto& row : connection_->run(
-           "SELECT mailroom_begin_leases($1::bigint[], $2::integer[], $3::text[], $4)",
-           db::array_text(batches), db::array_text(attempts), names_text(sinks), names_text(announced)))
-    held.push_back(row[0].as<std::int64_t>());
+  auto held =
+      connection_
+          ->run("SELECT mailroom_begin_leases($1::bigint[], $2::integer[], $3::text[], $4)",
+                db::array_text(batches), db::array_text(attempts), names_text(sinks), names_text(announced))
+          .values<std::int64_t>();
   announced_ = announced;
   return held;
 }
@@ -298,7 +298,8 @@ std::vector<SinkState> PgQueueSession::share(const std::vector<SinkState>& news,
   std::optional<std::int64_t> probe_ms;
   if (probe) probe_ms = probe->count();
   return read_sinks(connection_->run(R"(
-SELECT name, failures, extract(epoch FROM since), extract(epoch FROM failed_at), extract(epoch FROM probe_at), reason
+SELECT name, failures, extract(epoch FROM since) AS since, extract(epoch FROM failed_at) AS failed_at,
+  extract(epoch FROM probe_at) AS probe_at, reason
 FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms'))",
                                      channel_, db::storable(connection_->facts(), sinks_json(news)),
                                      names_text(names), probe_ms));
@@ -318,7 +319,7 @@ void PgQueueSession::record(const std::string& kind, const std::string& details)
 
 std::optional<std::int64_t> PgQueueSession::newest_batch() {
   const auto waiting = wait();
-  return connection_->run("SELECT coalesce(max(id), 0) FROM mailroom_batches")[0][0].as<std::int64_t>();
+  return connection_->run("SELECT coalesce(max(id), 0) FROM mailroom_batches").value<std::int64_t>();
 }
 
 void PgQueueSession::check_health() {
@@ -328,11 +329,10 @@ void PgQueueSession::check_health() {
 
 bool PgQueueSession::arrange(Waking waking) {
   const auto waiting = wait();
-  if (waking == Waking::stay_polling)
-    return connection_->run("SELECT mailroom_stay_polling()")[0][0].as<bool>();
+  if (waking == Waking::stay_polling) return connection_->run("SELECT mailroom_stay_polling()").value<bool>();
   if (waking == Waking::ask) {
     const char* among = silent_ ? silent_->c_str() : nullptr;
-    silent_ = connection_->run("SELECT mailroom_open_inserts($1::text[])", among)[0][0].c_str();
+    silent_ = connection_->run("SELECT mailroom_open_inserts($1::text[])", among).text();
     return silent_ != "{}";
   }
   // Even if the statement fails: any transaction open at the next `ask` may not have notified.
@@ -344,7 +344,7 @@ bool PgQueueSession::arrange(Waking waking) {
 
 int PgQueueSession::release() {
   const auto waiting = wait();
-  return connection_->run("SELECT released FROM mailroom_release($1)", release_limit)[0][0].as<int>();
+  return connection_->run("SELECT released FROM mailroom_release($1)", release_limit).value<int>();
 }
 
 Notified PgQueueSession::take_notifications() {

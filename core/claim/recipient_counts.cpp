@@ -18,7 +18,7 @@ SELECT r.token, r.address, (
     SELECT FROM mailroom_deliveries d
     WHERE d.queue = $1 AND d.counted_as = r.address AND d.token <> r.token
       AND coalesce(d.accepted_at, d.last_at) > (SELECT clock_timestamp()) - $3::bigint * interval '1 ms'
-    LIMIT $4::bigint) m)
+    LIMIT $4::bigint) m) AS mailed
 FROM (SELECT j.token, mailroom_canonical(j.address) AS address FROM jsonb_to_recordset($2::jsonb) j (token bigint, address text)) r)";
 
 }  // namespace
@@ -36,9 +36,7 @@ void RecipientCounts::read(db::Connection& connection, const std::string& queue,
   if (recipients.empty()) return;
   rows_ = connection.run(counts_sql, queue, json_text(recipients), limit.period.count(), limit.count);
   for (const auto& row : rows_) {
-    const auto counted_as = row[1];
-    counts_[row[0].as<std::int64_t>()] = {.counted_as = {counted_as.c_str(), counted_as.size()},
-                                          .mailed = row[2].as<int>()};
+    counts_[row.number("token")] = {.counted_as = row.view("address"), .mailed = row.number<int>("mailed")};
   }
 }
 

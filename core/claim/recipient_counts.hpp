@@ -31,7 +31,7 @@ class RecipientCounts {
     int mailed = 0;
   };
 
-  pqxx::result rows_;
+  db::Rows rows_;
   std::map<std::int64_t, Count> counts_;  ///< by token
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 /// The size of all files is known without reading them. $2: the largest that is read.
 const std::string attachments_sql = R"(
-SELECT name, content_type, content_id, total, CASE WHEN total <= $2 THEN encode(content, 'hex') END
+SELECT name, content_type, content_id, total, CASE WHEN total <= $2 THEN encode(content, 'hex') END AS content
 FROM (SELECT *, sum(octet_length(content)) OVER () AS total FROM mailroom_attachments WHERE message = $1) f
 ORDER BY place)";
 
@@ -30,19 +30,18 @@ std::string bytes_of(std::string_view text) {
   return bytes;
 }
 
-std::variant<std::vector<mail::Attachment>, mail::Refusal> attachments_of(const pqxx::result& rows,
+std::variant<std::vector<mail::Attachment>, mail::Refusal> attachments_of(const db::Rows& rows,
                                                                           std::size_t largest) {
   std::vector<mail::Attachment> files;
   for (const auto& row : rows) {
-    if (row[4].is_null())
+    if (row.is_null("content"))
       return mail::Refusal{fmt::format("its attachments have {} bytes, and a mail at most {} (send.max_size)",
-                                       with_thousands(row[3].as<std::int64_t>()),
+                                       with_thousands(row.number("total")),
                                        with_thousands(static_cast<std::int64_t>(largest)))};
-    // c_str() of a null is empty.
-    files.push_back({.name = row[0].c_str(),
-                     .content_type = row[1].c_str(),
-                     .content_id = row[2].c_str(),
-                     .bytes = bytes_of({row[4].c_str(), row[4].size()})});
+    files.push_back({.name = row.text("name"),
+                     .content_type = row.text("content_type"),
+                     .content_id = row.text("content_id"),
+                     .bytes = bytes_of(row.view("content"))});
   }
   return files;
 }

@@ -22,15 +22,16 @@ waiting AS MATERIALIZED (
   WHERE t.id >= lower(r) AND t.id < upper(r) AND mailroom_takes(queue.actions, t.action)
   UNION
   SELECT d.token FROM mailroom_deliveries d WHERE d.queue = $1 AND d.not_before <= (SELECT clock_timestamp()))
-SELECT t.id, t.action, t.code, coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email), coalesce(a.login, ''), t.created_at, t.expires_at,
+SELECT t.id, t.action, t.code, coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]), a.email) AS email,
+  coalesce(a.login, '') AS login, t.created_at, t.expires_at,
   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
-                       floor(extract(epoch FROM clock_timestamp()))::bigint),
-  coalesce(d.attempts, 0), coalesce(d.unknowns, 0),
+                       floor(extract(epoch FROM clock_timestamp()))::bigint) AS state,
+  coalesce(d.attempts, 0) AS attempts, coalesce(d.unknowns, 0) AS unknowns,
   CASE WHEN t.action = $3::token_action THEN (
     SELECT max(n.id) FROM tokens n
     WHERE n.account = t.account AND n.id > t.id AND n.action = t.action AND n.consumed_at IS NULL
-      AND n.expires_at > floor(extract(epoch FROM clock_timestamp()))) END,
-  (SELECT count(*) FROM waiting), t.message, t.recipient
+      AND n.expires_at > floor(extract(epoch FROM clock_timestamp()))) END AS newer,
+  (SELECT count(*) FROM waiting) AS total, t.message, t.recipient
 FROM (SELECT id FROM waiting ORDER BY id LIMIT $2) w JOIN tokens t ON t.id = w.id LEFT JOIN accounts a ON a.id = t.account
 LEFT JOIN mailroom_messages m ON m.id = t.message
 LEFT JOIN mailroom_deliveries d ON d.queue = $1 AND d.token = t.id
@@ -42,23 +43,21 @@ std::string stand_in(const queue::Action& action) {
 }
 
 /// The views are of `row`.
-template <typename Row>
-claim::TokenRow token_of(const Row& row, queue::KnownActions& actions) {
-  claim::TokenRow token{.id = row[0].template as<std::int64_t>(),
-                        .action = actions.require(row[1].c_str()),
-                        .secret = std::nullopt,
-                        .code = row[2].c_str(),
-                        .expires_at = row[6].template as<std::int64_t>(),
-                        .email = row[3].c_str(),
-                        .login = row[4].c_str(),
-                        .state = claim::parse_token_state(row[7].c_str()),
-                        .created_at = row[5].template as<std::int64_t>(),
-                        .attempts = row[8].template as<int>(),
-                        .unknowns = row[9].template as<int>()};
-  if (!row[10].is_null()) token.newer = row[10].template as<std::int64_t>();
-  token.message = db::optional_of<std::int64_t>(row[12]);
-  token.recipient = db::optional_of<int>(row[13]).value_or(0);
-  return token;
+claim::TokenRow token_of(const db::Row& row, queue::KnownActions& actions) {
+  return {.id = row.number("id"),
+          .action = actions.require(row.view("action")),
+          .secret = std::nullopt,
+          .code = row.view("code"),
+          .expires_at = row.number("expires_at"),
+          .email = row.view("email"),
+          .login = row.view("login"),
+          .state = claim::parse_token_state(row.view("state")),
+          .created_at = row.number("created_at"),
+          .attempts = row.number<int>("attempts"),
+          .unknowns = row.number<int>("unknowns"),
+          .newer = row.optional<std::int64_t>("newer"),
+          .message = row.optional<std::int64_t>("message"),
+          .recipient = row.optional<int>("recipient").value_or(0)};
 }
 
 WaitingMail preview(const std::string& queue, const claim::TokenRow& token, const MailProfiles& profiles,
@@ -96,7 +95,7 @@ WaitingMails read_waiting_mails(db::Connection& connection, const std::string& q
   claim::RecipientCounts counts;
   if (policy.per_recipient) counts.read(connection, queue, *policy.per_recipient, tokens);
   WaitingMails mails;
-  if (!rows.empty()) mails.total = rows[0][11].as<std::int64_t>();
+  if (!rows.empty()) mails.total = rows[0].number("total");
   std::map<std::string_view, int> mailed;
   claim::MessageReader messages;
   const auto id_of = [&](std::size_t i) { return tokens[i].message; };

@@ -175,8 +175,7 @@ std::set<std::string> Connection::take_payloads() {
 }
 
 Moment Connection::server_time() {
-  return moment_in<std::chrono::seconds>(
-      run("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint")[0][0]);
+  return run("SELECT floor(extract(epoch FROM clock_timestamp()))::bigint").moment<std::chrono::seconds>();
 }
 
 void Connection::cancel() {

@@ -19,6 +19,7 @@
 #include "db/conninfo.hpp"
 #include "db/errors.hpp"
 #include "db/pqxx_compat.hpp"
+#include "db/rows.hpp"
 
 namespace mailroom::db {
 
@@ -41,7 +42,7 @@ struct SessionFacts {
 
 /// Reads SessionFacts; $1 is the configured schema, or empty.
 extern const char* const session_facts_sql;
-SessionFacts read_session_facts(const pqxx::row& row, const std::string& schema);
+SessionFacts read_session_facts(const Row& row, const std::string& schema);
 
 /// The statements that give a session, or with `for_transaction` the transaction that has just begun, the
 /// settings that every command relies on, whatever the role, the database or the server has set: PostgreSQL's
@@ -53,12 +54,6 @@ std::string session_settings(const SessionFacts& facts, Milliseconds statement_l
 /// read now.
 std::string session_conninfo(const DatabaseTarget& target, const std::string& purpose,
                              Milliseconds answer = Milliseconds{0});
-
-/// The value of a field of a row; nullopt for a null.
-template <typename T, typename Field>
-std::optional<T> optional_of(const Field& field) {
-  return field.is_null() ? std::nullopt : std::optional<T>(field.template as<T>());
-}
 
 /// One PostgreSQL session. Never reconnects by itself, since that would silently drop locks and LISTEN.
 class Connection {
@@ -84,7 +79,7 @@ class Connection {
 
   /// Runs one statement in autocommit mode. Throws DatabaseError or ConnectionLost.
   template <typename... Arguments>
-  pqxx::result run(const std::string& sql, const Arguments&... arguments) {
+  Rows run(const std::string& sql, const Arguments&... arguments) {
     return alone(
         [&](pqxx::transaction_base& transaction) { return execute(transaction, sql, arguments...); });
   }
@@ -123,7 +118,7 @@ class Connection {
   void prepare(const std::string& name, const std::string& sql);
 
   template <typename... Arguments>
-  pqxx::result run_prepared(const std::string& name, const Arguments&... arguments) {
+  Rows run_prepared(const std::string& name, const Arguments&... arguments) {
     have_prepared(name);
     return alone([&](pqxx::transaction_base& transaction) {
       return pqxx_compat::execute_prepared(transaction, name, arguments...);
@@ -140,8 +135,8 @@ class Connection {
 
   /// Runs one statement within the caller's transaction. Values are bound, never formatted into the text.
   template <typename... Arguments>
-  static pqxx::result execute(pqxx::transaction_base& transaction, const std::string& sql,
-                              const Arguments&... arguments) {
+  static Rows execute(pqxx::transaction_base& transaction, const std::string& sql,
+                      const Arguments&... arguments) {
     if constexpr (sizeof...(Arguments) == 0) {
       return transaction.exec(sql);
     } else {

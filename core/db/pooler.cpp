@@ -17,7 +17,7 @@ constexpr Milliseconds patience{1000};
 constexpr int rounds = 3;
 
 int ask_pid(Connection& connection) {
-  return connection.run("SELECT pg_backend_pid()")[0][0].as<int>();
+  return connection.run("SELECT pg_backend_pid()").value<int>();
 }
 
 /// A second connection with a timeout of its own: a pooler whose server processes are all busy lets it wait.
@@ -134,11 +134,12 @@ std::string direct_conninfo(Connection& connection) {
   const auto row = connection.run(R"(
 SELECT
   coalesce(host(inet_server_addr()),
-           (SELECT split_part(setting, ',', 1) FROM pg_settings WHERE name = 'unix_socket_directories')),
-  coalesce(inet_server_port(), current_setting('port')::integer), current_database(), session_user)")[0];
-  if (row[0].is_null()) return {};
-  return fmt::format("host={} port={} dbname={} user={}", row[0].c_str(), row[1].c_str(), row[2].c_str(),
-                     row[3].c_str());
+           (SELECT split_part(setting, ',', 1) FROM pg_settings WHERE name = 'unix_socket_directories')) AS host,
+  coalesce(inet_server_port(), current_setting('port')::integer) AS port, current_database(), session_user)")
+                       [0];
+  if (row.is_null("host")) return {};
+  return fmt::format("host={} port={} dbname={} user={}", row.text("host"), row.text("port"),
+                     row.text("current_database"), row.text("session_user"));
 }
 
 void require_own_session(Connection& connection, const DatabaseTarget& target, const std::string& purpose) {

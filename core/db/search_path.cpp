@@ -67,13 +67,13 @@ void require_search_path(Connection& connection, const std::string& conninfo) {
   throw Error(
       ExitCode::configuration,
       fmt::format("the search_path of the connection's options, {}, did not arrive: the session has {}",
-                  shown_text(*asked), shown_text(rows[0][0].c_str())),
+                  shown_text(*asked), shown_text(rows.text())),
       "a pooler drops options (PgBouncer: ignore_startup_parameters): set database.schema, as with "
       "mailroom --schema NAME, or connect to the server directly");
 }
 
 std::string quoted_schema(Connection& connection) {
-  return connection.run("SELECT quote_ident(current_schema())")[0][0].c_str();
+  return connection.run("SELECT quote_ident(current_schema())").text();
 }
 
 std::string qualified_name(Connection& connection, const std::string& name) {

@@ -79,24 +79,25 @@ constexpr std::array settings{
 // The schema of pgcrypto follows on the search_path, since the extension may be in any. Without our own
 // schema there is none: the next one may have tables of our names.
 const char* const session_facts_sql = R"(
-SELECT pg_backend_pid(), current_setting('server_version_num'), current_setting('server_encoding'),
-  pg_is_in_recovery(), n.oid IS NOT NULL, n.oid IS NOT NULL AND has_schema_privilege(n.oid, 'USAGE'),
+SELECT pg_backend_pid() AS pid, current_setting('server_version_num') AS version,
+  current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS in_recovery, n.oid IS NOT NULL AS schema_exists,
+  n.oid IS NOT NULL AND has_schema_privilege(n.oid, 'USAGE') AS may_use_schema,
   CASE WHEN n.oid IS NOT NULL AND has_schema_privilege(n.oid, 'USAGE') THEN
     concat_ws(', ', format('%I', $1::text), (
       SELECT format('%I', e.nspname) FROM pg_extension JOIN pg_namespace e ON e.oid = extnamespace
       WHERE extname = 'pgcrypto' AND e.nspname <> $1::name))
-  ELSE format('%I', $1::text) END
+  ELSE format('%I', $1::text) END AS search_path
 FROM (SELECT) one LEFT JOIN pg_namespace n ON n.nspname = $1::name)";
 
-SessionFacts read_session_facts(const pqxx::row& row, const std::string& schema) {
-  SessionFacts facts{.pid = row[0].as<int>(),
-                     .version = row[1].as<int>(),
-                     .encoding = row[2].c_str(),
-                     .in_recovery = row[3].as<bool>()};
+SessionFacts read_session_facts(const Row& row, const std::string& schema) {
+  SessionFacts facts{.pid = row.number<int>("pid"),
+                     .version = row.number<int>("version"),
+                     .encoding = row.text("encoding"),
+                     .in_recovery = row.flag("in_recovery")};
   if (schema.empty()) return facts;
-  facts.schema_exists = row[4].as<bool>();
-  facts.may_use_schema = row[5].as<bool>();
-  facts.search_path = row[6].c_str();
+  facts.schema_exists = row.flag("schema_exists");
+  facts.may_use_schema = row.flag("may_use_schema");
+  facts.search_path = row.text("search_path");
   return facts;
 }
 

@@ -41,19 +41,6 @@ inline std::string microseconds_sql(const std::string& time) {
       time);
 }
 
-/// The moment that a field of a row holds as a number of `Unit` since 1970: seconds, or microseconds with
-/// microseconds_sql(). See bounded_moment().
-template <typename Unit, typename Field>
-Moment moment_in(const Field& field) {
-  return bounded_moment(Unit(field.template as<std::int64_t>()));
-}
-
-/// The same; nullopt for a null.
-template <typename Unit, typename Field>
-std::optional<Moment> optional_moment_in(const Field& field) {
-  return field.is_null() ? std::nullopt : std::optional(moment_in<Unit>(field));
-}
-
 /// PostgreSQL's text of an array, for a bound value. Strings must not need quotes.
 template <typename T>
 std::string array_text(const std::vector<T>& values) {

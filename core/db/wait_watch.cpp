@@ -16,8 +16,10 @@ namespace {
 /// The sessions for which session $1 waits, the oldest transaction first. pid 0 is a prepared transaction;
 /// null: a synchronous standby. CREATE INDEX CONCURRENTLY waits for transactions like for locks.
 constexpr const char* blockers_sql = R"(
-SELECT b.pid, coalesce(nullif(h.application_name, ''), 'without a name'), coalesce(h.usename::text, 'unknown'),
-  (extract(epoch FROM clock_timestamp() - h.xact_start) * 1000)::bigint, h.wait_event = 'SyncRep' IS TRUE
+SELECT b.pid, coalesce(nullif(h.application_name, ''), 'without a name') AS name,
+  coalesce(h.usename::text, 'unknown') AS "user",
+  (extract(epoch FROM clock_timestamp() - h.xact_start) * 1000)::bigint AS open_ms,
+  h.wait_event = 'SyncRep' IS TRUE AS waits_for_standby
 FROM pg_stat_activity w
   CROSS JOIN LATERAL (
     SELECT DISTINCT p AS pid FROM unnest(pg_blocking_pids(w.pid)) p WHERE w.wait_event_type = 'Lock'
@@ -28,15 +30,14 @@ WHERE w.pid = $1
 ORDER BY h.xact_start NULLS LAST, b.pid)";
 
 /// `pid 12 (report, user alice), whose transaction has been open for 15s`
-template <typename Row>
 std::string blocker_text(const Row& row) {
-  if (row[0].is_null())
+  if (row.is_null("pid"))
     return "a synchronous standby, which has not confirmed the commit: see synchronous_standby_names";
-  if (row[0].template as<int>() == 0) return "a prepared transaction: see pg_prepared_xacts";
-  const auto who = fmt::format("pid {} ({}, user {})", row[0].c_str(), row[1].c_str(), row[2].c_str());
-  if (row[4].template as<bool>())
+  if (row.number<int>("pid") == 0) return "a prepared transaction: see pg_prepared_xacts";
+  const auto who = fmt::format("pid {} ({}, user {})", row.text("pid"), row.text("name"), row.text("user"));
+  if (row.flag("waits_for_standby"))
     return who + ", which waits for a synchronous standby: see synchronous_standby_names";
-  const auto open = optional_of<Milliseconds::rep>(row[3]);
+  const auto open = row.optional<Milliseconds::rep>("open_ms");
   if (!open) return who;
   return fmt::format("{}, whose transaction has been open for {}", who,
                      format_duration(std::chrono::floor<std::chrono::seconds>(Milliseconds(*open))));
@@ -121,7 +122,7 @@ void WaitWatch::State::look() {
     std::string pids;
     std::string text;
     for (const auto& row : looking->run(blockers_sql, pid)) {
-      pids += fmt::format("{} ", row[0].is_null() ? "standby" : row[0].c_str());
+      pids += fmt::format("{} ", row.optional<std::string>("pid").value_or("standby"));
       text += (text.empty() ? "waiting for " : "; and for ") + blocker_text(row);
     }
     // Many waits are short: it must be the same at two looks.

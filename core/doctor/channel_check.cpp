@@ -24,7 +24,7 @@ std::string source_of_trigger(db::Connection& connection) {
   const auto rows = connection.run(R"(
 SELECT p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
 WHERE t.tgrelid = 'tokens'::regclass AND t.tgname = 'after_token_inserted')");
-  return rows.empty() ? std::string() : rows[0][0].c_str();
+  return rows.empty() ? std::string() : rows.text();
 }
 
 /// A warning with the fix for the origin of collect.channel.

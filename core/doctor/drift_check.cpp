@@ -14,7 +14,7 @@ namespace {
 constexpr const char* objects_sql = R"(
 WITH here AS (SELECT quote_ident($1)::regnamespace AS schema),
 tables AS (SELECT c.oid, c.relname FROM pg_class c, here WHERE c.relnamespace = schema AND c.relkind IN ('r', 'p'))
-SELECT 'table ' || relname, true, ''
+SELECT 'table ' || relname AS name, true AS is_sound, '' AS fix
 FROM tables
 UNION ALL
 SELECT format('column %s.%s', relname, attname), true, ''
@@ -45,7 +45,7 @@ using PresentObjects = std::map<std::string, PresentObject>;
 PresentObjects read_present_objects(db::Connection& connection) {
   PresentObjects objects;
   for (const auto& row : qualified_rows(connection, objects_sql))
-    objects[row[0].c_str()] = {.is_sound = row[1].as<bool>(), .fix = row[2].c_str()};
+    objects[row.text("name")] = {.is_sound = row.flag("is_sound"), .fix = row.text("fix")};
   return objects;
 }
 

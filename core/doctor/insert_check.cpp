@@ -27,7 +27,7 @@ struct WayIn {
 constexpr WayIn by_account{
     .what = "an account inserted",
     .token = "activation token",
-    .may_sql = "SELECT current_user, has_any_column_privilege('accounts', 'INSERT')",
+    .may_sql = "SELECT current_user AS role, has_any_column_privilege('accounts', 'INSERT') AS may",
     .insert_sql = "INSERT INTO accounts (email, login) VALUES ($1, $1)",
     .token_sql =
         "SELECT EXISTS (SELECT FROM accounts a JOIN tokens t ON t.account = a.id WHERE a.email = $1)"};
@@ -36,7 +36,7 @@ constexpr WayIn by_message{
     .what = "a message asked for",
     .token = "token",
     .may_sql = R"(
-SELECT current_user, coalesce(bool_or(has_function_privilege(p.oid, 'EXECUTE')), false)
+SELECT current_user AS role, coalesce(bool_or(has_function_privilege(p.oid, 'EXECUTE')), false) AS may
 FROM pg_proc p JOIN pg_class c ON c.oid = 'mailroom_messages'::regclass
 WHERE p.proname = 'mailroom_send' AND p.pronamespace = c.relnamespace)",
     .insert_sql =
@@ -60,12 +60,12 @@ InsertTrial try_insert(db::Connection& connection, const WayIn& way, const std::
     db::Connection::execute(transaction, "SET TRANSACTION READ WRITE");
     if (!role.empty()) db::Connection::execute(transaction, "SET LOCAL ROLE " + transaction.quote_name(role));
     const auto row = db::Connection::execute(transaction, way.may_sql)[0];
-    trial.role = row[0].c_str();
-    trial.is_allowed = row[1].as<bool>();
+    trial.role = row.text("role");
+    trial.is_allowed = row.flag("may");
     if (!trial.is_allowed) return;
     db::Connection::execute(transaction, way.insert_sql, address);
     db::Connection::execute(transaction, "SET LOCAL ROLE NONE");
-    trial.has_token = db::Connection::execute(transaction, way.token_sql, address)[0][0].as<bool>();
+    trial.has_token = db::Connection::execute(transaction, way.token_sql, address).value<bool>();
   });
   return trial;
 }
@@ -92,9 +92,7 @@ Finding refused(db::Connection& connection, const WayIn& way, const std::string&
                 const db::DatabaseError& error) {
   const auto who = role.empty() ? "the role of this session" : shown_text(role);
   if (error.sqlstate() == db::sqlstate::insufficient_privilege) {
-    std::vector<std::string> grants;
-    for (const auto& row : qualified_rows(connection, missing_functions_sql))
-      grants.emplace_back(row[0].c_str());
+    const auto grants = qualified_rows(connection, missing_functions_sql).values<std::string>();
     const std::string hint = grants.empty() ? "docs/security.md lists what the application's role needs"
                                             : "as the owner of the functions";
     return failure(fmt::format("{} as {} is refused: {}", way.what, who, error.what()),
@@ -130,8 +128,8 @@ void judge_recent(db::Connection& connection, Findings& findings) {
 
 /// What keeps the application's role from asking for mails before it tries, the fix and a hint: $2 the role.
 constexpr const char* obstacles_sql = R"(
-SELECT format('%s may not use the schema %s', r.rolname, $1::text),
-  format('GRANT USAGE ON SCHEMA %I TO %I;', $1::text, r.rolname), ''
+SELECT format('%s may not use the schema %s', r.rolname, $1::text) AS obstacle,
+  format('GRANT USAGE ON SCHEMA %I TO %I;', $1::text, r.rolname) AS fix, '' AS hint
 FROM pg_roles r WHERE r.rolname = $2::text AND NOT has_schema_privilege(r.oid, quote_ident($1), 'USAGE')
 UNION ALL
 SELECT format('%s may neither call mailroom_send() nor insert accounts', r.rolname),
@@ -153,9 +151,9 @@ bool has_obstacles(db::Connection& connection, const std::string& role, Findings
   const auto rows = qualified_rows(connection, obstacles_sql, role);
   for (const auto& row : rows) {
     std::vector<status::Fix> fix;
-    const std::string grant = row[1].c_str();
+    const auto grant = row.text("fix");
     if (!grant.empty()) fix.emplace_back(status::FixKind::grant, grant);
-    findings.push_back(failure(shown_text(row[0].c_str()), std::move(fix), row[2].c_str()));
+    findings.push_back(failure(shown_text(row.text("obstacle")), std::move(fix), row.text("hint")));
   }
   return !rows.empty();
 }
@@ -163,7 +161,8 @@ bool has_obstacles(db::Connection& connection, const std::string& role, Findings
 /// True if the session can take the role on.
 bool may_become(db::Connection& connection, const std::string& role, Findings& findings) {
   const auto rows = connection.run(
-      "SELECT pg_has_role(oid, 'MEMBER'), format('GRANT %I TO %I;', rolname, current_user), current_user "
+      "SELECT pg_has_role(oid, 'MEMBER') AS may, format('GRANT %I TO %I;', rolname, current_user) AS grant, "
+      "current_user AS role "
       "FROM pg_roles WHERE rolname = $1",
       role);
   if (rows.empty()) {
@@ -171,10 +170,10 @@ bool may_become(db::Connection& connection, const std::string& role, Findings& f
                                "name the role of the application with --as"));
     return false;
   }
-  if (rows[0][0].as<bool>()) return true;
-  findings.push_back(
-      failure(fmt::format("{} may not take on the role {}", shown_text(rows[0][2].c_str()), shown_text(role)),
-              {{status::FixKind::grant, rows[0][1].c_str()}}));
+  if (rows[0].flag("may")) return true;
+  findings.push_back(failure(
+      fmt::format("{} may not take on the role {}", shown_text(rows[0].text("role")), shown_text(role)),
+      {{status::FixKind::grant, rows[0].text("grant")}}));
   return false;
 }
 
@@ -209,7 +208,7 @@ void judge_insert(Subject& subject, Findings& findings) {
   if (!role.empty()) {
     judge_way(connection, by_message, role, address, findings);
   } else if (!inserts) {
-    const std::string own = connection.run("SELECT current_user")[0][0].c_str();
+    const std::string own = connection.run("SELECT current_user").text();
     findings.push_back(not_checked(fmt::format(
         "{} may not insert accounts; mailroom doctor --as ROLE tries it as the application's role",
         shown_text(own))));

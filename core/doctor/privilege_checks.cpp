@@ -16,7 +16,7 @@ namespace {
 constexpr const char* missing_sql = R"(
 SELECT n.object,
   format('GRANT %s ON %s TO %I;', string_agg(p.privilege, ', ' ORDER BY p.n),
-         CASE n.kind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || format('%I.%I', $1::text, n.object), current_user)
+         CASE n.kind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || format('%I.%I', $1::text, n.object), current_user) AS grant
 FROM (VALUES
     ('schema_migrations', 'r', '{SELECT}'::text[]),
     ('accounts', 'r', '{SELECT}'),
@@ -45,7 +45,7 @@ ORDER BY n.kind DESC, n.object)";
 /// $2: the names of mailroom's functions; an application may have functions with similar names. Of those that
 /// run with their owner's privileges, a consumer needs two.
 constexpr const char* executable_functions_sql = R"(
-SELECT p.proname, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user)
+SELECT p.proname AS object, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user) AS grant
 FROM pg_proc p
 WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.proname = ANY ($2::text[])
   AND p.prorettype <> 'trigger'::regtype AND NOT has_function_privilege(p.oid, 'EXECUTE')
@@ -68,8 +68,8 @@ void judge_grants(db::Connection& connection, const std::string& role, Findings&
        {qualified_rows(connection, missing_sql),
         qualified_rows(connection, executable_functions_sql, db::array_text(own_functions()))}) {
     for (const auto& row : rows) {
-      lacks.emplace_back(row[0].c_str());
-      fix.emplace_back(row[1].c_str());
+      lacks.push_back(row.text("object"));
+      fix.push_back(row.text("grant"));
     }
   }
   if (fix.empty()) return;
@@ -82,13 +82,13 @@ void judge_grants(db::Connection& connection, const std::string& role, Findings&
 /// tokens for any account. The others are given to producers and consumers, but not to everyone. What such a
 /// role has passed on ends with it.
 constexpr const char* open_functions_sql = R"(
-SELECT p.proname, coalesce(r.rolname, 'everyone'),
+SELECT p.proname, coalesce(r.rolname, 'everyone') AS role,
   format('REVOKE EXECUTE ON FUNCTION %s FROM %s CASCADE;', p.oid::regprocedure,
-         coalesce(quote_ident(r.rolname), 'PUBLIC')),
+         coalesce(quote_ident(r.rolname), 'PUBLIC')) AS revoke,
   EXISTS (
     SELECT FROM pg_default_acl d, aclexplode(d.defaclacl) x
     WHERE d.defaclobjtype = 'f' AND d.defaclnamespace IN (0, p.pronamespace) AND d.defaclrole = p.proowner
-      AND x.grantee = a.grantee)
+      AND x.grantee = a.grantee) AS is_default
 FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles r ON r.oid = a.grantee
 WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.prosecdef AND p.proname = ANY ($2::text[])
   AND a.grantee <> p.proowner AND a.grantor = p.proowner AND (a.grantee = 0 OR p.proname LIKE 'trg\_%')
@@ -98,9 +98,9 @@ void judge_open_functions(db::Connection& connection, Findings& findings) {
   for (const auto& row : qualified_rows(connection, open_functions_sql, db::array_text(own_functions()))) {
     findings.push_back(
         failure(fmt::format("{} may execute {}, which runs with its owner's privileges",
-                            shown_text(row[1].c_str()), row[0].c_str()),
-                {{status::FixKind::revoke, row[2].c_str()}},
-                row[3].as<bool>()
+                            shown_text(row.text("role")), row.text("proname")),
+                {{status::FixKind::revoke, row.text("revoke")}},
+                row.flag("is_default")
                     ? "default privileges give it to new functions: ALTER DEFAULT PRIVILEGES takes them away"
                     : ""));
   }
@@ -109,9 +109,9 @@ void judge_open_functions(db::Connection& connection, Findings& findings) {
 /// Roles, or everyone, that may read or write tokens because default privileges gave them every table of
 /// their owner.
 constexpr const char* intruders_sql = R"(
-SELECT coalesce(r.rolname, 'everyone'), bool_or(a.privilege_type = 'SELECT'),
-  bool_or(a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE')),
-  format('REVOKE ALL ON %s FROM %s CASCADE;', c.oid::regclass, coalesce(quote_ident(r.rolname), 'PUBLIC'))
+SELECT coalesce(r.rolname, 'everyone') AS role, bool_or(a.privilege_type = 'SELECT') AS may_read,
+  bool_or(a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE')) AS may_write,
+  format('REVOKE ALL ON %s FROM %s CASCADE;', c.oid::regclass, coalesce(quote_ident(r.rolname), 'PUBLIC')) AS revoke
 FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
 WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relname = 'tokens' AND NOT c.relrowsecurity
   AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') AND a.grantee <> c.relowner
@@ -125,11 +125,11 @@ ORDER BY 1)";
 void judge_intruders(db::Connection& connection, Findings& findings) {
   for (const auto& row : qualified_rows(connection, intruders_sql)) {
     std::vector<std::string> may;
-    if (row[1].as<bool>()) may.emplace_back("read the secrets and codes of tokens");
-    if (row[2].as<bool>()) may.emplace_back("write tokens of any account");
+    if (row.flag("may_read")) may.emplace_back("read the secrets and codes of tokens");
+    if (row.flag("may_write")) may.emplace_back("write tokens of any account");
     findings.push_back(warning(
-        fmt::format("{} may {}, by default privileges", shown_text(row[0].c_str()), joined(may, " and ")),
-        {{status::FixKind::revoke, row[3].c_str()}},
+        fmt::format("{} may {}, by default privileges", shown_text(row.text("role")), joined(may, " and ")),
+        {{status::FixKind::revoke, row.text("revoke")}},
         "give each role what docs/security.md lists, and no default privileges"));
   }
 }
@@ -152,21 +152,22 @@ void judge_row_security(db::Connection& connection, const std::string& role, Fin
 
 void judge_statistics(db::Connection& connection, const std::string& role, Findings& findings) {
   const auto row = connection.run(
-      "SELECT pg_has_role('pg_read_all_stats', 'USAGE'), format('GRANT pg_monitor TO %I;', current_user), "
-      "has_table_privilege('pg_catalog.pg_stat_activity', 'SELECT'), "
-      "format('GRANT SELECT ON pg_catalog.pg_stat_activity TO %I;', current_user)")[0];
-  if (!row[2].as<bool>()) {
+      "SELECT pg_has_role('pg_read_all_stats', 'USAGE') AS sees_all, "
+      "format('GRANT pg_monitor TO %I;', current_user) AS monitor_grant, "
+      "has_table_privilege('pg_catalog.pg_stat_activity', 'SELECT') AS may_read, "
+      "format('GRANT SELECT ON pg_catalog.pg_stat_activity TO %I;', current_user) AS read_grant")[0];
+  if (!row.flag("may_read")) {
     findings.push_back(warning(
         fmt::format(
             "{} may not read pg_stat_activity, so status fails, and metrics show nothing of the database",
             role),
-        {{status::FixKind::grant, row[3].c_str()}}));
+        {{status::FixKind::grant, row.text("read_grant")}}));
   }
-  if (row[0].as<bool>()) return;
+  if (row.flag("sees_all")) return;
   findings.push_back(warning(
       fmt::format("{} cannot see other sessions, so status cannot name a session that holds back tokens",
                   role),
-      {{status::FixKind::grant, row[1].c_str()}}));
+      {{status::FixKind::grant, row.text("monitor_grant")}}));
 }
 
 }  // namespace
@@ -174,7 +175,7 @@ void judge_statistics(db::Connection& connection, const std::string& role, Findi
 Findings check_privileges(Subject& subject) {
   if (!subject.has_tables) return {not_checked("the tables of the queue do not exist")};
   auto& connection = *subject.connection;
-  const auto role = std::string(connection.run("SELECT current_user")[0][0].c_str());
+  const auto role = connection.run("SELECT current_user").text();
   Findings findings;
   judge_grants(connection, role, findings);
   judge_open_functions(connection, findings);

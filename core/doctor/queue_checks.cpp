@@ -74,10 +74,10 @@ std::vector<status::Fix> creation_of(db::Connection& connection, const std::stri
 }
 
 void warn_of_pauses(db::Connection& connection, Findings& findings) {
-  for (const auto& row : connection.run(R"(
+  const auto paused_queues = connection.run(R"(
 SELECT j.job_type FROM jobs j JOIN mailroom_queues q ON q.name = j.job_type
-WHERE q.paused_at IS NOT NULL ORDER BY 1)")) {
-    const std::string queue = row[0].c_str();
+WHERE q.paused_at IS NOT NULL ORDER BY 1)");
+  for (const auto& queue : paused_queues.values<std::string>()) {
     const auto paused = health::judge_pause(status::read_queue_status(connection, queue));
     if (!paused) continue;
     findings.push_back(finding_of(*paused));
@@ -134,7 +134,7 @@ health::HealthLimits limits_of(const Subject& subject) {
 }  // namespace
 
 bool has_queue(db::Connection& connection, const std::string& queue) {
-  return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue)[0][0].as<bool>();
+  return connection.run("SELECT EXISTS (SELECT FROM jobs WHERE job_type = $1)", queue).value<bool>();
 }
 
 Findings check_sequence(Subject& subject) {
@@ -166,13 +166,15 @@ Findings check_queue(Subject& subject) {
   Findings findings;
   for (const auto& queue : subject.settings->collect.queues) {
     const auto row = connection.run(R"(
-SELECT count(*) FILTER (WHERE job_type = $1) > 0, coalesce(string_agg(job_type, ', ' ORDER BY job_type), 'none')
+SELECT count(*) FILTER (WHERE job_type = $1) > 0 AS is_known,
+  coalesce(string_agg(job_type, ', ' ORDER BY job_type), 'none') AS queues
 FROM jobs)",
                                     queue)[0];
-    if (row[0].as<bool>()) continue;
+    if (row.flag("is_known")) continue;
     const auto fix = creation_of(connection, queue);
-    findings.push_back(failure(fmt::format("there is no queue {}; the queues are: {}", queue, row[1].c_str()),
-                               fix, fix.empty() ? "name one of them in collect.queue, or with --queue" : ""));
+    findings.push_back(
+        failure(fmt::format("there is no queue {}; the queues are: {}", queue, row.text("queues")), fix,
+                fix.empty() ? "name one of them in collect.queue, or with --queue" : ""));
   }
   warn_of_pauses(connection, findings);
   warn_of_idle_actions(connection, findings);
@@ -210,10 +212,10 @@ Findings check_batches(Subject& subject) {
   Findings findings;
   const auto rows = subject.connection->run(R"(
 SELECT id, queue, attempts FROM mailroom_batches WHERE dead_at IS NOT NULL AND emitted_at IS NULL)");
-  std::map<std::int64_t, pqxx::row> row_of;
+  std::map<std::int64_t, db::Row> row_of;
   std::vector<status::DeadBatch> dead;
   for (const auto& row : rows) {
-    dead.push_back({.id = row[0].as<std::int64_t>()});
+    dead.push_back({.id = row.number("id")});
     row_of.emplace(dead.back().id, row);
   }
   subject.connection->transact([&](pqxx::work& transaction) { status::keep_unsettled(transaction, dead); });
@@ -223,8 +225,8 @@ SELECT id, queue, attempts FROM mailroom_batches WHERE dead_at IS NOT NULL AND e
     findings.push_back(
         warning(fmt::format("batch {} of the queue {} was dead-lettered after {} attempts: {} tokens were "
                             "not emitted",
-                            batch.id, row[1].c_str(), row[2].c_str(), with_thousands(batch.tokens)),
-                {status::replay_batch(row[1].c_str(), batch.id, home)},
+                            batch.id, row.text("queue"), row.text("attempts"), with_thousands(batch.tokens)),
+                {status::replay_batch(row.text("queue"), batch.id, home)},
                 fmt::format("mailroom audit batch:{} shows its attempts", batch.id)));
   }
   if (dead.size() > shown) {

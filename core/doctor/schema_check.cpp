@@ -20,8 +20,8 @@ bool has_queue_tables(db::Connection& connection) {
       .run(R"(
 SELECT EXISTS (
   SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
-  WHERE c.relname = 'mailroom_batches' AND n.nspname = current_schema() AND a.attname = 'queue'))")[0][0]
-      .as<bool>();
+  WHERE c.relname = 'mailroom_batches' AND n.nspname = current_schema() AND a.attname = 'queue'))")
+      .value<bool>();
 }
 
 /// Reports mailroom's tables in a schema that is not on the search_path, or that the role may not use.
@@ -36,7 +36,7 @@ Findings look_elsewhere(db::Connection& connection) {
       "SELECT format('ALTER ROLE %I IN DATABASE %I SET search_path = %I, public;', session_user, "
       "current_database(), $1::text)",
       places.front().name);
-  return {failure(error.what(), {{status::FixKind::find_schema, path[0][0].c_str()}}, error.hint())};
+  return {failure(error.what(), {{status::FixKind::find_schema, path.text()}}, error.hint())};
 }
 
 Finding judge_newer(long version, long newest, long minimum_client) {

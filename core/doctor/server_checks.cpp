@@ -18,7 +18,7 @@ constexpr int oldest_version = 140000;
 /// The settings ($1 names, $2 wanted values) with another value in a new session, each with the statement
 /// that resets it at its source, or with a hint if no statement can.
 constexpr const char* deviations_sql = R"(
-SELECT s.name, s.reset_val || coalesce(s.unit, ''),
+SELECT s.name, s.reset_val || coalesce(s.unit, '') AS value,
   CASE s.source
     WHEN 'user' THEN format('ALTER ROLE %I RESET %I;', session_user, s.name)
     WHEN 'database' THEN format('ALTER DATABASE %I RESET %I;', current_database(), s.name)
@@ -28,11 +28,11 @@ SELECT s.name, s.reset_val || coalesce(s.unit, ''),
     WHEN 'client' THEN NULL
     WHEN 'session' THEN NULL
     WHEN 'command line' THEN NULL
-    ELSE format('ALTER SYSTEM SET %I = %s;', s.name, w.value) END,
+    ELSE format('ALTER SYSTEM SET %I = %s;', s.name, w.value) END AS fix,
   CASE s.source
     WHEN 'client' THEN format('remove %s from the options of the connection string or PGOPTIONS', s.name)
     WHEN 'session' THEN format('reset %s with ALTER ROLE or ALTER DATABASE, whichever has set it', s.name)
-    WHEN 'command line' THEN format('start the server without -c %s=%s', s.name, s.reset_val) END
+    WHEN 'command line' THEN format('start the server without -c %s=%s', s.name, s.reset_val) END AS hint
 FROM unnest($1::text[], $2::text[]) w (name, value) JOIN pg_settings s ON s.name = w.name
 WHERE s.reset_val <> w.value
 ORDER BY s.name)";
@@ -52,10 +52,10 @@ Findings judge_settings(db::Connection& connection, const std::string& names, co
   Findings findings;
   for (const auto& row : connection.run(deviations_sql, names, wanted)) {
     std::vector<std::string> statements;
-    const bool is_read_only = std::string_view(row[0].c_str()) == "default_transaction_read_only";
-    if (!row[2].is_null() && is_read_only)
+    const bool is_read_only = row.view("name") == "default_transaction_read_only";
+    if (!row.is_null("fix") && is_read_only)
       statements.emplace_back("SET default_transaction_read_only = off;");
-    if (!row[2].is_null()) statements.emplace_back(row[2].c_str());
+    if (!row.is_null("fix")) statements.push_back(row.text("fix"));
     if (!statements.empty() && statements.back().starts_with("ALTER SYSTEM"))
       statements.emplace_back("SELECT pg_reload_conf();");
     // Sign-up is down then, unless it is so for this role or session alone: it may be one that only reads.
@@ -64,20 +64,20 @@ Findings judge_settings(db::Connection& connection, const std::string& names, co
              statement.starts_with("ALTER ROLE ALL");
     });
     const auto finding = is_read_only && is_for_all ? failure : warning;
-    findings.push_back(finding(reason_of(row[0].c_str(), row[1].c_str()),
-                               status::fixes(status::FixKind::reset_setting, statements), row[3].c_str()));
+    findings.push_back(finding(reason_of(row.text("name"), row.text("value")),
+                               status::fixes(status::FixKind::reset_setting, statements), row.text("hint")));
   }
   return findings;
 }
 
 ServerFacts read_server_facts(db::Connection& connection) {
   const auto row = connection.run(R"(
-SELECT current_setting('server_version_num'), split_part(current_setting('server_version'), ' ', 1),
-  pg_is_in_recovery(), current_setting('server_encoding'))")[0];
-  return {.version = row[0].as<int>(),
-          .version_text = row[1].c_str(),
-          .in_recovery = row[2].as<bool>(),
-          .encoding = row[3].c_str(),
+SELECT current_setting('server_version_num') AS version, split_part(current_setting('server_version'), ' ', 1) AS version_text,
+  pg_is_in_recovery() AS in_recovery, current_setting('server_encoding') AS encoding)")[0];
+  return {.version = row.number<int>("version"),
+          .version_text = row.text("version_text"),
+          .in_recovery = row.flag("in_recovery"),
+          .encoding = row.text("encoding"),
           .target = {}};
 }
 
@@ -126,7 +126,7 @@ Findings check_database(Subject& subject) {
   subject.connection =
       std::make_unique<db::Connection>(db::configured_database(*subject.settings), "mailroom doctor");
   auto& connection = *subject.connection;
-  const auto own_pid = connection.run("SELECT pg_backend_pid()")[0][0].as<int>();
+  const auto own_pid = connection.run("SELECT pg_backend_pid()").value<int>();
   if (own_pid != connection.backend_pid()) subject.pooler = db::PoolerKind::session;
 
   auto facts = read_server_facts(connection);
@@ -157,12 +157,12 @@ Findings check_pooler(Subject& subject) {
 
 Findings check_clock(Subject& subject) {
   const auto before = subject.sources.now();
-  const auto row =
-      subject.connection->run("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")[0];
+  const auto theirs = subject.connection->run("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+                          .value<std::int64_t>();
   const auto after = subject.sources.now();
   const auto round_trip = std::chrono::duration_cast<milliseconds>(after - before);
   const auto ours = std::chrono::duration_cast<milliseconds>(before.time_since_epoch()) + round_trip / 2;
-  return {judge_clock(milliseconds(row[0].as<std::int64_t>()) - ours, round_trip)};
+  return {judge_clock(milliseconds(theirs) - ours, round_trip)};
 }
 
 Findings check_server_settings(Subject& subject) {

@@ -19,10 +19,9 @@ namespace mailroom::doctor {
 /// Runs `sql`, in which $1 is the current schema and $2… are `arguments`, with only pg_catalog on the
 /// search_path: the server then writes every other name with its schema, as SQL that is printed needs it.
 template <typename... Arguments>
-pqxx::result qualified_rows(db::Connection& connection, const std::string& sql,
-                            const Arguments&... arguments) {
+db::Rows qualified_rows(db::Connection& connection, const std::string& sql, const Arguments&... arguments) {
   return connection.transact([&](pqxx::work& transaction) {
-    const std::string schema = db::Connection::execute(transaction, "SELECT current_schema()")[0][0].c_str();
+    const auto schema = db::Connection::execute(transaction, "SELECT current_schema()").text();
     db::Connection::execute(transaction, "SET LOCAL search_path = pg_catalog");
     return db::Connection::execute(transaction, sql, schema, arguments...);
   });

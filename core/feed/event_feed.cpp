@@ -47,8 +47,7 @@ SET row_security = off;
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET cursor_tuple_fraction = 1)");
-  if (!channel.empty() && !session->run("SELECT pg_is_in_recovery()")[0][0].as<bool>())
-    session->listen(channel);
+  if (!channel.empty() && !session->run("SELECT pg_is_in_recovery()").value<bool>()) session->listen(channel);
   return session;
 }
 
@@ -63,15 +62,16 @@ EventFeed::EventFeed(std::unique_ptr<db::Connection> session, Connect connect, H
 
 EventFeed::ServerState EventFeed::read_state() {
   const auto row = session_->run(
-      "SELECT pg_current_snapshot()::text, floor(extract(epoch FROM clock_timestamp()))::bigint")[0];
-  return {.snapshot = row[0].c_str(), .now = db::moment_in<std::chrono::seconds>(row[1])};
+      "SELECT pg_current_snapshot()::text AS snapshot, floor(extract(epoch FROM clock_timestamp()))::bigint AS now")
+                       [0];
+  return {.snapshot = row.text("snapshot"), .now = row.moment<std::chrono::seconds>("now")};
 }
 
 std::string EventFeed::identity() {
   return session_
       ->run(R"(
-SELECT system_identifier || ' ' || oid FROM pg_control_system(), mailroom_this_database())")[0][0]
-      .c_str();
+SELECT system_identifier || ' ' || oid FROM pg_control_system(), mailroom_this_database())")
+      .text();
 }
 
 void EventFeed::start(bool follow) {

@@ -12,7 +12,7 @@ namespace {
 // Each range of ids is a condition of the index of tokens, as in the fetch of a batch's rows. A token that
 // was created after the claim reuses the id of an earlier token.
 constexpr const char* matches_sql =
-    "SELECT b.id, t.id FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) u (g), LATERAL ("
+    "SELECT b.id AS batch, t.id AS token FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) u (g), LATERAL ("
     "SELECT id, action, account, created_at FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g) "
     "ORDER BY id LIMIT 2000000000) t "
     "WHERE b.id = ANY ($1::bigint[]) AND t.created_at <= extract(epoch FROM b.claimed_at) "
@@ -43,8 +43,8 @@ void find_matches(pqxx::transaction_base& transaction, const std::vector<std::in
   const auto found = db::Connection::execute(transaction, matches_sql, db::array_text(ids), filter.action,
                                              filter.accounts.empty() ? nullptr : accounts.c_str());
   for (const auto& row : found) {
-    const auto batch = rows.find({EventSource::batches, row[0].as<std::int64_t>()});
-    if (batch != rows.end()) batch->second.matches->push_back(row[1].as<std::int64_t>());
+    const auto batch = rows.find({EventSource::batches, row.number("batch")});
+    if (batch != rows.end()) batch->second.matches->push_back(row.number("token"));
   }
 }
 

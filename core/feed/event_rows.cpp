@@ -17,29 +17,29 @@ namespace {
 const std::string token_columns = fmt::format(R"(
   t.id, t.action,
   mailroom_token_state(t.action, t.consumed_at, t.expires_at, a.status,
-                       (SELECT floor(extract(epoch FROM now()))::bigint)),
-  t.created_at, t.expires_at, t.consumed_at, t.account, {}, a.login, a.status, t.message,
-  EXISTS (SELECT FROM mailroom_actions x WHERE x.action = t.action::text AND x.path IS NOT NULL),
-  (SELECT m.reference FROM mailroom_messages m WHERE m.id = t.message), {})",
+                       (SELECT floor(extract(epoch FROM now()))::bigint)) AS state,
+  t.created_at, t.expires_at, t.consumed_at, t.account, {} AS email, a.login, a.status, t.message,
+  EXISTS (SELECT FROM mailroom_actions x WHERE x.action = t.action::text AND x.path IS NOT NULL) AS has_link,
+  (SELECT m.reference FROM mailroom_messages m WHERE m.id = t.message) AS reference, {} AS consumed_as)",
                                               db::address_sql, db::consumed_as_sql);
 
-std::vector<StoredToken> read_tokens(const pqxx::result& rows) {
+std::vector<StoredToken> read_tokens(const db::Rows& rows) {
   std::vector<StoredToken> tokens;
   for (const auto& row : rows) {
-    tokens.push_back({.id = row[0].as<std::int64_t>(),
-                      .action = row[1].c_str(),
-                      .state = row[2].c_str(),
-                      .account = {.id = db::optional_of<std::int64_t>(row[6]).value_or(0),
-                                  .email = row[7].c_str(),
-                                  .login = row[8].c_str(),
-                                  .status = row[9].c_str()},
-                      .created_at = db::moment_in<std::chrono::seconds>(row[3]),
-                      .expires_at = db::moment_in<std::chrono::seconds>(row[4]),
-                      .consumed_at = db::optional_moment_in<std::chrono::seconds>(row[5]),
-                      .message = db::optional_of<std::int64_t>(row[10]),
-                      .reference = row[12].c_str(),
-                      .consumed_as = row[13].c_str(),
-                      .has_link = row[11].as<bool>()});
+    tokens.push_back({.id = row.number("id"),
+                      .action = row.text("action"),
+                      .state = row.text("state"),
+                      .account = {.id = row.optional<std::int64_t>("account").value_or(0),
+                                  .email = row.text("email"),
+                                  .login = row.text("login"),
+                                  .status = row.text("status")},
+                      .created_at = row.moment<std::chrono::seconds>("created_at"),
+                      .expires_at = row.moment<std::chrono::seconds>("expires_at"),
+                      .consumed_at = row.optional_moment<std::chrono::seconds>("consumed_at"),
+                      .message = row.optional<std::int64_t>("message"),
+                      .reference = row.text("reference"),
+                      .consumed_as = row.text("consumed_as"),
+                      .has_link = row.flag("has_link")});
   }
   return tokens;
 }
@@ -67,25 +67,26 @@ std::vector<Operation> read_operations(pqxx::transaction_base& transaction,
                                        const std::vector<selection::IdRange>& tokens,
                                        const std::string& condition, const More&... more) {
   const auto sql = fmt::format(R"(
-SELECT o.id, {}, kind, actor, db_user, reason, queue, account, a.email, a.login, details::text, ({})::text
+SELECT o.id, {} AS at_us, kind, actor, db_user, reason, queue, account, a.email, a.login, details::text AS details,
+  ({})::text AS tokens
 FROM mailroom_operations o LEFT JOIN accounts a ON a.id = account
 WHERE {})",
                                db::microseconds_sql("at"), touched, condition);
   std::vector<Operation> operations;
-  for (const auto& row :
+  for (const db::Row& row :
        db::Connection::execute(transaction, sql, selection::multirange_of(tokens), more...)) {
-    Operation operation{.id = row[0].template as<std::int64_t>(),
-                        .at = db::moment_in<std::chrono::microseconds>(row[1]),
-                        .kind = find_kind(row[2].c_str()),
-                        .actor = row[3].c_str(),
-                        .db_user = row[4].c_str(),
-                        .reason = row[5].c_str(),
-                        .queue = row[6].c_str(),
-                        .details = row[10].c_str(),
-                        .tokens = selection::parse_id_ranges(row[11].c_str())};
-    if (!row[7].is_null())
+    Operation operation{.id = row.number("id"),
+                        .at = row.moment<std::chrono::microseconds>("at_us"),
+                        .kind = find_kind(row.text("kind")),
+                        .actor = row.text("actor"),
+                        .db_user = row.text("db_user"),
+                        .reason = row.text("reason"),
+                        .queue = row.text("queue"),
+                        .details = row.text("details"),
+                        .tokens = selection::parse_id_ranges(row.text("tokens"))};
+    if (!row.is_null("account"))
       operation.account = {
-          .id = row[7].template as<std::int64_t>(), .email = row[8].c_str(), .login = row[9].c_str()};
+          .id = row.number("account"), .email = row.text("email"), .login = row.text("login")};
     read_details(operation);
     operations.push_back(std::move(operation));
   }
@@ -95,8 +96,9 @@ WHERE {})",
 // A row for each outcome, the present one last. Each range of ids is a condition of the primary key.
 const std::string token_deliveries_sql = fmt::format(
     R"(
-SELECT d.queue, d.token, d.attempts, d.unknowns, d.batch, {}, {}, {}, e.state, e.sink, e.code, e.reply, e.address,
-  (SELECT b.key FROM mailroom_batches b WHERE b.id = e.batch), e.message_id
+SELECT d.queue, d.token, d.attempts, d.unknowns, d.batch, {} AS not_before_us, {} AS accepted_us, {} AS at_us, e.state,
+  e.sink, e.code, e.reply, e.address, (SELECT b.key FROM mailroom_batches b WHERE b.id = e.batch) AS key,
+  e.message_id
 FROM unnest($1::int8multirange) u (g) CROSS JOIN jobs j,
   LATERAL (SELECT * FROM mailroom_deliveries m
            WHERE m.queue = j.job_type AND m.token >= lower(u.g) AND m.token < upper(u.g)
@@ -114,10 +116,10 @@ ORDER BY d.token, d.queue, e.n NULLS LAST)",
 
 // A bounce of any kind is one here; the reply says which. The rank is null for what is of an earlier mail.
 const std::string token_reports_sql = fmt::format(R"(
-SELECT b.queue, b.token, {}, coalesce(mailroom_reported_outcome(b.kind), b.kind),
-  b.remote, NULL, concat_ws(': ', concat_ws(', ', nullif(b.kind, 'complaint'), b.reason), concat_ws(' ', b.status, b.reply)), b.address,
+SELECT b.queue, b.token, {} AS at_us, coalesce(mailroom_reported_outcome(b.kind), b.kind) AS state, b.remote, b.address,
+  concat_ws(': ', concat_ws(', ', nullif(b.kind, 'complaint'), b.reason), concat_ws(' ', b.status, b.reply)) AS reply,
   (SELECT mailroom_report_rank(b.kind) FROM mailroom_deliveries d WHERE d.queue = b.queue AND d.token = b.token
-     AND b.at >= least(d.accepted_at, d.answered_at) AND mailroom_reported_outcome(b.kind) IS NOT NULL)
+     AND b.at >= least(d.accepted_at, d.answered_at) AND mailroom_reported_outcome(b.kind) IS NOT NULL) AS rank
 FROM unnest($1::int8multirange) u (g),
   LATERAL (SELECT m.id, m.at, m.queue, m.token, m.address, m.kind, m.reason, m.status, m.reply, m.remote FROM mailroom_bounces m
            WHERE m.token >= lower(u.g) AND m.token < upper(u.g) ORDER BY m.token LIMIT 2000000000) b
@@ -130,49 +132,48 @@ void add_reports(pqxx::transaction_base& transaction, const std::vector<selectio
   std::map<const DeliveryRecord*, int> ranks;
   for (const auto& row :
        db::Connection::execute(transaction, token_reports_sql, selection::multirange_of(tokens))) {
-    const auto token = row[1].as<std::int64_t>();
+    const auto token = row.number("token");
     const auto found = std::find_if(deliveries.begin(), deliveries.end(), [&](const auto& delivery) {
-      return delivery.token == token && delivery.queue == row[0].c_str();
+      return delivery.token == token && delivery.queue == row.view("queue");
     });
     if (found == deliveries.end()) continue;
     found->reports.push_back({.token = {.id = token},
-                              .queue = row[0].c_str(),
-                              .at = db::moment_in<std::chrono::microseconds>(row[2]),
-                              .state = row[3].c_str(),
-                              .sink = row[4].c_str(),
-                              .address = row[7].c_str(),
+                              .queue = row.text("queue"),
+                              .at = row.moment<std::chrono::microseconds>("at_us"),
+                              .state = row.text("state"),
+                              .sink = row.text("remote"),
+                              .address = row.text("address"),
                               .code = 0,
-                              .reply = row[6].c_str()});
+                              .reply = row.text("reply")});
     auto& highest = ranks[&*found];
-    if (row[8].is_null() || row[8].as<int>() < highest) continue;
-    highest = row[8].as<int>();
+    const auto rank = row.optional<int>("rank");
+    if (!rank || *rank < highest) continue;
+    highest = *rank;
     found->deciding_report = found->reports.size() - 1;
   }
 }
 
-template <typename Row>
-DeliveryRecord read_record(const Row& row) {
-  return {.token = row[1].template as<std::int64_t>(),
-          .queue = row[0].c_str(),
-          .counted = row[2].template as<int>(),
-          .unknowns = row[3].template as<int>(),
-          .batch = row[4].template as<std::int64_t>(),
-          .not_before = db::optional_moment_in<std::chrono::microseconds>(row[5]),
-          .accepted_at = db::optional_moment_in<std::chrono::microseconds>(row[6])};
+DeliveryRecord read_record(const db::Row& row) {
+  return {.token = row.number("token"),
+          .queue = row.text("queue"),
+          .counted = row.number<int>("attempts"),
+          .unknowns = row.number<int>("unknowns"),
+          .batch = row.number("batch"),
+          .not_before = row.optional_moment<std::chrono::microseconds>("not_before_us"),
+          .accepted_at = row.optional_moment<std::chrono::microseconds>("accepted_us")};
 }
 
-template <typename Row>
-DeliveryAttempt read_attempt(const Row& row) {
-  return {.token = {.id = row[1].template as<std::int64_t>()},
-          .queue = row[0].c_str(),
-          .at = db::moment_in<std::chrono::microseconds>(row[7]),
-          .state = row[8].c_str(),
-          .sink = row[9].c_str(),
-          .address = row[12].c_str(),
-          .key = row[13].c_str(),
-          .code = row[10].is_null() ? 0 : row[10].template as<int>(),
-          .reply = row[11].c_str(),
-          .message_id = row[14].c_str()};
+DeliveryAttempt read_attempt(const db::Row& row) {
+  return {.token = {.id = row.number("token")},
+          .queue = row.text("queue"),
+          .at = row.moment<std::chrono::microseconds>("at_us"),
+          .state = row.text("state"),
+          .sink = row.text("sink"),
+          .address = row.text("address"),
+          .key = row.text("key"),
+          .code = row.optional<int>("code").value_or(0),
+          .reply = row.text("reply"),
+          .message_id = row.text("message_id")};
 }
 
 }  // namespace
@@ -193,13 +194,13 @@ AccountTokens find_tokens_of(pqxx::transaction_base& transaction, std::int64_t a
                                             fmt::format(R"(
 WITH mine AS MATERIALIZED (
   SELECT id, action, account, expires_at, consumed_at, created_at, message, recipient FROM tokens WHERE account = $1)
-SELECT {}, (SELECT count(*) FROM mine)
+SELECT {}, (SELECT count(*) FROM mine) AS total
 FROM mine t LEFT JOIN accounts a ON a.id = $1
 ORDER BY t.id DESC
 LIMIT $2)",
                                                         token_columns),
                                             account, limit);
-  return {.newest = read_tokens(rows), .total = rows.empty() ? 0 : rows[0][14].as<std::int64_t>()};
+  return {.newest = read_tokens(rows), .total = rows.empty() ? 0 : rows[0].number("total")};
 }
 
 std::vector<Operation> find_operations(pqxx::transaction_base& transaction,

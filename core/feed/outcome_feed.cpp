@@ -24,7 +24,7 @@ KeptOutcomes::KeptOutcomes(db::Connection& connection) : connection_(connection)
 }
 
 bool KeptOutcomes::take_over() {
-  return connection_.run("SELECT pg_try_advisory_lock(mailroom_lock_class('outcomes'), 0)")[0][0].as<bool>();
+  return connection_.run("SELECT pg_try_advisory_lock(mailroom_lock_class('outcomes'), 0)").value<bool>();
 }
 
 std::vector<KeptOutcome> KeptOutcomes::due(int limit) {
@@ -35,18 +35,18 @@ SELECT o.id, o.token, o.queue, o.state, o.attempts, jsonb_strip_nulls(jsonb_buil
   'action', coalesce(t.action::text, m.action), 'message', m.id, 'account', coalesce(t.account, m.account), 'recipient', coalesce(
     o.address, nullif(mailroom_address((m.recipients || m.cc || m.bcc)[coalesce(t.recipient, o.recipient)]), ''), a.email),
   'reference', m.reference, 'idempotency_key', m.idempotency_key, 'code', o.code, 'reply', o.reply,
-  'message_id', d.message_id))
+  'message_id', d.message_id)) AS line
 FROM mailroom_outcomes o LEFT JOIN tokens t ON t.id = o.token LEFT JOIN mailroom_messages m ON m.id = coalesce(t.message, o.message)
 LEFT JOIN mailroom_deliveries d ON d.queue = o.queue AND d.token = o.token
 LEFT JOIN accounts a ON a.id = coalesce(t.account, CASE WHEN o.recipient IS NULL THEN m.account END)
 WHERE o.not_before IS NULL OR o.not_before <= clock_timestamp() ORDER BY o.id LIMIT $1)",
                                          limit)) {
-    outcomes.push_back({.id = row[0].as<std::int64_t>(),
-                        .token = row[1].is_null() ? 0 : row[1].as<std::int64_t>(),
-                        .queue = row[2].c_str(),
-                        .state = row[3].c_str(),
-                        .attempts = row[4].as<int>(),
-                        .line = row[5].c_str()});
+    outcomes.push_back({.id = row.number("id"),
+                        .token = row.optional<std::int64_t>("token").value_or(0),
+                        .queue = row.text("queue"),
+                        .state = row.text("state"),
+                        .attempts = row.number<int>("attempts"),
+                        .line = row.text("line")});
   }
   return outcomes;
 }
@@ -66,7 +66,7 @@ void KeptOutcomes::put_off(std::int64_t id, Milliseconds wait, bool counts) {
 }
 
 std::int64_t KeptOutcomes::end(db::Connection& connection) {
-  return connection.run("SELECT mailroom_want_outcomes(false)")[0][0].as<std::int64_t>();
+  return connection.run("SELECT mailroom_want_outcomes(false)").value<std::int64_t>();
 }
 
 Milliseconds pause_of_outcome(int attempts) {

@@ -14,12 +14,12 @@ namespace {
 
 constexpr int rows_per_fetch = 20'000;
 
-// Each query returns an id, a time (that of a token in seconds, any other in microseconds) and the kind of
-// the event. Parameters: the second to start at ($1), the smallest token id ($2), the filter's action,
+// Each query returns an id, a time `at` (that of a token in seconds, any other in microseconds) and the kind
+// of the event. Parameters: the second to start at ($1), the smallest token id ($2), the filter's action,
 // accounts and states ($3, $4, $5), the limit ($6), and the filter's selection ($7). The planner removes the
 // condition of a parameter that is null.
 constexpr const char* tokens_sql = R"(
-SELECT t.id, t.created_at, 'created' FROM tokens t
+SELECT t.id, t.created_at AS at, 'created' AS kind FROM tokens t
 WHERE t.created_at >= $1::bigint AND t.id >= $2::bigint
   AND ($3::token_action IS NULL OR t.action = $3) AND ($4::bigint[] IS NULL OR t.account = ANY ($4))
   AND ($5::text[] IS NULL OR 'created' = ANY ($5) OR EXISTS (
@@ -29,7 +29,7 @@ WHERE t.created_at >= $1::bigint AND t.id >= $2::bigint
 )";
 
 constexpr const char* consumption_sql = R"(
-SELECT t.id, t.consumed_at, 'consumed' FROM tokens t
+SELECT t.id, t.consumed_at AS at, 'consumed' AS kind FROM tokens t
 WHERE t.consumed_at >= $1::bigint AND t.id >= $2::bigint
   AND ($3::token_action IS NULL OR t.action = $3) AND ($4::bigint[] IS NULL OR t.account = ANY ($4))
   AND ($5::text[] IS NULL OR 'consumed' = ANY ($5))
@@ -47,7 +47,7 @@ constexpr const char* unsent_sql = R"(
 // A batch is claimed at most a day before its events; claimed_at has a small index. A batch that leased
 // nothing and recorded nothing is not an event. A token that was created after the claim reuses the id of an
 // earlier token.
-const std::string batches_sql = "SELECT b.id, " + db::microseconds_sql("e.at") + R"(, e.kind
+const std::string batches_sql = "SELECT b.id, " + db::microseconds_sql("e.at") + R"( AS at, e.kind
 FROM mailroom_batches b,
   LATERAL (SELECT b.skipped_expired + b.skipped_consumed + b.skipped_status + b.skipped_invalid > 0) s (skipped),
   LATERAL (VALUES
@@ -71,7 +71,8 @@ WHERE b.claimed_at >= to_timestamp($1::bigint) - interval '1 day' AND e.at >= to
 // the time when the delivery was last accepted. An outcome before the token was created is of an earlier
 // token with its id.
 std::string deliveries_sql_of(const std::string& deliveries) {
-  return "SELECT d.token, " + db::microseconds_sql("e.at") + ", 'delivery' FROM " + deliveries +
+  return "SELECT d.token AS id, " + db::microseconds_sql("e.at") + " AS at, 'delivery' AS kind FROM " +
+         deliveries +
          R"(, LATERAL (
   SELECT d.last_at, d.state
   UNION SELECT (a->>'at')::timestamptz, a->>'state' FROM jsonb_array_elements(d.earlier_attempts) a
@@ -90,8 +91,8 @@ const std::string deliveries_of_accounts_sql = deliveries_sql_of(R"(
  WHERE t.account = ANY ($4::bigint[])) d)");
 
 // A report is shown as a delivery, with what it says as its outcome.
-const std::string reports_sql = "SELECT b.token, " + db::microseconds_sql("b.at") +
-                                R"(, 'delivery' FROM mailroom_bounces b,
+const std::string reports_sql = "SELECT b.token AS id, " + db::microseconds_sql("b.at") +
+                                R"( AS at, 'delivery' AS kind FROM mailroom_bounces b,
   LATERAL (SELECT coalesce(mailroom_reported_outcome(b.kind), b.kind) AS state) e
 WHERE b.token IS NOT NULL AND b.at >= to_timestamp($1::bigint) AND b.token >= $2::bigint
   AND ($5::text[] IS NULL OR e.state = ANY ($5) OR 'delivery' = ANY ($5))
@@ -107,7 +108,7 @@ constexpr const char* codes_sql = R"(
     WHERE (a->>'at')::timestamptz = e.at LIMIT 1) END) <@ ($7::jsonb->>'codes')::int4multirange
 )";
 
-const std::string operations_sql = "SELECT o.id, " + db::microseconds_sql("o.at") + R"(, o.kind
+const std::string operations_sql = "SELECT o.id, " + db::microseconds_sql("o.at") + R"( AS at, o.kind
 FROM mailroom_operations o
 WHERE o.at >= to_timestamp($1::bigint) AND $2::bigint IS NOT NULL
   AND $3::token_action IS NULL AND ($4::bigint[] IS NULL OR o.account = ANY ($4))
@@ -175,12 +176,12 @@ std::int64_t KeyReader::read(const std::string& query, const std::string& order,
   for (int count = rows_per_fetch; count == rows_per_fetch; total += count) {
     const auto rows = db::Connection::execute(transaction_, fetch);
     for (const auto& row : rows) {
-      const auto kind = find_kind(row[2].c_str());
+      const auto kind = find_kind(row.text("kind"));
       if (!filter_.may_want(kind)) continue;
       const auto at = source_of(kind) == EventSource::tokens
-                          ? db::moment_in<std::chrono::seconds>(row[1]) + order_shift(kind)
-                          : db::moment_in<std::chrono::microseconds>(row[1]);
-      events.push_back({at, kind, row[0].as<std::int64_t>()});
+                          ? row.moment<std::chrono::seconds>("at") + order_shift(kind)
+                          : row.moment<std::chrono::microseconds>("at");
+      events.push_back({at, kind, row.number("id")});
     }
     count = static_cast<int>(rows.size());
   }
@@ -196,8 +197,8 @@ void KeyReader::read_deliveries(std::optional<Moment> since) {
   if (!of_batches.empty())
     query += " AND d.batch = ANY (ARRAY(SELECT b.id FROM mailroom_batches b WHERE true" + of_batches + "))";
   if (limit_ && !accounts_) {
-    const auto now = db::moment_in<std::chrono::seconds>(
-        db::Connection::execute(transaction_, "SELECT floor(extract(epoch FROM now()))::bigint")[0][0]);
+    const auto now = db::Connection::execute(transaction_, "SELECT floor(extract(epoch FROM now()))::bigint")
+                         .moment<std::chrono::seconds>();
     for (const auto span : {std::chrono::hours(1), std::chrono::hours(24)}) {
       const auto before = events.size();
       if (read(query, "e.at", now - span) >= *limit_) return;
@@ -209,10 +210,11 @@ void KeyReader::read_deliveries(std::optional<Moment> since) {
 
 /// Returns the second before the first token from `token` on was created; without one, the next second.
 Moment creation_of(pqxx::work& transaction, std::int64_t token) {
-  return db::moment_in<std::chrono::seconds>(db::Connection::execute(transaction, R"(
+  return db::Connection::execute(transaction, R"(
 SELECT coalesce((SELECT created_at - 1 FROM tokens WHERE id >= $1 ORDER BY id LIMIT 1),
                 floor(extract(epoch FROM clock_timestamp()))::bigint + 1))",
-                                                                     token)[0][0]);
+                                 token)
+      .moment<std::chrono::seconds>();
 }
 
 }  // namespace

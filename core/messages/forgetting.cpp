@@ -64,34 +64,35 @@ marked AS MATERIALIZED (
   FROM found f),
 named AS MATERIALIZED (
   SELECT n.has_ended, n.id IN (SELECT f.id FROM found f) AS is_counted FROM mailroom_messages_naming($1::text[]) n)
-SELECT count(*), count(*) FILTER (WHERE NOT is_whole), count(*) FILTER (WHERE waits),
+SELECT count(*) AS messages, count(*) FILTER (WHERE NOT is_whole) AS shared, count(*) FILTER (WHERE waits) AS waiting,
   (SELECT count(*) FROM mailroom_deliveries d
    WHERE mailroom_canonical(d.address) = ANY ($1::text[]) OR mailroom_mentions(concat_ws(E'\n', d.reply, d.message_id, d.earlier_attempts), $1::text[])
      OR d.token IN (
-       SELECT t.id FROM marked k JOIN tokens t ON t.message = k.id WHERE k.is_whole OR t.recipient = ANY (k.places))),
-  (SELECT count(*) FROM accounts a WHERE mailroom_canonical(a.email) = ANY ($1::text[])),
-  (SELECT count(*) FROM named n WHERE n.has_ended AND NOT n.is_counted), (SELECT count(*) FROM named n WHERE NOT n.has_ended),
+       SELECT t.id FROM marked k JOIN tokens t ON t.message = k.id WHERE k.is_whole OR t.recipient = ANY (k.places))) AS deliveries,
+  (SELECT count(*) FROM accounts a WHERE mailroom_canonical(a.email) = ANY ($1::text[])) AS accounts,
+  (SELECT count(*) FROM named n WHERE n.has_ended AND NOT n.is_counted) AS named,
+  (SELECT count(*) FROM named n WHERE NOT n.has_ended) AS kept,
   (SELECT count(*) FROM (
      SELECT concat_ws(E'\n', reason, details) FROM mailroom_operations UNION ALL SELECT reason FROM mailroom_sinks
      UNION ALL SELECT pause_reason FROM mailroom_queues UNION ALL SELECT reason FROM mailroom_schema_history
      UNION ALL SELECT concat_ws(E'\n', address, reply) FROM mailroom_outcomes) o (text)
-   WHERE mailroom_mentions(o.text, $1::text[])),
-  (SELECT count(*) FROM mailroom_suppressions s WHERE s.address = ANY ($1::text[]))
+   WHERE mailroom_mentions(o.text, $1::text[])) AS others,
+  (SELECT count(*) FROM mailroom_suppressions s WHERE s.address = ANY ($1::text[])) AS suppressions
 FROM marked)";
 
 }  // namespace
 
 ForgetPlan plan_forgetting(db::Connection& connection, const ForgetRequest& request) {
   const auto row = connection.run(plan_sql, addresses_of(request), reference_of(request))[0];
-  return {.messages = row[0].as<std::int64_t>(),
-          .shared = row[1].as<std::int64_t>(),
-          .waiting = row[2].as<std::int64_t>(),
-          .named = row[5].as<std::int64_t>(),
-          .kept = row[6].as<std::int64_t>(),
-          .deliveries = row[3].as<std::int64_t>(),
-          .others = row[7].as<std::int64_t>(),
-          .accounts = row[4].as<std::int64_t>(),
-          .suppressions = row[8].as<std::int64_t>()};
+  return {.messages = row.number("messages"),
+          .shared = row.number("shared"),
+          .waiting = row.number("waiting"),
+          .named = row.number("named"),
+          .kept = row.number("kept"),
+          .deliveries = row.number("deliveries"),
+          .others = row.number("others"),
+          .accounts = row.number("accounts"),
+          .suppressions = row.number("suppressions")};
 }
 
 Forgotten forget(db::Connection& connection, const ForgetRequest& request,
@@ -108,12 +109,12 @@ Forgotten forget(db::Connection& connection, const ForgetRequest& request,
         transaction,
         "SELECT messages, cancelled, sending, named, kept, deliveries FROM mailroom_forget($1::text[], $2)",
         addresses, reference_of(request))[0];
-    forgotten = {.messages = row[0].as<std::int64_t>(),
-                 .cancelled = row[1].as<std::int64_t>(),
-                 .sending = row[2].as<std::int64_t>(),
-                 .named = row[3].as<std::int64_t>(),
-                 .kept = row[4].as<std::int64_t>(),
-                 .deliveries = row[5].as<std::int64_t>()};
+    forgotten = {.messages = row.number("messages"),
+                 .cancelled = row.number("cancelled"),
+                 .sending = row.number("sending"),
+                 .named = row.number("named"),
+                 .kept = row.number("kept"),
+                 .deliveries = row.number("deliveries")};
   });
   return forgotten;
 }

@@ -18,18 +18,20 @@ namespace {
 
 /// A role such as mailroom_reader sees whom a message went to, and not what it said.
 bool sees_content(pqxx::transaction_base& transaction) {
-  return db::Connection::execute(
-             transaction, "SELECT has_column_privilege('mailroom_messages', 'subject', 'SELECT')")[0][0]
-      .as<bool>();
+  return db::Connection::execute(transaction,
+                                 "SELECT has_column_privilege('mailroom_messages', 'subject', 'SELECT')")
+      .value<bool>();
 }
 
 std::string summary_sql(bool with_content) {
   const auto* has_none = with_content ? "m.subject IS NULL AND m.text IS NULL AND m.html IS NULL" : "true";
   return fmt::format(R"(
-SELECT m.id, m.action, CASE WHEN {} THEN coalesce(m.template, c.template) END,
-  coalesce(m.recipients[1], a.email), greatest(coalesce(cardinality(m.recipients || m.cc || m.bcc), 0), 1),
-  m.account, {}, m.reference, {}, s.states, m.enqueued_by,
-  to_jsonb(coalesce(m.recipients, ARRAY[a.email]::text[])), to_jsonb(m.cc), to_jsonb(m.bcc), {}
+SELECT m.id, m.action, CASE WHEN {} THEN coalesce(m.template, c.template) END AS template,
+  coalesce(m.recipients[1], a.email) AS recipient,
+  greatest(coalesce(cardinality(m.recipients || m.cc || m.bcc), 0), 1) AS recipients,
+  m.account, {} AS subject, m.reference, {} AS created_us, s.states, m.enqueued_by,
+  to_jsonb(coalesce(m.recipients, ARRAY[a.email]::text[])) AS "to", to_jsonb(m.cc) AS cc, to_jsonb(m.bcc) AS bcc,
+  {} AS send_after_us
 FROM mailroom_messages m
   LEFT JOIN mailroom_actions c ON c.action = m.action
   LEFT JOIN accounts a ON a.id = m.account,
@@ -70,35 +72,33 @@ std::string selectors_json(const MessageSelection& selection) {
 }
 
 /// The texts of a JSON array; none for a null, nor for those in it.
-template <typename Field>
-std::vector<std::string> texts_of(const Field& field) {
+std::vector<std::string> texts_of(const db::Row& row, db::ColumnName name) {
   std::vector<std::string> texts;
-  if (field.is_null()) return texts;
-  for (const auto& text : parse_json(field.c_str()))
-    if (text.is_string()) texts.push_back(text.template get<std::string>());
+  if (row.is_null(name)) return texts;
+  for (const auto& text : parse_json(row.view(name)))
+    if (text.is_string()) texts.push_back(text.get<std::string>());
   return texts;
 }
 
-template <typename Row>
-MessageSummary read_summary(const Row& row) {
-  MessageSummary message{.id = row[0].template as<std::int64_t>(),
-                         .action = row[1].c_str(),
-                         .template_name = row[2].c_str(),
-                         .recipient = row[3].c_str(),
-                         .recipients = row[4].template as<std::int64_t>(),
-                         .to = texts_of(row[11]),
-                         .cc = texts_of(row[12]),
-                         .bcc = texts_of(row[13]),
-                         .account = db::optional_of<std::int64_t>(row[5]),
-                         .subject = row[6].c_str(),
-                         .reference = row[7].c_str(),
-                         .created_at = db::moment_in<std::chrono::microseconds>(row[8]),
-                         .send_after = db::optional_moment_in<std::chrono::microseconds>(row[14]),
-                         .enqueued_by = row[10].c_str()};
-  if (row[9].is_null()) return message;
-  const auto states = parse_json(row[9].c_str());
+MessageSummary read_summary(const db::Row& row) {
+  MessageSummary message{.id = row.number("id"),
+                         .action = row.text("action"),
+                         .template_name = row.text("template"),
+                         .recipient = row.text("recipient"),
+                         .recipients = row.number("recipients"),
+                         .to = texts_of(row, "to"),
+                         .cc = texts_of(row, "cc"),
+                         .bcc = texts_of(row, "bcc"),
+                         .account = row.optional<std::int64_t>("account"),
+                         .subject = row.text("subject"),
+                         .reference = row.text("reference"),
+                         .created_at = row.moment<std::chrono::microseconds>("created_us"),
+                         .send_after = row.optional_moment<std::chrono::microseconds>("send_after_us"),
+                         .enqueued_by = row.text("enqueued_by")};
+  if (row.is_null("states")) return message;
+  const auto states = parse_json(row.view("states"));
   for (const auto& [state, count] : states.items())
-    message.states.emplace_back(state, count.template get<std::int64_t>());
+    message.states.emplace_back(state, count.get<std::int64_t>());
   return message;
 }
 
@@ -108,37 +108,37 @@ void read_request(pqxx::transaction_base& transaction, MessageRecord& message) {
   const auto row = db::Connection::execute(
       transaction,
       fmt::format(R"(
-SELECT sender, reply_to, headers, locale, data, octet_length(text),
-  octet_length(html), profile, idempotency_key, {}, {}, {}, {}
+SELECT sender, reply_to, headers, locale, data, octet_length(text) AS text, octet_length(html) AS html, profile,
+  idempotency_key, {} AS expires_us, {} AS replaced_us, {} AS cancelled_us, {} AS erased_us
 FROM mailroom_messages WHERE id = $1)",
                   moment("expires_at"), moment("replaced_at"), moment("cancelled_at"), moment("erased_at")),
       message.summary.id)[0];
-  message.sender = row[0].c_str();
-  message.reply_to = row[1].c_str();
-  message.headers = row[2].c_str();
-  message.locale = row[3].c_str();
-  message.data = row[4].c_str();
-  message.text = db::optional_of<std::int64_t>(row[5]);
-  message.html = db::optional_of<std::int64_t>(row[6]);
-  message.profile = row[7].c_str();
-  message.key = row[8].c_str();
-  message.expires_at = db::optional_moment_in<std::chrono::microseconds>(row[9]);
-  message.replaced_at = db::optional_moment_in<std::chrono::microseconds>(row[10]);
-  message.cancelled_at = db::optional_moment_in<std::chrono::microseconds>(row[11]);
-  message.erased_at = db::optional_moment_in<std::chrono::microseconds>(row[12]);
+  message.sender = row.text("sender");
+  message.reply_to = row.text("reply_to");
+  message.headers = row.text("headers");
+  message.locale = row.text("locale");
+  message.data = row.text("data");
+  message.text = row.optional<std::int64_t>("text");
+  message.html = row.optional<std::int64_t>("html");
+  message.profile = row.text("profile");
+  message.key = row.text("idempotency_key");
+  message.expires_at = row.optional_moment<std::chrono::microseconds>("expires_us");
+  message.replaced_at = row.optional_moment<std::chrono::microseconds>("replaced_us");
+  message.cancelled_at = row.optional_moment<std::chrono::microseconds>("cancelled_us");
+  message.erased_at = row.optional_moment<std::chrono::microseconds>("erased_us");
 }
 
 std::vector<MessageFile> read_files(pqxx::transaction_base& transaction, std::int64_t message) {
   std::vector<MessageFile> files;
   for (const auto& row : db::Connection::execute(
            transaction,
-           "SELECT name, content_type, content_id, octet_length(content) FROM mailroom_attachments "
+           "SELECT name, content_type, content_id, octet_length(content) AS size FROM mailroom_attachments "
            "WHERE message = $1 ORDER BY place",
            message)) {
-    files.push_back({.name = row[0].c_str(),
-                     .type = row[1].c_str(),
-                     .content_id = row[2].c_str(),
-                     .size = row[3].as<std::int64_t>()});
+    files.push_back({.name = row.text("name"),
+                     .type = row.text("content_type"),
+                     .content_id = row.text("content_id"),
+                     .size = row.number("size")});
   }
   return files;
 }
@@ -149,19 +149,19 @@ std::vector<MessageDelivery> read_deliveries(pqxx::transaction_base& transaction
       const auto& row : db::Connection::execute(
           transaction,
           fmt::format(
-              "SELECT recipient, replace(state, ' ', '_'), queue, token, attempts, {}, code, reply, message_id "
+              "SELECT recipient, replace(state, ' ', '_') AS state, queue, token, attempts, {} AS at_us, code, reply, message_id "
               "FROM mailroom_message_status($1) ORDER BY token, queue",
               db::microseconds_sql("at")),
           message)) {
-    deliveries.push_back({.recipient = row[0].c_str(),
-                          .state = row[1].c_str(),
-                          .queue = row[2].c_str(),
-                          .token = db::optional_of<std::int64_t>(row[3]),
-                          .attempts = row[4].is_null() ? 0 : row[4].as<int>(),
-                          .at = db::optional_moment_in<std::chrono::microseconds>(row[5]),
-                          .code = row[6].is_null() ? 0 : row[6].as<int>(),
-                          .reply = row[7].c_str(),
-                          .message_id = row[8].c_str()});
+    deliveries.push_back({.recipient = row.text("recipient"),
+                          .state = row.text("state"),
+                          .queue = row.text("queue"),
+                          .token = row.optional<std::int64_t>("token"),
+                          .attempts = row.optional<int>("attempts").value_or(0),
+                          .at = row.optional_moment<std::chrono::microseconds>("at_us"),
+                          .code = row.optional<int>("code").value_or(0),
+                          .reply = row.text("reply"),
+                          .message_id = row.text("message_id")});
   }
   return deliveries;
 }
@@ -193,16 +193,14 @@ std::vector<std::int64_t> messages_of_several(db::Connection& connection, const 
   try {
     return connection.transact([&](pqxx::work& transaction) {
       db::Connection::execute(transaction, "SET LOCAL statement_timeout = '500ms'");
-      std::vector<std::int64_t> ids;
-      for (const auto& row : db::Connection::execute(transaction, R"(
+      return db::Connection::execute(transaction, R"(
 SELECT m.id FROM mailroom_messages m
 WHERE cardinality(m.recipients || m.cc || m.bcc) > 1 AND EXISTS (
   SELECT FROM unnest(m.recipients || m.cc || m.bcc) r (mailbox)
   WHERE mailroom_canonical(mailroom_address(r.mailbox)) = mailroom_canonical(mailroom_address($1)))
 ORDER BY m.id DESC LIMIT $2)",
-                                                     address, limit))
-        ids.push_back(row[0].as<std::int64_t>());
-      return ids;
+                                     address, limit)
+          .values<std::int64_t>();
     });
   } catch (const db::DatabaseError& error) {
     if (error.sqlstate() != db::sqlstate::query_cancelled) throw;
@@ -214,14 +212,14 @@ ORDER BY m.id DESC LIMIT $2)",
 
 std::vector<std::int64_t> find_messages(db::Connection& connection, const std::string& name,
                                         std::int64_t limit) {
-  std::vector<std::int64_t> ids;
-  for (const auto& row : connection.run(
-           R"(
+  auto ids = connection
+                 .run(
+                     R"(
 SELECT id FROM mailroom_messages
 WHERE lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)) = lower($1) OR reference = $3
 ORDER BY id DESC LIMIT $2)",
-           mail::address_of_mailbox(name), limit, name))
-    ids.push_back(row[0].as<std::int64_t>());
+                     mail::address_of_mailbox(name), limit, name)
+                 .values<std::int64_t>();
   if (name.find('@') == std::string::npos) return ids;
   const auto of_several = messages_of_several(connection, name, limit);
   ids.insert(ids.end(), of_several.begin(), of_several.end());
@@ -255,27 +253,23 @@ MessageSummary read_summary_within(pqxx::transaction_base& transaction, std::int
 
 std::vector<std::int64_t> tokens_of_messages(pqxx::transaction_base& transaction,
                                              const std::vector<std::int64_t>& messages) {
-  std::vector<std::int64_t> tokens;
-  for (const auto& row : db::Connection::execute(
-           transaction, "SELECT id FROM tokens WHERE message = ANY ($1::bigint[]) ORDER BY id DESC",
-           db::array_text(messages)))
-    tokens.push_back(row[0].as<std::int64_t>());
-  return tokens;
+  return db::Connection::execute(transaction,
+                                 "SELECT id FROM tokens WHERE message = ANY ($1::bigint[]) ORDER BY id DESC",
+                                 db::array_text(messages))
+      .values<std::int64_t>();
 }
 
 std::vector<std::int64_t> tokens_of_messages_to(pqxx::transaction_base& transaction,
                                                 const std::vector<std::int64_t>& messages,
                                                 const std::string& name) {
-  std::vector<std::int64_t> tokens;
-  for (const auto& row : db::Connection::execute(transaction, R"(
+  return db::Connection::execute(transaction, R"(
 SELECT t.id FROM tokens t JOIN mailroom_messages m ON m.id = t.message
 WHERE t.message = ANY ($1::bigint[]) AND (m.reference = $2 OR t.recipient IS NULL
   OR mailroom_canonical(mailroom_address((m.recipients || m.cc || m.bcc)[t.recipient]))
     = mailroom_canonical(mailroom_address($2)))
 ORDER BY t.id DESC)",
-                                                 db::array_text(messages), name))
-    tokens.push_back(row[0].as<std::int64_t>());
-  return tokens;
+                                 db::array_text(messages), name)
+      .values<std::int64_t>();
 }
 
 std::int64_t parse_message_id(std::string_view text) {

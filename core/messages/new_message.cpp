@@ -55,15 +55,16 @@ bool is_refusal(const db::DatabaseError& error) {
 /// The message that `sent` replaced in this transaction, and whether its mail has left.
 void read_replaced(pqxx::transaction_base& transaction, const std::string& key, SentMessage& sent) {
   const auto rows = db::Connection::execute(transaction, R"(
-SELECT m.id, coalesce(bool_or(s.state IN ('accepted', 'emitted', 'unknown')), false), coalesce(bool_or(s.state = 'leased'), false)
+SELECT m.id, coalesce(bool_or(s.state IN ('accepted', 'emitted', 'unknown')), false) AS had_left,
+  coalesce(bool_or(s.state = 'leased'), false) AS is_leaving
 FROM (SELECT id FROM mailroom_messages WHERE idempotency_key = $1 AND replaced_at >= now() AND id <> $2 ORDER BY id DESC LIMIT 1) m
   LEFT JOIN LATERAL mailroom_message_status(m.id) s ON true
 GROUP BY m.id)",
                                             key, sent.id);
   if (rows.empty()) return;
-  sent.replaced = rows[0][0].as<std::int64_t>();
-  sent.had_left = rows[0][1].as<bool>();
-  sent.is_leaving = rows[0][2].as<bool>();
+  sent.replaced = rows[0].number("id");
+  sent.had_left = rows[0].flag("had_left");
+  sent.is_leaving = rows[0].flag("is_leaving");
 }
 
 }  // namespace
@@ -78,12 +79,12 @@ SentMessage send_message(db::Connection& connection, const NewMessage& message) 
               list_json(message.bcc), message.sender, message.reply_to, message.headers,
               files_json(message.files), message.action, message.account, message.profile,
               time_text(message.send_after), time_text(message.expires_at), message.key, message.reference,
-              std::string(message.replace ? R"({"replace": true})" : "{}"))[0][0]
-              .as<std::int64_t>();
+              std::string(message.replace ? R"({"replace": true})" : "{}"))
+              .value<std::int64_t>();
       // Otherwise an earlier transaction has used the key.
       const auto rows = db::Connection::execute(
           transaction, "SELECT created_at = now() FROM mailroom_messages WHERE id = $1", id);
-      SentMessage sent{.id = id, .is_new = rows.empty() || rows[0][0].as<bool>()};
+      SentMessage sent{.id = id, .is_new = rows.empty() || rows.value<bool>()};
       if (message.replace && sent.is_new) read_replaced(transaction, message.key.value_or(""), sent);
       return sent;
     });
@@ -100,9 +101,9 @@ std::vector<Cancellation> cancel_messages(db::Connection& connection,
     queue::set_author(transaction, author);
     std::vector<Cancellation> results;
     for (const auto& row : db::Connection::execute(
-             transaction, "SELECT id, mailroom_cancel(id) FROM unnest($1::bigint[]) m (id)",
+             transaction, "SELECT id, mailroom_cancel(id) AS result FROM unnest($1::bigint[]) m (id)",
              db::array_text(messages)))
-      results.push_back({.message = row[0].as<std::int64_t>(), .result = row[1].c_str()});
+      results.push_back({.message = row.number("id"), .result = row.text("result")});
     return results;
   });
 }

@@ -11,20 +11,11 @@
 namespace mailroom::preview {
 namespace {
 
-enum MessageColumn {
-  action_column,
-  email_column,
-  login_column,
-  created_column,
-  account_column,
-  erased_column,
-  first_column
-};
-
 std::string message_sql() {
   return fmt::format(R"(
-SELECT m.action, coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[1]), a.email, ''), coalesce(a.login, ''),
-  floor(extract(epoch FROM m.created_at))::bigint, coalesce(m.account, 0), m.erased_at IS NOT NULL, {}
+SELECT m.action, coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[1]), a.email, '') AS email,
+  coalesce(a.login, '') AS login, floor(extract(epoch FROM m.created_at))::bigint AS created_at,
+  coalesce(m.account, 0) AS account, m.erased_at IS NOT NULL AS is_erased, {}
 FROM mailroom_messages m LEFT JOIN accounts a ON a.id = m.account
 WHERE m.id = $1)",
                      claim::message_columns(claim::stored_attachments, "m.id"));
@@ -38,12 +29,12 @@ StoredMessage::StoredMessage(std::unique_ptr<db::Connection> connection, std::in
     throw Error(ExitCode::unusable, fmt::format("there is no message {}", id),
                 "mailroom message list shows the newest");
   const auto row = rows_[0];
-  if (row[erased_column].as<bool>())
+  if (row.flag("is_erased"))
     throw Error(ExitCode::unusable, fmt::format("the content of message {} has been removed", id),
                 "messages.retention says how long it stays after a message has ended");
   queue::KnownActions actions(*connection);
-  action_ = *actions.require(row[action_column].c_str());
-  content_ = claim::read_message(row, first_column);
+  action_ = *actions.require(row.view("action"));
+  content_ = claim::read_message(row);
   claim::TokenRow token{};
   token.action = &action_;
   claim::set_message(token, content_);
@@ -72,10 +63,10 @@ std::variant<compose::WrittenMail, mail::Refusal> StoredMessage::write(const com
   claim::TokenRow stand_in{.action = &action_,
                            .secret = std::nullopt,
                            .code = action_.has_code ? "12345" : "",
-                           .email = row[email_column].c_str(),
-                           .login = row[login_column].c_str(),
-                           .created_at = row[created_column].as<std::int64_t>(),
-                           .account = row[account_column].as<std::int64_t>(),
+                           .email = row.view("email"),
+                           .login = row.view("login"),
+                           .created_at = row.number("created_at"),
+                           .account = row.number("account"),
                            .mail_key = "0000000000000000",
                            .message = content.id,
                            .recipient = 1,

@@ -37,7 +37,7 @@ class StoredMessage {
                                                           const std::string& data) const;
 
  private:
-  pqxx::result rows_;  ///< what the views are of
+  db::Rows rows_;  ///< what the views are of
   claim::MessageContent content_;
   queue::Action action_;
   std::string template_name_;

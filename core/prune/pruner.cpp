@@ -48,7 +48,7 @@ WHERE EXISTS (
   WHERE n.ended < $1::bigint))",
                                    in_seconds(before));
   if (rows.empty()) return std::nullopt;
-  return HeldBack{.queue = rows[0][0].c_str(), .cursor = rows[0][1].as<std::int64_t>()};
+  return HeldBack{.queue = rows[0].text("queue"), .cursor = rows[0].number("cursor")};
 }
 
 /// One pass over the tokens, one over the messages, one over the batches, and one over the deliveries of each
@@ -66,18 +66,18 @@ class Pass {
 
   void run() {
     const auto row = connection_.run(R"(
-SELECT coalesce((SELECT min(id) FROM tokens), 1),
-  coalesce(least((SELECT max(id) FROM tokens), (SELECT min(cursor) FROM mailroom_queue_states())), 0),
-  coalesce((SELECT min(id) FROM mailroom_batches), 1),
-  coalesce((SELECT max(id) FROM mailroom_batches), 0),
-  coalesce((SELECT min(id) FROM mailroom_messages), 1),
-  coalesce((SELECT max(id) FROM mailroom_messages), 0),
-  coalesce((SELECT min(id) FROM mailroom_bounces), 1),
-  coalesce((SELECT max(id) FROM mailroom_bounces), 0))")[0];
-    const IdSpan tokens{row[0].as<std::int64_t>(), row[1].as<std::int64_t>()};
-    const IdSpan batches{row[2].as<std::int64_t>(), row[3].as<std::int64_t>()};
-    const IdSpan messages{row[4].as<std::int64_t>(), row[5].as<std::int64_t>()};
-    const IdSpan bounces{row[6].as<std::int64_t>(), row[7].as<std::int64_t>()};
+SELECT coalesce((SELECT min(id) FROM tokens), 1) AS first_token,
+  coalesce(least((SELECT max(id) FROM tokens), (SELECT min(cursor) FROM mailroom_queue_states())), 0) AS last_token,
+  coalesce((SELECT min(id) FROM mailroom_batches), 1) AS first_batch,
+  coalesce((SELECT max(id) FROM mailroom_batches), 0) AS last_batch,
+  coalesce((SELECT min(id) FROM mailroom_messages), 1) AS first_message,
+  coalesce((SELECT max(id) FROM mailroom_messages), 0) AS last_message,
+  coalesce((SELECT min(id) FROM mailroom_bounces), 1) AS first_bounce,
+  coalesce((SELECT max(id) FROM mailroom_bounces), 0) AS last_bounce)")[0];
+    const IdSpan tokens{row.number("first_token"), row.number("last_token")};
+    const IdSpan batches{row.number("first_batch"), row.number("last_batch")};
+    const IdSpan messages{row.number("first_message"), row.number("last_message")};
+    const IdSpan bounces{row.number("first_bounce"), row.number("last_bounce")};
     const auto deliveries = delivery_spans();
     all_ids_ = tokens.size() + 2 * messages.size() + batches.size() + bounces.size();
     for (const auto& [queue, span] : deliveries)
@@ -97,7 +97,7 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
     const auto contents_before = in_seconds(contents_before_);
     // The role of an operator that the documents had before there was this.
     summary_.keeps_contents =
-        !connection_.run("SELECT has_table_privilege('mailroom_attachments', 'DELETE')")[0][0].as<bool>();
+        !connection_.run("SELECT has_table_privilege('mailroom_attachments', 'DELETE')").value<bool>();
     if (summary_.keeps_contents) {
       passed_ids_ += messages.size();
     } else {
@@ -126,12 +126,12 @@ SELECT coalesce((SELECT min(id) FROM tokens), 1),
   std::vector<std::pair<std::string, IdSpan>> delivery_spans() {
     std::vector<std::pair<std::string, IdSpan>> spans;
     for (const auto& row : connection_.run(R"(
-SELECT q.name, (SELECT min(token) FROM mailroom_deliveries WHERE queue = q.name),
-  (SELECT max(token) FROM mailroom_deliveries WHERE queue = q.name)
+SELECT q.name, (SELECT min(token) FROM mailroom_deliveries WHERE queue = q.name) AS first,
+  (SELECT max(token) FROM mailroom_deliveries WHERE queue = q.name) AS last
 FROM (SELECT job_type FROM jobs UNION SELECT name FROM mailroom_queues WHERE dropped_at IS NOT NULL) q (name)
 ORDER BY q.name)")) {
-      if (!row[1].is_null())
-        spans.emplace_back(row[0].c_str(), IdSpan{row[1].as<std::int64_t>(), row[2].as<std::int64_t>()});
+      if (!row.is_null("first"))
+        spans.emplace_back(row.text("name"), IdSpan{row.number("first"), row.number("last")});
     }
     return spans;
   }
@@ -141,10 +141,10 @@ ORDER BY q.name)")) {
   template <typename Step>
   void walk(const IdSpan& span, std::int64_t& removed, const Step& step) {
     for (auto after = span.first - 1; after < span.last && !summary_.stopped;) {
-      const auto row = step(after)[0];
-      removed += row[1].template as<std::int64_t>();
-      summary_.skipped += row[0].template as<std::int64_t>() - row[1].template as<std::int64_t>();
-      const auto reached = row[2].template as<std::int64_t>(span.last);
+      const db::Row row = step(after)[0];
+      removed += row.number("removed");
+      summary_.skipped += row.number("old_rows") - row.number("removed");
+      const auto reached = row.optional<std::int64_t>("reached").value_or(span.last);
       passed_ids_ += reached - after;
       after = reached;
       ask();

@@ -18,25 +18,26 @@ constexpr std::chrono::minutes link_lifetime{15};
 constexpr std::chrono::hours message_lifetime{72};
 
 constexpr const char* actions_sql = R"(
-SELECT action, number, path, has_code, account_status, extract(epoch FROM lifetime)::bigint, template, security, producer,
-  retired_at IS NOT NULL
+SELECT action, number, path, has_code, account_status, extract(epoch FROM lifetime)::bigint AS lifetime, template, security, producer,
+  retired_at IS NOT NULL AS is_retired
 FROM mailroom_actions ORDER BY number)";
 
-Actions read_rows(const pqxx::result& rows) {
+Actions read_rows(const db::Rows& rows) {
   std::vector<Action> actions;
   for (const auto& row : rows) {
     // The text of a null is empty.
-    actions.push_back({.name = row[0].c_str(),
-                       .number = row[1].as<int>(),
-                       .path = row[2].c_str(),
-                       .has_code = row[3].as<bool>(),
-                       .account_status = row[4].c_str(),
+    actions.push_back({.name = row.text("action"),
+                       .number = row.number<int>("number"),
+                       .path = row.text("path"),
+                       .has_code = row.flag("has_code"),
+                       .account_status = row.text("account_status"),
                        .lifetime = {},
-                       .template_name = row[6].c_str(),
-                       .security = row[7].as<bool>(),
-                       .producer = row[8].c_str(),
-                       .is_retired = row[9].as<bool>()});
-    if (!row[5].is_null()) actions.back().lifetime = std::chrono::seconds(row[5].as<std::int64_t>());
+                       .template_name = row.text("template"),
+                       .security = row.flag("security"),
+                       .producer = row.text("producer"),
+                       .is_retired = row.flag("is_retired")});
+    if (const auto lifetime = row.optional<std::int64_t>("lifetime"))
+      actions.back().lifetime = std::chrono::seconds(*lifetime);
   }
   return Actions(std::move(actions));
 }

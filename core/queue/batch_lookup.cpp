@@ -19,14 +19,13 @@ constexpr Moment last_moment = year_10000 - std::chrono::seconds(1);
 /// `ids` is the SQL expression for the requested ids of a batch.
 std::string columns(const std::string& ids) {
   return fmt::format(R"(
-  id, queue, ({})::text,
-  (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(mailroom_batch_ids(ids, ids_mask) + skipped_ids) g),
-  claimed_by, collector, attempts, {}, {}, {},
-  emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, skipped_ids::text,
+  id, queue, ({})::text AS tokens,
+  (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(mailroom_batch_ids(ids, ids_mask) + skipped_ids) g) AS size,
+  claimed_by, collector, attempts, {} AS claimed_us, {} AS emitted_us, {} AS dead_us,
+  emitted, skipped_expired, skipped_consumed, skipped_status, skipped_invalid, skipped_ids::text AS skipped_tokens,
   CASE jsonb_typeof(earlier_attempts) WHEN 'array' THEN (
-    SELECT coalesce(jsonb_agg(jsonb_build_array(
-      e->'attempt', e->'claimed_by', e->'collector', {}, e->>'key') ORDER BY n), '[]')::text
-    FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END, key)",
+    SELECT coalesce(jsonb_agg(e || jsonb_build_object('claimed_us', {}) ORDER BY n), '[]')::text
+    FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY AS earlier (e, n)) ELSE '' END AS abandoned, key)",
                      ids, db::microseconds_sql("claimed_at"), db::microseconds_sql("emitted_at"),
                      db::microseconds_sql("dead_at"),
                      db::microseconds_sql("(e->>'claimed_at')::timestamptz"));
@@ -37,40 +36,41 @@ std::vector<AbandonedAttempt> read_abandoned(const std::string& rows, Moment cla
   std::vector<AbandonedAttempt> attempts;
   if (rows.empty()) return attempts;
   for (const auto& row : parse_json(sound_utf8(rows))) {
+    const auto key = row.value("key", nlohmann::json());
     attempts.push_back(
-        {.attempt = row.at(0).get<int>(),
-         .claimed_by = row.at(1).get<std::string>(),
-         .collector = row.at(2).get<int>(),
-         .key = row.at(4).is_string() ? row.at(4).get<std::string>() : "",
-         .claimed_at = bounded_moment(std::chrono::microseconds(row.at(3).get<std::int64_t>())),
+        {.attempt = row.at("attempt").get<int>(),
+         .claimed_by = row.at("claimed_by").get<std::string>(),
+         .collector = row.at("collector").get<int>(),
+         .key = key.is_string() ? key.get<std::string>() : "",
+         .claimed_at = bounded_moment(std::chrono::microseconds(row.at("claimed_us").get<std::int64_t>())),
          .taken_over_at = claimed_at});
     if (attempts.size() > 1) attempts[attempts.size() - 2].taken_over_at = attempts.back().claimed_at;
   }
   return attempts;
 }
 
-std::vector<BatchRecord> read(const pqxx::result& rows) {
+std::vector<BatchRecord> read(const db::Rows& rows) {
   std::vector<BatchRecord> batches;
   for (const auto& row : rows) {
-    const auto claimed_at = db::moment_in<std::chrono::microseconds>(row[7]);
-    batches.push_back({.id = row[0].as<std::int64_t>(),
-                       .queue = row[1].c_str(),
-                       .tokens = selection::parse_id_ranges(row[2].c_str()),
-                       .size = row[3].as<std::int64_t>(),
-                       .claimed_by = row[4].c_str(),
-                       .key = row[17].c_str(),
-                       .collector = row[5].as<int>(),
-                       .attempts = row[6].as<int>(),
+    const auto claimed_at = row.moment<std::chrono::microseconds>("claimed_us");
+    batches.push_back({.id = row.number("id"),
+                       .queue = row.text("queue"),
+                       .tokens = selection::parse_id_ranges(row.text("tokens")),
+                       .size = row.number("size"),
+                       .claimed_by = row.text("claimed_by"),
+                       .key = row.text("key"),
+                       .collector = row.number<int>("collector"),
+                       .attempts = row.number<int>("attempts"),
                        .claimed_at = claimed_at,
-                       .emitted_at = db::optional_moment_in<std::chrono::microseconds>(row[8]),
-                       .dead_at = db::optional_moment_in<std::chrono::microseconds>(row[9]),
-                       .emitted = row[10].as<int>(),
-                       .skipped = {.expired = row[11].as<std::int64_t>(),
-                                   .consumed = row[12].as<std::int64_t>(),
-                                   .wrong_status = row[13].as<std::int64_t>(),
-                                   .invalid = row[14].as<std::int64_t>()},
-                       .skipped_ids = selection::parse_id_ranges(row[15].c_str()),
-                       .abandoned = read_abandoned(row[16].c_str(), claimed_at)});
+                       .emitted_at = row.optional_moment<std::chrono::microseconds>("emitted_us"),
+                       .dead_at = row.optional_moment<std::chrono::microseconds>("dead_us"),
+                       .emitted = row.number<int>("emitted"),
+                       .skipped = {.expired = row.number("skipped_expired"),
+                                   .consumed = row.number("skipped_consumed"),
+                                   .wrong_status = row.number("skipped_status"),
+                                   .invalid = row.number("skipped_invalid")},
+                       .skipped_ids = selection::parse_id_ranges(row.text("skipped_tokens")),
+                       .abandoned = read_abandoned(row.text("abandoned"), claimed_at)});
   }
   return batches;
 }
@@ -100,14 +100,12 @@ std::int64_t as_time(Moment moment) {
 }
 
 std::vector<std::int64_t> batches_of(pqxx::transaction_base& transaction, const Search& search) {
-  std::vector<std::int64_t> ids;
-  for (const auto& row : db::Connection::execute(
-           transaction,
-           "SELECT mailroom_batches_of($1::bigint[], to_timestamp($2::bigint), to_timestamp($3::bigint))",
-           db::array_text(search.tokens), as_time(search.since),
-           as_time(search.until + std::chrono::seconds(1))))
-    ids.push_back(row[0].as<std::int64_t>());
-  return ids;
+  return db::Connection::execute(
+             transaction,
+             "SELECT mailroom_batches_of($1::bigint[], to_timestamp($2::bigint), to_timestamp($3::bigint))",
+             db::array_text(search.tokens), as_time(search.since),
+             as_time(search.until + std::chrono::seconds(1)))
+      .values<std::int64_t>();
 }
 
 /// The ids of one batch without duplicates.
@@ -241,9 +239,9 @@ std::vector<IdReuse> find_id_reuses(pqxx::transaction_base& transaction) {
   std::vector<IdReuse> reuses;
   for (const auto& row :
        db::Connection::execute(transaction, "SELECT highest, " + db::microseconds_sql("reused_until") +
-                                                " FROM mailroom_id_reuses()"))
+                                                " AS until_us FROM mailroom_id_reuses()"))
     reuses.push_back(
-        {.highest = row[0].as<std::int64_t>(), .until = db::moment_in<std::chrono::microseconds>(row[1])});
+        {.highest = row.number("highest"), .until = row.moment<std::chrono::microseconds>("until_us")});
   return reuses;
 }
 

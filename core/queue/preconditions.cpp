@@ -16,8 +16,8 @@ namespace {
 constexpr const char* statement_sql = R"(
 SELECT string_agg(format(
   CASE WHEN s.is_readable
-    THEN 'SELECT %1$L, %2$L, CASE WHEN is_called THEN last_value ELSE last_value - 1 END, coalesce((%3$s), 0) FROM %4$s'
-    ELSE 'SELECT %1$L, %2$L, coalesce(pg_sequence_last_value(%4$L), 0), coalesce((%3$s), 0)' END,
+    THEN 'SELECT %1$L AS name, %2$L AS owner, CASE WHEN is_called THEN last_value ELSE last_value - 1 END AS position, coalesce((%3$s), 0) AS newest FROM %4$s'
+    ELSE 'SELECT %1$L AS name, %2$L AS owner, coalesce(pg_sequence_last_value(%4$L), 0) AS position, coalesce((%3$s), 0) AS newest' END,
   s.name, s.owner, s.newest, s.sequence), ' UNION ALL ' ORDER BY s.n)
 FROM (
   SELECT n, owner, has_sequence_privilege(c.oid, 'SELECT') AS is_readable, c.relname AS name, c.oid::regclass AS sequence,
@@ -58,7 +58,7 @@ std::vector<std::string> waiting_actions(db::Connection& connection, const std::
                                          bool with_path) {
   std::vector<std::string> actions;
   for (const auto& row : connection.run(waiting_actions_sql, queue, with_path))
-    actions.push_back(short_action_name(row[0].c_str()));
+    actions.push_back(short_action_name(row.text("action")));
   return actions;
 }
 
@@ -69,7 +69,7 @@ TriggerState trigger_state(db::Connection& connection, const std::string& table,
       "SELECT tgenabled IN ('O', 'A') FROM pg_trigger WHERE tgrelid = $1::regclass AND tgname = $2", table,
       trigger);
   if (rows.empty()) return TriggerState::missing;
-  return rows[0][0].as<bool>() ? TriggerState::enabled : TriggerState::disabled;
+  return rows.value<bool>() ? TriggerState::enabled : TriggerState::disabled;
 }
 
 void require_ids_to_spare(db::Connection& connection) {
@@ -125,8 +125,8 @@ bool gives_ids_in_order(db::Connection& connection) {
   return connection
       .run(R"(
 SELECT seqcache = 1 AND seqincrement = 1 AND NOT seqcycle FROM pg_sequence
-WHERE seqrelid = 'tokens_id_seq'::regclass)")[0][0]
-      .as<bool>();
+WHERE seqrelid = 'tokens_id_seq'::regclass)")
+      .value<bool>();
 }
 
 std::string TableSequence::consequence() const {
@@ -142,13 +142,13 @@ std::string TableSequence::consequence() const {
 
 std::vector<TableSequence> read_sequences(pqxx::transaction_base& transaction) {
   std::vector<TableSequence> sequences;
-  const auto statement = db::Connection::execute(transaction, statement_sql)[0][0];
-  if (statement.is_null()) return sequences;
-  for (const auto& row : db::Connection::execute(transaction, statement.c_str())) {
-    sequences.push_back({.name = row[0].c_str(),
-                         .table = row[1].c_str(),
-                         .position = row[2].as<std::int64_t>(),
-                         .newest = row[3].as<std::int64_t>()});
+  const auto statement = db::Connection::execute(transaction, statement_sql).text();
+  if (statement.empty()) return sequences;
+  for (const auto& row : db::Connection::execute(transaction, statement)) {
+    sequences.push_back({.name = row.text("name"),
+                         .table = row.text("owner"),
+                         .position = row.number("position"),
+                         .newest = row.number("newest")});
   }
   return sequences;
 }
@@ -164,16 +164,15 @@ void advance_sequences(pqxx::transaction_base& transaction, const std::vector<Ta
 }
 
 std::vector<std::string> statements_for_ordered_ids(db::Connection& connection) {
-  std::vector<std::string> statements;
-  for (const auto& row : connection.run(R"(
+  return connection
+      .run(R"(
 SELECT format('ALTER SEQUENCE %I.%I CACHE 1 INCREMENT 1 NO CYCLE;', current_schema(), c.relname)
 FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
 WHERE c.relnamespace = quote_ident(current_schema())::regnamespace
   AND c.relname IN ('mailroom_batches_id_seq', 'mailroom_gaps_id_seq')
   AND NOT (s.seqcache = 1 AND s.seqincrement = 1 AND NOT s.seqcycle)
-ORDER BY 1)"))
-    statements.emplace_back(row[0].c_str());
-  return statements;
+ORDER BY 1)")
+      .values<std::string>();
 }
 
 }  // namespace mailroom::queue

@@ -15,7 +15,7 @@ namespace mailroom::queue {
 namespace {
 
 const std::string queues_sql = fmt::format(R"(
-SELECT j.job_type, s.cursor, mailroom_queue_definition(j.job_type), {}, q.paused_by, q.pause_reason
+SELECT j.job_type, s.cursor, mailroom_queue_definition(j.job_type) AS definition, {} AS paused_us, q.paused_by, q.pause_reason
 FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type, LATERAL mailroom_queue_state(j.job_type) s
 WHERE q.dropped_at IS NULL
 ORDER BY j.job_type)",
@@ -23,25 +23,24 @@ ORDER BY j.job_type)",
 
 // What is left, and the wait, as mailroom_allowance computes them; but without a lock.
 constexpr const char* budgets_sql = R"(
-SELECT b.name, b.tokens, (extract(epoch FROM b.period) * 1000)::bigint, b.burst,
-  greatest(floor(b.burst - s.ahead / s.gap), 0)::integer,
-  ceil(greatest(s.ahead - (b.burst - 1) * s.gap, 0) * 1000)::bigint
+SELECT b.name, b.tokens, (extract(epoch FROM b.period) * 1000)::bigint AS period_ms, b.burst,
+  greatest(floor(b.burst - s.ahead / s.gap), 0)::integer AS "left",
+  ceil(greatest(s.ahead - (b.burst - 1) * s.gap, 0) * 1000)::bigint AS next_ms
 FROM mailroom_budgets b, (SELECT clock_timestamp() AS now) clock,
   LATERAL (SELECT extract(epoch FROM b.period)::double precision / b.tokens AS gap,
                   extract(epoch FROM greatest(b.taken_until, clock.now) - clock.now)::double precision AS ahead) s
 ORDER BY b.name)";
 
 constexpr const char* end_position_sql = R"(
-SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
-  (SELECT id FROM mailroom_last_drawn_token()))";
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms, id AS newest FROM mailroom_last_drawn_token())";
 
-template <typename Row>
-QueueRecord read_queue(const Row& row) {
-  QueueRecord queue{.name = row[0].c_str(),
-                    .cursor = row[1].template as<std::int64_t>(),
-                    .properties = properties_of(row[2].c_str())};
-  if (const auto since = db::optional_moment_in<std::chrono::microseconds>(row[3]))
-    queue.pause = QueuePause{.since = *since, .actor = row[4].c_str(), .reason = row[5].c_str()};
+QueueRecord read_queue(const db::Row& row) {
+  QueueRecord queue{.name = row.text("job_type"),
+                    .cursor = row.number("cursor"),
+                    .properties = properties_of(row.text("definition"))};
+  if (const auto since = row.optional_moment<std::chrono::microseconds>("paused_us"))
+    queue.pause =
+        QueuePause{.since = *since, .actor = row.text("paused_by"), .reason = row.text("pause_reason")};
   return queue;
 }
 
@@ -81,16 +80,16 @@ std::vector<std::string> QueueCatalogue::sharers_of(const std::string& budget) c
 QueueCatalogue read_queues_within(pqxx::transaction_base& transaction) {
   QueueCatalogue catalogue;
   const auto position = db::Connection::execute(transaction, end_position_sql)[0];
-  catalogue.now = db::moment_in<Milliseconds>(position[0]);
-  catalogue.newest = position[1].as<std::int64_t>();
+  catalogue.now = position.moment<Milliseconds>("now_ms");
+  catalogue.newest = position.number("newest");
   for (const auto& row : db::Connection::execute(transaction, queues_sql))
     catalogue.queues.push_back(read_queue(row));
   for (const auto& row : db::Connection::execute(transaction, budgets_sql)) {
-    catalogue.budgets.push_back(
-        {.name = row[0].c_str(),
-         .paced = {{row[1].as<int>(), Milliseconds(row[2].as<std::int64_t>())}, row[3].as<int>()},
-         .left = row[4].as<int>(),
-         .next_in = Milliseconds(row[5].as<std::int64_t>())});
+    catalogue.budgets.push_back({.name = row.text("name"),
+                                 .paced = {{row.number<int>("tokens"), Milliseconds(row.number("period_ms"))},
+                                           row.number<int>("burst")},
+                                 .left = row.number<int>("left"),
+                                 .next_in = Milliseconds(row.number("next_ms"))});
   }
   catalogue.actions = read_actions_within(transaction);
   return catalogue;
@@ -104,13 +103,12 @@ QueueCatalogue read_queues(db::Connection& connection) {
 }
 
 std::vector<std::string> queue_names(db::Connection& connection) {
-  std::vector<std::string> names;
-  for (const auto& row : connection.run(R"(
+  return connection
+      .run(R"(
 SELECT j.job_type FROM jobs j
 WHERE NOT EXISTS (SELECT FROM mailroom_queues q WHERE q.name = j.job_type AND q.dropped_at IS NOT NULL)
-ORDER BY j.job_type)"))
-    names.emplace_back(row[0].c_str());
-  return names;
+ORDER BY j.job_type)")
+      .values<std::string>();
 }
 
 Error unknown_queue(const std::string& name, const std::vector<std::string>& names) {

@@ -30,12 +30,11 @@ emitted AS MATERIALIZED (
   FROM jobs j,
     LATERAL mailroom_emitted_ids(j.job_type, (SELECT min(created_at) FROM due), int8range($1, $2, '(]')) e (ids),
     unnest(e.ids) r)
-SELECT count(*), count(*) FILTER (WHERE d.id <@ e.ids), coalesce(min(d.id) FILTER (WHERE NOT d.id <@ e.ids) - 1, 0)
+SELECT count(*), count(*) FILTER (WHERE d.id <@ e.ids) AS emitted,
+  coalesce(min(d.id) FILTER (WHERE NOT d.id <@ e.ids) - 1, 0) AS after
 FROM due d, emitted e)",
                                   from, to, db::array_text(actions))[0];
-  return {.count = row[0].as<std::int64_t>(),
-          .emitted = row[1].as<std::int64_t>(),
-          .after = row[2].as<std::int64_t>()};
+  return {.count = row.number("count"), .emitted = row.number("emitted"), .after = row.number("after")};
 }
 
 /// Finds the effects of one plan.

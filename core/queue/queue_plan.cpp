@@ -216,8 +216,8 @@ bool pause_queue(db::Connection& connection, const std::string& queue, bool paus
   return connection.transact([&](pqxx::work& transaction) {
     set_author(transaction, author);
     return db::Connection::execute(transaction, "SELECT mailroom_pause_queue($1, $2, $3)", queue, pause,
-                                   channel)[0][0]
-        .as<bool>();
+                                   channel)
+        .value<bool>();
   });
 }
 

@@ -24,12 +24,12 @@ bool includes(const std::optional<std::string>& actions, const std::string& acti
 
 // $1 queue, $2 since. The actions are compared as text, not by mailroom_takes(), which this is to check.
 const std::string state_sql = fmt::format(R"(
-SELECT s.cursor, s.open_from, s.gap_ids::text,
-  (SELECT string_agg(a::text, ',') FROM unnest(mailroom_queue_actions($1)) a),
-  EXISTS (SELECT FROM mailroom_deliveries WHERE queue = $1),
-  f.id, b.id, b.cursor, {},
+SELECT s.cursor, s.open_from, s.gap_ids::text AS gap_ids,
+  (SELECT string_agg(a::text, ',') FROM unnest(mailroom_queue_actions($1)) a) AS actions,
+  EXISTS (SELECT FROM mailroom_deliveries WHERE queue = $1) AS has_deliveries,
+  f.id AS first_batch, b.id AS base_batch, b.cursor AS base_cursor, {} AS base_us,
   CASE WHEN has_any_column_privilege('mailroom_bounces', 'SELECT')
-       THEN EXISTS (SELECT FROM mailroom_bounces WHERE queue = $1) ELSE false END
+       THEN EXISTS (SELECT FROM mailroom_bounces WHERE queue = $1) ELSE false END AS has_reports
 FROM mailroom_queue_state($1) s
 CROSS JOIN (
   SELECT coalesce(min(id), (SELECT coalesce(max(id), 0) + 1 FROM mailroom_batches)) AS id FROM mailroom_batches
@@ -42,18 +42,18 @@ LEFT JOIN LATERAL (
 // ones. $1: the name of the version that keeps them.
 constexpr const char* incomplete_sql = R"(
 SELECT coalesce((SELECT floor(extract(epoch FROM max(at)))::bigint FROM mailroom_schema_history
-                 WHERE name = $1 AND direction = 'up'), 0),
+                 WHERE name = $1 AND direction = 'up'), 0) AS begun,
   coalesce((SELECT max(extract(epoch FROM (details->>'before')::timestamptz)::bigint) FROM mailroom_operations
-            WHERE kind = 'prune' AND details->>'before' ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$'), 0))";
+            WHERE kind = 'prune' AND details->>'before' ~ '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$'), 0) AS pruned)";
 
 const std::string operations_sql = fmt::format(R"(
-SELECT o.id, o.kind, {}, o.actor, coalesce(o.reason, ''), lower(r.ids), upper(r.ids),
-  (o.details->>'cursor_after')::numeric > (o.details->>'cursor_before')::numeric,
+SELECT o.id, o.kind, {} AS at_us, o.actor, coalesce(o.reason, '') AS reason, lower(r.ids) AS first, upper(r.ids) AS past,
+  (o.details->>'cursor_after')::numeric > (o.details->>'cursor_before')::numeric AS is_forward,
   (SELECT string_agg(a, ',') FROM jsonb_array_elements_text(
-     CASE jsonb_typeof(o.details#>'{{before,actions}}') WHEN 'array' THEN o.details#>'{{before,actions}}' END) a),
+     CASE jsonb_typeof(o.details#>'{{before,actions}}') WHEN 'array' THEN o.details#>'{{before,actions}}' END) a) AS actions_before,
   (SELECT string_agg(a, ',') FROM jsonb_array_elements_text(
-     CASE jsonb_typeof(o.details#>'{{after,actions}}') WHEN 'array' THEN o.details#>'{{after,actions}}' END) a),
-  o.details->>'cursor'
+     CASE jsonb_typeof(o.details#>'{{after,actions}}') WHEN 'array' THEN o.details#>'{{after,actions}}' END) a) AS actions_after,
+  o.details->>'cursor' AS cursor
 FROM mailroom_operations o, LATERAL (SELECT CASE o.kind WHEN 'rewind' THEN mailroom_operation_ids(o.kind, o.details)
                                             ELSE '{{}}' END AS ids) r
 WHERE o.queue = $1 AND o.at >= to_timestamp($2::bigint - {})
@@ -61,32 +61,32 @@ WHERE o.queue = $1 AND o.at >= to_timestamp($2::bigint - {})
 ORDER BY o.at, o.id)",
                                                db::microseconds_sql("o.at"), clock_slack_seconds);
 
-template <typename Row>
-QueueOperation read_operation(const Row& row) {
-  QueueOperation operation{.id = row[0].template as<std::int64_t>(),
-                           .kind = row[1].c_str(),
-                           .at = row[2].template as<std::int64_t>(),
-                           .actor = row[3].c_str(),
-                           .reason = row[4].c_str(),
-                           .is_forward = !row[7].is_null() && row[7].template as<bool>(),
-                           .actions_before = db::optional_of<std::string>(row[8]),
-                           .actions_after = db::optional_of<std::string>(row[9])};
-  if (!row[5].is_null()) {
-    operation.first = row[5].template as<std::int64_t>();
-    operation.end = row[6].template as<std::int64_t>();
+QueueOperation read_operation(const db::Row& row) {
+  QueueOperation operation{.id = row.number("id"),
+                           .kind = row.text("kind"),
+                           .at = row.number("at_us"),
+                           .actor = row.text("actor"),
+                           .reason = row.text("reason"),
+                           .is_forward = row.optional<bool>("is_forward").value_or(false),
+                           .actions_before = row.optional<std::string>("actions_before"),
+                           .actions_after = row.optional<std::string>("actions_after")};
+  if (!row.is_null("first")) {
+    operation.first = row.number("first");
+    operation.end = row.number("past");
   }
   operation.knows_actions = operation.kind == "set queue" || operation.kind == "create queue";
   if (operation.kind == "create queue") {
     operation.first = std::numeric_limits<std::int64_t>::min();
-    operation.end = row[10].is_null() ? 1 : parse_number<std::int64_t>(row[10].c_str()).value_or(0) + 1;
+    operation.end =
+        row.is_null("cursor") ? 1 : parse_number<std::int64_t>(row.view("cursor")).value_or(0) + 1;
   }
   return operation;
 }
 
 void read_incompleteness(pqxx::transaction_base& transaction, ClaimRecord& record) {
   const auto row = db::Connection::execute(transaction, incomplete_sql, schema::queue_migration)[0];
-  const auto begun = row[0].as<std::int64_t>();
-  const auto pruned = row[1].as<std::int64_t>();
+  const auto begun = row.number("begun");
+  const auto pruned = row.number("pruned");
   record.incomplete_before = std::max(begun, pruned);
   record.incomplete_because =
       pruned >= begun ? "prune has deleted old records" : "the schema kept no records then";
@@ -130,17 +130,17 @@ ClaimRecord read_claim_record(pqxx::transaction_base& transaction, const std::st
                               std::int64_t since) {
   const auto row = db::Connection::execute(transaction, state_sql, queue, since)[0];
   ClaimRecord record{.queue = queue,
-                     .actions = db::optional_of<std::string>(row[3]),
-                     .cursor = row[0].as<std::int64_t>(),
-                     .open_from = row[1].as<std::int64_t>(),
-                     .gap_ids = row[2].c_str(),
-                     .has_deliveries = row[4].as<bool>(),
-                     .has_reports = row[4].as<bool>() && row[9].as<bool>(),
-                     .first_batch = row[5].as<std::int64_t>()};
-  if (!row[6].is_null()) {
-    record.base_batch = row[6].as<std::int64_t>();
-    record.base_cursor = row[7].as<std::int64_t>();
-    record.base_at = row[8].as<std::int64_t>();
+                     .actions = row.optional<std::string>("actions"),
+                     .cursor = row.number("cursor"),
+                     .open_from = row.number("open_from"),
+                     .gap_ids = row.text("gap_ids"),
+                     .has_deliveries = row.flag("has_deliveries"),
+                     .has_reports = row.flag("has_deliveries") && row.flag("has_reports"),
+                     .first_batch = row.number("first_batch")};
+  if (!row.is_null("base_batch")) {
+    record.base_batch = row.number("base_batch");
+    record.base_cursor = row.number("base_cursor");
+    record.base_at = row.number("base_us");
   }
   read_incompleteness(transaction, record);
   for (const auto& each : db::Connection::execute(transaction, operations_sql, queue, since))

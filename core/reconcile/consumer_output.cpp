@@ -28,7 +28,7 @@ class OutputReader {
         verifier_(keys, actions_.signed_paths()),
         queue_(queue) {
     output_.begun_at =
-        connection.run("SELECT " + db::microseconds_sql("clock_timestamp()"))[0][0].as<std::int64_t>();
+        connection.run("SELECT " + db::microseconds_sql("clock_timestamp()")).value<std::int64_t>();
   }
 
   void read(const std::string& name, std::istream& stream) {
@@ -107,10 +107,11 @@ class OutputReader {
     std::vector<std::int64_t> ids;
     for (const auto& [id, place] : unsigned_)
       ids.push_back(id);
-    std::set<std::int64_t> known;
-    for (const auto& row : connection_.run(
-             "SELECT id FROM tokens WHERE id = ANY ($1::bigint[]) AND secret IS NULL", db::array_text(ids)))
-      known.insert(row[0].as<std::int64_t>());
+    const auto found = connection_
+                           .run("SELECT id FROM tokens WHERE id = ANY ($1::bigint[]) AND secret IS NULL",
+                                db::array_text(ids))
+                           .values<std::int64_t>();
+    const std::set<std::int64_t> known(found.begin(), found.end());
     for (const auto& [id, place] : unsigned_) {
       if (known.contains(id))
         add_id(id);

@@ -26,9 +26,10 @@ constexpr const char* no_answers_sql =
 /// ids, $2 the queue, $3 the selection, $4 whether something came back of it.
 std::string people_sql(const selection::Selection& selection, bool any_reported) {
   return fmt::format(R"(
-SELECT n.place, t.account, a.login, coalesce(d.address, {}), t.action, t.created_at,
-  {}, {}, CASE WHEN r.at IS NULL THEN d.code ELSE r.code END, CASE WHEN r.at IS NULL THEN d.reply ELSE r.reply END, t.message,
-  (SELECT m.reference FROM mailroom_messages m WHERE m.id = t.message)
+SELECT n.place, t.account, a.login, coalesce(d.address, {}) AS address, t.action, t.created_at,
+  {} AS at_us, {} AS not_before_us, CASE WHEN r.at IS NULL THEN d.code ELSE r.code END AS code,
+  CASE WHEN r.at IS NULL THEN d.reply ELSE r.reply END AS reply, t.message,
+  (SELECT m.reference FROM mailroom_messages m WHERE m.id = t.message) AS reference
 FROM unnest($1::bigint[], $4::boolean[]) WITH ORDINALITY n (id, is_reported, place)
 JOIN tokens t ON t.id = n.id
 LEFT JOIN accounts a ON a.id = t.account
@@ -54,23 +55,22 @@ std::string reason_of(const JudgedToken& token, const std::optional<Moment>& not
   return person.code == 0 ? person.reply : "";
 }
 
-template <typename Row>
-TokenOfPerson read_person(const Row& row, const std::string& queue, const JudgedToken& token) {
+TokenOfPerson read_person(const db::Row& row, const std::string& queue, const JudgedToken& token) {
   TokenOfPerson person{.queue = queue,
                        .token = token.id,
-                       .account = db::optional_of<std::int64_t>(row[1]),
-                       .login = row[2].c_str(),
-                       .address = row[3].c_str(),
-                       .action = row[4].c_str(),
-                       .created_at = db::moment_in<std::chrono::seconds>(row[5]),
+                       .account = row.optional<std::int64_t>("account"),
+                       .login = row.text("login"),
+                       .address = row.text("address"),
+                       .action = row.text("action"),
+                       .created_at = row.moment<std::chrono::seconds>("created_at"),
                        .outcome = token.outcome,
-                       .at = db::optional_moment_in<std::chrono::microseconds>(row[6]),
-                       .code = row[8].is_null() ? 0 : row[8].template as<int>(),
-                       .reply = row[9].c_str(),
-                       .message = db::optional_of<std::int64_t>(row[10]),
-                       .reference = row[11].c_str()};
+                       .at = row.optional_moment<std::chrono::microseconds>("at_us"),
+                       .code = row.optional<int>("code").value_or(0),
+                       .reply = row.text("reply"),
+                       .message = row.optional<std::int64_t>("message"),
+                       .reference = row.text("reference")};
   if (!person.at && token.at != 0) person.at = bounded_moment(std::chrono::microseconds(token.at));
-  person.reason = reason_of(token, db::optional_moment_in<std::chrono::microseconds>(row[7]), person);
+  person.reason = reason_of(token, row.optional_moment<std::chrono::microseconds>("not_before_us"), person);
   return person;
 }
 
@@ -94,7 +94,7 @@ void PeopleReader::finish() {
       db::Connection::execute(transaction_, people_sql(selection_, std::ranges::any_of(tokens_, is_reported)),
                               db::array_text(ids), queue_, selection_.parameter(), db::array_text(reported));
   for (const auto& row : rows)
-    people.push_back(read_person(row, queue_, tokens_.at(row[0].as<std::size_t>() - 1)));
+    people.push_back(read_person(row, queue_, tokens_.at(row.number<std::size_t>("place") - 1)));
   tokens_.clear();
   if (!people.empty()) on_people_(people);
 }

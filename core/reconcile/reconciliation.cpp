@@ -26,7 +26,7 @@ PeriodTokens read_period_tokens(pqxx::transaction_base& transaction, TokenCounte
   constexpr int block_bits = 16;
   constexpr std::int64_t block_size = std::int64_t{1} << block_bits;
   const auto sql = fmt::format(R"(
-SELECT id >> {}, action, count(*) FROM tokens WHERE created_at >= $1::bigint AND created_at < $2::bigint
+SELECT id >> {} AS block, action, count(*) FROM tokens WHERE created_at >= $1::bigint AND created_at < $2::bigint
 GROUP BY 1, 2)",
                                block_bits);
   // There is a group for 65,536 ids, but the planner expects one for each id, and would sort all tokens on
@@ -37,8 +37,8 @@ GROUP BY 1, 2)",
   PeriodTokens tokens;
   std::set<std::int64_t> blocks;
   for (const auto& row : rows) {
-    blocks.insert(row[0].as<std::int64_t>());
-    tokens.counts[row[1].c_str()] += row[2].as<std::int64_t>();
+    blocks.insert(row.number("block"));
+    tokens.counts[row.text("action")] += row.number("count");
   }
   for (const auto block : blocks) {
     const auto first = block * block_size;
@@ -76,26 +76,26 @@ std::vector<std::string> gap_holders(pqxx::transaction_base& transaction, const 
 /// again counts once. Each range of ids is a condition of the primary key.
 std::int64_t count_deleted(pqxx::transaction_base& transaction, const std::string& queue,
                            TokenCounter::Scope scope) {
-  const auto row = db::Connection::execute(transaction, R"(
+  return db::Connection::execute(transaction, R"(
 SELECT coalesce(sum(upper(u.g) - lower(u.g) - t.existing), 0)::bigint
 FROM (SELECT range_agg(r) AS ids FROM mailroom_batches b, unnest(mailroom_batch_ids(b.ids, b.ids_mask)) r
       WHERE b.queue = $1 AND b.emitted_at IS NOT NULL
         AND b.claimed_at >= to_timestamp($2::bigint) AND b.claimed_at < to_timestamp($3::bigint)) b,
   unnest(b.ids) u (g),
   LATERAL (SELECT count(*) AS existing FROM tokens WHERE id >= lower(u.g) AND id < upper(u.g)) t)",
-                                           queue, scope.since, scope.until)[0];
-  return row[0].as<std::int64_t>();
+                                 queue, scope.since, scope.until)
+      .value<std::int64_t>();
 }
 
 /// When prune last removed tokens, since the period began.
 std::optional<Moment> last_prune(pqxx::transaction_base& transaction, TokenCounter::Scope scope) {
   const auto row = db::Connection::execute(
       transaction,
-      fmt::format("SELECT {} FROM mailroom_operations "
+      fmt::format("SELECT {} AS at_us FROM mailroom_operations "
                   "WHERE kind = 'prune' AND at >= to_timestamp($1::bigint) AND details->>'tokens' <> '0'",
                   db::microseconds_sql("max(at)")),
       scope.since)[0];
-  return db::optional_moment_in<std::chrono::microseconds>(row[0]);
+  return row.optional_moment<std::chrono::microseconds>("at_us");
 }
 
 QueueReconciliation reconcile_queue(pqxx::transaction_base& transaction, const std::string& queue,

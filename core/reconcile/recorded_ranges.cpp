@@ -114,23 +114,22 @@ ORDER BY first)",
     fmt::arg("ended", db::microseconds_sql("coalesce(b.emitted_at, b.dead_at)")),
     fmt::arg("at", db::microseconds_sql("o.at")), fmt::arg("now", db::microseconds_sql("clock_timestamp()")));
 
-template <typename Row>
-RecordedRange read_range(const Row& row) {
-  return {.first = row[1].template as<std::int64_t>(),
-          .end = row[2].template as<std::int64_t>(),
-          .kind = static_cast<RangeKind>(row[0].template as<int>()),
-          .source = row[3].template as<std::int64_t>(),
-          .leased_at = row[4].template as<std::int64_t>(),
-          .ended_at = row[5].is_null() ? 0 : row[5].template as<std::int64_t>(),
-          .state = static_cast<BatchState>(row[6].template as<int>()),
-          .attempts = row[7].template as<int>(),
-          .is_short = row[8].template as<bool>(),
-          .lives_on = row[9].template as<bool>(),
-          .by_sender = row[10].template as<bool>(),
-          .emitted = row[11].template as<std::int64_t>(),
-          .skipped = row[12].template as<std::int64_t>(),
-          .batch_end = row[13].template as<std::int64_t>(),
-          .mask = row[14].is_null() ? std::string() : std::string(row[14].c_str())};
+RecordedRange read_range(const db::Row& row) {
+  return {.first = row.number("first"),
+          .end = row.number("past"),
+          .kind = static_cast<RangeKind>(row.number<int>("kind")),
+          .source = row.number("id"),
+          .leased_at = row.number("leased"),
+          .ended_at = row.optional<std::int64_t>("ended").value_or(0),
+          .state = static_cast<BatchState>(row.number<int>("state")),
+          .attempts = row.number<int>("attempts"),
+          .is_short = row.flag("is_short"),
+          .lives_on = row.flag("lives_on"),
+          .by_sender = row.flag("by_sender"),
+          .emitted = row.number("emitted"),
+          .skipped = row.number("skipped_by_claim"),
+          .batch_end = row.number("batch_end"),
+          .mask = row.text("mask")};
 }
 
 /// The ranges of a consumer's output, in the order of the other ranges.

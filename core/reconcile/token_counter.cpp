@@ -150,26 +150,25 @@ LEFT JOIN (
 // Each statement has the same parameters.
 constexpr const char* all_used_sql = " WHERE $10::text IS NOT NULL AND $11::bigint <= $12::bigint";
 
-template <typename Row>
-TokenFact read_fact(const Row& row) {
-  const auto flags = row[3].template as<int>();
-  return {.action = row[1].c_str(),
-          .created_late = db::optional_of<std::int64_t>(row[2]),
+TokenFact read_fact(const db::Row& row) {
+  const auto flags = row.number<int>("flags");
+  return {.action = row.text("action"),
+          .created_late = row.optional<std::int64_t>("late"),
           .was_consumed = (flags & was_consumed) != 0,
           .was_expired = (flags & was_expired) != 0,
           .was_cancelled = (flags & was_cancelled) != 0,
           .was_replaced = (flags & was_replaced) != 0,
           .is_early = (flags & is_early) != 0,
-          .delivered = fate::find_outcome(row[4].c_str()),
+          .delivered = fate::find_outcome(row.view("outcome")),
           .was_accepted = (flags & was_accepted) != 0,
           .will_be_tried = (flags & will_be_tried) != 0,
-          .reported = fate::find_outcome(row[5].c_str()),
-          .report = row[6].c_str()};
+          .reported = fate::find_outcome(row.view("reported")),
+          .report = row.text("report")};
 }
 
 template <typename... Arguments>
-pqxx::result run_request(pqxx::transaction_base& transaction, const std::string& sql,
-                         const CountRequest& request, const Arguments&... arguments) {
+db::Rows run_request(pqxx::transaction_base& transaction, const std::string& sql, const CountRequest& request,
+                     const Arguments&... arguments) {
   return db::Connection::execute(transaction, sql, request.firsts(), request.ends(), request.bases(),
                                  request.blocks(), request.seconds(), request.passed_seconds(), arguments...,
                                  request.first(), request.end());
@@ -210,7 +209,7 @@ void TokenCounter::count(const std::vector<Situation>& situations, const std::ve
                   record_.has_deliveries ? ", 5" : "", record_.has_reports ? ", 6, 7" : "");
   for (const auto& row : run_request(transaction_, sql, request, scope_.since, scope_.until,
                                      record_.incomplete_before, record_.queue))
-    on_count(request.situation_of(row[0].as<int>()), read_fact(row), row[7].as<std::int64_t>());
+    on_count(request.situation_of(row.number<int>("slot")), read_fact(row), row.number("count"));
 }
 
 void TokenCounter::list(const std::vector<Situation>& situations, const std::vector<Run>& runs,
@@ -224,7 +223,7 @@ void TokenCounter::list(const std::vector<Situation>& situations, const std::vec
   for (auto rows = db::Connection::execute(transaction_, fetch); !rows.empty();
        rows = db::Connection::execute(transaction_, fetch)) {
     for (const auto& row : rows)
-      on_token(request.situation_of(row[0].as<int>()), read_fact(row), row[7].as<std::int64_t>());
+      on_token(request.situation_of(row.number<int>("slot")), read_fact(row), row.number("id"));
   }
   db::Connection::execute(transaction_, "CLOSE mailroom_listed");
 }

@@ -50,14 +50,14 @@ SELECT c.id,
     WHEN c.id > queue.cursor OR c.id <@ queue.held
       OR d.last_at > to_timestamp($5::numeric / 1000000) THEN 'waiting'
     ELSE 'sent'
-  END,
-  c.expires_at <= clock.now,
+  END AS choice,
+  c.expires_at <= clock.now AS is_expired,
   CASE
     WHEN d.accepted_at IS NOT NULL OR d.state = 'accepted' THEN 'accepted'
     WHEN d.unknowns > 0 OR d.state = 'unknown' THEN 'maybe'
     WHEN d.state IS NULL AND c.id <@ emitted.ids THEN 'emitted'
     ELSE ''
-  END
+  END AS before
 FROM clock, queue, emitted, chosen c LEFT JOIN LATERAL (
   SELECT * FROM mailroom_deliveries
   WHERE mailroom_deliveries.queue = $1 AND mailroom_deliveries.token = c.id
@@ -86,15 +86,15 @@ Judged judge(pqxx::transaction_base& transaction, const ResendRequest& request) 
   for (const auto& row :
        db::Connection::execute(transaction, sql, request.queue, request.selection.parameter(),
                                request.extension.count(), request.by_token, chosen_at)) {
-    const auto id = row[0].as<std::int64_t>();
-    const auto place = std::find(choice_names.begin(), choice_names.end(), row[1].c_str());
+    const auto id = row.number("id");
+    const auto place = std::find(choice_names.begin(), choice_names.end(), row.view("choice"));
     const auto choice = static_cast<ResendChoice>(place - choice_names.begin());
     ++judged.plan.counts.at(static_cast<std::size_t>(choice));
     const bool is_emitted = choice == ResendChoice::sent || choice == ResendChoice::waiting;
-    if (is_emitted && row[2].as<bool>()) judged.revived.push_back(id);
+    if (is_emitted && row.flag("is_expired")) judged.revived.push_back(id);
     if (choice != ResendChoice::sent) continue;
     judged.plan.sent.push_back(id);
-    count_before(judged.plan.before, row[3].c_str());
+    count_before(judged.plan.before, row.text("before"));
   }
   judged.plan.revived = static_cast<std::int64_t>(judged.revived.size());
   return judged;
@@ -105,7 +105,7 @@ const std::string lately_sql = fmt::format(R"(
 WITH recent AS (
   SELECT o.at, mailroom_operation_ids(o.kind, o.details) * $2::int8multirange AS ids FROM mailroom_operations o
   WHERE o.queue = $1 AND o.kind = 'replay' AND o.at > clock_timestamp() - interval '1 hour')
-SELECT coalesce((SELECT sum(upper(g) - lower(g)) FROM unnest(range_agg(r)) g), 0)::bigint, {}
+SELECT coalesce((SELECT sum(upper(g) - lower(g)) FROM unnest(range_agg(r)) g), 0)::bigint AS tokens, {} AS at_us
 FROM recent, unnest(ids) r)",
                                            db::microseconds_sql("max(at)"));
 
@@ -113,8 +113,8 @@ ResentLately read_resent_lately(pqxx::transaction_base& transaction, const Resen
   if (plan.sent.empty()) return {};
   const auto row = db::Connection::execute(transaction, lately_sql, plan.queue,
                                            selection::multirange_of(selection::to_id_ranges(plan.sent)))[0];
-  if (row[1].is_null()) return {};
-  return {.tokens = row[0].as<std::int64_t>(), .at = db::moment_in<std::chrono::microseconds>(row[1])};
+  if (row.is_null("at_us")) return {};
+  return {.tokens = row.number("tokens"), .at = row.moment<std::chrono::microseconds>("at_us")};
 }
 
 void revive(pqxx::transaction_base& transaction, const std::vector<std::int64_t>& tokens,
@@ -148,8 +148,8 @@ std::string_view resend_choice_text(ResendChoice choice) {
 }
 
 Moment time_of_choice(db::Connection& connection) {
-  return db::moment_in<std::chrono::microseconds>(
-      connection.run("SELECT " + db::microseconds_sql("clock_timestamp()"))[0][0]);
+  return connection.run("SELECT " + db::microseconds_sql("clock_timestamp()"))
+      .moment<std::chrono::microseconds>();
 }
 
 ResendPlan plan_resend(db::Connection& connection, const ResendRequest& request) {

@@ -60,19 +60,19 @@ judged AS MATERIALIZED (
             AND (t.id > h.cursor OR t.id <@ h.gaps)) AS waiting,
     EXISTS (SELECT FROM held h WHERE t.id <@ h.leased) AS leased
   FROM clock, chosen c JOIN tokens t ON t.id = c.id)
-SELECT count(*) FILTER (WHERE live), count(DISTINCT account) FILTER (WHERE live),
-  count(*) FILTER (WHERE live AND waiting AND NOT leased), count(*) FILTER (WHERE live AND leased),
-  count(*) FILTER (WHERE consumed), count(*) FILTER (WHERE expired),
-  array_to_string(ARRAY(SELECT id FROM judged WHERE live ORDER BY id DESC LIMIT 11), ' ')
+SELECT count(*) FILTER (WHERE live) AS live, count(DISTINCT account) FILTER (WHERE live) AS accounts,
+  count(*) FILTER (WHERE live AND waiting AND NOT leased) AS waiting, count(*) FILTER (WHERE live AND leased) AS leased,
+  count(*) FILTER (WHERE consumed) AS consumed, count(*) FILTER (WHERE expired) AS expired,
+  array_to_string(ARRAY(SELECT id FROM judged WHERE live ORDER BY id DESC LIMIT 11), ' ') AS newest
 FROM judged)";
 
 constexpr const char* end_sql = R"(,
 ended AS (
   UPDATE tokens t SET expires_at = clock.now FROM clock, chosen c
   WHERE t.id = c.id AND mailroom_is_live(t.consumed_at, t.expires_at, clock.now) RETURNING t.id)
-SELECT count(*), coalesce(range_agg(int8range(id, id, '[]')), '{}')::text FROM ended)";
+SELECT count(*), coalesce(range_agg(int8range(id, id, '[]')), '{}')::text AS ids FROM ended)";
 
-pqxx::result run(pqxx::transaction_base& transaction, const RevocationRequest& request, const char* sql) {
+db::Rows run(pqxx::transaction_base& transaction, const RevocationRequest& request, const char* sql) {
   return db::Connection::execute(transaction, chosen_cte(request) + sql, quoted_array(request.queues),
                                  request.selection.parameter(), request.only_taken,
                                  quoted_array(request.keys));
@@ -83,16 +83,15 @@ pqxx::result run(pqxx::transaction_base& transaction, const RevocationRequest& r
 RevocationPlan plan_revocation(db::Connection& connection, const RevocationRequest& request) {
   const auto row =
       connection.alone([&](auto& transaction) { return run(transaction, request, plan_sql); })[0];
-  const auto number = [&](int column) { return row[column].template as<std::int64_t>(); };
   std::vector<std::int64_t> newest;
-  for (const auto part : split(row[6].c_str(), ' '))
+  for (const auto part : split(row.view("newest"), ' '))
     if (const auto id = parse_number<std::int64_t>(part)) newest.push_back(*id);
-  return {.live = number(0),
-          .accounts = number(1),
-          .waiting = number(2),
-          .leased = number(3),
-          .consumed = number(4),
-          .expired = number(5),
+  return {.live = row.number("live"),
+          .accounts = row.number("accounts"),
+          .waiting = row.number("waiting"),
+          .leased = row.number("leased"),
+          .consumed = row.number("consumed"),
+          .expired = row.number("expired"),
           .newest = std::move(newest)};
 }
 
@@ -101,13 +100,13 @@ std::int64_t carry_out_revocation(db::Connection& connection, const RevocationRe
   return connection.transact([&](pqxx::work& transaction) {
     queue::set_author(transaction, author);
     const auto row = run(transaction, request, end_sql)[0];
-    const auto ended = row[0].as<std::int64_t>();
+    const auto ended = row.number("count");
     if (ended == 0) return ended;
     auto details = selection_details(request.asked);
     if (request.only_taken) details["queues"] = request.queues;
     if (!request.keys.empty()) details["keys"] = request.keys;
     details["revoked"] = ended;
-    details["ids"] = row[1].c_str();
+    details["ids"] = row.text("ids");
     db::Connection::execute(transaction, "SELECT mailroom_record_operation('revoke', NULL, $1::jsonb)",
                             plain_json(details));
     return ended;

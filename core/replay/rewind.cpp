@@ -26,28 +26,28 @@ WHERE t.id > $1 AND t.id <= $2 AND mailroom_takes(clock.actions, t.action))";
 
 /// Runs `sql` within the caller's transaction, with the parameters of `replayable_sql`, and the extension as
 /// $4.
-pqxx::result run_on_candidates(pqxx::transaction_base& transaction, const std::string& sql,
-                               const RewindRequest& request, const RewindPlan& plan) {
+db::Rows run_on_candidates(pqxx::transaction_base& transaction, const std::string& sql,
+                           const RewindRequest& request, const RewindPlan& plan) {
   return db::Connection::execute(transaction, sql, plan.range_from, plan.range_to, request.queue,
                                  request.extension.count());
 }
 
 std::int64_t newest_token(db::Connection& connection) {
-  return connection.run("SELECT id FROM mailroom_last_drawn_token()")[0][0].as<std::int64_t>();
+  return connection.run("SELECT id FROM mailroom_last_drawn_token()").value<std::int64_t>();
 }
 
 std::int64_t cursor_of(db::Connection& connection, const std::string& queue) {
-  return connection.run("SELECT cursor FROM mailroom_queue_state($1)", queue)[0][0].as<std::int64_t>();
+  return connection.run("SELECT cursor FROM mailroom_queue_state($1)", queue).value<std::int64_t>();
 }
 
 /// The id before the first token that was created at `time` or later, at most the cursor: a time after the
 /// last token must not skip waiting tokens.
 std::int64_t id_before(db::Connection& connection, Moment time, std::int64_t cursor) {
   // OFFSET 0 keeps the planner from scanning the primary key instead of the index on created_at.
-  const auto row =
-      connection.run("SELECT min(id) - 1 FROM (SELECT id FROM tokens WHERE created_at >= $1 OFFSET 0) t",
-                     in_seconds(time))[0];
-  return row[0].is_null() ? cursor : std::min(row[0].as<std::int64_t>(), cursor);
+  const auto row = connection.run(
+      "SELECT min(id) - 1 AS id FROM (SELECT id FROM tokens WHERE created_at >= $1 OFFSET 0) t",
+      in_seconds(time))[0];
+  return std::min(row.optional<std::int64_t>("id").value_or(cursor), cursor);
 }
 
 std::int64_t resolve(db::Connection& connection, const RewindTarget& target, const RewindPlan& plan) {
@@ -85,25 +85,25 @@ known AS (
     coalesce(d.unknowns > 0 OR d.state = 'unknown', false) AS maybe
   FROM found f CROSS JOIN emitted LEFT JOIN mailroom_deliveries d
     ON d.queue = $3 AND d.token = f.id AND d.last_at >= to_timestamp(f.created_at))
-SELECT state, revived, count(*), count(*) FILTER (WHERE emitted), count(*) FILTER (WHERE accepted),
-  count(*) FILTER (WHERE maybe AND NOT accepted), count(*) FILTER (WHERE emitted AND outcome IS NULL)
+SELECT state, revived, count(*), count(*) FILTER (WHERE emitted) AS emitted_before,
+  count(*) FILTER (WHERE accepted) AS accepted, count(*) FILTER (WHERE maybe AND NOT accepted) AS maybe,
+  count(*) FILTER (WHERE emitted AND outcome IS NULL) AS emitted
 FROM known
 GROUP BY 1, 2)";
   const auto rows = connection.alone([&](auto& each) { return run_on_candidates(each, sql, request, plan); });
   for (const auto& row : rows) {
-    tally_of(plan, row[0].c_str(), row[1].as<bool>()) = {.count = row[2].as<std::int64_t>(),
-                                                         .emitted_before = row[3].as<std::int64_t>(),
-                                                         .before = {.accepted = row[4].as<std::int64_t>(),
-                                                                    .maybe = row[5].as<std::int64_t>(),
-                                                                    .emitted = row[6].as<std::int64_t>()}};
+    tally_of(plan, row.text("state"), row.flag("revived")) = {.count = row.number("count"),
+                                                              .emitted_before = row.number("emitted_before"),
+                                                              .before = {.accepted = row.number("accepted"),
+                                                                         .maybe = row.number("maybe"),
+                                                                         .emitted = row.number("emitted")}};
   }
 }
 
 std::int64_t count_deferred(db::Connection& connection, const std::string& queue) {
   return connection
-      .run("SELECT count(*) FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL",
-           queue)[0][0]
-      .as<std::int64_t>();
+      .run("SELECT count(*) FROM mailroom_deliveries WHERE queue = $1 AND not_before IS NOT NULL", queue)
+      .value<std::int64_t>();
 }
 
 /// Gives expired tokens of the range a new expiry if only their expiry keeps them from being due.
@@ -173,9 +173,10 @@ std::int64_t carry_out_rewind(db::Connection& connection, const RewindRequest& r
     const auto details = details_of(plan, revived);
     const auto replayed =
         db::Connection::execute(transaction, "SELECT replayed FROM mailroom_rewind($1, $2, $3, $4::jsonb)",
-                                request.queue, plan.cursor_after, request.max_replay, details)[0][0];
+                                request.queue, plan.cursor_after, request.max_replay, details)
+            .value<std::int64_t>();
     wake(transaction, channel);
-    return replayed.as<std::int64_t>();
+    return replayed;
   });
 }
 
@@ -185,9 +186,10 @@ std::int64_t replay_tokens(pqxx::transaction_base& transaction, const std::strin
   if (tokens.empty()) return 0;
   const auto replayed =
       db::Connection::execute(transaction, "SELECT mailroom_replay($1, $2::bigint[], $3::jsonb)", queue,
-                              db::array_text(tokens), details)[0][0];
+                              db::array_text(tokens), details)
+          .value<std::int64_t>();
   wake(transaction, channel);
-  return replayed.as<std::int64_t>();
+  return replayed;
 }
 
 }  // namespace mailroom::replay

@@ -42,13 +42,13 @@ MissedTokens read_missed(pqxx::transaction_base& transaction, const std::string&
                                           missed_tokens_sql(extension)),
                               queue);
   for (const auto& row : rows) {
-    const std::string state = row[0].c_str();
-    const bool is_revived = state == "expired" && row[1].as<bool>() && extension.count() > 0;
+    const std::string state = row.text("state");
+    const bool is_revived = state == "expired" && row.flag("revivable") && extension.count() > 0;
     auto& tally = is_revived           ? missed.revived
                   : state == "due"     ? missed.due
                   : state == "expired" ? missed.expired
                                        : missed.wrong_status;
-    tally += row[2].as<std::int64_t>();
+    tally += row.number("count");
   }
   return missed;
 }
@@ -69,7 +69,7 @@ SELECT count(*) FROM (
       SELECT claimed_at FROM mailroom_batches WHERE queue = j.job_type ORDER BY id DESC LIMIT 1) b)
   LIMIT $1::int) t)",
                                             most_checked_tokens);
-  return rows[0][0].as<int>() < most_checked_tokens;
+  return rows.value<int>() < most_checked_tokens;
 }
 
 /// Reads the sequence last: it only grows, so a cursor or token read earlier cannot appear ahead of it by
@@ -82,15 +82,14 @@ SequenceFix read_fix(pqxx::transaction_base& transaction, std::chrono::seconds e
   for (const auto& row : db::Connection::execute(transaction, R"(
 SELECT j.job_type, s.cursor FROM jobs j, LATERAL mailroom_queue_state(j.job_type) s
 ORDER BY 1)")) {
-    const auto cursor = row[1].as<std::int64_t>();
-    fix.queues.push_back(finds_missed ? read_missed(transaction, row[0].c_str(), cursor, extension)
-                                      : MissedTokens{.queue = row[0].c_str(), .cursor = cursor});
+    const auto cursor = row.number("cursor");
+    fix.queues.push_back(finds_missed ? read_missed(transaction, row.text("job_type"), cursor, extension)
+                                      : MissedTokens{.queue = row.text("job_type"), .cursor = cursor});
   }
-  fix.newest_token = db::Connection::execute(transaction, "SELECT coalesce(max(id), 0) FROM tokens")[0][0]
-                         .as<std::int64_t>();
-  fix.sequence_before =
-      db::Connection::execute(transaction, "SELECT id FROM mailroom_last_drawn_token()")[0][0]
-          .as<std::int64_t>();
+  fix.newest_token =
+      db::Connection::execute(transaction, "SELECT coalesce(max(id), 0) FROM tokens").value<std::int64_t>();
+  fix.sequence_before = db::Connection::execute(transaction, "SELECT id FROM mailroom_last_drawn_token()")
+                            .value<std::int64_t>();
   fix.sequence_after = std::max(fix.sequence_before, fix.newest_token);
   for (const auto& missed : fix.queues)
     fix.sequence_after = std::max(fix.sequence_after, missed.cursor);
@@ -104,8 +103,9 @@ ORDER BY 1)")) {
 /// Blocks claims and inserts. An INSERT locks its table first, so afterwards no transaction has invisible
 /// tokens or draws an id.
 void keep_others_out(pqxx::transaction_base& transaction) {
-  for (const auto& row : db::Connection::execute(transaction, "SELECT job_type FROM jobs ORDER BY 1"))
-    db::Connection::execute(transaction, "SELECT mailroom_lock_queue($1)", std::string(row[0].c_str()));
+  for (const auto& queue :
+       db::Connection::execute(transaction, "SELECT job_type FROM jobs ORDER BY 1").values<std::string>())
+    db::Connection::execute(transaction, "SELECT mailroom_lock_queue($1)", queue);
   db::Connection::execute(transaction, "SET LOCAL lock_timeout = '5s'");
   db::Connection::execute(transaction, "LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE");
 }
@@ -114,17 +114,14 @@ void keep_others_out(pqxx::transaction_base& transaction) {
 /// being due.
 std::vector<std::int64_t> find_missed(pqxx::transaction_base& transaction, std::chrono::seconds extension,
                                       const std::string& queue) {
-  const auto rows = db::Connection::execute(transaction,
-                                            fmt::format(R"(
+  return db::Connection::execute(transaction,
+                                 fmt::format(R"(
 SELECT id FROM ({}) missed
 WHERE state = 'due' OR (state = 'expired' AND revivable AND $2::bigint > 0)
 ORDER BY id)",
-                                                        missed_tokens_sql(extension)),
-                                            queue, extension.count());
-  std::vector<std::int64_t> ids;
-  for (const auto& row : rows)
-    ids.push_back(row[0].as<std::int64_t>());
-  return ids;
+                                             missed_tokens_sql(extension)),
+                                 queue, extension.count())
+      .values<std::int64_t>();
 }
 
 void extend(pqxx::transaction_base& transaction, const std::vector<std::int64_t>& ids,
@@ -162,12 +159,13 @@ SELECT mailroom_record_operation('replay', $1, jsonb_build_object(
 /// `error`, and who may do what this role may not.
 Error for_another_role(db::Connection& connection, const db::DatabaseError& error) {
   const auto row = connection.run(
-      "SELECT pg_get_userbyid(relowner), current_user FROM pg_class WHERE oid = 'tokens'::regclass")[0];
+      "SELECT pg_get_userbyid(relowner) AS owner, current_user AS role FROM pg_class WHERE oid = 'tokens'::regclass")
+                       [0];
   return Error(error.code(),
-               fmt::format("{} may not set sequences: {}", shown_text(row[1].c_str()), error.what()),
+               fmt::format("{} may not set sequences: {}", shown_text(row.text("role")), error.what()),
                fmt::format("run it as {}, the owner of the tables, or as a role with the privileges of "
                            "mailroom_operator in docs/security.md",
-                           shown_text(row[0].c_str())));
+                           shown_text(row.text("owner"))));
 }
 
 /// The error that names the session whose open transaction writes to tokens.
@@ -179,11 +177,12 @@ WHERE l.locktype = 'relation' AND l.relation = 'tokens'::regclass AND l.granted
   AND l.database = (SELECT d.oid FROM mailroom_this_database() d)
 ORDER BY a.xact_start
 LIMIT 1)");
-  const auto who = rows.empty() ? std::string("it has ended, or is prepared: see pg_prepared_xacts")
-                                : fmt::format(
-                                      "it is pid {} ({}): wait until it ends, or end it with SELECT "
-                                      "pg_terminate_backend({});",
-                                      rows[0][0].c_str(), rows[0][1].c_str(), rows[0][0].c_str());
+  const auto who = rows.empty()
+                       ? std::string("it has ended, or is prepared: see pg_prepared_xacts")
+                       : fmt::format(
+                             "it is pid {} ({}): wait until it ends, or end it with SELECT "
+                             "pg_terminate_backend({});",
+                             rows[0].text("pid"), rows[0].text("application_name"), rows[0].text("pid"));
   return Error(ExitCode::locked,
                "nothing was changed: a transaction that writes to tokens has been open for 5 s, and may hold "
                "tokens that are not visible yet",

@@ -46,33 +46,34 @@ struct Present {
 /// Throws Error(schema) if there is no schema, or if schema_migrations has other columns.
 Present look_for_tables(db::Connection& connection) {
   const auto row = connection.run(
-      "SELECT current_schema() IS NULL, t.oid IS NULL, "
-      "string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum), "
+      "SELECT current_schema() IS NULL AS lacks_schema, t.oid IS NOT NULL AS record, "
+      "string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) AS columns, "
       "count(*) FILTER (WHERE (attname, atttypid) IN (('version', 'bigint'::regtype), "
-      "('dirty', 'boolean'::regtype))), "
-      "to_regclass(quote_ident(current_schema()) || '.tokens') IS NOT NULL, "
-      "f.oid IS NOT NULL, coalesce(has_function_privilege(f.oid, 'EXECUTE'), false), "
+      "('dirty', 'boolean'::regtype))) AS of_record, "
+      "to_regclass(quote_ident(current_schema()) || '.tokens') IS NOT NULL AS tokens, "
+      "f.oid IS NOT NULL AS functions, "
+      "coalesce(has_function_privilege(f.oid, 'EXECUTE'), false) AS may_read_functions, "
       "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(current_schema()) || "
-      "'.tokens') AND a.attname = 'traceparent' AND NOT a.attisdropped), "
+      "'.tokens') AND a.attname = 'traceparent' AND NOT a.attisdropped) AS traces, "
       "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(current_schema()) || "
-      "'.mailroom_batches') AND a.attname = 'job_type' AND NOT a.attisdropped) "
+      "'.mailroom_batches') AND a.attname = 'job_type' AND NOT a.attisdropped) AS job_types "
       "FROM (SELECT to_regclass(quote_ident(current_schema()) || '.schema_migrations') AS oid) t CROSS JOIN "
       "(SELECT to_regprocedure(quote_ident(current_schema()) || '.mailroom_function_set()') AS oid) f "
       "LEFT JOIN pg_attribute ON attrelid = t.oid AND attnum > 0 AND NOT attisdropped GROUP BY t.oid, f.oid")
                        [0];
-  if (row[0].as<bool>()) {
+  if (row.flag("lacks_schema")) {
     refuse_wrong_schema(connection);
     throw Error(ExitCode::schema, "no schema of the search_path exists", "create it, or fix the search_path");
   }
-  Present present{.record = !row[1].as<bool>(),
-                  .tokens = row[4].as<bool>(),
-                  .traces = row[7].as<bool>(),
-                  .job_types = row[8].as<bool>(),
-                  .functions = row[5].as<bool>(),
-                  .may_read_functions = row[6].as<bool>()};
-  if (!present.record || row[3].as<int>() == 2) return present;
+  Present present{.record = row.flag("record"),
+                  .tokens = row.flag("tokens"),
+                  .traces = row.flag("traces"),
+                  .job_types = row.flag("job_types"),
+                  .functions = row.flag("functions"),
+                  .may_read_functions = row.flag("may_read_functions")};
+  if (!present.record || row.number<int>("of_record") == 2) return present;
   refuse_wrong_schema(connection);
-  const auto columns = row[2].as<std::string>("");
+  const auto columns = row.text("columns");
   throw Error(ExitCode::schema,
               fmt::format("the table schema_migrations ({}) belongs to another tool{}", columns,
                           columns == "version character varying(128)" ? ", probably dbmate" : ""),
@@ -87,10 +88,11 @@ FunctionState function_state(db::Connection& connection, const Present& present)
   if (!present.functions) return FunctionState::absent;
   // A role without the right to any function calls none that could be of another set.
   if (!present.may_read_functions) return FunctionState::current;
-  const auto row = connection.run("SELECT checksum = $1, $1 = ANY (earlier) FROM mailroom_function_set()",
-                                  function_set_checksum())[0];
-  if (row[0].as<bool>()) return FunctionState::current;
-  return row[1].as<bool>() ? FunctionState::newer : FunctionState::older;
+  const auto row = connection.run(
+      "SELECT checksum = $1 AS is_own, $1 = ANY (earlier) AS is_earlier FROM mailroom_function_set()",
+      function_set_checksum())[0];
+  if (row.flag("is_own")) return FunctionState::current;
+  return row.flag("is_earlier") ? FunctionState::newer : FunctionState::older;
 }
 
 /// Throws Error(schema) if the tables are those of a mailroom before the first release: a version of the same
@@ -107,7 +109,7 @@ void refuse_unreleased(const Present& present, const SchemaState& state) {
 void refuse_hidden_record(db::Connection& connection) {
   const auto is_hidden = connection.run(
       "SELECT row_security_active(to_regclass(quote_ident(current_schema()) || '.schema_migrations'))");
-  if (is_hidden[0][0].as<bool>()) require_all_rows(connection, {"schema_migrations"});
+  if (is_hidden.value<bool>()) require_all_rows(connection, {"schema_migrations"});
 }
 
 }  // namespace
@@ -115,17 +117,16 @@ void refuse_hidden_record(db::Connection& connection) {
 bool has_table(pqxx::transaction_base& transaction, const std::string& table) {
   return db::Connection::execute(
              transaction,
-             "SELECT to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) IS NOT NULL",
-             table)[0][0]
-      .as<bool>();
+             "SELECT to_regclass(quote_ident(current_schema()) || '.' || quote_ident($1)) IS NOT NULL", table)
+      .value<bool>();
 }
 
 bool has_tables_of_our_names(db::Connection& connection) {
   return connection
       .run(
           "SELECT bool_or(to_regclass(quote_ident(current_schema()) || '.' || name) IS NOT NULL) "
-          "FROM unnest('{accounts,tokens,jobs}'::text[]) name")[0][0]
-      .as<bool>();
+          "FROM unnest('{accounts,tokens,jobs}'::text[]) name")
+      .value<bool>();
 }
 
 std::string advice_of_own_schema() {
@@ -142,31 +143,30 @@ void require_configured_schema(db::Connection& connection) {
         fmt::format("the role may not use the schema \"{}\" of database.schema", connection.schema()),
         connection
             .run("SELECT format('as its owner: GRANT USAGE ON SCHEMA %I TO %I;', $1::text, current_user)",
-                 connection.schema())[0][0]
-            .c_str());
+                 connection.schema())
+            .text());
   }
   refuse_wrong_schema(connection);
-  const auto database = connection.run("SELECT current_database()")[0][0];
+  const auto database = connection.run("SELECT current_database()").text();
   throw Error(
       ExitCode::schema,
-      fmt::format("there is no schema \"{}\" in the database {}", connection.schema(),
-                  shown_text(database.c_str())),
+      fmt::format("there is no schema \"{}\" in the database {}", connection.schema(), shown_text(database)),
       "if this is the database, mailroom migrate creates it; mailroom config show shows where database.url and "
       "database.schema come from");
 }
 
 void create_configured_schema(db::Connection& connection) {
   if (connection.facts().schema_exists) return;
-  const auto names =
-      connection.run("SELECT format('%I', $1::text), format('%I', current_user)", connection.schema())[0];
-  const std::string name = names[0].c_str();
+  const auto names = connection.run(
+      "SELECT format('%I', $1::text) AS schema, format('%I', current_user) AS role", connection.schema())[0];
+  const auto name = names.text("schema");
   try {
     connection.run("CREATE SCHEMA IF NOT EXISTS " + name);
   } catch (const db::DatabaseError& error) {
     if (error.sqlstate() != db::sqlstate::insufficient_privilege) throw;
     throw Error(ExitCode::schema, fmt::format("there is no schema {}, and the role may not create it", name),
                 fmt::format("as the owner of the database: CREATE SCHEMA {} AUTHORIZATION {};", name,
-                            names[1].c_str()));
+                            names.text("role")));
   }
   connection.set_up();
 }
@@ -178,8 +178,8 @@ SchemaState read_schema_state(db::Connection& connection) {
   if (present.record) {
     const auto rows = connection.run("SELECT version, dirty FROM schema_migrations LIMIT 1");
     if (!rows.empty()) {
-      const SchemaState state{.version = rows[0][0].as<long>(),
-                              .dirty = rows[0][1].as<bool>(),
+      const SchemaState state{.version = rows[0].number<long>("version"),
+                              .dirty = rows[0].flag("dirty"),
                               .lacks_tokens = !present.tokens,
                               .functions = functions};
       refuse_unreleased(present, state);
@@ -238,7 +238,7 @@ long read_minimum_client(db::Connection& connection) {
       "SELECT format('SELECT %I.mailroom_minimum_client()', current_schema()) "
       "WHERE to_regprocedure(format('%I.mailroom_minimum_client()', current_schema())) IS NOT NULL");
   if (declared.empty()) return 0;
-  return connection.run(declared[0][0].c_str())[0][0].as<long>();
+  return connection.run(declared.text()).value<long>();
 }
 
 void require_fitting(long version, long newest, long minimum_client) {
@@ -293,17 +293,18 @@ std::vector<SchemaChange> read_schema_history(pqxx::transaction_base& transactio
   if (!has_table(transaction, "mailroom_schema_history")) return changes;
   const auto rows = db::Connection::execute(
       transaction, "SELECT " + db::microseconds_sql("at") +
-                       ", version, name, direction, duration_ms, actor, db_user, coalesce(reason, '') "
+                       " AS at_us, version, name, direction, duration_ms, actor, db_user, "
+                       "coalesce(reason, '') AS reason "
                        "FROM mailroom_schema_history ORDER BY at, id");
   for (const auto& row : rows) {
-    changes.push_back({.at = db::moment_in<std::chrono::microseconds>(row[0]),
-                       .version = row[1].as<std::int64_t>(),
-                       .name = row[2].c_str(),
-                       .direction = row[3].c_str(),
-                       .duration = Milliseconds(row[4].as<std::int64_t>()),
-                       .actor = row[5].c_str(),
-                       .db_user = row[6].c_str(),
-                       .reason = row[7].c_str()});
+    changes.push_back({.at = row.moment<std::chrono::microseconds>("at_us"),
+                       .version = row.number("version"),
+                       .name = row.text("name"),
+                       .direction = row.text("direction"),
+                       .duration = Milliseconds(row.number("duration_ms")),
+                       .actor = row.text("actor"),
+                       .db_user = row.text("db_user"),
+                       .reason = row.text("reason")});
   }
   return changes;
 }

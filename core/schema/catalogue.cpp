@@ -27,12 +27,12 @@ relations AS (
     AND ('pg_class'::regclass::oid, c.oid) NOT IN (SELECT classid, objid FROM extension_owned)),
 tables AS (
   SELECT * FROM relations WHERE relkind IN ('r', 'p', 'v', 'm', 'f'))
-SELECT 'table', c.relname::text,
+SELECT 'table' AS kind, c.relname::text AS name,
   CASE c.relpersistence WHEN 'u' THEN 'unlogged ' ELSE '' END
   || CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table' WHEN 'f' THEN 'foreign table'
      ELSE 'view' END
-  || CASE WHEN c.relrowsecurity THEN ' with row level security' ELSE '' END,
-  ''::text, ''::text, false, ''::text
+  || CASE WHEN c.relrowsecurity THEN ' with row level security' ELSE '' END AS definition,
+  ''::text AS owner, ''::text AS columns, false AS must_be_given, ''::text AS body_digest
 FROM tables c
 UNION ALL
 SELECT 'column', format('%s.%s', c.relname, a.attname),
@@ -126,14 +126,14 @@ std::vector<std::string> columns_of(std::string_view list) {
   return {names.begin(), names.end()};
 }
 
-Catalogue catalogue_of(const pqxx::result& rows) {
+Catalogue catalogue_of(const db::Rows& rows) {
   Catalogue catalogue;
   for (const auto& row : rows) {
-    catalogue[{kind_of(row[0].c_str()), row[1].c_str()}] = {.definition = row[2].c_str(),
-                                                            .table = row[3].c_str(),
-                                                            .columns = columns_of(row[4].c_str()),
-                                                            .must_be_given = row[5].as<bool>(),
-                                                            .body_digest = row[6].c_str()};
+    catalogue[{kind_of(row.text("kind")), row.text("name")}] = {.definition = row.text("definition"),
+                                                                .table = row.text("owner"),
+                                                                .columns = columns_of(row.text("columns")),
+                                                                .must_be_given = row.flag("must_be_given"),
+                                                                .body_digest = row.text("body_digest")};
   }
   return catalogue;
 }
@@ -149,12 +149,12 @@ struct Scratch {
 void require_permission(pqxx::transaction_base& transaction) {
   const auto row = db::Connection::execute(
       transaction,
-      "SELECT has_database_privilege(current_database(), 'CREATE'), "
-      "format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)")[0];
-  if (row[0].as<bool>()) return;
+      "SELECT has_database_privilege(current_database(), 'CREATE') AS may, "
+      "format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user) AS grant")[0];
+  if (row.flag("may")) return;
   throw Error(ExitCode::schema,
               "the role may not create the temporary schema in which the migrations are built for comparison",
-              std::string("run the command as the owner of the database, or: ") + row[1].c_str());
+              "run the command as the owner of the database, or: " + row.text("grant"));
 }
 
 /// The schema of pgcrypto follows on the search_path: 0_init needs its functions, and accepts the extension
@@ -163,12 +163,12 @@ Scratch create_scratch(pqxx::transaction_base& transaction, const std::string& s
   const auto names = db::Connection::execute(
       transaction,
       "SELECT s.name, concat_ws(', ', s.name, (SELECT quote_ident(n.nspname) FROM pg_extension e "
-      "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pgcrypto')), quote_ident($1), "
-      "quote_literal($1) FROM (SELECT format('mailroom_scratch_%s_%s', pg_backend_pid(), "
+      "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pgcrypto')) AS path, quote_ident($1) AS own_name, "
+      "quote_literal($1) AS own_literal FROM (SELECT format('mailroom_scratch_%s_%s', pg_backend_pid(), "
       "floor(extract(epoch FROM clock_timestamp()))) AS name) s",
       schema)[0];
-  db::Connection::execute(transaction, std::string("CREATE SCHEMA ") + names[0].c_str());
-  return {names[0].c_str(), names[1].c_str(), names[2].c_str(), names[3].c_str()};
+  db::Connection::execute(transaction, "CREATE SCHEMA " + names.text("name"));
+  return {names.text("name"), names.text("path"), names.text("own_name"), names.text("own_literal")};
 }
 
 void replace_all(std::string& text, const std::string& part, const std::string& by) {

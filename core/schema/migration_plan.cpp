@@ -162,7 +162,7 @@ std::vector<Loss> count_losses(db::Connection& connection, const MigrationSteps&
           "AND $2::text IN ('', attname::text) LIMIT 1",
           loss.table, loss.column, rows_of(loss, losses));
       if (count.empty()) continue;
-      loss.rows = connection.run(count[0][0].c_str())[0][0].as<std::int64_t>();
+      loss.rows = connection.run(count.text()).value<std::int64_t>();
       losses.push_back(std::move(loss));
     }
   }

@@ -12,16 +12,16 @@ namespace {
 
 std::string who_may(db::Connection& connection) {
   const auto rows = connection.run(
-      "SELECT current_user, pg_get_userbyid(relowner) FROM pg_class "
+      "SELECT current_user AS role, pg_get_userbyid(relowner) AS owner FROM pg_class "
       "WHERE oid = to_regclass(format('%I.accounts', current_schema()))");
   if (rows.empty()) {
     return fmt::format(
         "the role {} lacks the privilege; run the command as the owner of the database, or see "
         "docs/security.md for what to grant",
-        connection.run("SELECT current_user")[0][0].c_str());
+        connection.run("SELECT current_user").text());
   }
-  const std::string user = rows[0][0].c_str();
-  const std::string owner = rows[0][1].c_str();
+  const auto user = rows[0].text("role");
+  const auto owner = rows[0].text("owner");
   if (user == owner) return {};
   return fmt::format("connected as {}; run migrations as the owner of the tables, {}", user, owner);
 }
@@ -32,7 +32,7 @@ std::string grant_for_pgcrypto(db::Connection& connection) {
 SELECT format('GRANT USAGE ON SCHEMA %I TO %I', n.nspname, current_user)
 FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
 WHERE e.extname = 'pgcrypto' AND NOT has_schema_privilege(n.oid, 'USAGE'))");
-  return rows.empty() ? std::string() : rows[0][0].c_str();
+  return rows.empty() ? std::string() : rows.text();
 }
 
 std::uint32_t crc32(const std::string& bytes) {
@@ -46,9 +46,9 @@ std::uint32_t crc32(const std::string& bytes) {
 }
 
 std::array<std::int64_t, 2> lock_keys(db::Connection& connection) {
-  const auto row = connection.run("SELECT current_database(), coalesce(current_schema(), '')")[0];
-  const std::string database = row[0].c_str();
-  const std::string schema = row[1].c_str();
+  const auto row = connection.run("SELECT current_database(), coalesce(current_schema(), '') AS schema")[0];
+  const auto database = row.text("current_database");
+  const auto schema = row.text("schema");
   return {golang_migrate_key(database, schema, "schema_migrations"),
           golang_migrate_key("/" + database, schema, "schema_migrations")};
 }
@@ -59,14 +59,14 @@ bool try_to_lock(db::Connection& connection, const std::array<std::int64_t, 2>& 
       .run(
           "SELECT CASE WHEN NOT pg_try_advisory_lock($1::bigint) THEN false "
           "WHEN pg_try_advisory_lock($2::bigint) THEN true ELSE NOT pg_advisory_unlock($1::bigint) END",
-          keys[0], keys[1])[0][0]
-      .as<bool>();
+          keys[0], keys[1])
+      .value<bool>();
 }
 
 /// The session that holds one of the locks: pid and application_name; no row if none does.
-pqxx::result lock_holder(db::Connection& connection, const std::array<std::int64_t, 2>& keys) {
+db::Rows lock_holder(db::Connection& connection, const std::array<std::int64_t, 2>& keys) {
   return connection.run(
-      "SELECT l.pid, coalesce(a.application_name, '') FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid "
+      "SELECT l.pid, coalesce(a.application_name, '') AS name FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid "
       "= l.pid "
       "WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.pid <> pg_backend_pid() "
       "AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
@@ -78,8 +78,8 @@ Error locked_by_another(db::Connection& connection, const std::array<std::int64_
   const auto rows = lock_holder(connection, keys);
   const std::string message = "another migration is running on this schema";
   if (rows.empty()) return Error(ExitCode::locked, message, "it has just ended: run the command again");
-  const auto pid = rows[0][0].as<int>();
-  const std::string name = rows[0][1].c_str();
+  const auto pid = rows[0].number("pid");
+  const auto name = rows[0].text("name");
   return Error(ExitCode::locked, message,
                fmt::format("pid {} holds its lock ({}): wait for it with --wait 5m, or terminate it with "
                            "SELECT pg_terminate_backend({})",
@@ -114,8 +114,8 @@ void MigrationRun::drop_invalid_index() {
       "JOIN pg_namespace n ON n.oid = c.relnamespace "
       "WHERE n.nspname = current_schema() AND lower(c.relname) = lower($1) AND NOT i.indisvalid",
       created_index(current_->text));
-  for (const auto& row : rows)
-    connection_.run(std::string("DROP INDEX CONCURRENTLY ") + row[0].c_str());
+  for (const auto& name : rows.values<std::string>())
+    connection_.run("DROP INDEX CONCURRENTLY " + name);
 }
 
 std::string MigrationRun::hint_for(const db::DatabaseError& error) const {
@@ -159,8 +159,8 @@ Error MigrationRun::explained(const db::DatabaseError& error) const {
 
 std::string oldest_holder(db::Connection& connection, Milliseconds at_least) {
   const auto rows = connection.run(
-      "SELECT l.pid, coalesce(nullif(a.application_name, ''), 'without a name'), "
-      "floor(extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint "
+      "SELECT l.pid, coalesce(nullif(a.application_name, ''), 'without a name') AS name, "
+      "floor(extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint AS open_ms "
       "FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_stat_activity a ON a.pid = l.pid "
       "WHERE l.granted AND c.relkind = 'r' AND l.pid <> pg_backend_pid() "
       "AND c.relnamespace = to_regnamespace(quote_ident(current_schema())) "
@@ -168,10 +168,10 @@ std::string oldest_holder(db::Connection& connection, Milliseconds at_least) {
       "AND a.datname = current_database() ORDER BY a.xact_start LIMIT 1",
       at_least.count());
   if (rows.empty()) return {};
-  const Milliseconds open(rows[0][2].as<Milliseconds::rep>());
+  const Milliseconds open(rows[0].number("open_ms"));
   const auto shown = open < std::chrono::seconds(10) ? open : std::chrono::floor<std::chrono::seconds>(open);
-  return fmt::format("pid {} ({}), whose transaction has been open for {}", rows[0][0].as<int>(),
-                     rows[0][1].c_str(), format_duration(shown));
+  return fmt::format("pid {} ({}), whose transaction has been open for {}", rows[0].number("pid"),
+                     rows[0].text("name"), format_duration(shown));
 }
 
 std::int64_t golang_migrate_key(const std::string& database, const std::string& schema,
@@ -192,7 +192,7 @@ void take_migration_lock(db::Connection& connection, Milliseconds wait,
     if (now >= start + wait) throw locked_by_another(connection, keys);
     if (!told && now >= start + silence) {
       for (const auto& row : lock_holder(connection, keys))
-        tell(fmt::format("waiting for another migration, of pid {} ({})", row[0].c_str(), row[1].c_str()));
+        tell(fmt::format("waiting for another migration, of pid {} ({})", row.text("pid"), row.text("name")));
       told = true;
     }
     std::this_thread::sleep_for(interval);

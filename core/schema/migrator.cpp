@@ -32,7 +32,7 @@ Error locked_out_for_good(db::Connection& connection, const MigrationStep& step,
 }
 
 void require_writable(db::Connection& connection) {
-  if (!connection.run("SELECT pg_is_in_recovery()")[0][0].as<bool>()) return;
+  if (!connection.run("SELECT pg_is_in_recovery()").value<bool>()) return;
   throw Error(ExitCode::database, "the server is a standby, which is read-only",
               "connect to the primary; with several hosts add target_session_attrs=read-write");
 }

@@ -201,17 +201,17 @@ const std::vector<std::string>& tables_of_consumers() {
 HiddenRows hidden_rows(db::Connection& connection, const std::vector<std::string>& tables) {
   // A policy does not help: collectors set row_security to off, and then each policy is an error.
   const auto row = connection.run(R"(
-SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), ''),
-  format('ALTER ROLE %I BYPASSRLS;', current_user),
+SELECT coalesce(string_agg(c.relname, ', ' ORDER BY c.relname), '') AS tables,
+  format('ALTER ROLE %I BYPASSRLS;', current_user) AS fix,
   CASE WHEN count(*) < 3 THEN
     coalesce(string_agg(format('ALTER TABLE %I.%I DISABLE ROW LEVEL SECURITY;', current_schema(), c.relname), ' '
                         ORDER BY c.relname), '')
-  ELSE '' END
+  ELSE '' END AS owners_fix
 FROM pg_class c
 WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p')
   AND c.relname = ANY ($1::text[]) AND row_security_active(c.oid))",
                                   db::array_text(tables))[0];
-  return {.tables = row[0].c_str(), .fix = row[1].c_str(), .owners_fix = row[2].c_str()};
+  return {.tables = row.text("tables"), .fix = row.text("fix"), .owners_fix = row.text("owners_fix")};
 }
 
 void require_all_rows(db::Connection& connection, const std::vector<std::string>& tables) {

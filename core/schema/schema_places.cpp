@@ -33,14 +33,13 @@ std::string named(const std::vector<SchemaPlace>& places) {
 
 /// If the search_path has no schema: those that it names and the role may not use, as GRANT statements.
 std::vector<std::string> missing_grants(db::Connection& connection) {
-  std::vector<std::string> grants;
-  for (const auto& row : connection.run(R"(
+  return connection
+      .run(R"(
 SELECT format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user)
 FROM pg_namespace n, unnest(string_to_array(current_setting('search_path'), ',')) WITH ORDINALITY p (entry, i)
 WHERE current_schema() IS NULL AND btrim(p.entry) IN (n.nspname, quote_ident(n.nspname)) AND NOT has_schema_privilege(n.oid, 'USAGE')
-ORDER BY p.i)"))
-    grants.emplace_back(row[0].c_str());
-  return grants;
+ORDER BY p.i)")
+      .values<std::string>();
 }
 
 }  // namespace
@@ -48,16 +47,16 @@ ORDER BY p.i)"))
 std::vector<SchemaPlace> other_places(db::Connection& connection) {
   std::vector<SchemaPlace> places;
   for (const auto& row : connection.run(R"(
-SELECT n.nspname, has_schema_privilege(n.oid, 'USAGE'),
-  n.nspname = ANY (current_schemas(false)), format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user)
+SELECT n.nspname, has_schema_privilege(n.oid, 'USAGE') AS is_usable, n.nspname = ANY (current_schemas(false)) AS is_on_path,
+  format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user) AS grant
 FROM pg_namespace n
 WHERE n.nspname IS DISTINCT FROM current_schema() AND )" +
                                         is_place_sql + R"(
 ORDER BY 2 DESC, 1)")) {
-    places.push_back({.name = row[0].c_str(),
-                      .is_usable = row[1].as<bool>(),
-                      .is_on_path = row[2].as<bool>(),
-                      .grant = row[3].c_str()});
+    places.push_back({.name = row.text("nspname"),
+                      .is_usable = row.flag("is_usable"),
+                      .is_on_path = row.flag("is_on_path"),
+                      .grant = row.text("grant")});
   }
   return places;
 }
@@ -73,13 +72,13 @@ Error elsewhere(db::Connection& connection, const std::vector<SchemaPlace>& plac
     return {ExitCode::schema, fmt::format("the tables are in {}, which the role may not use", named(places)),
             first.grant};
   }
-  const auto row = connection.run("SELECT current_setting('search_path'), current_schema()")[0];
+  const auto row = connection.run("SELECT current_setting('search_path') AS path, current_schema()")[0];
   const auto why = first.is_on_path ? fmt::format("the schema {} comes before it in the search_path",
-                                                  shown_text(row[1].c_str()))
+                                                  shown_text(row.text("current_schema")))
                                     : std::string("the search_path is");
   return {
       ExitCode::schema,
-      fmt::format("the tables are in {}, but {} {}", named(places), why, shown_text(row[0].c_str())),
+      fmt::format("the tables are in {}, but {} {}", named(places), why, shown_text(row.text("path"))),
       fmt::format("run it as mailroom --schema {0}, or set database.schema to {0}", shell_word(first.name))};
 }
 
@@ -95,9 +94,8 @@ std::optional<SchemaPlace> passed_over(db::Connection& connection) {
   if (!connection.schema().empty()) return std::nullopt;
   const auto places = other_places(connection);
   const bool is_chosen =
-      connection
-          .run("SELECT source IN ('client', 'session') FROM pg_settings WHERE name = 'search_path'")[0][0]
-          .as<bool>();
+      connection.run("SELECT source IN ('client', 'session') FROM pg_settings WHERE name = 'search_path'")
+          .value<bool>();
   const auto found =
       std::ranges::find_if(places, [&](const SchemaPlace& place) { return place.is_on_path || !is_chosen; });
   return found == places.end() ? std::nullopt : std::optional(*found);

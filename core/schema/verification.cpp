@@ -26,10 +26,11 @@ void remove_created_actions(pqxx::transaction_base& transaction, const std::stri
                             Catalogue& found) {
   const auto type = found.find({ObjectKind::type, "token_action"});
   if (type == found.end() || found.count({ObjectKind::table, "mailroom_actions"}) == 0) return;
-  for (const auto& row :
+  for (const auto& name :
        db::Connection::execute(transaction, "SELECT quote_literal(action) FROM " + quoted_schema +
-                                                ".mailroom_actions WHERE number > 3")) {
-    const auto label = std::string(", ") + row[0].c_str();
+                                                ".mailroom_actions WHERE number > 3")
+           .values<std::string>()) {
+    const auto label = ", " + name;
     if (const auto at = type->second.definition.find(label); at != std::string::npos)
       type->second.definition.erase(at, label.size());
   }
@@ -37,7 +38,7 @@ void remove_created_actions(pqxx::transaction_base& transaction, const std::stri
 
 /// `only`: the version whose definitions are needed; all versions without it.
 Inspection inspect_schema(db::Connection& connection, std::optional<long> only = {}) {
-  if (connection.run("SELECT pg_is_in_recovery()")[0][0].as<bool>()) {
+  if (connection.run("SELECT pg_is_in_recovery()").value<bool>()) {
     throw Error(ExitCode::failed,
                 "the server is a standby, on which the migrations cannot be built for comparison",
                 "connect to the primary: a standby has the same catalogue");
@@ -46,24 +47,24 @@ Inspection inspect_schema(db::Connection& connection, std::optional<long> only =
   connection.dry_run([&](pqxx::work& transaction) {
     db::Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ WRITE");
     const auto names = db::Connection::execute(transaction, R"(
-SELECT current_schema(), quote_ident(current_schema()),
+SELECT current_schema(), quote_ident(current_schema()) AS quoted_schema,
   (SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-   WHERE e.extname = 'pgcrypto'),
+   WHERE e.extname = 'pgcrypto') AS crypto_schema,
   (SELECT format('GRANT USAGE ON SCHEMA %I TO %I;', n.nspname, current_user)
    FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-   WHERE e.extname = 'pgcrypto' AND NOT has_schema_privilege(n.oid, 'USAGE')))")[0];
-    if (!names[3].is_null()) {
+   WHERE e.extname = 'pgcrypto' AND NOT has_schema_privilege(n.oid, 'USAGE')) AS missing_grant)")[0];
+    if (!names.is_null("missing_grant")) {
       throw Error(
           ExitCode::schema,
           fmt::format(
               "this role may not use the schema {} of the extension pgcrypto, so the migrations cannot be "
               "built for comparison",
-              names[2].c_str()),
-          names[3].c_str());
+              names.text("crypto_schema")),
+          names.text("missing_grant"));
     }
-    look.schema = names[0].c_str();
-    look.quoted_schema = names[1].c_str();
-    look.crypto_schema = names[2].as<std::string>(look.quoted_schema);
+    look.schema = names.text("current_schema");
+    look.quoted_schema = names.text("quoted_schema");
+    look.crypto_schema = names.optional<std::string>("crypto_schema").value_or(look.quoted_schema);
     look.built = build_catalogues(transaction, look.schema, only);
     look.found = read_catalogue(transaction, look.schema, object_names(look.built));
     remove_created_actions(transaction, look.quoted_schema, look.found);
@@ -148,20 +149,20 @@ void compare_checksum(pqxx::transaction_base& transaction, const Migration& migr
                       Verification& verification) {
   const auto rows = db::Connection::execute(
       transaction,
-      "SELECT checksum = encode(sha256(convert_to(replace($2, chr(13), ''), 'UTF8')), 'hex'), direction, " +
+      "SELECT checksum = encode(sha256(convert_to(replace($2, chr(13), ''), 'UTF8')), 'hex') AS is_same, direction, " +
           db::microseconds_sql("at") +
-          ", actor, mailroom_version FROM mailroom_schema_history "
+          " AS at_us, actor, mailroom_version FROM mailroom_schema_history "
           "WHERE version = $1 AND name <> 'functions' AND direction IN ('up', 'adopt', 'baseline') "
           "ORDER BY id DESC LIMIT 1",
       migration.version, migration.up);
   if (rows.empty()) return;
   ++verification.checksums;
-  if (rows[0][0].as<bool>()) return;
+  if (rows[0].flag("is_same")) return;
   verification.edited.push_back({.version = migration.version,
-                                 .direction = rows[0][1].c_str(),
-                                 .at = db::moment_in<std::chrono::microseconds>(rows[0][2]),
-                                 .actor = rows[0][3].c_str(),
-                                 .made_by = rows[0][4].c_str()});
+                                 .direction = rows[0].text("direction"),
+                                 .at = rows[0].moment<std::chrono::microseconds>("at_us"),
+                                 .actor = rows[0].text("actor"),
+                                 .made_by = rows[0].text("mailroom_version")});
 }
 
 void compare_checksums(db::Connection& connection, Verification& verification) {

@@ -22,7 +22,7 @@ SELECT job_type AS queue,
   coalesce((SELECT b.id FROM mailroom_batches b WHERE b.queue = j.job_type ORDER BY b.id DESC LIMIT 1), 0) AS newest
 FROM jobs j)");
   for (const auto& row : rows)
-    queues_.push_back({row["queue"].c_str(), row["newest"].as<std::int64_t>(), {}});
+    queues_.push_back({row.text("queue"), row.number("newest"), {}});
 }
 
 std::vector<selection::IdRange> EmissionWatch::poll() {
@@ -39,12 +39,12 @@ FROM mailroom_batches WHERE id = ANY ($3::bigint[]))",
                                       queue.name, queue.newest, db::array_text(queue.open));
     queue.open.clear();
     for (const auto& row : rows) {
-      const auto batch = row["id"].as<std::int64_t>();
+      const auto batch = row.number("id");
       queue.newest = std::max(queue.newest, batch);
-      if (row["emitted"].as<bool>()) {
-        const auto ids = selection::parse_id_ranges(row["ids"].c_str());
+      if (row.flag("emitted")) {
+        const auto ids = selection::parse_id_ranges(row.view("ids"));
         emitted.insert(emitted.end(), ids.begin(), ids.end());
-      } else if (!row["dead"].as<bool>()) {
+      } else if (!row.flag("dead")) {
         queue.open.push_back(batch);
       }
     }

@@ -105,11 +105,11 @@ SimulatedUse SimulatedRows::use(const std::vector<selection::IdRange>& emitted, 
         db::Connection::execute(transaction, use_sql, selection::multirange_of(emitted), prefix_,
                                 queue::Actions::of_sign_up().name, queue::Actions::of_recovery().name,
                                 shares.activate, shares.recover, std::string(simulated_email_end))[0];
-    const auto asked = db::Connection::execute(
-        transaction, recover_sql, std::string(row["recovering"].c_str()), queue::Actions::of_recovery().name);
-    return SimulatedUse{.activated = row["activated"].as<std::int64_t>(),
-                        .recovered = row["recovered"].as<std::int64_t>(),
-                        .expired = row["expired"].as<std::int64_t>(),
+    const auto asked = db::Connection::execute(transaction, recover_sql, row.text("recovering"),
+                                               queue::Actions::of_recovery().name);
+    return SimulatedUse{.activated = row.number("activated"),
+                        .recovered = row.number("recovered"),
+                        .expired = row.number("expired"),
                         .asked = static_cast<std::int64_t>(asked.affected_rows())};
   });
 }
@@ -124,13 +124,13 @@ std::int64_t remove_simulated(db::Connection& connection, const std::string& pre
   for (const auto& [newest_sql, step_sql] :
        {Removal{"SELECT coalesce(max(id), 0) AS newest FROM accounts", remove_accounts_sql},
         Removal{"SELECT coalesce(max(id), 0) AS newest FROM mailroom_messages", remove_messages_sql}}) {
-    const auto newest = connection.run(newest_sql)[0]["newest"].as<std::int64_t>();
+    const auto newest = connection.run(newest_sql).value<std::int64_t>();
     for (std::int64_t passed = 0;;) {
       const auto row = connection.run(step_sql, passed, newest, prefix, std::string(simulated_email_end),
                                       simulation_step)[0];
-      if (row["last"].is_null()) break;
-      passed = row["last"].as<std::int64_t>();
-      removed += row["removed"].as<std::int64_t>();
+      if (row.is_null("last")) break;
+      passed = row.number("last");
+      removed += row.number("removed");
       if (!go_on(removed)) return removed;
     }
   }

@@ -18,10 +18,11 @@ constexpr std::int64_t life_step = 30;  ///< seconds
 
 // $1 cursor, $2 newest id, $3 now, $4 queue. A row for each half a minute of life, and for the rest.
 constexpr const char* above_cursor_sql = R"(
-SELECT count(*), count(*) FILTER (WHERE is_waiting), min(created_at) FILTER (WHERE is_waiting), max(id),
+SELECT count(*) AS examined, count(*) FILTER (WHERE is_waiting) AS waiting,
+  min(created_at) FILTER (WHERE is_waiting) AS oldest_waiting, max(id) AS last,
   CASE WHEN is_waiting THEN (expires_at - $3::bigint) / 30 END AS life,
-  count(*) FILTER (WHERE is_expired), max(expires_at) FILTER (WHERE is_expired),
-  min(created_at) FILTER (WHERE is_expired)
+  count(*) FILTER (WHERE is_expired) AS expired, max(expires_at) FILTER (WHERE is_expired) AS last_expired,
+  min(created_at) FILTER (WHERE is_expired) AS oldest_expired
 FROM (
   SELECT s.id, s.created_at, s.expires_at, s.state = 'due' AND mailroom_takes(q.actions, s.action) AS is_waiting,
     s.state = 'expired' AND s.expires_at > $3::bigint - 3600 AND mailroom_takes(q.actions, s.action) AS is_expired
@@ -37,10 +38,10 @@ GROUP BY life)";
 // $1, $2 the first ids of the samples and the ends (exclusive), $3 now, $4 queue. The limit keeps each sample
 // an index range scan, whatever the statistics say.
 constexpr const char* samples_sql = R"(
-SELECT s.n, count(*) FILTER (WHERE d.is_due), min(t.created_at) FILTER (WHERE d.is_due),
+SELECT s.n, count(*) FILTER (WHERE d.is_due) AS waiting, min(t.created_at) FILTER (WHERE d.is_due) AS oldest_waiting,
   CASE WHEN d.is_due THEN (t.expires_at - $3::bigint) / 30 END AS life,
-  count(*) FILTER (WHERE NOT d.is_due), max(t.expires_at) FILTER (WHERE NOT d.is_due),
-  min(t.created_at) FILTER (WHERE NOT d.is_due)
+  count(*) FILTER (WHERE NOT d.is_due) AS expired, max(t.expires_at) FILTER (WHERE NOT d.is_due) AS last_expired,
+  min(t.created_at) FILTER (WHERE NOT d.is_due) AS oldest_expired
 FROM (SELECT mailroom_queue_actions($4) AS actions) q, unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS s (first, last, n),
   LATERAL (
     SELECT id, action, account, expires_at, consumed_at, created_at FROM tokens
@@ -69,9 +70,9 @@ ranges AS (
     sum(upper(g) - lower(g)) OVER (PARTITION BY kind ORDER BY lower(g) ROWS UNBOUNDED PRECEDING)
       - (upper(g) - lower(g)) AS before
   FROM sources, unnest(ids) g)
-SELECT r.kind, sum(r.last - r.first)::bigint,
-  sum(greatest(least(r.last - r.first, 5000 - r.before), 0))::bigint,
-  coalesce(sum(found.due), 0)::bigint, min(found.oldest)
+SELECT r.kind, sum(r.last - r.first)::bigint AS ids,
+  sum(greatest(least(r.last - r.first, 5000 - r.before), 0))::bigint AS examined,
+  coalesce(sum(found.due), 0)::bigint AS due, min(found.oldest) AS oldest_waiting
 FROM ranges r
 LEFT JOIN LATERAL (
   SELECT count(*) AS due, min(t.created_at) AS oldest
@@ -86,23 +87,20 @@ LEFT JOIN LATERAL (
   ON r.before < 5000
 GROUP BY r.kind)";
 
-template <typename Field>
-void note_oldest(PendingTokens& count, const Field& field) {
-  if (const auto created_at = db::optional_moment_in<std::chrono::seconds>(field))
+void note_oldest(PendingTokens& count, const db::Row& row) {
+  if (const auto created_at = row.optional_moment<std::chrono::seconds>("oldest_waiting"))
     count.oldest_created_at = std::min(count.oldest_created_at.value_or(*created_at), *created_at);
 }
 
 /// Notes the life of tokens that wait, and those that have expired; each stands for `weight`.
-template <typename Field>
-void note_validity(PendingTokens& count, Moment now, double weight, const Field& life, double waiting,
-                   const Field& expired, const Field& last, const Field& oldest) {
-  if (!life.is_null())
-    count.waiting_by_life[(life.template as<std::int64_t>() + 1) * life_step] += waiting * weight;
-  const auto ended = db::optional_moment_in<std::chrono::seconds>(last);
+void note_validity(PendingTokens& count, Moment now, double weight, const db::Row& row) {
+  if (const auto life = row.optional<std::int64_t>("life"))
+    count.waiting_by_life[(*life + 1) * life_step] += row.number<double>("waiting") * weight;
+  const auto ended = row.optional_moment<std::chrono::seconds>("last_expired");
   if (!ended) return;
   count.expired.add(
-      std::llround(expired.template as<double>() * weight), std::chrono::floor<Milliseconds>(now - *ended),
-      std::chrono::ceil<Milliseconds>(now - *db::optional_moment_in<std::chrono::seconds>(oldest)));
+      std::llround(row.number<double>("expired") * weight), std::chrono::floor<Milliseconds>(now - *ended),
+      std::chrono::ceil<Milliseconds>(now - row.moment<std::chrono::seconds>("oldest_expired")));
 }
 
 template <typename Member>
@@ -122,11 +120,10 @@ void add_samples(pqxx::transaction_base& transaction, const std::string& queue, 
                               array_of(samples, &IdSample::end), in_seconds(position.now), queue);
   double estimate = 0;
   for (const auto& row : rows) {
-    const auto n = row[0].as<std::size_t>() - 1;
-    const auto weight = samples.at(n).weight;
-    estimate += row[1].as<double>() * weight;
-    note_oldest(count, row[2]);
-    note_validity(count, position.now, weight, row[3], row[1].as<double>(), row[4], row[5], row[6]);
+    const auto weight = samples.at(row.number<std::size_t>("n") - 1).weight;
+    estimate += row.number<double>("waiting") * weight;
+    note_oldest(count, row);
+    note_validity(count, position.now, weight, row);
   }
   count.waiting += std::llround(estimate);
 }
@@ -137,11 +134,11 @@ void count_above_cursor(pqxx::transaction_base& transaction, const std::string& 
   std::int64_t read_to = 0;
   for (const auto& row : db::Connection::execute(transaction, above_cursor_sql, position.cursor,
                                                  position.newest, in_seconds(position.now), queue)) {
-    examined += row[0].as<std::int64_t>();
-    count.waiting += row[1].as<std::int64_t>();
-    note_oldest(count, row[2]);
-    read_to = std::max(read_to, row[3].as<std::int64_t>());
-    note_validity(count, position.now, 1, row[4], row[1].as<double>(), row[5], row[6], row[7]);
+    examined += row.number("examined");
+    count.waiting += row.number("waiting");
+    note_oldest(count, row);
+    read_to = std::max(read_to, row.number("last"));
+    note_validity(count, position.now, 1, row);
   }
   if (examined <= exact_limit) return;
   if (read_to == position.newest) return;
@@ -156,16 +153,16 @@ void count_behind_cursor(pqxx::transaction_base& transaction, const std::string&
   const auto rows = db::Connection::execute(transaction, passed_sql, queue, position.open_from,
                                             position.gap_ids, in_seconds(position.now));
   for (const auto& row : rows) {
-    const std::string kind = row[0].c_str();
-    const auto ids = row[1].as<std::int64_t>();
-    const auto examined = row[2].as<std::int64_t>();
-    auto due = row[3].as<std::int64_t>();
+    const std::string kind = row.text("kind");
+    const auto ids = row.number("ids");
+    const auto examined = row.number("examined");
+    auto due = row.number("due");
     if (examined < ids) {
       count.estimated = true;
       due = std::llround(static_cast<double>(due) * static_cast<double>(ids) / static_cast<double>(examined));
     }
     (kind == "batch" ? count.leased : kind == "gap" ? count.in_gap : count.in_replay) = due;
-    note_oldest(count, row[4]);
+    note_oldest(count, row);
   }
 }
 
@@ -212,16 +209,16 @@ ScheduledMessages read_scheduled_messages(pqxx::transaction_base& transaction) {
   constexpr std::int64_t counted_limit = 10'000;
   const auto allowed =
       db::Connection::execute(transaction, "SELECT has_table_privilege('mailroom_schedule', 'SELECT')");
-  if (!allowed[0][0].as<bool>()) return {.is_known = false};
+  if (!allowed.value<bool>()) return {.is_known = false};
   const auto row = db::Connection::execute(transaction, R"(
-SELECT (SELECT count(*) FROM (SELECT FROM mailroom_schedule ORDER BY send_after LIMIT $1::bigint + 1) s),
-  (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'mailroom_schedule'::regclass),
-  (SELECT floor(extract(epoch FROM send_after) * 1000)::bigint FROM mailroom_schedule ORDER BY send_after LIMIT 1))",
+SELECT (SELECT count(*) FROM (SELECT FROM mailroom_schedule ORDER BY send_after LIMIT $1::bigint + 1) s) AS counted,
+  (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = 'mailroom_schedule'::regclass) AS estimated,
+  (SELECT floor(extract(epoch FROM send_after) * 1000)::bigint FROM mailroom_schedule ORDER BY send_after LIMIT 1) AS next_ms)",
                                            counted_limit)[0];
-  ScheduledMessages scheduled{.messages = row[0].as<std::int64_t>(),
-                              .next_at = db::optional_moment_in<Milliseconds>(row[2])};
+  ScheduledMessages scheduled{.messages = row.number("counted"),
+                              .next_at = row.optional_moment<Milliseconds>("next_ms")};
   scheduled.estimated = scheduled.messages > counted_limit;
-  if (scheduled.estimated) scheduled.messages = std::max(scheduled.messages, row[1].as<std::int64_t>());
+  if (scheduled.estimated) scheduled.messages = std::max(scheduled.messages, row.number("estimated"));
   return scheduled;
 }
 

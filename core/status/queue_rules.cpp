@@ -10,8 +10,8 @@
 namespace mailroom::status {
 namespace {
 
-const std::string rules_sql = "SELECT priority, " + db::microseconds_sql("paused_at") + R"(,
-  (extract(epoch FROM clock_timestamp() - paused_at) * 1000)::bigint, paused_by, pause_reason
+const std::string rules_sql = "SELECT priority, " + db::microseconds_sql("paused_at") + R"( AS paused_us,
+  (extract(epoch FROM clock_timestamp() - paused_at) * 1000)::bigint AS paused_for_ms, paused_by, pause_reason
 FROM mailroom_queues WHERE name = $1)";
 
 constexpr const char* rule_actions_sql =
@@ -19,18 +19,18 @@ constexpr const char* rule_actions_sql =
 
 // As mailroom_allowance() reads them.
 constexpr const char* rule_budgets_sql = R"(
-SELECT b.name, b.tokens, (extract(epoch FROM b.period) * 1000)::bigint, b.burst,
-  extract(epoch FROM greatest(b.taken_until, n.now) - n.now)::double precision
+SELECT b.name, b.tokens, (extract(epoch FROM b.period) * 1000)::bigint AS period_ms, b.burst,
+  extract(epoch FROM greatest(b.taken_until, n.now) - n.now)::double precision AS ahead
 FROM mailroom_queues q JOIN mailroom_budgets b ON b.name = ANY (q.budgets), (SELECT clock_timestamp() AS now) n
 WHERE q.name = $1 ORDER BY b.name)";
 
-std::optional<PauseStatus> read_pause(const pqxx::row& row) {
-  const auto since = db::optional_moment_in<std::chrono::microseconds>(row[1]);
+std::optional<PauseStatus> read_pause(const db::Row& row) {
+  const auto since = row.optional_moment<std::chrono::microseconds>("paused_us");
   if (!since) return std::nullopt;
   return PauseStatus{.since = *since,
-                     .lasts = Milliseconds{std::max<std::int64_t>(row[2].as<std::int64_t>(), 0)},
-                     .actor = row[3].c_str(),
-                     .reason = row[4].c_str()};
+                     .lasts = Milliseconds{std::max<std::int64_t>(row.number("paused_for_ms"), 0)},
+                     .actor = row.text("paused_by"),
+                     .reason = row.text("pause_reason")};
 }
 
 }  // namespace
@@ -54,17 +54,16 @@ Milliseconds QueueRules::wait_for(std::int64_t tokens) const {
 QueueRules read_queue_rules(pqxx::transaction_base& transaction, const std::string& queue) {
   QueueRules rules;
   for (const auto& row : db::Connection::execute(transaction, rules_sql, queue)) {
-    rules.priority = row[0].as<int>();
+    rules.priority = row.number<int>("priority");
     rules.pause = read_pause(row);
   }
-  for (const auto& row : db::Connection::execute(transaction, rule_actions_sql, queue))
-    rules.actions.emplace_back(row[0].c_str());
+  rules.actions = db::Connection::execute(transaction, rule_actions_sql, queue).values<std::string>();
   for (const auto& row : db::Connection::execute(transaction, rule_budgets_sql, queue)) {
     rules.budgets.push_back(
-        {.name = row[0].c_str(),
-         .rate = {.count = row[1].as<int>(), .period = Milliseconds{row[2].as<std::int64_t>()}},
-         .burst = row[3].as<int>(),
-         .ahead = std::chrono::duration<double>(row[4].as<double>())});
+        {.name = row.text("name"),
+         .rate = {.count = row.number<int>("tokens"), .period = Milliseconds{row.number("period_ms")}},
+         .burst = row.number<int>("burst"),
+         .ahead = std::chrono::duration<double>(row.number<double>("ahead"))});
   }
   return rules;
 }

@@ -12,14 +12,13 @@ namespace {
 /// Columns of a row `a` of pg_stat_activity. For sessions of other users backend_start is null without
 /// pg_read_all_stats.
 const std::string session_columns = R"(
-  a.pid, coalesce(a.application_name, ''), coalesce(a.usename::text, ''),
-  coalesce(host(a.client_addr), ''), a.backend_start IS NOT NULL, coalesce(a.state, ''),
-  coalesce(CASE WHEN a.state = 'active' THEN a.wait_event_type || '/' || a.wait_event END, ''),
-  coalesce(upper(substring(a.query FROM '^\s*([A-Za-z]{1,12})')), ''),
-  (extract(epoch FROM clock_timestamp() - a.backend_start) * 1000)::bigint,
-  (extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint,
-  (extract(epoch FROM clock_timestamp() - a.state_change) * 1000)::bigint)";
-constexpr int session_width = 11;
+  a.pid, coalesce(a.application_name, '') AS application, coalesce(a.usename::text, '') AS "user",
+  coalesce(host(a.client_addr), '') AS address, a.backend_start IS NOT NULL AS readable, coalesce(a.state, '') AS state,
+  coalesce(CASE WHEN a.state = 'active' THEN a.wait_event_type || '/' || a.wait_event END, '') AS wait,
+  coalesce(upper(substring(a.query FROM '^\s*([A-Za-z]{1,12})')), '') AS command,
+  (extract(epoch FROM clock_timestamp() - a.backend_start) * 1000)::bigint AS connected_ms,
+  (extract(epoch FROM clock_timestamp() - a.xact_start) * 1000)::bigint AS transaction_ms,
+  (extract(epoch FROM clock_timestamp() - a.state_change) * 1000)::bigint AS silent_ms)";
 
 const std::string in_this_database = "l.database = (SELECT d.oid FROM mailroom_this_database() d)";
 
@@ -39,13 +38,13 @@ std::string with_locks(const std::string& sql) {
 // from taking that lock.
 const std::string collectors_sql = with_locks(R"(
 SELECT {session},
-  CASE WHEN served.this OR (SELECT count(*) FROM jobs) <= 1 THEN $1::text END,
+  CASE WHEN served.this OR (SELECT count(*) FROM jobs) <= 1 THEN $1::text END AS queue,
   coalesce((
     SELECT min(lpad(to_hex(k.classid::bigint), 8, '0') || lpad(to_hex(k.objid::bigint), 8, '0'))
     FROM pg_locks k
     WHERE k.pid = l.pid AND k.locktype = 'advisory' AND k.objsubid = 1 AND k.mode = 'ShareLock'
-      AND k.granted AND k.database = l.database), ''),
-  served.this IS FALSE
+      AND k.granted AND k.database = l.database), '') AS key,
+  served.this IS FALSE AS is_elsewhere
 FROM pg_locks l
 JOIN pg_stat_activity a ON a.pid = l.pid
 CROSS JOIN LATERAL (
@@ -81,7 +80,7 @@ SELECT {session},
   (SELECT (extract(epoch FROM max(clock_timestamp() - w.waitstart)) * 1000)::bigint
    FROM pg_locks w
    WHERE w.locktype = 'advisory' AND w.classid = l.classid AND w.objid = l.objid AND w.objsubid = 2
-     AND w.database = l.database AND NOT w.granted)
+     AND w.database = l.database AND NOT w.granted) AS longest_wait_ms
 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'advisory' AND l.classid = {queue_lock}
   AND l.objid::bigint = hashtext($1::text)::bigint & 4294967295 AND l.objsubid = 2 AND l.granted
@@ -145,25 +144,23 @@ WHERE a.backend_type = 'client backend' AND a.pid <> pg_backend_pid()
 ORDER BY a.xact_start NULLS LAST, a.pid
 LIMIT 100)");
 
-template <typename Field>
-std::optional<Milliseconds> read_duration(const Field& field) {
-  const auto duration = db::optional_of<std::int64_t>(field);
+std::optional<Milliseconds> read_duration(const db::Row& row, db::ColumnName name) {
+  const auto duration = row.optional<std::int64_t>(name);
   return duration ? std::optional(Milliseconds{std::max<std::int64_t>(*duration, 0)}) : std::nullopt;
 }
 
-template <typename Row>
-ServerSession read_session(const Row& row) {
-  return {.pid = row[0].template as<int>(),
-          .application = row[1].c_str(),
-          .user = row[2].c_str(),
-          .address = row[3].c_str(),
-          .readable = row[4].template as<bool>(),
-          .state = row[5].c_str(),
-          .wait = row[6].c_str(),
-          .command = row[7].c_str(),
-          .connected_for = read_duration(row[8]),
-          .transaction_age = read_duration(row[9]),
-          .silent_for = read_duration(row[10])};
+ServerSession read_session(const db::Row& row) {
+  return {.pid = row.number<int>("pid"),
+          .application = row.text("application"),
+          .user = row.text("user"),
+          .address = row.text("address"),
+          .readable = row.flag("readable"),
+          .state = row.text("state"),
+          .wait = row.text("wait"),
+          .command = row.text("command"),
+          .connected_for = read_duration(row, "connected_ms"),
+          .transaction_age = read_duration(row, "transaction_ms"),
+          .silent_for = read_duration(row, "silent_ms")};
 }
 
 }  // namespace
@@ -171,13 +168,12 @@ ServerSession read_session(const Row& row) {
 ConnectedCollectors find_collectors(pqxx::transaction_base& transaction, const std::string& queue) {
   ConnectedCollectors collectors;
   for (const auto& row : db::Connection::execute(transaction, collectors_sql, queue)) {
-    if (row[session_width + 2].as<bool>()) {
+    if (row.flag("is_elsewhere")) {
       collectors.elsewhere.push_back(read_session(row));
       continue;
     }
-    collectors.here.push_back({.session = read_session(row),
-                               .queue = db::optional_of<std::string>(row[session_width]),
-                               .key = row[session_width + 1].c_str()});
+    collectors.here.push_back(
+        {.session = read_session(row), .queue = row.optional<std::string>("queue"), .key = row.text("key")});
   }
   return collectors;
 }
@@ -187,7 +183,7 @@ std::optional<QueueLockHolder> find_queue_lock(pqxx::transaction_base& transacti
   const auto rows = db::Connection::execute(transaction, lock_sql, queue);
   if (rows.empty()) return std::nullopt;
   return QueueLockHolder{.session = read_session(rows[0]),
-                         .longest_wait = read_duration(rows[0][session_width])};
+                         .longest_wait = read_duration(rows[0], "longest_wait_ms")};
 }
 
 std::optional<ServerSession> find_longest_commit(pqxx::transaction_base& transaction) {
@@ -209,8 +205,7 @@ std::vector<ServerSession> find_foreign_locks(pqxx::transaction_base& transactio
 
 NotificationQueue read_notification_queue(pqxx::transaction_base& transaction) {
   NotificationQueue queue;
-  queue.usage =
-      db::Connection::execute(transaction, "SELECT pg_notification_queue_usage()")[0][0].as<double>();
+  queue.usage = db::Connection::execute(transaction, "SELECT pg_notification_queue_usage()").value<double>();
   if (queue.usage < NotificationQueue::worth_a_look) return queue;
   for (const auto& row : db::Connection::execute(transaction, listeners_sql))
     queue.open_transactions.push_back(read_session(row));
@@ -221,9 +216,9 @@ std::vector<GapHolder> find_gap_holders(pqxx::transaction_base& transaction, con
   std::vector<GapHolder> holders;
   for (const auto& row : db::Connection::execute(transaction, holders_sql, gap_ids)) {
     holders.push_back({.session = read_session(row),
-                       .gid = row[session_width + 1].c_str(),
-                       .writes_tokens = row[session_width + 2].as<bool>(),
-                       .ids = row[session_width].as<std::int64_t>()});
+                       .gid = row.text("gid"),
+                       .writes_tokens = row.flag("writes"),
+                       .ids = row.number("ids")});
   }
   return holders;
 }

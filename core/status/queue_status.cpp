@@ -25,22 +25,22 @@ SET LOCAL enable_seqscan = off;
 SET LOCAL enable_bitmapscan = off)";
 
 constexpr const char* position_sql = R"(
-SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, s.cursor,
-  (SELECT id FROM mailroom_last_drawn_token()), s.open_from, s.gap_ids::text
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms, s.cursor,
+  (SELECT id FROM mailroom_last_drawn_token()) AS newest, s.open_from, s.gap_ids::text AS gap_ids
 FROM mailroom_queue_state($1) s)";
 
 // $1 queue, $2 open_from
 constexpr const char* open_batches_sql = R"(
-SELECT b.id, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g), b.attempts,
-  b.collector, b.claimed_by, (extract(epoch FROM clock_timestamp() - b.claimed_at) * 1000)::bigint
+SELECT b.id, (SELECT coalesce(sum(upper(g) - lower(g)), 0)::bigint FROM unnest(mailroom_batch_ids(b.ids, b.ids_mask)) g) AS tokens,
+  b.attempts, b.collector, b.claimed_by, (extract(epoch FROM clock_timestamp() - b.claimed_at) * 1000)::bigint AS age_ms
 FROM mailroom_batches b
 WHERE b.queue = $1 AND b.id >= $2::bigint AND b.emitted_at IS NULL AND b.dead_at IS NULL
 ORDER BY b.id)";
 
 // $1 gaps
 constexpr const char* gaps_sql = R"(
-SELECT coalesce(sum(width) FILTER (WHERE horizon <> '0'), 0)::bigint,
-  coalesce(sum(width) FILTER (WHERE horizon = '0'), 0)::bigint
+SELECT coalesce(sum(width) FILTER (WHERE horizon <> '0'), 0)::bigint AS in_gaps,
+  coalesce(sum(width) FILTER (WHERE horizon = '0'), 0)::bigint AS in_replay
 FROM (
   SELECT horizon, (SELECT sum(upper(g) - lower(g)) FROM unnest(ids) g) AS width
   FROM mailroom_gaps
@@ -50,22 +50,23 @@ FROM (
 QueuePosition read_position(pqxx::transaction_base& transaction, const std::string& queue) {
   db::Connection::execute(transaction, begin_sql);
   const auto row = db::Connection::execute(transaction, position_sql, queue)[0];
-  return {.now = db::moment_in<Milliseconds>(row[0]),
-          .cursor = row[1].as<std::int64_t>(),
-          .newest = row[2].as<std::int64_t>(),
-          .open_from = row[3].as<std::int64_t>(),
-          .gap_ids = row[4].c_str()};
+  return {.now = row.moment<Milliseconds>("now_ms"),
+          .cursor = row.number("cursor"),
+          .newest = row.number("newest"),
+          .open_from = row.number("open_from"),
+          .gap_ids = row.text("gap_ids")};
 }
 
 void read_surroundings(pqxx::transaction_base& transaction, QueueStatus& status) {
   const auto row = db::Connection::execute(
       transaction,
-      "SELECT pg_is_in_recovery(), quote_ident(current_user), quote_ident(current_schema()), "
-      "coalesce(mailroom_home_problem(NULL), '')")[0];
-  status.on_standby = row[0].as<bool>();
-  status.role = row[1].c_str();
-  status.schema = row[2].c_str();
-  status.home_problem = row[3].c_str();
+      "SELECT pg_is_in_recovery() AS on_standby, quote_ident(current_user) AS role, "
+      "quote_ident(current_schema()) AS schema, coalesce(mailroom_home_problem(NULL), '') AS home_problem")
+      [0];
+  status.on_standby = row.flag("on_standby");
+  status.role = row.text("role");
+  status.schema = row.text("schema");
+  status.home_problem = row.text("home_problem");
   status.host = host_name();
 }
 
@@ -77,12 +78,12 @@ void read_sequences_behind(pqxx::transaction_base& transaction, QueueStatus& sta
 
 void read_open_batches(pqxx::transaction_base& transaction, std::int64_t open_from, QueueStatus& status) {
   for (const auto& row : db::Connection::execute(transaction, open_batches_sql, status.queue, open_from)) {
-    OpenBatch batch{.id = row[0].as<std::int64_t>(),
-                    .tokens = row[1].as<std::int64_t>(),
-                    .attempts = row[2].as<int>(),
-                    .collector = row[3].as<int>(),
-                    .claimed_by = row[4].c_str(),
-                    .age = Milliseconds{std::max<std::int64_t>(row[5].as<std::int64_t>(), 0)}};
+    OpenBatch batch{.id = row.number("id"),
+                    .tokens = row.number("tokens"),
+                    .attempts = row.number<int>("attempts"),
+                    .collector = row.number<int>("collector"),
+                    .claimed_by = row.text("claimed_by"),
+                    .age = Milliseconds{std::max<std::int64_t>(row.number("age_ms"), 0)}};
     batch.session_lives = std::any_of(
         status.collectors.begin(), status.collectors.end(),
         [&](const AttachedCollector& collector) { return collector.session.pid == batch.collector; });
@@ -93,8 +94,8 @@ void read_open_batches(pqxx::transaction_base& transaction, std::int64_t open_fr
 
 void read_gaps(pqxx::transaction_base& transaction, const std::string& gap_ids, QueueStatus& status) {
   const auto row = db::Connection::execute(transaction, gaps_sql, gap_ids)[0];
-  status.gap_ids = row[0].as<std::int64_t>();
-  status.replay_ids = row[1].as<std::int64_t>();
+  status.gap_ids = row.number("in_gaps");
+  status.replay_ids = row.number("in_replay");
   if (status.gap_ids > 0) status.gap_holders = find_gap_holders(transaction, gap_ids);
 }
 
@@ -111,7 +112,7 @@ SELECT quote_ident(rolname) FROM pg_roles
 WHERE rolname = ANY ($1::text[]) AND NOT has_function_privilege(oid, 'mailroom_release(integer)', 'EXECUTE')
 ORDER BY 1 LIMIT 1)",
                                             db::array_text(roles));
-  if (!rows.empty()) status.may_not_release = rows[0][0].c_str();
+  if (!rows.empty()) status.may_not_release = rows.text();
 }
 
 void add_deferred(const DeferredTokens& deferred, PendingTokens& pending) {
@@ -210,11 +211,11 @@ bool names_queues(const config::Settings& settings) {
 
 std::vector<std::string> shown_queues(db::Connection& connection, const config::Settings& settings) {
   if (names_queues(settings)) return settings.collect.queues;
-  std::vector<std::string> queues;
-  for (const auto& row : connection.run(R"(
+  const auto queues = connection
+                          .run(R"(
 SELECT j.job_type FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type
-ORDER BY coalesce(q.priority, 0) DESC, j.job_type)"))
-    queues.emplace_back(row[0].c_str());
+ORDER BY coalesce(q.priority, 0) DESC, j.job_type)")
+                          .values<std::string>();
   return queues.empty() ? settings.collect.queues : queues;
 }
 

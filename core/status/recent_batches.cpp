@@ -31,10 +31,10 @@ expired AS (
   SELECT sum(skipped_expired) AS tokens, max(at) AS last, min(id) AS first, min(coalesce(highest, 0)) AS above
   FROM passed, clock
   WHERE skipped_expired > 0 AND cursor > coalesce(highest, -1) AND at > clock.now - interval '1 hour')
-SELECT 'known', 0,
+SELECT 'known' AS kind, 0 AS number,
   CASE WHEN count(*) < 5000 THEN 300000
-       ELSE least(300000, greatest(1, extract(epoch FROM min(clock.now) - min(claimed_at)) * 1000))::bigint END,
-  coalesce(max(cursor), 0), ''
+       ELSE least(300000, greatest(1, extract(epoch FROM min(clock.now) - min(claimed_at)) * 1000))::bigint END AS value,
+  coalesce(max(cursor), 0) AS more, '' AS word
 FROM recent, clock
 UNION ALL
 -- An operator has had as many sent again.
@@ -93,8 +93,8 @@ void count_links(pqxx::transaction_base& transaction, QueueStatus& status) {
   };
   for (auto& key : status.recent_keys) {
     if (is_of_consumer(key)) continue;
-    key.tokens = db::Connection::execute(transaction, links_of_key_sql(), status.queue, key.fingerprint)[0][0]
-                     .as<std::int64_t>();
+    key.tokens = db::Connection::execute(transaction, links_of_key_sql(), status.queue, key.fingerprint)
+                     .value<std::int64_t>();
   }
   std::erase_if(status.recent_keys, [](const RecentKey& key) { return key.tokens == 0; });
 }
@@ -127,25 +127,26 @@ std::int64_t read_recent_batches(pqxx::transaction_base& transaction, QueueStatu
   std::int64_t highest = 0;
   const auto now = std::chrono::floor<Milliseconds>(status.now.time_since_epoch()).count();
   for (const auto& row : db::Connection::execute(transaction, recent_sql, status.queue, now)) {
-    const std::string kind = row[0].c_str();
-    const auto number = row[1].as<std::int64_t>();
-    const auto value = row[2].as<std::int64_t>();
+    const std::string kind = row.text("kind");
+    const auto number = row.number("number");
+    const auto value = row.number("value");
     if (kind == "known") {
       status.emissions.known = Milliseconds{value};
-      highest = row[3].as<std::int64_t>();
+      highest = row.number("more");
     } else if (kind == "expired") {
-      status.expired.add(number, Milliseconds{value}, Milliseconds{row[3].as<std::int64_t>()});
+      status.expired.add(number, Milliseconds{value}, Milliseconds{row.number("more")});
     } else if (kind == "emitted") {
       status.emissions.tokens.at(
           std::min(static_cast<std::size_t>(number), RecentEmissions::bucket_count - 1)) += value;
     } else if (kind == "key") {
-      status.recent_keys.push_back({row[4].c_str(), number, Milliseconds{std::max<std::int64_t>(value, 0)}});
+      status.recent_keys.push_back(
+          {row.text("word"), number, Milliseconds{std::max<std::int64_t>(value, 0)}});
     } else if (kind == "last claim") {
       status.last_claim =
-          LastClaim{.claimed_by = row[4].c_str(), .age = Milliseconds{std::max<std::int64_t>(value, 0)}};
+          LastClaim{.claimed_by = row.text("word"), .age = Milliseconds{std::max<std::int64_t>(value, 0)}};
     } else {
       status.dead.push_back({.id = number,
-                             .claimed_by = row[4].c_str(),
+                             .claimed_by = row.text("word"),
                              .age = Milliseconds{std::max<std::int64_t>(value, 0)}});
     }
   }

@@ -11,15 +11,16 @@ namespace mailroom::status {
 namespace {
 
 constexpr const char* sizes_sql = R"(
-SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid), coalesce(pg_stat_get_live_tuples(c.oid), 0),
-  coalesce(pg_stat_get_dead_tuples(c.oid), 0)
+SELECT c.relname AS name, pg_table_size(c.oid) AS bytes, pg_indexes_size(c.oid) AS index_bytes,
+  coalesce(pg_stat_get_live_tuples(c.oid), 0) AS rows, coalesce(pg_stat_get_dead_tuples(c.oid), 0) AS dead_rows
 FROM pg_class c
 WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'r' AND c.relname = ANY ($1::text[])
 ORDER BY pg_total_relation_size(c.oid) DESC, c.relname)";
 
 // The order of ids is about that of time, and an index on the time knows which blocks have the last week.
 constexpr const char* growth_sql = R"(
-SELECT 'tokens', count(*) FILTER (WHERE created_at >= extract(epoch FROM now()) - 86400), count(*)
+SELECT 'tokens' AS name, count(*) FILTER (WHERE created_at >= extract(epoch FROM now()) - 86400) AS last_day,
+  count(*) AS last_week
 FROM tokens WHERE created_at >= (extract(epoch FROM now()) - 7 * 86400)::bigint
 UNION ALL
 SELECT 'mailroom_batches', count(*) FILTER (WHERE claimed_at >= now() - interval '1 day'), count(*)
@@ -47,11 +48,11 @@ std::vector<TableSize> read_table_sizes(pqxx::transaction_base& transaction) {
   std::vector<TableSize> sizes;
   for (const auto& row :
        db::Connection::execute(transaction, sizes_sql, db::array_text(schema::mailroom_tables()))) {
-    sizes.push_back({.name = row[0].c_str(),
-                     .bytes = row[1].as<std::int64_t>(),
-                     .index_bytes = row[2].as<std::int64_t>(),
-                     .rows = row[3].as<std::int64_t>(),
-                     .dead_rows = row[4].as<std::int64_t>()});
+    sizes.push_back({.name = row.text("name"),
+                     .bytes = row.number("bytes"),
+                     .index_bytes = row.number("index_bytes"),
+                     .rows = row.number("rows"),
+                     .dead_rows = row.number("dead_rows")});
   }
   return sizes;
 }
@@ -61,23 +62,23 @@ std::optional<std::chrono::seconds> read_oldest_age(pqxx::transaction_base& tran
       transaction,
       "SELECT greatest(floor(extract(epoch FROM clock_timestamp()))::bigint - created_at, 0) FROM tokens ORDER BY id LIMIT 1");
   if (rows.empty()) return std::nullopt;
-  return std::chrono::seconds(rows[0][0].as<std::int64_t>());
+  return std::chrono::seconds(rows.value<std::int64_t>());
 }
 
 std::int64_t count_old_attachments(pqxx::transaction_base& transaction, Milliseconds age) {
   return db::Connection::execute(transaction, R"(
 SELECT count(*) FROM mailroom_messages m JOIN mailroom_attachments f ON f.message = m.id
 WHERE m.created_at < now() - make_interval(secs => $1::bigint))",
-                                 std::chrono::floor<std::chrono::seconds>(age).count())[0][0]
-      .as<std::int64_t>();
+                                 std::chrono::floor<std::chrono::seconds>(age).count())
+      .value<std::int64_t>();
 }
 
 void count_growth(pqxx::transaction_base& transaction, std::vector<TableSize>& sizes) {
   for (const auto& row : db::Connection::execute(transaction, growth_sql)) {
-    const auto table = std::ranges::find(sizes, std::string(row[0].c_str()), &TableSize::name);
+    const auto table = std::ranges::find(sizes, row.text("name"), &TableSize::name);
     if (table == sizes.end()) continue;
-    table->last_day = row[1].as<std::int64_t>();
-    table->last_week = row[2].as<std::int64_t>();
+    table->last_day = row.number("last_day");
+    table->last_week = row.number("last_week");
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 /// $1 the triggers, $2 the table of each.
 constexpr const char* silent_sql = R"(
-SELECT e.name, t.oid IS NULL
+SELECT e.name, t.oid IS NULL AS is_missing
 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY e (name, owner, n)
   LEFT JOIN pg_trigger t ON t.tgrelid = to_regclass(format('%I.%I', current_schema(), e.owner)) AND t.tgname = e.name::name
 WHERE t.oid IS NULL OR t.tgenabled NOT IN ('O', 'A')
@@ -20,11 +20,11 @@ ORDER BY e.n)";
 /// out.
 constexpr const char* replica_sql = R"(
 SELECT CASE WHEN s.setrole <> 0 THEN 'the role ' || r.rolname
-            WHEN s.setdatabase <> 0 THEN 'this database' ELSE 'every role' END,
+            WHEN s.setdatabase <> 0 THEN 'this database' ELSE 'every role' END AS place,
   CASE WHEN s.setrole = 0 AND s.setdatabase = 0 THEN 'ALTER ROLE ALL RESET session_replication_role;'
        WHEN s.setrole = 0 THEN format('ALTER DATABASE %I RESET session_replication_role;', current_database())
        WHEN s.setdatabase = 0 THEN format('ALTER ROLE %I RESET session_replication_role;', r.rolname)
-       ELSE format('ALTER ROLE %I IN DATABASE %I RESET session_replication_role;', r.rolname, current_database()) END
+       ELSE format('ALTER ROLE %I IN DATABASE %I RESET session_replication_role;', r.rolname, current_database()) END AS fix
 FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole
 WHERE EXISTS (SELECT FROM unnest(s.setconfig) c WHERE lower(c) = 'session_replication_role=replica')
   AND (s.setdatabase = 0 OR s.setdatabase = (SELECT d.oid FROM mailroom_this_database() d))
@@ -47,7 +47,7 @@ SELECT n.nspname, format($f$
                            (SELECT b.cursor FROM %1$I.mailroom_batches b WHERE b.queue = j.job_type
                             ORDER BY b.id DESC LIMIT 1), j.last_seq)), 0)
                   FROM %1$I.jobs j)
-    LIMIT 1000) waiting$f$, n.nspname)
+    LIMIT 1000) waiting$f$, n.nspname) AS statement
 FROM pg_namespace n
   JOIN pg_class t ON t.relnamespace = n.oid AND t.relname = 'tokens'
   JOIN pg_class j ON j.relnamespace = n.oid AND j.relname = 'jobs'
@@ -77,16 +77,16 @@ TriggerStatus read_trigger_status(pqxx::transaction_base& transaction) {
   TriggerStatus status;
   for (const auto& row :
        db::Connection::execute(transaction, silent_sql, db::array_text(names), db::array_text(tables)))
-    status.silent.push_back({.name = row[0].c_str(), .is_missing = row[1].as<bool>()});
+    status.silent.push_back({.name = row.text("name"), .is_missing = row.flag("is_missing")});
   for (const auto& row : db::Connection::execute(transaction, replica_sql))
-    status.replica.push_back({.where = row[0].c_str(), .fix = row[1].c_str()});
+    status.replica.push_back({.where = row.text("place"), .fix = row.text("fix")});
   return status;
 }
 
 std::optional<OtherQueue> find_other_queue(pqxx::transaction_base& transaction) {
   for (const auto& row : db::Connection::execute(transaction, counts_sql)) {
-    const auto waiting = db::Connection::execute(transaction, row[1].c_str())[0][0].as<std::int64_t>();
-    if (waiting > 0) return OtherQueue{.schema = row[0].c_str(), .waiting = waiting};
+    const auto waiting = db::Connection::execute(transaction, row.text("statement")).value<std::int64_t>();
+    if (waiting > 0) return OtherQueue{.schema = row.text("nspname"), .waiting = waiting};
   }
   return std::nullopt;
 }

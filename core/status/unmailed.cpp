@@ -16,13 +16,14 @@ namespace mailroom::status {
 namespace {
 
 constexpr const char* lost_sql = R"(
-SELECT is_fit, count(*), count(*) FILTER (WHERE is_later),
-  array_to_string((array_agg(message ORDER BY message DESC))[1:10], ' ')
+SELECT is_fit, count(*), count(*) FILTER (WHERE is_later) AS later,
+  array_to_string((array_agg(message ORDER BY message DESC))[1:10], ' ') AS newest
 FROM mailroom_lost_messages(to_timestamp($1::bigint), to_timestamp(least($2::bigint, 253402300799))) GROUP BY is_fit)";
 
 /// The bounds of the period in which messages were lost lately, in seconds; no row if none was.
 constexpr const char* newest_sql = R"(
-SELECT floor(extract(epoch FROM min(m.created_at)))::bigint, ceil(extract(epoch FROM max(m.created_at)))::bigint + 1
+SELECT floor(extract(epoch FROM min(m.created_at)))::bigint AS since,
+  ceil(extract(epoch FROM max(m.created_at)))::bigint + 1 AS until
 FROM mailroom_messages m
 WHERE m.id > (SELECT max(id) FROM mailroom_messages) - 10000 AND m.created_at > now() - interval '1 day'
   AND m.replaced_at IS NULL AND m.cancelled_at IS NULL AND m.erased_at IS NULL
@@ -52,7 +53,7 @@ dropped AS (
   SELECT u.*, (SELECT max(q.dropped_at) FROM mailroom_queues q
                WHERE q.dropped_at IS NOT NULL AND mailroom_takes(q.actions, u.label)) AS at
   FROM untaken u WHERE u.action <> 'message' OR EXISTS (SELECT FROM mailroom_messages))
-SELECT d.action, t.tokens, (extract(epoch FROM d.at) * 1000000)::bigint
+SELECT d.action, t.tokens, (extract(epoch FROM d.at) * 1000000)::bigint AS dropped_us
 FROM dropped d, LATERAL (
   SELECT count(*) AS tokens
   FROM (SELECT action, account, created_at, consumed_at, expires_at FROM tokens
@@ -76,14 +77,14 @@ bool is_since(pqxx::transaction_base& transaction, Moment dropped_at) {
 LostMessages read_lost_messages(pqxx::transaction_base& transaction, Moment since, Moment until) {
   const auto allowed = db::Connection::execute(transaction, R"(
 SELECT has_any_column_privilege('mailroom_messages', 'SELECT') AND has_table_privilege('mailroom_schedule', 'SELECT'))");
-  if (!allowed[0][0].as<bool>()) return {.is_known = false};
+  if (!allowed.value<bool>()) return {.is_known = false};
   LostMessages lost;
   for (const auto& row :
        db::Connection::execute(transaction, lost_sql, in_seconds(since), in_seconds(until))) {
-    const bool is_fit = row[0].as<bool>();
-    (is_fit ? lost.messages : lost.unfit) = row[1].as<std::int64_t>();
-    if (is_fit) lost.later = row[2].as<std::int64_t>();
-    (is_fit ? lost.newest : lost.newest_unfit) = ids_in(row[3].c_str());
+    const bool is_fit = row.flag("is_fit");
+    (is_fit ? lost.messages : lost.unfit) = row.number("count");
+    if (is_fit) lost.later = row.number("later");
+    (is_fit ? lost.newest : lost.newest_unfit) = ids_in(row.text("newest"));
   }
   return lost;
 }
@@ -93,20 +94,18 @@ LostMessages read_newest_lost_messages(pqxx::transaction_base& transaction) {
 SELECT has_any_column_privilege('mailroom_messages', 'SELECT') AND has_table_privilege('mailroom_schedule', 'SELECT')
   AND NOT row_security_active('mailroom_messages') AND NOT row_security_active('mailroom_schedule')
   AND has_function_privilege('mailroom_lost_messages(timestamptz, timestamptz)', 'EXECUTE'))");
-  if (!allowed[0][0].as<bool>()) return {.is_known = false};
+  if (!allowed.value<bool>()) return {.is_known = false};
   const auto rows = db::Connection::execute(transaction, newest_sql);
   if (rows.empty()) return {};
-  return read_lost_messages(transaction, db::moment_in<std::chrono::seconds>(rows[0][0]),
-                            db::moment_in<std::chrono::seconds>(rows[0][1]));
+  return read_lost_messages(transaction, rows[0].moment<std::chrono::seconds>("since"),
+                            rows[0].moment<std::chrono::seconds>("until"));
 }
 
 std::int64_t count_accounts_without_token(pqxx::transaction_base& transaction) {
   const auto allowed = db::Connection::execute(
       transaction,
       "SELECT has_table_privilege('accounts', 'SELECT') AND NOT row_security_active('accounts')");
-  return allowed[0][0].as<bool>()
-             ? db::Connection::execute(transaction, accounts_sql)[0][0].as<std::int64_t>()
-             : 0;
+  return allowed.value<bool>() ? db::Connection::execute(transaction, accounts_sql).value<std::int64_t>() : 0;
 }
 
 std::vector<Fix> issue_lost_messages(const LostMessages& lost, const std::string& schema) {
@@ -147,9 +146,9 @@ std::string messages_text(const std::vector<std::int64_t>& ids, std::int64_t tot
 std::vector<UntakenAction> read_untaken_actions(pqxx::transaction_base& transaction) {
   std::vector<UntakenAction> actions;
   for (const auto& row : db::Connection::execute(transaction, untaken_sql)) {
-    UntakenAction action{.name = queue::short_action_name(row[0].c_str()),
-                         .tokens = row[1].as<std::int64_t>(),
-                         .dropped_at = db::optional_moment_in<std::chrono::microseconds>(row[2])};
+    UntakenAction action{.name = queue::short_action_name(row.text("action")),
+                         .tokens = row.number("tokens"),
+                         .dropped_at = row.optional_moment<std::chrono::microseconds>("dropped_us")};
     if (action.dropped_at && !is_since(transaction, *action.dropped_at)) action.dropped_at.reset();
     action.has_namesake =
         !db::Connection::execute(transaction, "SELECT FROM jobs WHERE job_type = $1", action.name).empty();

@@ -39,9 +39,9 @@ SELECT count(*) FROM (
 
 // A row that was inserted by hand may have any details.
 constexpr auto went_back_sql = R"(
-SELECT o.actor, coalesce(substring(o.details->>'newest' FROM '^\d{1,18}$')::bigint, 0),
-  coalesce(substring(o.details->>'known' FROM '^\d{1,18}$')::bigint, 0),
-  (extract(epoch FROM clock_timestamp() - o.at) * 1000)::bigint
+SELECT o.actor, coalesce(substring(o.details->>'newest' FROM '^\d{1,18}$')::bigint, 0) AS newest,
+  coalesce(substring(o.details->>'known' FROM '^\d{1,18}$')::bigint, 0) AS known,
+  (extract(epoch FROM clock_timestamp() - o.at) * 1000)::bigint AS age_ms
 FROM mailroom_operations o
 WHERE o.kind = 'went back' AND o.at > clock_timestamp() - interval '1 day'
   AND NOT EXISTS (SELECT FROM mailroom_operations f WHERE f.kind IN ('rewind', 'replay') AND f.at > o.at)
@@ -50,14 +50,14 @@ ORDER BY o.at DESC LIMIT 1)";
 }  // namespace
 
 std::int64_t count_revoked_unsent(pqxx::transaction_base& transaction, const std::string& queue) {
-  return db::Connection::execute(transaction, revoked_sql, queue)[0][0].as<std::int64_t>();
+  return db::Connection::execute(transaction, revoked_sql, queue).value<std::int64_t>();
 }
 
 bool may_read_operations(pqxx::transaction_base& transaction) {
   return db::Connection::execute(transaction,
                                  "SELECT has_table_privilege('mailroom_operations', 'SELECT') "
-                                 "AND NOT row_security_active('mailroom_operations')")[0][0]
-      .as<bool>();
+                                 "AND NOT row_security_active('mailroom_operations')")
+      .value<bool>();
 }
 
 void keep_unsettled(pqxx::transaction_base& transaction, std::vector<DeadBatch>& dead) {
@@ -68,7 +68,7 @@ void keep_unsettled(pqxx::transaction_base& transaction, std::vector<DeadBatch>&
   const auto sql = fmt::format(left_sql, may_read_operations(transaction) ? without_revoked : "");
   std::map<std::int64_t, std::int64_t> left;
   for (const auto& row : db::Connection::execute(transaction, sql, ids + "}"))
-    left[row[0].as<std::int64_t>()] = row[1].as<std::int64_t>();
+    left[row.number("id")] = row.number("count");
   std::erase_if(dead, [&](const DeadBatch& batch) { return !left.contains(batch.id); });
   for (auto& batch : dead)
     batch.tokens = left.at(batch.id);
@@ -79,10 +79,10 @@ std::optional<WentBack> read_went_back(pqxx::transaction_base& transaction) {
   if (!may_read_operations(transaction)) return std::nullopt;
   const auto rows = db::Connection::execute(transaction, went_back_sql);
   if (rows.empty()) return std::nullopt;
-  return WentBack{.actor = rows[0][0].c_str(),
-                  .newest = rows[0][1].as<std::int64_t>(),
-                  .known = rows[0][2].as<std::int64_t>(),
-                  .age = Milliseconds{std::max<std::int64_t>(rows[0][3].as<std::int64_t>(), 0)}};
+  return WentBack{.actor = rows[0].text("actor"),
+                  .newest = rows[0].number("newest"),
+                  .known = rows[0].number("known"),
+                  .age = Milliseconds{std::max<std::int64_t>(rows[0].number("age_ms"), 0)}};
 }
 
 }  // namespace mailroom::status

@@ -148,7 +148,7 @@ Report judge_report(std::string_view bytes, const BounceProof& proof) {
 }
 
 std::string home_name(db::Connection& connection) {
-  return connection.run("SELECT mailroom_home_name()")[0][0].c_str();
+  return connection.run("SELECT mailroom_home_name()").text();
 }
 
 std::vector<RecordedBounce> record_bounces(db::Connection& connection, const std::string& source,
@@ -177,14 +177,14 @@ std::vector<RecordedBounce> record_bounces(db::Connection& connection, const std
       if (told[key].is_string())
         bounce.reply += (bounce.reply.empty() ? "" : " ") + told[key].get<std::string>();
     }
-    bounce.is_new = row[0].as<bool>();
-    bounce.queue = row[1].c_str();
-    if (!row[2].is_null()) bounce.token = row[2].as<std::int64_t>();
-    bounce.address = row[3].c_str();
-    bounce.suppressed = row[4].as<bool>();
-    bounce.traceparent = row[5].c_str();
-    if (!row[6].is_null()) bounce.created_at = row[6].as<std::int64_t>();
-    if (!row[7].is_null()) bounce.message = row[7].as<std::int64_t>();
+    bounce.is_new = row.flag("is_new");
+    bounce.queue = row.text("queue");
+    if (!row.is_null("token")) bounce.token = row.number("token");
+    bounce.address = row.text("address");
+    bounce.suppressed = row.flag("suppressed");
+    bounce.traceparent = row.text("traceparent");
+    if (!row.is_null("created_at")) bounce.created_at = row.number("created_at");
+    if (!row.is_null("message")) bounce.message = row.number("message");
   }
   return recorded;
 }

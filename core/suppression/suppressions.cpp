@@ -20,9 +20,9 @@ std::int64_t change(db::Connection& connection, const char* sql, const char* kin
   std::int64_t changed = 0;
   connection.transact([&](pqxx::work& transaction) {
     queue::set_author(transaction, author);
-    changed = db::Connection::execute(transaction, sql, db::array_text(addresses), author.actor,
-                                      author.reason)[0][0]
-                  .as<std::int64_t>();
+    changed =
+        db::Connection::execute(transaction, sql, db::array_text(addresses), author.actor, author.reason)
+            .value<std::int64_t>();
     if (changed == 0) return;
     db::Connection::execute(
         transaction,
@@ -38,18 +38,18 @@ std::vector<Suppression> list_suppressions(db::Connection& connection,
                                            const std::vector<std::string>& addresses, std::int64_t limit) {
   std::vector<Suppression> list;
   for (const auto& row : connection.run(R"(
-SELECT s.address, s.kind, s.reason, (extract(epoch FROM s.added_at) * 1000000)::bigint, s.added_by, b.token
+SELECT s.address, s.kind, s.reason, (extract(epoch FROM s.added_at) * 1000000)::bigint AS added_us, s.added_by, b.token
 FROM mailroom_suppressions s LEFT JOIN mailroom_bounces b ON b.id = s.bounce
 WHERE $1::text[] = '{}' OR s.address = ANY ($1::text[])
 ORDER BY s.added_at DESC, s.address LIMIT $2)",
                                         db::array_text(addresses), limit)) {
     auto& each = list.emplace_back();
-    each.address = row[0].c_str();
-    each.kind = row[1].c_str();
-    each.reason = row[2].c_str();
-    each.added_at = Moment(std::chrono::microseconds(row[3].as<std::int64_t>()));
-    each.added_by = row[4].c_str();
-    if (!row[5].is_null()) each.token = row[5].as<std::int64_t>();
+    each.address = row.text("address");
+    each.kind = row.text("kind");
+    each.reason = row.text("reason");
+    each.added_at = Moment(std::chrono::microseconds(row.number("added_us")));
+    each.added_by = row.text("added_by");
+    if (!row.is_null("token")) each.token = row.number("token");
   }
   return list;
 }

@@ -252,13 +252,13 @@ FROM mailroom_batches WHERE id = ANY ($1::bigint[]) ORDER BY id)",
 
 void DatabaseWorld::read_deliveries(Snapshot& seen) {
   for (const auto& row : connection_->run(R"(
-SELECT token, state, attempts, unknowns, round(extract(epoch FROM not_before - clock_timestamp()) / 3600)::bigint,
+SELECT token, state, attempts, unknowns, round(extract(epoch FROM not_before - clock_timestamp()) / 3600)::bigint AS wait_hours,
        batch, accepted_at IS NOT NULL, coalesce(reply, ''), coalesce(address, ''),
        (SELECT coalesce(string_agg(format('%s %s %s', a->>'state', a->>'address', a->>'reply'), '; ' ORDER BY n), '')
         FROM jsonb_array_elements(earlier_attempts) WITH ORDINALITY e (a, n))
 FROM mailroom_deliveries ORDER BY token)")) {
     seen.deliveries.push_back({row[0].as<std::int64_t>(), row[1].as<std::string>(), row[2].as<int>(),
-                               row[3].as<int>(), db::optional_of<long>(row[4]), row[5].as<std::int64_t>(),
+                               row[3].as<int>(), row.optional<long>("wait_hours"), row[5].as<std::int64_t>(),
                                row[6].as<bool>(), row[7].as<std::string>(), row[8].as<std::string>(),
                                row[9].as<std::string>()});
   }

@@ -28,8 +28,8 @@ std::map<std::int64_t, Kind> make_tokens(std::mt19937& random) {
   return tokens;
 }
 
-std::vector<selection::IdRange> ranges_of(const pqxx::field& multirange) {
-  return selection::parse_id_ranges(multirange.c_str());
+std::vector<selection::IdRange> ranges_of(std::string_view multirange) {
+  return selection::parse_id_ranges(multirange);
 }
 
 void put(db::Connection& connection, const std::map<std::int64_t, Kind>& tokens) {
@@ -66,7 +66,7 @@ TEST_CASE("a window holds all tokens up to its end, and ends at the limit or at 
     const auto top = after + static_cast<std::int64_t>(random()) % (newest + 3 - after);
     const int limit = i % 4 == 0 ? 1 : 1 + static_cast<int>(random() % 150);
     const auto row = connection->run("SELECT * FROM mailroom_window($1, $2, $3, NULL)", after, top, limit)[0];
-    const auto last = row["last"].as<std::int64_t>();
+    const auto last = row.number("last");
     CAPTURE(after, top, limit, last);
 
     Ids seen;
@@ -84,14 +84,14 @@ TEST_CASE("a window holds all tokens up to its end, and ends at the limit or at 
       expired += token->second == Kind::expired ? 1 : 0;
       consumed += token->second == Kind::consumed ? 1 : 0;
     }
-    CHECK(ranges_of(row["seen"]) == selection::to_id_ranges(seen));
-    CHECK(ranges_of(row["ids"]) == selection::to_id_ranges(ids));
-    CHECK(row["due"].as<int>() == static_cast<int>(ids.size()));
-    CHECK(row["expired"].as<int>() == expired);
-    CHECK(row["consumed"].as<int>() == consumed);
-    CHECK(row["rows_read"].as<int>() == static_cast<int>(seen.size()));
+    CHECK(ranges_of(row.view("seen")) == selection::to_id_ranges(seen));
+    CHECK(ranges_of(row.view("ids")) == selection::to_id_ranges(ids));
+    CHECK(row.number<int>("due") == static_cast<int>(ids.size()));
+    CHECK(row.number<int>("expired") == expired);
+    CHECK(row.number<int>("consumed") == consumed);
+    CHECK(row.number<int>("rows_read") == static_cast<int>(seen.size()));
     CHECK(last == (seen.empty() ? after : seen.back()));
-    CHECK_FALSE(row["capped"].as<bool>());
+    CHECK_FALSE(row.flag("capped"));
     CHECK(static_cast<int>(ids.size()) <= limit);
     CHECK((is_end || static_cast<int>(ids.size()) == limit));
   }
@@ -105,11 +105,11 @@ TEST_CASE("a window with few due tokens reads at most ten thousand tokens") {
   const auto limit = GENERATE(1, 10, 1000, 10'000);
   CAPTURE(limit);
   const auto row = connection->run("SELECT * FROM mailroom_window(1, 20000, $1, NULL)", limit)[0];
-  CHECK(row["rows_read"].as<int>() == 10'000);
-  CHECK(row["expired"].as<int>() == 10'000);
-  CHECK(row["seen"].as<std::string>() == "{[2,10002)}");
-  CHECK(row["ids"].as<std::string>() == "{}");
-  CHECK(row["capped"].as<bool>());
+  CHECK(row.number<int>("rows_read") == 10'000);
+  CHECK(row.number<int>("expired") == 10'000);
+  CHECK(row.text("seen") == "{[2,10002)}");
+  CHECK(row.text("ids") == "{}");
+  CHECK(row.flag("capped"));
 }
 
 }  // namespace mailroom::test::window_test

@@ -120,15 +120,15 @@ CREATE TABLE mailroom_deliveries (
 ) WITH (fillfactor = 80);
 
 COMMENT ON TABLE mailroom_deliveries IS 'the outcome of each token that was delivered by mailroom itself';
-COMMENT ON COLUMN mailroom_deliveries.attempts IS 'how often the other side answered for this token, or may have taken it';
+COMMENT ON COLUMN mailroom_deliveries.attempts IS 'how often the receiver answered for this token, or may have taken it';
 COMMENT ON COLUMN mailroom_deliveries.unknowns IS 'how often it may have been accepted, but no answer came';
 COMMENT ON COLUMN mailroom_deliveries.not_before IS
     'when a deferred token may be tried again; null while a batch, a gap or the cursor holds it';
 COMMENT ON COLUMN mailroom_deliveries.batch IS 'the batch of the last outcome';
 COMMENT ON COLUMN mailroom_deliveries.accepted_at IS 'when it was last accepted; later states do not erase it';
 COMMENT ON COLUMN mailroom_deliveries.answered_at IS
-    'when the other side answered the last attempt, which is before the record of it';
-COMMENT ON COLUMN mailroom_deliveries.sink IS 'host and port of the other side';
+    'when the receiver answered the last attempt, which is before the record of it';
+COMMENT ON COLUMN mailroom_deliveries.sink IS 'host and port of the receiver';
 COMMENT ON COLUMN mailroom_deliveries.address IS
     'the address that the last attempt was mailed to; null if nothing was mailed, as with lines';
 COMMENT ON COLUMN mailroom_deliveries.counted_as IS

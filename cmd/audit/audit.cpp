@@ -203,7 +203,7 @@ const Command audit_command{
     "It ends with the next step for whom was asked about: the command that mails again, resumes the queue or lifts the suspension.\n\n"
     "Without NAME it shows the events since --since: totals of emitted tokens, and every rewind, suspension, "
     "pruning and migration, with its actor and reason.\n\n"
-    "--stages shows how long tokens took until they were committed, claimed, signed, and written or accepted by the other side: "
+    "--stages shows how long tokens took until they were committed, claimed, signed, and written or accepted by the receiver: "
     "percentiles, and the slowest tokens. Creation times have whole seconds, so the first stage is up to a second too "
     "long. Commits are known if the server keeps their times (track_commit_timestamp), until the token is consumed.\n\n"
     "Batch records are kept until prune deletes them: for audit.retention, and while their tokens exist."};

@@ -58,7 +58,7 @@ void work(feed::OutcomeFeed& feed, db::Connection& connection, bool once, proces
     if (feed.round(kept) > 0) continue;
     if (once) {
       if (feed.time_to_admission())
-        throw Error(ExitCode::database, "the other side takes no outcomes",
+        throw Error(ExitCode::database, "the receiver takes no outcomes",
                     "run the command again later, or without --once to wait");
       return;
     }

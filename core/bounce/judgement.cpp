@@ -1,4 +1,5 @@
-// The order in which evidence counts, and what makes a bounce hard.
+// The order in which evidence counts, and what makes a bounce hard. Whose mail came back, and whether the
+// report may suppress an address, migrations/functions/bounces.sql decides.
 
 #include "bounce/judgement.hpp"
 

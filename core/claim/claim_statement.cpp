@@ -1,4 +1,6 @@
-// One round trip acknowledges a batch with its outcomes, claims the next, and fetches it if it is small.
+// One round trip acknowledges a batch with its outcomes, claims the next, and fetches it if it is small. What
+// a claim takes, and from which tokens on, migrations/functions/claim.sql decides; how many it asks for,
+// consumer/batcher.
 
 #include "claim/claim_statement.hpp"
 

@@ -161,7 +161,7 @@ std::vector<Entry> output_keys() {
             into(&SinkSettings::in_flight, parse_count, 1, 1024)}
           .option("collect outcomes", "--in-flight N", "hand over N lines at the same time"),
       Entry{"sink.timeout", "MAILROOM_SINK_TIMEOUT", "30s",
-            "how long the other side may take for an answer, from 100ms to 1h",
+            "how long the receiver may take for an answer, from 100ms to 1h",
             into(&SinkSettings::timeout, parse_interval, 100ms, 1h)}
           .option("collect outcomes", "--ack-timeout DURATION",
                   "with --to or --exec: wait at most this long for an answer"),
@@ -172,12 +172,12 @@ std::vector<Entry> output_keys() {
                   "with --exec: read answers from descriptor 3 or from stdout")
           .read_by("exec"),
       Entry{"sink.when_unknown", "MAILROOM_SINK_WHEN_UNKNOWN", "resend",
-            "what to do with a token that the other side may have accepted without an answer: resend or hold",
+            "what to do with a token that the receiver may have accepted without an answer: resend or hold",
             choice(&SinkSettings::when_unknown,
                    {{"resend", WhenUnknown::resend}, {"hold", WhenUnknown::hold}})},
       Entry{
           "sink.ca_file", "MAILROOM_SINK_CA_FILE", "",
-          "file with the certificates that the other side's certificate is checked against, if not the system's",
+          "file with the certificates that the receiver's certificate is checked against, if not the system's",
           into(&SinkSettings::ca_file, parse_path)}
           .file("certificates")
           .read_by("http nats amqp"),

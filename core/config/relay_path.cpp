@@ -1,4 +1,4 @@
-// Splits the list of relays, and leaves each URL to its carrier.
+// Splits the list of relays, and leaves each URL to its carrier. It opens no file and no connection.
 
 #include "config/relay_path.hpp"
 

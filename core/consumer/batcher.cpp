@@ -1,4 +1,5 @@
 // Derives deadlines and limits from the reply to each claim. An empty poll earns a pause of its own length.
+// It reads no clock and sends nothing: the collector asks it what is next, and at what time.
 
 #include "consumer/batcher.hpp"
 

@@ -1,4 +1,5 @@
-// The loop itself comes first. What SIGHUP changes in it, and how it stops, follow.
+// The loop itself comes first. What SIGHUP changes in it, and how it stops, follow. It decides no limit
+// (batcher), writes no line (the sink), and leaves every state of a token to PostgreSQL.
 
 #include "consumer/collector.hpp"
 

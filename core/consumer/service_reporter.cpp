@@ -243,7 +243,7 @@ std::string ServiceStatus::renew(TimePoint now) {
     text += fmt::format(", emitted up to {} after their creation", in_seconds(*oldest_));
   if (is_connected_) text += fmt::format(", {} pending", with_thousands(waiting()));
   if (delivering_since_ && now - *delivering_since_ >= long_delivery) {
-    text += fmt::format(", the other side takes nothing for {}",
+    text += fmt::format(", the receiver takes nothing for {}",
                         in_seconds(std::chrono::duration_cast<Milliseconds>(now - *delivering_since_)));
   }
   text += fmt::format("; {} emitted", with_thousands(emitted_));

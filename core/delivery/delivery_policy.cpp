@@ -1,5 +1,6 @@
 // The pauses between attempts, the cases in which a relay may have the mail already, and what of a reply is
-// kept.
+// kept. What a reply means, the carrier has said before (carriers/smtp/refusal); whether the relay is at
+// fault, the endpoint.
 
 #include "delivery/delivery_policy.hpp"
 

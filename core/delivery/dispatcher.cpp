@@ -1,5 +1,6 @@
 // The thread and its caller share the messages under one mutex; whoever changes something submits what may
-// leave.
+// leave. It neither claims (consumer/collector) nor records what became of a message (delivery_sink), and an
+// answer is weighed by the endpoint that gave it.
 
 #include "delivery/dispatcher.hpp"
 
@@ -193,7 +194,7 @@ void Dispatcher::give_back_overdue(TimePoint now) {
     if (pending.until > now && !is_closed) return false;
     refused_.keep(pending.message.envelope.to, pending.refusals);
     conclude(id, {.verdict = Verdict::deferred,
-                  .reply = "waited for its turn, as the other side limits the rate",
+                  .reply = "waited for its turn, as the receiver limits the rate",
                   .wait = std::chrono::floor<std::chrono::seconds>(
                       std::min<std::chrono::nanoseconds>(turn, Pace::longest_wait)),
                   .is_excused = true,
@@ -221,7 +222,7 @@ void Dispatcher::cancel() {
 void Dispatcher::give_back() {
   const std::lock_guard lock(mutex_);
   for (const auto id : std::exchange(waiting_, {}))
-    give_up(id, "the other side is busy with the messages before it");
+    give_up(id, "the receiver is busy with the messages before it");
 }
 
 void Dispatcher::give_up(std::int64_t id, const char* why) {

@@ -1,4 +1,5 @@
-// Turns messages away before they wait in a batch whose other messages could be done.
+// Turns messages away before they wait in a batch whose other messages could be done. Which lane a message
+// takes, its profile decides (config/relay_path); when a relay that failed is tried again, the breaker.
 
 #include "delivery/lane.hpp"
 
@@ -48,7 +49,7 @@ std::optional<Answer> Lane::turn_away(TimePoint now) {
   const bool is_full = is_slow_ && dispatcher_.unfinished() >= static_cast<std::size_t>(in_flight_);
   if (turn <= longest_turn && !is_full) return std::nullopt;
   answer.verdict = Verdict::deferred;
-  answer.reply = is_full ? "the other side is busy with the messages before it"
+  answer.reply = is_full ? "the receiver is busy with the messages before it"
                          : "waits for its turn, as the rate is limited";
   answer.is_excused = answer.waits_for_turn = true;
   answer.wait = return_times_.next(now, std::max<std::chrono::nanoseconds>(turn, slow_answer),

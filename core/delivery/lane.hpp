@@ -42,7 +42,7 @@ class Lane {
   const std::vector<std::string>& names() const { return shared_.names(); }
   /// True if one of its endpoints is among `sinks`.
   bool is_among(const std::vector<std::string>& sinks) const;
-  /// A session with the other side has been recorded at `now`, for the leases that are open.
+  /// A session with the receiver has been recorded at `now`, for the leases that are open.
   void begun(TimePoint now) { begun_at_ = now; }
   /// True if that, or an answer, was a moment ago: then the next leases may be recorded so as they are
   /// claimed.

@@ -137,7 +137,7 @@ std::string cause_of_delay(const status::QueueStatus& status, Milliseconds lasts
   if (!deliveries.sinks.empty() && deliveries.sinks.front().lasts >= lasts)
     return deliveries.sinks.front().name + " is unavailable";
   if (deliveries.refused.deferred >= 3)
-    return "the other side accepts none, and says " + deliveries.refused.last;
+    return "the receiver accepts none, and says " + deliveries.refused.last;
   if (status.rules.wait_for(1) > Milliseconds{0}) return "its rate allows no more";
   return {};
 }

@@ -60,7 +60,7 @@ std::optional<QueueFinding> only_refusals(const status::RefusedSince& refused) {
   return QueueFinding{
       is_no_chance && refused.lasts >= restart ? Severity::failure : Severity::warning,
       "only_refusals",
-      fmt::format("the other side has refused or put off {} within {}, and accepted none since. Its "
+      fmt::format("the receiver has refused or put off {} within {}, and accepted none since. Its "
                   "last answer: {}",
                   counted(refused.tokens, "token"), status::age_text(refused.lasts), refused.last),
       {},

@@ -1,5 +1,5 @@
 // Looks for an address as it was typed and as it is mailed; migrations/functions/forgetting.sql does the
-// rest.
+// rest. It reaches neither what a relay has kept, nor the rows of the application, nor backups.
 
 #include "messages/forgetting.hpp"
 

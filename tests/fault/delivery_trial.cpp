@@ -92,7 +92,7 @@ void DeliveryTrial::judge() {
 namespace {
 
 /// Whether a token that nobody took may rest in that state. Nobody knows what became of one only after an
-/// attempt without an answer, even if a later attempt was refused: and then the other side has seen it.
+/// attempt without an answer, even if a later attempt was refused: and then the receiver has seen it.
 bool is_final(const std::string& state, int unknowns, bool was_seen) {
   static const std::set<std::string> ends{"rejected", "expired", "cancelled"};
   return ends.contains(state) || (state == "unknown" && unknowns > 0 && was_seen);

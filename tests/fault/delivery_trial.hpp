@@ -34,12 +34,12 @@ class DeliveryTrial : public TrialRig {
       : TrialRig(cluster, plan), options_(std::move(options)), is_broken_(plan.sabotage != nullptr) {}
   /// Starts the consumers, and then the writers.
   void begin();
-  /// Before the other side goes.
+  /// Before the receiver goes.
   void end();
   virtual std::unique_ptr<TestConsumer> hire() const = 0;
-  /// How often the other side has taken each token. May expect more, and allow more repeats.
+  /// How often the receiver has taken each token. May expect more, and allow more repeats.
   virtual std::map<std::int64_t, int> judge_taken() = 0;
-  /// True if the other side has heard of a mail to that address, or cannot tell.
+  /// True if the receiver has heard of a mail to that address, or cannot tell.
   virtual bool has_seen(const std::string& address) const {
     static_cast<void>(address);
     return true;

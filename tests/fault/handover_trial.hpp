@@ -5,7 +5,7 @@
 
 namespace mailroom::test {
 
-/// A trial of collectors that hand batches over. The other side logs a line when it takes it.
+/// A trial of collectors that hand batches over. The receiver logs a line when it takes it.
 class HandoverTrial : public DeliveryTrial {
  public:
   struct Options {
@@ -16,7 +16,7 @@ class HandoverTrial : public DeliveryTrial {
     std::vector<std::string> more{};  ///< options of the collectors: --exec or --to
   };
 
-  /// The other side writes its log into `log`. What it took and did not answer may be taken again.
+  /// The receiver writes its log into `log`. What it took and did not answer may be taken again.
   HandoverTrial(Cluster& cluster, const Plan& plan, Options options, std::string log);
   ~HandoverTrial() override { end(); }
 

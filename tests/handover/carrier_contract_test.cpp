@@ -98,7 +98,7 @@ TEST_CASE("where nothing can be reached, each message is unavailable or comes ba
   check_carrier("capture", *capture, delivery::Verdict::unavailable);
 }
 
-TEST_CASE("cancel answers everything at once, however long the other side hangs") {
+TEST_CASE("cancel answers everything at once, however long the receiver hangs") {
   ContractRig rig;
   check_cancel("exec", *rig.program("hang"));
   const WebhookProcess server("silent");

@@ -330,7 +330,7 @@ TEST_CASE("a line that may have been taken stays unknown, whatever follows") {
   CHECK(tries >= 2);
 }
 
-TEST_CASE("when the other side is unavailable the rest goes back to the queue, and no attempt counts") {
+TEST_CASE("when the receiver is unavailable the rest goes back to the queue, and no attempt counts") {
   auto options = resending();
   options.dispatch.in_flight = 1;
   SinkRig rig([](const delivery::Message&) { return verdict(delivery::Verdict::unavailable, "down"); },

@@ -14,7 +14,7 @@
 
 namespace mailroom::test {
 
-/// A line that the other side has logged.
+/// A line that the receiver has logged.
 struct TakenLine {
   std::string message_id;
   int attempt = 0;

@@ -7,7 +7,7 @@
 namespace mailroom::test::late_report_test {
 namespace {
 
-/// As a sink records a token that it has no answer for, while the other side may have it.
+/// As a sink records a token that it has no answer for, while the receiver may have it.
 claim::TokenOutcome unanswered(std::int64_t token) {
   return {.token = token, .state = fate::Outcome::deferred, .unknowns = 1, .wait = std::chrono::minutes(3)};
 }

@@ -322,7 +322,7 @@ TEST_CASE("rule 4: that a token was accepted once stays on record", "[outcome]")
   CHECK(value<std::string>(*rig.connection, "SELECT accepted_at::text FROM mailroom_deliveries") == at);
 }
 
-TEST_CASE("rule 4: the tokens of a batch that is dead-lettered are unknown if the other side may have them",
+TEST_CASE("rule 4: the tokens of a batch that is dead-lettered are unknown if the receiver may have them",
           "[outcome]") {
   OutcomeRig rig;
   insert_accounts(*rig.connection, 2);

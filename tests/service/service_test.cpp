@@ -97,7 +97,7 @@ TEST_CASE("a service is alive while its reader takes nothing, and says at once t
   REQUIRE(eventually([&] { return pipe.is_full(); }));
   CHECK(manager.has("READY=1"));
   CHECK(stays_alive(manager));
-  CHECK(manager.has_part("the other side takes nothing for"));
+  CHECK(manager.has_part("the receiver takes nothing for"));
   CHECK(manager.has_part(" 1,000 pending"));
   collector.process().signal(SIGTERM);
   CHECK(manager.has("STOPPING=1"));

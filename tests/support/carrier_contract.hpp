@@ -61,7 +61,7 @@ inline std::vector<delivery::Answer> all_answers(delivery::Carrier& carrier) {
   return answers;
 }
 
-/// What every carrier promises of messages that the other side takes, or that it cannot be reached for.
+/// What every carrier promises of messages that the receiver takes, or that it cannot be reached for.
 /// `kind`: its name in carrier_kinds(), by which a test finds that each is held to this.
 inline void check_carrier(std::string_view kind, delivery::Carrier& carrier, delivery::Verdict expected) {
   INFO(kind);
@@ -91,7 +91,7 @@ inline void check_carrier(std::string_view kind, delivery::Carrier& carrier, del
   CHECK(carrier.take().empty());
 }
 
-/// The other side answers nothing: cancel() answers each message, and the carrier carries on.
+/// The receiver answers nothing: cancel() answers each message, and the carrier carries on.
 inline void check_cancel(std::string_view kind, delivery::Carrier& carrier) {
   INFO(kind);
   const ContractMessages messages(5);

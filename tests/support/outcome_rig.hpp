@@ -17,7 +17,7 @@ inline claim::TokenOutcome outcome(std::int64_t token, fate::Outcome state, doub
           .reply = fate::outcome_name(state)};
 }
 
-/// A batch that went back because the other side was unavailable.
+/// A batch that went back because the receiver was unavailable.
 inline claim::TokenOutcome given_back(std::int64_t token) {
   return {.token = token, .state = fate::Outcome::deferred, .wait = std::chrono::duration<double>(-1)};
 }

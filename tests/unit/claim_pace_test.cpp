@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// After a batch of `tokens`, half of a claim, that the other side had for `busy`, `claim` after the one
+/// After a batch of `tokens`, half of a claim, that the receiver had for `busy`, `claim` after the one
 /// before.
 bool overlaps(std::chrono::nanoseconds claim, std::chrono::nanoseconds busy, int tokens) {
   delivery::ClaimPace pace;
@@ -28,7 +28,7 @@ TEST_CASE("two batches are open until it is known what a claim takes") {
   CHECK(pace.overlaps());
 }
 
-TEST_CASE("two batches are open if the other side takes longer than what claims cost beside their tokens") {
+TEST_CASE("two batches are open if the receiver takes longer than what claims cost beside their tokens") {
   struct Case {
     std::chrono::nanoseconds claim;
     std::chrono::nanoseconds busy;
@@ -45,7 +45,7 @@ TEST_CASE("two batches are open if the other side takes longer than what claims 
   }
 }
 
-TEST_CASE("a batch without a token says nothing of the other side") {
+TEST_CASE("a batch without a token says nothing of the receiver") {
   delivery::ClaimPace pace;
   pace.finished(TimePoint{}, 1ms, 5, 10);
   pace.began(TimePoint{} + 10ms);

@@ -33,7 +33,7 @@ const std::map<std::string, std::string>& frozen() {
       {"6_tokens_by_message.down.sql", "62602a548d6fb724f2c315cb1747035b027da7603fbba6e0b5c4ed1fc83ff462"},
       {"6_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
-      {"7_queue.up.sql", "7d2fe17f4202d4fd45390e4787d87becc9e96d85d4420b19eef2b89d50ecb249"},
+      {"7_queue.up.sql", "09cbb4f9ae236083985e0be8ef6e6efc396a3098a2b56b32e3d3dcf842558121"},
       {"8_messages.down.sql", "25118197152aa99a16f27a2d58ee50efd514a72bafeac11b2c0d9eb1aaf03419"},
       {"8_messages.up.sql", "e4f15a54614244360e28cd5d4470cf1f13e3b1474169bc7c7916422389918514"},
   };

@@ -48,7 +48,7 @@ TEST_CASE("a rate that is given holds beside the one that is learnt") {
   CHECK(pace.room(1000) == 50);
   pace.left(start);
   CHECK(pace.next() == start + milliseconds(100));
-  // The other side asks for less, and then for nothing any more.
+  // The receiver asks for less, and then for nothing any more.
   pace.refused(start, start + milliseconds(10));
   CHECK(pace.limit() <= 1.0);
   pace.forget();

@@ -106,7 +106,7 @@ TEST_CASE("the status of a service has its rate since the last one, and what wai
   status.delivers(start + 22s);
   CHECK(status.renew(start + 24s) == "0.0 tokens/s, 0 pending; 123 emitted");
   CHECK(status.renew(start + 72s) ==
-        "0.0 tokens/s, 0 pending, the other side takes nothing for 50s; 123 emitted");
+        "0.0 tokens/s, 0 pending, the receiver takes nothing for 50s; 123 emitted");
   status.finished(1, std::nullopt);
   status.disconnected();
   CHECK(status.renew(start + 80s) == "waiting for the database; 124 emitted");

@@ -19,7 +19,6 @@ namespace mailroom::db {
 /// A literal, so that its address stands for the name.
 class ColumnName {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor)
   consteval ColumnName(const char* text) : text_(text) {}
   const char* text() const { return text_; }
 
@@ -101,7 +100,6 @@ class Row {
 class Rows {
  public:
   Rows() = default;
-  // NOLINTNEXTLINE(google-explicit-constructor)
   Rows(pqxx::result result) : result_(std::move(result)) {}
 
   std::size_t size() const { return static_cast<std::size_t>(result_.size()); }

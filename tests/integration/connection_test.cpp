@@ -202,6 +202,38 @@ TEST_CASE("streaming from a terminated session throws") {
   CHECK_THROWS_AS(ended_session(database)->copy_out<1>("SELECT 1", [](const auto&) {}), db::ConnectionLost);
 }
 
+TEST_CASE("a row is read by the names of its columns, and a name that it lacks is told") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  const auto rows = connection->run(
+      "SELECT i AS id, 'x' || i AS word, NULL::int AS nothing, i > 1 AS is_late, i * 1000 AS at "
+      "FROM generate_series(1, 3) i ORDER BY i");
+  std::string words;
+  for (const auto& row : rows) {
+    words += row.text("word");
+    CHECK(row.number("at") == row.number("id") * 1000);
+    CHECK(row.moment<Milliseconds>("at") == Moment(std::chrono::seconds(row.number("id"))));
+    CHECK(row.flag("is_late") == (row.number<int>("id") > 1));
+    CHECK_FALSE(row.optional<int>("nothing"));
+    CHECK(row.text("nothing").empty());
+    CHECK_THROWS(row.number("nothing"));
+    CHECK(row.has_column("id"));
+    CHECK_FALSE(row.has_column("identity"));
+    try {
+      row.is_null("identity");
+      FAIL("there is no such column");
+    } catch (const std::logic_error& error) {
+      CHECK(std::string(error.what()).find("\"identity\"") != std::string::npos);
+    }
+  }
+  CHECK(words == "x1x2x3");
+  CHECK(connection->run("SELECT generate_series(3, 5)").values<int>() == std::vector{3, 4, 5});
+  CHECK(connection->run("SELECT NULL").text().empty());
+  CHECK_THROWS_AS(connection->run("SELECT 1, 2").value<int>(), std::logic_error);
+  CHECK_THROWS_AS(connection->run("SELECT generate_series(1, 2)").value<int>(), std::logic_error);
+  CHECK_THROWS_AS(connection->run("SELECT 1 WHERE false").value<int>(), std::logic_error);
+}
+
 TEST_CASE("optional values are bound as values or as NULL") {
   TestDatabase database;
   const auto row = database.connect()->run("SELECT $1::bigint, $2::bigint, $3::text, $4::text",

@@ -1,11 +1,12 @@
-// Which directory of core/ includes which, and that only one place includes a library that takes long to
-// compile.
+// Which directory of core/ includes which, that only one place includes a library that takes long to compile,
+// and that rows are read by name.
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 
 #include "base/pattern.hpp"
+#include "base/text.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -188,6 +189,42 @@ TEST_CASE("text is formatted by one file") {
   CHECK(places_of({"fmt::", Pattern(R"re(fmt::(vformat_to)\()re")}, {"/core", "/cmd"}) ==
         std::vector<std::string>{"vformat_to in core/base/text.cpp"});
   CHECK(places_of({"fmt::", Pattern(R"re(fmt::(join)\()re")}, {"/core", "/cmd"}).empty());
+}
+
+/// The lines of `text` that read a field of a row by its place, or with a row of libpqxx, which allows that.
+std::vector<std::string> positional_reads(const std::string& text) {
+  static const Pattern form(
+      R"re((\brow\[[^"]|\brows?(?:\[\w+\]|\.front\(\))\[|\)\[\d+\]\[|\[[^\]"]*\]\.(?:template )?(?:as<|c_str\(\)|is_null\(\))|\bpqxx::(?:row|result|field)\b))re");
+  std::vector<std::string> found;
+  for (const auto line : split(text, '\n')) {
+    const bool may_read =
+        line.find('[') != std::string_view::npos || line.find("pqxx::") != std::string_view::npos;
+    if (may_read && !form.all(line).empty()) found.emplace_back(line);
+  }
+  return found;
+}
+
+TEST_CASE("a row is read by the names of its columns") {
+  for (const auto* line : {"row[0].as<int>()", "rows[0][1].c_str()", "rows[i][first + 2]", "run(sql)[0][0]",
+                           "each[column].as<long>()", "line[2].is_null()", "row[7].template as<bool>()",
+                           "const pqxx::row& row", "row[place]"})
+    CHECK(positional_reads(line).size() == 1);
+  for (const auto* line : {"rows[0].text(\"name\")", "row.number(\"id\")", "run(sql)[0];"})
+    CHECK(positional_reads(line).empty());
+  int seen = 0;
+  for (const std::string root : {"/core", "/cmd"}) {
+    for (const auto& [path, text] : sources_below(root)) {
+      // Only those that use the database, and not what hides the library.
+      const auto name = path.lexically_relative(source_directory).string();
+      if (text.find("db::") == std::string::npos || name.starts_with("core/db/pqxx_compat.") ||
+          name.starts_with("core/db/rows."))
+        continue;
+      INFO(name);
+      CHECK(positional_reads(text) == std::vector<std::string>{});
+      ++seen;
+    }
+  }
+  CHECK(seen > 150);
 }
 
 }  // namespace mailroom::test::include_direction_test

@@ -188,7 +188,8 @@ CREATE TABLE mailroom_bounces (
     queue    text,
     token    bigint,
     address  text,
-    kind     text NOT NULL CHECK (kind IN ('hard', 'soft', 'undetermined', 'complaint', 'delayed', 'auto_reply', 'delivered', 'unread')),
+    kind     text NOT NULL CHECK (kind IN ('hard', 'soft', 'undetermined', 'complaint', 'delayed', 'auto_reply', 'delivered', 'unsubscribed',
+                                                 'unread')),
     reason   text NOT NULL,
     status   text,
     code     integer,
@@ -216,7 +217,7 @@ CREATE INDEX mailroom_bounces_address_idx ON mailroom_bounces (address, id) WHER
 -- The addresses that get no more.
 CREATE TABLE mailroom_suppressions (
     address  text COLLATE "C" PRIMARY KEY CHECK (address = lower(address) AND address LIKE '%_@_%'),
-    kind     text NOT NULL CHECK (kind IN ('bounce', 'complaint', 'operator')),
+    kind     text NOT NULL CHECK (kind IN ('bounce', 'complaint', 'unsubscribed', 'operator')),
     reason   text NOT NULL,
     bounce   bigint,
     added_at timestamptz NOT NULL DEFAULT clock_timestamp(),

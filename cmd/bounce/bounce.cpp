@@ -1,5 +1,6 @@
 // mailroom bounce: reads what came back of mails that a relay had accepted, and records whose mail it was.
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/bounce/bounce_reader.hpp"
+#include "cmd/bounce/event_lines.hpp"
 #include "cmd/bounce/event_sources.hpp"
 #include "cmd/bounce/mail_file.hpp"
 #include "cmd/bounce/mailbox_reader.hpp"
@@ -33,6 +35,7 @@ struct BounceOptions {
   MailboxSource mailbox;
   EventSources events;
   bool once = false;
+  bool is_lines = false;
 
   /// It reads until it is stopped.
   bool is_service() const { return !maildir.empty() || mailbox.any() || events.any(); }
@@ -60,30 +63,44 @@ std::string json_of(const suppression::RecordedBounce& bounce) {
   return json_text(line) + "\n";
 }
 
+void tell(const suppression::RecordedBounce& bounce, Context& context) {
+  context.print(context.global().output == OutputFormat::json ? json_of(bounce) : line_of(bounce));
+}
+
 void read_file(std::istream& in, const std::string& name, BounceReader& reader, Context& context) {
   MailFile file(in);
   for (auto bytes = file.next(); bytes; bytes = file.next()) {
     // No mail server hands over a mail that begins so: it puts a header before what others wrote.
-    const auto report = bounce::is_event(*bytes) ? suppression::judge_event(*bytes) : reader.judge(*bytes);
-    if (!report.counts()) {
-      context.say(fmt::format("{}: neither a bounce nor a complaint nor an automatic reply\n", name));
+    auto read = bounce::is_event(*bytes) ? bounce::read_events(*bytes) : bounce::ReadEvents();
+    const auto reports =
+        bounce::is_event(*bytes) ? reader.judge(read.events) : std::vector{reader.judge(*bytes)};
+    if (std::ranges::none_of(reports, &suppression::Report::counts)) {
+      if (read.problem.empty()) read.problem = "neither a bounce nor a complaint nor an automatic reply";
+      if (!read.unknown.empty())
+        read.problem = "an event of a kind that is not known: " + read.unknown.front();
+      context.say(fmt::format("{}: {}\n", name, shown_text(read.problem)));
       continue;
     }
-    for (const auto& bounce : reader.record(name, {report}))
-      context.print(context.global().output == OutputFormat::json ? json_of(bounce) : line_of(bounce));
+    for (const auto& bounce : reader.record(name, reports))
+      tell(bounce, context);
   }
 }
 
 ExitCode read_files(const BounceOptions& options, BounceReader& reader, Context& context) {
   const std::vector<std::string> input{"-"};
+  const auto read = [&](std::istream& in, const std::string& name) {
+    if (!options.is_lines) return read_file(in, name, reader, context);
+    read_event_lines(in, name, reader,
+                     [&](const suppression::RecordedBounce& bounce) { tell(bounce, context); });
+  };
   for (const auto& path : options.files.empty() ? input : options.files) {
     if (path == "-") {
-      read_file(std::cin, "stdin", reader, context);
+      read(std::cin, "stdin");
       continue;
     }
     std::ifstream file(path, std::ios::binary);
     if (!file) throw Error(ExitCode::failed, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-    read_file(file, path, reader, context);
+    read(file, path);
   }
   return ExitCode::done;
 }
@@ -176,6 +193,8 @@ void check_sources(const BounceOptions& options) {
                   "give one of the two");
     if (is_given) first = name;
   }
+  if (options.is_lines && options.is_service())
+    throw Error(ExitCode::usage, fmt::format("--jsonl and {} are both given", first), "give one of the two");
   if (options.once && options.maildir.empty() && !options.mailbox.any() && options.events.sqs.empty())
     throw Error(ExitCode::usage, "--once needs --maildir, --imap, --pop3 or --sqs",
                 "give one of them, or leave --once out");
@@ -227,7 +246,9 @@ Run add_bounce(CommandSyntax& syntax) {
               "with --maildir, --imap, --pop3 or --sqs: read what is there, then stop");
   syntax.text(
       "--listen ADDRESS", options->events.listen,
-      "take events of Resend and Amazon SES by HTTP here: 127.0.0.1:8088, or the path of a unix socket");
+      "take events of providers and reports of scripts by HTTP here: 127.0.0.1:8088, or the path of a unix socket");
+  syntax.flag("--jsonl", options->is_lines,
+              "read lines of JSON instead of mails: events and reports of scripts");
   syntax.texts("FILE", options->files, "read these reports instead of standard input").repeated();
   return [options](Context& context) { return run_bounce(*options, context); };
 }
@@ -242,9 +263,10 @@ const Command bounce_command{
     "  mailroom bounce --imap imaps://me@mail.example     read them from a mailbox\n",
     add_bounce,
     "Reads what comes back of mails that a relay had accepted: delivery status notifications (RFC 3464), feedback reports "
-    "(RFC 5965), automatic replies, and the events of Amazon SES and Resend, which are JSON. Finds whose mail it was by the id "
-    "in the envelope sender (send.bounce_address), by the envelope id, by the Message-ID of the mail that it returns, or by the "
-    "tags and the id that an event has, and records why it came back: audit shows it.\n\n"
+    "(RFC 5965), automatic replies, and the events of providers, which are JSON: Amazon SES, Resend, Postmark, Mailgun, SendGrid, "
+    "Brevo, Mailjet and SparkPost. Finds whose mail it was by the id in the envelope sender (send.bounce_address), in the "
+    "envelope id or in a header that a provider keeps, by the Message-ID of the mail that it returns, or by the tags and the id "
+    "that an event has, and records why it came back: audit shows it.\n\n"
     "A hard bounce, as of a mailbox that does not exist, suppresses the address: it gets no messages any more, and so it is "
     "after a complaint. A full mailbox or a policy suppresses nothing. Mails of security actions, such as a password "
     "recovery, still go to it. mailroom suppression shows and changes the list.\n\n"
@@ -254,10 +276,13 @@ const Command bounce_command{
     "--imap and --pop3 log in over TLS, with the password of bounce.password_file or the OAuth 2 token of bounce.token_file or "
     "bounce.token_command. A mail is marked, moved or removed after it is on record, and one that is met again, as the connection "
     "was cut in between, changes nothing. IMAP looks for unseen mails every 5 s, POP3 every 30 s, and leaves what is not ours.\n\n"
-    "--listen takes the events that Resend and Amazon SNS post. Their signatures are checked: bounce.resend_secret_files names "
-    "the secret of the webhook of Resend, bounce.sns_topics the topics of SNS, whose subscriptions are confirmed. Let a web "
-    "server with TLS pass the requests on. 200 is answered when an event is on record, 503 while the database is down and while "
-    "the mail is not on record yet, so that the provider posts it again.\n\n"
+    "--listen takes what providers post, and refuses what has neither a signature nor a secret that the settings of bounce name, "
+    "such as bounce.mailgun_secret_files. It confirms subscriptions of the topics of bounce.sns_topics. Let a web server with TLS "
+    "pass the requests on. 200 is answered when all events of a request are on record, 400 if one is none of the provider's, and "
+    "503 while the database is down and while the mail is not on record yet, so that the provider posts them again.\n\n"
+    "--jsonl reads lines, each an event or a report that a script has made: {\"address\": \"ada@mail.example\", \"kind\": "
+    "\"hard\", \"reason\": \"550 5.1.1 user unknown\", \"token\": 42}. It stops at a line that is none, with status 1. "
+    "The function mailroom_report() takes the same in SQL, and --listen with a secret of bounce.report_secret_files.\n\n"
     "--sqs reads the events that SNS or EventBridge puts into a queue, with the credentials of Amazon SES. A message is deleted "
     "when its event is on record.\n\n"
     "With Postfix: bounce: \"|/usr/bin/mailroom bounce || exit 75\" in /etc/aliases, so that a report is kept while the "

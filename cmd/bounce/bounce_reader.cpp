@@ -23,12 +23,14 @@ void trace(const suppression::RecordedBounce& bounce, trace::MailTracer& tracer)
   if (!bounce.is_new || bounce.traceparent.empty() || !bounce.token) return;
   const bool has_failed = bounce.kind != "delivered" &&
                           bounce.kind != bounce::bounce_kind_name(bounce::BounceKind::auto_reply) &&
+                          bounce.kind != bounce::bounce_kind_name(bounce::BounceKind::unsubscribed) &&
                           bounce.kind != bounce::bounce_kind_name(bounce::BounceKind::delayed);
-  const char* const operation = bounce.kind == "delivered"   ? "delivery"
-                                : bounce.kind == "complaint" ? "complaint"
-                                : bounce.kind == "delayed"   ? "delay"
-                                : has_failed                 ? "bounce"
-                                                             : "reply";
+  const char* const operation = bounce.kind == "delivered"      ? "delivery"
+                                : bounce.kind == "complaint"    ? "complaint"
+                                : bounce.kind == "delayed"      ? "delay"
+                                : bounce.kind == "unsubscribed" ? "unsubscription"
+                                : has_failed                    ? "bounce"
+                                                                : "reply";
   tracer.came_back(
       {.traceparent = bounce.traceparent,
        .queue = bounce.queue,
@@ -47,6 +49,13 @@ BounceReader::BounceReader(db::Connection& connection, Context& context, trace::
       proof_{.pattern = context.settings().send.bounce_address,
              .home = suppression::home_name(connection),
              .keys = signing::load_key_ring(context.settings())} {}
+
+std::vector<suppression::Report> BounceReader::judge(const std::vector<bounce::ReadEvent>& events) {
+  std::vector<suppression::Report> reports;
+  for (const auto& event : events)
+    reports.push_back(suppression::judge_event(event, proof_));
+  return reports;
+}
 
 std::vector<suppression::RecordedBounce> BounceReader::record(
     const std::string& source, const std::vector<suppression::Report>& reports) {

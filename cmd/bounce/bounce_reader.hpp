@@ -46,6 +46,8 @@ class BounceReader {
 
   /// Of a mail.
   suppression::Report judge(std::string_view bytes) { return suppression::judge_report(bytes, proof_); }
+  /// Of events.
+  std::vector<suppression::Report> judge(const std::vector<bounce::ReadEvent>& events);
 
   /// What became of each recipient.
   std::vector<suppression::RecordedBounce> record(const std::string& source,

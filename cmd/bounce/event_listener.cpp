@@ -1,10 +1,12 @@
 // Events that providers post. The threads of the clients check and read events; this one records them, all
 // that have come in one transaction.
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "base/secret_file.hpp"
 #include "cmd/bounce/event_sources.hpp"
 #include "process/environment.hpp"
 #include "webhook/event_webhook.hpp"
@@ -25,16 +27,49 @@ config::ListenAddress event_address_of(const std::string& text) {
       "give an IP address of this host and a port, such as 127.0.0.1:8088, or the path of a unix socket");
 }
 
-/// Without either nobody could post.
+/// The files of a provider's secrets or keys.
+std::vector<std::string> files_of(const config::Settings& settings, const char* provider) {
+  const auto found = settings.bounce.secret_files.find(provider);
+  return found == settings.bounce.secret_files.end() ? std::vector<std::string>() : found->second;
+}
+
+/// Without one nobody could post.
 http::WebhookSigner resend_secrets(const config::Settings& settings) {
-  if (settings.bounce.resend_secret_files.empty() && settings.bounce.sns_topics.empty()) {
+  const auto& bounce = settings.bounce;
+  const bool has_any =
+      std::ranges::any_of(bounce.secret_files, [](const auto& each) { return !each.second.empty(); });
+  if (bounce.resend_secret_files.empty() && bounce.sns_topics.empty() && !has_any) {
     throw Error(
         ExitCode::configuration, "no provider may post events",
-        "name the secret of Resend's webhook in bounce.resend_secret_files, or the topics of Amazon SNS in "
-        "bounce.sns_topics");
+        "name a file with its secret, such as bounce.postmark_secret_files, or the topics of Amazon SNS in "
+        "bounce.sns_topics: docs/bounces.md says which");
   }
   return {settings.bounce.resend_secret_files, settings.signing.allow_readable_key,
           "bounce.resend_secret_files"};
+}
+
+webhook::MailgunVerifier mailgun_keys(const config::Settings& settings) {
+  constexpr auto name = "mailgun";
+  return webhook::MailgunVerifier(
+      webhook::read_secrets(name, files_of(settings, name), settings.signing.allow_readable_key));
+}
+
+/// They are public, and nobody else may write them.
+webhook::SendGridVerifier sendgrid_keys(const config::Settings& settings) {
+  constexpr auto key = "bounce.sendgrid_key_files";
+  std::vector<std::string> keys;
+  for (const auto& path : files_of(settings, "sendgrid"))
+    keys.emplace_back(SecretFile(path, {"verification key", key, "", ""}, true).text());
+  return {keys, key};
+}
+
+webhook::SecretVerifier provider_secrets(const config::Settings& settings) {
+  std::map<std::string, std::vector<std::string>, std::less<>> secrets;
+  for (const auto& [name, files] : settings.bounce.secret_files) {
+    if (name != "mailgun" && name != "sendgrid")
+      secrets[name] = webhook::read_secrets(name, files, settings.signing.allow_readable_key);
+  }
+  return webhook::SecretVerifier(secrets);
 }
 
 /// Listens from its construction on; what comes while there is no database is told to come again.
@@ -57,6 +92,9 @@ class EventListener final : public ProviderEvents {
   webhook::SvixVerifier svix_;
   webhook::CurlSnsWeb web_;
   webhook::SnsVerifier sns_;
+  webhook::MailgunVerifier mailgun_;
+  webhook::SendGridVerifier sendgrid_;
+  webhook::SecretVerifier secrets_;
   webhook::EventWebhook webhook_;
   process::HttpListener listener_;
 };
@@ -65,9 +103,18 @@ EventListener::EventListener(const std::string& address, Context& context)
     : context_(context),
       svix_(resend_secrets(context.settings())),
       sns_(context.settings().bounce.sns_topics, web_),
-      webhook_(
-          {.svix = svix_, .sns = sns_, .web = web_},
-          [this](suppression::Report report) { return intake_.submit(std::move(report), client_patience); }),
+      mailgun_(mailgun_keys(context.settings())),
+      sendgrid_(sendgrid_keys(context.settings())),
+      secrets_(provider_secrets(context.settings())),
+      webhook_({.svix = svix_,
+                .sns = sns_,
+                .web = web_,
+                .mailgun = mailgun_,
+                .sendgrid = sendgrid_,
+                .secrets = secrets_},
+               [this](std::vector<bounce::ReadEvent> events) {
+                 return intake_.submit(std::move(events), client_patience);
+               }),
       listener_(
           event_address_of(address),
           {.words = event_words, .methods = "POST", .longest_body = webhook::EventWebhook::longest_body},
@@ -96,22 +143,24 @@ ExitCode EventListener::read(BounceReader& reader, process::StopSignal& stop) {
 void EventListener::record_waiting(BounceReader& reader) {
   const auto taken = intake_.take();
   if (taken.empty()) return;
-  std::vector<suppression::Report> reports;
-  for (const auto& handover : taken)
-    reports.push_back(handover->report);
+  std::vector<std::vector<suppression::Report>> reports;
+  std::vector<suppression::Report> all;
+  for (const auto& handover : taken) {
+    reports.push_back(reader.judge(handover->events));
+    all.insert(all.end(), reports.back().begin(), reports.back().end());
+  }
   std::vector<suppression::RecordedBounce> recorded;
   try {
-    recorded = reader.record("webhook", reports);
+    recorded = reader.record("webhook", all);
   } catch (...) {
     for (const auto& handover : taken)
       intake_.settle(*handover, webhook::EventReceipt::failed);
     throw;
   }
   auto next = recorded.cbegin();
-  for (const auto& handover : taken) {
-    const bool is_matched = are_matched(handover->report, next);
-    const bool is_early = !is_matched && may_be_matched_later(handover->report, wall_now());
-    intake_.settle(*handover, is_early ? webhook::EventReceipt::not_yet : webhook::EventReceipt::recorded);
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    const bool is_early = may_be_matched_later(reports[i], next, wall_now());
+    intake_.settle(*taken[i], is_early ? webhook::EventReceipt::not_yet : webhook::EventReceipt::recorded);
   }
 }
 
@@ -123,6 +172,8 @@ void EventListener::tell_news(BounceReader& reader) {
     log.info("confirmed a subscription", {{"topic", shown_text(topic)}});
   for (const auto& topic : news.unsubscribed)
     log.warn("a topic posts no more", {{"topic", shown_text(topic)}});
+  for (const auto& kind : news.unknown)
+    log.warn("events of a kind that is not known are ignored", {{"kind", shown_text(kind)}});
   if (news.refused > 0) log.warn("refused requests", {{"count", news.refused}, {"reason", news.reason}});
 }
 

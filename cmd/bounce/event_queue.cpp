@@ -61,15 +61,17 @@ ExitCode EventQueue::read(BounceReader& reader, process::StopSignal& stop) {
 /// Returns how many messages were deleted.
 std::size_t EventQueue::read_some(BounceReader& reader) {
   const auto messages = queue_.receive();
-  std::vector<suppression::Report> reports;
-  for (const auto& message : messages)
-    reports.push_back(suppression::judge_event(message.body));
-  const auto recorded = reader.record(source_, reports);
+  std::vector<std::vector<suppression::Report>> reports;
+  std::vector<suppression::Report> all;
+  for (const auto& message : messages) {
+    reports.push_back(reader.judge(bounce::read_events(message.body, *bounce::find_provider("ses")).events));
+    all.insert(all.end(), reports.back().begin(), reports.back().end());
+  }
+  const auto recorded = reader.record(source_, all);
   std::vector<std::string> done;
   auto next = recorded.cbegin();
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const bool is_matched = are_matched(reports[i], next);
-    if (is_matched || !may_be_matched_later(reports[i], wall_now())) done.push_back(messages[i].receipt);
+    if (!may_be_matched_later(reports[i], next, wall_now())) done.push_back(messages[i].receipt);
   }
   queue_.remove(done);
   return done.size();

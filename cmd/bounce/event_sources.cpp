@@ -19,6 +19,9 @@ std::unique_ptr<ProviderEvents> open_event_source(const EventSources& sources, b
 #endif
 }
 
+namespace {
+
+/// True if every recipient of the report is of a mail that is known, or the report has none.
 bool are_matched(const suppression::Report& report,
                  std::vector<suppression::RecordedBounce>::const_iterator& next) {
   bool are_all = true;
@@ -27,12 +30,23 @@ bool are_matched(const suppression::Report& report,
   return are_all;
 }
 
-bool may_be_matched_later(const suppression::Report& report, WallTime now) {
+bool is_young(const suppression::Report& report, WallTime now) {
   constexpr std::chrono::minutes patience{15};
   if (!report.counts() || !report.bounce->mail.sent_at) return false;
   const auto age = now.time_since_epoch() -
                    std::chrono::floor<Milliseconds>(*report.bounce->mail.sent_at).time_since_epoch();
-  return age < patience;
+  return age < patience && age > -patience;
 }
 
+}  // namespace
+
+bool may_be_matched_later(const std::vector<suppression::Report>& reports,
+                          std::vector<suppression::RecordedBounce>::const_iterator& next, WallTime now) {
+  bool is_early = false;
+  for (const auto& report : reports) {
+    const bool is_matched = are_matched(report, next);
+    is_early = is_early || (!is_matched && is_young(report, now));
+  }
+  return is_early;
+}
 }  // namespace mailroom::cmd

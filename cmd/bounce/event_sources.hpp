@@ -39,12 +39,9 @@ std::unique_ptr<ProviderEvents> listen_for_events(const std::string& address, Co
 /// nothing. `once`: read() ends when the queue is empty. Throws as SqsQueue().
 std::unique_ptr<ProviderEvents> open_event_queue(const std::string& url, bool once, Context& context);
 
-/// True if every recipient of the report is of a mail that is known, or the report has none. `next`: its
-/// first row of record_bounces(); moves behind its last one.
-bool are_matched(const suppression::Report& report,
-                 std::vector<suppression::RecordedBounce>::const_iterator& next);
-
-/// Its mail may come on record yet: consumers record what became of a mail some time after it left.
-bool may_be_matched_later(const suppression::Report& report, WallTime now);
-
+/// True if a report is of a mail that is not known, and may be soon: consumers record what became of a mail
+/// some time after it left. `next`: the first row of record_bounces() of the reports; moves behind the last
+/// one.
+bool may_be_matched_later(const std::vector<suppression::Report>& reports,
+                          std::vector<suppression::RecordedBounce>::const_iterator& next, WallTime now);
 }  // namespace mailroom::cmd

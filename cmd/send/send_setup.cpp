@@ -14,11 +14,10 @@ namespace mailroom::cmd {
 
 namespace {
 
-/// The writer of mails that leave: their bounces come back with an id.
+/// The writer of mails that leave: what comes back of them shows an id.
 std::shared_ptr<const compose::MailWriter> sending_writer(const config::Settings& settings) {
-  const auto& pattern = settings.send.bounce_address;
-  if (pattern.empty()) return configured_writer(settings);
-  return configured_writer(settings, mail::BounceAddress(pattern, signing::load_current_key(settings)));
+  return configured_writer(
+      settings, mail::BounceAddress(settings.send.bounce_address, signing::load_current_key(settings)));
 }
 
 /// As check_send_settings(), for the settings of one profile.

@@ -38,16 +38,19 @@ struct ProviderMail {
 struct Bounce {
   /// At most max_recipients. None: it is a bounce, and what it is about could not be read.
   std::vector<BounceRecipient> recipients;
-  std::string envelope_id;      ///< ENVID of our envelope (RFC 3461), decoded; empty for none
+  /// The id of the copy, as ENVID of our envelope (RFC 3461) or a header that a provider kept; empty for
+  /// none.
+  std::string envelope_id;
   std::string message_id;       ///< Message-ID of the mail it is about, without <>; empty for none
   std::vector<std::string> to;  ///< addresses that the report was sent to, of the envelope first
   /// Envelope senders of the mail that came back: only who got that copy knows them.
   std::vector<std::string> returned_from{};
-  ProviderMail mail{};       ///< of an event
-  std::string event{};       ///< of an event: the same text for each copy of it; empty: its bytes are
-  bool is_standard = false;  ///< had a part message/delivery-status or message/feedback-report
-  bool is_report = true;     ///< false: nothing in it says that it came back, or that a program answered
-  std::string words{};       ///< begin of its subject and text, if there are no recipients
+  ProviderMail mail{};  ///< of an event
+  std::string event{};  ///< of an event: the same text for each copy of it; empty: its bytes are
+  std::optional<Moment> happened_at{};  ///< of what is told late
+  bool is_standard = false;             ///< had a part message/delivery-status or message/feedback-report
+  bool is_report = true;  ///< false: nothing in it says that it came back, or that a program answered
+  std::string words{};    ///< begin of its subject and text, if there are no recipients
 };
 
 namespace bounce_limits {
@@ -65,9 +68,9 @@ std::optional<Bounce> read_bounce(std::string_view bytes);
 /// The same for whatever mail: without recipients, and with its words, if it is none of these.
 Bounce read_mail(std::string_view bytes);
 
-/// Reads an event by which Amazon SES or Resend says what became of a mail: the JSON itself, or within what
-/// SNS or EventBridge makes of it. nullopt for anything else, and for events that say nothing of an arrival,
-/// such as of a click. Never throws for what an event may hold.
+/// Reads an event by which a provider says what became of a mail: the first of read_events(). nullopt for
+/// anything else, and for events that say nothing of an arrival, such as of a click. Never throws for what an
+/// event may hold.
 std::optional<Bounce> read_event(std::string_view bytes);
 
 /// True if `bytes` begin as JSON does, and no mail.

@@ -2,6 +2,7 @@
 
 #include "bounce/bounce_reason.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -39,6 +40,7 @@ constexpr std::array<ReasonName, reasons> reason_names{{{BounceReason::user_unkn
                                                         {BounceReason::feedback, "feedback"},
                                                         {BounceReason::vacation, "vacation"},
                                                         {BounceReason::delivered, "delivered"},
+                                                        {BounceReason::unsubscribed, "unsubscribed"},
                                                         {BounceReason::undetermined, "undetermined"}}};
 
 constexpr bool are_in_place() {
@@ -55,6 +57,11 @@ const char* bounce_reason_name(BounceReason reason) {
   return reason_names.at(static_cast<std::size_t>(reason)).name;
 }
 
+std::optional<BounceReason> parse_bounce_reason(std::string_view name) {
+  const auto found = std::ranges::find(reason_names, name, &ReasonName::name);
+  return found == reason_names.end() ? std::nullopt : std::optional(found->reason);
+}
+
 const char* bounce_kind_name(BounceKind kind) {
   switch (kind) {
     case BounceKind::hard:
@@ -67,6 +74,8 @@ const char* bounce_kind_name(BounceKind kind) {
       return "delayed";
     case BounceKind::auto_reply:
       return "auto_reply";
+    case BounceKind::unsubscribed:
+      return "unsubscribed";
     case BounceKind::delivered:
       return "delivered";
     case BounceKind::undetermined:

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace mailroom::bounce {
 
@@ -13,6 +15,7 @@ enum class BounceKind : std::uint8_t {
   complaint,     ///< the recipient called it spam
   delayed,       ///< it is still tried
   auto_reply,    ///< a program answered for the recipient
+  unsubscribed,  ///< the recipient wants no more mails
   delivered      ///< it arrived, or was passed on
 };
 
@@ -41,11 +44,15 @@ enum class BounceReason : std::uint8_t {
   feedback,         ///< a feedback report
   vacation,         ///< an automatic reply
   delivered,        ///< a positive notification
+  unsubscribed,     ///< a wish for no more mails
   undetermined      ///< nothing said why
 };
 
 /// `user_unknown`
 const char* bounce_reason_name(BounceReason reason);
+
+/// The reason of this name.
+std::optional<BounceReason> parse_bounce_reason(std::string_view name);
 
 /// `hard`
 const char* bounce_kind_name(BounceKind kind);

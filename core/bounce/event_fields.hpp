@@ -1,5 +1,5 @@
-// The readers of the events of each provider, and what they have in common: JSON of any form, and the bounce
-// types of Amazon SES.
+// What the readers of the events of providers have in common: JSON of any form, and the bounce types of
+// Amazon SES.
 #pragma once
 
 #include <optional>
@@ -48,22 +48,5 @@ void add_recipient(std::string address, BounceKind kind, BounceReason reason, Bo
 /// name of its own in each envelope. Empty without an id of the mail.
 std::string event_key(std::string_view provider, std::string_view event, const BounceType& type,
                       const Bounce& bounce);
-
-// What Amazon SES says of a mail after it took it, as a notification of an identity or of a configuration
-// set.
-
-/// True if `object` has a notificationType or an eventType, and the mail that it is about.
-bool is_ses_event(const nlohmann::json& object);
-
-/// Reads bounces, complaints, deliveries, delays and rejections; nullopt for other events.
-std::optional<Bounce> read_ses_event(const nlohmann::json& event);
-
-// What Resend says.
-
-/// True if `object` has a type as `email.bounced`, and data.
-bool is_resend_event(const nlohmann::json& object);
-
-/// Reads bounces, complaints, deliveries, delays, failures and suppressions; nullopt for other events.
-std::optional<Bounce> read_resend_event(const nlohmann::json& event);
 
 }  // namespace mailroom::bounce

@@ -175,7 +175,7 @@ delivery::Envelope MailWriter::envelope_of(const MailDraft& draft, const mail::A
                               .utf8_sender = builder_.utf8_sender()};
   if (bounce_address_ && content.token > 0) {
     envelope.id = bounce_address_->id_of(content.token, draft.home);
-    envelope.from = bounce_address_->address_with(envelope.id);
+    if (bounce_address_->has_pattern()) envelope.from = bounce_address_->address_with(envelope.id);
   }
   return envelope;
 }

@@ -111,38 +111,39 @@ std::vector<Entry> queue_keys() {
   };
 }
 
-/// Those of what takes mails and batches, and of what mailroom says of itself.
-std::vector<Entry> output_keys() {
-  return {
-      Entry{
-          "bounce.resend_secret_files", "MAILROOM_BOUNCE_RESEND_SECRET_FILES", "",
-          "files with the signing secret of a webhook of Resend: whsec_ and base64; several while a secret is replaced",
-          into(&BounceSettings::resend_secret_files, parse_paths)}
-          .list(),
-      Entry{"bounce.sns_topics", "MAILROOM_BOUNCE_SNS_TOPICS", "",
-            "ARNs of the topics of Amazon SNS that may post events of Amazon SES",
-            as_written(&BounceSettings::sns_topics)}
-          .list(),
-      Entry{
-          "bounce.suppress_after", "MAILROOM_BOUNCE_SUPPRESS_AFTER", "",
-          "how many mails to an address may come back softly within a time before it is suppressed, such as 5/14d",
-          into(&BounceSettings::suppress_after, parse_rate_value)},
-      Entry{"bounce.password_file", "MAILROOM_BOUNCE_PASSWORD_FILE", "",
+/// Those of what comes back.
+std::vector<Entry> bounce_keys() {
+  std::vector<Entry> keys;
+  for (auto more : {webhook::resend_keys(), webhook::ses_keys(), webhook::postmark_keys(),
+                    webhook::mailgun_keys(), webhook::sendgrid_keys(), webhook::brevo_keys(),
+                    webhook::mailjet_keys(), webhook::sparkpost_keys(), webhook::generic_keys()})
+    std::ranges::move(more, std::back_inserter(keys));
+  keys.push_back(Entry{
+      "bounce.suppress_after", "MAILROOM_BOUNCE_SUPPRESS_AFTER", "",
+      "how many mails to an address may come back softly within a time before it is suppressed, such as 5/14d",
+      into(&BounceSettings::suppress_after, parse_rate_value)});
+  keys.push_back(Entry{"bounce.password_file", "MAILROOM_BOUNCE_PASSWORD_FILE", "",
             "file with the password for the user of the mailbox that bounces come to",
             into(&BounceSettings::password_file, parse_path)}
           .secret_file("password")
-          .option("bounce", "--password-file FILE", "read the password of the mailbox from FILE"),
-      Entry{"bounce.token_file", "MAILROOM_BOUNCE_TOKEN_FILE", "",
+          .option("bounce", "--password-file FILE", "read the password of the mailbox from FILE"));
+  keys.push_back(Entry{"bounce.token_file", "MAILROOM_BOUNCE_TOKEN_FILE", "",
             "file with an OAuth 2 token instead, read at each login",
             into(&BounceSettings::token_file, parse_path)}
-          .secret_file("access token"),
-      Entry{"bounce.token_command", "MAILROOM_BOUNCE_TOKEN_COMMAND", "",
+          .secret_file("access token"));
+  keys.push_back(Entry{"bounce.token_command", "MAILROOM_BOUNCE_TOKEN_COMMAND", "",
             "shell command that prints the token; kept until it ends",
-            as_written(&BounceSettings::token_command)},
-      Entry{"bounce.ca_file", "MAILROOM_BOUNCE_CA_FILE", "",
+            as_written(&BounceSettings::token_command)});
+  keys.push_back(Entry{"bounce.ca_file", "MAILROOM_BOUNCE_CA_FILE", "",
             "file with the certificates that the mailbox's is checked against, if not the system's",
             into(&BounceSettings::ca_file, parse_path)}
-          .file("certificates"),
+          .file("certificates"));
+  return keys;
+}
+
+/// Those of what takes batches, and of what mailroom says of itself.
+std::vector<Entry> output_keys() {
+  return {
       Entry{
           "sink.to", "MAILROOM_SINK_TO", "",
           "where collect hands its batches over instead of writing them to stdout, for example https://app.example/tokens",
@@ -270,6 +271,7 @@ std::vector<Entry> output_keys() {
 const std::vector<Entry> entries = [] {
   auto all = queue_keys();
   std::ranges::move(send_keys(), std::back_inserter(all));
+  std::ranges::move(bounce_keys(), std::back_inserter(all));
   std::ranges::move(output_keys(), std::back_inserter(all));
   return all;
 }();
@@ -283,6 +285,12 @@ std::span<const KeyEntry> key_table() {
 const KeyEntry* find_key(std::string_view key) {
   const auto found = std::ranges::find(entries, key, &KeyEntry::key);
   return found == entries.end() ? nullptr : &*found;
+}
+
+KeyTarget secrets_of(std::string provider) {
+  return {.store = [provider = std::move(provider)](const SettingValue& value, Settings& settings) {
+    settings.bounce.secret_files[provider] = parse_paths(value);
+  }};
 }
 
 KeyTarget option_of_relay(std::function<std::string(const SettingValue&)> parse) {

@@ -59,6 +59,9 @@ KeyTarget option_of_relay(std::function<std::string(const SettingValue&)> parse)
 /// Stores the text so.
 KeyTarget option_of_relay();
 
+/// Stores the paths of the secrets by which a provider's events are known.
+KeyTarget secrets_of(std::string provider);
+
 /// Stores the text, or the items of a list.
 template <typename Section, typename T>
 KeyTarget as_written(T Section::*member) {
@@ -172,3 +175,19 @@ SettingValue value_from(const KeyEntry& entry, std::string_view text, Origin ori
 SettingValue default_value_of(const KeyEntry& entry);
 
 }  // namespace mailroom::config
+
+namespace mailroom::webhook {
+
+/// The keys of the section `bounce` that say who may post events, each in the file keys.cpp of a provider's
+/// directory.
+std::vector<config::KeyEntry> ses_keys();
+std::vector<config::KeyEntry> resend_keys();
+std::vector<config::KeyEntry> postmark_keys();
+std::vector<config::KeyEntry> mailgun_keys();
+std::vector<config::KeyEntry> sendgrid_keys();
+std::vector<config::KeyEntry> brevo_keys();
+std::vector<config::KeyEntry> mailjet_keys();
+std::vector<config::KeyEntry> sparkpost_keys();
+std::vector<config::KeyEntry> generic_keys();
+
+}  // namespace mailroom::webhook

@@ -37,6 +37,7 @@ struct RelayPath {
   std::string ca_file;
   bool plaintext_for_tests = false;
   std::string hello_name;  ///< empty: that of this host
+  std::string provider;    ///< of mails by SMTP; empty: as the host says; `none`: none
   int connections = 0;
   Milliseconds timeout{};
   std::optional<Rate> rate;               ///< of one sender

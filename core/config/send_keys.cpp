@@ -45,6 +45,19 @@ std::vector<KeyEntry> relay_keys() {
           .like("/etc/mailroom/relay-password")
           .option("init send", "--password-file FILE", "read the password of the relay from FILE")
           .in_profiles(),
+      KeyEntry{
+          "send.provider", "MAILROOM_SEND_PROVIDER", "",
+          "provider behind a relay for SMTP, if its host does not show it: its events then show whose mail they are about",
+          choice(&RelayPath::provider, {{"postmark", "postmark"},
+                                        {"mailgun", "mailgun"},
+                                        {"sendgrid", "sendgrid"},
+                                        {"brevo", "brevo"},
+                                        {"mailjet", "mailjet"},
+                                        {"sparkpost", "sparkpost"},
+                                        {"ses", "ses"},
+                                        {"none", "none"}})}
+          .read_by("smtp")
+          .in_profiles(),
       KeyEntry{"send.token_file", "MAILROOM_SEND_TOKEN_FILE", "",
                "file with an OAuth 2 token instead, read at each login",
                into(&RelayPath::token_file, parse_path)}

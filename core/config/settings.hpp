@@ -135,10 +135,12 @@ struct SendSettings {
 struct BounceSettings {
   std::vector<std::string> resend_secret_files;  ///< of the webhook; the first is the newest
   std::vector<std::string> sns_topics;           ///< ARNs, not parsed
-  std::optional<Rate> suppress_after;            ///< soft bounces of an address; nullopt: any number
-  std::string password_file;                     ///< of the user of a mailbox
-  std::string token_file;                        ///< of OAuth 2, instead
-  std::string token_command;                     ///< for the shell
+  /// Secrets or keys of the others, by the provider's name.
+  std::map<std::string, std::vector<std::string>, std::less<>> secret_files;
+  std::optional<Rate> suppress_after;  ///< soft bounces of an address; nullopt: any number
+  std::string password_file;           ///< of the user of a mailbox
+  std::string token_file;              ///< of OAuth 2, instead
+  std::string token_command;           ///< for the shell
   std::string ca_file;
 
   bool operator==(const BounceSettings&) const = default;

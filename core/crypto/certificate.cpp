@@ -2,6 +2,7 @@
 
 #include "crypto/certificate.hpp"
 
+#include <array>
 #include <memory>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -32,6 +33,18 @@ PublicKey key_of(std::string_view certificate) {
   return key && EVP_PKEY_base_id(key.get()) == EVP_PKEY_RSA ? std::move(key) : nullptr;
 }
 
+PublicKey p256_key_of(std::span<const std::uint8_t> der) {
+  constexpr std::size_t longest = 1024;
+  const auto* bytes = der.data();
+  if (der.size() > longest) return nullptr;
+  PublicKey key(d2i_PUBKEY(nullptr, &bytes, static_cast<long>(der.size())));
+  if (!key || EVP_PKEY_base_id(key.get()) != EVP_PKEY_EC) return nullptr;
+  std::array<char, 64> group{};
+  std::size_t size = 0;
+  const bool has_group = EVP_PKEY_get_group_name(key.get(), group.data(), group.size(), &size) == 1;
+  return has_group && std::string_view(group.data(), size) == "prime256v1" ? std::move(key) : nullptr;
+}
+
 bool verifies(EVP_PKEY* key, std::string_view text, std::span<const std::uint8_t> signature,
               const EVP_MD* digest) {
   const DigestContext context(EVP_MD_CTX_new());
@@ -48,6 +61,20 @@ bool is_signed_by_certificate(std::string_view certificate, std::string_view tex
   const auto key = certificate.size() <= longest ? key_of(certificate) : nullptr;
   const auto* const kind = digest == SignedDigest::sha1 ? EVP_sha1() : EVP_sha256();
   const bool is_signed = key && verifies(key.get(), text, signature, kind);
+  ERR_clear_error();
+  return is_signed;
+}
+
+bool is_p256_key(std::span<const std::uint8_t> der) {
+  const bool is_key = p256_key_of(der) != nullptr;
+  ERR_clear_error();
+  return is_key;
+}
+
+bool is_signed_by_p256_key(std::span<const std::uint8_t> der, std::string_view text,
+                           std::span<const std::uint8_t> signature) {
+  const auto key = p256_key_of(der);
+  const bool is_signed = key && verifies(key.get(), text, signature, EVP_sha256());
   ERR_clear_error();
   return is_signed;
 }

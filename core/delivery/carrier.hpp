@@ -19,7 +19,9 @@ struct Envelope {
   std::string from;  ///< without angle brackets; empty for the null sender
   std::string to;    ///< without angle brackets, its domain in ASCII
   bool needs_smtputf8 = false;
-  std::string id{};  ///< for a relay that offers DSN (RFC 3461), printable and without blanks; or empty
+  /// Of the copy, for a relay that offers DSN (RFC 3461) and for one of a provider, printable and without
+  /// blanks; or empty.
+  std::string id{};
   std::string utf8_sender{};  ///< an address of the configuration that needs SMTPUTF8 for each mail; or empty
 };
 

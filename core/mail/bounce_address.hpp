@@ -18,17 +18,20 @@ namespace mailroom::mail {
 std::optional<std::int64_t> token_of_bounce_id(std::string_view id, std::string_view home,
                                                const crypto::KeyRing& keys);
 
-/// Makes the envelope senders of send.bounce_address: `bounce+{id}@app.example`. Threads may share one.
+/// Makes the ids of copies, and the envelope senders of send.bounce_address: `bounce+{id}@app.example`.
+/// Threads may share one.
 class BounceAddress {
  public:
   /// `pattern`: an address whose part before the @ has {id} once. Returns why it cannot be used.
   static std::optional<Refusal> problem_of(std::string_view pattern);
 
-  /// `pattern` has no problem_of().
+  /// `pattern` has no problem_of(), or is empty: the copies have ids, and no envelope senders of their own.
   BounceAddress(std::string pattern, crypto::Key key) : pattern_(std::move(pattern)), key_(std::move(key)) {}
 
   /// What stands for {id} in the address for the mail of a token of the database `home`.
   std::string id_of(std::int64_t token, std::string_view home) const;
+  bool has_pattern() const { return !pattern_.empty(); }
+  /// With a pattern.
   std::string address_with(std::string_view id) const;
 
  private:

@@ -84,6 +84,8 @@ Json row_of(const Report& report, std::size_t place, const bounce::BounceRecipie
            {"reply", column_text(recipient.diagnostic)},
            {"remote", column_text(recipient.remote_mta)},
            {"report", report.begin.empty() ? Json() : Json(hex_text(report.begin))}};
+  if (!report.proves) row["counts"] = false;
+  if (report.bounce->happened_at) row["at"] = in_seconds(*report.bounce->happened_at);
   row["code"] = recipient.code == 0 ? Json() : Json(recipient.code);
   return row;
 }
@@ -117,14 +119,21 @@ std::optional<MailId> parse_mail_id(std::string_view text) {
                 .message = is_message ? *number : 0};
 }
 
-Report judge_event(std::string_view bytes) {
-  auto event = bounce::read_event(bytes);
-  const bool has_key = event && !event->event.empty();
-  return {.digest = digest_of(has_key ? std::string_view(event->event) : bytes),
-          .begin = std::string(bytes.substr(0, kept_of_report)),
-          .bounce = std::move(event)};
+Report judge_event(bounce::ReadEvent event, const BounceProof& proof) {
+  auto& bounce = event.bounce;
+  Report report{.digest = digest_of(bounce.event.empty() ? event.bytes : bounce.event),
+                .begin = event.bytes.substr(0, kept_of_report)};
+  if (const auto token = mail::token_of_bounce_id(bounce.envelope_id, proof.home, proof.keys))
+    report.tokens.push_back(*token);
+  const bool is_named = !bounce.mail.id.empty() || bounce.mail.token > 0;
+  const bool is_ours = is_named || !report.tokens.empty() || parse_mail_id(bounce.message_id).has_value();
+  // Other applications mail by the same account: there is nothing to wait for.
+  if (!is_ours) bounce.mail.sent_at.reset();
+  // All who got a copy know the Message-ID.
+  report.proves = is_named || !report.tokens.empty() || proof.pattern.empty();
+  report.bounce = std::move(bounce);
+  return report;
 }
-
 Report judge_report(std::string_view bytes, const BounceProof& proof) {
   Report report{.digest = digest_of(bytes), .begin = {}, .bounce = bounce::read_mail(bytes)};
   const auto add = [&](const std::string& id) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bounce/bounce.hpp"
+#include "bounce/provider.hpp"
 #include "config/rate.hpp"
 #include "crypto/key_ring.hpp"
 #include "db/connection.hpp"
@@ -20,6 +21,7 @@ struct Report {
   std::string begin;   ///< of its bytes, for a look; empty if an id that one of our keys has made is in it
   std::optional<bounce::Bounce> bounce;  ///< nullopt: it says nothing of a mail that came back or arrived
   std::vector<std::int64_t> tokens{};    ///< whose mail it is, by ids that one of our keys has made
+  bool proves = true;                    ///< false: nothing follows for its addresses
 
   /// Something of it has to be recorded.
   bool counts() const { return bounce.has_value(); }
@@ -38,9 +40,8 @@ Report judge_report(std::string_view bytes, const BounceProof& proof);
 /// mailroom_home_name()
 std::string home_name(db::Connection& connection);
 
-/// Judges the bytes of an event of a provider, which must come from the provider: whoever can make one can
-/// suppress an address.
-Report judge_event(std::string_view bytes);
+/// Judges an event, which must come from its provider: whoever can make one can suppress an address.
+Report judge_event(bounce::ReadEvent event, const BounceProof& proof);
 
 /// The parts of a Message-ID of ours (make_message_id()); a token or a message has 0 if it names the other.
 struct MailId {

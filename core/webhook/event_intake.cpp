@@ -7,8 +7,8 @@
 
 namespace mailroom::webhook {
 
-EventReceipt EventIntake::submit(suppression::Report report, std::chrono::milliseconds patience) {
-  const auto handover = std::make_shared<Handover>(Handover{.report = std::move(report)});
+EventReceipt EventIntake::submit(std::vector<bounce::ReadEvent> events, std::chrono::milliseconds patience) {
+  const auto handover = std::make_shared<Handover>(Handover{.events = std::move(events)});
   std::unique_lock lock(mutex_);
   if (is_closed_ || waiting_.size() >= most_waiting) return EventReceipt::failed;
   waiting_.push_back(handover);

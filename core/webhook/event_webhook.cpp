@@ -4,7 +4,17 @@
 
 #include <utility>
 
+#include "base/printable.hpp"
+
 namespace mailroom::webhook {
+
+namespace {
+
+std::int64_t now_in_seconds() {
+  return std::chrono::floor<std::chrono::seconds>(wall_now()).time_since_epoch().count();
+}
+
+}  // namespace
 
 process::HttpPage EventWebhook::answer(const process::HttpCall& call) noexcept {
   try {
@@ -19,13 +29,23 @@ process::HttpPage EventWebhook::answer(const process::HttpCall& call) noexcept {
 process::HttpPage EventWebhook::answer_post(const process::HttpCall& call) {
   if (!call.header("svix-id").empty()) return answer_resend(call);
   if (!call.header("x-amz-sns-message-type").empty()) return answer_sns(call);
-  return refuse("it has no signature of a provider that is known");
+  if (!call.header(SendGridVerifier::signature_header).empty())
+    return answer_signed(call, "sendgrid", verifiers_.sendgrid.problem_of(call, now_in_seconds()));
+  if (const auto* const sender = verifiers_.secrets.sender_of(call))
+    return record(bounce::read_events(call.body, *sender));
+  if (has_mailgun_signature(call.body))
+    return answer_signed(call, "mailgun", verifiers_.mailgun.problem_of(call.body, now_in_seconds()));
+  return refuse("it has neither a signature nor a secret of a provider that is known");
+}
+
+process::HttpPage EventWebhook::answer_signed(const process::HttpCall& call, const char* provider,
+                                              const std::string& problem) {
+  return problem.empty() ? record(bounce::read_events(call.body, *bounce::find_provider(provider)))
+                         : refuse(problem);
 }
 
 process::HttpPage EventWebhook::answer_resend(const process::HttpCall& call) {
-  const auto now = std::chrono::floor<std::chrono::seconds>(wall_now()).time_since_epoch().count();
-  const auto problem = verifiers_.svix.problem_of(call, now);
-  return problem.empty() ? record(call.body) : refuse(problem);
+  return answer_signed(call, "resend", verifiers_.svix.problem_of(call, now_in_seconds()));
 }
 
 process::HttpPage EventWebhook::answer_sns(const process::HttpCall& call) {
@@ -35,7 +55,12 @@ process::HttpPage EventWebhook::answer_sns(const process::HttpCall& call) {
   if (verdict.is_unavailable) return {.status = 503, .text = "the signature cannot be checked now\n"};
   if (!verdict.problem.empty()) return refuse(verdict.problem);
   if (message->type == "SubscriptionConfirmation") return confirm(*message);
-  if (message->type == "Notification") return record(message->content);
+  if (message->type == "Notification") {
+    auto read = bounce::read_events(message->content, *bounce::find_provider("ses"));
+    // A topic is also posted to by people, and by Amazon when it is set up.
+    read.problem.clear();
+    return record(std::move(read));
+  }
   const std::lock_guard lock(mutex_);
   news_.unsubscribed.push_back(message->topic);
   return {.text = "noted\n"};
@@ -53,10 +78,15 @@ process::HttpPage EventWebhook::confirm(const SnsMessage& message) {
   return {.text = "confirmed\n"};
 }
 
-process::HttpPage EventWebhook::record(std::string_view event) {
-  auto report = suppression::judge_event(event);
-  if (!report.counts()) return {.text = "the event says nothing of an arrival\n"};
-  switch (submit_(std::move(report))) {
+process::HttpPage EventWebhook::record(bounce::ReadEvents read) {
+  if (!read.problem.empty()) return refuse_body(read.problem);
+  constexpr std::size_t most_told = 100;
+  if (!read.unknown.empty()) {
+    const std::lock_guard lock(mutex_);
+    if (news_.unknown.size() < most_told) news_.unknown.insert(read.unknown.begin(), read.unknown.end());
+  }
+  if (read.events.empty()) return {.text = "the event says nothing of an arrival\n"};
+  switch (submit_(std::move(read.events))) {
     case EventReceipt::recorded:
       return {.text = "recorded\n"};
     case EventReceipt::not_yet:
@@ -72,7 +102,14 @@ process::HttpPage EventWebhook::refuse(const std::string& reason) {
   const std::lock_guard lock(mutex_);
   ++news_.refused;
   news_.reason = reason;
-  return {.status = 401, .text = "the signature is not valid\n"};
+  return {.status = 401, .text = "neither a signature nor a secret of it is valid\n"};
+}
+
+process::HttpPage EventWebhook::refuse_body(const std::string& problem) {
+  const std::lock_guard lock(mutex_);
+  ++news_.refused;
+  news_.reason = problem;
+  return {.status = 400, .text = shown_text(problem) + "\n"};
 }
 
 WebhookNews EventWebhook::take_news() {

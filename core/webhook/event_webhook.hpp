@@ -9,29 +9,33 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/threads.hpp"
+#include "bounce/provider.hpp"
 #include "process/http_listener.hpp"
-#include "suppression/bounce_records.hpp"
+#include "webhook/mailgun_verifier.hpp"
+#include "webhook/secret_verifier.hpp"
+#include "webhook/sendgrid_verifier.hpp"
 #include "webhook/sns_verifier.hpp"
 #include "webhook/svix_verifier.hpp"
 
 namespace mailroom::webhook {
 
-/// What became of an event.
+/// What became of the events of a request.
 enum class EventReceipt {
   pending,
   recorded,
-  not_yet,  ///< its mail is not on record, and may be soon
-  failed    ///< it is not recorded
+  not_yet,  ///< a mail of theirs is not on record, and may be soon
+  failed    ///< none is recorded
 };
 
-/// An event on its way to the database.
+/// The events of a request, on their way to the database: all of them are recorded, or none.
 struct Handover {
-  suppression::Report report;
+  std::vector<bounce::ReadEvent> events;
   EventReceipt receipt = EventReceipt::pending;
 };
 
@@ -40,9 +44,9 @@ class EventIntake {
  public:
   static constexpr std::size_t most_waiting = 64;
 
-  /// Waits until the event is recorded, `patience` at most. Never pending.
-  EventReceipt submit(suppression::Report report, std::chrono::milliseconds patience);
-  /// The events that wait, without waiting for one. Each is to be settled.
+  /// Waits until the events are recorded, `patience` at most. Never pending.
+  EventReceipt submit(std::vector<bounce::ReadEvent> events, std::chrono::milliseconds patience);
+  /// What waits, without waiting for more. Each is to be settled.
   std::vector<std::shared_ptr<Handover>> take();
   void settle(Handover& handover, EventReceipt receipt);
   /// Fails what waits and what comes.
@@ -64,6 +68,7 @@ struct WebhookNews {
   std::string reason{};                     ///< of the last one
   std::vector<std::string> confirmed{};     ///< topics whose subscription was confirmed
   std::vector<std::string> unsubscribed{};  ///< topics that post no more
+  std::set<std::string> unknown{};          ///< kinds of events that no rule knows
 };
 
 /// Takes events over HTTP: the signature is checked over the bytes that came, then they are read, then
@@ -74,14 +79,17 @@ class EventWebhook {
   /// More requests in a second are told to come again.
   static constexpr int most_a_second = 500;
 
-  /// Records a report, and returns when that is committed or has failed.
-  using Submit = std::function<EventReceipt(suppression::Report)>;
+  /// Records events, and returns when that is committed or has failed.
+  using Submit = std::function<EventReceipt(std::vector<bounce::ReadEvent>)>;
 
   /// What checks who posts.
   struct Verifiers {
     SvixVerifier& svix;
     SnsVerifier& sns;
     SnsWeb& web;  ///< by which subscriptions are confirmed
+    MailgunVerifier& mailgun;
+    const SendGridVerifier& sendgrid;
+    const SecretVerifier& secrets;
   };
 
   EventWebhook(const Verifiers& verifiers, Submit submit)
@@ -96,8 +104,11 @@ class EventWebhook {
   process::HttpPage answer_resend(const process::HttpCall& call);
   process::HttpPage answer_sns(const process::HttpCall& call);
   process::HttpPage confirm(const SnsMessage& message);
+  process::HttpPage answer_signed(const process::HttpCall& call, const char* provider,
+                                  const std::string& problem);
   process::HttpPage refuse(const std::string& reason);
-  process::HttpPage record(std::string_view event);
+  process::HttpPage refuse_body(const std::string& problem);
+  process::HttpPage record(bounce::ReadEvents read);
   bool is_too_many();
 
   Verifiers verifiers_;

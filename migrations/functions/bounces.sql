@@ -46,8 +46,8 @@ $$;
 
 -- Returns the mail that an event of a provider is about, none if it shows none. p_mail: an object with the tags queue and token, the id
 -- in the provider's answer, and sent_at, seconds since 1970; null for what is no event. The tags are of another database too that
--- mails by the same account, so they count for the address only that was mailed. Without tags the id is looked for among the
--- mails of that time.
+-- mails by the same account, so they count for the address only that was mailed; a token without a queue does too. Without tags the
+-- id is looked for among the mails of that time.
 CREATE OR REPLACE FUNCTION mailroom_event_mail(p_mail jsonb, p_address text)
 RETURNS TABLE (queue text, token bigint, address text, is_proof boolean) LANGUAGE sql STABLE AS $$
     SELECT d.queue, d.token, d.address, true
@@ -55,7 +55,7 @@ RETURNS TABLE (queue text, token bigint, address text, is_proof boolean) LANGUAG
          LATERAL (
             SELECT o.* FROM (SELECT j.job_type AS name FROM jobs j UNION SELECT n.name FROM mailroom_queues n) q
                        JOIN mailroom_deliveries o ON o.queue = q.name AND o.token = p.token
-            WHERE regexp_replace(q.name, '[^A-Za-z0-9-]+', '_', 'g') = regexp_replace(p.queue, '[^A-Za-z0-9-]+', '_', 'g')
+            WHERE (p.queue IS NULL OR regexp_replace(q.name, '[^A-Za-z0-9-]+', '_', 'g') = regexp_replace(p.queue, '[^A-Za-z0-9-]+', '_', 'g'))
               AND mailroom_canonical(o.address) = mailroom_canonical(p_address)
             UNION ALL
             SELECT o.* FROM mailroom_deliveries o
@@ -72,8 +72,8 @@ RETURN coalesce(mailroom_canonical(p_original) = mailroom_canonical(p_mailed), t
 
 -- Records what reports say of the mails that they are about, once each, and suppresses or frees their addresses. p_most, p_period:
 -- how many mails of this time to an address may come back softly before it is suppressed too; null: any. p_reports: an
--- array of objects with digest (hex), place, tokens, message_ids, mail, address, final, kind, reason, status, code, reply, remote and report
--- (hex, or none). Returns for each of them, in their order, whether it is new, and whose mail it was. One whose mail was not known is
+-- array of objects with digest (hex), place, tokens, message_ids, mail, address, final, kind, reason, status, code, reply, remote, report
+-- (hex, or none), counts (false: it proves nothing of its address) and at (seconds since 1970, of what is told late). Returns for each of them, in their order, whether it is new, and whose mail it was. One whose mail was not known is
 -- new again when it is: an event may come before the mail is on record. SECURITY DEFINER, so that whatever reads the mailbox of
 -- bounces needs no other right.
 CREATE OR REPLACE FUNCTION mailroom_record_bounces(p_source text, p_reports jsonb, p_most integer DEFAULT NULL, p_period interval DEFAULT NULL)
@@ -88,21 +88,24 @@ DECLARE
     v_counts boolean[];
 BEGIN
     WITH given AS MATERIALIZED (
-        SELECT decode(i.digest, 'hex') AS digest, i.place, i.kind, i.reason, i.status, i.code, i.reply, i.remote, i.report, i.n, f.queue, f.token,
-               coalesce(f.address, i.address) AS address, f.is_proof AND mailroom_is_about(i.address, i.final, f.address) AS is_proof,
+        SELECT decode(i.digest, 'hex') AS digest, i.place, i.kind, i.reason, i.status, i.code, i.reply, i.remote, i.report, i.at, i.n, f.queue, f.token,
+               coalesce(f.address, i.address) AS address,
+               f.is_proof AND coalesce(i.counts, true) AND mailroom_is_about(i.address, i.final, f.address) AS is_proof,
                row_number() OVER (PARTITION BY i.digest, i.place ORDER BY i.n) = 1 AS is_first
         FROM ROWS FROM (jsonb_to_recordset(p_reports) AS (
                  digest text, place smallint, tokens bigint[], message_ids jsonb, mail jsonb, address text, final text, kind text, reason text,
-                 status text, code integer, reply text, remote text, report text)) WITH ORDINALITY
-                 i (digest, place, tokens, message_ids, mail, address, final, kind, reason, status, code, reply, remote, report, n)
+                 status text, code integer, reply text, remote text, report text, counts boolean, at double precision)) WITH ORDINALITY
+                 i (digest, place, tokens, message_ids, mail, address, final, kind, reason, status, code, reply, remote, report, counts, at, n)
              LEFT JOIN LATERAL (
                  WITH shown AS MATERIALIZED (SELECT * FROM mailroom_reported_mail(i.tokens, i.message_ids, i.address))
                  SELECT * FROM shown s
                  UNION ALL SELECT * FROM mailroom_event_mail(i.mail, i.address) WHERE NOT EXISTS (SELECT FROM shown s WHERE s.is_proof)
                  ORDER BY is_proof DESC LIMIT 1) f ON true),
     added AS (
-        INSERT INTO mailroom_bounces AS b (digest, place, source, queue, token, address, kind, reason, status, code, reply, remote, report)
-        SELECT g.digest, g.place, p_source, g.queue, g.token, g.address, g.kind, g.reason, g.status, g.code, g.reply, g.remote,
+        INSERT INTO mailroom_bounces AS b (at, digest, place, source, queue, token, address, kind, reason, status, code, reply, remote, report)
+        -- What happened a moment ago has the clock of this server, as its mail has.
+        SELECT CASE WHEN to_timestamp(g.at) < clock_timestamp() - interval '1 hour' THEN to_timestamp(g.at) ELSE clock_timestamp() END,
+               g.digest, g.place, p_source, g.queue, g.token, g.address, g.kind, g.reason, g.status, g.code, g.reply, g.remote,
                CASE WHEN g.token IS NULL OR g.kind = 'unread' THEN decode(g.report, 'hex') END
         FROM given g WHERE g.is_first ORDER BY g.n
         ON CONFLICT (digest, place) DO UPDATE
@@ -130,6 +133,83 @@ BEGIN
 END
 $$;
 
+-- Returns the parts of a Message-ID of ours as an object with queue, key, and token or message; null for another's. A queue's name has
+-- =2E for a dot.
+CREATE OR REPLACE FUNCTION mailroom_message_id_parts(p_message_id text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    v_parts text[] := regexp_match(p_message_id, '^<?((?:[^.@=]|=[0-9A-F]{2})+)\.([^.@]+)\.(m?)([1-9][0-9]{0,17})\.mailroom@[^@>]+>?$');
+BEGIN
+    RETURN CASE WHEN v_parts IS NOT NULL THEN jsonb_build_object(
+        'queue', convert_from((SELECT string_agg(CASE WHEN left(c[1], 1) = '=' THEN decode(substr(c[1], 2), 'hex') ELSE convert_to(c[1], 'UTF8') END, '')
+                               FROM regexp_matches(v_parts[1], '=[0-9A-F]{2}|[^=]', 'g') c), 'UTF8'),
+        'key', v_parts[2], CASE v_parts[3] WHEN 'm' THEN 'message' ELSE 'token' END, v_parts[4]::bigint) END;
+EXCEPTION WHEN data_exception THEN
+    RETURN NULL;
+END
+$$;
+
+-- Returns why p_report is no report as mailroom_report() takes it; null if it is one.
+CREATE OR REPLACE FUNCTION mailroom_report_problem(p_report jsonb) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN CASE
+        WHEN jsonb_typeof(p_report) <> 'object' THEN 'it is no object'
+        WHEN coalesce(p_report->>'address', '') NOT LIKE '%_@_%' THEN 'address is no address'
+        WHEN coalesce(p_report->>'kind', '') NOT IN ('hard', 'soft', 'undetermined', 'complaint', 'unsubscribed', 'delayed', 'auto_reply', 'delivered')
+            THEN format('kind %L is none of hard, soft, undetermined, complaint, unsubscribed, delayed, auto_reply and delivered', p_report->>'kind')
+        WHEN coalesce(p_report->>'message_id', p_report->>'token', '') = '' THEN 'it has neither message_id nor token'
+        WHEN p_report->>'token' !~ '^[1-9][0-9]{0,17}$' THEN format('token %L is no number of a token', p_report->>'token')
+        WHEN p_report ? 'at' AND (CASE jsonb_typeof(p_report->'at') WHEN 'number' THEN to_timestamp((p_report->>'at')::float8)
+                                                                   ELSE (p_report->>'at')::timestamptz END) IS NULL THEN 'at is no time'
+    END;
+EXCEPTION WHEN data_exception THEN
+    RETURN format('at %L is no time', p_report->>'at');
+END
+$$;
+
+-- Records what a script has learnt of mails: an object with address, kind, reason, message_id or token, and at, or an array of such, all
+-- of them or none. reason: one of our words, or those of a server. at: a time, or seconds since 1970; two reports that differ in nothing
+-- are one. Other members are ignored. p_most, p_period: as of mailroom_record_bounces(). SECURITY DEFINER like that.
+CREATE OR REPLACE FUNCTION mailroom_report(p_report jsonb, p_most integer DEFAULT NULL, p_period interval DEFAULT NULL)
+RETURNS TABLE (is_new boolean, queue text, token bigint, address text, suppressed boolean) LANGUAGE plpgsql SECURITY DEFINER AS $$
+#variable_conflict use_column
+DECLARE
+    v_reports jsonb := CASE jsonb_typeof(p_report) WHEN 'array' THEN p_report ELSE jsonb_build_array(p_report) END;
+    v_problem text := (SELECT format('report %s: %s', e.n, mailroom_report_problem(e.value)) FROM jsonb_array_elements(v_reports) WITH ORDINALITY e (value, n)
+                       WHERE mailroom_report_problem(e.value) IS NOT NULL ORDER BY e.n LIMIT 1);
+BEGIN
+    IF v_problem IS NOT NULL THEN
+        RAISE EXCEPTION '%', v_problem USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'write it as {"address": "ada@mail.example", "kind": "hard", "reason": "550 5.1.1 user unknown", "token": 42}';
+    END IF;
+    RETURN QUERY
+    SELECT r.is_new, r.queue, r.token, r.address, r.suppressed
+    FROM mailroom_record_bounces('sql', (
+        SELECT coalesce(jsonb_agg(jsonb_build_object(
+            'digest', encode(sha256(convert_to(concat_ws(E'\n', 'report', e.value->>'address', v.kind, coalesce(e.value->>'reason', ''),
+                                                         coalesce(e.value->>'message_id', ''), coalesce(e.value->>'token', ''),
+                                                         coalesce(e.value->>'at', '')), 'UTF8')), 'hex'),
+            'place', 1, 'tokens', '[]'::jsonb, 'message_ids', CASE WHEN v.id IS NULL THEN '[]' ELSE jsonb_build_array(v.id) END,
+            'mail', CASE WHEN e.value ? 'token' THEN jsonb_build_object('token', e.value->>'token') END,
+            'address', e.value->>'address', 'kind', v.kind, 'reason', v.reason,
+            'reply', CASE WHEN v.reason IS DISTINCT FROM e.value->>'reason' THEN left(e.value->>'reason', 500) END,
+            'report', encode(convert_to(left(e.value::text, 4096), 'UTF8'), 'hex'),
+            'at', CASE jsonb_typeof(e.value->'at') WHEN 'number' THEN (e.value->>'at')::float8
+                                                   WHEN 'string' THEN extract(epoch FROM (e.value->>'at')::timestamptz) END) ORDER BY e.n), '[]')
+        FROM jsonb_array_elements(v_reports) WITH ORDINALITY e (value, n),
+             LATERAL (SELECT e.value->>'kind' AS kind, mailroom_reason_of(e.value->>'kind', e.value->>'reason') AS reason,
+                             mailroom_message_id_parts(e.value->>'message_id') AS id) v), p_most, p_period) r;
+END
+$$;
+
+-- Returns the reason that a report of this kind is recorded with: p_reason if it is one of our words, else what the kind says. Inlined.
+CREATE OR REPLACE FUNCTION mailroom_reason_of(p_kind text, p_reason text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN p_reason IN ('user_unknown', 'host_unknown', 'has_moved', 'not_accept', 'mailbox_full', 'message_too_big', 'suspended', 'filtered',
+                              'blocked', 'spam', 'virus', 'policy', 'authentication', 'sender_rejected', 'relaying_denied', 'content',
+                              'rate_limited', 'expired', 'network', 'system', 'feedback', 'vacation', 'delivered', 'unsubscribed', 'undetermined')
+            THEN p_reason
+            ELSE CASE p_kind WHEN 'hard' THEN 'user_unknown' WHEN 'complaint' THEN 'feedback' WHEN 'auto_reply' THEN 'vacation'
+                             WHEN 'delivered' THEN 'delivered' WHEN 'unsubscribed' THEN 'unsubscribed' ELSE 'undetermined' END END;
+
 -- Suppresses the addresses of new bounces, or frees them, as if they came one after the other, and closes unknown outcomes: what came
 -- back was accepted. A delivery frees an address if it is of another mail than the bounce: a server may return a mail that it has
 -- taken, and events come in any order. p_counts: for each, whether it proves something of its address. A Message-ID that an
@@ -147,16 +227,16 @@ BEGIN
     WITH counted AS MATERIALIZED (
         SELECT b.*, mailroom_canonical(b.address) AS canonical
         FROM unnest(p_bounces, p_counts) u (id, counts) JOIN mailroom_bounces b ON b.id = u.id
-        WHERE u.counts AND b.token IS NOT NULL AND b.kind IN ('delivered', 'hard', 'complaint'))
+        WHERE u.counts AND b.token IS NOT NULL AND b.kind IN ('delivered', 'hard', 'complaint', 'unsubscribed'))
     INSERT INTO mailroom_suppressions AS s (address, kind, reason, bounce, added_by)
-    SELECT DISTINCT ON (b.canonical) b.canonical, CASE b.kind WHEN 'complaint' THEN 'complaint' ELSE 'bounce' END, b.reason, b.id, 'mailroom bounce'
+    SELECT DISTINCT ON (b.canonical) b.canonical, CASE b.kind WHEN 'hard' THEN 'bounce' ELSE b.kind END, b.reason, b.id, 'mailroom bounce'
     FROM counted b
-    WHERE b.kind = 'complaint' OR b.kind = 'hard' AND NOT EXISTS (
+    WHERE b.kind IN ('complaint', 'unsubscribed') OR b.kind = 'hard' AND NOT EXISTS (
         -- Another mail that is delivered later frees it.
         SELECT FROM counted l WHERE l.kind = 'delivered' AND l.id > b.id AND l.canonical = b.canonical AND l.token <> b.token)
-    ORDER BY b.canonical, b.kind = 'complaint' DESC, b.id
+    ORDER BY b.canonical, b.kind = 'complaint' DESC, b.kind = 'unsubscribed' DESC, b.id
     ON CONFLICT (address) DO UPDATE SET kind = excluded.kind, reason = excluded.reason, bounce = excluded.bounce
-    WHERE s.kind = 'bounce' AND excluded.kind = 'complaint';
+    WHERE s.kind = 'bounce' AND excluded.kind IN ('complaint', 'unsubscribed');
 END
 $$;
 
@@ -182,7 +262,8 @@ BEGIN
 END
 $$;
 
--- Returns the outcome that a report of this kind is of its mail; null for what is none: a delay, an automatic reply. Inlined.
+-- Returns the outcome that a report of this kind is of its mail; null for what is none: a delay, an automatic reply, a
+-- wish for no more mails. Inlined.
 CREATE OR REPLACE FUNCTION mailroom_reported_outcome(p_kind text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN p_kind IN ('hard', 'soft', 'undetermined') THEN 'bounced' WHEN p_kind = 'complaint' THEN 'complained'
             WHEN p_kind = 'delivered' THEN 'delivered' END;
@@ -255,6 +336,6 @@ RETURNS TABLE (address text, kind text, reason text, status text, code integer, 
                reference text) LANGUAGE sql STABLE SECURITY DEFINER AS $$
     SELECT DISTINCT ON (b.address) b.address, b.kind, b.reason, b.status, b.code, b.reply, b.at, t.account, t.message, m.reference
     FROM mailroom_bounces b LEFT JOIN tokens t ON t.id = b.token LEFT JOIN mailroom_messages m ON m.id = t.message
-    WHERE b.kind IN ('hard', 'soft', 'undetermined', 'complaint') AND b.token IS NOT NULL AND b.address IS NOT NULL
+    WHERE b.kind IN ('hard', 'soft', 'undetermined', 'complaint', 'unsubscribed') AND b.token IS NOT NULL AND b.address IS NOT NULL
     ORDER BY b.address, b.id DESC
 $$;

@@ -30,6 +30,12 @@ std::string name_of(config::CollectFormat format) {
   return format == config::CollectFormat::csv ? "csv" : "jsonl";
 }
 
+/// Those by which a provider's events are known.
+std::string event_secrets(const config::Settings& settings, const char* provider) {
+  const auto found = settings.bounce.secret_files.find(provider);
+  return found == settings.bounce.secret_files.end() ? std::string() : joined(found->second);
+}
+
 /// A key, its default, and three values that are valid in every origin.
 struct Row {
   std::string key, by_default, in_file, in_environment, in_flag;
@@ -79,6 +85,8 @@ const std::vector<Row> own_rows{
      }},
     {"send.password_file", "", "f", "e", "g",
      [](const config::Settings& s) { return s.send.path.password_file; }},
+    {"send.provider", "", "mailgun", "none", "ses",
+     [](const config::Settings& s) { return s.send.path.provider; }},
     {"send.token_file", "", "f", "e", "g", [](const config::Settings& s) { return s.send.path.token_file; }},
     {"send.token_command", "", "f", "e x", "g",
      [](const config::Settings& s) { return s.send.path.token_command; }},
@@ -134,6 +142,20 @@ const std::vector<Row> own_rows{
      [](const config::Settings& s) { return joined(s.bounce.resend_secret_files); }},
     {"bounce.sns_topics", "", "f1,f2", "e", "g1,g2",
      [](const config::Settings& s) { return joined(s.bounce.sns_topics); }},
+    {"bounce.postmark_secret_files", "", "f1,f2", "e", "g1,g2",
+     [](const config::Settings& s) { return event_secrets(s, "postmark"); }},
+    {"bounce.mailgun_secret_files", "", "f1,f2", "e", "g1,g2",
+     [](const config::Settings& s) { return event_secrets(s, "mailgun"); }},
+    {"bounce.sendgrid_key_files", "", "f1,f2", "e", "g1,g2",
+     [](const config::Settings& s) { return event_secrets(s, "sendgrid"); }},
+    {"bounce.brevo_secret_files", "", "f1,f2", "e", "g1,g2",
+     [](const config::Settings& s) { return event_secrets(s, "brevo"); }},
+    {"bounce.mailjet_secret_files", "", "f1,f2", "e", "g1,g2",
+     [](const config::Settings& s) { return event_secrets(s, "mailjet"); }},
+    {"bounce.sparkpost_secret_files", "", "f1,f2", "e", "g1,g2",
+     [](const config::Settings& s) { return event_secrets(s, "sparkpost"); }},
+    {"bounce.report_secret_files", "", "f1,f2", "e", "g1,g2",
+     [](const config::Settings& s) { return event_secrets(s, "report"); }},
     {"bounce.suppress_after", "", "5/h", "1/d", "3/2d",
      [](const config::Settings& s) {
        return s.bounce.suppress_after ? config::format_rate(*s.bounce.suppress_after) : "";

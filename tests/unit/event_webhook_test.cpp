@@ -113,12 +113,17 @@ TEST_CASE("what is answered says whether to post again") {
   webhook::SnsVerifier sns({}, web);
   auto receipt = webhook::EventReceipt::recorded;
   int submitted = 0;
-  webhook::EventWebhook webhook({.svix = svix, .sns = sns, .web = web},
-                                [&](const suppression::Report& report) {
-                                  CHECK(report.bounce->mail.id == "1");
-                                  ++submitted;
-                                  return receipt;
-                                });
+  webhook::MailgunVerifier mailgun({});
+  const webhook::SendGridVerifier sendgrid({}, "");
+  const webhook::SecretVerifier secrets({});
+  webhook::EventWebhook webhook(
+      {.svix = svix, .sns = sns, .web = web, .mailgun = mailgun, .sendgrid = sendgrid, .secrets = secrets},
+      [&](const std::vector<bounce::ReadEvent>& events) {
+        REQUIRE(events.size() == 1);
+        CHECK(events.front().bounce.mail.id == "1");
+        ++submitted;
+        return receipt;
+      });
   const auto post = [&](const std::string& bytes) {
     return webhook.answer(signed_call("msg_1", now_in_seconds(), bytes)).status;
   };
@@ -129,8 +134,9 @@ TEST_CASE("what is answered says whether to post again") {
   CHECK(post(body) == 503);
   CHECK(submitted == 3);
   CHECK(post(R"({"type":"email.opened","data":{}})") == 200);
-  CHECK(post("no JSON") == 200);
   CHECK(webhook.take_news().refused == 0);
+  CHECK(post("no JSON") == 400);
+  CHECK(webhook.take_news().reason == "it is no JSON");
   CHECK(webhook.answer({.method = "GET", .path = "/", .headers = {}, .body = {}}).status == 405);
   CHECK(webhook.answer({.method = "POST", .path = "/", .headers = {}, .body = body}).status == 401);
   CHECK(webhook.answer(signed_call("msg_1", now_in_seconds(), body, other_secret)).status == 401);

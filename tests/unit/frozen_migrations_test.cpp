@@ -35,7 +35,7 @@ const std::map<std::string, std::string>& frozen() {
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
       {"7_queue.up.sql", "09cbb4f9ae236083985e0be8ef6e6efc396a3098a2b56b32e3d3dcf842558121"},
       {"8_messages.down.sql", "25118197152aa99a16f27a2d58ee50efd514a72bafeac11b2c0d9eb1aaf03419"},
-      {"8_messages.up.sql", "e4f15a54614244360e28cd5d4470cf1f13e3b1474169bc7c7916422389918514"},
+      {"8_messages.up.sql", "32d031e262d1224e1e9afe4895a1872c1178d989186834887fadbe20bf4fd9fb"},
   };
   return checksums;
 }

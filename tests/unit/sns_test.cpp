@@ -81,11 +81,16 @@ struct SnsRig {
   FakeWeb web;
   webhook::SnsVerifier sns{{topic}, web};
   webhook::SvixVerifier svix{http::WebhookSigner(std::vector<std::string>{})};
-  std::vector<suppression::Report> recorded;
-  webhook::EventWebhook webhook{{.svix = svix, .sns = sns, .web = web}, [this](suppression::Report report) {
-                                  recorded.push_back(std::move(report));
-                                  return webhook::EventReceipt::recorded;
-                                }};
+  webhook::MailgunVerifier mailgun{{}};
+  webhook::SendGridVerifier sendgrid{{}, ""};
+  webhook::SecretVerifier secrets{{}};
+  std::vector<bounce::ReadEvent> recorded;
+  webhook::EventWebhook webhook{
+      {.svix = svix, .sns = sns, .web = web, .mailgun = mailgun, .sendgrid = sendgrid, .secrets = secrets},
+      [this](std::vector<bounce::ReadEvent> events) {
+        std::ranges::move(events, std::back_inserter(recorded));
+        return webhook::EventReceipt::recorded;
+      }};
 
   SnsRig() { web.pages[certificate_url] = signer.pem; }
 
@@ -142,8 +147,8 @@ TEST_CASE("a notification that SNS has signed for our topic is recorded, with ei
   bare.erase("Subject");
   CHECK(rig.post(rig.signed_again(bare)) == 200);
   REQUIRE(rig.recorded.size() == 3);
-  CHECK(rig.recorded.front().bounce->mail.id == "0102");
-  CHECK(rig.recorded.front().digest == suppression::judge_event(event).digest);
+  CHECK(rig.recorded.front().bounce.mail.id == "0102");
+  CHECK(rig.recorded.front().bytes == event);
   CHECK(rig.web.asked == std::vector<std::string>{certificate_url});
   CHECK(rig.post(rig.message("Notification", "Successfully validated SNS topic")) == 200);
   CHECK(rig.recorded.size() == 3);

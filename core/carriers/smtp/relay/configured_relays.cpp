@@ -98,6 +98,7 @@ ConfiguredRelays read_relays(const config::RelayPath& path) {
   options.plaintext_for_tests = path.plaintext_for_tests;
   options.timeout = path.timeout;
   options.throttled_by = path.throttled_by;
+  options.provider = path.provider;
   constexpr auto password_key = "send.password_file";
   if (!path.password_file.empty()) {
     options.password =

@@ -46,6 +46,7 @@ struct RelayOptions {
   bool tls_on_loopback = false;           ///< require TLS of a loopback relay without a user too
   bool plaintext_for_tests = false;       ///< no TLS of a relay without a user, wherever it is
   std::vector<std::string> throttled_by;  ///< texts of replies that ask for a lower rate: `421 4.7.28`
+  std::string provider{};                 ///< RelayPath::provider
 };
 
 /// True if `url` takes mail over TLS only.

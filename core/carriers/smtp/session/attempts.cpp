@@ -24,6 +24,8 @@ constexpr Milliseconds short_limit{3000};
 RelayAttempts::RelayAttempts(RelayUrl relay_url, RelayOptions options)
     : url(std::move(relay_url)),
       options_(std::move(options)),
+      provider_(options_.provider.empty() ? bounce::provider_of_host(url.host)
+                                          : bounce::find_provider(options_.provider)),
       dialogue_({.timeout = options_.timeout,
                  .at_end = std::max(options_.timeout, options_.end_timeout),
                  .wants_auth = !url.user.empty()}),
@@ -116,13 +118,20 @@ void RelayAttempts::clear_up(const SmtpExchange& exchange, delivery::Verdict out
   if (outcome == delivery::Verdict::unavailable) connection_.close();
 }
 
+/// What goes over the wire: a provider gets the id of the copy in a header that its events repeat.
+std::string RelayAttempts::bytes_of(const delivery::Message& mail) const {
+  const bool is_marked = provider_ != nullptr && provider_->header != nullptr && !mail.envelope.id.empty();
+  return is_marked ? stuffed(with_header(provider_->header(mail.envelope.id), mail.body))
+                   : stuffed(mail.body);
+}
+
 /// False if the mail must not leave: the relay waits for a message that does not come.
 bool RelayAttempts::transact(const delivery::Message& mail) {
   if (!send_envelope(mail.envelope) || connection_.has_input()) return true;
   if (!mail.awaits_clearance()) return false;
   dialogue_.message_began(steady_now());
   // What was not sent whole has no end that the relay could have seen.
-  if (!connection_.send(stuffed(mail.body))) return true;
+  if (!connection_.send(bytes_of(mail))) return true;
   dialogue_.message_ended(steady_now());
   connection_.read_reply();
   return true;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "bounce/provider.hpp"
 #include "carriers/smtp/dialogue/connection.hpp"
 #include "carriers/smtp/dialogue/dialogue.hpp"
 #include "carriers/smtp/dialogue/sockets.hpp"
@@ -40,6 +41,7 @@ class RelayAttempts {
  private:
   CURLcode open();
   bool is_fit_for(const delivery::Envelope& mail);
+  std::string bytes_of(const delivery::Message& mail) const;
   bool transact(const delivery::Message& mail);
   bool send_envelope(const delivery::Envelope& mail);
   bool takes_envid() const { return dialogue_.offers_dsn() && !refuses_envid_; }
@@ -58,6 +60,7 @@ class RelayAttempts {
                     const delivery::Envelope& mail) const;
 
   RelayOptions options_;
+  const bounce::Provider* provider_;  ///< whose relay it is; null for none that is known
   Dialogue dialogue_;
   RelayConnection connection_;
   SmtpLogin login_;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace mailroom::smtp {
 namespace {
@@ -68,6 +69,16 @@ std::string request_of(SmtpStep step, const delivery::Envelope& mail, bool with_
   if (step == SmtpStep::mail) return mail_command(mail, with_id) + "\r\n";
   if (step == SmtpStep::rcpt) return fmt::format("RCPT TO:<{}>\r\n", mail.to);
   return fmt::format("{}\r\n", form_of(step).verb);
+}
+
+std::string with_header(const std::string& header, std::string_view message) {
+  constexpr std::string_view line_end = "\r\n";
+  const auto name = lower_case(header.substr(0, header.find(':') + 1));
+  const auto head = message.substr(0, message.find("\r\n\r\n"));
+  if (lower_case(head.substr(0, name.size())) == name ||
+      holds_in_any_case(head, std::string(line_end).append(name)))
+    return std::string(message);
+  return std::string(header).append(line_end).append(message);
 }
 
 std::string stuffed(std::string_view message) {

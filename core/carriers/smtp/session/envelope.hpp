@@ -22,6 +22,9 @@ bool is_transmittable(std::string_view message);
 /// The command of MAIL, RCPT or DATA for `mail`, with its line end. `with_id`: the relay offers DSN.
 std::string request_of(SmtpStep step, const delivery::Envelope& mail, bool with_id);
 
+/// `message` with `header`, a line without its end, before it, unless it has one of that name.
+std::string with_header(const std::string& header, std::string_view message);
+
 /// `message` as it goes over the wire, with its end.
 std::string stuffed(std::string_view message);
 

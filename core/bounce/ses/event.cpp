@@ -1,11 +1,17 @@
 // Reads the events of Amazon SES. Both forms have the same members below the name of their type. Tags are in
 // the events of configuration sets, headers where the identity's notifications include them.
 
+#include <fmt/format.h>
+
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "bounce/event_fields.hpp"
+#include "bounce/provider.hpp"
 
 namespace mailroom::bounce {
+
+extern const Provider ses;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -38,6 +44,7 @@ void read_ses_mail(const Json& mail, Bounce& bounce) {
   bounce.mail.queue = first_tag(tags, "queue");
   bounce.mail.token = parse_number<std::int64_t>(first_tag(tags, "token")).value_or(0);
   bounce.mail.sent_at = moment_member(mail, "timestamp");
+  bounce.envelope_id = name_member(Json{{"id", first_tag(tags, "mailroom")}}, "id");
   auto id = message_id_of(mail);
   if (id.starts_with('<') && id.ends_with('>')) id = id.substr(1, id.size() - 2);
   bounce.message_id = name_member(Json{{"id", id}}, "id");
@@ -100,13 +107,11 @@ void add_listed(const Json& addresses, BounceKind kind, BounceReason reason, Bou
   }
 }
 
-}  // namespace
-
-bool is_ses_event(const nlohmann::json& object) {
+bool is_ses_event(const Json& object) {
   return !type_of(object).empty() && member(object, "mail").is_object();
 }
 
-std::optional<Bounce> read_ses_event(const nlohmann::json& event) {
+std::optional<Bounce> read_ses_bounce(const Json& event) {
   Bounce bounce;
   bounce.is_standard = true;
   const auto& mail = member(event, "mail");
@@ -131,5 +136,26 @@ std::optional<Bounce> read_ses_event(const nlohmann::json& event) {
   bounce.event = event_key("ses", type, details, bounce);
   return bounce;
 }
+
+std::string ses_problem(const Json& event) {
+  return is_ses_event(event) ? std::string() : "it is no event of Amazon SES: it has no eventType or no mail";
+}
+
+EventReading read_ses(const Json& event) {
+  return {.bounce = read_ses_bounce(event)};
+}
+
+std::string ses_header(std::string_view id) {
+  return fmt::format("X-SES-MESSAGE-TAGS: mailroom={}", id);
+}
+
+}  // namespace
+
+const Provider ses{.name = "ses",
+                   .title = "Amazon SES",
+                   .hosts = {"email-smtp.*.amazonaws.com", "email-smtp-fips.*.amazonaws.com"},
+                   .header = ses_header,
+                   .problem_of = ses_problem,
+                   .read = read_ses};
 
 }  // namespace mailroom::bounce

@@ -3,8 +3,12 @@
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "bounce/event_fields.hpp"
+#include "bounce/provider.hpp"
 
 namespace mailroom::bounce {
+
+extern const Provider resend;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -69,13 +73,11 @@ void add_alike(const Json& data, BounceKind kind, BounceReason reason, const std
   });
 }
 
-}  // namespace
-
-bool is_resend_event(const nlohmann::json& object) {
+bool is_resend_event(const Json& object) {
   return text_member(object, "type").starts_with(prefix) && member(object, "data").is_object();
 }
 
-std::optional<Bounce> read_resend_event(const nlohmann::json& event) {
+std::optional<Bounce> read_resend_bounce(const Json& event) {
   Bounce bounce;
   bounce.is_standard = true;
   const auto& data = member(event, "data");
@@ -104,5 +106,23 @@ std::optional<Bounce> read_resend_event(const nlohmann::json& event) {
   bounce.event = event_key("resend", type, details, bounce);
   return bounce;
 }
+
+std::string resend_problem(const Json& event) {
+  return is_resend_event(event) ? std::string()
+                                : "it is no event of Resend: it has no type as email.bounced, or no data";
+}
+
+EventReading read_resend(const Json& event) {
+  return {.bounce = read_resend_bounce(event)};
+}
+
+}  // namespace
+
+/// Its events repeat no header.
+const Provider resend{.name = "resend",
+                      .title = "Resend",
+                      .hosts = {"smtp.resend.com"},
+                      .problem_of = resend_problem,
+                      .read = read_resend};
 
 }  // namespace mailroom::bounce

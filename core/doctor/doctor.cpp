@@ -26,7 +26,7 @@ struct CheckEntry {
 constexpr Ground server{.setting = {}, .database = true};
 constexpr Ground schema{.setting = {}, .database = true, .schema = true};
 
-constexpr std::array<CheckEntry, 21> checks{{
+constexpr std::array<CheckEntry, 22> checks{{
     {"configuration", {}, check_configuration},
     {"key", {.setting = "signing.key_file"}, check_key},
     {"previous keys", {.setting = "signing.previous_key_files"}, check_previous_keys},
@@ -47,6 +47,7 @@ constexpr std::array<CheckEntry, 21> checks{{
     {"batches", schema, check_batches},
     {"templates", {}, check_templates},
     {"relay", {}, check_relays},
+    {"bounces", {}, check_bounces},
     {"sink", {}, check_sink},
 }};
 

@@ -85,6 +85,8 @@ Findings check_batches(Subject& subject);
 Findings check_templates(Subject& subject);
 /// Connects to each relay of send.relay, and sends no mail.
 Findings check_relays(Subject& subject);
+/// Whether something reads what comes back from each relay, and by which way it comes.
+Findings check_bounces(Subject& subject);
 /// Looks whether sink.to or sink.exec works, and hands nothing over.
 Findings check_sink(Subject& subject);
 

@@ -123,18 +123,19 @@ std::vector<Entry> bounce_keys() {
       "how many mails to an address may come back softly within a time before it is suppressed, such as 5/14d",
       into(&BounceSettings::suppress_after, parse_rate_value)});
   keys.push_back(Entry{"bounce.password_file", "MAILROOM_BOUNCE_PASSWORD_FILE", "",
-            "file with the password for the user of the mailbox that bounces come to",
-            into(&BounceSettings::password_file, parse_path)}
-          .secret_file("password")
-          .option("bounce", "--password-file FILE", "read the password of the mailbox from FILE"));
+                       "file with the password for the user of the mailbox that bounces come to",
+                       into(&BounceSettings::password_file, parse_path)}
+                     .secret_file("password")
+                     .option("bounce", "--password-file FILE", "read the password of the mailbox from FILE"));
   keys.push_back(Entry{"bounce.token_file", "MAILROOM_BOUNCE_TOKEN_FILE", "",
-            "file with an OAuth 2 token instead, read at each login",
-            into(&BounceSettings::token_file, parse_path)}
-          .secret_file("access token"));
+                       "file with an OAuth 2 token instead, read at each login",
+                       into(&BounceSettings::token_file, parse_path)}
+                     .secret_file("access token"));
   keys.push_back(Entry{"bounce.token_command", "MAILROOM_BOUNCE_TOKEN_COMMAND", "",
-            "shell command that prints the token; kept until it ends",
-            as_written(&BounceSettings::token_command)});
-  keys.push_back(Entry{"bounce.ca_file", "MAILROOM_BOUNCE_CA_FILE", "",
+                       "shell command that prints the token; kept until it ends",
+                       as_written(&BounceSettings::token_command)});
+  keys.push_back(
+      Entry{"bounce.ca_file", "MAILROOM_BOUNCE_CA_FILE", "",
             "file with the certificates that the mailbox's is checked against, if not the system's",
             into(&BounceSettings::ca_file, parse_path)}
           .file("certificates"));

@@ -229,6 +229,25 @@ TEST_CASE("doctor sees the key and the domain at Resend, and sends nothing") {
   const auto unknown = error_server({"400", "validation_error", "API key is invalid"});
   CHECK(said(ResendRig(unknown).findings()).find("refuses the key: validation_error: API key is invalid") !=
         std::string::npos);
+  for (const auto& [options, expected] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"429", "rate_limit_exceeded", "Too many requests"}, "was asked too often"},
+           {{"429", "daily_quota_exceeded", "You have reached your daily quota"},
+            "quota of the account is used up"},
+           {{"403", "suspended_api_key", "This API key is suspended"},
+            "has suspended the key or its account"},
+           {{"403", "validation_error", "Your account has been suspended"},
+            "has suspended the key or its account"},
+           {{"403", "", ""}, "does not let the key ask for domains"},
+           {{"404", "not_found", "The requested endpoint does not exist"},
+            "does not answer as the API of Resend"},
+           {{"500", "application_error", "An unexpected error occurred"}, "has a fault of its own, 500"},
+           {{"503", "", ""}, "has a fault of its own, 503"}}) {
+    INFO(options[0] << " " << options[1]);
+    const auto text = said(ResendRig(error_server(options)).findings());
+    CHECK(text.find(expected) != std::string::npos);
+    CHECK(text.find("refuses the key") == std::string::npos);
+    CHECK(text.find("send.resend_key_file") == std::string::npos);
+  }
   for (const auto& finding : ResendRig(unknown).findings())
     CHECK(finding.reason.find(key) == std::string::npos);
   CHECK(read_file(server.taken()).empty());

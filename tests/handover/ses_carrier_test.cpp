@@ -266,6 +266,19 @@ TEST_CASE("doctor tells an ended role, a wrong clock and a wrong key apart") {
         std::string::npos);
   CHECK(of({"403", "AccessDeniedException", "no"}).find("add ses:GetAccount to the policy") !=
         std::string::npos);
+  for (const auto& [options, expected] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"429", "TooManyRequestsException", "slow down"}, "was asked too often"},
+           {{"400", "ThrottlingException", "Rate exceeded"}, "was asked too often"},
+           {{"400", "AccountSuspendedException", "no"}, "has suspended the account"},
+           {{"400", "SendingPausedException", "no"}, "has suspended the account"},
+           {{"500", "InternalServiceErrorException", "oh"}, "has a fault of its own, 500"},
+           {{"503", "", ""}, "has a fault of its own, 503"},
+           {{"404", "NotFoundException", "no"}, "does not answer as Amazon SES, 404"}}) {
+    INFO(options[0] << " " << options[1]);
+    CHECK(of(options).find(expected) != std::string::npos);
+    CHECK(of(options).find("credentials_file") == std::string::npos);
+    CHECK(of(options).find("refuses the credentials") == std::string::npos);
+  }
   const RefusingPort closed;
   SesRig rig(fmt::format("http://127.0.0.1:{}", closed.port()));
   CHECK(said(rig.findings()).find("cannot be reached") != std::string::npos);

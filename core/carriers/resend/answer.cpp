@@ -119,6 +119,16 @@ ResendError parse_resend_error(const http::HttpResponse& response) {
   return error;
 }
 
+bool is_about_key(const ResendError& error, int status) {
+  return status == 401 || is_one_of(error.name, {"missing_api_key", "invalid_api_key"}) ||
+         holds_in_any_case(error.message, "api key is invalid");
+}
+
+bool is_suspended(const ResendError& error) {
+  return error.name == "suspended_api_key" || holds_in_any_case(error.message, "suspended") ||
+         holds_in_any_case(error.message, "deactivated");
+}
+
 bool may_only_send(const ResendError& error) {
   return error.name == "restricted_api_key";
 }

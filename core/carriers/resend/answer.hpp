@@ -22,6 +22,12 @@ struct ResendError {
 
 ResendError parse_resend_error(const http::HttpResponse& response);
 
+/// True if it is about the key: there is none, or it is no key of Resend's.
+bool is_about_key(const ResendError& error, int status);
+
+/// True if Resend has suspended the key or the account.
+bool is_suspended(const ResendError& error);
+
 /// True if the key may send mails and nothing else, so that it may not be asked about.
 bool may_only_send(const ResendError& error);
 

@@ -43,6 +43,33 @@ carriers::SinkFinding judge_domain(const std::string& body, const std::string& h
           "set the DNS records that Resend shows for it, and let Resend verify them"};
 }
 
+/// Why the question was refused: not every refusal is one of the key.
+carriers::SinkFinding judge_refusal(const std::string& name, const ResendError& error, int status) {
+  const auto words = printable(error.text(status));
+  if (is_suspended(error))
+    return {Level::failure, fmt::format("{} has suspended the key or its account: {}", name, words),
+            "ask Resend why; no setting here helps"};
+  if (status == 429 && error.name.ends_with("_quota_exceeded"))
+    return {Level::failure, fmt::format("{} says that the quota of the account is used up: {}", name, words),
+            "wait, or get a larger quota: mails wait in the queue; whether the key is good was not asked"};
+  if (status == 429)
+    return {
+        Level::warning, fmt::format("{} was asked too often: {}", name, words),
+        "run doctor again in a minute: whether the key is good was not asked, and the senders slow down by themselves"};
+  if (status / 100 == 5)
+    return {
+        Level::warning, fmt::format("{} has a fault of its own, {}: {}", name, status, words),
+        "run doctor again: whether the key is good was not asked, and the senders try again by themselves"};
+  if (is_about_key(error, status))
+    return {Level::failure, fmt::format("{} refuses the key: {}", name, words),
+            "check send.resend_key_file: the key may be deleted, or of another team"};
+  if (status == 403)
+    return {Level::failure, fmt::format("{} does not let the key ask for domains: {}", name, words),
+            "see at Resend what the key may do, and whether the account is in order"};
+  return {Level::failure, fmt::format("{} does not answer as the API of Resend, {}: {}", name, status, words),
+          "check send.resend_endpoint, and what is between this host and Resend"};
+}
+
 }  // namespace
 
 std::vector<carriers::SinkFinding> check_resend(const config::RelayPath& path,
@@ -69,10 +96,7 @@ std::vector<carriers::SinkFinding> check_resend(const config::RelayPath& path,
         {Level::fine, fmt::format("{} takes the key, which may only send mails: whether the domain of "
                                   "send.from is verified cannot be asked",
                                   endpoint.name)});
-  if (response.status / 100 != 2)
-    return note({Level::failure,
-                 fmt::format("{} refuses the key: {}", endpoint.name, printable(error.text(response.status))),
-                 "check send.resend_key_file: the key may be deleted, or of another team"});
+  if (response.status / 100 != 2) return note(judge_refusal(endpoint.name, error, response.status));
   note({Level::fine, fmt::format("{} takes the key", endpoint.name)});
   if (!mail.from) return findings;
   return note(judge_domain(response.body, mail.from->address.domain));

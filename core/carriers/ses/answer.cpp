@@ -33,11 +33,6 @@ std::string bare_name(std::string_view name) {
   return std::string(trimmed(hash == std::string_view::npos ? name : name.substr(hash + 1)));
 }
 
-bool is_throttle(const SesError& error, int status) {
-  return status == 429 || is_one_of(error.name, {"TooManyRequestsException", "ThrottlingException",
-                                                 "Throttling", "RequestLimitExceeded", "SlowDown"});
-}
-
 /// What is about the account, its settings or who asks, and not about this mail.
 bool is_about_account(const SesError& error, int status) {
   return is_one_of(error.name,
@@ -114,6 +109,11 @@ SesError parse_ses_error(const http::HttpResponse& response) {
   error.message = text_of(body, {"message", "Message"});
   if (error.name.empty() && error.message.empty()) error.message = trimmed(response.body);
   return error;
+}
+
+bool is_throttle(const SesError& error, int status) {
+  return status == 429 || is_one_of(error.name, {"TooManyRequestsException", "ThrottlingException",
+                                                 "Throttling", "RequestLimitExceeded", "SlowDown"});
 }
 
 bool is_about_login(const SesError& error, int status) {

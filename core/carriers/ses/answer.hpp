@@ -25,6 +25,9 @@ SesError parse_ses_error(const http::HttpResponse& response);
 /// True if it is about who asks: the key, the signature, the session or the permissions.
 bool is_about_login(const SesError& error, int status);
 
+/// True if it asks for fewer requests.
+bool is_throttle(const SesError& error, int status);
+
 /// How far this host's clock is ahead of the server's, as the header Date says; nullopt without one. `now`:
 /// seconds since 1970.
 std::optional<std::chrono::seconds> clock_lead(const http::HttpResponse& response, std::int64_t now);

@@ -113,10 +113,32 @@ class SesInspection {
           "add ses:GetAccount to the policy, as docs/providers.md has it, so that doctor sees sandbox and quota");
       return true;
     }
-    note(Level::failure,
-         fmt::format("{} refuses the credentials {}: {}", endpoint_.http.name, credentials_.key_id, words),
-         hint_for_login(error, response, now));
+    note_refusal(error, response, now);
     return false;
+  }
+
+  /// Not every refusal of a question is one of the credentials.
+  void note_refusal(const SesError& error, const http::HttpResponse& response, std::int64_t now) {
+    const auto status = response.status;
+    const auto words = printable(error.text(status) + clock_words(response, now));
+    const auto& name = endpoint_.http.name;
+    if (error.name == "AccountSuspendedException" || error.name == "SendingPausedException")
+      return note(Level::failure, fmt::format("{} has suspended the account: {}", name, words),
+                  "the account dashboard of SES says why; no setting here helps");
+    if (is_throttle(error, status))
+      return note(Level::warning, fmt::format("{} was asked too often: {}", name, words),
+                  "run doctor again in a minute: whether the credentials are good was not asked");
+    if (status / 100 == 5)
+      return note(
+          Level::warning, fmt::format("{} has a fault of its own, {}: {}", name, status, words),
+          "run doctor again: whether the credentials are good was not asked, and the senders try again by "
+          "themselves");
+    if (is_about_login(error, status))
+      return note(Level::failure,
+                  fmt::format("{} refuses the credentials {}: {}", name, credentials_.key_id, words),
+                  hint_for_login(error, response, now));
+    note(Level::failure, fmt::format("{} does not answer as Amazon SES, {}: {}", name, status, words),
+         "check the region in send.relay, send.ses_endpoint, and what is between this host and SES");
   }
 
   void judge_sender() {
@@ -129,9 +151,14 @@ class SesInspection {
         return note(Level::fine, fmt::format("{} is a verified identity", identity));
       const bool is_answer = outcome.end == http::HttpEnd::answered && (status / 100 == 2 || status == 404);
       if (!is_answer) {
-        return note(Level::warning,
-                    fmt::format("whether {} is a verified identity cannot be asked", identity),
-                    "add ses:GetEmailIdentity to the policy, as docs/providers.md has it");
+        const auto error = parse_ses_error(outcome.response);
+        const bool is_right = is_about_login(error, status);
+        const auto words = outcome.end == http::HttpEnd::answered ? error.text(status) : outcome.failure;
+        return note(
+            Level::warning,
+            fmt::format("whether {} is a verified identity cannot be asked: {}", identity, printable(words)),
+            is_right ? "add ses:GetEmailIdentity to the policy, as docs/providers.md has it"
+                     : "run doctor again: that says nothing of the identity");
       }
     }
     note(Level::failure, fmt::format("neither {} nor its domain is a verified identity", address),

@@ -66,9 +66,9 @@ ConsumerSetup collect_setup(const config::Settings& settings) {
   auto setup = consumer_setup(settings);
   auto& turns = setup.collector.turns;
   turns.batcher = batcher_options(settings);
-  turns.batcher_of = [settings](const claim::QueueDefinition& queue) {
-    return batcher_options(
-        config::with_queue_defaults(settings, queue.name, queue.batch_limit, queue.batch_timeout));
+  turns.batcher_of = [settings](const queue::QueueRecord& queue) {
+    return batcher_options(config::with_queue_defaults(settings, queue.name, queue.properties.batch_limit,
+                                                       queue.properties.batch_timeout));
   };
   setup.collector.notify_always = settings.collect.notify == config::NotifyWhen::always;
   return setup;

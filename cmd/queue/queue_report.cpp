@@ -17,19 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string allowance_text(const queue::Budget& budget) {
-  if (budget.left > 0) return fmt::format("{} now", counted(budget.left, "token"));
-  return fmt::format("the next in {}", format_duration(budget.next_in));
-}
-
-/// Those of the queue alone, and those that it shares.
-std::vector<const queue::Budget*> budgets_of(const queue::QueueRecord& queue,
-                                             const queue::QueueCatalogue& catalogue) {
-  std::vector<const queue::Budget*> budgets;
-  for (const auto& budget : catalogue.budgets) {
-    if ((budget.name == queue.name && queue.properties.rate) || budget.name == queue.properties.budget)
-      budgets.push_back(&budget);
-  }
-  return budgets;
+  if (const auto left = budget.left(); left > 0) return fmt::format("{} now", counted(left, "token"));
+  return fmt::format("the next in {}", format_duration(budget.wait_for(1)));
 }
 
 std::string pause_text(const std::optional<queue::QueuePause>& pause) {
@@ -54,8 +43,8 @@ Json budget_json(const queue::Budget& budget, const queue::QueueCatalogue& catal
   return {{"name", budget.name},
           {"rate", config::format_rate(budget.paced.rate)},
           {"burst", budget.paced.burst},
-          {"left", budget.left},
-          {"next_in_seconds", static_cast<double>(budget.next_in.count()) / 1000},
+          {"left", budget.left()},
+          {"next_in_seconds", static_cast<double>(budget.wait_for(1).count()) / 1000},
           {"queues", catalogue.sharers_of(budget.name)}};
 }
 
@@ -104,9 +93,9 @@ std::string render_queue(const ListedQueue& listed, const queue::QueueCatalogue&
   table.add({"cursor", fmt::format("{}, of {}", with_thousands(listed.queue.cursor),
                                    with_thousands(catalogue.newest))});
   table.add({"pending", pending_text(listed)});
-  for (const auto* budget : budgets_of(listed.queue, catalogue)) {
-    table.add({budget->name == listed.queue.name ? "rate allows" : "budget allows",
-               fmt::format("{} ({})", allowance_text(*budget), queue::paced_text(budget->paced))});
+  for (const auto& budget : listed.queue.budgets) {
+    table.add({budget.name == listed.queue.name ? "rate allows" : "budget allows",
+               fmt::format("{} ({})", allowance_text(budget), queue::paced_text(budget.paced))});
   }
   return table.render(width);
 }
@@ -130,8 +119,8 @@ nlohmann::ordered_json queue_json(const ListedQueue& listed, const queue::QueueC
                         {"actor", pause->actor},
                         {"reason", text_or_null<Json>(pause->reason)}};
   }
-  for (const auto* budget : budgets_of(queue, catalogue))
-    object["budgets"].push_back(budget_json(*budget, catalogue));
+  for (const auto& budget : queue.budgets)
+    object["budgets"].push_back(budget_json(budget, catalogue));
   return object;
 }
 

@@ -118,15 +118,15 @@ Json scheduled_json(const status::QueueStatus& queue) {
           {"overdue_seconds", seconds_json(scheduled.overdue(queue.now))}};
 }
 
-Json budget_status_json(const status::BudgetStatus& budget) {
+Json budget_status_json(const queue::Budget& budget) {
   return {{"name", budget.name},
-          {"rate", config::format_rate(budget.rate)},
-          {"burst", budget.burst},
+          {"rate", config::format_rate(budget.paced.rate)},
+          {"burst", budget.paced.burst},
           {"left", budget.left()},
           {"next_in_seconds", seconds_json(budget.wait_for(1))}};
 }
 
-Json pause_json(const std::optional<status::PauseStatus>& pause) {
+Json pause_json(const std::optional<queue::QueuePause>& pause) {
   if (!pause) return nullptr;
   return {{"since", moment_text(pause->since)},
           {"seconds", seconds_json(pause->lasts)},
@@ -166,10 +166,11 @@ Json report_json(const StatusReport& report) {
         {"waiting_for", array_json<Json>(queue.gap_holders, holder_json)}}},
       {"deliveries", deliveries_json(queue.deliveries)},
       {"came_back", came_back_json(queue.came_back)},
-      {"actions", queue.rules.actions.empty() ? Json(nullptr) : Json(queue.rules.actions)},
-      {"priority", queue.rules.priority},
-      {"budgets", array_json<Json>(queue.rules.budgets, budget_status_json)},
-      {"paused", pause_json(queue.rules.pause)},
+      {"actions",
+       queue.record.properties.actions.empty() ? Json(nullptr) : Json(queue.record.properties.actions)},
+      {"priority", queue.record.properties.priority},
+      {"budgets", array_json<Json>(queue.record.budgets, budget_status_json)},
+      {"paused", pause_json(queue.record.pause)},
       {"schema", {{"version", report.schema_version}, {"newest", report.newest_schema_version}}},
       {"findings", array_json<Json>(report.findings, finding_json)}};
 }

@@ -37,12 +37,12 @@ std::vector<SharedFinding> collect_findings(const StatusOverview& overview) {
 
 /// `paused 5m by ops`, `rate: next in 3s`, with the other failures; or else the verdict.
 std::string queue_state_text(const StatusReport& report) {
-  const auto& rules = report.queue.rules;
-  const auto wait = rules.wait_for(1);
+  const auto& record = report.queue.record;
+  const auto wait = record.wait_for(1);
   std::string text;
-  if (rules.pause) {
-    text =
-        fmt::format("paused {} by {}", status::age_text(rules.pause->lasts), shown_text(rules.pause->actor));
+  if (record.pause) {
+    text = fmt::format("paused {} by {}", status::age_text(record.pause->lasts),
+                       shown_text(record.pause->actor));
   } else if (wait > Milliseconds{0} && report.queue.pending.total() > 0) {
     text = "rate: next in " + status::age_text(wait);
   }
@@ -68,7 +68,8 @@ std::string render_table(const StatusOverview& overview, std::size_t width) {
   for (const auto& report : overview.queues) {
     const auto& queue = report.queue;
     const auto lag = queue.lag();
-    table.add({shown_text(queue.queue), takes_text(queue.rules), std::to_string(queue.rules.priority),
+    table.add({shown_text(queue.queue), takes_text(queue.record.properties),
+               std::to_string(queue.record.properties.priority),
                fmt::format("{}{}", queue.pending.estimated ? "~" : "", with_thousands(queue.pending.total())),
                lag ? status::age_text(*lag) : "-", rate_text(queue.emissions.per_second()),
                queue.on_standby ? "?" : std::to_string(queue.collectors.size()), queue_state_text(report)});

@@ -79,23 +79,23 @@ std::string rate_text(double rate) {
   return fmt::format("{}.{}", with_thousands(tenths / 10), tenths % 10);
 }
 
-std::string takes_text(const status::QueueRules& rules) {
-  if (rules.actions.empty()) return "all";
+std::string takes_text(const queue::QueueProperties& properties) {
+  if (properties.actions.empty()) return "all";
   std::string text;
-  for (const auto& action : rules.actions)
+  for (const auto& action : properties.actions)
     text += (text.empty() ? "" : ", ") + shown_text(queue::short_action_name(action));
   return text;
 }
 
-std::string budget_text(const status::BudgetStatus& budget, const std::string& queue) {
+std::string budget_text(const queue::Budget& budget, const std::string& queue) {
   const auto left = budget.left();
   const auto shared = budget.name == queue ? "" : ", shared as " + shown_text(budget.name);
   return fmt::format(
-      "{}, burst {}{}: {}", config::format_rate(budget.rate), with_thousands(budget.burst), shared,
-      left > 0 ? with_thousands(left) + " left" : "next in " + status::age_text(budget.wait_for(1)));
+      "{}, burst {}{}: {}", config::format_rate(budget.paced.rate), with_thousands(budget.paced.burst),
+      shared, left > 0 ? with_thousands(left) + " left" : "next in " + status::age_text(budget.wait_for(1)));
 }
 
-std::string pause_text(const status::PauseStatus& pause) {
+std::string pause_text(const queue::QueuePause& pause) {
   return fmt::format("since {} ({} ago), by {}{}{}", moment_text(pause.since), status::age_text(pause.lasts),
                      shown_text(pause.actor), pause.reason.empty() ? "" : ": ", shown_text(pause.reason));
 }

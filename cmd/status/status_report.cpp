@@ -244,10 +244,10 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   auto text = fmt::format("queue {}: {}\n", shown_text(queue.queue), headline(report.findings, style));
   if (style.outage != nullptr) text += line("reason", shown_text(style.outage->reason));
   text += line("at", moment_text(queue.now));
-  const auto& rules = queue.rules;
-  if (rules.pause) text += line("paused", pause_text(*rules.pause));
-  if (!rules.actions.empty()) text += line("takes", takes_text(rules));
-  if (rules.priority != 0) text += line("priority", std::to_string(rules.priority));
+  const auto& record = queue.record;
+  if (record.pause) text += line("paused", pause_text(*record.pause));
+  if (!record.properties.actions.empty()) text += line("takes", takes_text(record.properties));
+  if (record.properties.priority != 0) text += line("priority", std::to_string(record.properties.priority));
   text += line("pending", pending_text(queue));
   text += line("oldest", oldest_text(queue));
   if (queue.scheduled.messages > 0) text += line("scheduled", scheduled_text(queue));
@@ -262,7 +262,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   if (!queue.came_back.empty()) text += line("came back", came_back_text(queue.came_back));
   for (const auto& sink : deliveries.sinks)
     text += line("sink", sink_text(sink));
-  for (const auto& budget : queue.rules.budgets)
+  for (const auto& budget : queue.record.budgets)
     text += line("rate", budget_text(budget, queue.queue));
   if (!queue.dead.empty()) {
     const auto count = queue.dead.size();

@@ -67,10 +67,10 @@ std::string render_findings(const std::vector<health::QueueFinding>& findings, c
 /// With one decimal.
 std::string rate_text(double rate);
 /// `all`, or the actions: `activation`, `recovery`.
-std::string takes_text(const status::QueueRules& rules);
+std::string takes_text(const queue::QueueProperties& properties);
 /// `14/s, burst 10: 3 left`, or when the next token may go.
-std::string budget_text(const status::BudgetStatus& budget, const std::string& queue);
-std::string pause_text(const status::PauseStatus& pause);
+std::string budget_text(const queue::Budget& budget, const std::string& queue);
+std::string pause_text(const queue::QueuePause& pause);
 
 /// A report on each of the queues that are shown, by priority and name; at least one. A single queue is shown
 /// in detail, several in a table.

@@ -213,8 +213,8 @@ StatusOverview read_overview(db::Connection& connection, const StatusRequest& re
   }
   if (overview.queues.empty()) return read_overview(connection, request);
   std::stable_sort(overview.queues.begin(), overview.queues.end(), [](const auto& a, const auto& b) {
-    if (a.queue.rules.priority != b.queue.rules.priority)
-      return a.queue.rules.priority > b.queue.rules.priority;
+    if (a.queue.record.properties.priority != b.queue.record.properties.priority)
+      return a.queue.record.properties.priority > b.queue.record.properties.priority;
     return a.queue.queue < b.queue.queue;
   });
   return overview;

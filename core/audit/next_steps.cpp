@@ -146,9 +146,8 @@ std::vector<NextStep> read_next_steps(pqxx::transaction_base& transaction,
   }
   if (is_over) return {};
   Holds holds;
-  for (const auto& queue : queues) {
-    if (auto pause = status::read_queue_rules(transaction, queue).pause)
-      holds.paused.push_back({.queue = queue, .pause = std::move(*pause)});
+  for (const auto& queue : queue::read_records(transaction, {queues.begin(), queues.end()})) {
+    if (queue.pause) holds.paused.push_back({.queue = queue.name, .pause = *queue.pause});
   }
   holds.sinks = status::read_unavailable_sinks(transaction);
   std::vector<NextStep> steps;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "audit/token_status.hpp"
+#include "queue/queue_definition.hpp"
 #include "status/delivery_status.hpp"
-#include "status/queue_rules.hpp"
 
 namespace mailroom::audit {
 
@@ -20,7 +20,7 @@ struct NextStep {
 /// A queue that gives out no batch.
 struct PausedQueue {
   std::string queue{};
-  status::PauseStatus pause{};
+  queue::QueuePause pause{};
 };
 
 /// What holds back tokens that wait.

@@ -183,19 +183,11 @@ void PgQueueSession::require_no_links() {
     queue::require_unsigned_tokens(*connection_, queue);
 }
 
-std::vector<QueueDefinition> PgQueueSession::definitions() {
+std::vector<queue::QueueRecord> PgQueueSession::definitions() {
   const auto waiting = wait();
   fetch_->refresh_actions();
-  std::vector<QueueDefinition> definitions;
-  for (const auto& row : connection_->run(R"(
-SELECT name, priority, batch_limit, batch_timeout FROM mailroom_queues WHERE name = ANY ($1::text[]))",
-                                          db::array_text(queues_))) {
-    definitions.push_back({.name = row.text("name"),
-                           .priority = row.number<int>("priority"),
-                           .batch_limit = row.text("batch_limit"),
-                           .batch_timeout = row.text("batch_timeout")});
-  }
-  return definitions;
+  return connection_->alone(
+      [&](pqxx::transaction_base& transaction) { return queue::read_records(transaction, queues_); });
 }
 
 ClaimReply PgQueueSession::claim(const ClaimRequest& request) {

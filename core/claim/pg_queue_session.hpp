@@ -48,7 +48,7 @@ class PgQueueSession final : public QueueSession {
   /// Throws as require_unsigned_tokens(), for each of its queues.
   void require_no_links();
 
-  std::vector<QueueDefinition> definitions() override;
+  std::vector<queue::QueueRecord> definitions() override;
   std::vector<std::string> action_names() const override { return fetch_->action_names(); }
   ClaimReply claim(const ClaimRequest& request) override;
   void fetch(const Lease& lease, const std::function<void(const TokenRow&)>& each) override;

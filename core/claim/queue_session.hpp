@@ -14,6 +14,7 @@
 #include "crypto/token.hpp"
 #include "fate/outcome.hpp"
 #include "queue/action.hpp"
+#include "queue/queue_definition.hpp"
 
 namespace mailroom::claim {
 
@@ -229,14 +230,6 @@ enum class Notified {
   queues,  ///< the definition of a queue or of an action has changed
 };
 
-/// What the database says of a queue.
-struct QueueDefinition {
-  std::string name;
-  int priority = 0;             ///< the highest comes first
-  std::string batch_limit{};    ///< as in the configuration; empty: not defined
-  std::string batch_timeout{};  ///< the same
-};
-
 /// Asks for a claim, or for none.
 using NextClaim = std::function<std::optional<ClaimRequest>()>;
 
@@ -251,7 +244,7 @@ class QueueSession : public SinkBoard {
     return {};
   }
   /// The queues of this session that are defined otherwise than by default. Reads the actions again, too.
-  virtual std::vector<QueueDefinition> definitions() { return {}; }
+  virtual std::vector<queue::QueueRecord> definitions() { return {}; }
   /// The names of the actions, as of the last definitions().
   virtual std::vector<std::string> action_names() const { return {}; }
   /// Acknowledges, then takes the next batch, in a transaction of its own. Throws DatabaseError MR001 when

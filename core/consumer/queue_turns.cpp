@@ -31,13 +31,13 @@ void QueueTurns::configure(Queue& queue) const {
   queue.line_limit = batcher.line_limit;
 }
 
-void QueueTurns::define(const std::vector<claim::QueueDefinition>& definitions) {
+void QueueTurns::define(const std::vector<queue::QueueRecord>& definitions) {
   for (auto& queue : queues_) {
     const auto found = std::find_if(definitions.begin(), definitions.end(), [&](const auto& definition) {
       return definition.name == queue.definition.name;
     });
     queue.definition =
-        found != definitions.end() ? *found : claim::QueueDefinition{.name = queue.definition.name};
+        found != definitions.end() ? *found : queue::QueueRecord{.name = queue.definition.name};
     configure(queue);
   }
 }
@@ -91,7 +91,7 @@ std::optional<TimePoint> QueueTurns::waits_for_hold(const Queue& queue, TimePoin
   if (now - *queue.wanted_since >= options_.max_wait) return until;
   for (const auto& each : queues_) {
     const bool may_have_ended = each.hold && now >= each.hold->from;
-    if (may_have_ended && each.definition.priority > queue.definition.priority)
+    if (may_have_ended && each.definition.properties.priority > queue.definition.properties.priority)
       until = std::min(until.value_or(each.hold->until), each.hold->until);
   }
   return until;
@@ -101,8 +101,8 @@ bool QueueTurns::is_before(const Queue& a, const Queue& b, TimePoint now) const 
   const bool a_overdue = now - *a.wanted_since >= options_.max_wait;
   const bool b_overdue = now - *b.wanted_since >= options_.max_wait;
   if (a_overdue != b_overdue) return a_overdue;
-  if (!a_overdue && a.definition.priority != b.definition.priority)
-    return a.definition.priority > b.definition.priority;
+  if (!a_overdue && a.definition.properties.priority != b.definition.properties.priority)
+    return a.definition.properties.priority > b.definition.properties.priority;
   return *a.wanted_since < *b.wanted_since;
 }
 

@@ -24,7 +24,7 @@ class QueueTurns {
  public:
   struct Options {
     Batcher::Options batcher;  ///< of each queue, unless `batcher_of` says otherwise
-    std::function<Batcher::Options(const claim::QueueDefinition&)> batcher_of{};
+    std::function<Batcher::Options(const queue::QueueRecord&)> batcher_of{};
     Milliseconds max_wait = std::chrono::seconds(30);
   };
 
@@ -39,7 +39,7 @@ class QueueTurns {
   /// Takes effect at once. Queues that stay keep their state.
   void configure(const std::vector<std::string>& queues, const Options& options);
   /// What the database says of the queues; those that are missing have the defaults.
-  void define(const std::vector<claim::QueueDefinition>& definitions);
+  void define(const std::vector<queue::QueueRecord>& definitions);
   /// A new session: all waiting tokens are emitted at once.
   void connected();
   void notified();
@@ -75,7 +75,7 @@ class QueueTurns {
     TimePoint until;  ///< it has ended
   };
   struct Queue {
-    claim::QueueDefinition definition;
+    queue::QueueRecord definition;
     Batcher batcher;
     int line_limit = 0;
     std::optional<TimePoint> wanted_since{};

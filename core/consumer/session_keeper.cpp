@@ -90,7 +90,7 @@ void SessionKeeper::record(const std::string& kind, const std::string& details) 
   }
 }
 
-std::vector<claim::QueueDefinition> SessionKeeper::definitions() {
+std::vector<queue::QueueRecord> SessionKeeper::definitions() {
   auto definitions = session_->definitions();
   observer_.learned(session_->action_names());
   return definitions;

@@ -43,7 +43,7 @@ class SessionKeeper {
   void record(const std::string& kind, const std::string& details);
 
   /// QueueSession::definitions(). Tells the observer the actions.
-  std::vector<claim::QueueDefinition> definitions();
+  std::vector<queue::QueueRecord> definitions();
   /// QueueSession::release(). Says in the log, once, that its role may not.
   int release();
 

@@ -34,7 +34,7 @@ class CollectorRules {
     found_.push_back({Severity::warning, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
 
-  bool is_paused() const { return status_.rules.pause.has_value(); }
+  bool is_paused() const { return status_.record.pause.has_value(); }
 
   void judge_absence() {
     if (!status_.collectors.empty() || (is_schedule_overdue() && status_.pending.total() == 0)) return;
@@ -141,7 +141,7 @@ class CollectorRules {
   }
 
   bool may_be_taken_over(const status::OpenBatch& batch) const {
-    return !is_paused() && status_.rules.wait_for(batch.tokens) == Milliseconds{0};
+    return !is_paused() && status_.record.wait_for(batch.tokens) == Milliseconds{0};
   }
 
   static std::string batch_text(const status::OpenBatch& batch) {

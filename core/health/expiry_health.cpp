@@ -19,13 +19,13 @@ struct Pace {
 };
 
 /// The lowest rate that the queue keeps.
-std::optional<Pace> configured_pace(const status::QueueRules& rules) {
+std::optional<Pace> configured_pace(const queue::QueueRecord& queue) {
   std::optional<Pace> lowest;
-  for (const auto& budget : rules.budgets) {
-    const auto rate = 1 / budget.rate.gap().count();
+  for (const auto& budget : queue.budgets) {
+    const auto rate = 1 / budget.paced.rate.gap().count();
     if (!lowest || rate < lowest->rate)
-      lowest =
-          Pace{rate, static_cast<double>(budget.left()), "its rate of " + config::format_rate(budget.rate)};
+      lowest = Pace{rate, static_cast<double>(budget.left()),
+                    "its rate of " + config::format_rate(budget.paced.rate)};
   }
   return lowest;
 }
@@ -39,7 +39,7 @@ std::optional<Pace> measured_pace(const status::QueueStatus& status) {
 }
 
 std::optional<Pace> pace_of(const status::QueueStatus& status) {
-  const auto configured = configured_pace(status.rules);
+  const auto configured = configured_pace(status.record);
   auto measured = measured_pace(status);
   if (!configured || (measured && measured->rate < configured->rate)) return measured;
   return configured;
@@ -129,7 +129,7 @@ std::optional<QueueFinding> judge_forecast(const status::QueueStatus& status, co
 
 std::string cause_of_delay(const status::QueueStatus& status, Milliseconds lasts) {
   const auto& deliveries = status.deliveries;
-  if (status.rules.pause && status.rules.pause->lasts >= lasts) return "the queue is paused";
+  if (status.record.pause && status.record.pause->lasts >= lasts) return "the queue is paused";
   const bool was_served = lasts > Milliseconds{0} && status.last_claim && status.last_claim->age <= lasts;
   if (!status.on_standby && status.collectors.empty() && !was_served)
     return status.elsewhere.empty() ? "no collector is connected"
@@ -138,12 +138,12 @@ std::string cause_of_delay(const status::QueueStatus& status, Milliseconds lasts
     return deliveries.sinks.front().name + " is unavailable";
   if (deliveries.refused.deferred >= 3)
     return "the receiver accepts none, and says " + deliveries.refused.last;
-  if (status.rules.wait_for(1) > Milliseconds{0}) return "its rate allows no more";
+  if (status.record.wait_for(1) > Milliseconds{0}) return "its rate allows no more";
   return {};
 }
 
 std::optional<std::int64_t> forecast_expiring(const status::QueueStatus& status) {
-  if (status.rules.pause || status.pending.waiting_by_life.empty()) return std::nullopt;
+  if (status.record.pause || status.pending.waiting_by_life.empty()) return std::nullopt;
   if (!status.on_standby && status.collectors.empty()) return std::nullopt;
   const auto pace = pace_of(status);
   return pace ? std::optional(expiring_at(*pace, status.pending)) : std::nullopt;

@@ -64,7 +64,7 @@ class Judge {
     found_.push_back({Severity::warning, std::move(code), std::move(text), std::move(fix), std::move(hint)});
   }
 
-  bool is_paused() const { return status_.rules.pause.has_value(); }
+  bool is_paused() const { return status_.record.pause.has_value(); }
 
   void judge_what_was_stored() {
     if (auto behind = judge_cursor(status_.queue, status_.cursor, status_.newest))
@@ -147,8 +147,8 @@ class Judge {
 }  // namespace
 
 std::optional<QueueFinding> judge_pause(const status::QueueStatus& status) {
-  if (!status.rules.pause) return std::nullopt;
-  const auto& pause = *status.rules.pause;
+  if (!status.record.pause) return std::nullopt;
+  const auto& pause = *status.record.pause;
   const bool holds_up = status.pending.total() > 0;
   return QueueFinding{
       holds_up ? Severity::failure : Severity::warning, "paused",

@@ -127,19 +127,19 @@ void add_came_back(const status::QueueStatus& status, MetricFamilies& metrics) {
                 static_cast<double>(reports.unmatched));
 }
 
-void add_rules(const status::QueueStatus& status, MetricFamilies& metrics) {
+void add_pause_and_rates(const status::QueueStatus& status, MetricFamilies& metrics) {
   metrics.gauge("mailroom_queue_paused", "1 while the queue is paused.", {{"queue", status.queue}},
-                status.rules.pause ? 1 : 0);
+                status.record.pause ? 1 : 0);
   constexpr auto left = "mailroom_queue_rate_left_tokens";
   constexpr auto left_help = "Tokens that a rate of the queue allows at once now.";
   constexpr auto rate = "mailroom_queue_rate_tokens_per_second";
   constexpr auto rate_help = "A rate that the queue keeps.";
   metrics.gauge(left, left_help);
   metrics.gauge(rate, rate_help);
-  for (const auto& budget : status.rules.budgets) {
+  for (const auto& budget : status.record.budgets) {
     const MetricLabels labels{{"queue", status.queue}, {"budget", budget.name}};
     metrics.gauge(left, left_help, labels, static_cast<double>(budget.left()));
-    metrics.gauge(rate, rate_help, labels, 1 / budget.rate.gap().count());
+    metrics.gauge(rate, rate_help, labels, 1 / budget.paced.rate.gap().count());
   }
 }
 
@@ -260,7 +260,7 @@ MetricFamilies database_metrics(const DatabaseReading& reading) {
     add_gaps(status, metrics);
     add_deliveries(status, metrics);
     add_came_back(status, metrics);
-    add_rules(status, metrics);
+    add_pause_and_rates(status, metrics);
     add_problems(queue, metrics);
   }
   add_schedule(reading, metrics);

@@ -3,9 +3,11 @@
 #include "queue/queue_definition.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "base/wording.hpp"
@@ -14,34 +16,59 @@
 namespace mailroom::queue {
 namespace {
 
-const std::string queues_sql = fmt::format(R"(
-SELECT j.job_type, s.cursor, mailroom_queue_definition(j.job_type) AS definition, {} AS paused_us, q.paused_by, q.pause_reason
-FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type, LATERAL mailroom_queue_state(j.job_type) s
-WHERE q.dropped_at IS NULL
-ORDER BY j.job_type)",
-                                           db::microseconds_sql("q.paused_at"));
+/// A budget `b` as budgets_of() reads it, without a lock.
+constexpr const char* budget_sql = R"(jsonb_build_object(
+  'name', b.name, 'tokens', b.tokens, 'period_ms', (extract(epoch FROM b.period) * 1000)::bigint, 'burst', b.burst,
+  'ahead', extract(epoch FROM greatest(b.taken_until, statement_timestamp()) - statement_timestamp())::double precision))";
 
-// What is left, and the wait, as mailroom_allowance computes them; but without a lock.
-constexpr const char* budgets_sql = R"(
-SELECT b.name, b.tokens, (extract(epoch FROM b.period) * 1000)::bigint AS period_ms, b.burst,
-  greatest(floor(b.burst - s.ahead / s.gap), 0)::integer AS "left",
-  ceil(greatest(s.ahead - (b.burst - 1) * s.gap, 0) * 1000)::bigint AS next_ms
-FROM mailroom_budgets b, (SELECT clock_timestamp() AS now) clock,
-  LATERAL (SELECT extract(epoch FROM b.period)::double precision / b.tokens AS gap,
-                  extract(epoch FROM greatest(b.taken_until, clock.now) - clock.now)::double precision AS ahead) s
-ORDER BY b.name)";
+// $1: the names, as a JSON array; null for all.
+const std::string queues_sql = fmt::format(R"(
+SELECT j.job_type, s.cursor, mailroom_queue_definition(j.job_type) AS definition, {} AS paused_us,
+  greatest((extract(epoch FROM clock_timestamp() - q.paused_at) * 1000)::bigint, 0) AS paused_for_ms, q.paused_by, q.pause_reason,
+  (SELECT jsonb_agg({} ORDER BY b.name) FROM mailroom_budgets b WHERE b.name = ANY (q.budgets)) AS budgets
+FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type, LATERAL mailroom_queue_state(j.job_type) s
+WHERE q.dropped_at IS NULL AND ($1::jsonb IS NULL OR $1::jsonb ? j.job_type)
+ORDER BY j.job_type)",
+                                           db::microseconds_sql("q.paused_at"), budget_sql);
+
+const std::string budgets_sql =
+    fmt::format("SELECT jsonb_agg({} ORDER BY b.name) AS budgets FROM mailroom_budgets b", budget_sql);
 
 constexpr const char* end_position_sql = R"(
 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms, id AS newest FROM mailroom_last_drawn_token())";
 
-QueueRecord read_queue(const db::Row& row) {
+std::vector<Budget> budgets_of(const db::Row& row) {
+  std::vector<Budget> budgets;
+  if (row.is_null("budgets")) return budgets;
+  for (const auto& budget : parse_json(row.view("budgets"))) {
+    const config::Rate rate{budget.at("tokens").get<int>(),
+                            Milliseconds(budget.at("period_ms").get<std::int64_t>())};
+    budgets.push_back({.name = budget.at("name").get<std::string>(),
+                       .paced = {rate, budget.at("burst").get<int>()},
+                       .ahead = std::chrono::duration<double>(budget.at("ahead").get<double>())});
+  }
+  return budgets;
+}
+
+QueueRecord record_of(const db::Row& row) {
   QueueRecord queue{.name = row.text("job_type"),
                     .cursor = row.number("cursor"),
-                    .properties = properties_of(row.text("definition"))};
+                    .properties = properties_of(row.text("definition")),
+                    .budgets = budgets_of(row)};
   if (const auto since = row.optional_moment<std::chrono::microseconds>("paused_us"))
-    queue.pause =
-        QueuePause{.since = *since, .actor = row.text("paused_by"), .reason = row.text("pause_reason")};
+    queue.pause = QueuePause{.since = *since,
+                             .lasts = Milliseconds(row.number("paused_for_ms")),
+                             .actor = row.text("paused_by"),
+                             .reason = row.text("pause_reason")};
   return queue;
+}
+
+std::vector<QueueRecord> read_records_of(pqxx::transaction_base& transaction,
+                                         const std::optional<std::string>& names) {
+  std::vector<QueueRecord> records;
+  for (const auto& row : db::Connection::execute(transaction, queues_sql, names))
+    records.push_back(record_of(row));
+  return records;
 }
 
 template <typename Records>
@@ -52,6 +79,23 @@ auto find_named(const Records& records, const std::string& name) -> decltype(&re
 }
 
 }  // namespace
+
+std::int64_t Budget::left() const {
+  return std::max<std::int64_t>(static_cast<std::int64_t>(std::floor(paced.burst - ahead / paced.rate.gap())),
+                                0);
+}
+
+Milliseconds Budget::wait_for(std::int64_t tokens) const {
+  const auto spare = static_cast<double>(paced.burst - std::min<std::int64_t>(tokens, paced.burst));
+  return std::max(std::chrono::ceil<Milliseconds>(ahead - paced.rate.gap() * spare), Milliseconds{0});
+}
+
+Milliseconds QueueRecord::wait_for(std::int64_t tokens) const {
+  Milliseconds longest{0};
+  for (const auto& budget : budgets)
+    longest = std::max(longest, budget.wait_for(tokens));
+  return longest;
+}
 
 const QueueRecord* QueueCatalogue::find_queue(const std::string& name) const {
   return find_named(queues, name);
@@ -82,15 +126,8 @@ QueueCatalogue read_queues_within(pqxx::transaction_base& transaction) {
   const auto position = db::Connection::execute(transaction, end_position_sql)[0];
   catalogue.now = position.moment<Milliseconds>("now_ms");
   catalogue.newest = position.number("newest");
-  for (const auto& row : db::Connection::execute(transaction, queues_sql))
-    catalogue.queues.push_back(read_queue(row));
-  for (const auto& row : db::Connection::execute(transaction, budgets_sql)) {
-    catalogue.budgets.push_back({.name = row.text("name"),
-                                 .paced = {{row.number<int>("tokens"), Milliseconds(row.number("period_ms"))},
-                                           row.number<int>("burst")},
-                                 .left = row.number<int>("left"),
-                                 .next_in = Milliseconds(row.number("next_ms"))});
-  }
+  catalogue.queues = read_records_of(transaction, std::nullopt);
+  catalogue.budgets = budgets_of(db::Connection::execute(transaction, budgets_sql)[0]);
   catalogue.actions = read_actions_within(transaction);
   return catalogue;
 }
@@ -100,6 +137,11 @@ QueueCatalogue read_queues(db::Connection& connection) {
     db::Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
     return read_queues_within(transaction);
   });
+}
+
+std::vector<QueueRecord> read_records(pqxx::transaction_base& transaction,
+                                      const std::vector<std::string>& names) {
+  return read_records_of(transaction, plain_json(nlohmann::json(names)));
 }
 
 std::vector<std::string> queue_names(db::Connection& connection) {

@@ -1,6 +1,8 @@
-// The queues and budgets that the database defines, read in one snapshot.
+// What the database says of a queue: one record, for consumers, status, doctor and metrics; and of all queues
+// and budgets, read in one snapshot.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,23 +16,33 @@ namespace mailroom::queue {
 
 struct QueuePause {
   Moment since{};
+  Milliseconds lasts{};
   std::string actor{};
   std::string reason{};  ///< may be empty
 };
 
-struct QueueRecord {
-  std::string name;
-  std::int64_t cursor = 0;
-  QueueProperties properties{};
-  std::optional<QueuePause> pause{};
-};
-
-/// The rate that some queues keep together, or that of one queue alone, which has its name.
+/// The rate that some queues keep together, or that of one queue alone, which has its name; and how much of
+/// it has been taken.
 struct Budget {
   std::string name;
   PacedRate paced{};
-  int left = 0;            ///< tokens that may be taken now
-  Milliseconds next_in{};  ///< until the next token may be taken
+  std::chrono::duration<double> ahead{};  ///< how long until the rate allows what has been taken
+
+  /// How many tokens may be taken at once now.
+  std::int64_t left() const;
+  /// How long until that many tokens may be taken at once, or the burst if it is less.
+  Milliseconds wait_for(std::int64_t tokens) const;
+};
+
+struct QueueRecord {
+  std::string name{};
+  std::int64_t cursor = 0;
+  QueueProperties properties{};
+  std::optional<QueuePause> pause{};
+  std::vector<Budget> budgets{};  ///< its own and the one that it shares, ordered by name
+
+  /// How long until every budget allows that many tokens; 0 without a budget.
+  Milliseconds wait_for(std::int64_t tokens) const;
 };
 
 struct QueueCatalogue {
@@ -51,6 +63,11 @@ struct QueueCatalogue {
 /// Reads queues and budgets, each ordered by name, in the caller's transaction.
 QueueCatalogue read_queues_within(pqxx::transaction_base& transaction);
 QueueCatalogue read_queues(db::Connection& connection);
+
+/// The records of some queues, ordered by name, in the caller's transaction and one statement. A queue that
+/// does not exist has none.
+std::vector<QueueRecord> read_records(pqxx::transaction_base& transaction,
+                                      const std::vector<std::string>& names);
 
 /// The names of all queues, in order.
 std::vector<std::string> queue_names(db::Connection& connection);

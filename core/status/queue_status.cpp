@@ -154,7 +154,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   status.triggers = read_trigger_status(transaction);
   status.lost = read_newest_lost_messages(transaction);
   status.accounts_without_token = count_accounts_without_token(transaction);
-  status.rules = read_queue_rules(transaction, queue);
+  status.record = queue::read_records(transaction, {queue}).at(0);
   auto connected = find_collectors(transaction, queue);
   status.collectors = std::move(connected.here);
   status.elsewhere = std::move(connected.elsewhere);

@@ -10,10 +10,10 @@
 #include "config/settings.hpp"
 #include "db/connection.hpp"
 #include "queue/preconditions.hpp"
+#include "queue/queue_definition.hpp"
 #include "status/collector_process.hpp"
 #include "status/delivery_status.hpp"
 #include "status/pending_tokens.hpp"
-#include "status/queue_rules.hpp"
 #include "status/recent_batches.hpp"
 #include "status/trigger_status.hpp"
 #include "status/unmailed.hpp"
@@ -90,7 +90,7 @@ struct NotificationQueue {
 
 struct QueueStatus {
   std::string queue;
-  QueueRules rules;
+  queue::QueueRecord record;
   Moment now{};                   ///< the server's clock, in whole milliseconds
   std::string role;               ///< the current role, quoted for SQL
   std::string schema = "public";  ///< the current schema, quoted for SQL

@@ -26,9 +26,9 @@ using Codes = std::vector<std::string>;
 TEST_CASE("status reads what a queue takes, its priority and its budgets") {
   TestDatabase database;
   const auto connection = database.connect();
-  const auto defaults = status::read_queue_status(*connection, "mailroom").rules;
-  CHECK(defaults.actions.empty());
-  CHECK(defaults.priority == 0);
+  const auto defaults = status::read_queue_status(*connection, "mailroom").record;
+  CHECK(defaults.properties.actions.empty());
+  CHECK(defaults.properties.priority == 0);
   CHECK(defaults.budgets.empty());
   CHECK_FALSE(defaults.pause);
 
@@ -36,20 +36,20 @@ TEST_CASE("status reads what a queue takes, its priority and its budgets") {
       R"(SELECT mailroom_set_budget('relay', '{"tokens": 2, "milliseconds": 3600000, "burst": 5}', 'c'))");
   make_queue(*connection, "recovery", R"({"actions": ["password_recovery"], "priority": 7, "budget": "relay",
     "rate": {"tokens": 14, "milliseconds": 1000, "burst": 10}})");
-  const auto rules = status::read_queue_status(*connection, "recovery").rules;
-  CHECK(rules.actions == std::vector<std::string>{"password_recovery"});
-  CHECK(rules.priority == 7);
-  REQUIRE(rules.budgets.size() == 2);
-  CHECK(rules.budgets[0].name == "recovery");
-  CHECK(rules.budgets[0].rate == config::Rate{14, Milliseconds{1000}});
-  CHECK(rules.budgets[0].left() == 10);
-  CHECK(rules.budgets[1].name == "relay");
-  CHECK(rules.budgets[1].left() == 5);
-  CHECK(rules.wait_for(1) == Milliseconds{0});
+  const auto record = status::read_queue_status(*connection, "recovery").record;
+  CHECK(record.properties.actions == std::vector<std::string>{"password_recovery"});
+  CHECK(record.properties.priority == 7);
+  REQUIRE(record.budgets.size() == 2);
+  CHECK(record.budgets[0].name == "recovery");
+  CHECK(record.budgets[0].paced.rate == config::Rate{14, Milliseconds{1000}});
+  CHECK(record.budgets[0].left() == 10);
+  CHECK(record.budgets[1].name == "relay");
+  CHECK(record.budgets[1].left() == 5);
+  CHECK(record.wait_for(1) == Milliseconds{0});
 
   // Four of five were taken: one is left, and all five again after two hours.
   connection->run("SELECT mailroom_debit('{relay}', 4)");
-  const auto taken = status::read_queue_status(*connection, "recovery").rules;
+  const auto taken = status::read_queue_status(*connection, "recovery").record;
   CHECK(taken.budgets[1].left() == 1);
   CHECK(taken.wait_for(1) == Milliseconds{0});
   CHECK(taken.wait_for(5) > std::chrono::hours(1));
@@ -100,9 +100,9 @@ TEST_CASE("a paused queue is a failure while tokens wait, and its fix names the 
 
   pause_queue(*connection, "mailroom");
   auto status = status::read_queue_status(*connection, "mailroom");
-  REQUIRE(status.rules.pause);
-  CHECK(status.rules.pause->actor == "ops");
-  CHECK(status.rules.pause->reason == "relay moves");
+  REQUIRE(status.record.pause);
+  CHECK(status.record.pause->actor == "ops");
+  CHECK(status.record.pause->reason == "relay moves");
   CHECK(codes(status) == Codes{"failure paused", "warning no_collector"});
   const auto finding = health::judge_queue(status, {}).front();
   CHECK(finding.text.ends_with(" by ops: relay moves"));
@@ -112,7 +112,7 @@ TEST_CASE("a paused queue is a failure while tokens wait, and its fix names the 
 
   pause_queue(*connection, "mailroom", false);
   status = status::read_queue_status(*connection, "mailroom");
-  CHECK_FALSE(status.rules.pause);
+  CHECK_FALSE(status.record.pause);
   CHECK(codes(status) == Codes{"failure batch_left"});
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("an abandoned batch that waits for its budget is no failure") {
   const auto collector = attach(database);
   auto status = status::read_queue_status(*connection, "mailroom");
   CHECK(codes(status).empty());
-  CHECK(status.rules.wait_for(1) > std::chrono::minutes(50));
+  CHECK(status.record.wait_for(1) > std::chrono::minutes(50));
   connection->run("UPDATE mailroom_budgets SET taken_until = '-infinity'");
   CHECK(codes(status::read_queue_status(*connection, "mailroom")) == Codes{"failure batch_left"});
 }

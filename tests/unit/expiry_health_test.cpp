@@ -24,7 +24,7 @@ status::QueueStatus waiting(std::map<std::int64_t, double> by_life, std::chrono:
 }
 
 void set_rate(status::QueueStatus& status, int per_minute) {
-  status.rules.budgets = {{.name = "mailroom", .rate = {per_minute, 60'000ms}, .burst = 1, .ahead = 1h}};
+  status.record.budgets = {{.name = "mailroom", .paced = {{per_minute, 60'000ms}, 1}, .ahead = 1h}};
 }
 
 /// So many tokens in each 10 seconds of the last five minutes.
@@ -62,7 +62,7 @@ TEST_CASE("tokens that expired unsent are a failure for ten minutes, and news fo
   relay.lasts = 2min;
   status.collectors.emplace_back();
   CHECK(health::judge_expiry(status).front().text.ends_with(": relay:25 is unavailable"));
-  status.rules.pause.emplace().lasts = 2min;
+  status.record.pause.emplace().lasts = 2min;
   CHECK(health::judge_expiry(status).front().text.ends_with(": the queue is paused"));
 }
 
@@ -72,9 +72,9 @@ TEST_CASE("what began after the last token had expired is not its cause") {
   const auto nothing_known = [&] {
     return health::judge_expiry(status).front().text.ends_with(": they were not accepted in time");
   };
-  status.rules.pause.emplace().lasts = 1min;
+  status.record.pause.emplace().lasts = 1min;
   CHECK(nothing_known());
-  status.rules.pause.reset();
+  status.record.pause.reset();
   auto& relay = status.deliveries.sinks.emplace_back();
   relay.lasts = 1min;
   CHECK(nothing_known());
@@ -154,7 +154,7 @@ TEST_CASE("a measured rate counts once tokens have waited for 20 s, and if it is
   CHECK(health::judge_expiry(status).front().hint.find("mailroom queue set mailroom --rate RATE") !=
         std::string::npos);
   // One that emits nothing has another problem.
-  status.rules.budgets.clear();
+  status.record.budgets.clear();
   set_emissions(status, 0);
   CHECK_FALSE(health::forecast_expiring(status));
   set_emissions(status, 5);

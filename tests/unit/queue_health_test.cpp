@@ -560,8 +560,8 @@ TEST_CASE("samples are within their range, do not overlap, and represent all of 
 TEST_CASE("a paused queue is a failure once tokens wait, and the fix is to resume it") {
   auto status = with_waiting(5, 60s);
   status.collectors[0].session.silent_for = 60s;
-  status.rules.pause =
-      status::PauseStatus{.since = noon - 5min, .lasts = 5min, .actor = "ops", .reason = "relay moves"};
+  status.record.pause =
+      queue::QueuePause{.since = noon - 5min, .lasts = 5min, .actor = "ops", .reason = "relay moves"};
   CHECK(judged(status) == Found{"failure paused", "warning collector_silent"});
   CHECK(health::judge_queue(status, {}).front().text ==
         "5 tokens wait, since the queue has been paused for 5m by ops: relay moves");
@@ -583,8 +583,8 @@ TEST_CASE("a paused queue is a failure once tokens wait, and the fix is to resum
 
 TEST_CASE("no other collector helps a queue that its rate holds") {
   auto status = with_waiting(5, 60s);
-  status.rules.budgets = {
-      {.name = "mailroom", .rate = {1, 60'000ms}, .burst = 1, .ahead = std::chrono::duration<double>(12.0)}};
+  status.record.budgets = {
+      {.name = "mailroom", .paced = {{1, 60'000ms}, 1}, .ahead = std::chrono::duration<double>(12.0)}};
   CHECK(judged(status).empty());
   health::HealthLimits limits;
   limits.max_pending = 4;
@@ -592,7 +592,7 @@ TEST_CASE("no other collector helps a queue that its rate holds") {
 }
 
 TEST_CASE("a budget says how much is left, and when more may be taken") {
-  status::BudgetStatus budget{.name = "mailroom", .rate = {2, 1000ms}, .burst = 4, .ahead = {}};
+  queue::Budget budget{.name = "mailroom", .paced = {{2, 1000ms}, 4}, .ahead = {}};
   CHECK(budget.left() == 4);
   CHECK(budget.wait_for(4) == 0ms);
   budget.ahead = std::chrono::duration<double>(0.75);

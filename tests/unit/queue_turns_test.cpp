@@ -19,24 +19,32 @@ consumer::QueueTurns::Options options(Milliseconds max_wait = 30s) {
   return {.batcher = {.batch_timeout = 0ms, .poll_interval = 1h, .line_limit = 10}, .max_wait = max_wait};
 }
 
+struct Prioritised {
+  std::string name;
+  int priority = 0;
+};
+
 /// Turns of queues with priorities, after an empty poll of each.
 struct Rig {
   TimePoint now = start;
   consumer::QueueTurns turns;
 
-  explicit Rig(const std::vector<claim::QueueDefinition>& definitions, Milliseconds max_wait = 30s)
-      : turns(names_of_all(definitions), options(max_wait)) {
-    turns.define(definitions);
+  explicit Rig(const std::vector<Prioritised>& queues, Milliseconds max_wait = 30s)
+      : turns(names_of_all(queues), options(max_wait)) {
+    std::vector<queue::QueueRecord> records;
+    for (const auto& [name, priority] : queues)
+      records.push_back({.name = name, .properties = {.priority = priority}});
+    turns.define(records);
     turns.connected();
-    for (std::size_t i = 0; i < definitions.size(); ++i)
+    for (std::size_t i = 0; i < queues.size(); ++i)
       answer({});
     REQUIRE_FALSE(turns.next(now).decision.poll);
   }
 
-  static std::vector<std::string> names_of_all(const std::vector<claim::QueueDefinition>& definitions) {
+  static std::vector<std::string> names_of_all(const std::vector<Prioritised>& queues) {
     std::vector<std::string> names;
-    for (const auto& definition : definitions)
-      names.push_back(definition.name);
+    for (const auto& queue : queues)
+      names.push_back(queue.name);
     return names;
   }
 
@@ -194,7 +202,7 @@ TEST_CASE(
     CAPTURE(seed);
     std::mt19937_64 random(seed);
     const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
-    std::vector<claim::QueueDefinition> definitions;
+    std::vector<Prioritised> definitions;
     const int count = 2 + below(4);
     for (int i = 0; i < count; ++i)
       definitions.push_back({std::to_string(i), below(3)});

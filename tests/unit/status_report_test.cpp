@@ -250,13 +250,13 @@ cmd::StatusOverview two_queues() {
   auto& recovery = overview.queues[0];
   recovery.queue.queue = "recovery";
   recovery.queue.now = Moment(1'800'000'000s);
-  recovery.queue.rules.actions = {"password_recovery"};
-  recovery.queue.rules.priority = 10;
+  recovery.queue.record.properties.actions = {"password_recovery"};
+  recovery.queue.record.properties.priority = 10;
   recovery.queue.pending.waiting = 1234;
   recovery.queue.pending.oldest_created_at = Moment(1'800'000'000s - 90s);
   auto& mailroom = overview.queues[1];
   mailroom.queue.queue = "mailroom";
-  mailroom.queue.rules.pause = status::PauseStatus{.since = {}, .lasts = 5min, .actor = "ops", .reason = ""};
+  mailroom.queue.record.pause = queue::QueuePause{.since = {}, .lasts = 5min, .actor = "ops", .reason = ""};
   for (auto& report : overview.queues)
     report.findings = health::judge_queue(report.queue, {});
   return overview;
@@ -305,9 +305,9 @@ TEST_CASE("a problem of all queues is listed once, without their names") {
 TEST_CASE("a queue that waits for its rate says so, and how much is left") {
   auto overview = two_queues();
   auto& queue = overview.queues[0].queue;
-  queue.rules.budgets = {
-      {.name = "recovery", .rate = {14, 1000ms}, .burst = 10, .ahead = std::chrono::duration<double>(0.5)},
-      {.name = "relay", .rate = {1, 60'000ms}, .burst = 1, .ahead = std::chrono::duration<double>(12.0)}};
+  queue.record.budgets = {
+      {.name = "recovery", .paced = {{14, 1000ms}, 10}, .ahead = std::chrono::duration<double>(0.5)},
+      {.name = "relay", .paced = {{1, 60'000ms}, 1}, .ahead = std::chrono::duration<double>(12.0)}};
   overview.queues[0].findings.clear();
   CHECK(row_of(cmd::render_text(overview, {.width = 100}), "recovery").ends_with("  rate: next in 12s"));
   const auto text = cmd::render_text(overview.queues[0], {});

@@ -90,6 +90,8 @@ class SesLocalTest(unittest.TestCase):
             self.assertIn('no-reply@app.example', mail['from'])
         replies = self.database.psql("SELECT sink, reply FROM mailroom_deliveries WHERE state = 'accepted'").splitlines()
         self.assertEqual({f'127.0.0.1:{self.port}\t{mail["messageId"]}' for mail in mails} - set(replies), set())
+        ids = self.database.psql("SELECT message_id FROM mailroom_deliveries WHERE state = 'accepted'").split()
+        self.assertEqual({f'{mail["messageId"]}@eu-west-1.amazonses.com' for mail in mails} - set(ids), set())
         self.assertNotIn(SECRET, log)
 
     def unknown(self):

@@ -9,6 +9,7 @@
 #include "carriers/ses/answer.hpp"
 #include "carriers/ses/carrier.hpp"
 #include "carriers/ses/credentials.hpp"
+#include "carriers/ses/message_id.hpp"
 #include "config/key_table.hpp"
 #include "support/catch.hpp"
 #include "support/relay_paths.hpp"
@@ -258,6 +259,19 @@ TEST_CASE("an answer that says too little is unknown, and a lost one never count
     lost.end = http::HttpEnd::unsent;
     CHECK(ses::judge_ses(lost, "a@b.example", noon).verdict == delivery::Verdict::unavailable);
   }
+}
+
+TEST_CASE("the Message-ID that SES gives a mail follows from its answer") {
+  CHECK(ses::message_id_of("0102-ab-000000", "eu-west-1") == "0102-ab-000000@eu-west-1.amazonses.com");
+  CHECK(ses::message_id_of("0102-ab-000000", "us-east-1") == "0102-ab-000000@email.amazonses.com");
+  const auto* const host = "email-smtp.eu-west-1.amazonaws.com";
+  CHECK(ses::message_id_of_reply(host, "Ok 0102-ab-000000") == "0102-ab-000000@eu-west-1.amazonses.com");
+  CHECK(ses::message_id_of_reply(host, "Throttling failure: Maximum sending rate exceeded.") == "");
+  CHECK(ses::message_id_of_reply("email-smtp-fips.us-east-1.amazonaws.com", "Ok 01") ==
+        "01@email.amazonses.com");
+  CHECK(ses::message_id_of_reply("smtp.amazonaws.com.example", "Ok 01") == std::nullopt);
+  CHECK(ses::message_id_of_reply("email-smtp.amazonaws.com", "Ok 01") == std::nullopt);
+  CHECK(ses::message_id_of_reply("relay.example", "Ok 01") == std::nullopt);
 }
 
 TEST_CASE("a wait that SES names is heeded, and that of a day's quota is ten minutes") {

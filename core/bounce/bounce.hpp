@@ -33,6 +33,7 @@ struct ProviderMail {
   std::string queue;       ///< tags that the mail left with; empty for none
   std::int64_t token = 0;  ///< 0 for none
   std::optional<Moment> sent_at;
+  std::string message_id{};  ///< that the provider gave it, without angle brackets; empty if it does not tell
 };
 
 struct Bounce {

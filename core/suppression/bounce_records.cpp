@@ -66,6 +66,7 @@ Json provider_mail_of(const bounce::Bounce& bounce) {
   if (mail.id.empty() && mail.token <= 0) return {};
   Json object{{"id", column_text(mail.id)}, {"queue", column_text(mail.queue)}};
   object["token"] = mail.token > 0 ? Json(mail.token) : Json();
+  object["message_id"] = column_text(mail.message_id);
   object["sent_at"] = mail.sent_at ? Json(in_seconds(*mail.sent_at)) : Json();
   return object;
 }

@@ -22,7 +22,7 @@ RETURNS TABLE (queue text, token bigint, address text, is_proof boolean) LANGUAG
         SELECT g.queue, g.token, false, true
         FROM jsonb_to_recordset(p_message_ids) i (given text), LATERAL (
             SELECT o.queue, o.token FROM mailroom_deliveries o
-            WHERE o.message_id = i.given AND o.message_id NOT LIKE '%.mailroom@%' LIMIT 1000) g
+            WHERE o.message_id = i.given AND o.message_id !~ '\.mailroom@|\.amazonses\.com$' LIMIT 1000) g
         UNION ALL
         SELECT i.queue, t.id, i.token IS NOT NULL, false
         FROM jsonb_to_recordset(p_message_ids) i (queue text, key text, token bigint, message bigint),
@@ -72,7 +72,7 @@ RETURN coalesce(mailroom_canonical(p_original) = mailroom_canonical(p_mailed), t
 
 -- Records what reports say of the mails that they are about, once each, and suppresses or frees their addresses. p_most, p_period:
 -- how many mails of this time to an address may come back softly before it is suppressed too; null: any. p_reports: an
--- array of objects with digest (hex), place, tokens, message_ids, mail, address, final, kind, reason, status, code, reply, remote, report
+-- array of objects with digest (hex), place, tokens, message_ids, mail (also with message_id, by which the provider sent it), address, final, kind, reason, status, code, reply, remote, report
 -- (hex, or none), counts (false: it proves nothing of its address) and at (seconds since 1970, of what is told late). Returns for each of them, in their order, whether it is new, and whose mail it was. One whose mail was not known is
 -- new again when it is: an event may come before the mail is on record. SECURITY DEFINER, so that whatever reads the mailbox of
 -- bounces needs no other right.
@@ -118,6 +118,10 @@ BEGIN
                SELECT FROM given o WHERE o.digest = g.digest AND o.token = g.token AND o.kind = 'delivered')) ORDER BY g.n)
     INTO v_ids, v_queues, v_tokens, v_addresses, v_counts
     FROM given g LEFT JOIN added a ON a.digest = g.digest AND a.place = g.place AND g.is_first;
+    -- A provider that gives mails a Message-ID of its own may tell it in its events alone.
+    UPDATE mailroom_deliveries d SET message_id = e.report->'mail'->>'message_id'
+    FROM jsonb_array_elements(p_reports) WITH ORDINALITY e (report, n) JOIN unnest(v_queues, v_tokens) WITH ORDINALITY u (queue, token, n) ON u.n = e.n
+    WHERE e.report->'mail'->>'message_id' IS NOT NULL AND d.queue = u.queue AND d.token = u.token AND d.message_id IS NULL;
     PERFORM mailroom_follow_bounces(v_ids, v_counts);
     IF p_most IS NOT NULL THEN
         PERFORM mailroom_suppress_soft(v_ids, v_counts, p_most, p_period);

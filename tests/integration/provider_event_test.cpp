@@ -176,4 +176,27 @@ TEST_CASE("an event shows that a mail was accepted whose answer was lost") {
   }
 }
 
+TEST_CASE("the Message-ID that Resend gives a mail is told by its events alone") {
+  EventRig rig;
+  rig.mail_by_provider("ada@mail.example", "5676-resend");
+  rig.connection->run("UPDATE mailroom_deliveries SET message_id = NULL");
+  const Json event{{"type", "email.delivered"},
+                   {"data",
+                    {{"email_id", "5676-resend"},
+                     {"created_at", rig.now()},
+                     {"message_id", "<0102-ab@eu-west-1.amazonses.com>"},
+                     {"to", {"ada@mail.example"}}}}};
+  const auto told = [&] {
+    return value<std::string>(*rig.connection,
+                              "SELECT coalesce(message_id, '-') FROM mailroom_message_status(1)");
+  };
+  CHECK(told() == "-");
+  rig.read(plain_json(event));
+  CHECK(told() == "0102-ab@eu-west-1.amazonses.com");
+  auto other = event;
+  other["data"]["message_id"] = "<other@app.example>";
+  rig.read(plain_json(other));
+  CHECK(told() == "0102-ab@eu-west-1.amazonses.com");
+}
+
 }  // namespace mailroom::test::provider_event_test

@@ -29,6 +29,9 @@ void read_resend_mail(const Json& data, Bounce& bounce) {
   bounce.mail.queue = tag_of(tags, "queue");
   bounce.mail.token = parse_number<std::int64_t>(tag_of(tags, "token")).value_or(0);
   bounce.mail.sent_at = moment_member(data, "created_at");
+  auto id = text_member(data, "message_id");
+  if (id.starts_with('<') && id.ends_with('>')) id = id.substr(1, id.size() - 2);
+  bounce.mail.message_id = name_member(Json{{"id", id}}, "id");
 }
 
 /// The answers of the recipient's server where there are some, else the words of Resend.

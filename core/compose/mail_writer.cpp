@@ -172,6 +172,7 @@ delivery::Envelope MailWriter::envelope_of(const MailDraft& draft, const mail::A
                               .to = to.text(),
                               .needs_smtputf8 = mail::needs_smtputf8(to) || has_utf8_address(content) ||
                                                 !builder_.utf8_sender().empty(),
+                              .author = sender.address.text(),
                               .utf8_sender = builder_.utf8_sender()};
   if (bounce_address_ && content.token > 0) {
     envelope.id = bounce_address_->id_of(content.token, draft.home);

@@ -42,6 +42,14 @@ struct TokenVerdict {
   Verdict verdict = Verdict::accepted;
   std::string reason{};
   std::optional<int> code{};  ///< if not that of the message; 0 for none
+  bool is_about_some = false;
+};
+
+/// What another message has to differ in so that its answer shows whether a refusal meets every message.
+enum class VariesWith {
+  nothing,  ///< it meets every message, or says nothing of others
+  sender,
+  message,  ///< any other one may be taken
 };
 
 struct Answer {
@@ -54,13 +62,15 @@ struct Answer {
   /// it.
   std::optional<std::string> message_id{};
   std::optional<Milliseconds> wait{};  ///< until the next attempt, if the receiver asks for it
-  bool is_excused = false;          ///< the attempt does not count against the message, which is not at fault
-  bool throttled = false;           ///< it asks for a lower rate
-  bool crowded = false;             ///< it takes no more connections, or no more messages at once
-  bool before_message = false;      ///< it ended at the connection or the login
-  bool waits_for_turn = false;      ///< a limit refused the message, or kept it here: it is tried again soon
-  std::string refusal{};            ///< the key of a refusal that may be about every message; else empty
+  bool is_excused = false;      ///< the attempt does not count against the message, which is not at fault
+  bool throttled = false;       ///< it asks for a lower rate
+  bool crowded = false;         ///< it takes no more connections, or no more messages at once
+  bool before_message = false;  ///< it ended at the connection or the login
+  bool waits_for_turn = false;  ///< a limit refused the message, or kept it here: it is tried again soon
+  std::string refusal{};        ///< the key of a refusal that may be about every message; else empty
+  VariesWith varies_with = VariesWith::nothing;
   bool about_everyone = false;      ///< deferred, since the endpoint refuses one message after another
+  bool is_about_some = false;       ///< deferred, while others are taken
   bool was_tried = true;            ///< false: returned without an attempt, since its endpoint is unavailable
   int other_connections = 0;        ///< to the endpoint, that are open beside this one
   bool others_work = false;         ///< one of them has carried a message that the receiver answered

@@ -12,6 +12,8 @@ namespace {
 
 constexpr Milliseconds shortest_delay{1000};
 constexpr Milliseconds longest_delay{30'000};
+/// So many refusals may be about the mails that got them.
+constexpr int most_refused = 30;
 /// A probe further in the future than this comes from a clock that has been set back since.
 constexpr Milliseconds longest_probe{300'000};
 
@@ -80,7 +82,9 @@ Breaker after_answer(const Breaker& breaker, const Answer& answer, WallTime bega
                      double chance) {
   if (answer.shows_life()) return {};
   auto after = breaker;
-  const bool is_old = breaker.is_open() && began < breaker.opened_at;
+  // Several at a time show whether a refusal is about some: each of them counts.
+  const bool may_be_about_some = answer.varies_with != VariesWith::nothing && !answer.wait;
+  const bool is_old = breaker.is_open() && began < breaker.opened_at && !may_be_about_some;
   if (is_old) return after;
   if (!shows_failure(answer)) {
     // The probe said nothing, so the next mail is one.
@@ -90,7 +94,8 @@ Breaker after_answer(const Breaker& breaker, const Answer& answer, WallTime bega
   ++after.failures;
   if (!breaker.is_open()) after.since = now;
   after.opened_at = now;
-  after.next_probe = now + breaker_delay(after.failures, chance);
+  const int failures = may_be_about_some ? after.failures - most_refused : after.failures;
+  after.next_probe = failures > 0 ? now + breaker_delay(failures, chance) : now;
   after.why = reason_of(answer);
   return after;
 }

@@ -39,7 +39,8 @@ Milliseconds resend_delay(int tries, double chance);
 std::optional<Breaker> let_through(const Breaker& breaker, WallTime now, Milliseconds probe_time);
 
 /// The breaker after an attempt that began at `began`. An attempt that began before the breaker opened fails
-/// for the same reason, and does not extend the delay.
+/// for the same reason, and does not extend the delay. After a refusal that may be about some mails the next
+/// one is a probe at once, until thirty in a row have failed.
 Breaker after_answer(const Breaker& breaker, const Answer& answer, WallTime began, WallTime now,
                      double chance);
 

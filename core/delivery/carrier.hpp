@@ -22,6 +22,7 @@ struct Envelope {
   /// Of the copy, for a relay that offers DSN (RFC 3461) and for one of a provider, printable and without
   /// blanks; or empty.
   std::string id{};
+  std::string author{};       ///< the address of the header From
   std::string utf8_sender{};  ///< an address of the configuration that needs SMTPUTF8 for each mail; or empty
 };
 
@@ -50,7 +51,8 @@ struct Message {
   /// answer has been taken.
   std::string_view body{};
   Envelope envelope{};
-  bool has_files = false;  ///< a mail with attachments
+  bool has_files = false;    ///< a mail with attachments
+  bool was_refused = false;  ///< an earlier attempt at it, or at one of its tokens
   /// Of several mails: what differs, while `body` has one after the other. Empty for a line and for one mail.
   std::vector<PackedMail> mails{};
   /// Asked before the receiver could take the message; null: it may leave.

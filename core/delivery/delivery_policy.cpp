@@ -64,6 +64,14 @@ bool may_be_sent_again(const DeliveryHistory& history, const DeliveryPolicy& pol
   return policy.when_unknown == config::WhenUnknown::resend && history.unknowns < policy.resends;
 }
 
+/// True of a mail that is refused again and again, for its sender for example, while others are taken. The
+/// codes from 420 on are those of SMTP that ask to try later.
+bool is_refused_for_good(const DeliveryHistory& history, const Answer& answer) {
+  constexpr int most = 5;
+  const bool is_lasting = answer.code < 420 || answer.code >= 500;
+  return answer.is_about_some && is_lasting && history.attempts + 1 >= most;
+}
+
 claim::TokenOutcome without_attempt(const DeliveryHistory& history, fate::Outcome state, std::string reason) {
   if (may_have_been_mailed(history) > 0) {
     state = fate::Outcome::unknown;
@@ -179,6 +187,10 @@ claim::TokenOutcome outcome_of_attempt(const DeliveryHistory& history, const Ans
       outcome.state = may_have_been_mailed(history) > 0 ? fate::Outcome::unknown : fate::Outcome::rejected;
       break;
     case Verdict::deferred:
+      if (is_refused_for_good(history, answer)) {
+        outcome.state = may_have_been_mailed(history) > 0 ? fate::Outcome::unknown : fate::Outcome::rejected;
+        break;
+      }
       outcome.state = fate::Outcome::deferred;
       // Those that waited for their turn together must not come back together.
       outcome.wait = fitting_pause(
@@ -221,6 +233,7 @@ Answer answer_to(const Answer& answer, const ComposedToken& token) {
   own.verdict = named->verdict;
   if (!named->reason.empty()) own.reply = named->reason;
   if (named->code) own.code = *named->code;
+  own.is_about_some = named->is_about_some;
   return own;
 }
 

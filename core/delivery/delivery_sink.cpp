@@ -201,6 +201,8 @@ void DeliverySink::submit(OpenBatch& batch, Composed composed) {
   message.attempt = batch.lease.attempt;
   for (const auto& token : tokens)
     message.attempt = std::max(message.attempt, batch.lease.attempt + token.history.unknowns);
+  message.was_refused =
+      std::ranges::any_of(tokens, [](const auto& token) { return token.history.attempts > 0; });
   auto& lane = *lanes_[kept.composed.lane];
   const auto now = steady_now();
   if (auto answer = has_several_lanes() ? lane.turn_away(now) : std::nullopt) {

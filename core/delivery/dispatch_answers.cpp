@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "delivery/dispatcher.hpp"
 
 namespace mailroom::delivery {
@@ -47,7 +48,10 @@ void Dispatcher::record(Answer answer) {
     departure.began =
         std::max(answer.ended - std::chrono::ceil<WallTime::duration>(answer.took), departure.began);
   }
-  endpoints_[place].learn(answer, pending.refusals, departure, now, wall_now(), chance());
+  const RefusedBefore before{.sender = lower_case(pending.message.envelope.author),
+                             .was_refused = pending.message.was_refused,
+                             .refusals = pending.refusals};
+  endpoints_[place].learn(answer, before, departure, now, wall_now(), chance());
   if (answer.throttled || answer.crowded) connections_[place] = 0;
   tell_connections(place, now);
   if (is_tried_elsewhere(pending, answer)) return waiting_.push_front(answer.id);

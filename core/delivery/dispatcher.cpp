@@ -78,17 +78,18 @@ void Dispatcher::submit(Message message, SpooledText body, TimePoint expires_at)
                                .body = std::move(body),
                                .until = std::min(expires_at, now + Pace::longest_wait),
                                .refusals = refusals});
-  enqueue(id, refusals);
+  enqueue(id);
   pump();
   if (pending_.size() == 1 || !waiting_.empty()) news_.signal();
 }
 
-void Dispatcher::enqueue(std::int64_t id, const Refusals& refusals) {
+void Dispatcher::enqueue(std::int64_t id) {
+  const auto was_refused = [&](std::int64_t each) {
+    const auto& pending = pending_.at(each);
+    return pending.message.was_refused || !pending.refusals.are_none();
+  };
   // Those that were refused come last: if it was for themselves, the others show that soon.
-  const auto last = std::ranges::find_if(waiting_, [&](std::int64_t other) {
-    return refusals.are_none() && !pending_.at(other).refusals.are_none();
-  });
-  waiting_.insert(last, id);
+  waiting_.insert(was_refused(id) ? waiting_.end() : std::ranges::find_if(waiting_, was_refused), id);
 }
 
 void Dispatcher::pump() {

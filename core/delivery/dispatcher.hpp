@@ -185,7 +185,7 @@ class Dispatcher {
   bool is_tried_elsewhere(Pending& pending, const Answer& answer);
   bool waits_again(Pending& pending, Answer& answer, TimePoint now);
   bool is_sent_again(Pending& pending, const Answer& answer, TimePoint now);
-  void enqueue(std::int64_t id, const Refusals& refusals);
+  void enqueue(std::int64_t id);
   void conclude(std::int64_t id, Answer answer);
   std::optional<std::chrono::seconds> admission() const;
   double chance();

@@ -7,6 +7,21 @@
 #include <utility>
 
 namespace mailroom::delivery {
+namespace {
+
+/// Makes `answer` one that other messages do not get: an attempt at its message.
+void be_about_some(Answer& answer) {
+  answer.throttled = answer.crowded = answer.waits_for_turn = answer.is_excused = false;
+  answer.is_about_some = true;
+  answer.verdict = Verdict::deferred;
+  for (auto& token : answer.tokens) {
+    if (token.verdict != Verdict::unavailable) continue;
+    token.verdict = Verdict::deferred;
+    token.is_about_some = true;
+  }
+}
+
+}  // namespace
 
 Endpoint::Endpoint(std::string name, int in_flight, std::optional<config::Rate> rate, std::uint64_t seed)
     : name_(std::move(name)), pace_(seed, rate), at_once_(in_flight), most_(in_flight) {}
@@ -36,10 +51,10 @@ TimePoint Endpoint::next_room(TimePoint now, int ahead) {
 Departure Endpoint::left(TimePoint now, WallTime wall, Milliseconds probe_time) {
   ++in_flight_;
   pace_.left(now);
-  is_probed_ = breaker_.is_open();
   const auto due = breaker_.next_probe;
+  is_probed_ = breaker_.is_open() && !probes_at_once_;
   if (is_probed_) breaker_ = let_through(breaker_, wall, probe_time).value_or(breaker_);
-  return {.left = now, .began = wall, .is_probe = is_probed_, .next_probe = due};
+  return {.left = now, .began = wall, .is_probe = breaker_.is_open(), .next_probe = due};
 }
 
 void Endpoint::came_back(const Departure& departure) {
@@ -52,21 +67,29 @@ void Endpoint::came_back_untried(const Departure& departure) {
   if (departure.is_probe && breaker_.is_open()) breaker_.next_probe = departure.next_probe;
 }
 
-void Endpoint::weigh(Answer& answer, const Departure& departure, WallTime wall) {
-  if (answer.verdict == Verdict::accepted) refusals_.accepted(departure.began, wall);
+void Endpoint::weigh(Answer& answer, const RefusedBefore& before, const Departure& departure, WallTime wall) {
+  const auto sender = "from " + before.sender;
+  if (answer.verdict == Verdict::accepted) refusals_.accepted(sender, departure.began, wall);
   if (answer.refusal.empty()) return;
-  bool is_about_message = false;
+  // Of several mails in a message some were taken.
+  if (answer.verdict == Verdict::accepted) return refusals_.meets_some(answer.refusal, wall);
   if (answer.waits_for_turn) {
-    is_about_message = refusals_.limited(answer.refusal, wall);
-  } else {
-    const bool is_rejected = answer.verdict == Verdict::rejected;
-    const auto about = refusals_.refused(
-        answer.refusal, is_rejected ? RefusalSubject::unclear : RefusalSubject::everyone, is_probed_, wall);
-    is_about_message = about == RefusalSubject::recipient && !is_rejected;
-    answer.about_everyone = about == RefusalSubject::everyone && is_rejected;
+    if (refusals_.limited(answer.refusal, wall)) be_about_some(answer);
+    return;
   }
-  if (is_about_message) answer.throttled = answer.crowded = answer.waits_for_turn = answer.is_excused = false;
-  if (is_about_message || answer.about_everyone) answer.verdict = Verdict::deferred;
+  const bool is_rejected = answer.verdict == Verdict::rejected;
+  // A message of several mails has none of its own.
+  const bool is_of_sender = answer.varies_with == VariesWith::sender && !before.sender.empty();
+  const auto about =
+      refusals_.refused({.key = is_of_sender ? sender : answer.refusal,
+                         .by_words = is_rejected ? RefusalSubject::unclear : RefusalSubject::everyone,
+                         .is_of_sender = is_of_sender,
+                         .was_refused = before.was_refused,
+                         .is_probe = is_probed_},
+                        wall);
+  if (about == RefusalSubject::recipient && !is_rejected) be_about_some(answer);
+  answer.about_everyone = about == RefusalSubject::everyone && is_rejected;
+  if (answer.about_everyone) answer.verdict = Verdict::deferred;
 }
 
 void Endpoint::learn_rate(const Answer& answer, const Refusals& refusals, TimePoint left, TimePoint now) {
@@ -97,15 +120,15 @@ bool Endpoint::is_one_too_many(const Answer& answer, TimePoint left, TimePoint n
   return false;
 }
 
-void Endpoint::learn(Answer& answer, const Refusals& refusals, const Departure& departure, TimePoint now,
+void Endpoint::learn(Answer& answer, const RefusedBefore& before, const Departure& departure, TimePoint now,
                      WallTime wall, double chance) {
   came_back(departure);
-  weigh(answer, departure, wall);
+  weigh(answer, before, departure, wall);
   if (answer.shows_life() && !answer.before_message) {
     last_answered_ = now;
     at_once_.answered();
   }
-  learn_rate(answer, refusals, departure.left, now);
+  learn_rate(answer, before.refusals, departure.left, now);
   if (answer.waits_for_turn && pace_.is_shut(now)) {
     answer.waits_for_turn = false;
     answer.verdict = Verdict::unavailable;
@@ -117,7 +140,9 @@ void Endpoint::learn(Answer& answer, const Refusals& refusals, const Departure& 
   }
   // What was in flight with the message that opened the breaker fails for the same reason.
   const bool is_repetition = breaker_.is_open() && !departure.is_probe && !answer.shows_life();
-  if (!is_repetition) breaker_ = after_answer(breaker_, answer, departure.began, wall, chance);
+  if (is_repetition) return;
+  breaker_ = after_answer(breaker_, answer, departure.began, wall, chance);
+  probes_at_once_ = breaker_.is_open() && breaker_.next_probe <= breaker_.opened_at;
 }
 
 void Endpoint::meets_some(const std::string& refusal, WallTime wall) {

@@ -93,6 +93,13 @@ struct Departure {
   WallTime next_probe{};  ///< when the probe was due, if it is one
 };
 
+/// What is known of a message that has an answer, from before.
+struct RefusedBefore {
+  std::string sender{};
+  bool was_refused = false;
+  Refusals refusals{};  ///< by a limit
+};
+
 /// One endpoint of a carrier: whether it takes messages, at which rate, and how many at once. Pure: takes
 /// times.
 class Endpoint {
@@ -119,9 +126,8 @@ class Endpoint {
   void answers_came() { at_answers_ = in_flight_; }
   /// It came back untried. The probe that it was may leave at once.
   void came_back_untried(const Departure& departure);
-  /// Weighs an answer by what other messages get, learns from it, and corrects its verdict. `refusals`: those
-  /// that the message had before.
-  void learn(Answer& answer, const Refusals& refusals, const Departure& departure, TimePoint now,
+  /// Weighs an answer by what other messages get, learns from it, and corrects its verdict.
+  void learn(Answer& answer, const RefusedBefore& before, const Departure& departure, TimePoint now,
              WallTime wall, double chance);
   /// A message was refused by a limit again and again, while others were taken: no limit was meant.
   void meets_some(const std::string& refusal, WallTime wall);
@@ -144,14 +150,15 @@ class Endpoint {
  private:
   void came_back(const Departure& departure);
   int most_in_flight(TimePoint now, int ahead);
-  void weigh(Answer& answer, const Departure& departure, WallTime wall);
+  void weigh(Answer& answer, const RefusedBefore& before, const Departure& departure, WallTime wall);
   void learn_rate(const Answer& answer, const Refusals& refusals, TimePoint left, TimePoint now);
   /// True if no more than a further connection was refused.
   bool is_one_too_many(const Answer& answer, TimePoint left, TimePoint now);
 
   std::string name_;
   Breaker breaker_;
-  bool is_probed_ = false;  ///< by a message of this process, now
+  bool is_probed_ = false;       ///< by a message of this process, now
+  bool probes_at_once_ = false;  ///< it refuses messages, and the next ones show whether it takes others
   RefusalMemory refusals_;
   Pace pace_;
   AtOnce at_once_;

@@ -40,6 +40,15 @@ enum class RefusalSubject {
   unclear,    ///< this mail, its recipient or everyone: only further mails show it
 };
 
+/// A mail that was refused, and with what.
+struct RefusedMail {
+  std::string key{};  ///< equal for refusals that have one cause
+  RefusalSubject by_words = RefusalSubject::unclear;
+  bool is_of_sender = false;  ///< the key is that of its sender alone
+  bool was_refused = false;   ///< so was an earlier attempt at it
+  bool is_probe = false;      ///< of an unavailable relay, or it came after that
+};
+
 /// Tells a relay that refuses every mail from one that refuses some, whatever the words: remembers which
 /// kinds of refusals came while other mails were taken. Pure: takes times.
 class RefusalMemory {
@@ -48,16 +57,19 @@ class RefusalMemory {
   static constexpr int equal_run = 3;
   /// So it is from this one on if they differ.
   static constexpr int mixed_run = 6;
+  /// A kind whose words are about everyone, and that met some mails only, does so up to this one.
+  static constexpr int longest_run = 30;
   /// How long it is remembered that a kind of refusal meets some mails only.
-  static constexpr std::chrono::minutes kept{5};
+  static constexpr std::chrono::minutes kept{15};
 
   /// A mail was taken, in an attempt that began at `began`. Refusals before it that
-  /// seemed to be about every mail were about the mails that were refused.
-  void accepted(WallTime began, WallTime now);
-  /// A mail was refused. Returns `everyone` if the relay takes no mail: `by_words` says so, or it refuses one
+  /// seemed to be about every mail were about the mails that were refused. Forgets `own_key`, that of its
+  /// sender.
+  void accepted(const std::string& own_key, WallTime began, WallTime now);
+  /// A mail was refused. Returns `everyone` if the relay takes no mail: the words say so, or it refuses one
   /// mail after another, or the mail was the probe of an unavailable relay. Returns `recipient` if other
   /// mails are taken meanwhile.
-  RefusalSubject refused(const std::string& key, RefusalSubject by_words, bool is_probe, WallTime now);
+  RefusalSubject refused(const RefusedMail& mail, WallTime now);
   /// A mail was refused by words about a limit. True if they meet some mails only, so that no limit is meant.
   bool limited(const std::string& key, WallTime now);
   /// Such a mail was refused again and again while others were taken.
@@ -72,8 +84,8 @@ class RefusalMemory {
   };
 
   Kind& kind(const std::string& key);
-  /// Counts one more; true if other mails are taken meanwhile.
-  bool meets_some_again(Kind& kind, WallTime now);
+  /// Counts one more; true if other mails are taken meanwhile, and the row is shorter than `longest`.
+  bool meets_some_again(Kind& kind, int longest, WallTime now);
 
   std::map<std::string, Kind> kinds_;
   int in_row_ = 0;  ///< of all kinds, without words about everyone

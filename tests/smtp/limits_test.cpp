@@ -140,7 +140,8 @@ TEST_CASE("a relay that refuses MAIL is unavailable, and gets no storm of connec
     courier.submit(i, mail_to("user@mail.example"));
   for (const auto& [id, delivery] : outcomes(courier))
     CHECK(delivery.verdict == delivery::Verdict::unavailable);
-  CHECK(server.connections() <= 4);
+  // Another mail may have a sender that it takes, until that many were refused.
+  CHECK(server.connections() <= 40);
 }
 
 }  // namespace mailroom::test::limits_test

@@ -60,4 +60,36 @@ TEST_CASE("a probe that comes back untried leaves the next one its time") {
   CHECK(endpoint.leave(due) == delivery::Endpoint::Leave::given);
 }
 
+TEST_CASE("after a refusal that may be about some, thirty other messages are probes at once") {
+  WallTime wall{std::chrono::hours(1)};
+  delivery::Endpoint endpoint("relay:25", 4, {}, 1);
+  const auto refuse = [&](delivery::VariesWith varies_with) {
+    delivery::Answer answer{.code = 550, .refusal = "550 no", .varies_with = varies_with};
+    wall += Milliseconds(1);
+    endpoint.learn(answer, {.sender = "a"}, endpoint.left(start, wall, {}), start, wall, 0);
+    return endpoint.leave(wall) == delivery::Endpoint::Leave::given;
+  };
+  for (int i = 0; i < 30; ++i)
+    REQUIRE(refuse(delivery::VariesWith::sender));
+  CHECK_FALSE(refuse(delivery::VariesWith::sender));
+  wall += std::chrono::seconds(2);
+  CHECK_FALSE(refuse(delivery::VariesWith::sender));
+  delivery::Endpoint other("relay:25", 4, {}, 1);
+  std::swap(endpoint, other);
+  CHECK_FALSE(refuse(delivery::VariesWith::nothing));
+}
+
+TEST_CASE("what waits leaves beside a probe only while others may be taken") {
+  const WallTime wall{std::chrono::hours(1)};
+  delivery::Endpoint endpoint("relay:25", 4, {}, 1);
+  delivery::Answer answer{.code = 550, .refusal = "550 no", .varies_with = delivery::VariesWith::message};
+  endpoint.learn(answer, {}, endpoint.left(start, wall, {}), start, wall, 0);
+  endpoint.left(start, wall, std::chrono::minutes(1));
+  CHECK(endpoint.leave(wall) == delivery::Endpoint::Leave::given);
+  delivery::Answer down{.verdict = delivery::Verdict::unavailable};
+  endpoint.learn(down, {}, endpoint.left(start, wall, {}), start, wall, 0);
+  endpoint.left(start, wall + std::chrono::minutes(1), std::chrono::minutes(1));
+  CHECK(endpoint.leave(wall + std::chrono::minutes(1)) == delivery::Endpoint::Leave::later);
+}
+
 }  // namespace mailroom::test::endpoint_test

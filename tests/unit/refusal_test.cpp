@@ -132,7 +132,7 @@ struct Remembering {
                                    delivery::RefusalSubject words = delivery::RefusalSubject::unclear,
                                    bool is_probe = false) {
     now += std::chrono::seconds(1);
-    return memory.refused(key, words, is_probe, now);
+    return memory.refused({.key = key, .by_words = words, .is_probe = is_probe}, now);
   }
   bool limited(const std::string& key) {
     now += std::chrono::seconds(1);
@@ -140,7 +140,7 @@ struct Remembering {
   }
   void accepted(std::chrono::milliseconds took = std::chrono::milliseconds(500)) {
     now += std::chrono::seconds(1);
-    memory.accepted(now - took, now);
+    memory.accepted({}, now - took, now);
   }
 };
 
@@ -172,8 +172,8 @@ TEST_CASE("words about everyone that other mails do not get are about the mail")
   relay.accepted(std::chrono::milliseconds(1500));
   CHECK(relay.refused("quota", everyone) == everyone);
   relay.accepted();
-  CHECK(relay.refused("quota", everyone) == delivery::RefusalSubject::recipient);
-  CHECK(relay.refused("quota", everyone) == delivery::RefusalSubject::recipient);
+  for (int i = 1; i < delivery::RefusalMemory::longest_run; ++i)
+    CHECK(relay.refused("quota", everyone) == delivery::RefusalSubject::recipient);
   CHECK(relay.refused("other quota", everyone) == everyone);
   // Nobody gets through any more.
   CHECK(relay.refused("quota", everyone) == everyone);
@@ -181,6 +181,23 @@ TEST_CASE("words about everyone that other mails do not get are about the mail")
   CHECK(relay.refused("quota", everyone) == delivery::RefusalSubject::recipient);
   relay.now += delivery::RefusalMemory::kept;
   CHECK(relay.refused("quota", everyone) == everyone);
+}
+
+TEST_CASE("what a sender, or a mail, was refused for while others were taken says nothing of others") {
+  using enum delivery::RefusalSubject;
+  Remembering relay;
+  const delivery::RefusedMail of_sender{.key = "from a", .by_words = everyone, .is_of_sender = true};
+  const delivery::RefusedMail again{.key = "no", .was_refused = true};
+  CHECK(relay.memory.refused(of_sender, relay.now) == everyone);
+  CHECK(relay.memory.refused(again, relay.now) == unclear);
+  relay.accepted();
+  for (int i = 0; i < 100; ++i) {
+    CHECK(relay.memory.refused(of_sender, relay.now) == delivery::RefusalSubject::recipient);
+    CHECK(relay.memory.refused(again, relay.now) == delivery::RefusalSubject::recipient);
+  }
+  // One of its mails is taken.
+  relay.memory.accepted("from a", relay.now, relay.now);
+  CHECK(relay.memory.refused(of_sender, relay.now) == everyone);
 }
 
 TEST_CASE("words about a limit are believed until a mail gets them again and again alone") {
@@ -204,8 +221,8 @@ TEST_CASE("what is remembered of a relay has an end") {
   Remembering relay;
   CHECK(relay.refused("first", everyone) == everyone);
   relay.accepted();
-  for (int i = 0; i < 20; ++i)
-    relay.refused("other " + std::string(static_cast<std::size_t>(i), 'x'), everyone);
+  for (int i = 0; i < 300; ++i)
+    relay.refused("other " + std::to_string(i), everyone);
   CHECK(relay.refused("first", everyone) == everyone);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <utility>
 
 #include "base/error.hpp"
@@ -16,6 +17,25 @@ constexpr int longest_poll = 1000;  ///< milliseconds
 
 std::int64_t unix_time() {
   return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+}
+
+bool is_refused(const delivery::TokenVerdict& token) {
+  return token.verdict == delivery::Verdict::unavailable && token.code.value_or(0) >= 400;
+}
+
+/// The answer to a message whose parts are all answered.
+delivery::Answer whole_of(delivery::Answer answer) {
+  // What is final of each mail says nothing of others.
+  const bool is_any_refused = std::ranges::any_of(answer.tokens, is_refused);
+  if (!is_any_refused) answer.refusal.clear();
+  if (answer.verdict != delivery::Verdict::accepted) return answer;
+  // While some are taken, what the others are told is about them.
+  for (auto& token : answer.tokens) {
+    if (!is_refused(token)) continue;
+    token.verdict = delivery::Verdict::deferred;
+    token.is_about_some = true;
+  }
+  return answer;
 }
 
 }  // namespace
@@ -155,39 +175,67 @@ void HttpCarrier::end(Flight& flight, const HttpOutcome& outcome) {
   answered.sink = endpoint_.name;
   answered.took = steady_now() - flight.began;
   answered.ended = wall_now();
-  const bool is_unavailable = answered.verdict == delivery::Verdict::unavailable;
-  if (flight.message.mails.size() > 1 && protocol_->is_about_one(answered)) {
+  // What is refused of a message that was parted may be its own: the others are tried.
+  const bool is_unavailable =
+      answered.verdict == delivery::Verdict::unavailable && !parted_.contains(flight.message.id);
+  if (flight.message.mails.size() > 1 && protocol_->is_about_one(answered) && !is_vain(flight.message.id)) {
     part(flight.message, std::move(answered));
   } else {
     settle(flight.message, std::move(answered));
+    if (is_unavailable) give_back_untried();
   }
-  if (is_unavailable) give_back_untried();
   idle_.push_back(std::move(flight.exchange));
 }
 
-/// The mails of a refused message leave next, one by one.
-void HttpCarrier::part(const delivery::Message& message, delivery::Answer answer) {
-  std::size_t at = 0;
-  std::vector<delivery::Message> mails;
-  for (const auto& mail : message.mails) {
-    auto& own = mails.emplace_back(message);
-    own.mails.clear();
-    own.tokens = {mail.token};
-    own.envelope = mail.envelope;
-    own.body = message.body.substr(at, mail.size);
-    at += mail.size;
-  }
-  answer.refusal.clear();
-  parted_[message.id] = {.answer = std::move(answer), .left = mails.size()};
-  waiting_.insert(waiting_.begin(), mails.begin(), mails.end());
+/// True if so many mails of a parted message were refused, and none taken, that it is about all of them.
+bool HttpCarrier::is_vain(std::int64_t id) const {
+  constexpr std::ptrdiff_t most = 8;
+  const auto found = parted_.find(id);
+  if (found == parted_.end() || found->second.answer.verdict == delivery::Verdict::accepted) return false;
+  return std::ranges::count_if(found->second.answer.tokens, is_refused) >= most;
 }
 
-/// Answers a message, or notes the answer to one of its mails.
+/// The mails of a refused message leave in four parts, so that few requests find which of many it is for.
+void HttpCarrier::part(const delivery::Message& message, delivery::Answer answer) {
+  constexpr std::size_t parts = 4;
+  const auto size = (message.mails.size() + parts - 1) / parts;
+  std::vector<delivery::Message> own;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < message.mails.size(); ++i) {
+    const auto& mail = message.mails[i];
+    if (i % size == 0) {
+      own.push_back(message);
+      own.back().mails.clear();
+      own.back().tokens.clear();
+      own.back().body = message.body.substr(at, 0);
+    }
+    auto& part = own.back();
+    part.mails.push_back(mail);
+    part.tokens.push_back(mail.token);
+    part.body = {part.body.data(), part.body.size() + mail.size};
+    at += mail.size;
+  }
+  for (auto& part : own) {
+    if (part.mails.size() > 1) continue;
+    part.envelope = part.mails.front().envelope;
+    part.mails.clear();
+  }
+  auto& parted = parted_.try_emplace(message.id, Parted{.answer = std::move(answer)}).first->second;
+  parted.left += own.size() - 1;
+  // Many leave soonest if the largest parts come first.
+  waiting_.insert(waiting_.end(), own.begin(), own.end());
+}
+
+/// Answers a message, or notes the answer to a part of it.
 void HttpCarrier::settle(const delivery::Message& message, delivery::Answer answer) {
   const auto found = parted_.find(message.id);
   if (found == parted_.end()) return this->answer(std::move(answer));
-  auto& whole = found->second.answer;
-  whole.tokens.push_back({message.tokens.front(), answer.verdict, answer.reply, answer.code});
+  auto& [whole, left] = found->second;
+  if (answer.tokens.empty()) {
+    for (const auto token : message.tokens)
+      answer.tokens.push_back({token, answer.verdict, answer.reply, answer.code});
+  }
+  std::ranges::move(answer.tokens, std::back_inserter(whole.tokens));
   whole.throttled = whole.throttled || answer.throttled;
   whole.took += answer.took;
   whole.ended = std::max(whole.ended, answer.ended);
@@ -195,10 +243,10 @@ void HttpCarrier::settle(const delivery::Message& message, delivery::Answer answ
     whole.verdict = answer.verdict;
     whole.code = answer.code;
   }
-  if (--found->second.left > 0) return;
-  auto done = std::move(found->second.answer);
+  if (--left > 0) return;
+  auto done = std::move(whole);
   parted_.erase(found);
-  this->answer(std::move(done));
+  this->answer(whole_of(std::move(done)));
 }
 
 void HttpCarrier::give_up_all() {

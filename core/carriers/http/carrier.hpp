@@ -39,7 +39,7 @@ class HttpProtocol {
 };
 
 /// Hands each message over in a request of its own, several at the same time over connections that are kept.
-/// A message of several mails of which the server refuses one goes mail by mail. A thread of its own drives
+/// A message of several mails of which the server refuses one goes in parts. A thread of its own drives
 /// them.
 class HttpCarrier final : public delivery::Carrier {
  public:
@@ -62,10 +62,10 @@ class HttpCarrier final : public delivery::Carrier {
   struct FreeMulti {
     void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
   };
-  /// A message of several mails that go by themselves.
+  /// A message of several mails that goes in parts.
   struct Parted {
     delivery::Answer answer;  ///< with the mails that are done
-    std::size_t left = 0;
+    std::size_t left = 1;     ///< parts
   };
   /// A message on its way.
   struct Flight {
@@ -80,6 +80,7 @@ class HttpCarrier final : public delivery::Carrier {
   void collect_results();
   void end(Flight& flight, const HttpOutcome& outcome);
   void part(const delivery::Message& message, delivery::Answer answer);
+  bool is_vain(std::int64_t id) const;
   void settle(const delivery::Message& message, delivery::Answer answer);
   int patience() const;
   void give_up_all();

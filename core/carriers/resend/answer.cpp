@@ -57,10 +57,12 @@ delivery::Answer judge_error(const ResendError& error, const http::HttpResponse&
     answer.wait = std::max<Milliseconds>(answer.wait.value_or(Milliseconds(0)), concurrent_wait);
   } else if (is_about_account(error, status)) {
     answer.verdict = delivery::Verdict::unavailable;
+    if (status == 400 || status == 403) answer.varies_with = delivery::VariesWith::sender;
   } else {
     answer.verdict = status == 408 ? delivery::Verdict::deferred : delivery::Verdict::rejected;
-    if (answer.verdict == delivery::Verdict::rejected) answer.refusal = error.text(status);
+    if (answer.verdict == delivery::Verdict::rejected) answer.varies_with = delivery::VariesWith::message;
   }
+  if (answer.varies_with != delivery::VariesWith::nothing) answer.refusal = error.text(status);
   return answer;
 }
 

@@ -27,7 +27,7 @@ class ResendProtocol final : public http::HttpProtocol {
   bool keeps_message_id() const override { return false; }
   TimePoint next_request() const override { return next_request_; }
   bool is_about_one(const delivery::Answer& answer) const override {
-    return answer.verdict == delivery::Verdict::rejected;
+    return answer.varies_with != delivery::VariesWith::nothing;
   }
 
  private:

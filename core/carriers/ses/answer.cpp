@@ -78,12 +78,15 @@ delivery::Answer judge_error(const SesError& error, const http::HttpOutcome& out
   answer.verdict = delivery::Verdict::rejected;
   if (is_about_account(error, status)) {
     answer.verdict = delivery::Verdict::unavailable;
+    if (status == 400 || status == 403) answer.varies_with = delivery::VariesWith::sender;
   } else if (is_unverified(error)) {
     const bool is_recipient = holds_in_any_case(error.message, lower_case(recipient));
     answer.verdict = is_recipient ? delivery::Verdict::deferred : delivery::Verdict::unavailable;
+    if (!is_recipient) answer.varies_with = delivery::VariesWith::sender;
   } else if (status == 408) {
     answer.verdict = delivery::Verdict::deferred;
   }
+  if (answer.varies_with != delivery::VariesWith::nothing) answer.refusal = error.text(status);
   return answer;
 }
 

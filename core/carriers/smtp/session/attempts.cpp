@@ -19,6 +19,13 @@ namespace {
 /// For replies that decide nothing.
 constexpr Milliseconds short_limit{3000};
 
+/// Of a refusal that may be about every mail.
+delivery::VariesWith varies_with(const SmtpExchange& exchange) {
+  constexpr std::array about_connection{421, 530, 535, 538};
+  if (std::ranges::count(about_connection, exchange.code) > 0) return delivery::VariesWith::nothing;
+  return exchange.step == SmtpStep::mail ? delivery::VariesWith::sender : delivery::VariesWith::message;
+}
+
 }  // namespace
 
 RelayAttempts::RelayAttempts(RelayUrl relay_url, RelayOptions options)
@@ -227,7 +234,10 @@ delivery::Answer RelayAttempts::attempt(const delivery::Message& message, bool o
   const bool is_unclear = exchange.about == delivery::RefusalSubject::unclear && exchange.code >= 500;
   const bool may_be_about_all =
       exchange.about == delivery::RefusalSubject::everyone || is_unclear || is_limit;
-  const bool is_named = exchange.step > SmtpStep::mail && exchange.code >= 400 && may_be_about_all;
+  const bool is_mail_refused =
+      exchange.step == SmtpStep::mail && judgement.verdict == delivery::Verdict::unavailable;
+  const bool is_named =
+      exchange.code >= 400 && ((exchange.step > SmtpStep::mail && may_be_about_all) || is_mail_refused);
   return {.verdict = judgement.verdict,
           .sink = url.name(),
           .code = has_reply ? exchange.code : 0,
@@ -238,7 +248,8 @@ delivery::Answer RelayAttempts::attempt(const delivery::Message& message, bool o
           .crowded = wish == RelayWish::fewer_at_once,
           .before_message = exchange.step < SmtpStep::mail,
           .waits_for_turn = is_limit,
-          .refusal = is_named ? refusal_key(exchange.code, text, mail.to) : std::string()};
+          .refusal = is_named ? refusal_key(exchange.code, text, mail.to) : std::string(),
+          .varies_with = is_named ? varies_with(exchange) : delivery::VariesWith::nothing};
 }
 
 RelayWish RelayAttempts::wish_of(const SmtpExchange& exchange, const std::string& text,

@@ -214,24 +214,26 @@ COMMENT ON COLUMN mailroom_budgets.tokens IS 'so many may be taken in each perio
 COMMENT ON COLUMN mailroom_budgets.burst IS 'so many may be taken at once';
 COMMENT ON COLUMN mailroom_budgets.taken_until IS 'the time at which the rate allows what has been taken';
 
--- The sinks, such as relays, that take nothing now. Consumers share what they learn, so that each sink is tried by one
--- of them at a time. A sink that works has no row.
+-- The sinks, such as relays, that take nothing now, or refuse some mails. Consumers share what they learn, so that each
+-- sink is tried by one of them at a time. A sink that works, and refuses nothing, has no row.
 CREATE TABLE mailroom_sinks (
     name      text COLLATE "C" PRIMARY KEY,
     failures  integer NOT NULL,
     since     timestamptz NOT NULL,
     failed_at timestamptz NOT NULL,
     probe_at  timestamptz NOT NULL,
-    reason    text NOT NULL
+    reason    text NOT NULL,
+    learnt    json
 ) WITH (fillfactor = 10);
 
-COMMENT ON TABLE mailroom_sinks IS 'the sinks that are unavailable now';
+COMMENT ON TABLE mailroom_sinks IS 'the sinks that are unavailable now, or refuse some mails';
 COMMENT ON COLUMN mailroom_sinks.name IS 'host and port';
-COMMENT ON COLUMN mailroom_sinks.failures IS 'failures in a row';
+COMMENT ON COLUMN mailroom_sinks.failures IS 'failures in a row; 0: it works';
 COMMENT ON COLUMN mailroom_sinks.since IS 'the first of them';
 COMMENT ON COLUMN mailroom_sinks.failed_at IS 'the last of them';
 COMMENT ON COLUMN mailroom_sinks.probe_at IS 'when a consumer may try it again';
 COMMENT ON COLUMN mailroom_sinks.reason IS 'the last failure, in the words of the sink';
+COMMENT ON COLUMN mailroom_sinks.learnt IS 'which mails it refuses, and in which row';
 
 -- What applications are told.
 CREATE TABLE mailroom_outcomes (

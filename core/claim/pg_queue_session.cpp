@@ -81,12 +81,13 @@ std::string sinks_json(const std::vector<SinkState>& states) {
                      {"since", seconds_of(state.since)},
                      {"failed_at", seconds_of(state.failed_at)},
                      {"probe_at", seconds_of(state.probe_at)},
-                     {"reason", state.reason}});
+                     {"reason", state.reason},
+                     {"learnt", state.learnt.empty() ? nlohmann::json() : nlohmann::json(state.learnt)}});
   }
   return json_text(array);
 }
 
-/// Reads rows of name, failures, since, failed_at and probe_at, in seconds since 1970, and reason.
+/// Reads rows of name, failures, since, failed_at and probe_at, in seconds since 1970, reason, and learnt.
 std::vector<SinkState> read_sinks(const db::Rows& rows) {
   std::vector<SinkState> states;
   for (const auto& row : rows) {
@@ -95,7 +96,8 @@ std::vector<SinkState> read_sinks(const db::Rows& rows) {
                       .since = time_of(row.number<double>("since")),
                       .failed_at = time_of(row.number<double>("failed_at")),
                       .probe_at = time_of(row.number<double>("probe_at")),
-                      .reason = row.text("reason")});
+                      .reason = row.text("reason"),
+                      .learnt = row.text("learnt")});
   }
   return states;
 }
@@ -291,7 +293,7 @@ std::vector<SinkState> PgQueueSession::share(const std::vector<SinkState>& news,
   if (probe) probe_ms = probe->count();
   return read_sinks(connection_->run(R"(
 SELECT name, failures, extract(epoch FROM since) AS since, extract(epoch FROM failed_at) AS failed_at,
-  extract(epoch FROM probe_at) AS probe_at, reason
+  extract(epoch FROM probe_at) AS probe_at, reason, learnt
 FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms'))",
                                      channel_, db::storable(connection_->facts(), sinks_json(news)),
                                      names_text(names), probe_ms));

@@ -181,12 +181,13 @@ enum class Waking {
 
 /// What consumers share about a sink, such as a relay.
 struct SinkState {
-  std::string name;    ///< host and port
-  int failures = 0;    ///< in a row; 0: it works
-  WallTime since;      ///< the first of them
-  WallTime failed_at;  ///< the last of them
-  WallTime probe_at;   ///< when a consumer may try it again
-  std::string reason;  ///< the last failure, printable
+  std::string name;      ///< host and port
+  int failures = 0;      ///< in a row; 0: it works
+  WallTime since;        ///< the first of them
+  WallTime failed_at;    ///< the last of them
+  WallTime probe_at;     ///< when a consumer may try it again
+  std::string reason;    ///< the last failure, printable
+  std::string learnt{};  ///< JSON of what it refuses while it works; or empty
 
   bool operator==(const SinkState&) const = default;
 };
@@ -196,9 +197,9 @@ class SinkBoard {
  public:
   virtual ~SinkBoard() = default;
 
-  /// Tells the others `news`, and returns those of `names` that are unavailable. With `probe`, the caller may
-  /// try one whose probe_at has come, and no other consumer tries it for that long. In a transaction of its
-  /// own.
+  /// Tells the others `news`, and returns those of `names` that are unavailable, or refuse something. With
+  /// `probe`, the caller may try one whose probe_at has come, and no other consumer tries it for that long.
+  /// In a transaction of its own.
   virtual std::vector<SinkState> share(const std::vector<SinkState>& news,
                                        const std::vector<std::string>& names,
                                        std::optional<Milliseconds> probe) = 0;

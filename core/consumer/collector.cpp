@@ -88,6 +88,7 @@ void Collector::collect() {
   }
   observer_.stopping();
   finish_and_acknowledge();
+  leave_sinks();
   pipeline_.emission_log().write(environment_.now());
 }
 
@@ -97,6 +98,15 @@ void Collector::finish_and_acknowledge() {
   if (!pipeline_.finish_late()) return;
   sessions_.connect_to_leave();
   pipeline_.report_late();
+}
+
+/// What is not given back is free again after some time.
+void Collector::leave_sinks() {
+  try {
+    pipeline_.leave();
+  } catch (const Error& error) {
+    log_.debug("the sinks could not be left", {{"reason", error.what()}});
+  }
 }
 
 void Collector::step() {

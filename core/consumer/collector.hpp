@@ -81,6 +81,7 @@ class Collector {
   void require_available(TimePoint now) const;
   /// What is open, and its receipts; then what became of tokens for which no batch has waited.
   void finish_and_acknowledge();
+  void leave_sinks();
   void acknowledge_before_leaving();
   void reload();
   /// Makes `setup` the configuration.

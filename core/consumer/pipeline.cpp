@@ -145,6 +145,10 @@ void Pipeline::report_late() {
   }
 }
 
+void Pipeline::leave() {
+  if (auto* const session = sessions_.session_or_null()) sink_->leave(*session);
+}
+
 bool Pipeline::finish_late() {
   sink_->finish_late();
   std::ranges::move(sink_->take_late(), std::back_inserter(late_));

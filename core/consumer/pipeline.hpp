@@ -72,6 +72,8 @@ class Pipeline final : private claim::LeaseRecord {
   std::string unavailability() const { return sink_->unavailability(); }
   /// Shares the states of sinks with other consumers; `heard`: they may have changed.
   void consult(bool heard) { sink_->consult(sessions_.session(), heard); }
+  /// Tells the others, too, that this consumer stops.
+  void leave();
   /// Reports what became of tokens whose batches did not wait for it, once these are acknowledged.
   void report_late();
   /// Waits for what is left of that. True if there is something to report, once the receipts are

@@ -57,6 +57,8 @@ class Sink {
     static_cast<void>(board);
     static_cast<void>(heard);
   }
+  /// The consumer stops: what it has reserved for itself is for others.
+  virtual void leave(claim::SinkBoard& board) { static_cast<void>(board); }
   /// What became of tokens whose batches did not wait for it, since the last call: one receipt for each
   /// message.
   virtual std::vector<claim::Receipt> take_late() { return {}; }

@@ -49,6 +49,7 @@ struct TokenVerdict {
 enum class VariesWith {
   nothing,  ///< it meets every message, or says nothing of others
   sender,
+  domain,   ///< of the recipient: a wish for a lower rate
   message,  ///< any other one may be taken
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 #include "base/clock.hpp"
 
@@ -37,22 +38,26 @@ std::string reason_of(const Answer& answer) {
 }
 
 claim::SinkState state_of(const std::string& name, const Breaker& breaker) {
+  // Of one that works, this is the newest.
   return {.name = name,
           .failures = breaker.failures,
           .since = breaker.since,
-          .failed_at = breaker.opened_at,
+          .failed_at = breaker.is_open() ? breaker.opened_at : wall_now(),
           .probe_at = breaker.next_probe,
-          .reason = breaker.why};
+          .reason = breaker.why,
+          .learnt = breaker.learnt};
 }
 
 Breaker breaker_of(const std::string& name, const std::vector<claim::SinkState>& states) {
   const auto state = std::ranges::find(states, name, &claim::SinkState::name);
   if (state == states.end()) return {};
+  if (state->failures == 0) return {.learnt = state->learnt};
   return {.failures = state->failures,
           .since = state->since,
           .opened_at = state->failed_at,
           .next_probe = state->probe_at,
-          .why = state->reason};
+          .why = state->reason,
+          .learnt = state->learnt};
 }
 
 bool is_probe_due(const Breaker& breaker) {
@@ -135,6 +140,16 @@ std::optional<std::vector<Breaker>> SharedBreakers::exchange(claim::SinkBoard& b
     shared_[i] = known;
   }
   return shared_;
+}
+
+void SharedBreakers::give_back(claim::SinkBoard& board, const std::vector<Breaker>& own) {
+  exchange(board, own, false);
+  std::vector<claim::SinkState> unused;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (holds_probe_[i]) unused.push_back(state_of(names_[i], shared_[i]));
+    holds_probe_[i] = false;
+  }
+  if (!unused.empty()) board.share(unused, names_, std::nullopt);
 }
 
 std::string SharedBreakers::unavailability(const std::vector<Breaker>& own) const {

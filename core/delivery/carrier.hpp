@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
 #include "delivery/answer.hpp"
 #include "delivery/clearance.hpp"
 
@@ -25,6 +26,11 @@ struct Envelope {
   std::string author{};       ///< the address of the header From
   std::string utf8_sender{};  ///< an address of the configuration that needs SMTPUTF8 for each mail; or empty
 };
+
+/// The domain of the recipient, in lower case.
+inline std::string domain_of(const Envelope& envelope) {
+  return lower_case(std::string_view(envelope.to).substr(envelope.to.rfind('@') + 1));
+}
 
 /// One of several mails that a message has.
 struct PackedMail {

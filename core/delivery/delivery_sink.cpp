@@ -240,6 +240,11 @@ void DeliverySink::consult(claim::SinkBoard& board, bool heard) {
     lane->consult(board, heard, delivery_log_, options_.words);
 }
 
+void DeliverySink::leave(claim::SinkBoard& board) {
+  for (const auto& lane : lanes_)
+    lane->leave(board);
+}
+
 std::optional<std::chrono::seconds> DeliverySink::time_to_admission() const {
   std::optional<std::chrono::seconds> least;
   for (const auto& lane : lanes_) {

@@ -89,6 +89,7 @@ class DeliverySink final : public consumer::Sink {
   consumer::BatchOutcome finish(const std::function<void()>& when_slow) override;
   bool is_ready() const override { return !time_to_admission(); }
   void consult(claim::SinkBoard& board, bool heard) override;
+  void leave(claim::SinkBoard& board) override;
   std::vector<claim::Receipt> take_late() override;
   void finish_late() override;
   TimePoint claims_from() const override;

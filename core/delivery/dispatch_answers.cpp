@@ -49,6 +49,7 @@ void Dispatcher::record(Answer answer) {
         std::max(answer.ended - std::chrono::ceil<WallTime::duration>(answer.took), departure.began);
   }
   const RefusedBefore before{.sender = lower_case(pending.message.envelope.author),
+                             .domain = domain_of(pending.message.envelope),
                              .was_refused = pending.message.was_refused,
                              .refusals = pending.refusals};
   endpoints_[place].learn(answer, before, departure, now, wall_now(), chance());

@@ -124,9 +124,21 @@ bool Dispatcher::submit_next(TimePoint now) {
   }
   if (choice.leave == Endpoint::Leave::none) {
     turn_away(id, now);
-  } else {
+  } else if (is_resend || !waits_for_domain(id, choice.place, now)) {
     send(id, choice.place, now);
   }
+  return true;
+}
+
+bool Dispatcher::waits_for_domain(std::int64_t id, std::size_t endpoint, TimePoint now) {
+  const auto wait = endpoints_[endpoint].wait_of(domain_of(pending_.at(id).message.envelope), now);
+  if (!wait) return false;
+  conclude(id, {.verdict = Verdict::deferred,
+                .sink = endpoints_[endpoint].name(),
+                .reply = "waits for its turn, as the other side limits the rate of its domain",
+                .wait = wait,
+                .is_excused = true,
+                .waits_for_turn = true});
   return true;
 }
 

@@ -116,13 +116,13 @@ class Dispatcher {
   /// How the endpoints are, in their order; to share with other processes.
   std::vector<Breaker> breakers() const {
     const std::lock_guard lock(mutex_);
-    return endpoints_.breakers();
+    return endpoints_.breakers(wall_now());
   }
   /// Replaces the breakers; not one that a message has changed since it was as in `seen`, nor that of an
   /// endpoint that answers this process.
   void set_breakers(const std::vector<Breaker>& seen, const std::vector<Breaker>& breakers) {
     const std::lock_guard lock(mutex_);
-    endpoints_.set_breakers(seen, breakers, steady_now());
+    endpoints_.set_breakers(seen, breakers, steady_now(), wall_now());
   }
   /// The time until an endpoint takes a message; nullopt if one does now.
   std::optional<std::chrono::seconds> time_to_admission() const {
@@ -178,6 +178,8 @@ class Dispatcher {
   void send(std::int64_t id, std::size_t endpoint, TimePoint now);
   /// No endpoint takes the message now.
   void turn_away(std::int64_t id, TimePoint now);
+  /// Gives the message back if the endpoint takes few of its domain.
+  bool waits_for_domain(std::int64_t id, std::size_t endpoint, TimePoint now);
   void give_back_overdue(TimePoint now);
   void give_up(std::int64_t id, const char* why);
   void take_answers();

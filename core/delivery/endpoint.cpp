@@ -3,8 +3,14 @@
 #include "delivery/endpoint.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <span>
 #include <stdexcept>
 #include <utility>
+
+#include "base/encoded_text.hpp"
+#include "crypto/digest.hpp"
+#include "delivery/reply_text.hpp"
 
 namespace mailroom::delivery {
 namespace {
@@ -19,6 +25,22 @@ void be_about_some(Answer& answer) {
     token.verdict = Verdict::deferred;
     token.is_about_some = true;
   }
+}
+
+std::string key_of_sender(const RefusedBefore& before) {
+  return "from " + before.sender;
+}
+
+/// Of a refusal: it is shared, and must show nothing of a mail that the words may repeat.
+std::string key_of(const std::string& refusal) {
+  constexpr std::size_t enough = 8;
+  const auto digest = crypto::sha256({refusal});
+  return hex_text(std::span(digest).first(enough));
+}
+
+/// `450 4.7.1 slow down`
+std::string words_of(const Answer& answer) {
+  return fmt::format("{} {}", answer.code, recorded_reply(answer.reply, {}));
 }
 
 }  // namespace
@@ -67,25 +89,37 @@ void Endpoint::came_back_untried(const Departure& departure) {
   if (departure.is_probe && breaker_.is_open()) breaker_.next_probe = departure.next_probe;
 }
 
-void Endpoint::weigh(Answer& answer, const RefusedBefore& before, const Departure& departure, WallTime wall) {
-  const auto sender = "from " + before.sender;
-  if (answer.verdict == Verdict::accepted) refusals_.accepted(sender, departure.began, wall);
-  if (answer.refusal.empty()) return;
-  // Of several mails in a message some were taken.
-  if (answer.verdict == Verdict::accepted) return refusals_.meets_some(answer.refusal, wall);
-  if (answer.waits_for_turn) {
-    if (refusals_.limited(answer.refusal, wall)) be_about_some(answer);
+void Endpoint::weigh(Answer& answer, const RefusedBefore& before, const Departure& departure, TimePoint now,
+                     WallTime wall) {
+  if (answer.verdict == Verdict::accepted) {
+    refusals_.accepted(key_of_sender(before), departure.began, wall);
+    domains_.accepted(before.domain, departure.left, now);
+    // Of several mails in a message some were refused.
+    if (!answer.refusal.empty()) refusals_.meets_some(key_of(answer.refusal), wall);
     return;
   }
+  if (answer.varies_with == VariesWith::domain &&
+      domains_.refused(before.domain, words_of(answer), departure.left, now, wall)) {
+    be_about_some(answer);
+    answer.is_about_some = false;  // it is taken another time
+  } else if (answer.waits_for_turn) {
+    if (!answer.refusal.empty() && refusals_.limited(answer.refusal, wall)) be_about_some(answer);
+  } else if (!answer.refusal.empty()) {
+    weigh_refusal(answer, before, wall);
+  }
+}
+
+void Endpoint::weigh_refusal(Answer& answer, const RefusedBefore& before, WallTime wall) {
   const bool is_rejected = answer.verdict == Verdict::rejected;
-  // A message of several mails has none of its own.
+  // A message of several mails has no sender of its own.
   const bool is_of_sender = answer.varies_with == VariesWith::sender && !before.sender.empty();
   const auto about =
-      refusals_.refused({.key = is_of_sender ? sender : answer.refusal,
+      refusals_.refused({.key = is_of_sender ? key_of_sender(before) : key_of(answer.refusal),
                          .by_words = is_rejected ? RefusalSubject::unclear : RefusalSubject::everyone,
                          .is_of_sender = is_of_sender,
                          .was_refused = before.was_refused,
-                         .is_probe = is_probed_},
+                         .is_probe = is_probed_,
+                         .why = is_of_sender ? words_of(answer) : std::string()},
                         wall);
   if (about == RefusalSubject::recipient && !is_rejected) be_about_some(answer);
   answer.about_everyone = about == RefusalSubject::everyone && is_rejected;
@@ -123,7 +157,7 @@ bool Endpoint::is_one_too_many(const Answer& answer, TimePoint left, TimePoint n
 void Endpoint::learn(Answer& answer, const RefusedBefore& before, const Departure& departure, TimePoint now,
                      WallTime wall, double chance) {
   came_back(departure);
-  weigh(answer, before, departure, wall);
+  weigh(answer, before, departure, now, wall);
   if (answer.shows_life() && !answer.before_message) {
     last_answered_ = now;
     at_once_.answered();
@@ -154,6 +188,31 @@ void Endpoint::meets_some(const std::string& refusal, WallTime wall) {
 std::optional<std::chrono::seconds> Endpoint::time_to_probe(WallTime wall) const {
   if (let_through(breaker_, wall, Milliseconds(0))) return std::nullopt;
   return mailroom::delivery::time_to_probe(breaker_, wall);
+}
+
+Breaker Endpoint::shared(WallTime wall) const {
+  auto breaker = breaker_;
+  auto learnt = nlohmann::json::object();
+  if (auto refusals = refusals_.json(wall); !refusals.empty()) learnt["refusals"] = std::move(refusals);
+  if (auto domains = domains_.json(wall); !domains.empty()) learnt["domains"] = std::move(domains);
+  if (!learnt.empty()) breaker.learnt = json_text(learnt);
+  return breaker;
+}
+
+void Endpoint::share(const Breaker& seen, const Breaker& known, TimePoint now, WallTime wall) {
+  const auto own = shared(wall);
+  if (own.learnt == seen.learnt && known.learnt != own.learnt) {
+    const auto learnt = known.learnt.empty() ? nlohmann::json::object() : parse_json(known.learnt);
+    refusals_.take(learnt.value("refusals", nlohmann::json::array()));
+    domains_.take(learnt.value("domains", nlohmann::json::array()), now);
+  }
+  auto was = seen;
+  was.learnt.clear();
+  const bool knows_better = is_answering(now) && !seen.is_open();
+  if (breaker_ != was || knows_better) return;
+  breaker_ = known;
+  breaker_.learnt.clear();
+  probes_at_once_ = breaker_.is_open() && breaker_.next_probe <= breaker_.opened_at;
 }
 
 bool Endpoint::is_answering(TimePoint now) const {
@@ -203,22 +262,19 @@ std::optional<std::chrono::seconds> Endpoints::time_to_admission(TimePoint now, 
   return closed > std::chrono::seconds(0) ? std::max(least, Wait(closed)) : least;
 }
 
-std::vector<Breaker> Endpoints::breakers() const {
+std::vector<Breaker> Endpoints::breakers(WallTime wall) const {
   std::vector<Breaker> breakers;
   for (const auto& endpoint : endpoints_)
-    breakers.push_back(endpoint.breaker());
+    breakers.push_back(endpoint.shared(wall));
   return breakers;
 }
 
 void Endpoints::set_breakers(const std::vector<Breaker>& seen, const std::vector<Breaker>& breakers,
-                             TimePoint now) {
+                             TimePoint now, WallTime wall) {
   if (seen.size() != endpoints_.size() || breakers.size() != endpoints_.size())
     throw std::invalid_argument("one breaker for each endpoint is needed");
-  for (std::size_t i = 0; i < endpoints_.size(); ++i) {
-    auto& endpoint = endpoints_[i];
-    const bool knows_better = endpoint.is_answering(now) && !seen[i].is_open();
-    if (endpoint.breaker() == seen[i] && !knows_better) endpoint.set_breaker(breakers[i]);
-  }
+  for (std::size_t i = 0; i < endpoints_.size(); ++i)
+    endpoints_[i].share(seen[i], breakers[i], now, wall);
 }
 
 }  // namespace mailroom::delivery

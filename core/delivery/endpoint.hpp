@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "delivery/answer.hpp"
 #include "delivery/breaker.hpp"
+#include "delivery/domain_limits.hpp"
 #include "delivery/pace.hpp"
 #include "delivery/refusal_memory.hpp"
 
@@ -96,6 +97,7 @@ struct Departure {
 /// What is known of a message that has an answer, from before.
 struct RefusedBefore {
   std::string sender{};
+  std::string domain{};  ///< of its recipient
   bool was_refused = false;
   Refusals refusals{};  ///< by a limit
 };
@@ -129,6 +131,10 @@ class Endpoint {
   /// Weighs an answer by what other messages get, learns from it, and corrects its verdict.
   void learn(Answer& answer, const RefusedBefore& before, const Departure& departure, TimePoint now,
              WallTime wall, double chance);
+  /// How long a message to `domain` waits, as the endpoint takes fewer of those; nullopt: it leaves.
+  std::optional<Milliseconds> wait_of(const std::string& domain, TimePoint now) {
+    return domains_.wait(domain, now);
+  }
   /// A message was refused by a limit again and again, while others were taken: no limit was meant.
   void meets_some(const std::string& refusal, WallTime wall);
 
@@ -143,14 +149,19 @@ class Endpoint {
   const std::string& name() const { return name_; }
   const Pace& pace() const { return pace_; }
   const Breaker& breaker() const { return breaker_; }
-  void set_breaker(const Breaker& breaker) { breaker_ = breaker; }
+  /// With what was learnt of refusals, as other processes get it.
+  Breaker shared(WallTime wall) const;
+  /// Takes what others know, where nothing has changed since it was as in `seen`.
+  void share(const Breaker& seen, const Breaker& known, TimePoint now, WallTime wall);
   /// True if it has answered a message of this process a moment ago.
   bool is_answering(TimePoint now) const;
 
  private:
   void came_back(const Departure& departure);
   int most_in_flight(TimePoint now, int ahead);
-  void weigh(Answer& answer, const RefusedBefore& before, const Departure& departure, WallTime wall);
+  void weigh(Answer& answer, const RefusedBefore& before, const Departure& departure, TimePoint now,
+             WallTime wall);
+  void weigh_refusal(Answer& answer, const RefusedBefore& before, WallTime wall);
   void learn_rate(const Answer& answer, const Refusals& refusals, TimePoint left, TimePoint now);
   /// True if no more than a further connection was refused.
   bool is_one_too_many(const Answer& answer, TimePoint left, TimePoint now);
@@ -160,6 +171,7 @@ class Endpoint {
   bool is_probed_ = false;       ///< by a message of this process, now
   bool probes_at_once_ = false;  ///< it refuses messages, and the next ones show whether it takes others
   RefusalMemory refusals_;
+  DomainLimits domains_;
   Pace pace_;
   AtOnce at_once_;
   int most_;
@@ -196,9 +208,10 @@ class Endpoints {
   /// The time until a message is taken; nullopt if one is now.
   std::optional<std::chrono::seconds> time_to_admission(TimePoint now, WallTime wall) const;
 
-  std::vector<Breaker> breakers() const;
+  std::vector<Breaker> breakers(WallTime wall) const;
   /// See Dispatcher::set_breakers().
-  void set_breakers(const std::vector<Breaker>& seen, const std::vector<Breaker>& breakers, TimePoint now);
+  void set_breakers(const std::vector<Breaker>& seen, const std::vector<Breaker>& breakers, TimePoint now,
+                    WallTime wall);
 
  private:
   std::vector<Endpoint> endpoints_;

@@ -16,12 +16,6 @@ constexpr std::chrono::milliseconds usual_gap{20};
 
 }  // namespace
 
-Milliseconds ReturnTimes::next(TimePoint now, std::chrono::nanoseconds least, std::chrono::nanoseconds gap) {
-  last_ = std::max(last_ + gap, now + least);
-  if (last_ > now + longest) last_ = now + least;
-  return std::chrono::ceil<Milliseconds>(last_ - now);
-}
-
 Lane::Lane(std::unique_ptr<Carrier> carrier, const Dispatcher::Options& options)
     : shared_(carrier->endpoints(), options.probe_time),
       in_flight_(options.in_flight),

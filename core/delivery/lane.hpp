@@ -16,20 +16,6 @@
 
 namespace mailroom::delivery {
 
-/// When messages come back from the queue that a lane could not take: one after the other, so that claims
-/// have room for messages of other lanes. Those that would wait longer than four minutes begin with the
-/// shortest wait again. Pure: takes times.
-class ReturnTimes {
- public:
-  static constexpr std::chrono::seconds longest{240};
-
-  /// The wait of the next one, which is at least `least`, and `gap` after the one before.
-  Milliseconds next(TimePoint now, std::chrono::nanoseconds least, std::chrono::nanoseconds gap);
-
- private:
-  TimePoint last_{};
-};
-
 /// A dispatcher with what consumers share about its endpoints. For one thread.
 class Lane {
  public:
@@ -62,6 +48,8 @@ class Lane {
   /// which are no longer.
   void consult(claim::SinkBoard& board, bool heard, DeliveryLog& log, const DeliveryWords& words);
   void note_states(DeliveryLog& log, const DeliveryWords& words);
+  /// See SharedBreakers::give_back().
+  void leave(claim::SinkBoard& board) { shared_.give_back(board, dispatcher_.breakers()); }
   /// Which of its endpoints are unavailable, and why; empty if none is.
   std::string unavailability() const { return shared_.unavailability(dispatcher_.breakers()); }
 

@@ -137,4 +137,10 @@ void Pace::forget() {
   next_ = {};
 }
 
+Milliseconds ReturnTimes::next(TimePoint now, std::chrono::nanoseconds least, std::chrono::nanoseconds gap) {
+  last_ = std::max(last_ + gap, now + least);
+  if (last_ > now + longest) last_ = now + least;
+  return std::chrono::ceil<Milliseconds>(last_ - now);
+}
+
 }  // namespace mailroom::delivery

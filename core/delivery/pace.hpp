@@ -102,6 +102,20 @@ class Pace {
   std::minstd_rand random_;
 };
 
+/// When messages come back from the queue that could not leave: one after the other, so that claims have room
+/// for others. Those that would wait longer than four minutes begin with the
+/// shortest wait again. Pure: takes times.
+class ReturnTimes {
+ public:
+  static constexpr std::chrono::seconds longest{240};
+
+  /// The wait of the next one, which is at least `least`, and `gap` after the one before.
+  Milliseconds next(TimePoint now, std::chrono::nanoseconds least, std::chrono::nanoseconds gap);
+
+ private:
+  TimePoint last_{};
+};
+
 /// How often a mail was refused as too much. A relay may say so of one recipient only: then it says so again
 /// whatever the rate is, while it takes others.
 class Refusals {

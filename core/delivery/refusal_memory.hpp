@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/json.hpp"
 #include "delivery/pace.hpp"
 
 namespace mailroom::delivery {
@@ -47,6 +48,7 @@ struct RefusedMail {
   bool is_of_sender = false;  ///< the key is that of its sender alone
   bool was_refused = false;   ///< so was an earlier attempt at it
   bool is_probe = false;      ///< of an unavailable relay, or it came after that
+  std::string why{};          ///< code and words of the relay, for people
 };
 
 /// Tells a relay that refuses every mail from one that refuses some, whatever the words: remembers which
@@ -75,20 +77,30 @@ class RefusalMemory {
   /// Such a mail was refused again and again while others were taken.
   void meets_some(const std::string& key, WallTime now) { kind(key).some_until = now + kept; }
 
+  /// What is remembered of refusals that are no limits, for other processes: an array.
+  nlohmann::json json(WallTime now) const;
+  /// Replaces that by what others know.
+  void take(const nlohmann::json& kinds);
+
  private:
   struct Kind {
     int in_row = 0;  ///< without an accepted mail in between
     bool is_limit = false;
+    bool is_unclear = false;  ///< has no words about everyone
+    WallTime since{};
     WallTime last{};
     WallTime some_until{};  ///< until then it meets some mails only
+    std::string why{};
   };
 
   Kind& kind(const std::string& key);
   /// Counts one more; true if other mails are taken meanwhile, and the row is shorter than `longest`.
   bool meets_some_again(Kind& kind, int longest, WallTime now);
 
+  /// Of all kinds without words about everyone.
+  int unclear_in_row() const;
+
   std::map<std::string, Kind> kinds_;
-  int in_row_ = 0;  ///< of all kinds, without words about everyone
 };
 
 }  // namespace mailroom::delivery

@@ -50,6 +50,25 @@ QueueFinding unavailable(const status::UnavailableSink& sink, const status::Deli
           "mailroom doctor tries it, and says more" + (is_permanent ? refusal_hint(deliveries) : "")};
 }
 
+/// Others are taken. A domain's mails wait for it, which is for somebody to see when it takes long; a
+/// sender's end as rejected.
+QueueFinding refused_part(const status::RefusedPart& part) {
+  constexpr std::chrono::minutes long_wait{5};
+  const bool is_domain = part.rate > 0;
+  const auto rate = is_domain ? fmt::format(" It takes about {:g} of them in a second.", part.rate) : "";
+  return {
+      is_domain && part.lasts >= long_wait ? Severity::failure : Severity::warning,
+      is_domain ? "domain_limited" : "sender_refused",
+      fmt::format("{} has {} mails {} for {}, and takes others.{} It says: {}", part.sink,
+                  is_domain ? "limited" : "refused", part.of, status::age_text(part.lasts), rate, part.why),
+      {},
+      is_domain
+          ? "ask its operator, or that of the domain, for a higher rate; mailroom tail --state deferred --since 1h "
+            "shows the mails that wait"
+          : "let the relay or provider verify this sender; then mailroom resend --outcome rejected --since 2h --dry-run "
+            "shows who would be mailed"};
+}
+
 /// A few wrong addresses come one after the other; many, for some time, are no chance: a wrong sender, a
 /// suspended account, or a server in trouble. That it puts off several for some time is no chance either.
 std::optional<QueueFinding> only_refusals(const status::RefusedSince& refused) {
@@ -121,6 +140,8 @@ std::vector<QueueFinding> judge_sinks(const status::DeliveryStatus& deliveries, 
   std::vector<QueueFinding> found;
   for (const auto& sink : deliveries.sinks)
     found.push_back(unavailable(sink, deliveries, has_tokens));
+  for (const auto& part : deliveries.refused_parts)
+    found.push_back(refused_part(part));
   if (auto waiting = withheld(deliveries.deferred)) found.push_back(std::move(*waiting));
   if (auto failed = unmade(deliveries.unmade)) found.push_back(std::move(*failed));
   if (auto refusals = only_refusals(deliveries.refused)) found.push_back(std::move(*refusals));

@@ -73,7 +73,7 @@ SELECT count(*) AS messages, count(*) FILTER (WHERE NOT is_whole) AS shared, cou
   (SELECT count(*) FROM named n WHERE n.has_ended AND NOT n.is_counted) AS named,
   (SELECT count(*) FROM named n WHERE NOT n.has_ended) AS kept,
   (SELECT count(*) FROM (
-     SELECT concat_ws(E'\n', reason, details) FROM mailroom_operations UNION ALL SELECT reason FROM mailroom_sinks
+     SELECT concat_ws(E'\n', reason, details) FROM mailroom_operations UNION ALL SELECT concat_ws(E'\n', reason, learnt) FROM mailroom_sinks
      UNION ALL SELECT pause_reason FROM mailroom_queues UNION ALL SELECT reason FROM mailroom_schema_history
      UNION ALL SELECT concat_ws(E'\n', address, reply) FROM mailroom_outcomes) o (text)
    WHERE mailroom_mentions(o.text, $1::text[])) AS others,

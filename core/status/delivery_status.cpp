@@ -68,7 +68,18 @@ FROM waiting)";
 constexpr const char* sinks_sql = R"(
 SELECT name, failures, (extract(epoch FROM clock_timestamp() - since) * 1000)::bigint AS lasts_ms,
   (extract(epoch FROM probe_at - clock_timestamp()) * 1000)::bigint AS probe_ms, reason
-FROM mailroom_sinks WHERE probe_at > clock_timestamp() - interval '10 minutes' ORDER BY since, name)";
+FROM mailroom_sinks WHERE failures > 0 AND probe_at > clock_timestamp() - interval '10 minutes' ORDER BY since, name)";
+
+// What DomainLimits and RefusalMemory have told; in minutes since 1970.
+constexpr const char* parts_sql = R"(
+WITH minute AS (SELECT floor(extract(epoch FROM clock_timestamp()) / 60)::bigint AS now)
+SELECT s.name, 'to ' || (d->>'domain') AS part, (now - (d->>'since')::bigint) * 60000 AS lasts_ms,
+  (d->>'rate')::float8 AS rate, d->>'why' AS why
+FROM mailroom_sinks s, json_array_elements(s.learnt->'domains') d, minute WHERE (d->>'last')::bigint > now - 10
+UNION ALL
+SELECT s.name, r->>'key', (now - (r->>'since')::bigint) * 60000, 0, r->>'why'
+FROM mailroom_sinks s, json_array_elements(s.learnt->'refusals') r, minute
+WHERE r->>'key' LIKE 'from %' AND (r->>'some_until')::bigint > now ORDER BY 1, 2)";
 
 constexpr const char* reports_sql = R"(
 SELECT count(DISTINCT token) FILTER (WHERE queue = $1 AND kind = 'hard') AS hard,
@@ -133,6 +144,13 @@ DeliveryStatus read_delivery_status(pqxx::transaction_base& transaction, const s
   if (!refused.is_null("accepted_ms")) status.last_accepted = duration_of(refused, "accepted_ms");
   status.deferred = read_deferred_tokens(transaction, queue);
   status.sinks = read_unavailable_sinks(transaction);
+  for (const auto& row : db::Connection::execute(transaction, parts_sql)) {
+    status.refused_parts.push_back({.sink = row.text("name"),
+                                    .of = row.text("part"),
+                                    .lasts = duration_of(row, "lasts_ms"),
+                                    .rate = row.number<double>("rate"),
+                                    .why = row.text("why")});
+  }
   return status;
 }
 

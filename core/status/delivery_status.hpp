@@ -54,6 +54,15 @@ struct DeferredTokens {
   std::string withheld_for;                 ///< what, of the newest: `there is no profile acme`
 };
 
+/// Mails that a sink refuses while it takes others.
+struct RefusedPart {
+  std::string sink;
+  std::string of;        ///< `from sales@shop.example`, `to big.example`
+  Milliseconds lasts{};  ///< since the first refusal
+  double rate = 0;       ///< of a domain: how many it takes in a second, about; else 0
+  std::string why;       ///< `450 4.7.1 too many mails`
+};
+
 /// The deliveries of a queue. Empty but for `unfit` for a queue whose tokens are written to standard output.
 struct DeliveryStatus {
   /// The tokens whose last outcome was recorded within an hour, by that outcome; most frequent first, and
@@ -65,7 +74,8 @@ struct DeliveryStatus {
   std::optional<Milliseconds> last_accepted;  ///< how long ago, if within an hour
   DeferredTokens deferred;
   ExpiredTokens expired;
-  std::vector<UnavailableSink> sinks;  ///< of all queues
+  std::vector<UnavailableSink> sinks;        ///< of all queues
+  std::vector<RefusedPart> refused_parts{};  ///< of all queues
 
   /// Of last_hour, 0 without.
   std::int64_t count_last_hour(fate::Outcome outcome) const;

@@ -260,8 +260,9 @@ BEGIN
     SET reason = mailroom_without_addresses(o.reason, p_addresses),
         details = mailroom_without_addresses(o.details::text, p_addresses)::jsonb
     WHERE mailroom_mentions(concat_ws(E'\n', o.reason, o.details), p_addresses);
-    UPDATE mailroom_sinks s SET reason = mailroom_without_addresses(s.reason, p_addresses)
-    WHERE mailroom_mentions(s.reason, p_addresses);
+    UPDATE mailroom_sinks s
+    SET reason = mailroom_without_addresses(s.reason, p_addresses), learnt = mailroom_without_addresses(s.learnt::text, p_addresses)::json
+    WHERE mailroom_mentions(concat_ws(E'\n', s.reason, s.learnt), p_addresses);
     UPDATE mailroom_queues q SET pause_reason = mailroom_without_addresses(q.pause_reason, p_addresses)
     WHERE mailroom_mentions(q.pause_reason, p_addresses);
     PERFORM mailroom_forget_bounces(p_addresses);

@@ -198,9 +198,11 @@ TEST_CASE("an account that cannot send makes Resend unavailable for one mail and
     const auto answer = ResendRig(server).answer(mails);
     CHECK(answer.verdict == delivery::Verdict::unavailable);
     CHECK(answer.reply == "validation_error: The app.example domain is not verified");
-    CHECK(answer.tokens.empty());
+    for (const auto& token : answer.tokens)
+      CHECK(token.verdict == delivery::Verdict::unavailable);
   }
-  CHECK(requests_of(server).size() == 2);
+  // Each of the three might have had another sender.
+  CHECK(requests_of(server).size() == 5);
 }
 
 TEST_CASE("doctor sees the key and the domain at Resend, and sends nothing") {

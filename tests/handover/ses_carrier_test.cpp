@@ -167,7 +167,7 @@ TEST_CASE("a mail goes to the SMTP relay behind SES while SES takes none, and on
   SesRig rig(server, "," + relay.url());
   rig.path.hello_name = "mail.app.example";
   delivery::Dispatcher dispatcher(rig.carrier(), {.in_flight = 4});
-  for (int i = 1; i <= 10; ++i)
+  for (int i = 1; i <= 60; ++i)
     dispatcher.submit({.id = i, .batch = 1, .envelope = {.from = "a@app.example", .to = "b@mail.example"}},
                       SpooledText("Subject: x\r\n\r\nhello\r\n"));
   REQUIRE(dispatcher.wait(steady_now() + 30s));
@@ -175,8 +175,9 @@ TEST_CASE("a mail goes to the SMTP relay behind SES while SES takes none, and on
     CHECK(each.answer.verdict == delivery::Verdict::accepted);
     CHECK(each.answer.sink == fmt::format("127.0.0.1:{}", relay.port()));
   }
-  CHECK(relay.taken().size() == 10);
-  CHECK(mails_of(server).size() <= 4);
+  CHECK(relay.taken().size() == 60);
+  // Others might have had a sender that it takes, until thirty were refused.
+  CHECK(mails_of(server).size() <= 40);
   const ServerProcess working("provider_server.py", "ok");
   CHECK(SesRig::answer_of(*SesRig(working, "," + relay.url()).carrier(), 1).sink ==
         "127.0.0.1:" + working.port());

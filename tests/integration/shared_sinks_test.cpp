@@ -4,7 +4,9 @@
 
 #include "claim/queue_session.hpp"
 #include "support/catch.hpp"
+#include "support/delivery_rig.hpp"
 #include "support/outcome_rig.hpp"
+#include "support/test_sender.hpp"
 
 namespace mailroom::test::shared_sinks_test {
 
@@ -28,6 +30,52 @@ TEST_CASE("what one consumer has learnt of a sink, others find under its name, w
     CHECK(known.front().name == name);
     CHECK(known.front().reason == "busy");
   }
+}
+
+TEST_CASE("senders that mail once each find together that everything is refused") {
+  DeliveryRig rig(0);
+  const TestRelay relay(
+      {.play = TestRelay::at(RelayStep::end, RelayAnswer::reply("550 5.7.1 You have run out of credits"))});
+  for (int i = 0; i < 5; ++i) {
+    rig.connection->run("INSERT INTO accounts (email, login) VALUES ('u" + std::to_string(i) +
+                        "@test.example', 'u" + std::to_string(i) + "')");
+    rig.connection->run("UPDATE mailroom_sinks SET probe_at = now()");
+    TestSender(rig.database.conninfo(), relay.url(), {"--once"}).wait();
+  }
+  CHECK(rig.count("rejected") == 2);
+  CHECK(rig.count("deferred") == 3);
+  CHECK(value<std::string>(*rig.connection, "SELECT reason FROM mailroom_sinks WHERE failures > 0") ==
+        "550 5.7.1 You have run out of credits (to one mail after another)");
+}
+
+TEST_CASE("what one sender knows of a refusal of some mails, the next one knows, until it is old") {
+  DeliveryRig rig(1);
+  const TestRelay relay({.play = [](const RelayMoment& moment) {
+    const bool is_refused = moment.step == RelayStep::rcpt && moment.recipient.find("user1@") == 0;
+    return is_refused ? RelayAnswer::reply("550 5.7.1 Sender address rejected") : RelayAnswer{};
+  }});
+  const auto mail_once = [&] {
+    rig.due_now();
+    TestSender(rig.database.conninfo(), relay.url(), {"--once"}).wait();
+  };
+  mail_once();
+  CHECK(value<int>(*rig.connection, "SELECT attempts FROM mailroom_deliveries WHERE token = 1") == 0);
+  rig.connection->run("INSERT INTO accounts (email, login) VALUES ('other@test.example', 'other')");
+  mail_once();
+  CHECK(rig.count("accepted") == 1);
+  mail_once();
+  CHECK(value<int>(*rig.connection, "SELECT attempts FROM mailroom_deliveries WHERE token = 1") >= 1);
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_sinks WHERE failures > 0") == 0);
+}
+
+TEST_CASE("a sender that may probe a relay and has nothing to send leaves that to others") {
+  DeliveryRig rig(0);
+  const TestRelay relay;
+  rig.connection->run(
+      "INSERT INTO mailroom_sinks VALUES ('" + relay.url().substr(7) +
+      "', 1, now() - interval '1 min', date_trunc('second', now()) - interval '1 min', now() - interval '30 s', 'down')");
+  CHECK(TestSender(rig.database.conninfo(), relay.url(), {"--once"}).wait() == 0);
+  CHECK(value<bool>(*rig.connection, "SELECT probe_at < now() FROM mailroom_sinks"));
 }
 
 }  // namespace mailroom::test::shared_sinks_test

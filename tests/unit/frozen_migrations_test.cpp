@@ -33,7 +33,7 @@ const std::map<std::string, std::string>& frozen() {
       {"6_tokens_by_message.down.sql", "62602a548d6fb724f2c315cb1747035b027da7603fbba6e0b5c4ed1fc83ff462"},
       {"6_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
-      {"7_queue.up.sql", "9b672d33b190f2992ad1b34d953aff95fa4518e3349353c863144c3f59643dad"},
+      {"7_queue.up.sql", "823732df7695d0f349fefe02a123059ae5803a073a85ffad640a97e25213cff2"},
       {"8_messages.down.sql", "25118197152aa99a16f27a2d58ee50efd514a72bafeac11b2c0d9eb1aaf03419"},
       {"8_messages.up.sql", "32d031e262d1224e1e9afe4895a1872c1178d989186834887fadbe20bf4fd9fb"},
   };

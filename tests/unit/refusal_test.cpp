@@ -200,6 +200,23 @@ TEST_CASE("what a sender, or a mail, was refused for while others were taken say
   CHECK(relay.memory.refused(of_sender, relay.now) == everyone);
 }
 
+TEST_CASE("what one process has learnt of refusals, another goes on with") {
+  using enum delivery::RefusalSubject;
+  Remembering one;
+  one.refused("a");
+  Remembering other;
+  other.memory.take(one.memory.json(one.now));
+  CHECK(other.refused("a") == unclear);
+  CHECK(other.refused("a") == everyone);
+  one.refused("b", everyone);
+  one.accepted();
+  other.memory.take(one.memory.json(one.now));
+  CHECK(other.refused("b", everyone) == delivery::RefusalSubject::recipient);
+  CHECK(other.refused("a") == delivery::RefusalSubject::recipient);
+  other.memory.take(nlohmann::json::array());
+  CHECK(other.memory.json(other.now).empty());
+}
+
 TEST_CASE("words about a limit are believed until a mail gets them again and again alone") {
   Remembering relay;
   CHECK_FALSE(relay.limited("too many"));

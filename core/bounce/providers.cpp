@@ -13,8 +13,8 @@ extern const Provider ses, resend, postmark, mailgun, sendgrid, brevo, mailjet, 
 
 namespace {
 
-constexpr std::array list{&ses,   &resend,  &postmark,  &mailgun, &sendgrid,
-                          &brevo, &mailjet, &sparkpost, &generic};
+constexpr std::array known_providers{&ses,   &resend,  &postmark,  &mailgun, &sendgrid,
+                                     &brevo, &mailjet, &sparkpost, &generic};
 
 /// `pattern` may have one `*`.
 bool fits_host(std::string_view host, std::string_view pattern) {
@@ -27,20 +27,20 @@ bool fits_host(std::string_view host, std::string_view pattern) {
 }  // namespace
 
 std::span<const Provider* const> providers() {
-  return list;
+  return known_providers;
 }
 
 const Provider* find_provider(std::string_view name) {
-  const auto found = std::ranges::find(list, name, [](const auto* each) { return each->name; });
-  return found == list.end() ? nullptr : *found;
+  const auto found = std::ranges::find(known_providers, name, [](const auto* each) { return each->name; });
+  return found == known_providers.end() ? nullptr : *found;
 }
 
 const Provider* provider_of_host(std::string_view host) {
   const auto name = lower_case(host);
-  const auto found = std::ranges::find_if(list, [&](const auto* each) {
+  const auto found = std::ranges::find_if(known_providers, [&](const auto* each) {
     return std::ranges::any_of(each->hosts, [&](auto pattern) { return fits_host(name, pattern); });
   });
-  return found == list.end() ? nullptr : *found;
+  return found == known_providers.end() ? nullptr : *found;
 }
 
 }  // namespace mailroom::bounce

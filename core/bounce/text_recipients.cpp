@@ -19,8 +19,8 @@ bool holds_part(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-bool is_listed(const Addresses& list, const std::string& address) {
-  return std::find(list.begin(), list.end(), address) != list.end();
+bool is_listed(const Addresses& addresses, const std::string& address) {
+  return std::find(addresses.begin(), addresses.end(), address) != addresses.end();
 }
 
 /// `<ada@mail.example>:` and `'ada@mail.example'` as the address; empty if the word is none.

@@ -19,9 +19,9 @@ namespace mailroom::suppression {
 struct Report {
   std::string digest;  ///< SHA-256 of its bytes, or of what copies of an event share, as hexadecimal digits
   std::string begin;   ///< of its bytes, for a look; empty if an id that one of our keys has made is in it
-  std::optional<bounce::Bounce> bounce;  ///< nullopt: it says nothing of a mail that came back or arrived
-  std::vector<std::int64_t> tokens{};    ///< whose mail it is, by ids that one of our keys has made
-  bool proves = true;                    ///< false: nothing follows for its addresses
+  std::optional<bounce::Bounce> bounce{};  ///< nullopt: it says nothing of a mail that came back or arrived
+  std::vector<std::int64_t> tokens{};      ///< whose mail it is, by ids that one of our keys has made
+  bool proves = true;                      ///< false: nothing follows for its addresses
 
   /// Something of it has to be recorded.
   bool counts() const { return bounce.has_value(); }

@@ -203,7 +203,7 @@ class ResendEmulateTest(unittest.TestCase):
         def count(rows):
             return int(self.database.psql(f'SELECT count(*) FROM {rows}'))
         before = count('mailroom_batches WHERE attempts > 1')
-        senders = kill_senders(MAILROOM, 30, lambda number: self.insert(number * most + 1, (number + 1) * most),
+        senders = kill_senders(MAILROOM, 90, lambda number: self.insert(number * most + 1, (number + 1) * most),
                                lambda: count('mailroom_batches WHERE attempts > 1') >= before + 5)
         self.assertGreaterEqual(count('mailroom_batches WHERE attempts > 1'), before + 5, 'too few kills met a mail')
         # A batch that was cut off twice is not tried a third time.

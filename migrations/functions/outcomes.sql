@@ -73,6 +73,10 @@ DECLARE
     v_state record;
     v_ids int8multirange;
 BEGIN
+    -- Who wants neither does not pay for a look at each token.
+    IF NOT v_is_wanted AND NOT EXISTS (SELECT FROM mailroom_messages m WHERE m.options @> '{"notify": true}') THEN
+        RETURN NULL;
+    END IF;
     IF NEW.kind = 'rewind' THEN
         -- Somebody may have recorded it by hand.
         IF (NEW.details->>'cursor_before') IS NULL OR (NEW.details->>'cursor_after') IS NULL

@@ -29,15 +29,6 @@ struct ActionOptions {
   bool dry_run = false;
 };
 
-/// A command of action.
-struct ActionCommand {
-  const char* name;
-  const char* summary;
-  ExitCode (*run)(const ActionOptions& options, Context& context);
-  /// Describes its options and operands; may be null.
-  void (*add)(CommandSyntax& syntax, ActionOptions& options);
-};
-
 std::string unless_none(const std::string& text) {
   return text == "none" ? "" : text;
 }
@@ -208,7 +199,7 @@ void add_named_change(CommandSyntax& syntax, ActionOptions& options) {
 }
 
 /// In help order.
-constexpr ActionCommand action_commands[] = {
+constexpr Subcommand<ActionOptions, Context&> action_commands[] = {
     {"list", "show all actions, and which queues take them", action_list, nullptr},
     {"show", "show one action", action_show, add_name},
     {"create", "create an action; show the plan", action_create, add_create},
@@ -218,12 +209,7 @@ constexpr ActionCommand action_commands[] = {
 
 Run add_action(CommandSyntax& syntax) {
   auto options = std::make_shared<ActionOptions>();
-  auto chosen = std::make_shared<const ActionCommand*>(&action_commands[0]);
-  syntax.needs_command();
-  for (const auto& action : action_commands) {
-    auto command = syntax.command(action.name, action.summary, [&action, chosen] { *chosen = &action; });
-    if (action.add != nullptr) action.add(command, *options);
-  }
+  const auto chosen = syntax.commands(action_commands, *options);
   return [options, chosen](Context& context) { return (*chosen)->run(*options, context); };
 }
 

@@ -12,15 +12,6 @@
 namespace mailroom::cmd {
 namespace {
 
-/// A command of message.
-struct MessageAction {
-  const char* name;
-  const char* summary;
-  ExitCode (*run)(const MessageOptions& options, Context& context);
-  /// Describes its options and operands.
-  void (*add)(CommandSyntax& syntax, MessageOptions& options);
-};
-
 constexpr const char* message_selectors_group = "Selectors, lists by comma; a message must match each";
 
 std::vector<std::string> message_state_words() {
@@ -148,7 +139,7 @@ void add_send_options(CommandSyntax& syntax, MessageOptions& options) {
 }
 
 /// In help order.
-constexpr MessageAction message_actions[] = {
+constexpr Subcommand<MessageOptions, Context&> message_actions[] = {
     {"list", "list messages and what became of them, newest first", message_list, add_list_options},
     {"show", "show a message, and what became of it for each recipient", message_show, add_show_options},
     {"send", "send a message, as mailroom_send() does", message_send, add_send_options},
@@ -159,12 +150,7 @@ constexpr MessageAction message_actions[] = {
 
 Run add_message(CommandSyntax& syntax) {
   auto options = std::make_shared<MessageOptions>();
-  auto chosen = std::make_shared<const MessageAction*>(&message_actions[0]);
-  syntax.needs_command();
-  for (const auto& action : message_actions) {
-    auto command = syntax.command(action.name, action.summary, [&action, chosen] { *chosen = &action; });
-    action.add(command, *options);
-  }
+  const auto chosen = syntax.commands(message_actions, *options);
   return [options, chosen](Context& context) { return (*chosen)->run(*options, context); };
 }
 

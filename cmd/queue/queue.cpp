@@ -9,15 +9,6 @@
 namespace mailroom::cmd {
 namespace {
 
-/// A command of queue.
-struct QueueAction {
-  const char* name;
-  const char* summary;
-  ExitCode (*run)(const QueueOptions& options, Context& context);
-  /// Describes its options and operands; may be null.
-  void (*add)(CommandSyntax& syntax, QueueOptions& options);
-};
-
 /// An option that sets `key` of a queue or of a budget.
 Option add_value(CommandSyntax& syntax, const std::string& spec, const std::string& key,
                  std::vector<config::SettingValue>& values, const std::string& help) {
@@ -87,7 +78,7 @@ void add_properties(CommandSyntax& syntax, QueueOptions& options) {
 }
 
 /// In help order.
-constexpr QueueAction queue_actions[] = {
+constexpr Subcommand<QueueOptions, Context&> queue_actions[] = {
     {"list", "list the queues and the budgets that they share", queue_list, nullptr},
     {"show", "show a queue: its definition, its budget, and what waits in it", queue_show, add_name},
     {"create", "create a queue; ask if it emits tokens that are due already", queue_create,
@@ -113,12 +104,7 @@ constexpr QueueAction queue_actions[] = {
 
 Run add_queue(CommandSyntax& syntax) {
   auto options = std::make_shared<QueueOptions>();
-  auto chosen = std::make_shared<const QueueAction*>(&queue_actions[0]);
-  syntax.needs_command();
-  for (const auto& action : queue_actions) {
-    auto command = syntax.command(action.name, action.summary, [&action, chosen] { *chosen = &action; });
-    if (action.add != nullptr) action.add(command, *options);
-  }
+  const auto chosen = syntax.commands(queue_actions, *options);
   return [options, chosen](Context& context) { return (*chosen)->run(*options, context); };
 }
 

@@ -1,7 +1,6 @@
 // mailroom suppression: shows and changes which addresses get no more mails.
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <iostream>
 #include <iterator>
@@ -130,14 +129,6 @@ ExitCode import_lines(const SuppressionOptions& options, db::Connection& connect
   return ExitCode::done;
 }
 
-/// A command below `suppression`.
-struct SuppressionAction {
-  const char* name;
-  const char* summary;
-  ExitCode (*run)(const SuppressionOptions& options, db::Connection& connection, Context& context);
-  void (*add)(CommandSyntax& syntax, SuppressionOptions& options);
-};
-
 void add_reason(CommandSyntax& syntax, SuppressionOptions& options) {
   syntax.text("--reason TEXT", options.reason, "why, for the record");
 }
@@ -147,7 +138,7 @@ void add_change(CommandSyntax& syntax, SuppressionOptions& options) {
   add_reason(syntax, options);
 }
 
-constexpr std::array<SuppressionAction, 5> suppression_actions{{
+constexpr Subcommand<SuppressionOptions, db::Connection&, Context&> suppression_actions[] = {
     {"list", "list suppressed addresses, the newest first", list,
      [](CommandSyntax& syntax, SuppressionOptions& options) {
        syntax.texts("ADDRESS", options.addresses, "only these addresses").repeated();
@@ -156,16 +147,11 @@ constexpr std::array<SuppressionAction, 5> suppression_actions{{
     {"remove", "let addresses get mails again", remove, add_change},
     {"import", "suppress the addresses in the lines of standard input", import_lines, add_reason},
     {"export", "write all suppressed addresses as lines of JSON", export_all, nullptr},
-}};
+};
 
 Run add_suppression(CommandSyntax& syntax) {
   auto options = std::make_shared<SuppressionOptions>();
-  auto chosen = std::make_shared<const SuppressionAction*>(suppression_actions.data());
-  syntax.needs_command();
-  for (const auto& action : suppression_actions) {
-    auto command = syntax.command(action.name, action.summary, [&action, chosen] { *chosen = &action; });
-    if (action.add != nullptr) action.add(command, *options);
-  }
+  const auto chosen = syntax.commands(suppression_actions, *options);
   return [options, chosen](Context& context) {
     const auto connection = context.connect_to_schema("suppression", {"mailroom_suppressions"});
     return (*chosen)->run(*options, *connection, context);

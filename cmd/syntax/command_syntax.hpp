@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <iterator>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/settings.hpp"
 
@@ -71,6 +74,17 @@ class Option {
 
  private:
   CLI::Option* option_;
+};
+
+class CommandSyntax;
+
+/// A command below another one, in a table of them.
+template <typename Options, typename... Arguments>
+struct Subcommand {
+  const char* name;
+  const char* summary;
+  ExitCode (*run)(const Options& options, Arguments... arguments);
+  void (*add)(CommandSyntax& syntax, Options& options);  ///< its options; may be null
 };
 
 /// Describes the options and operands of one command. Parsing stores each value in the given variable, which
@@ -148,6 +162,19 @@ class CommandSyntax {
                         const std::function<void()>& on_use);
   /// Makes one of the commands below this one mandatory.
   void needs_command();
+  /// Adds each of `subcommands`, a table that lives as long as the program, with the options that it stores
+  /// in `options`; one of them is mandatory. Returns where parsing leaves the one that was typed.
+  template <typename Options, typename Table>
+  auto commands(const Table& subcommands, Options& options) {
+    using Each = std::remove_cvref_t<decltype(*std::begin(subcommands))>;
+    auto chosen = std::make_shared<const Each*>(nullptr);
+    needs_command();
+    for (const auto& each : subcommands) {
+      auto syntax = command(each.name, each.summary, [&each, chosen] { *chosen = &each; });
+      if (each.add != nullptr) each.add(syntax, options);
+    }
+    return chosen;
+  }
 
   /// The longest names of the options of this command that were given, except --help.
   std::vector<std::string> given() const;

@@ -49,19 +49,6 @@ void show_fingerprint(db::Connection& connection, const std::string& fingerprint
   connection.run("SELECT pg_try_advisory_lock_shared(('x' || $1::text)::bit(64)::bigint)", fingerprint);
 }
 
-/// The names of sinks as PostgreSQL's text of an array: that of several brokers has commas, a program's may
-/// have anything.
-std::string names_text(const std::vector<std::string>& names) {
-  std::string text = "{";
-  for (const auto& name : names) {
-    text += text.size() > 1 ? ",\"" : "\"";
-    for (const char c : name)
-      text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-    text += '"';
-  }
-  return text + "}";
-}
-
 using Seconds = std::chrono::duration<double>;
 
 double seconds_of(WallTime time) {
@@ -215,7 +202,8 @@ void PgQueueSession::complete(std::optional<Lease>& lease) {
 void PgQueueSession::announce(const std::vector<std::string>& sinks) {
   if (sinks == announced_) return;
   const auto waiting = wait();
-  connection_->run("SELECT set_config('mailroom.begun', $1, false)", sinks.empty() ? "" : names_text(sinks));
+  connection_->run("SELECT set_config('mailroom.begun', $1, false)",
+                   sinks.empty() ? "" : db::quoted_array_text(sinks));
   announced_ = sinks;
 }
 
@@ -232,11 +220,11 @@ std::vector<std::int64_t> PgQueueSession::begin(const std::vector<Lease>& leases
   for (const auto& sink : sinks) {
     if (std::ranges::find(announced, sink) == announced.end()) announced.push_back(sink);
   }
-  auto held =
-      connection_
-          ->run("SELECT mailroom_begin_leases($1::bigint[], $2::integer[], $3::text[], $4)",
-                db::array_text(batches), db::array_text(attempts), names_text(sinks), names_text(announced))
-          .values<std::int64_t>();
+  auto held = connection_
+                  ->run("SELECT mailroom_begin_leases($1::bigint[], $2::integer[], $3::text[], $4)",
+                        db::array_text(batches), db::array_text(attempts), db::quoted_array_text(sinks),
+                        db::quoted_array_text(announced))
+                  .values<std::int64_t>();
   announced_ = announced;
   return held;
 }
@@ -296,7 +284,7 @@ SELECT name, failures, extract(epoch FROM since) AS since, extract(epoch FROM fa
   extract(epoch FROM probe_at) AS probe_at, reason, learnt
 FROM mailroom_share_sinks($1, $2::jsonb, $3::text[], $4::bigint * interval '1 ms'))",
                                      channel_, db::storable(connection_->facts(), sinks_json(news)),
-                                     names_text(names), probe_ms));
+                                     db::quoted_array_text(names), probe_ms));
 }
 
 void PgQueueSession::report(const Receipt& late) {

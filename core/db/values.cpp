@@ -18,6 +18,19 @@ std::string storable(const SessionFacts& facts, std::string text) {
   return kept;
 }
 
+std::string quoted_array_text(const std::vector<std::string>& values) {
+  std::string array;
+  for (const auto& value : values) {
+    array += array.empty() ? "\"" : ",\"";
+    for (const char c : value) {
+      if (c == '"' || c == '\\') array += '\\';
+      array += c;
+    }
+    array += '"';
+  }
+  return "{" + array + "}";
+}
+
 void require_storable(Connection& connection, const std::string& name, const std::string& text) {
   try {
     connection.run("SELECT $1::text", text);

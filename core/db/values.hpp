@@ -47,4 +47,7 @@ std::string array_text(const std::vector<T>& values) {
   return fmt::format("{{{}}}", joined(values, ","));
 }
 
+/// The same for any strings.
+std::string quoted_array_text(const std::vector<std::string>& values);
+
 }  // namespace mailroom::db

@@ -33,18 +33,6 @@ chosen AS MATERIALIZED (
                      request.keys.empty() ? "" : key_condition);
 }
 
-/// PostgreSQL's text of an array of any texts.
-std::string quoted_array(const std::vector<std::string>& texts) {
-  std::string array;
-  for (const auto& text : texts) {
-    array += array.empty() ? "\"" : ",\"";
-    for (const char c : text)
-      array += c == '"' || c == '\\' ? std::string{'\\', c} : std::string(1, c);
-    array += '"';
-  }
-  return "{" + array + "}";
-}
-
 constexpr const char* plan_sql = R"(,
 held AS MATERIALIZED (
   SELECT s.cursor, mailroom_queue_actions(j.job_type) AS actions,
@@ -73,9 +61,9 @@ ended AS (
 SELECT count(*), coalesce(range_agg(int8range(id, id, '[]')), '{}')::text AS ids FROM ended)";
 
 db::Rows run(pqxx::transaction_base& transaction, const RevocationRequest& request, const char* sql) {
-  return db::Connection::execute(transaction, chosen_cte(request) + sql, quoted_array(request.queues),
-                                 request.selection.parameter(), request.only_taken,
-                                 quoted_array(request.keys));
+  return db::Connection::execute(transaction, chosen_cte(request) + sql,
+                                 db::quoted_array_text(request.queues), request.selection.parameter(),
+                                 request.only_taken, db::quoted_array_text(request.keys));
 }
 
 }  // namespace

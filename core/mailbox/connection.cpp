@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <poll.h>
-#include <sys/socket.h>
 #include <utility>
 
 #include "base/error.hpp"
@@ -18,13 +17,6 @@ namespace {
 
 constexpr Milliseconds patience{60'000};  ///< for the server's next byte
 constexpr Milliseconds stop_look{200};
-
-CURL* new_mail_handle() {
-  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
-  CURL* const handle = initialised == CURLE_OK ? curl_easy_init() : nullptr;
-  if (handle == nullptr) throw Error(ExitCode::failed, "cannot initialise libcurl");
-  return handle;
-}
 
 bool is_about_certificate(CURLcode result) {
   return result == CURLE_PEER_FAILED_VERIFICATION || result == CURLE_SSL_CACERT_BADFILE ||
@@ -69,57 +61,30 @@ MailConnection::~MailConnection() {
   close();
 }
 
-template <typename T>
-void MailConnection::set(CURLoption option, T value) {
-  const auto result = curl_easy_setopt(curl_.get(), option, value);
-  if (result == CURLE_OK) return;
-  throw Error(ExitCode::failed, fmt::format("libcurl refuses option {}: {}", static_cast<int>(option),
-                                            curl_easy_strerror(result)));
-}
-
-/// libcurl keeps a connection that it only opens until the end of its handle.
 void MailConnection::renew_handle(const std::string& token) {
-  curl_.reset(new_mail_handle());
-  set(CURLOPT_PROTOCOLS_STR, server_.scheme.c_str());
-  set(CURLOPT_URL, fmt::format("{}://{}/", server_.scheme, server_.address()).c_str());
-  set(CURLOPT_USERNAME, server_.user.c_str());
+  curl_.renew();
+  curl_.set(CURLOPT_PROTOCOLS_STR, server_.scheme.c_str());
+  curl_.set(CURLOPT_URL, fmt::format("{}://{}/", server_.scheme, server_.address()).c_str());
+  curl_.set(CURLOPT_USERNAME, server_.user.c_str());
   if (token.empty()) {
-    set(CURLOPT_PASSWORD, server_.password.c_str());
+    curl_.set(CURLOPT_PASSWORD, server_.password.c_str());
   } else {
-    set(CURLOPT_XOAUTH2_BEARER, token.c_str());
+    curl_.set(CURLOPT_XOAUTH2_BEARER, token.c_str());
   }
-  set(CURLOPT_CONNECT_ONLY, 1L);
-  // Otherwise all_proxy and similar variables of the environment would count.
-  set(CURLOPT_PROXY, "");
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_QUICK_EXIT, 1L);
-  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(patience.count()));
-  set(CURLOPT_SERVER_RESPONSE_TIMEOUT,
-      static_cast<long>(std::chrono::ceil<std::chrono::seconds>(patience).count()));
-  set(CURLOPT_USE_SSL, static_cast<long>(CURLUSESSL_ALL));
-  set(CURLOPT_SSL_VERIFYPEER, 1L);
-  set(CURLOPT_SSL_VERIFYHOST, 2L);
-  set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-  if (!server_.ca_file.empty()) {
-    set(CURLOPT_CAINFO, server_.ca_file.c_str());
-    set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
-  }
-  set(CURLOPT_ERRORBUFFER, error_.data());
-  set(CURLOPT_OPENSOCKETFUNCTION, &MailConnection::on_open_socket);
-  set(CURLOPT_XFERINFOFUNCTION, &MailConnection::on_progress);
-  set(CURLOPT_XFERINFODATA, static_cast<void*>(this));
-  set(CURLOPT_NOPROGRESS, 0L);
+  curl_.set(CURLOPT_CONNECT_ONLY, 1L);
+  curl_.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(patience.count()));
+  curl_.set(CURLOPT_SERVER_RESPONSE_TIMEOUT,
+            static_cast<long>(std::chrono::ceil<std::chrono::seconds>(patience).count()));
+  curl_.set(CURLOPT_USE_SSL, static_cast<long>(CURLUSESSL_ALL));
+  curl_.secure(server_.ca_file);
+  curl_.set(CURLOPT_XFERINFOFUNCTION, &MailConnection::on_progress);
+  curl_.set(CURLOPT_XFERINFODATA, static_cast<void*>(this));
+  curl_.set(CURLOPT_NOPROGRESS, 0L);
 }
 
 int MailConnection::on_progress(void* self, curl_off_t /*download_total*/, curl_off_t /*downloaded*/,
                                 curl_off_t /*upload_total*/, curl_off_t /*uploaded*/) {
   return static_cast<MailConnection*>(self)->is_stopped_() ? 1 : 0;
-}
-
-/// Children of this process, such as the program that prints a token, must not inherit the connection.
-curl_socket_t MailConnection::on_open_socket(void* /*self*/, curlsocktype /*purpose*/,
-                                             curl_sockaddr* address) {
-  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 void MailConnection::open() {
@@ -128,7 +93,7 @@ void MailConnection::open() {
   for (;;) {
     const auto token = server_.tokens ? server_.tokens->token(steady_now()) : std::string();
     renew_handle(token);
-    error_.front() = '\0';
+    curl_.forget_error();
     auto result = curl_easy_perform(curl_.get());
     if (result == CURLE_OK) result = curl_easy_getinfo(curl_.get(), CURLINFO_ACTIVESOCKET, &socket_);
     if (result == CURLE_OK) break;
@@ -139,8 +104,8 @@ void MailConnection::open() {
 }
 
 void MailConnection::fail_to_open(CURLcode result) {
-  const auto words = printable(error_.front() == '\0' ? curl_easy_strerror(result) : error_.data());
-  curl_.reset();
+  const auto words = printable(curl_.error_of(result));
+  curl_.close();
   const auto name = server_.address();
   if (result == CURLE_LOGIN_DENIED) {
     throw Error(ExitCode::configuration, fmt::format("{} refuses the login of the mailbox: {}", name, words),
@@ -164,7 +129,7 @@ void MailConnection::close() {
   is_open_ = false;
   socket_ = CURL_SOCKET_BAD;
   input_.clear();
-  curl_.reset();
+  curl_.close();
 }
 
 void MailConnection::refuse(const std::string& problem, std::string_view words) {

@@ -2,9 +2,7 @@
 // their own words over it.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <curl/curl.h>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +10,7 @@
 #include "carriers/smtp/relay/access_token.hpp"
 #include "config/server_url.hpp"
 #include "mailbox/mailbox.hpp"
+#include "transfer/handle.hpp"
 
 namespace mailroom::mailbox {
 
@@ -56,14 +55,7 @@ class MailConnection {
  private:
   static constexpr std::size_t longest_line = std::size_t{1} << 20;
 
-  struct Closer {
-    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
-  };
-
   static int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
-  static curl_socket_t on_open_socket(void* self, curlsocktype purpose, curl_sockaddr* address);
-  template <typename T>
-  void set(CURLoption option, T value);
   void renew_handle(const std::string& token);
   [[noreturn]] void fail_to_open(CURLcode result);
   void receive();
@@ -71,8 +63,7 @@ class MailConnection {
 
   MailServer server_;
   IsStopped is_stopped_;
-  std::unique_ptr<CURL, Closer> curl_;
-  std::array<char, CURL_ERROR_SIZE> error_{};
+  transfer::Handle curl_;
   curl_socket_t socket_ = CURL_SOCKET_BAD;
   std::string input_;
   bool is_open_ = false;

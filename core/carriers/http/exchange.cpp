@@ -4,7 +4,6 @@
 
 #include <cstring>
 #include <fmt/format.h>
-#include <sys/socket.h>
 #include <utility>
 
 #include "base/error.hpp"
@@ -14,14 +13,6 @@ namespace mailroom::http {
 namespace {
 
 constexpr std::size_t longest_header = 65'536;
-
-/// Initialises libcurl before its first use.
-CURL* new_easy_handle() {
-  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
-  CURL* const handle = initialised == CURLE_OK ? curl_easy_init() : nullptr;
-  if (handle == nullptr) throw Error(ExitCode::failed, "cannot initialise libcurl");
-  return handle;
-}
 
 }  // namespace
 
@@ -34,53 +25,34 @@ bool HttpResponse::is_json() const {
   return lower_case(header("content-type")).starts_with("application/json");
 }
 
-HttpExchange::HttpExchange(const HttpEndpoint& endpoint) : endpoint_(endpoint), curl_(new_easy_handle()) {
+HttpExchange::HttpExchange(const HttpEndpoint& endpoint) : endpoint_(endpoint) {
   set_connection();
   set_callbacks();
 }
 
-template <typename T>
-void HttpExchange::set(CURLoption option, T value) {
-  const auto result = curl_easy_setopt(curl_.get(), option, value);
-  if (result == CURLE_OK) return;
-  throw Error(ExitCode::failed, fmt::format("libcurl refuses option {}: {}", static_cast<int>(option),
-                                            curl_easy_strerror(result)));
-}
-
 void HttpExchange::set_connection() {
-  set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_URL, endpoint_.url.c_str());
-  set(CURLOPT_FOLLOWLOCATION, 0L);
-  set(CURLOPT_HTTP_VERSION,
-      static_cast<long>(endpoint_.offers_http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+  curl_.set(CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_.set(CURLOPT_URL, endpoint_.url.c_str());
+  curl_.set(CURLOPT_FOLLOWLOCATION, 0L);
+  curl_.set(CURLOPT_HTTP_VERSION,
+            static_cast<long>(endpoint_.offers_http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
   // Requests wait for a connection that shows whether they can share it.
-  if (endpoint_.offers_http2) set(CURLOPT_PIPEWAIT, 1L);
-  // A proxy would resolve the name after our check of the address.
-  set(CURLOPT_PROXY, "");
-  set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_QUICK_EXIT, 1L);
-  set(CURLOPT_TIMEOUT_MS, static_cast<long>(endpoint_.timeout.count()));
-  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(endpoint_.timeout.count()));
-  set(CURLOPT_USERAGENT, endpoint_.user_agent.c_str());
-  set(CURLOPT_SSL_VERIFYPEER, 1L);
-  set(CURLOPT_SSL_VERIFYHOST, 2L);
-  set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-  if (endpoint_.ca_file.empty()) return;
-  set(CURLOPT_CAINFO, endpoint_.ca_file.c_str());
-  set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+  if (endpoint_.offers_http2) curl_.set(CURLOPT_PIPEWAIT, 1L);
+  curl_.set(CURLOPT_TIMEOUT_MS, static_cast<long>(endpoint_.timeout.count()));
+  curl_.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(endpoint_.timeout.count()));
+  curl_.set(CURLOPT_USERAGENT, endpoint_.user_agent.c_str());
+  curl_.secure(endpoint_.ca_file);
 }
 
 void HttpExchange::set_callbacks() {
-  set(CURLOPT_PRIVATE, static_cast<void*>(this));
-  set(CURLOPT_ERRORBUFFER, error_.data());
-  set(CURLOPT_OPENSOCKETFUNCTION, &HttpExchange::on_open);
-  set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(this));
-  set(CURLOPT_PREREQFUNCTION, &HttpExchange::on_request);
-  set(CURLOPT_PREREQDATA, static_cast<void*>(this));
-  set(CURLOPT_HEADERFUNCTION, &HttpExchange::on_header);
-  set(CURLOPT_HEADERDATA, static_cast<void*>(this));
-  set(CURLOPT_WRITEFUNCTION, &HttpExchange::on_body);
-  set(CURLOPT_WRITEDATA, static_cast<void*>(this));
+  curl_.set(CURLOPT_PRIVATE, static_cast<void*>(this));
+  curl_.set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(this));
+  curl_.set(CURLOPT_PREREQFUNCTION, &HttpExchange::on_request);
+  curl_.set(CURLOPT_PREREQDATA, static_cast<void*>(this));
+  curl_.set(CURLOPT_HEADERFUNCTION, &HttpExchange::on_header);
+  curl_.set(CURLOPT_HEADERDATA, static_cast<void*>(this));
+  curl_.set(CURLOPT_WRITEFUNCTION, &HttpExchange::on_body);
+  curl_.set(CURLOPT_WRITEDATA, static_cast<void*>(this));
 }
 
 void HttpExchange::add_header(const std::string& line) {
@@ -95,7 +67,7 @@ void HttpExchange::prepare(HttpRequest request, std::shared_ptr<delivery::Cleara
   clearance_ = std::move(clearance);
   was_held_back_ = false;
   response_ = {};
-  error_.front() = '\0';
+  curl_.forget_error();
   header_size_ = 0;
   was_sent_ = false;
   is_too_long_ = false;
@@ -104,24 +76,24 @@ void HttpExchange::prepare(HttpRequest request, std::shared_ptr<delivery::Cleara
   add_header("Expect:");
   for (const auto& line : request_.headers)
     add_header(line);
-  set(CURLOPT_HTTPHEADER, headers_.get());
-  set(CURLOPT_URL, request_.url.empty() ? endpoint_.url.c_str() : request_.url.c_str());
+  curl_.set(CURLOPT_HTTPHEADER, headers_.get());
+  curl_.set(CURLOPT_URL, request_.url.empty() ? endpoint_.url.c_str() : request_.url.c_str());
   if (request_.method == "GET") {
-    set(CURLOPT_HTTPGET, 1L);
-    set(CURLOPT_CUSTOMREQUEST, static_cast<const char*>(nullptr));
+    curl_.set(CURLOPT_HTTPGET, 1L);
+    curl_.set(CURLOPT_CUSTOMREQUEST, static_cast<const char*>(nullptr));
     return;
   }
   const auto bytes = request_.bytes();
-  set(CURLOPT_POST, 1L);
-  set(CURLOPT_CUSTOMREQUEST, request_.method == "POST" ? nullptr : request_.method.c_str());
-  set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(bytes.size()));
-  set(CURLOPT_POSTFIELDS, bytes.data());
+  curl_.set(CURLOPT_POST, 1L);
+  curl_.set(CURLOPT_CUSTOMREQUEST, request_.method == "POST" ? nullptr : request_.method.c_str());
+  curl_.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(bytes.size()));
+  curl_.set(CURLOPT_POSTFIELDS, bytes.data());
 }
 
 std::string HttpExchange::failure_of(CURLcode result) const {
   if (result == CURLE_OK) return "the connection was closed within the header of the answer";
   if (result == CURLE_ABORTED_BY_CALLBACK) return "the connection was closed before the answer";
-  return error_.front() == '\0' ? curl_easy_strerror(result) : error_.data();
+  return curl_.error_of(result);
 }
 
 HttpOutcome HttpExchange::finish(CURLcode result) {
@@ -143,14 +115,9 @@ HttpOutcome HttpExchange::perform(HttpRequest request) {
 }
 
 std::string HttpExchange::connect() {
-  set(CURLOPT_CONNECT_ONLY, 1L);
+  curl_.set(CURLOPT_CONNECT_ONLY, 1L);
   const auto result = curl_easy_perform(curl_.get());
   return result == CURLE_OK ? std::string() : failure_of(result);
-}
-
-/// Children of this process must not inherit the connection.
-curl_socket_t HttpExchange::on_open(void* /*self*/, curlsocktype /*purpose*/, curl_sockaddr* address) {
-  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 /// libcurl would send a request again if a kept connection ends without an answer: the server may have taken

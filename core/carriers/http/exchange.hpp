@@ -1,7 +1,6 @@
 // One HTTP request and its answer, sent once and by nobody's proxy: what every carrier over HTTP stands on.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <curl/curl.h>
 #include <map>
@@ -12,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "delivery/clearance.hpp"
+#include "transfer/handle.hpp"
 
 namespace mailroom::http {
 
@@ -105,29 +105,22 @@ class HttpExchange {
   std::string connect();
 
  private:
-  template <typename T>
-  void set(CURLoption option, T value);
   void set_connection();
   void set_callbacks();
   void add_header(const std::string& line);
   std::string failure_of(CURLcode result) const;
 
-  static curl_socket_t on_open(void* self, curlsocktype purpose, curl_sockaddr* address);
   static int on_request(void* self, char* ip, char* local_ip, int port, int local_port);
   static std::size_t on_header(char* line, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* bytes, std::size_t size, std::size_t count, void* self);
 
-  struct FreeHandle {
-    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
-  };
   struct FreeList {
     void operator()(curl_slist* list) const { curl_slist_free_all(list); }
   };
 
   const HttpEndpoint& endpoint_;
   std::unique_ptr<curl_slist, FreeList> headers_;
-  std::array<char, CURL_ERROR_SIZE> error_{};
-  std::unique_ptr<CURL, FreeHandle> curl_;
+  transfer::Handle curl_;
   HttpRequest request_;
   HttpResponse response_;
   std::size_t header_size_ = 0;

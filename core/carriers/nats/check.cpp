@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <curl/curl.h>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "carriers/nats/answer.hpp"
 #include "carriers/nats/carrier.hpp"
 #include "carriers/nats/connection.hpp"
+#include "transfer/handle.hpp"
 
 namespace mailroom::nats {
 namespace {
@@ -90,19 +90,11 @@ std::vector<NatsSync> read_syncs(const config::Settings& settings,
 constexpr Milliseconds monitor_patience{2000};
 constexpr std::size_t largest_page = 1'000'000;
 
-struct EndTransfer {
-  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
-};
-using Transfer = std::unique_ptr<CURL, EndTransfer>;
-
-Transfer transfer_of(const std::string& url) {
-  Transfer transfer(curl_easy_init());
-  if (!transfer) return transfer;
-  curl_easy_setopt(transfer.get(), CURLOPT_URL, url.c_str());
-  curl_easy_setopt(transfer.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(monitor_patience.count()));
-  curl_easy_setopt(transfer.get(), CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(transfer.get(), CURLOPT_PROXY, "");
-  return transfer;
+std::unique_ptr<transfer::Handle> handle_for(const std::string& url) {
+  auto handle = std::make_unique<transfer::Handle>();
+  handle->set(CURLOPT_URL, url.c_str());
+  handle->set(CURLOPT_TIMEOUT_MS, static_cast<long>(monitor_patience.count()));
+  return handle;
 }
 
 std::size_t keep_page(char* bytes, std::size_t size, std::size_t count, void* page) {
@@ -267,22 +259,20 @@ std::vector<carriers::SinkFinding> check_nats(const config::Settings& settings) 
 }
 
 std::string read_nats_greeting(const config::ServerAddress& server) {
-  const auto transfer = transfer_of("http://" + server.address());
-  if (!transfer) return {};
-  curl_easy_setopt(transfer.get(), CURLOPT_CONNECT_ONLY, 1L);
-  if (curl_easy_perform(transfer.get()) != CURLE_OK) return {};
-  const auto line = first_line(transfer.get());
+  const auto handle = handle_for("http://" + server.address());
+  handle->set(CURLOPT_CONNECT_ONLY, 1L);
+  if (curl_easy_perform(handle->get()) != CURLE_OK) return {};
+  const auto line = first_line(handle->get());
   constexpr std::string_view before = "INFO ";
   return line.starts_with(before) ? line.substr(before.size()) : std::string();
 }
 
 std::string read_monitor_page(const config::ServerAddress& server, const std::string& path) {
-  const auto transfer = transfer_of("http://" + server.address() + path);
-  if (!transfer) return {};
+  const auto handle = handle_for("http://" + server.address() + path);
   std::string page;
-  curl_easy_setopt(transfer.get(), CURLOPT_WRITEFUNCTION, keep_page);
-  curl_easy_setopt(transfer.get(), CURLOPT_WRITEDATA, &page);
-  return curl_easy_perform(transfer.get()) == CURLE_OK ? page : std::string();
+  handle->set(CURLOPT_WRITEFUNCTION, &keep_page);
+  handle->set(CURLOPT_WRITEDATA, static_cast<void*>(&page));
+  return curl_easy_perform(handle->get()) == CURLE_OK ? page : std::string();
 }
 
 }  // namespace mailroom::nats

@@ -19,14 +19,6 @@ constexpr std::size_t longest_reply_line = 65'536;
 constexpr std::size_t kept_of_line = 4096;
 constexpr std::string_view goodbye = "QUIT\r\n";
 
-/// Initialises libcurl before its first use. It is not cleaned up: other threads may still use OpenSSL.
-CURL* new_handle() {
-  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
-  CURL* const handle = initialised == CURLE_OK ? curl_easy_init() : nullptr;
-  if (handle == nullptr) throw Error(ExitCode::failed, "cannot initialise libcurl");
-  return handle;
-}
-
 /// libcurl takes the name in EHLO from the path, which it decodes.
 std::string curl_url(const RelayUrl& url, const std::string& hello_name) {
   std::string path;
@@ -53,8 +45,7 @@ RelayConnection::RelayConnection(const RelayUrl& url, const RelayOptions& option
       options_(options),
       sockets_(sockets),
       dialogue_(dialogue),
-      resolve_(nullptr, curl_slist_free_all),
-      curl_(nullptr, curl_easy_cleanup) {
+      resolve_(nullptr, curl_slist_free_all) {
   for (const auto& entry : options_.resolve)
     resolve_.reset(curl_slist_append(resolve_.release(), entry.c_str()));
   renew_handle();
@@ -64,65 +55,46 @@ RelayConnection::~RelayConnection() {
   close();
 }
 
-template <typename T>
-void RelayConnection::set(CURLoption option, T value) {
-  const auto result = curl_easy_setopt(curl_.get(), option, value);
-  if (result == CURLE_OK) return;
-  throw Error(ExitCode::failed, fmt::format("libcurl refuses option {}: {}", static_cast<int>(option),
-                                            curl_easy_strerror(result)));
-}
-
-/// libcurl keeps a connection that it only opens until the end of its handle.
 void RelayConnection::renew_handle() {
-  curl_.reset(new_handle());
+  curl_.renew();
   set_connection();
   set_security();
   set_callbacks();
 }
 
 void RelayConnection::set_connection() {
-  set(CURLOPT_PROTOCOLS_STR, "smtp,smtps");
-  set(CURLOPT_URL, curl_url(url_, options_.hello_name).c_str());
+  curl_.set(CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+  curl_.set(CURLOPT_URL, curl_url(url_, options_.hello_name).c_str());
   // A mail that libcurl sends costs three times the CPU: it has no pipelining, and polls twice for each
   // reply.
-  set(CURLOPT_CONNECT_ONLY, 1L);
-  if (resolve_) set(CURLOPT_RESOLVE, resolve_.get());
-  // Otherwise all_proxy and similar variables of the environment would count.
-  set(CURLOPT_PROXY, "");
-  set(CURLOPT_NOSIGNAL, 1L);
-  // Do not wait for the thread that resolves the name when an attempt is interrupted.
-  set(CURLOPT_QUICK_EXIT, 1L);
+  curl_.set(CURLOPT_CONNECT_ONLY, 1L);
+  if (resolve_) curl_.set(CURLOPT_RESOLVE, resolve_.get());
   // The time-outs are those of Dialogue, which on_progress() applies: libcurl's own are the second line.
-  set(CURLOPT_SERVER_RESPONSE_TIMEOUT,
-      static_cast<long>(std::chrono::ceil<std::chrono::seconds>(options_.timeout).count() + 5));
-  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.timeout.count()));
+  curl_.set(CURLOPT_SERVER_RESPONSE_TIMEOUT,
+            static_cast<long>(std::chrono::ceil<std::chrono::seconds>(options_.timeout).count() + 5));
+  curl_.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.timeout.count()));
 }
 
 void RelayConnection::set_security() {
-  set(CURLOPT_USE_SSL, static_cast<long>(requires_tls(url_, options_) ? CURLUSESSL_ALL : CURLUSESSL_NONE));
-  set(CURLOPT_SSL_VERIFYPEER, 1L);
-  set(CURLOPT_SSL_VERIFYHOST, 2L);
-  set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-  if (options_.ca_file.empty()) return;
-  set(CURLOPT_CAINFO, options_.ca_file.c_str());
-  set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+  curl_.set(CURLOPT_USE_SSL,
+            static_cast<long>(requires_tls(url_, options_) ? CURLUSESSL_ALL : CURLUSESSL_NONE));
+  curl_.secure(options_.ca_file);
 }
 
 void RelayConnection::set_callbacks() {
-  set(CURLOPT_ERRORBUFFER, error_.data());
-  set(CURLOPT_HEADERFUNCTION, &RelayConnection::on_line);
-  set(CURLOPT_HEADERDATA, static_cast<void*>(this));
-  set(CURLOPT_OPENSOCKETFUNCTION, &RelayConnection::on_open);
-  set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(this));
-  set(CURLOPT_CLOSESOCKETFUNCTION, &RelayConnection::on_close);
-  set(CURLOPT_CLOSESOCKETDATA, static_cast<void*>(this));
-  set(CURLOPT_XFERINFOFUNCTION, &RelayConnection::on_progress);
-  set(CURLOPT_XFERINFODATA, static_cast<void*>(this));
-  set(CURLOPT_NOPROGRESS, 0L);
+  curl_.set(CURLOPT_HEADERFUNCTION, &RelayConnection::on_line);
+  curl_.set(CURLOPT_HEADERDATA, static_cast<void*>(this));
+  curl_.set(CURLOPT_OPENSOCKETFUNCTION, &RelayConnection::on_open);
+  curl_.set(CURLOPT_OPENSOCKETDATA, static_cast<void*>(this));
+  curl_.set(CURLOPT_CLOSESOCKETFUNCTION, &RelayConnection::on_close);
+  curl_.set(CURLOPT_CLOSESOCKETDATA, static_cast<void*>(this));
+  curl_.set(CURLOPT_XFERINFOFUNCTION, &RelayConnection::on_progress);
+  curl_.set(CURLOPT_XFERINFODATA, static_cast<void*>(this));
+  curl_.set(CURLOPT_NOPROGRESS, 0L);
   // Reports each command as it is sent; nothing is printed.
-  set(CURLOPT_DEBUGFUNCTION, &RelayConnection::on_debug);
-  set(CURLOPT_DEBUGDATA, static_cast<void*>(this));
-  set(CURLOPT_VERBOSE, 1L);
+  curl_.set(CURLOPT_DEBUGFUNCTION, &RelayConnection::on_debug);
+  curl_.set(CURLOPT_DEBUGDATA, static_cast<void*>(this));
+  curl_.set(CURLOPT_VERBOSE, 1L);
 }
 
 std::size_t RelayConnection::on_line(char* line, std::size_t size, std::size_t count, void* self) {
@@ -201,11 +173,12 @@ CURLcode RelayConnection::open_once() {
   close();
   address_.clear();
   renew_handle();
-  error_.front() = '\0';
+  curl_.forget_error();
   dialogue_.connecting(steady_now(), url_.implicit_tls);
   is_opening_ = true;
   auto result = curl_easy_perform(curl_.get());
   is_opening_ = false;
+  error_ = curl_.error();
   curl_off_t connected_after = 0;
   curl_easy_getinfo(curl_.get(), CURLINFO_CONNECT_TIME_T, &connected_after);
   was_reached_ = connected_after > 0;

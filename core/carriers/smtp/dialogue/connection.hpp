@@ -1,7 +1,6 @@
 // The bytes between mailroom and a relay, over TLS, without the SMTP of mails.
 #pragma once
 
-#include <array>
 #include <curl/curl.h>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "carriers/smtp/dialogue/dialogue.hpp"
 #include "carriers/smtp/dialogue/sockets.hpp"
 #include "carriers/smtp/relay/relay.hpp"
+#include "transfer/handle.hpp"
 
 namespace mailroom::smtp {
 
@@ -52,11 +52,9 @@ class RelayConnection {
   /// True if the last open() has reached the relay, whatever it said then.
   bool was_reached() const { return was_reached_; }
   /// Why open() failed, in libcurl's words; may be empty.
-  const char* error() const { return error_.data(); }
+  const char* error() const { return error_.c_str(); }
 
  private:
-  template <typename T>
-  void set(CURLoption option, T value);
   CURLcode open_once();
   void renew_handle();
   void set_connection();
@@ -83,10 +81,10 @@ class RelayConnection {
   std::vector<std::string> avoided_;  ///< addresses that did not serve
   TimePoint avoided_until_{};
   std::string input_;  ///< received, and not read yet
-  std::array<char, CURL_ERROR_SIZE> error_{};
+  std::string error_;  ///< of the last open()
   std::unique_ptr<curl_slist, void (*)(curl_slist*)> resolve_;
   /// Destroyed first: its end is reported to the callbacks.
-  std::unique_ptr<CURL, void (*)(CURL*)> curl_;
+  transfer::Handle curl_;
 };
 
 }  // namespace mailroom::smtp

@@ -134,7 +134,7 @@ TEST_CASE("batches of a backlog are claimed while the ones before are read") {
 TEST_CASE("a token that expires while the reader is slow is not emitted, though it was read ahead") {
   TestDatabase database;
   const auto connection = database.connect();
-  load_accounts(*connection, 60'000);
+  load_accounts(*connection, 30'000);
   NamedPipe pipe;
   TestCollector collector(database.conninfo(), large_batches, {}, pipe.path());
   std::string output;
@@ -144,7 +144,7 @@ TEST_CASE("a token that expires while the reader is slow is not emitted, though 
     const auto line = output.size() - (output.rfind('\n') + 1);
     return line < 200'000 && pipe.is_full() && open_leases(*connection) == 2;
   };
-  while (!is_claimed_ahead() && output.size() < 10'000'000) {
+  while (!is_claimed_ahead() && output.size() < 4'000'000) {
     for (int i = 0; i < 20; ++i)
       read_on();
   }
@@ -164,7 +164,7 @@ FROM (SELECT ids FROM mailroom_batches ORDER BY id DESC LIMIT 1) b WHERE b.ids @
   reader.join();
   read_on();
   const auto emitted = emitted_ids(output);
-  CHECK(emitted.size() == 58'000);
+  CHECK(emitted.size() == 28'000);
   int late = 0;
   for (const auto& row : expired)
     late += emitted.contains(row[0].as<std::int64_t>()) ? 1 : 0;
@@ -196,9 +196,9 @@ TEST_CASE("the end of the second session loses and repeats nothing") {
   TestDatabase database;
   const auto connection = database.connect();
   if (is_scattered) {
-    insert_scattered(*connection, 60'000);
+    insert_scattered(*connection, 30'000);
   } else {
-    load_accounts(*connection, 60'000);
+    load_accounts(*connection, 30'000);
   }
   // The collector is no faster than the sessions are ended.
   NamedPipe pipe;
@@ -211,13 +211,13 @@ TEST_CASE("the end of the second session loses and repeats nothing") {
       ended += value<std::int64_t>(*connection, R"(
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name LIKE 'mailroom read %')");
-    return recorded(*connection) == 60'000;
+    return recorded(*connection) == 30'000;
   }));
   REQUIRE(collector.process().wait() == 0);
   for (auto rest = pipe.take(1 << 16); !rest.empty(); rest = pipe.take(1 << 16))
     output += rest;
   CHECK(ended > 0);
-  check_each_once(output, 60'000);
+  check_each_once(output, 30'000);
   CHECK(open_leases(*connection) == 0);
 }
 
@@ -226,8 +226,8 @@ TEST_CASE("collectors that are killed while they claim ahead repeat a batch at m
   const auto connection = database.connect();
   std::int64_t tokens = 0;
   const auto load_more = [&] {
-    load_accounts(*connection, 60'000, fmt::format("from{}-", tokens));
-    tokens += 60'000;
+    load_accounts(*connection, 30'000, fmt::format("from{}-", tokens));
+    tokens += 30'000;
   };
   load_more();
   std::mt19937_64 random(20261123);

@@ -102,7 +102,7 @@ struct Replica {
 }  // namespace
 
 TEST_CASE("whatever sequences are behind, one command repairs them all, and each token is emitted once") {
-  std::mt19937 random(GENERATE(1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U));
+  std::mt19937 random(GENERATE(1U, 2U, 3U, 4U));
   Replica replica;
   auto order = tables;
   std::shuffle(order.begin(), order.end(), random);

@@ -36,13 +36,15 @@ function(mailroom_add_cases target name labels)
   mailroom_add_test(NAME "${name}" LABELS ${labels} TARGETS ${target} COMMAND ${target} ${ARGN})
 endfunction()
 
-# mailroom_add_files(TARGET DIRECTORY LABELS): one test of ctest, DIRECTORY/NAME, for each source NAME_test.cpp of TARGET.
+# mailroom_add_files(TARGET DIRECTORY LABELS [WITH…]): one test of ctest, DIRECTORY/NAME, for each source NAME_test.cpp of TARGET,
+# run by the command WITH.
 function(mailroom_add_files target directory labels)
   get_target_property(sources ${target} SOURCES)
   foreach(source IN LISTS sources)
     if(source MATCHES "([a-z0-9_]+)_test\\.cpp")
       # Catch2 makes a tag of each file's name.
-      mailroom_add_cases(${target} "${directory}/${CMAKE_MATCH_1}" "${labels}" "--filenames-as-tags" "[#${CMAKE_MATCH_1}_test]")
+      mailroom_add_test(NAME "${directory}/${CMAKE_MATCH_1}" LABELS ${labels} TARGETS ${target}
+        COMMAND ${ARGN} "$<TARGET_FILE:${target}>" "--filenames-as-tags" "[#${CMAKE_MATCH_1}_test]")
     endif()
   endforeach()
 endfunction()

@@ -22,8 +22,8 @@ void Handle::renew() {
   static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
   curl_.reset(initialised == CURLE_OK ? curl_easy_init() : nullptr);
   if (!curl_) throw Error(ExitCode::failed, "cannot initialise libcurl");
-  // Otherwise all_proxy and similar variables of the environment would count, and a proxy would resolve the name
-  // after our check of the address.
+  // Otherwise all_proxy and similar variables of the environment would count, and a proxy would resolve the
+  // name after our check of the address.
   set(CURLOPT_PROXY, "");
   set(CURLOPT_NOSIGNAL, 1L);
   // Do not wait for the thread that resolves the name when an attempt is interrupted.

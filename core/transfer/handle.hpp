@@ -15,8 +15,8 @@ namespace mailroom::transfer {
 /// What connects, and with which protocol, is the owner's to set. Nothing is set for TLS before secure().
 class Handle {
  public:
-  /// Throws Error(failed). Initialises libcurl before its first use; it is never cleaned up, since other threads may
-  /// still use OpenSSL.
+  /// Throws Error(failed). Initialises libcurl before its first use; it is never cleaned up, since other
+  /// threads may still use OpenSSL.
   Handle();
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
@@ -32,12 +32,12 @@ class Handle {
                                               curl_easy_strerror(result)));
   }
 
-  /// Asks for TLS 1.2 or newer, and a certificate for the name of the host by an authority of `ca_file`, or of the
-  /// system if it is empty.
+  /// Asks for TLS 1.2 or newer, and a certificate for the name of the host by an authority of `ca_file`, or
+  /// of the system if it is empty.
   void secure(const std::string& ca_file);
 
-  /// Ends the connection, and makes the handle anew: libcurl keeps a connection that it only opens until the end of
-  /// its handle. All options are those of a new one.
+  /// Ends the connection, and makes the handle anew: libcurl keeps a connection that it only opens until the
+  /// end of its handle. All options are those of a new one.
   void renew();
   /// Ends the connection. The handle cannot be used before renew().
   void close() { curl_.reset(); }

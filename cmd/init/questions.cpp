@@ -34,7 +34,7 @@ class Unseen {
 };
 
 bool may_ask(Context& context) {
-  return !context.global().yes && isatty(STDIN_FILENO) == 1 && context.err().is_terminal();
+  return !context.global().yes && can_ask(context);
 }
 
 std::string ask(const Question& question, Context& context) {

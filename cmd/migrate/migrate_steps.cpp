@@ -12,6 +12,7 @@
 #include "cmd/terminal/context.hpp"
 #include "cmd/terminal/text_table.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/configured_schema.hpp"
 #include "schema/migration_plan.hpp"
 #include "schema/schema_places.hpp"
 #include "schema/verification.hpp"
@@ -142,6 +143,21 @@ void refuse_second_queue(Context& context, db::Connection& connection, const sch
                   here, error.hint()));
 }
 
+/// Where an application has its tables, mailroom's are among what its roles and schema tools are given. Asks
+/// on a terminal; a script goes on, and its log says it.
+void mind_neighbours(const MigrateOptions& options, Context& context, db::Connection& connection,
+                     const schema::SchemaState& state) {
+  if (state.version || options.dry_run || context.global().yes) return;
+  const auto others = schema::neighbours(connection);
+  if (others.empty()) return;
+  const auto what = fmt::format(
+      "the schema {} has {} of others, such as {}; what roles and schema tools may do there, they may do with mailroom's",
+      shown_text(connection.run("SELECT current_schema()").text()),
+      counted(static_cast<std::int64_t>(others.size()), "table"), shown_text(others.front()));
+  if (can_ask(context)) return confirm(context, what + ". Make mailroom's tables there, too?");
+  context.log().warn(what + "; a schema of its own is made by: mailroom --schema mailroom migrate");
+}
+
 /// Whether the configured schema is created if it does not exist.
 enum class NoSchema { create, refuse };
 
@@ -154,6 +170,7 @@ ExitCode carry_out(const MigrateOptions& options, Context& context, NoSchema no_
   const auto state = schema::recognised(*session.connection, session.migrator.begin());
   const schema::MigrationSteps steps = plan(state);
   refuse_second_queue(context, *session.connection, state, steps);
+  if (!steps.empty()) mind_neighbours(options, context, *session.connection, state);
   ask_before_losing(options, context, *session.connection, steps);
   StepPrinter printer(options, context);
   const auto waits = context.watch_waits(*session.connection, "migrate", [&] { printer.end_line(); });

@@ -119,9 +119,13 @@ bool is_yes(std::string_view answer) {
   return (word == "y" || word == "yes") && answer.find('\n') == std::string_view::npos;
 }
 
+bool can_ask(Context& context) {
+  return isatty(STDIN_FILENO) == 1 && context.err().is_terminal();
+}
+
 void confirm(Context& context, const std::string& question) {
   if (context.global().yes) return;
-  if (isatty(STDIN_FILENO) != 1 || !context.err().is_terminal()) {
+  if (!can_ask(context)) {
     throw Error(ExitCode::declined, "there is no terminal to ask on: " + question,
                 "give --yes to answer yes");
   }

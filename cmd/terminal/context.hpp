@@ -86,6 +86,9 @@ class Context {
   std::optional<Log> log_;
 };
 
+/// True if somebody is there to ask.
+bool can_ask(Context& context);
+
 /// Asks `question` on the terminal unless --yes is given. Throws Error(declined) if the answer is not yes or
 /// there is no terminal.
 void confirm(Context& context, const std::string& question);

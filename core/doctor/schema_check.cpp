@@ -7,6 +7,7 @@
 #include "doctor/finding.hpp"
 #include "doctor/subject.hpp"
 #include "schema/bookkeeping.hpp"
+#include "schema/configured_schema.hpp"
 #include "schema/schema_objects.hpp"
 #include "schema/schema_places.hpp"
 #include "status/trigger_status.hpp"

@@ -9,6 +9,7 @@
 #include "base/printable.hpp"
 #include "crypto/digest.hpp"
 #include "db/values.hpp"
+#include "schema/configured_schema.hpp"
 #include "schema/schema_objects.hpp"
 #include "schema/schema_places.hpp"
 
@@ -21,6 +22,21 @@ std::string checksum_of(const Migration& migration) {
   auto text = migration.up;
   std::erase(text, '\r');
   return hex_text(crypto::sha256({text}));
+}
+
+/// Creates the table if it does not exist. Default privileges give nobody a right on it.
+void create_record(pqxx::transaction_base& transaction, const std::string& table,
+                   const std::string& columns) {
+  if (has_table(transaction, table)) return;
+  db::Connection::execute(transaction, fmt::format("CREATE TABLE {} ({})", table, columns));
+  const auto statements = db::Connection::execute(transaction, R"(
+SELECT DISTINCT format('REVOKE ALL ON %s%s FROM %s', CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END, c.oid::regclass,
+                       coalesce(quote_ident(r.rolname), 'PUBLIC'))
+FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relname IN ($1::text, $1::text || '_id_seq') AND a.grantee <> c.relowner)",
+                                                  table);
+  for (const auto& statement : statements.values<std::string>())
+    db::Connection::execute(transaction, statement);
 }
 
 /// Sets the sequence ahead of the history, which a switch-over to a logical replica leaves behind. Only one
@@ -129,48 +145,6 @@ bool has_tables_of_our_names(db::Connection& connection) {
       .value<bool>();
 }
 
-std::string advice_of_own_schema() {
-  return "give mailroom its own schema, which mailroom migrate creates: database.schema: mailroom in the "
-         "configuration, or MAILROOM_DATABASE_SCHEMA=mailroom";
-}
-
-void require_configured_schema(db::Connection& connection) {
-  const auto& facts = connection.facts();
-  if (facts.may_use_schema) return;
-  if (facts.schema_exists) {
-    throw Error(
-        ExitCode::schema,
-        fmt::format("the role may not use the schema \"{}\" of database.schema", connection.schema()),
-        connection
-            .run("SELECT format('as its owner: GRANT USAGE ON SCHEMA %I TO %I;', $1::text, current_user)",
-                 connection.schema())
-            .text());
-  }
-  refuse_wrong_schema(connection);
-  const auto database = connection.run("SELECT current_database()").text();
-  throw Error(
-      ExitCode::schema,
-      fmt::format("there is no schema \"{}\" in the database {}", connection.schema(), shown_text(database)),
-      "if this is the database, mailroom migrate creates it; mailroom config show shows where database.url and "
-      "database.schema come from");
-}
-
-void create_configured_schema(db::Connection& connection) {
-  if (connection.facts().schema_exists) return;
-  const auto names = connection.run(
-      "SELECT format('%I', $1::text) AS schema, format('%I', current_user) AS role", connection.schema())[0];
-  const auto name = names.text("schema");
-  try {
-    connection.run("CREATE SCHEMA IF NOT EXISTS " + name);
-  } catch (const db::DatabaseError& error) {
-    if (error.sqlstate() != db::sqlstate::insufficient_privilege) throw;
-    throw Error(ExitCode::schema, fmt::format("there is no schema {}, and the role may not create it", name),
-                fmt::format("as the owner of the database: CREATE SCHEMA {} AUTHORIZATION {};", name,
-                            names.text("role")));
-  }
-  connection.set_up();
-}
-
 SchemaState read_schema_state(db::Connection& connection) {
   require_configured_schema(connection);
   const auto present = look_for_tables(connection);
@@ -194,9 +168,8 @@ SchemaState read_schema_state(db::Connection& connection) {
 }
 
 void record_version(pqxx::transaction_base& transaction, std::optional<long> version) {
-  db::Connection::execute(transaction,
-                          "CREATE TABLE IF NOT EXISTS schema_migrations "
-                          "(version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)");
+  create_record(transaction, "schema_migrations",
+                "version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL");
   db::Connection::execute(transaction, "DELETE FROM schema_migrations");
   if (version) {
     db::Connection::execute(transaction, "INSERT INTO schema_migrations (version, dirty) VALUES ($1, false)",
@@ -206,14 +179,12 @@ void record_version(pqxx::transaction_base& transaction, std::optional<long> ver
 
 void record_history(pqxx::transaction_base& transaction, const Migration& migration,
                     const std::string& direction, Milliseconds took, const SchemaAuthor& author) {
-  db::Connection::execute(
-      transaction,
-      "CREATE TABLE IF NOT EXISTS mailroom_schema_history ("
-      "id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
-      "at timestamptz NOT NULL DEFAULT clock_timestamp(), "
-      "version bigint NOT NULL, name text NOT NULL, direction text NOT NULL, "
-      "checksum text NOT NULL, duration_ms bigint NOT NULL, actor text NOT NULL, "
-      "db_user name NOT NULL DEFAULT session_user, reason text, mailroom_version text NOT NULL)");
+  create_record(transaction, "mailroom_schema_history",
+                "id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+                "at timestamptz NOT NULL DEFAULT clock_timestamp(), "
+                "version bigint NOT NULL, name text NOT NULL, direction text NOT NULL, "
+                "checksum text NOT NULL, duration_ms bigint NOT NULL, actor text NOT NULL, "
+                "db_user name NOT NULL DEFAULT session_user, reason text, mailroom_version text NOT NULL");
   advance_history(transaction);
   db::Connection::execute(
       transaction,

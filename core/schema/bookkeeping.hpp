@@ -33,15 +33,6 @@ bool has_table(pqxx::transaction_base& transaction, const std::string& table);
 /// True if one of accounts, tokens and jobs exists.
 bool has_tables_of_our_names(db::Connection& connection);
 
-/// The hint if a name that mailroom needs is taken.
-std::string advice_of_own_schema();
-
-/// Throws Error(schema) if the configured schema does not exist or the role may not use it.
-void require_configured_schema(db::Connection& connection);
-
-/// Creates the configured schema if it does not exist, for what is run next in this session.
-void create_configured_schema(db::Connection& connection);
-
 /// Reads schema_migrations(version bigint primary key, dirty boolean) as golang-migrate 4 keeps it in the
 /// first schema of the search_path: no row means that nothing is applied, (0, false) that 0_init is applied.
 SchemaState read_schema_state(db::Connection& connection);

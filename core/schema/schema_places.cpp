@@ -101,4 +101,16 @@ std::optional<SchemaPlace> passed_over(db::Connection& connection) {
   return found == places.end() ? std::nullopt : std::optional(*found);
 }
 
+std::vector<std::string> neighbours(db::Connection& connection) {
+  if (!connection.schema().empty()) return {};
+  return connection
+      .run(R"(
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relname NOT IN ('schema_migrations', 'mailroom_schema_history')
+  AND NOT EXISTS (SELECT FROM pg_settings s WHERE s.name = 'search_path' AND s.source IN ('client', 'session'))
+  AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+ORDER BY 1)")
+      .values<std::string>();
+}
+
 }  // namespace mailroom::schema

@@ -36,4 +36,8 @@ void refuse_wrong_schema(db::Connection& connection);
 /// too. Null if it may begin.
 std::optional<SchemaPlace> passed_over(db::Connection& connection);
 
+/// The tables and views of others in the current schema, by name, if nobody named it as mailroom's: their
+/// owners may have given roles or tools all that is in it.
+std::vector<std::string> neighbours(db::Connection& connection);
+
 }  // namespace mailroom::schema

@@ -7,6 +7,7 @@
 
 #include "db/search_path.hpp"
 #include "db/values.hpp"
+#include "schema/configured_schema.hpp"
 #include "schema/schema_places.hpp"
 
 namespace mailroom::schema {

@@ -1,12 +1,15 @@
 // Commands in a schema without mailroom's tables say where they are, and migrate makes no second queue
 // unasked.
 
+#include "schema/schema_places.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "support/catch.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/operator_rig.hpp"
+#include "support/terminal.hpp"
 #include "support/test_queue.hpp"
 
 namespace mailroom::test::schema_places_test {
@@ -140,6 +143,41 @@ TEST_CASE("the tables of another application in the current schema do not hide w
       CHECK(contains(run.errors, "the tables are in the schema mailroom"));
     }
   }
+}
+
+TEST_CASE(
+    "beside the tables of an application migrate asks on a terminal, and says elsewhere what it means") {
+  const TestDatabase database(TestDatabase::Schema::none);
+  const auto owner = database.connect();
+  owner->run("CREATE TABLE orders (id int); CREATE VIEW sales AS SELECT 1 AS x");
+  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()}};
+  const Arguments words{mailroom_binary, "migrate"};
+  const auto refused = run_in_terminal(words, environment, 200, "n\n");
+  CHECK(refused.status == 7);
+  CHECK(contains(refused.output, "the schema public has 2 tables of others, such as orders"));
+  CHECK_FALSE(schema::is_place(*owner));
+  const auto dry = run_to_end({mailroom_binary, "migrate", "--dry-run"}, environment);
+  CHECK(dry.errors.empty());
+  const auto own = run_to_end({mailroom_binary, "migrate", "--schema", "mailroom"}, environment);
+  CHECK(own.status == 0);
+  CHECK(own.errors.empty());
+  const auto run =
+      run_to_end({mailroom_binary, "migrate", "--to", "0"},
+                 {{"MAILROOM_DATABASE_URL", database.conninfo() + " options=-csearch_path=public"}});
+  CHECK(run.status == 0);
+  CHECK(run.errors.empty());
+}
+
+TEST_CASE("a script that migrates beside the tables of an application goes on, and its log says where to") {
+  const TestDatabase database(TestDatabase::Schema::none);
+  database.connect()->run("CREATE TABLE orders (id int)");
+  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", database.conninfo()}};
+  const auto run = run_to_end({mailroom_binary, "migrate"}, environment);
+  CHECK(run.status == 0);
+  CHECK(contains(run.errors, "the schema public has 1 table of others, such as orders"));
+  CHECK(contains(run.errors, "mailroom --schema mailroom migrate"));
+  // Once mailroom is there, it belongs there.
+  CHECK(run_to_end({mailroom_binary, "migrate"}, environment).errors.empty());
 }
 
 }  // namespace mailroom::test::schema_places_test

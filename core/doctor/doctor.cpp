@@ -26,7 +26,7 @@ struct CheckEntry {
 constexpr Ground server{.setting = {}, .database = true};
 constexpr Ground schema{.setting = {}, .database = true, .schema = true};
 
-constexpr std::array<CheckEntry, 22> checks{{
+constexpr std::array<CheckEntry, 23> checks{{
     {"configuration", {}, check_configuration},
     {"key", {.setting = "signing.key_file"}, check_key},
     {"previous keys", {.setting = "signing.previous_key_files"}, check_previous_keys},
@@ -39,6 +39,7 @@ constexpr std::array<CheckEntry, 22> checks{{
     {"home", schema, check_home},
     {"privileges", server, check_privileges},
     {"triggers", schema, check_triggers},
+    {"search paths", schema, check_search_paths},
     {"channel", {.setting = "collect.channel", .database = true, .schema = true}, check_channel},
     {"sequence", schema, check_sequence},
     {"insert", schema, check_insert},

@@ -1,5 +1,5 @@
-// Is there a schema, in the right place and of a version that this mailroom can use, and do its triggers
-// fire?
+// Is there a schema, in the right place and of a version that this mailroom can use, do its triggers fire,
+// and do applications find it?
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include "schema/configured_schema.hpp"
 #include "schema/schema_objects.hpp"
 #include "schema/schema_places.hpp"
+#include "status/shadows.hpp"
 #include "status/trigger_status.hpp"
 
 namespace mailroom::doctor {
@@ -107,6 +108,16 @@ Findings check_triggers(Subject& subject) {
   for (const auto& found : health::judge_triggers(status, db::quoted_schema(connection)))
     findings.push_back(finding_of(found));
   return or_fine(std::move(findings), fmt::format("all {} are enabled", schema::expected_triggers().size()));
+}
+
+Findings check_search_paths(Subject& subject) {
+  auto& connection = *subject.connection;
+  const auto shadows =
+      connection.transact([](pqxx::work& transaction) { return status::find_shadows(transaction); });
+  Findings findings;
+  for (const auto& found : health::judge_shadows(shadows, db::quoted_schema(connection)))
+    findings.push_back(finding_of(found));
+  return or_fine(std::move(findings), "no table and no function of mailroom's names comes before its own");
 }
 
 }  // namespace mailroom::doctor

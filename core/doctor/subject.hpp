@@ -72,7 +72,11 @@ Findings check_server_settings(Subject& subject);
 Findings check_schema(Subject& subject);
 Findings check_drift(Subject& subject);
 Findings check_privileges(Subject& subject);
+/// What others than the owner may do with mailroom's objects beyond what the roles of docs/security.md may.
+Findings judge_others(db::Connection& connection);
 Findings check_triggers(Subject& subject);
+/// Whether statements of applications find mailroom's tables and functions.
+Findings check_search_paths(Subject& subject);
 /// Inserts an account as the application does, in a transaction that it rolls back.
 Findings check_insert(Subject& subject);
 Findings check_channel(Subject& subject);

@@ -73,6 +73,8 @@ class Judge {
       found_.push_back(judge_sequence(sequence));
     for (auto& finding : judge_triggers(status_.triggers, status_.schema))
       found_.push_back(std::move(finding));
+    for (auto& finding : judge_shadows(status_.shadows, status_.schema))
+      found_.push_back(std::move(finding));
     for (auto& finding : judge_lost_messages(status_.lost, status_.schema))
       found_.push_back(std::move(finding));
     if (auto accounts = judge_accounts_without_token(status_.accounts_without_token, status_.schema))

@@ -69,6 +69,11 @@ QueueFinding judge_sequence(const queue::TableSequence& sequence);
 /// Returns the problems of triggers that do not fire; `schema` is quoted.
 std::vector<QueueFinding> judge_triggers(const status::TriggerStatus& status, const std::string& schema);
 
+/// Returns a failure for each table or function that statements of applications find instead of mailroom's;
+/// `schema` is quoted.
+std::vector<QueueFinding> judge_shadows(const std::vector<status::Shadow>& shadows,
+                                        const std::string& schema);
+
 /// Messages that nobody will ever mail are a failure, or a warning if the trigger would have refused them;
 /// `schema` is quoted.
 std::vector<QueueFinding> judge_lost_messages(const status::LostMessages& lost, const std::string& schema);

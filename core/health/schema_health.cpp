@@ -71,4 +71,32 @@ std::vector<QueueFinding> judge_triggers(const status::TriggerStatus& status, co
   return found;
 }
 
+std::vector<QueueFinding> judge_shadows(const std::vector<status::Shadow>& shadows,
+                                        const std::string& schema) {
+  std::vector<QueueFinding> found;
+  for (const auto& shadow : shadows) {
+    const bool is_function = shadow.kind == "function";
+    found.push_back(
+        {Severity::failure,
+         "shadowed",
+         fmt::format(
+             "the {} {} is not mailroom's, and the search path{} ({}) finds it before that of the schema {}: what is "
+             "{} is not mailed",
+             shadow.kind, shown_text(shadow.name),
+             shadow.whose.empty() ? "" : " of " + shown_text(shadow.whose), shown_text(shadow.path), schema,
+             is_function ? "asked for by it" : "inserted there"),
+         {},
+         is_function
+             ? fmt::format(
+                   "drop it, or give it another name; statements that name the schema, as {}.mailroom_send(…), find "
+                   "mailroom's",
+                   schema)
+             : fmt::format(
+                   "look at its rows, which nobody mailed; then drop it or give it another name, keep the tool that "
+                   "made it from making it again, and write {}.mailroom_send(…) in the application",
+                   schema)});
+  }
+  return found;
+}
+
 }  // namespace mailroom::health

@@ -173,6 +173,17 @@ const std::vector<std::string>& mailroom_tables() {
   return tables;
 }
 
+const std::vector<std::string>& mailroom_functions() {
+  static const auto functions = [] {
+    std::vector<std::string> names;
+    for (const auto& [key, object] : expected_objects()) {
+      if (key.kind == ObjectKind::function) names.push_back(key.name);
+    }
+    return names;
+  }();
+  return functions;
+}
+
 const std::vector<std::string>& tables_of_claims() {
   static const std::vector<std::string> tables{"accounts",
                                                "tokens",

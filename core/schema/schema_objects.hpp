@@ -16,10 +16,13 @@ namespace mailroom::schema {
 
 /// The tables that the migrations create, and those in which mailroom records them.
 const std::vector<std::string>& mailroom_tables();
-/// Those that a consumer reads after it has found the version.
+/// The tables that a consumer reads after it has found the version.
 const std::vector<std::string>& tables_of_consumers();
 /// Those that a consumer without a sink that has outcomes reads.
 const std::vector<std::string>& tables_of_claims();
+
+/// The functions that exist after the newest version, by name.
+const std::vector<std::string>& mailroom_functions();
 
 /// The tables with rows that row security hides from this session's user, and the statements that fix it.
 struct HiddenRows {

@@ -152,6 +152,7 @@ QueueStatus read_queue_status_within(pqxx::transaction_base& transaction, const 
   read_surroundings(transaction, status);
   read_sequences_behind(transaction, status);
   status.triggers = read_trigger_status(transaction);
+  status.shadows = find_shadows(transaction);
   status.lost = read_newest_lost_messages(transaction);
   status.accounts_without_token = count_accounts_without_token(transaction);
   status.record = queue::read_records(transaction, {queue}).at(0);

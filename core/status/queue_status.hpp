@@ -15,6 +15,7 @@
 #include "status/delivery_status.hpp"
 #include "status/pending_tokens.hpp"
 #include "status/recent_batches.hpp"
+#include "status/shadows.hpp"
 #include "status/trigger_status.hpp"
 #include "status/unmailed.hpp"
 #include "status/unsettled.hpp"
@@ -101,6 +102,7 @@ struct QueueStatus {
   std::int64_t newest = 0;                             ///< the highest id that was drawn
   std::vector<queue::TableSequence> sequences_behind;  ///< their tables
   TriggerStatus triggers;
+  std::vector<Shadow> shadows{};
   LostMessages lost{};                      ///< of the last day, of the newest 10,000
   std::int64_t accounts_without_token = 0;  ///< likewise
   PendingTokens pending;

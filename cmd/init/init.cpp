@@ -13,6 +13,8 @@
 #include "cmd/init/installation.hpp"
 #include "cmd/init/questions.hpp"
 #include "cmd/init/relay_trial.hpp"
+#include "cmd/init/roles.hpp"
+#include "cmd/init/usual_database.hpp"
 #include "cmd/syntax/arguments.hpp"
 #include "config/key_table.hpp"
 #include "db/connection.hpp"
@@ -83,53 +85,7 @@ void run_shown(const Installation& installation, std::vector<std::string> words,
                 "correct what it says, and type the command again");
 }
 
-void run_program(const std::vector<std::string>& words, Context& context) {
-  context.say(fmt::format("$ {}\n", joined(words, " ")));
-  process::Child child;
-  const int problem = child.start(words, {{1, 1}, {2, 2}});
-  if (problem != 0 || (child.wait(), !child.has_succeeded()))
-    throw Error(ExitCode::failed, fmt::format("'{}' has failed", joined(words, " ")),
-                "correct what it says, and type it");
-}
-
 constexpr std::string_view password_key = "send.password_file";
-constexpr auto usual_database = "dbname=mailroom user=mailroom";
-
-void connect_as_service() {
-  const ActingAsService acting(true);
-  db::Connection(usual_database, "mailroom init");
-}
-
-/// On a server where PostgreSQL is new: the role of the services, and their database.
-void create_usual_database(const std::string& reason, Context& context) {
-  confirm(context, fmt::format("{}: create it, as PostgreSQL's own user?", reason));
-  const std::vector<std::string> as_postgres{"runuser", "-u", "postgres", "--"};
-  const auto run_so = [&](const std::vector<std::string>& more) {
-    auto words = as_postgres;
-    words.insert(words.end(), more.begin(), more.end());
-    run_program(words, context);
-  };
-  if (reason.find("role ") != std::string::npos) run_so({"createuser", service_user});
-  run_so({"createdb", "--owner", service_user, service_user});
-}
-
-/// Connects, and makes the usual database of the services if it is missing.
-void try_database(const std::string& url, bool with_systemd, Context& context) {
-  if (!with_systemd || url != usual_database) {
-    const ActingAsService acting(with_systemd);
-    db::Connection(url, "mailroom init");
-    return;
-  }
-  try {
-    connect_as_service();
-  } catch (const db::ConnectionLost& error) {
-    const std::string reason = error.what();
-    if (reason.find("does not exist") == std::string::npos) throw;
-    create_usual_database(reason, context);
-    connect_as_service();
-  }
-}
-
 Question database_question(const Installation& installation, Context& context) {
   return {
       .text = "database, as a libpq URI or keyword=value list",
@@ -271,7 +227,7 @@ ExitCode run_init(InitOptions options, Context& context) {
     run_program({"systemctl", "enable", "--now", "mailroom-send@mailroom.service"}, context);
   context.say(fmt::format(
       "done. {}\nAsk for a mail in any transaction: SELECT {}.mailroom_send(ARRAY['you@app.example'], subject => 'Hello', "
-      "text => 'It works.')\nSee what became of it: mailroom message list\n",
+      "text => 'It works.')\nSee what became of it: mailroom message list\nRoles for applications: mailroom init --roles\n",
       made.with_systemd ? "Mails are sent as they are asked for."
                         : "Send what is due, until stopped: mailroom send",
       made.schema));
@@ -280,12 +236,21 @@ ExitCode run_init(InitOptions options, Context& context) {
 
 Run add_init(CommandSyntax& syntax) {
   auto options = std::make_shared<InitOptions>();
-  syntax.text("--directory DIR", options->directory,
-              "write into this directory [.; with --systemd /etc/mailroom]");
-  syntax.text("--to ADDRESS", options->trial, "send a mail for trial to ADDRESS");
-  syntax.flag("--systemd", options->with_systemd,
-              "for the services of the package: as their user, and start them");
-  return [options](Context& context) { return run_init(*options, context); };
+  auto roles = std::make_shared<RoleOptions>();
+  auto directory = syntax.text("--directory DIR", options->directory,
+                               "write into this directory [.; with --systemd /etc/mailroom]");
+  auto trial = syntax.text("--to ADDRESS", options->trial, "send a mail for trial to ADDRESS");
+  auto systemd = syntax.flag("--systemd", options->with_systemd,
+                             "for the services of the package: as their user, and start them");
+  auto make =
+      syntax.flag("--roles", roles->is_given,
+                  "make the roles of docs/security.md for the schema that is configured, and nothing else");
+  make.excludes(directory).excludes(trial).excludes(systemd);
+  syntax.text("--prefix PREFIX", roles->prefix, "begin their names with PREFIX_ [mailroom]").needs(make);
+  syntax.flag("--dry-run", roles->dry_run, "print their SQL").needs(make);
+  return [options, roles](Context& context) {
+    return roles->is_given ? make_roles(*roles, context) : run_init(*options, context);
+  };
 }
 
 }  // namespace
@@ -294,7 +259,8 @@ const Command init_command{
     "init", "set mailroom up, from the configuration to the first mail",
     "Examples:\n"
     "  mailroom init                              ask, and write ./mailroom.yaml\n"
-    "  mailroom init --yes --from me@app.example --relay smtp://localhost\n",
+    "  mailroom init --yes --from me@app.example --relay smtp://localhost\n"
+    "  mailroom init --roles                      make the roles of applications\n",
     add_init,
     "Asks for the database, a schema in it, the sender and the relay, says what it is going to do, and does it: writes "
     "mailroom.yaml and the signing key, creates the schema, checks the configuration, and sends a mail for trial. As root, "
@@ -304,6 +270,10 @@ const Command init_command{
     "It changes nothing that is there: a configuration that names a database or a relay, and a key, stay as they are. A "
     "file with a key or a password can be read by its owner alone, with --systemd also by the user of the services.\n\n"
     "The database must exist; with --systemd the role and the database mailroom of a PostgreSQL on this host are made "
-    "if they do not. docs/service.md has the same steps by hand."};
+    "if they do not. docs/service.md has the same steps by hand.\n\n"
+    "mailroom init --roles makes a role for each task, mailroom_producer and others, and grants what docs/security.md says. It "
+    "needs the owner of the tables with CREATEROLE, or a superuser; --dry-run prints the SQL for one. Run it again after an "
+    "upgrade: it grants what is new, and takes nothing away. Roles belong to all databases of a server: --prefix keeps those "
+    "of two databases apart."};
 
 }  // namespace mailroom::cmd

@@ -1,4 +1,4 @@
-// What this role lacks for collect, and what others may do that nobody meant to allow.
+// What this role lacks for collect, and what hides rows and sessions from it.
 
 #include <fmt/format.h>
 
@@ -6,67 +6,73 @@
 #include "base/text.hpp"
 #include "db/values.hpp"
 #include "doctor/subject.hpp"
+#include "schema/roles.hpp"
 #include "schema/schema_objects.hpp"
 
 namespace mailroom::doctor {
 namespace {
 
-/// The privileges that a collector needs on each object and lacks; a claim runs with its caller's privileges.
-/// The sequence of mailroom_gaps is not listed: an identity column needs no privilege on its sequence.
+/// The privileges that a collector needs and lacks; a claim runs with its caller's privileges. $2 to $5:
+/// kind, object, privilege and columns of each.
 constexpr const char* missing_sql = R"(
 SELECT n.object,
-  format('GRANT %s ON %s TO %I;', string_agg(p.privilege, ', ' ORDER BY p.n),
-         CASE n.kind WHEN 'S' THEN 'SEQUENCE ' ELSE '' END || format('%I.%I', $1::text, n.object), current_user) AS grant
-FROM (VALUES
-    ('schema_migrations', 'r', '{SELECT}'::text[]),
-    ('accounts', 'r', '{SELECT}'),
-    ('tokens', 'r', '{SELECT}'),
-    ('jobs', 'r', '{SELECT,UPDATE}'),
-    ('mailroom_batches', 'r', '{SELECT,INSERT,UPDATE}'),
-    ('mailroom_gaps', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
-    ('mailroom_deliveries', 'r', '{SELECT,INSERT,UPDATE}'),
-    ('mailroom_queues', 'r', '{SELECT}'),
-    ('mailroom_budgets', 'r', '{SELECT,UPDATE}'),
-    ('mailroom_sinks', 'r', '{SELECT,INSERT,UPDATE,DELETE}'),
-    ('mailroom_actions', 'r', '{SELECT}'),
-    ('mailroom_messages', 'r', '{SELECT}'),
-    ('mailroom_attachments', 'r', '{SELECT}'),
-    ('mailroom_schedule', 'r', '{SELECT}'),
-    ('mailroom_suppressions', 'r', '{SELECT}'),
-    ('tokens_id_seq', 'S', '{SELECT}'),
-    ('mailroom_batches_id_seq', 'S', '{USAGE}')) n (object, kind, privileges)
-  JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident($1)::regnamespace,
-  unnest(n.privileges) WITH ORDINALITY p (privilege, n)
-WHERE NOT CASE n.kind WHEN 'S' THEN has_sequence_privilege(c.oid, p.privilege)
-                      ELSE has_table_privilege(c.oid, p.privilege) END
+  format('GRANT %s ON %s%I.%I TO %I;', string_agg(n.privilege || coalesce(' (' || n.columns || ')', ''), ', ' ORDER BY n.place),
+         CASE n.kind WHEN 'sequence' THEN 'SEQUENCE ' ELSE '' END, $1::text, n.object, current_user) AS grant
+FROM (
+  SELECT kind, object, privilege, nullif(columns, '') AS columns, place
+  FROM unnest($2::text[], $3::text[], $4::text[], $5::text[]) WITH ORDINALITY u (kind, object, privilege, columns, place)) n
+  JOIN pg_class c ON c.relname = n.object AND c.relnamespace = quote_ident($1)::regnamespace
+WHERE NOT CASE WHEN n.kind = 'sequence' THEN has_sequence_privilege(c.oid, n.privilege)
+               WHEN n.columns IS NULL THEN has_table_privilege(c.oid, n.privilege)
+               ELSE (SELECT bool_and(has_column_privilege(c.oid, btrim(k), n.privilege))
+                     FROM unnest(string_to_array(n.columns, ',')) k) END
 GROUP BY n.object, n.kind
 ORDER BY n.kind DESC, n.object)";
 
 /// $2: the names of mailroom's functions; an application may have functions with similar names. Of those that
-/// run with their owner's privileges, a consumer needs two.
+/// run with their owner's privileges, a consumer needs $3.
 constexpr const char* executable_functions_sql = R"(
 SELECT p.proname AS object, format('GRANT EXECUTE ON FUNCTION %s TO %I;', p.oid::regprocedure, current_user) AS grant
 FROM pg_proc p
 WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.proname = ANY ($2::text[])
   AND p.prorettype <> 'trigger'::regtype AND NOT has_function_privilege(p.oid, 'EXECUTE')
-  AND (NOT p.prosecdef OR p.proname IN ('mailroom_release', 'mailroom_record_event'))
+  AND (NOT p.prosecdef OR p.proname = ANY ($3::text[]))
 ORDER BY 1)";
 
-std::vector<std::string> own_functions() {
-  std::vector<std::string> names;
-  for (const auto& [key, object] : schema::expected_objects()) {
-    if (key.kind == schema::ObjectKind::function) names.push_back(key.name);
+/// What a collector needs on tables and sequences, as one list for each parameter of missing_sql.
+struct CollectorNeeds {
+  std::vector<std::string> kinds{};
+  std::vector<std::string> objects{};
+  std::vector<std::string> privileges{};
+  std::vector<std::string> columns{};
+  std::vector<std::string> functions{};
+};
+
+CollectorNeeds needs_of_collector() {
+  CollectorNeeds needs;
+  for (const auto& grant : schema::grants_of("collector")) {
+    if (grant.kind == schema::ObjectKind::function) {
+      needs.functions.push_back(grant.object);
+      continue;
+    }
+    needs.kinds.emplace_back(schema::object_kind_word(grant.kind));
+    needs.objects.push_back(grant.object);
+    needs.privileges.push_back(grant.privilege);
+    needs.columns.push_back(joined(grant.columns, ", "));
   }
-  return names;
+  return needs;
 }
 
 /// Reports all missing privileges in one finding, with one statement for each object.
 void judge_grants(db::Connection& connection, const std::string& role, Findings& findings) {
   std::vector<std::string> lacks;
   std::vector<std::string> fix;
+  const auto needs = needs_of_collector();
   for (const auto& rows :
-       {qualified_rows(connection, missing_sql),
-        qualified_rows(connection, executable_functions_sql, db::array_text(own_functions()))}) {
+       {qualified_rows(connection, missing_sql, db::array_text(needs.kinds), db::array_text(needs.objects),
+                       db::array_text(needs.privileges), db::quoted_array_text(needs.columns)),
+        qualified_rows(connection, executable_functions_sql, db::array_text(schema::mailroom_functions()),
+                       db::array_text(needs.functions))}) {
     for (const auto& row : rows) {
       lacks.push_back(row.text("object"));
       fix.push_back(row.text("grant"));
@@ -75,63 +81,6 @@ void judge_grants(db::Connection& connection, const std::string& role, Findings&
   if (fix.empty()) return;
   findings.push_back(failure(fmt::format("{} lacks what collect needs on {}", role, joined(lacks, ", ")),
                              status::fixes(status::FixKind::grant, fix)));
-}
-
-/// $2: the names of mailroom's functions. Those that run with their owner's privileges, and to whom else the
-/// owner lets them be executed: attached to a trigger of any table, those of mailroom's tables would create
-/// tokens for any account. The others are given to producers and consumers, but not to everyone. What such a
-/// role has passed on ends with it.
-constexpr const char* open_functions_sql = R"(
-SELECT p.proname, coalesce(r.rolname, 'everyone') AS role,
-  format('REVOKE EXECUTE ON FUNCTION %s FROM %s CASCADE;', p.oid::regprocedure,
-         coalesce(quote_ident(r.rolname), 'PUBLIC')) AS revoke,
-  EXISTS (
-    SELECT FROM pg_default_acl d, aclexplode(d.defaclacl) x
-    WHERE d.defaclobjtype = 'f' AND d.defaclnamespace IN (0, p.pronamespace) AND d.defaclrole = p.proowner
-      AND x.grantee = a.grantee) AS is_default
-FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles r ON r.oid = a.grantee
-WHERE p.pronamespace = quote_ident($1)::regnamespace AND p.prosecdef AND p.proname = ANY ($2::text[])
-  AND a.grantee <> p.proowner AND a.grantor = p.proowner AND (a.grantee = 0 OR p.proname LIKE 'trg\_%')
-ORDER BY 1, 2)";
-
-void judge_open_functions(db::Connection& connection, Findings& findings) {
-  for (const auto& row : qualified_rows(connection, open_functions_sql, db::array_text(own_functions()))) {
-    findings.push_back(
-        failure(fmt::format("{} may execute {}, which runs with its owner's privileges",
-                            shown_text(row.text("role")), row.text("proname")),
-                {{status::FixKind::revoke, row.text("revoke")}},
-                row.flag("is_default")
-                    ? "default privileges give it to new functions: ALTER DEFAULT PRIVILEGES takes them away"
-                    : ""));
-  }
-}
-
-/// Roles, or everyone, that may read or write tokens because default privileges gave them every table of
-/// their owner.
-constexpr const char* intruders_sql = R"(
-SELECT coalesce(r.rolname, 'everyone') AS role, bool_or(a.privilege_type = 'SELECT') AS may_read,
-  bool_or(a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE')) AS may_write,
-  format('REVOKE ALL ON %s FROM %s CASCADE;', c.oid::regclass, coalesce(quote_ident(r.rolname), 'PUBLIC')) AS revoke
-FROM pg_class c, aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
-WHERE c.relnamespace = quote_ident($1)::regnamespace AND c.relname = 'tokens' AND NOT c.relrowsecurity
-  AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE') AND a.grantee <> c.relowner
-  AND EXISTS (
-    SELECT FROM pg_default_acl d, aclexplode(d.defaclacl) x
-    WHERE d.defaclobjtype = 'r' AND d.defaclnamespace IN (0, c.relnamespace) AND d.defaclrole = c.relowner
-      AND x.grantee = a.grantee AND x.privilege_type = a.privilege_type)
-GROUP BY r.rolname, c.oid
-ORDER BY 1)";
-
-void judge_intruders(db::Connection& connection, Findings& findings) {
-  for (const auto& row : qualified_rows(connection, intruders_sql)) {
-    std::vector<std::string> may;
-    if (row.flag("may_read")) may.emplace_back("read the secrets and codes of tokens");
-    if (row.flag("may_write")) may.emplace_back("write tokens of any account");
-    findings.push_back(warning(
-        fmt::format("{} may {}, by default privileges", shown_text(row.text("role")), joined(may, " and ")),
-        {{status::FixKind::revoke, row.text("revoke")}},
-        "give each role what docs/security.md lists, and no default privileges"));
-  }
 }
 
 void judge_row_security(db::Connection& connection, const std::string& role, Findings& findings) {
@@ -170,6 +119,18 @@ void judge_statistics(db::Connection& connection, const std::string& role, Findi
       {{status::FixKind::grant, row.text("monitor_grant")}}));
 }
 
+/// Who may do everything since he may act as the owner, as a clause to add; empty if there is nobody.
+std::string members_of_owner(db::Connection& connection) {
+  const auto rows = qualified_rows(connection, R"(
+SELECT quote_ident(o.rolname) AS owner, string_agg(quote_ident(m.rolname), ', ' ORDER BY m.rolname) AS members
+FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner JOIN pg_auth_members a ON a.roleid = o.oid JOIN pg_roles m ON m.oid = a.member
+WHERE c.relname = 'tokens' AND c.relnamespace = quote_ident($1)::regnamespace AND NOT m.rolsuper
+GROUP BY o.rolname)");
+  if (rows.empty()) return {};
+  return fmt::format("; members of the owner {}, who may do everything: {}",
+                     shown_text(rows[0].text("owner")), shown_text(rows[0].text("members")));
+}
+
 }  // namespace
 
 Findings check_privileges(Subject& subject) {
@@ -178,11 +139,12 @@ Findings check_privileges(Subject& subject) {
   const auto role = connection.run("SELECT current_user").text();
   Findings findings;
   judge_grants(connection, role, findings);
-  judge_open_functions(connection, findings);
-  judge_intruders(connection, findings);
+  for (auto& finding : judge_others(connection))
+    findings.push_back(std::move(finding));
   judge_row_security(connection, role, findings);
   judge_statistics(connection, role, findings);
-  return or_fine(std::move(findings), role + " has the privileges for collect, and can see other sessions");
+  return or_fine(std::move(findings), role + " has the privileges for collect, and can see other sessions" +
+                                          members_of_owner(connection));
 }
 
 }  // namespace mailroom::doctor

@@ -115,6 +115,7 @@ TEST_CASE("collect and send need each privilege that the doctor asks for") {
   REQUIRE(run_fixes(*connection, findings));
   for (const auto& grant : findings[0].fix) {
     // GRANT SELECT, UPDATE ON jobs TO role;
+    if (grant.find('(') != std::string::npos) continue;  // of mailroom_bounces, for metrics
     const auto on = grant.find(" ON ");
     std::istringstream privileges(grant.substr(6, on - 6));
     for (std::string privilege; std::getline(privileges >> std::ws, privilege, ',');) {
@@ -140,6 +141,23 @@ TEST_CASE("collect and send need each privilege that the doctor asks for") {
           "TRUNCATE accounts, tokens, mailroom_batches, mailroom_gaps, mailroom_deliveries, mailroom_sinks");
     }
   }
+}
+
+TEST_CASE("doctor names who may do everything: members of the owner, and who reads every table") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole boss(database, "boss");
+  const DoctorRig rig(database);
+  connection->run("GRANT postgres TO " + boss.name());
+  CHECK(summary(rig.examine("privileges"))
+            .ends_with("members of the owner postgres, who may do everything: " + boss.name()));
+  connection->run("REVOKE postgres FROM " + boss.name());
+  check_fixing(*connection, rig, "privileges", doctor::CheckVerdict::failure,
+               "GRANT pg_write_all_data TO " + boss.name());
+  connection->run("GRANT pg_read_all_data TO " + boss.name());
+  CHECK(summary(rig.examine("privileges")) ==
+        "warning: " + boss.name() +
+            " may read every mail and the secrets of tokens, as a member of pg_read_all_data");
 }
 
 TEST_CASE("row security that hides tokens or accounts is found and fixed") {

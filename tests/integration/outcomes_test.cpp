@@ -7,14 +7,12 @@
 #include <sstream>
 
 #include "base/json.hpp"
-#include "base/pattern.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
-#include "support/code_blocks.hpp"
 #include "support/delivery_rig.hpp"
+#include "support/documented_roles.hpp"
 #include "support/finished_run.hpp"
 #include "support/test_consumer.hpp"
-#include "support/test_role.hpp"
 #include "support/test_sender.hpp"
 
 namespace mailroom::test::outcomes_test {
@@ -184,15 +182,11 @@ TEST_CASE("a message that wants it notifies of each of its outcomes, and others 
 
 TEST_CASE("the role of the document hands outcomes over, and sees no secret and no content") {
   OutcomesRig rig;
-  const TestRole role(rig.database);
-  auto sql = code_block("docs/security.md", "sql", "CREATE ROLE mailroom_teller");
-  sql = Pattern("CREATE ROLE [^;]*;").replaced(sql, "");
-  sql = Pattern("TO mailroom_teller").replaced(sql, "TO " + role.name());
-  rig.connection->run(sql);
+  const DocumentedRoles roles(rig.database);
   std::vector<std::string> command{mailroom_binary, "outcomes", "--once"};
   for (const auto& word : rig.words("ok"))
     command.push_back(word);
-  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", role.conninfo()}};
+  const std::map<std::string, std::string> environment{{"MAILROOM_DATABASE_URL", roles.conninfo("teller")}};
   const auto first = run_to_end(command, environment);
   INFO(first.errors);
   CHECK(first.status == 0);
@@ -212,7 +206,7 @@ TEST_CASE("the role of the document hands outcomes over, and sees no secret and 
   CHECK(line.at("reference") == "order:2");
   CHECK_FALSE(line.contains("token"));
   CHECK_FALSE(line.contains("queue"));
-  db::Connection own(role.conninfo(), "test");
+  db::Connection own(roles.conninfo("teller"), "test");
   for (const auto* hidden : {"SELECT secret FROM tokens", "SELECT text FROM mailroom_messages"})
     CHECK_THROWS_AS(own.run(hidden), Error);
 }

@@ -1,13 +1,13 @@
-// The SQL of docs/security.md: each role that it creates can do its job and nothing else.
+// The roles of mailroom init --roles: each can do its job and nothing else.
 
 #include <atomic>
 #include <fmt/format.h>
 #include <set>
 #include <thread>
 
-#include "base/pattern.hpp"
 #include "support/build_paths.hpp"
 #include "support/doctor_rig.hpp"
+#include "support/documented_roles.hpp"
 #include "support/finished_run.hpp"
 #include "support/http_client.hpp"
 #include "support/mail_rows.hpp"
@@ -16,61 +16,12 @@
 namespace mailroom::test::roles_test {
 namespace {
 
-const std::vector<std::string> role_names{"app",    "redeemer", "producer", "collector",
-                                          "reader", "teller",   "bouncer",  "operator"};
-
-/// The documented roles under names of the test's own, each with a login role.
-class DocumentedRoles {
- public:
-  explicit DocumentedRoles(const TestDatabase& database)
-      : database_(database), owner_(database.connect()), database_name_(database.name()) {
-    for (const auto& block : sql_blocks())
-      owner_->run(block);
-    for (const auto& role : role_names)
-      owner_->run(fmt::format("CREATE ROLE {}_login LOGIN IN ROLE {}", name(role), name(role)));
-  }
-  ~DocumentedRoles() {
-    for (const auto& role : role_names) {
-      owner_->run(fmt::format("DROP OWNED BY {}, {}_login", name(role), name(role)));
-      owner_->run(fmt::format("DROP ROLE {}, {}_login", name(role), name(role)));
-    }
-  }
-  DocumentedRoles(const DocumentedRoles&) = delete;
-  DocumentedRoles& operator=(const DocumentedRoles&) = delete;
-
-  std::string name(const std::string& role) const { return database_name_ + "_" + role; }
-  std::string conninfo(const std::string& role) const {
-    return fmt::format("{} user={}_login", database_.conninfo(), name(role));
-  }
-  std::unique_ptr<db::Connection> connect(const std::string& role) const {
-    return std::make_unique<db::Connection>(conninfo(role), "test");
-  }
-  db::Connection& owner() const { return *owner_; }
-
-  FinishedRun mailroom(const std::string& role, std::vector<std::string> words) const {
-    words.insert(words.begin(), mailroom_binary);
-    return run_to_end(words, {{"MAILROOM_DATABASE_URL", conninfo(role)}, {"MAILROOM_SECRET_KEY", test_key}});
-  }
-
- private:
-  std::vector<std::string> sql_blocks() const {
-    const auto text = read_file(source_directory + "/docs/security.md");
-    std::vector<std::string> blocks;
-    const std::string begin = "```sql\n";
-    for (auto at = text.find(begin); at != std::string::npos; at = text.find(begin, at)) {
-      at += begin.size();
-      const auto block = text.substr(at, text.find("```", at) - at);
-      blocks.push_back(Pattern("mailroom_(app|redeemer|producer|collector|reader|teller|bouncer|operator)\\b")
-                           .replaced(block, database_name_ + "_$1"));
-    }
-    REQUIRE(blocks.size() == 1 + role_names.size());
-    return blocks;
-  }
-
-  const TestDatabase& database_;
-  std::unique_ptr<db::Connection> owner_;
-  std::string database_name_;
-};
+/// mailroom as the login of a role.
+FinishedRun run_as(const DocumentedRoles& roles, const std::string& role, std::vector<std::string> words) {
+  words.insert(words.begin(), mailroom_binary);
+  return run_to_end(words,
+                    {{"MAILROOM_DATABASE_URL", roles.conninfo(role)}, {"MAILROOM_SECRET_KEY", test_key}});
+}
 
 bool is_refused(db::Connection& connection, const std::string& sql) {
   try {
@@ -218,14 +169,14 @@ TEST_CASE("the documented collector collects with exactly the privileges that th
   TestDatabase database;
   const DocumentedRoles roles(database);
   insert_accounts(roles.owner(), 25);
-  const auto run = roles.mailroom("collector", {"collect", "--once", "--format", "jsonl"});
+  const auto run = run_as(roles, "collector", {"collect", "--once", "--format", "jsonl"});
   INFO(run.errors);
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"collect", "--once", "--batch-limit", "5", "--lines-per-claim", "3"},
         {"collect", "--once", "--notify", "always"},
         {"collect", "--once", "--wait", "1s", "--poll-interval", "100ms"},
         {"doctor"}})
-    CHECK(roles.mailroom("collector", words).status == 0);
+    CHECK(run_as(roles, "collector", words).status == 0);
   CHECK(run.status == 0);
   CHECK(emitted_ids(run.output).size() == 25);
 
@@ -251,7 +202,7 @@ TEST_CASE("the documented collector collects with exactly the privileges that th
                              "SELECT setval('tokens_id_seq', 1)"});
   collector->run("SELECT mailroom_release(10), mailroom_record_event('reload', 'mailroom', '{}')");
   CHECK(value<int>(roles.owner(), "SELECT count(*) FROM mailroom_operations WHERE kind = 'reload'") == 1);
-  CHECK(roles.mailroom("collector", {"suspend", "user1", "-y"}).status == 1);
+  CHECK(run_as(roles, "collector", {"suspend", "user1", "-y"}).status == 1);
   CHECK(value<int>(roles.owner(), "SELECT count(*) FROM accounts WHERE status = 'suspended'") == 0);
 }
 
@@ -262,7 +213,7 @@ namespace {
 void run_each(const DocumentedRoles& roles, const std::string& role,
               const std::vector<std::vector<std::string>>& commands) {
   for (const auto& words : commands) {
-    const auto run = roles.mailroom(role, words);
+    const auto run = run_as(roles, role, words);
     INFO(fmt::format("{} {}: {}{}", words[0], words.back(), run.output, run.errors));
     CHECK(run.status == (words[0] == "status" ? 8 : 0));
   }
@@ -278,7 +229,7 @@ void check_follows(const DocumentedRoles& roles, const TestDatabase& database, c
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
   });
-  const auto run = roles.mailroom(role, {"tail", "-f", "-n", "1", "--state", "created", "--count", "3"});
+  const auto run = run_as(roles, role, {"tail", "-f", "-n", "1", "--state", "created", "--count", "3"});
   is_over = true;
   writer.join();
   INFO(run.errors);
@@ -292,7 +243,7 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
   TestDatabase database;
   const DocumentedRoles roles(database);
   insert_accounts(roles.owner(), 3);
-  REQUIRE(roles.mailroom("collector", {"collect", "--once"}).status == 0);
+  REQUIRE(run_as(roles, "collector", {"collect", "--once"}).status == 0);
   insert_accounts(roles.owner(), 3, "more");
   roles.owner().run("UPDATE tokens SET consumed_at = extract(epoch FROM now()) WHERE id = 1");
   run_each(roles, "reader", {{"reconcile"}, {"reconcile", "-o", "prometheus"}});
@@ -332,25 +283,25 @@ TEST_CASE("the documented reader reads everything but secrets and codes") {
   check_refused(*reader, {"SELECT secret FROM tokens", "SELECT code FROM tokens", "SELECT * FROM tokens",
                           "UPDATE accounts SET status = 'suspended'", "UPDATE jobs SET last_seq = 0",
                           "DELETE FROM tokens", "INSERT INTO accounts (email, login) VALUES ('b', 'b')"});
-  CHECK(roles.mailroom("reader", {"rewind-cursor", "--to-start", "-y"}).status == 1);
+  CHECK(run_as(roles, "reader", {"rewind-cursor", "--to-start", "-y"}).status == 1);
 }
 
 TEST_CASE("a collector's role that is told to repair a sequence learns which role can") {
   TestDatabase database;
   const DocumentedRoles roles(database);
   insert_accounts(roles.owner(), 30);
-  REQUIRE(roles.mailroom("collector", {"collect", "--once"}).status == 0);
+  REQUIRE(run_as(roles, "collector", {"collect", "--once"}).status == 0);
   const std::string owner =
       roles.owner().run("SELECT tableowner FROM pg_tables WHERE tablename = 'tokens'")[0][0].c_str();
   for (const std::string sequence : {"mailroom_batches_id_seq", "tokens_id_seq"}) {
     CAPTURE(sequence);
     roles.owner().run(fmt::format("ALTER SEQUENCE {} RESTART", sequence));
-    const auto refused = roles.mailroom("collector", {"rewind-cursor", "--fix-sequence", "--yes"});
+    const auto refused = run_as(roles, "collector", {"rewind-cursor", "--fix-sequence", "--yes"});
     CHECK(refused.status == 1);
     CAPTURE(refused.errors);
     CHECK(refused.errors.find(fmt::format("hint: run it as {}, the owner of the tables, or as", owner)) !=
           std::string::npos);
-    CHECK(roles.mailroom("operator", {"rewind-cursor", "--fix-sequence", "--yes"}).status == 0);
+    CHECK(run_as(roles, "operator", {"rewind-cursor", "--fix-sequence", "--yes"}).status == 0);
   }
 }
 
@@ -358,7 +309,7 @@ TEST_CASE("the documented operator runs the operator's commands, and cannot inse
   TestDatabase database;
   const DocumentedRoles roles(database);
   insert_accounts(roles.owner(), 5);
-  const auto collected = roles.mailroom("operator", {"collect", "--once", "--format", "csv"});
+  const auto collected = run_as(roles, "operator", {"collect", "--once", "--format", "csv"});
   REQUIRE(collected.status == 0);
   const auto third_comma =
       collected.output.find(',', collected.output.find(',', collected.output.find(',') + 1) + 1);
@@ -392,17 +343,17 @@ TEST_CASE("the documented operator runs the operator's commands, and cannot inse
         {"queue", "drop", "recovery", "-y"},
         {"prune", "--older-than", "1h", "--dry-run"},
         {"prune", "--older-than", "1h", "-y"}}) {
-    const auto run = roles.mailroom("operator", words);
+    const auto run = run_as(roles, "operator", words);
     INFO(fmt::format("{} {}: {}{}", words[0], words.back(), run.output, run.errors));
     CHECK(run.status == 0);
   }
   roles.owner().run("SELECT setval('tokens_id_seq', 2)");
-  const auto fixed = roles.mailroom("operator", {"rewind-cursor", "--fix-sequence", "-y"});
+  const auto fixed = run_as(roles, "operator", {"rewind-cursor", "--fix-sequence", "-y"});
   INFO(fixed.errors);
   CHECK(fixed.status == 0);
   CHECK(value<int>(roles.owner(), "SELECT last_value FROM tokens_id_seq") == 5);
   roles.owner().run("UPDATE tokens SET expires_at = 1, created_at = 1");
-  CHECK(roles.mailroom("operator", {"prune", "--older-than", "1h", "-y"}).status == 0);
+  CHECK(run_as(roles, "operator", {"prune", "--older-than", "1h", "-y"}).status == 0);
   CHECK(value<int>(roles.owner(), "SELECT count(*) FROM tokens") == 0);
   const auto operators = roles.connect("operator");
   check_refused(

@@ -116,13 +116,6 @@ class Middle:
         self.listener.close()
 
 
-def documented_role():
-    """The statements of docs/security.md that make the role of `mailroom bounce`."""
-    with open(f'{SOURCE}/docs/security.md', encoding='utf-8') as file:
-        block = re.search(r'```sql\n(CREATE ROLE mailroom_bouncer .*?)```', file.read(), re.DOTALL)
-    return block[1].replace('mailroom_bouncer', ROLE).replace(' NOLOGIN', ' LOGIN')
-
-
 class MailboxTest(unittest.TestCase):
     """Each test has an empty mailbox and an empty record."""
 
@@ -134,7 +127,8 @@ class MailboxTest(unittest.TestCase):
         cls.owner = os.environ['MAILROOM_TEST_MAILBOX_OWNER']
         DATABASE.create(MAILROOM, MAILROOM_SECRET_KEY='ab' * 32, MAILROOM_SEND_FROM='no-reply@app.example',
                         MAILROOM_SEND_BOUNCE_ADDRESS='bounce+{id}@app.example')
-        DATABASE.psql(documented_role())
+        DATABASE.make_roles(MAILROOM)
+        DATABASE.psql(f'CREATE ROLE {ROLE} LOGIN IN ROLE {DATABASE.name}_bouncer')
         cls.captured = f'/tmp/mailroom-captured-{os.getpid()}'
 
     @classmethod

@@ -1,5 +1,5 @@
-"""What the tests of docs/messages.md and its like share: a database with tables of an application, a role of the application that has
-the rights of docs/security.md, and the code of the documents."""
+"""What the tests of docs/messages.md and its like share: a database with tables of an application, a role of the application that is the
+documented producer, and the code of the documents."""
 
 import json
 import os
@@ -52,22 +52,14 @@ class ShopTest(unittest.TestCase):
     def setUpClass(cls):
         cls.database = OwnDatabase(cls.__name__.lower())
         cls.database.create(cls.mailroom, MAILROOM_DATABASE_SCHEMA='mailroom')
-        cls.app = f'{cls.database.name}_app'
-        cls.producer = f'{cls.database.name}_producer'
-        cls.psql(cls.documented_role('producer'))
-        cls.psql(f'CREATE ROLE {cls.app} LOGIN IN ROLE {cls.producer}; GRANT CREATE ON SCHEMA public TO {cls.app}')
+        cls.database.make_roles(cls.mailroom)
+        cls.app = f'{cls.database.name}_shop'
+        cls.psql(f'CREATE ROLE {cls.app} LOGIN IN ROLE {cls.database.name}_producer; GRANT CREATE ON SCHEMA public TO {cls.app}')
         os.environ['PGOPTIONS'] = '-c client_min_messages=warning'
 
     @classmethod
     def tearDownClass(cls):
         cls.database.drop()
-        run('psql', '-Xqd', 'postgres', '-c', f'DROP ROLE {cls.app}', '-c', f'DROP ROLE {cls.producer}')
-
-    @classmethod
-    def documented_role(cls, role):
-        """The SQL that creates a role, for this database: roles belong to the cluster, where other tests run too."""
-        block = code_block('sql', f'CREATE ROLE mailroom_{role} ', 'docs/security.md')
-        return re.sub(r'\bpublic\b', 'mailroom', block).replace(f'mailroom_{role}', f'{cls.database.name}_{role}')
 
     def setUp(self):
         self.psql(f"""DROP TABLE IF EXISTS users, orders, accounts; {TABLES};

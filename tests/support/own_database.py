@@ -23,8 +23,17 @@ class OwnDatabase:
         os.environ.update(MAILROOM_DATABASE_URL=f'dbname={self.name}', **settings)
         run(mailroom, 'migrate')
 
+    def make_roles(self, mailroom):
+        """Those of `mailroom init --roles`, whose names begin with the database's: roles belong to the cluster, where other tests run."""
+        run(mailroom, 'init', '--roles', '--prefix', self.name)
+
     def drop(self):
+        """Also its roles, and logins of such a name."""
         run('dropdb', self.name)
+        roles = self.psql(f"SELECT string_agg(quote_ident(rolname), ', ') FROM pg_roles WHERE starts_with(rolname, '{self.name}_')",
+                          'postgres').strip()
+        if roles:
+            self.psql(f'DROP ROLE {roles}', 'postgres')
 
     def psql(self, sql, database=None):
         return run('psql', '-XAtqF', '\t', '-d', database or self.name, '-c', sql)

@@ -11,6 +11,7 @@
 #include "support/actions.hpp"
 #include "support/catch.hpp"
 #include "support/code_blocks.hpp"
+#include "support/documented_roles.hpp"
 #include "support/finished_run.hpp"
 #include "support/test_collector.hpp"
 #include "support/text_lines.hpp"
@@ -39,37 +40,26 @@ inline std::string bytea(const crypto::Secret& secret) {
   return text;
 }
 
-/// A database with the role and the table of the documents. An application connects as that role, and can
-/// store passwords.
+/// A database with the documented redeemer, and the table of the document. An application connects as that
+/// role, and can store passwords.
 class RedeemingDatabase {
  public:
-  RedeemingDatabase() : owner_(database_.connect()) {
-    owner_->run(with_own_role(code_block("docs/security.md", "sql", "CREATE ROLE mailroom_redeemer")));
-    owner_->run(with_own_role(code_block(redeeming_document, "sql", "CREATE TABLE recovery_attempts")));
-    owner_->run(fmt::format("CREATE ROLE {} LOGIN IN ROLE {}", user(), role()));
-    owner_->run("CREATE TABLE passwords (account bigint)");
-    owner_->run(fmt::format("GRANT INSERT ON passwords TO {}", role()));
+  RedeemingDatabase() {
+    const auto role = roles_.name("redeemer");
+    owner().run(Pattern("mailroom_redeemer")
+                    .replaced(code_block(redeeming_document, "sql", "CREATE TABLE recovery_attempts"), role));
+    owner().run("CREATE TABLE passwords (account bigint)");
+    owner().run(fmt::format("GRANT INSERT ON passwords TO {}", role));
   }
-  ~RedeemingDatabase() {
-    owner_->run(fmt::format("DROP OWNED BY {}, {}", role(), user()));
-    owner_->run(fmt::format("DROP ROLE {}, {}", role(), user()));
-  }
-  RedeemingDatabase(const RedeemingDatabase&) = delete;
-  RedeemingDatabase& operator=(const RedeemingDatabase&) = delete;
 
-  db::Connection& owner() const { return *owner_; }
+  db::Connection& owner() const { return roles_.owner(); }
   const std::string& name() const { return database_.name(); }
-  std::string user() const { return name() + "_login"; }
-  std::string conninfo() const { return fmt::format("{} user={}", database_.conninfo(), user()); }
+  std::string user() const { return roles_.name("redeemer") + "_login"; }
+  std::string conninfo() const { return roles_.conninfo("redeemer"); }
 
  private:
-  std::string role() const { return name() + "_redeemer"; }
-  std::string with_own_role(const std::string& sql) const {
-    return Pattern("mailroom_redeemer").replaced(sql, role());
-  }
-
   TestDatabase database_;
-  std::unique_ptr<db::Connection> owner_;
+  DocumentedRoles roles_{database_};
 };
 
 /// The statements of docs/redeeming.md, after mailroom's own verification.

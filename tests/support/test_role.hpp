@@ -6,8 +6,8 @@
 
 namespace mailroom::test {
 
-/// A login role that is dropped with its privileges, and with what it owns in `database`, which it may own too. Roles
-/// belong to the server; the name is unique there.
+/// A login role that is dropped with its privileges, and with what it owns in `database`, which it may own
+/// too. Roles belong to the server; the name is unique there.
 class TestRole {
  public:
   explicit TestRole(const TestDatabase& database, const std::string& suffix = "role")
@@ -16,7 +16,8 @@ class TestRole {
   }
   ~TestRole() {
     const auto connection = database_.connect();
-    if (owns_database(*connection)) connection->run("ALTER DATABASE " + database_.name() + " OWNER TO CURRENT_USER");
+    if (owns_database(*connection))
+      connection->run("ALTER DATABASE " + database_.name() + " OWNER TO CURRENT_USER");
     connection->run("DROP OWNED BY " + name_ + " CASCADE");
     connection->run("DROP ROLE " + name_);
   }
@@ -29,7 +30,8 @@ class TestRole {
  private:
   bool owns_database(db::Connection& connection) const {
     return !connection
-                .run("SELECT FROM pg_database WHERE datname = current_database() AND datdba = $1::regrole", name_)
+                .run("SELECT FROM pg_database WHERE datname = current_database() AND datdba = $1::regrole",
+                     name_)
                 .empty();
   }
 

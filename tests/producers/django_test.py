@@ -2,6 +2,8 @@
 """django_test.py MAILROOM: asks for mails with Django, by the functions of docs/messages.md and the backend of examples/django."""
 
 import base64
+import io
+import logging
 import os
 import sys
 import types
@@ -10,7 +12,10 @@ from email.mime.image import MIMEImage
 import django
 import django.conf
 from django.core import mail
+from django.core.management import call_command
 from django.db import DatabaseError, connection, models, transaction
+from django.utils.log import AdminEmailHandler
+from django.utils.translation import gettext_lazy
 
 from shop import ROOT, ShopTest, main, run_block
 
@@ -23,7 +28,8 @@ class DjangoTest(ShopTest):
         super().setUpClass()
         django.conf.settings.configure(
             DATABASES={'default': {'ENGINE': 'django.db.backends.postgresql', 'NAME': cls.database.name, 'USER': cls.app}},
-            EMAIL_BACKEND='mailroom_backend.MailroomBackend', ADMINS=[('Ops', 'ops@example.org')], USE_TZ=True, DEFAULT_AUTO_FIELD='django.db.models.BigAutoField')
+            EMAIL_BACKEND='mailroom_backend.MailroomBackend', ADMINS=[('Ops', 'ops@example.org')], USE_TZ=True, SECRET_KEY='for tests',
+            DEFAULT_AUTO_FIELD='django.db.models.BigAutoField')
         django.setup()
 
         class Order(models.Model):
@@ -105,6 +111,55 @@ class DjangoTest(ShopTest):
             with self.assertRaisesRegex(ValueError, part):
                 message.send()
         self.assertEqual(self.messages(), [])
+
+    def test_the_commands_of_django_leave_mailroom_alone(self):
+        found = io.StringIO()
+        call_command('inspectdb', stdout=found)
+        self.assertIn("db_table = 'orders'", found.getvalue())
+        self.assertNotIn('mailroom', found.getvalue())
+        call_command('dumpdata', stdout=found)
+        self.assertNotIn('mailroom', found.getvalue())
+        call_command('flush', interactive=False)
+        call_command('migrate', run_syncdb=True, verbosity=0)
+        self.assert_mails()
+
+    def test_a_mail_to_nobody_is_none(self):
+        self.assertEqual(mail.EmailMessage('Hello', 'Hello.', 'shop@example.org', []).send(), 0)
+        self.assertEqual(self.messages(), [])
+
+    def test_translated_texts_and_numbers_in_headers_are_texts(self):
+        self.assertEqual(mail.EmailMessage(gettext_lazy('Hello'), gettext_lazy('Hello.'), 'shop@example.org', ['ada@example.org'],
+                                           headers={'X-Order': 17}).send(), 1)
+        self.assertEqual([self.messages()[0][name] for name in ('subject', 'text', 'headers')], ['Hello', 'Hello.', {'X-Order': '17'}])
+
+    def test_many_mails_are_all_taken_or_none(self):
+        mails = [('Hello', 'Hello.', 'shop@example.org', [to]) for to in ('ada@example.org', 'no mailbox')]
+        with self.assertRaises(django.db.Error):
+            mail.send_mass_mail(mails)
+        self.assertEqual(self.messages(), [])
+        self.assertEqual(mail.send_mass_mail(mails, fail_silently=True), 1)
+
+    def test_parts_that_mailroom_does_not_have_are_refused_by_name(self):
+        for change, part in ((lambda m: m.attach('x.eml', mail.EmailMessage(), 'message/rfc822'), 'EmailMessage'),
+                             (lambda m: m.attach('a/b.txt', 'x', 'text/plain'), 'attachment'),
+                             (lambda m: m.reply_to.extend(['a@example.org', 'b@example.org']), 'a@example.org, b@example.org'),
+                             (lambda m: m.extra_headers.update({'From': 'eve@example.org'}), 'From')):
+            message = mail.EmailMessage('Hello', 'Hello.', 'shop@example.org', ['ada@example.org'])
+            change(message)
+            with self.subTest(part), self.assertRaisesRegex(Exception, part):
+                message.send()
+        self.assertEqual(self.messages(), [])
+
+    def test_a_view_goes_on_after_an_error_report_in_a_failed_transaction(self):
+        log = logging.getLogger('view')
+        handler = AdminEmailHandler()
+        log.addHandler(handler)
+        self.addCleanup(log.removeHandler, handler)
+        with transaction.atomic():
+            try:
+                connection.cursor().execute('SELECT 1 / 0')
+            except DatabaseError:
+                log.exception('handled')
 
     def test_fail_silently_leaves_the_transaction_whole(self):
         with transaction.atomic():

@@ -12,7 +12,7 @@ import tempfile
 import textwrap
 import threading
 
-from shop import ShopTest, code_block, main
+from shop import ROOT, ShopTest, code_block, main
 
 GOOD, BAD = 'ada@example.org', 'ada@example.org, eve@example.org'
 JARS = [f'/usr/share/java/{name}.jar' for name in
@@ -33,6 +33,13 @@ if ENV['SCHEMA_FILE']
   File.open(ENV['SCHEMA_FILE'], 'w') { |file| ActiveRecord::SchemaDumper.dump(ActiveRecord::Base.connection, file) }
   ActiveRecord::Migration.verbose = false
   load ENV['SCHEMA_FILE']
+end
+if ENV['STRUCTURE_FILE']
+  require 'active_record/tasks/postgresql_database_tasks'
+  ActiveRecord::Base.dump_schemas = ENV['DUMP_SCHEMAS'] unless ENV['DUMP_SCHEMAS'].to_s.empty?
+  configuration = ActiveRecord::DatabaseConfigurations::HashConfig.new('test', 'primary',
+    { adapter: 'postgresql', database: ENV['PGDATABASE'], host: ENV['PGHOST'], username: ENV['PGUSER'] })
+  ActiveRecord::Tasks::PostgreSQLDatabaseTasks.new(configuration).structure_dump(ENV['STRUCTURE_FILE'], nil)
 end
 # Statements that are equal to the byte, as the cache would have them.
 if ENV['TWICE']
@@ -184,6 +191,16 @@ class RailsTest(FrameworkTest):
         self.assertIn('create_table "orders"', dumped)
         self.assertNotIn('mailroom', dumped)
         self.assert_mails()
+
+    def test_the_structure_has_nothing_of_mailroom(self):
+        structure = os.path.join(self.directory, 'structure.sql')
+        with open(os.path.join(ROOT, 'docs/rails.md'), encoding='utf-8') as page:
+            self.assertIn('dump_schemas = "public"', page.read())
+        # Its owner may dump all; without the setting Rails does.
+        for schemas, has_ours in (('public', False), ('', True)):
+            self.run_as_app('ruby', self.program(), STRUCTURE_FILE=structure, DUMP_SCHEMAS=schemas, PGUSER=os.environ['PGUSER'])
+            with open(structure, encoding='utf-8') as file:
+                self.assertEqual('mailroom_messages' in file.read(), has_ours)
 
 
 class LaravelTest(FrameworkTest):

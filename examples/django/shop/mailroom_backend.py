@@ -16,10 +16,16 @@ class MailroomBackend(BaseEmailBackend):
     """Asks mailroom for each mail, in the transaction of the default database."""
 
     def send_messages(self, messages):
-        return sum(self.send(message) for message in messages)
+        """How many mailroom has taken: all or, with an error, none; with fail_silently those that can be mails."""
+        if self.fail_silently:
+            return sum(self.send(message) for message in messages)
+        with transaction.atomic():
+            return sum(self.send(message) for message in messages)
 
     def send(self, message):
         """Whether mailroom has taken it. A refusal leaves the transaction as it was."""
+        if not message.recipients():
+            return False
         try:
             values = arguments_of(message)
             with transaction.atomic(), connection.cursor() as cursor:
@@ -32,14 +38,16 @@ class MailroomBackend(BaseEmailBackend):
 
 
 def arguments_of(message):
-    html = [message.body] if message.content_subtype == "html" else []
+    body, is_html = str(message.body), message.content_subtype == "html"
+    html = [body] if is_html else []
     for content, kind in getattr(message, "alternatives", []):
         if kind != "text/html" or html:
             raise ValueError(f"mailroom takes one text and one HTML, and no further alternative {kind}")
-        html.append(content)
-    return [message.to, message.subject, None if message.content_subtype == "html" else message.body, html[0] if html else None,
-            message.cc or None, message.bcc or None, message.from_email, ", ".join(message.reply_to) or None,
-            json.dumps(message.extra_headers) if message.extra_headers else None,
+        html.append(str(content))
+    headers = {name: str(value) for name, value in message.extra_headers.items()}
+    return [message.to or None, str(message.subject), None if is_html else body, html[0] if html else None,
+            message.cc or None, message.bcc or None, str(message.from_email), ", ".join(map(str, message.reply_to)) or None,
+            json.dumps(headers) if headers else None,
             json.dumps([file_of(each) for each in message.attachments]) if message.attachments else None]
 
 

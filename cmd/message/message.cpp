@@ -72,6 +72,7 @@ void add_list_options(CommandSyntax& syntax, MessageOptions& options) {
 
 void add_show_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.texts("MESSAGE", options.names, "id of a message").required();
+  syntax.flag("--raw", options.raw, "write the bytes of a raw mail instead");
 }
 
 void add_cancel_options(CommandSyntax& syntax, MessageOptions& options) {

@@ -41,6 +41,7 @@ struct MessageOptions {
   MessageSendOptions send{};
   std::string reason{};
   bool dry_run = false;
+  bool raw = false;
 };
 
 // The commands of message; message.cpp describes them.

@@ -63,6 +63,11 @@ ExitCode message_show(const MessageOptions& options, Context& context) {
   for (const auto& name : options.names)
     ids.push_back(parse_named_id(name, "mailroom message list"));
   const auto connection = context.connect_to_schema("message");
+  if (options.raw) {
+    if (ids.size() > 1) throw Error(ExitCode::usage, "--raw is for one message");
+    context.out().write(messages::read_raw_mail(*connection, ids.front()));
+    return ExitCode::done;
+  }
   for (const auto id : ids) {
     const auto message = messages::read_message(*connection, id);
     if (context.global().output == OutputFormat::json) {

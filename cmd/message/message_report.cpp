@@ -56,6 +56,7 @@ std::string content_sizes(const messages::MessageRecord& message) {
   std::vector<std::string> parts;
   if (message.text) parts.push_back("text of " + file_size_text(*message.text));
   if (message.html) parts.push_back("HTML of " + file_size_text(*message.html));
+  if (message.raw) parts.push_back("raw mail of " + file_size_text(*message.raw));
   return joined(parts, ", ");
 }
 
@@ -225,6 +226,7 @@ std::string render_message(const messages::MessageRecord& message, std::size_t w
   add("cc", mailboxes_text(summary.cc));
   add("bcc", mailboxes_text(summary.bcc));
   add("from", shown_text(message.sender));
+  if (message.return_path) add("return path", fmt::format("<{}>", shown_text(*message.return_path)));
   add("reply to", shown_text(message.reply_to));
   add("headers", shown_text(message.headers));
   add_content_lines(message, table);
@@ -266,6 +268,8 @@ nlohmann::ordered_json message_json(const messages::MessageRecord& message) {
   object["data"] = parsed_or_null(message.data);
   object["text_size"] = optional_json<OrderedJson>(message.text);
   object["html_size"] = optional_json<OrderedJson>(message.html);
+  object["raw_size"] = optional_json<OrderedJson>(message.raw);
+  object["return_path"] = message.return_path ? OrderedJson(*message.return_path) : OrderedJson(nullptr);
   object["attachments"] = array_json<OrderedJson>(message.files, message_file_json);
   object["profile"] = text_or_null<OrderedJson>(message.profile);
   object["idempotency_key"] = text_or_null<OrderedJson>(message.key);

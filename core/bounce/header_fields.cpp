@@ -87,6 +87,8 @@ bool HeaderFields::has(std::string_view name) const {
 std::string field_text(std::string_view raw) {
   auto line = unfolded_line(raw);
   if (is_plain(line)) return line;
+  static const bool initialised = (g_mime_init(), true);
+  static_cast<void>(initialised);
   const gmime::OwnedText decoded(g_mime_utils_header_decode_text(nullptr, line.c_str()));
   return sound_utf8(unfolded_line(gmime::text_or_empty(decoded.get())));
 }

@@ -101,7 +101,12 @@ void BatchFetch::read_messages(std::vector<TokenRow>& tokens, Messages& messages
       // It was deleted.
       if (message == nullptr) continue;
     }
-    if (message != nullptr) set_message(token, *message);
+    if (message != nullptr) {
+      set_message(token, *message);
+      const auto id_of = [&](std::size_t k) { return tokens[k].message; };
+      if (detail_.reads_raw)
+        raw_mails_.set(connection_, *message, [&] { return messages_ahead(i, tokens.size(), id_of); });
+    }
     each(token);
   }
 }

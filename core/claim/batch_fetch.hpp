@@ -98,6 +98,7 @@ class BatchFetch {
   Log* log_;
   queue::KnownActions actions_;
   MessageReader messages_;
+  RawMailReader raw_mails_;
   RecipientCounts counts_;
   TwoSessions sessions_;
   BatchReader reader_;

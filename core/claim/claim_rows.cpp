@@ -74,18 +74,19 @@ SELECT c.*, t.*, {}{}
 LEFT JOIN LATERAL (
   SELECT * FROM mailroom_messages s
   WHERE c.size <= {} AND t.message IS NOT NULL AND s.id = t.message AND {} LIMIT 1) m ON true)",
-                     message_columns(stored_attachments, "m.id"), tokens, tokens_with_contents,
-                     is_small_message("s"));
+                     message_columns(), tokens, tokens_with_contents, is_small_message("s"));
 }
 
 std::string fetch_sql(const TokenDetail& detail) {
   if (!detail.delivers)
     return fmt::format("SELECT {} FROM mailroom_batch_tokens($1, $2) t", token_columns(detail.with_creation));
-  return fmt::format(R"(
+  return fmt::format(
+      R"(
 SELECT {}, t.account, t.attempts, t.unknowns, t.newer, t.resent_at, t.mail_key, t.suppressed, t.home, {}{}
 FROM mailroom_batch_mails($1, $2, {}) t LEFT JOIN LATERAL (SELECT t.* WHERE $3 AND {}) m ON true)",
-                     token_columns(true), message_columns("m.attachments", "m.message"),
-                     detail.reads_traces ? trace_columns : "", detail.reads_newer, is_small_message("t"));
+      token_columns(true),
+      message_columns({.id = "m.message", .attachments = "m.attachments", .raw_size = "m.raw_size"}),
+      detail.reads_traces ? trace_columns : "", detail.reads_newer, is_small_message("t"));
 }
 
 ClaimReply read_reply(const db::Row& row, const std::string& queue) {

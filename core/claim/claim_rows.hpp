@@ -22,6 +22,7 @@ struct TokenDetail {
   bool with_creation = false;  ///< created_at, as with `delivers`; otherwise it is 0
   bool reads_newer = false;    ///< only with `delivers`: `newer`
   bool reads_traces = false;   ///< only with `delivers`: TokenRow::trace
+  bool reads_raw = false;      ///< only with `delivers`: MessageContent::raw
   std::optional<config::Rate>
       per_recipient{};  ///< only with `delivers`: counts the mails to each address so far
 

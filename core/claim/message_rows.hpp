@@ -15,13 +15,16 @@
 
 namespace mailroom::claim {
 
-/// The columns of a message, of a row `m` of mailroom_messages or of one with the same columns; `attachments`
-/// is SQL for their number, `id` for the id.
-std::string message_columns(const std::string& attachments, const std::string& id);
+/// SQL for what a row `m` with the columns of a message has under other names, or not at all.
+struct MessageSource {
+  // Of mailroom_messages.
+  const char* id = "m.id";
+  const char* attachments = "(SELECT count(*) FROM mailroom_attachments x WHERE x.message = m.id)";
+  const char* raw_size = "octet_length(m.raw)";
+};
 
-/// SQL for the number of attachments of a row `m` of mailroom_messages.
-constexpr const char* stored_attachments =
-    "(SELECT count(*) FROM mailroom_attachments x WHERE x.message = m.id)";
+/// The columns of a message. A raw mail itself is none of them: RawMailReader reads it.
+std::string message_columns(const MessageSource& source = {});
 
 /// Reads message_columns(). The views are valid as long as the result that has the row.
 MessageContent read_message(const db::Row& row);
@@ -59,6 +62,21 @@ class MessageReader {
   db::Rows rows_;
   std::map<std::int64_t, std::optional<MessageContent>>
       messages_;  ///< those that were read; nullopt: deleted
+};
+
+/// The raw mails of a batch. A mail is read for a message, whatever the number of its tokens, and some at a
+/// time.
+class RawMailReader {
+ public:
+  /// Sets the raw mail of `message`, if it has one, until the next call for one that has not been read; it
+  /// stays nullopt if it has been removed since. `ahead` as for MessageReader.
+  void set(db::Connection& connection, MessageContent& message, const MessageReader::Ahead& ahead);
+
+ private:
+  void read(db::Connection& connection, const std::vector<std::int64_t>& ids);
+
+  db::Rows rows_;
+  std::map<std::int64_t, std::optional<std::string_view>> mails_;  ///< nullopt: there is none
 };
 
 /// The first ids that `id_of` returns for the places from `first` on, as MessageReader::Ahead returns them.

@@ -126,6 +126,11 @@ struct MessageContent {
   std::optional<std::string_view> subject{};
   std::optional<std::string_view> text{};
   std::optional<std::string_view> html{};
+  // A mail that its program has made, instead of all of that.
+  std::optional<std::int64_t> raw_size{};  ///< in bytes; nullopt for none
+  std::optional<std::string_view> raw{};   ///< only for a session that reads them
+  std::optional<std::string_view>
+      return_path{};             ///< its envelope sender, empty for none; nullopt: that of the settings
   std::string_view profile{};    ///< empty for `default`
   std::string_view reference{};  ///< of the application; empty for none
   int attachments = 0;           ///< how many; they are read when the mail is written

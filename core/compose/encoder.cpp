@@ -143,6 +143,8 @@ class JsonlEncoder final : public Encoder {
     append_any("subject", message.subject.value_or(""));
     append_any("text", message.text.value_or(""));
     append_any("html", message.html.value_or(""));
+    if (message.raw_size) append_format(line_, ",\"raw\":{{\"size\":{}}}", *message.raw_size);
+    if (message.return_path) append("return_path", *message.return_path);
     append_any("profile", message.profile);
     append_any("reference", message.reference);
     if (message.attachments > 0) append_format(line_, ",\"attachments\":{}", message.attachments);

@@ -79,6 +79,7 @@ delivery::Composer::Added MailComposer::add(const claim::TokenRow& row, std::str
   composed.message.created_at = row.created_at;
   composed.message.envelope = std::move(mail.envelope);
   composed.message.has_files = has_files;
+  composed.message.is_raw = mail.is_raw;
   composed.tokens.push_back({.history = std::move(history),
                              .text = std::string(token),
                              .address = composed.message.envelope.to,

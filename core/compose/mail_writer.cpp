@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/wording.hpp"
+#include "mail/raw_mail.hpp"
 
 namespace mailroom::compose {
 namespace {
@@ -108,6 +109,7 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write(std::string_view queu
   if (const auto* refusal = std::get_if<mail::Refusal>(&address)) return *refusal;
   const auto& recipient = std::get<mail::Address>(address);
   const auto redirection = redirected(row);
+  if (row.content != nullptr && row.content->raw_size) return write_raw(row, recipient, redirection);
   const auto& action = *row.action;
   const auto date = bounded_moment(std::chrono::seconds(row.dated()));
   MailDraft draft{.content = {.date = date,
@@ -140,14 +142,55 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write(MailDraft draft, cons
   auto built = builder_.build(draft.content);
   if (const auto* refusal = std::get_if<mail::Refusal>(&built)) return *refusal;
   auto& message = std::get<std::string>(built);
-  if (message.size() > max_size_)
-    return mail::Refusal{fmt::format("the mail has {} bytes, at most {} are allowed (send.max_size)",
-                                     with_thousands(static_cast<std::int64_t>(message.size())),
-                                     with_thousands(static_cast<std::int64_t>(max_size_)))};
+  if (auto refusal = problem_of_size(message.size())) return std::move(*refusal);
   return WrittenMail{.envelope = envelope_of(draft, to),
                      .subject = std::move(draft.content.subject),
                      .message = std::move(message),
                      .message_id = builder_.message_id(draft.content)};
+}
+
+std::optional<mail::Refusal> MailWriter::problem_of_size(std::size_t size) const {
+  if (size <= max_size_) return std::nullopt;
+  return mail::Refusal{fmt::format("the mail has {} bytes, at most {} are allowed (send.max_size)",
+                                   with_thousands(static_cast<std::int64_t>(size)),
+                                   with_thousands(static_cast<std::int64_t>(max_size_)))};
+}
+
+std::variant<WrittenMail, mail::Refusal> MailWriter::write_raw(
+    const claim::TokenRow& row, const mail::Address& recipient,
+    const std::optional<mail::Address>& redirection) const {
+  const auto& content = *row.content;
+  if (auto refusal = problem_of_size(static_cast<std::size_t>(*content.raw_size))) return std::move(*refusal);
+  if (!content.raw) return mail::Refusal{"the content of the message has been removed"};
+  const auto facts = mail::facts_of_raw_mail(*content.raw);
+  const auto& to = redirection ? *redirection : recipient;
+  WrittenMail mail{
+      .envelope = {.from = std::string(content.return_path.value_or(from_.address.text())),
+                   .to = to.text(),
+                   .needs_8bit = facts.has_8bit,
+                   .author = facts.author},
+      .subject = content.subject ? std::string(*content.subject) : mail::subject_of_raw_mail(*content.raw),
+      .message = redirection ? fmt::format("X-Mailroom-Recipient: {}\r\n", recipient.text()) : "",
+      .message_id = facts.message_id,
+      .is_raw = true};
+  mail.message += *content.raw;
+  auto& envelope = mail.envelope;
+  if (bounce_address_) {
+    envelope.id = bounce_address_->id_of(row.id, row.home);
+    // RFC 5321, section 4.5.5: nothing must come back of what has no sender.
+    if (bounce_address_->has_pattern() && !envelope.from.empty())
+      envelope.from = bounce_address_->address_with(envelope.id);
+  }
+  const auto sender = mail::parse_address(envelope.from);
+  const auto* from = std::get_if<mail::Address>(&sender);
+  if (!envelope.from.empty() && from == nullptr)
+    return mail::Refusal{
+        fmt::format("the return_path of the message: {}", std::get<mail::Refusal>(sender).reason)};
+  if (from != nullptr) envelope.from = from->text();
+  envelope.needs_smtputf8 = facts.has_utf8_header || mail::needs_smtputf8(to) ||
+                            (from != nullptr && mail::needs_smtputf8(*from)) ||
+                            (redirection && mail::needs_smtputf8(recipient));
+  return mail;
 }
 
 std::optional<mail::Refusal> MailWriter::render(MailDraft& draft) const {

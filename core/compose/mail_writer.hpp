@@ -27,7 +27,8 @@ struct WrittenMail {
   delivery::Envelope envelope;
   std::string subject;       ///< as its reader sees it
   std::string message;       ///< header and body with CRLF line ends
-  std::string message_id{};  ///< without angle brackets
+  std::string message_id{};  ///< without angle brackets; or empty
+  bool is_raw = false;       ///< its program has made it
 };
 
 /// What a mail is made of.
@@ -72,6 +73,11 @@ class MailWriter {
   /// Puts what the template makes into the content; nullopt if it does.
   std::optional<mail::Refusal> render(MailDraft& draft) const;
   delivery::Envelope envelope_of(const MailDraft& draft, const mail::Address& to) const;
+  /// The mail of `row.content`, as it is.
+  std::variant<WrittenMail, mail::Refusal> write_raw(const claim::TokenRow& row,
+                                                     const mail::Address& recipient,
+                                                     const std::optional<mail::Address>& redirection) const;
+  std::optional<mail::Refusal> problem_of_size(std::size_t size) const;
 
   mail::Mailbox from_;
   mail::MessageBuilder builder_;

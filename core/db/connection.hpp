@@ -84,6 +84,14 @@ class Connection {
         [&](pqxx::transaction_base& transaction) { return execute(transaction, sql, arguments...); });
   }
 
+  /// Runs one SELECT whose values come as the server sends them in binary: bytea as its bytes, text as text.
+  /// Row::view() reads them, and no other member does. Values are formatted into its text.
+  Rows run_binary(const std::string& select) {
+    // libpqxx asks for text; FETCH returns what its cursor has. The statements are one round trip.
+    return run("DECLARE mailroom_binary NO SCROLL BINARY CURSOR FOR " + select +
+               "; FETCH ALL FROM mailroom_binary");
+  }
+
   /// Calls `body(pqxx::transaction_base&)`, which runs statements with execute(), each in autocommit mode;
   /// behind a pooler, all in one transaction.
   template <typename Body>

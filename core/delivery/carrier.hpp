@@ -20,6 +20,7 @@ struct Envelope {
   std::string from;  ///< without angle brackets; empty for the null sender
   std::string to;    ///< without angle brackets, its domain in ASCII
   bool needs_smtputf8 = false;
+  bool needs_8bit = false;  ///< 8BITMIME (RFC 6152)
   /// Of the copy, for a relay that offers DSN (RFC 3461) and for one of a provider, printable and without
   /// blanks; or empty.
   std::string id{};
@@ -58,6 +59,7 @@ struct Message {
   std::string_view body{};
   Envelope envelope{};
   bool has_files = false;    ///< a mail with attachments
+  bool is_raw = false;       ///< a mail that its program has made: nothing of it may be changed
   bool was_refused = false;  ///< an earlier attempt at it, or at one of its tokens
   /// Of several mails: what differs, while `body` has one after the other. Empty for a line and for one mail.
   std::vector<PackedMail> mails{};

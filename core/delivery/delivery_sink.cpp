@@ -137,7 +137,8 @@ void DeliverySink::pack(OpenBatch& batch, Composed composed) {
     for (auto& token : composed.tokens)
       token.history.take_overs = 0;
   }
-  if (pack.together == 1 || composed.message.has_files) return submit(batch, std::move(composed));
+  if (pack.together == 1 || composed.message.has_files || composed.message.is_raw)
+    return submit(batch, std::move(composed));
   if (pack.begun && pack.begun->bytes.size() + composed.bytes.size() > longest_pack) close_pack(batch, pack);
   const PackedMail mail{.token = composed.message.tokens.front(),
                         .envelope = composed.message.envelope,

@@ -12,6 +12,7 @@
 #include "db/values.hpp"
 #include "mail/address.hpp"
 #include "mail/link_template.hpp"
+#include "messages/raw_text.hpp"
 
 namespace mailroom::messages {
 namespace {
@@ -26,7 +27,7 @@ std::string json_escaped(std::string_view text) {
 
 /// In lower case: each in its one form, as it was typed, as it is mailed and with a domain that people read,
 /// and both as links and JSON have them.
-std::string addresses_of(const ForgetRequest& request) {
+std::vector<std::string> addresses_of(const ForgetRequest& request) {
   std::vector<std::string> all;
   const auto add = [&](const std::string& address) {
     if (std::ranges::find(all, address) == all.end()) all.push_back(address);
@@ -46,7 +47,7 @@ std::string addresses_of(const ForgetRequest& request) {
       add(json_escaped(form));
     }
   }
-  return db::array_text(all);
+  return all;
 }
 
 std::optional<std::string> reference_of(const ForgetRequest& request) {
@@ -63,7 +64,7 @@ marked AS MATERIALIZED (
       AND NOT EXISTS (SELECT FROM mailroom_deliveries d WHERE d.token = t.id AND d.accepted_at IS NOT NULL)) AS waits
   FROM found f),
 named AS MATERIALIZED (
-  SELECT n.has_ended, n.id IN (SELECT f.id FROM found f) AS is_counted FROM mailroom_messages_naming($1::text[]) n)
+  SELECT n.has_ended, n.id IN (SELECT f.id FROM found f) AS is_counted FROM mailroom_messages_naming($1::text[], $3::bigint[]) n)
 SELECT count(*) AS messages, count(*) FILTER (WHERE NOT is_whole) AS shared, count(*) FILTER (WHERE waits) AS waiting,
   (SELECT count(*) FROM mailroom_deliveries d
    WHERE mailroom_canonical(d.address) = ANY ($1::text[]) OR mailroom_mentions(concat_ws(E'\n', d.reply, d.message_id, d.earlier_attempts), $1::text[])
@@ -83,7 +84,9 @@ FROM marked)";
 }  // namespace
 
 ForgetPlan plan_forgetting(db::Connection& connection, const ForgetRequest& request) {
-  const auto row = connection.run(plan_sql, addresses_of(request), reference_of(request))[0];
+  const auto addresses = addresses_of(request);
+  const auto row = connection.run(plan_sql, db::array_text(addresses), reference_of(request),
+                                  db::array_text(raw_mails_naming(connection, addresses)))[0];
   return {.messages = row.number("messages"),
           .shared = row.number("shared"),
           .waiting = row.number("waiting"),
@@ -98,17 +101,20 @@ ForgetPlan plan_forgetting(db::Connection& connection, const ForgetRequest& requ
 Forgotten forget(db::Connection& connection, const ForgetRequest& request,
                  const queue::OperationAuthor& author) {
   Forgotten forgotten;
+  const auto searched = addresses_of(request);
+  const auto raw = db::array_text(raw_mails_naming(connection, searched));
   connection.transact([&](pqxx::work& transaction) {
     queue::set_author(transaction, author);
-    const auto addresses = addresses_of(request);
+    const auto addresses = db::array_text(searched);
     db::Connection::execute(
         transaction,
         "SELECT set_config('mailroom.reason', coalesce(mailroom_without_addresses($1, $2::text[]), ''), true)",
         author.reason, addresses);
     const auto row = db::Connection::execute(
         transaction,
-        "SELECT messages, cancelled, sending, named, kept, deliveries FROM mailroom_forget($1::text[], $2)",
-        addresses, reference_of(request))[0];
+        "SELECT messages, cancelled, sending, named, kept, deliveries FROM mailroom_forget($1::text[], $2, "
+        "$3::bigint[])",
+        addresses, reference_of(request), raw)[0];
     forgotten = {.messages = row.number("messages"),
                  .cancelled = row.number("cancelled"),
                  .sending = row.number("sending"),

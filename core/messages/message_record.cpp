@@ -12,26 +12,42 @@
 #include "db/errors.hpp"
 #include "db/values.hpp"
 #include "mail/address.hpp"
+#include "mail/raw_mail.hpp"
 
 namespace mailroom::messages {
 namespace {
 
-/// A role such as mailroom_reader sees whom a message went to, and not what it said.
-bool sees_content(pqxx::transaction_base& transaction) {
-  return db::Connection::execute(transaction,
-                                 "SELECT has_column_privilege('mailroom_messages', 'subject', 'SELECT')")
-      .value<bool>();
+/// What the role may read: one such as mailroom_reader sees whom a message went to, and not what it said.
+struct Sight {
+  bool subject = false;
+  bool raw = false;
+};
+
+Sight sight_of(pqxx::transaction_base& transaction) {
+  const auto row = db::Connection::execute(
+      transaction,
+      "SELECT has_column_privilege('mailroom_messages', 'subject', 'SELECT') AS subject, "
+      "has_column_privilege('mailroom_messages', 'raw', 'SELECT') AS raw")[0];
+  return {.subject = row.flag("subject"), .raw = row.flag("raw")};
 }
 
-std::string summary_sql(bool with_content) {
-  const auto* has_none = with_content ? "m.subject IS NULL AND m.text IS NULL AND m.html IS NULL" : "true";
+std::string summary_sql(const Sight& sight) {
+  const std::string has_none = sight.subject
+                                   ? fmt::format("m.subject IS NULL AND m.text IS NULL AND m.html IS NULL{}",
+                                                 sight.raw ? " AND m.raw IS NULL" : "")
+                                   : "true";
+  // Of a raw mail the beginning, in which its Subject is.
+  const auto* head =
+      sight.subject && sight.raw
+          ? "CASE WHEN m.subject IS NULL AND m.raw IS NOT NULL THEN encode(substring(m.raw FOR 8192), 'escape') END"
+          : "NULL";
   return fmt::format(R"(
 SELECT m.id, m.action, CASE WHEN {} THEN coalesce(m.template, c.template) END AS template,
   coalesce(m.recipients[1], a.email) AS recipient,
   greatest(coalesce(cardinality(m.recipients || m.cc || m.bcc), 0), 1) AS recipients,
   m.account, {} AS subject, m.reference, {} AS created_us, s.states, m.enqueued_by,
   to_jsonb(coalesce(m.recipients, ARRAY[a.email]::text[])) AS "to", to_jsonb(m.cc) AS cc, to_jsonb(m.bcc) AS bcc,
-  {} AS send_after_us
+  {} AS send_after_us, {} AS raw_head
 FROM mailroom_messages m
   LEFT JOIN mailroom_actions c ON c.action = m.action
   LEFT JOIN accounts a ON a.id = m.account,
@@ -39,8 +55,8 @@ FROM mailroom_messages m
     SELECT jsonb_object_agg(e.state, e.count) AS states, array_agg(e.state) AS names
     FROM (SELECT replace(state, ' ', '_') AS state, count(DISTINCT recipient) AS count
           FROM mailroom_message_status(m.id) GROUP BY 1) e) s)",
-                     has_none, with_content ? "m.subject" : "NULL", db::microseconds_sql("m.created_at"),
-                     db::microseconds_sql("m.send_after"));
+                     has_none, sight.subject ? "m.subject" : "NULL", db::microseconds_sql("m.created_at"),
+                     db::microseconds_sql("m.send_after"), head);
 }
 
 // $1: the selectors as JSON, without a key for one that is not given.
@@ -80,6 +96,25 @@ std::vector<std::string> texts_of(const db::Row& row, db::ColumnName name) {
   return texts;
 }
 
+/// The bytes of `text`, as encode(…, 'escape') writes them.
+std::string unescaped(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      bytes += text[i];
+    } else if (text.substr(i + 1).starts_with('\\')) {
+      bytes += text[++i];
+    } else {
+      int octet = 0;
+      for (const auto end = std::min(i + 4, text.size()); ++i < end;)
+        octet = octet * 8 + (text[i] - '0');
+      bytes += static_cast<char>(octet);
+      --i;
+    }
+  }
+  return bytes;
+}
+
 MessageSummary read_summary(const db::Row& row) {
   MessageSummary message{.id = row.number("id"),
                          .action = row.text("action"),
@@ -95,6 +130,7 @@ MessageSummary read_summary(const db::Row& row) {
                          .created_at = row.moment<std::chrono::microseconds>("created_us"),
                          .send_after = row.optional_moment<std::chrono::microseconds>("send_after_us"),
                          .enqueued_by = row.text("enqueued_by")};
+  if (!row.is_null("raw_head")) message.subject = mail::subject_of_raw_mail(unescaped(row.view("raw_head")));
   if (row.is_null("states")) return message;
   const auto states = parse_json(row.view("states"));
   for (const auto& [state, count] : states.items())
@@ -108,7 +144,7 @@ void read_request(pqxx::transaction_base& transaction, MessageRecord& message) {
   const auto row = db::Connection::execute(
       transaction,
       fmt::format(R"(
-SELECT sender, reply_to, headers, locale, data, octet_length(text) AS text, octet_length(html) AS html, profile,
+SELECT sender, reply_to, headers, locale, data, octet_length(text) AS text, octet_length(html) AS html, octet_length(raw) AS raw, return_path, profile,
   idempotency_key, {} AS expires_us, {} AS replaced_us, {} AS cancelled_us, {} AS erased_us
 FROM mailroom_messages WHERE id = $1)",
                   moment("expires_at"), moment("replaced_at"), moment("cancelled_at"), moment("erased_at")),
@@ -120,6 +156,8 @@ FROM mailroom_messages WHERE id = $1)",
   message.data = row.text("data");
   message.text = row.optional<std::int64_t>("text");
   message.html = row.optional<std::int64_t>("html");
+  message.raw = row.optional<std::int64_t>("raw");
+  message.return_path = row.optional<std::string>("return_path");
   message.profile = row.text("profile");
   message.key = row.text("idempotency_key");
   message.expires_at = row.optional_moment<std::chrono::microseconds>("expires_us");
@@ -177,7 +215,7 @@ std::vector<MessageSummary> list_messages(db::Connection& connection, const Mess
   return connection.alone([&](pqxx::transaction_base& transaction) {
     std::vector<MessageSummary> messages;
     for (const auto& row :
-         db::Connection::execute(transaction, summary_sql(sees_content(transaction)) + selected_sql,
+         db::Connection::execute(transaction, summary_sql(sight_of(transaction)) + selected_sql,
                                  selectors_json(selection), limit))
       messages.push_back(read_summary(row));
     return messages;
@@ -243,9 +281,18 @@ MessageRecord read_message(db::Connection& connection, std::int64_t id) {
   });
 }
 
+std::string read_raw_mail(db::Connection& connection, std::int64_t id) {
+  const auto rows = connection.run_binary(
+      fmt::format("SELECT raw FROM mailroom_messages WHERE id = {} AND raw IS NOT NULL", id));
+  if (!rows.empty()) return rows[0].text("raw");
+  throw Error(
+      ExitCode::unusable, fmt::format("message {} has no raw mail", id),
+      "the content of a message is removed after messages.retention; mailroom message show says when");
+}
+
 MessageSummary read_summary_within(pqxx::transaction_base& transaction, std::int64_t id) {
   const auto rows =
-      db::Connection::execute(transaction, summary_sql(sees_content(transaction)) + " WHERE m.id = $1", id);
+      db::Connection::execute(transaction, summary_sql(sight_of(transaction)) + " WHERE m.id = $1", id);
   if (!rows.empty()) return read_summary(rows[0]);
   throw Error(ExitCode::unusable, fmt::format("there is no message {}", id),
               "mailroom message list shows the newest; its transaction may have been rolled back");

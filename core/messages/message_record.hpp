@@ -45,7 +45,8 @@ struct MessageSummary {
   std::vector<std::string> cc{};
   std::vector<std::string> bcc{};
   std::optional<std::int64_t> account{};
-  std::string subject{};  ///< empty with a template, and for a role that may not read content
+  std::string
+      subject{};  ///< that of a raw mail too; empty with a template, and for a role that may not read content
   std::string reference{};
   Moment created_at{};
   std::optional<Moment> send_after{};
@@ -68,6 +69,8 @@ struct MessageRecord {
   std::string data{};                  ///< JSON
   std::optional<std::int64_t> text{};  ///< size in bytes
   std::optional<std::int64_t> html{};  ///< likewise
+  std::optional<std::int64_t> raw{};   ///< likewise, of a raw mail
+  std::optional<std::string> return_path{};
   std::string profile{};
   std::string key{};
   std::optional<Moment> expires_at{};
@@ -105,6 +108,8 @@ std::vector<std::int64_t> find_messages(db::Connection& connection, const std::s
 
 /// Throws Error(unusable) if there is no such message.
 MessageRecord read_message(db::Connection& connection, std::int64_t message);
+/// The raw mail of a message. Throws Error(unusable) if it has none, or none any more.
+std::string read_raw_mail(db::Connection& connection, std::int64_t message);
 /// Its summary, within the caller's transaction; likewise.
 MessageSummary read_summary_within(pqxx::transaction_base& transaction, std::int64_t message);
 

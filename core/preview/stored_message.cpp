@@ -18,7 +18,7 @@ SELECT m.action, coalesce(mailroom_address((m.recipients || m.cc || m.bcc)[1]), 
   coalesce(m.account, 0) AS account, m.erased_at IS NOT NULL AS is_erased, {}
 FROM mailroom_messages m LEFT JOIN accounts a ON a.id = m.account
 WHERE m.id = $1)",
-                     claim::message_columns(claim::stored_attachments, "m.id"));
+                     claim::message_columns());
 }
 
 }  // namespace
@@ -35,6 +35,7 @@ StoredMessage::StoredMessage(std::unique_ptr<db::Connection> connection, std::in
   queue::KnownActions actions(*connection);
   action_ = *actions.require(row.view("action"));
   content_ = claim::read_message(row);
+  raw_mails_.set(*connection, content_, [&] { return std::vector{id}; });
   claim::TokenRow token{};
   token.action = &action_;
   claim::set_message(token, content_);

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "claim/message_rows.hpp"
 #include "claim/queue_session.hpp"
 #include "compose/mail_writer.hpp"
 #include "db/connection.hpp"
@@ -37,7 +38,8 @@ class StoredMessage {
                                                           const std::string& data) const;
 
  private:
-  db::Rows rows_;  ///< what the views are of
+  db::Rows rows_;                   ///< what the views are of
+  claim::RawMailReader raw_mails_;  ///< likewise
   claim::MessageContent content_;
   queue::Action action_;
   std::string template_name_;

@@ -89,7 +89,7 @@ RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint,
                resent_at bigint, mail_key text, message bigint, recipient smallint, recipients text[], cc text[], bcc text[],
                sender text, reply_to text, headers jsonb, template text, locale text, data jsonb, subject text, text text,
-               html text, profile text, reference text, attachments integer, suppressed text, traceparent text, message_created_at timestamptz,
+               html text, raw_size integer, return_path text, profile text, reference text, attachments integer, suppressed text, traceparent text, message_created_at timestamptz,
                was_tried boolean, home text)
 LANGUAGE sql STABLE AS $$
     WITH again AS MATERIALIZED (
@@ -108,8 +108,8 @@ LANGUAGE sql STABLE AS $$
            r.at,
            mailroom_mail_key(b.secret, b.message, m.created_at, (SELECT d.oid FROM mailroom_this_database() d), r.id),
            b.message, b.recipient, m.recipients, m.cc, m.bcc, m.sender, m.reply_to, m.headers,
-           CASE WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL THEN coalesce(m.template, m.of_action) END,
-           m.locale, m.data, m.subject, m.text, m.html, m.profile, m.reference, m.attachments,
+           CASE WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL AND m.raw IS NULL THEN coalesce(m.template, m.of_action) END,
+           m.locale, m.data, m.subject, m.text, m.html, octet_length(m.raw), m.return_path, m.profile, m.reference, m.attachments,
            CASE WHEN (SELECT EXISTS (SELECT FROM mailroom_suppressions)) THEN (
                SELECT concat_ws(' ', s.kind, s.reason) FROM mailroom_suppressions s
                WHERE s.address = mailroom_canonical(b.email)

@@ -2,8 +2,8 @@
 -- no message, token or delivery (prune.sql does), leaves the record that something was sent, and does not touch the tables of
 -- applications.
 
--- Removes the content of messages that ended before p_before (seconds since 1970): subject, text, HTML, data, headers and
--- attachments. The record of who got what stays. Works in steps as those of prune.sql do, whose columns it returns.
+-- Removes the content of messages that ended before p_before (seconds since 1970): subject, text, HTML, raw mail, data, headers
+-- and attachments. The record of who got what stays. Works in steps as those of prune.sql do, whose columns it returns.
 --
 -- A message has ended if none of its tokens can be sent any more, as they expired or were consumed; or if each has a final
 -- outcome and no link that may be of use: then its tokens end now, so that no rewind asks for a mail that is gone.
@@ -23,7 +23,7 @@ BEGIN
     old AS MATERIALIZED (
         SELECT l.id FROM looked l JOIN mailroom_messages m ON m.id = l.id
         WHERE l.is_old
-          AND (coalesce(m.subject, m.text, m.html) IS NOT NULL OR num_nonnulls(m.data, m.headers) > 0
+          AND (num_nonnulls(m.subject, m.text, m.html, m.raw, m.data, m.headers) > 0
                OR EXISTS (SELECT FROM mailroom_attachments f WHERE f.message = l.id))
           AND mailroom_has_ended(l.id, l.send_after, '{}', (SELECT last FROM bounds), (SELECT held FROM bounds), p_before)
         LIMIT p_limit)
@@ -39,7 +39,7 @@ BEGIN
         WHERE t.message = ANY (v_old) AND t.consumed_at IS NULL AND t.expires_at > v_now;
         DELETE FROM mailroom_attachments f WHERE f.message = ANY (v_old);
         UPDATE mailroom_messages m
-        SET subject = NULL, text = NULL, html = NULL, data = NULL, headers = NULL, erased_at = coalesce(m.erased_at, clock_timestamp())
+        SET subject = NULL, text = NULL, html = NULL, raw = NULL, data = NULL, headers = NULL, erased_at = coalesce(m.erased_at, clock_timestamp())
         WHERE m.id = ANY (v_old);
         removed := cardinality(v_old);
     END IF;
@@ -120,17 +120,19 @@ $$;
 
 -- Returns the messages that name one of p_addresses and have recipients who are not forgotten: whether their content names it,
 -- and whether they have ended but for the recipients who are. Of a message to one of p_addresses and to others,
--- mailroom_erase_message() changes what the first list of columns does not have.
-CREATE OR REPLACE FUNCTION mailroom_messages_naming(p_addresses text[])
+-- mailroom_erase_message() changes what the first list of columns does not have. p_raw: the raw mails that name one, as whoever
+-- reads MIME knows. One to one of p_addresses and to others counts as such, since nothing can be cut out of it.
+CREATE OR REPLACE FUNCTION mailroom_messages_naming(p_addresses text[], p_raw bigint[])
 RETURNS TABLE (id bigint, is_in_content boolean, has_ended boolean) LANGUAGE sql AS $$
     WITH bounds AS MATERIALIZED (SELECT * FROM mailroom_prune_bounds(NULL)),
     found AS MATERIALIZED (SELECT * FROM mailroom_messages_of(p_addresses, NULL)),
     looked AS MATERIALIZED (
         SELECT m.id, f.places,
-               mailroom_mentions(concat_ws(E'\n', m.sender, m.reply_to, m.profile, m.locale), p_addresses)
+               mailroom_mentions(concat_ws(E'\n', m.sender, m.reply_to, m.return_path, m.profile, m.locale), p_addresses)
                    OR (f.id IS NULL AND mailroom_mentions(concat_ws(E'\n', m.headers, m.reference, m.idempotency_key), p_addresses)) AS is_beside,
                (f.id IS NULL AND mailroom_mentions(concat_ws(E'\n', m.subject, m.text, m.html, m.data), p_addresses))
-                   OR mailroom_attachments_mention(m.id, p_addresses) AS is_in_content
+                   OR mailroom_attachments_mention(m.id, p_addresses)
+                   OR m.raw IS NOT NULL AND (f.id IS NOT NULL OR m.id = ANY (p_raw)) AS is_in_content
         FROM mailroom_messages m LEFT JOIN found f ON f.id = m.id WHERE f.is_whole IS NOT TRUE)
     SELECT l.id, l.is_in_content, mailroom_has_ended(
         l.id, m.send_after, coalesce(l.places, '{}'), (SELECT b.last FROM bounds b), (SELECT b.held FROM bounds b),
@@ -141,8 +143,8 @@ $$;
 -- Removes addresses, or the messages of a reference, for good: cancels what waits, and removes the addresses, the content that
 -- nobody else is to get, and the words of relays. What remains says that something was delivered, not to whom. Counts what it
 -- has done; sending: mails that are leaving now, whose addresses the record of them will have again; named and kept: those of
--- mailroom_unname_messages().
-CREATE OR REPLACE FUNCTION mailroom_forget(p_addresses text[], p_reference text, OUT messages bigint, OUT cancelled bigint,
+-- mailroom_unname_messages(). p_raw is that of mailroom_messages_naming().
+CREATE OR REPLACE FUNCTION mailroom_forget(p_addresses text[], p_reference text, p_raw bigint[], OUT messages bigint, OUT cancelled bigint,
     OUT sending bigint, OUT named bigint, OUT kept bigint, OUT deliveries bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -174,7 +176,7 @@ BEGIN
         PERFORM mailroom_erase_message(r.id, r.places, r.is_whole, p_addresses, v_result = 'cancelled' AND r.is_whole);
     END LOOP;
     messages := cardinality(v_messages);
-    SELECT u.named, u.kept INTO named, kept FROM mailroom_unname_messages(p_addresses, v_messages) u;
+    SELECT u.named, u.kept INTO named, kept FROM mailroom_unname_messages(p_addresses, p_raw, v_messages) u;
     deliveries := mailroom_forget_deliveries(v_tokens, p_addresses);
     PERFORM mailroom_unname_records(v_all);
     PERFORM mailroom_record_operation('forget', NULL, jsonb_build_object(
@@ -184,7 +186,7 @@ $$;
 
 -- Removes p_addresses from the messages to others that have ended: named counts those that are not in p_counted. What such a
 -- message says goes if it names an address, as it goes by retention. kept counts those that can still be sent, and keep it.
-CREATE OR REPLACE FUNCTION mailroom_unname_messages(p_addresses text[], p_counted bigint[], OUT named bigint, OUT kept bigint)
+CREATE OR REPLACE FUNCTION mailroom_unname_messages(p_addresses text[], p_raw bigint[], p_counted bigint[], OUT named bigint, OUT kept bigint)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_now bigint := floor(extract(epoch FROM clock_timestamp()));
@@ -192,7 +194,7 @@ DECLARE
 BEGIN
     named := 0; kept := 0;
     FOR r IN
-        SELECT n.* FROM mailroom_messages_naming(p_addresses) n JOIN mailroom_messages m ON m.id = n.id ORDER BY n.id FOR UPDATE OF m
+        SELECT n.* FROM mailroom_messages_naming(p_addresses, p_raw) n JOIN mailroom_messages m ON m.id = n.id ORDER BY n.id FOR UPDATE OF m
     LOOP
         named := named + (r.has_ended AND r.id <> ALL (p_counted))::integer;
         kept := kept + (NOT r.has_ended)::integer;
@@ -200,6 +202,7 @@ BEGIN
         UPDATE mailroom_messages m SET
             sender = CASE WHEN NOT mailroom_mentions(m.sender, p_addresses) THEN m.sender END,
             reply_to = CASE WHEN NOT mailroom_mentions(m.reply_to, p_addresses) THEN m.reply_to END,
+            return_path = CASE WHEN NOT mailroom_mentions(m.return_path, p_addresses) THEN m.return_path END,
             headers = CASE WHEN NOT mailroom_mentions(m.headers::text, p_addresses) THEN m.headers END,
             profile = CASE WHEN NOT mailroom_mentions(m.profile, p_addresses) THEN m.profile END,
             locale = CASE WHEN NOT mailroom_mentions(m.locale, p_addresses) THEN m.locale END,
@@ -211,7 +214,7 @@ BEGIN
         IF r.is_in_content THEN
             UPDATE tokens t SET expires_at = v_now WHERE t.message = r.id AND t.consumed_at IS NULL AND t.expires_at > v_now;
             DELETE FROM mailroom_attachments f WHERE f.message = r.id;
-            UPDATE mailroom_messages m SET subject = NULL, text = NULL, html = NULL, data = NULL, headers = NULL WHERE m.id = r.id;
+            UPDATE mailroom_messages m SET subject = NULL, text = NULL, html = NULL, raw = NULL, data = NULL, headers = NULL WHERE m.id = r.id;
         END IF;
     END LOOP;
 END
@@ -291,8 +294,8 @@ BEGIN
     IF p_is_whole THEN
         DELETE FROM mailroom_attachments f WHERE f.message = p_message;
         UPDATE mailroom_messages m SET
-            sender = NULL, reply_to = NULL, headers = NULL, data = NULL, subject = NULL, text = NULL, html = NULL,
-            idempotency_key = NULL, fingerprint = NULL, reference = NULL
+            sender = NULL, reply_to = NULL, headers = NULL, data = NULL, subject = NULL, text = NULL, html = NULL, raw = NULL,
+            return_path = NULL, idempotency_key = NULL, fingerprint = NULL, reference = NULL
         WHERE m.id = p_message;
     ELSE
         UPDATE mailroom_messages m SET

@@ -21,6 +21,10 @@ RETURN CASE WHEN p_mailbox IS NOT NULL THEN mailroom_are_mailboxes(ARRAY[p_mailb
 CREATE OR REPLACE FUNCTION mailroom_fingerprint(p_message mailroom_messages, p_attachments jsonb) RETURNS bytea
 LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 BEGIN
+    IF p_message.raw IS NOT NULL THEN
+        RETURN mailroom_raw_fingerprint(p_message.action, p_message.account, p_message.recipients, p_message.return_path,
+                                        p_message.profile, p_message.reference);
+    END IF;
     RETURN sha256(convert_to(jsonb_build_array(
         p_message.action, p_message.account, p_message.recipients, p_message.cc, p_message.bcc, p_message.sender,
         p_message.reply_to, p_message.headers, p_message.template, p_message.locale, p_message.data, p_message.subject,
@@ -162,17 +166,23 @@ BEGIN
         WHEN (a.account_status IS NOT NULL OR (a.path IS NOT NULL AND m.account IS NOT NULL))
              AND coalesce(m.recipients, m.cc, m.bcc) IS NOT NULL THEN 'misdirected'
         WHEN m.recipients IS NULL AND (m.account IS NULL OR coalesce(m.cc, m.bcc) IS NOT NULL) OR m.recipients = '{}' THEN 'no-recipient'
-        WHEN cardinality(m.recipients || m.cc || m.bcc) > 100 THEN 'too-many'
+        WHEN cardinality(m.recipients || m.cc || m.bcc) > CASE WHEN m.raw IS NULL THEN 100 ELSE 1000 END THEN 'too-many'
         WHEN greatest(octet_length(m.recipients[1]), octet_length(m.sender), octet_length(m.reply_to), octet_length(m.reference),
-                      octet_length(m.idempotency_key), octet_length(m.locale), octet_length(m.profile)) > 1024
-             OR octet_length(m.subject) > 8192 OR octet_length(array_to_string(m.recipients || m.cc || m.bcc, '')) > 65536 THEN 'long'
-        WHEN NOT mailroom_are_mailboxes(nullif(m.recipients || m.cc || m.bcc || array_remove(ARRAY[m.sender, m.reply_to], NULL), '{}'))
+                      octet_length(m.idempotency_key), octet_length(m.locale), octet_length(m.profile), octet_length(m.return_path)) > 1024
+             OR octet_length(m.subject) > 8192 OR octet_length(array_to_string(m.recipients || m.cc || m.bcc, ''))
+                > CASE WHEN m.raw IS NULL THEN 65536 ELSE 262144 END THEN 'long'
+        WHEN NOT mailroom_are_mailboxes(nullif(m.recipients || m.cc || m.bcc || array_remove(ARRAY[m.sender, m.reply_to, nullif(m.return_path, '')], NULL), '{}'))
             THEN 'mailbox'
-        WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.sender, m.reply_to,
+        WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.sender, m.reply_to, m.return_path,
                     array_to_string(m.recipients || m.cc || m.bcc, '')) ~ '[\x01-\x1f\x7f]' THEN 'control'
         WHEN m.send_after IN ('infinity', '-infinity') OR m.expires_at <= m.send_after THEN 'time'
         WHEN m.template !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN 'template'
         WHEN jsonb_typeof(m.data) <> 'object' THEN 'data'
+        WHEN m.raw IS NULL AND m.return_path IS NOT NULL OR m.return_path <> mailroom_address(m.return_path) THEN 'return-path'
+        WHEN m.raw IS NOT NULL THEN CASE
+            WHEN num_nonnulls(m.template, m.locale, m.data, m.text, m.html, m.headers, m.cc, m.bcc, m.sender, m.reply_to) > 0 THEN 'raw-both'
+            WHEN a.path IS NOT NULL THEN 'no-link'
+            WHEN mailroom_raw_problem(m.raw) IS NOT NULL THEN 'raw' END
         WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL THEN
             CASE WHEN coalesce(m.template, a.template) IS NULL THEN 'empty' END
         WHEN m.template IS NOT NULL OR m.data IS NOT NULL THEN 'both'
@@ -236,15 +246,16 @@ BEGIN
             v_text := 'a message needs a recipient';
             v_hint := 'recipients is an array of mailboxes: ARRAY[''ada@example.org'']';
         WHEN 'too-many' THEN
-            v_text := format('a message has %s recipients, at most 100 are allowed', cardinality(m.recipients || m.cc || m.bcc));
+            v_text := format('a message has %s recipients, at most %s are allowed', cardinality(m.recipients || m.cc || m.bcc),
+                             CASE WHEN m.raw IS NULL THEN '100' ELSE '1000' END);
             v_hint := 'send several messages';
         WHEN 'mailbox' THEN
-            SELECT format(CASE b.place WHEN 101 THEN 'the sender "%s" is not a mailbox' WHEN 102 THEN 'the reply_to "%s" is not a mailbox'
-                          ELSE '"%s" is not a mailbox' END, left(b.mailbox, 100))
+            SELECT format(CASE b.place WHEN 2001 THEN 'the sender "%s" is not a mailbox' WHEN 2002 THEN 'the reply_to "%s" is not a mailbox'
+                          WHEN 2003 THEN 'the return_path "%s" is not an address' ELSE '"%s" is not a mailbox' END, left(b.mailbox, 100))
             INTO v_text
             FROM (SELECT * FROM unnest(m.recipients || m.cc || m.bcc) WITH ORDINALITY
-                  UNION ALL VALUES (m.sender, 101), (m.reply_to, 102)) b (mailbox, place)
-            WHERE mailroom_is_mailbox(coalesce(b.mailbox, CASE WHEN b.place <= 100 THEN '' END)) IS FALSE ORDER BY b.place LIMIT 1;
+                  UNION ALL VALUES (m.sender, 2001), (m.reply_to, 2002), (nullif(m.return_path, ''), 2003)) b (mailbox, place)
+            WHERE mailroom_is_mailbox(coalesce(b.mailbox, CASE WHEN b.place <= 2000 THEN '' END)) IS FALSE ORDER BY b.place LIMIT 1;
             v_hint := 'one mailbox is written as ada@example.org or Ada <ada@example.org>';
         WHEN 'control' THEN
             v_text := 'a message has a control character outside of text and html';
@@ -267,6 +278,16 @@ BEGIN
         WHEN 'both' THEN
             v_text := 'a message has content of its own, and a template or data';
             v_hint := 'set template and data, or subject with text or html';
+        WHEN 'return-path' THEN
+            v_text := CASE WHEN m.raw IS NULL THEN 'a message has a return_path, and no raw mail'
+                           ELSE format('the return_path "%s" is not an address', left(m.return_path, 100)) END;
+            v_hint := 'it is the envelope sender of a raw mail, written as ada@example.org; empty for none';
+        WHEN 'raw-both' THEN
+            v_text := 'a raw mail has other content, headers or mailboxes beside it';
+            v_hint := 'beside raw set recipients and return_path, which are its envelope; subject is for lists';
+        WHEN 'raw' THEN
+            v_text := mailroom_raw_problem(m.raw);
+            v_hint := 'raw is header, empty line and body, as SMTP carries it: docs/messages.md';
         WHEN 'no-link' THEN
             v_text := format('a message of the action "%s" has a link, for which its own content has no place', m.action);
             v_hint := 'set template and data';
@@ -293,6 +314,8 @@ BEGIN
                    WHERE m.id = NEW.message AND m.created_at = now() AND m.enqueued_by = mailroom_caller()) THEN
         RAISE EXCEPTION 'this transaction has not inserted the message %', NEW.message USING ERRCODE = 'foreign_key_violation',
             HINT = 'insert a message and its attachments in one transaction, or use mailroom_send()';
+    ELSIF EXISTS (SELECT FROM mailroom_messages m WHERE m.id = NEW.message AND m.raw IS NOT NULL) THEN
+        RAISE EXCEPTION 'a raw mail has its attachments in itself' USING ERRCODE = 'check_violation';
     ELSIF NEW.name IS NULL OR NEW.name ~ '[\x01-\x1f\x7f/\\]' OR NEW.name = '' OR octet_length(NEW.name) > 255 THEN
         RAISE EXCEPTION 'the name of an attachment is not 1 to 255 octets without a slash or a control character'
             USING ERRCODE = 'check_violation';

@@ -77,7 +77,7 @@ TEST_CASE("an address with UTF-8 needs a relay that offers SMTPUTF8") {
   smtp::RelaySession relay(url_of(server), {});
   for (int i = 0; i < 2; ++i) {
     CHECK(text_of(relay.deliver(mail)) ==
-          "rejected, counted, 0: the relay does not offer SMTPUTF8, which the address needs");
+          "rejected, counted, 0: the relay does not offer SMTPUTF8, which the mail needs");
     CHECK(relay.deliver(mail_to("user@mail.example")).verdict == delivery::Verdict::accepted);
   }
   CHECK(server.taken().size() == 2);

@@ -106,8 +106,9 @@ bool RelayConversation::greet_client() {
   if (!options_.user.empty()) offers += "250-AUTH " + options_.mechanisms + "\r\n";
   if (options_.offers_smtputf8) offers += "250-SMTPUTF8\r\n";
   if (options_.offers_pipelining) offers += "250-PIPELINING\r\n";
+  if (options_.offers_8bitmime) offers += "250-8BITMIME\r\n";
   if (options_.in_lower_case) offers = lower_case(offers);
-  return answer(RelayStep::ehlo, offers + "250 8BITMIME");
+  return answer(RelayStep::ehlo, offers + "250 HELP");
 }
 
 bool RelayConversation::start_tls() {

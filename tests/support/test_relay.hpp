@@ -63,6 +63,7 @@ class TestRelay {
     std::string user{};  ///< offers AUTH, and knows this user
     std::string password{};
     bool offers_smtputf8 = false;
+    bool offers_8bitmime = true;
     bool offers_pipelining = false;
     bool is_deaf_to_rset = false;
     bool takes_empty_messages = false;  ///< answers 354 to DATA without a recipient

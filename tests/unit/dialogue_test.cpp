@@ -107,27 +107,31 @@ TEST_CASE("the answer to a challenge of AUTH is no command, whatever it looks li
     dialogue.sent(answer, start);
     CHECK(step_of(dialogue) == smtp::SmtpStep::auth);
     dialogue.received("235 welcome\r\n");
-    CHECK(dialogue.is_fit_for(false));
+    CHECK(dialogue.is_fit_for({}));
   }
 }
 
 TEST_CASE("a connection that lacks what a mail needs is not fit for it") {
-  const auto stop_of = [](bool wants_auth, bool needs_smtputf8, const std::string& offer) {
+  const auto stop_of = [](bool wants_auth, const smtp::Dialogue::Needs& needs, const std::string& offer) {
     auto dialogue = new_dialogue(wants_auth);
     dialogue.begin(start);
     dialogue.connecting(start);
     dialogue.received("220 relay\r\n");
     dialogue.sent("EHLO me\r\n", start);
     dialogue.received("250 " + offer + "\r\n");
-    const bool is_fit = dialogue.is_fit_for(needs_smtputf8);
+    const bool is_fit = dialogue.is_fit_for(needs);
     CHECK(is_fit == (dialogue.exchange().stop == smtp::SmtpStop::none));
     return dialogue.exchange().stop;
   };
-  CHECK(stop_of(false, false, "8BITMIME") == smtp::SmtpStop::none);
-  CHECK(stop_of(true, false, "8BITMIME") == smtp::SmtpStop::no_auth);
-  CHECK(stop_of(false, true, "8BITMIME") == smtp::SmtpStop::no_smtputf8);
-  CHECK(stop_of(false, true, "SMTPUTF8") == smtp::SmtpStop::none);
-  CHECK(stop_of(true, true, "SMTPUTF8") == smtp::SmtpStop::no_auth);
+  CHECK(stop_of(false, {}, "8BITMIME") == smtp::SmtpStop::none);
+  CHECK(stop_of(true, {}, "8BITMIME") == smtp::SmtpStop::no_auth);
+  CHECK(stop_of(false, {.smtputf8 = true}, "8BITMIME") == smtp::SmtpStop::no_smtputf8);
+  CHECK(stop_of(false, {.smtputf8 = true, .for_sender = true}, "8BITMIME") ==
+        smtp::SmtpStop::no_sender_smtputf8);
+  CHECK(stop_of(false, {.smtputf8 = true}, "SMTPUTF8") == smtp::SmtpStop::none);
+  CHECK(stop_of(true, {.smtputf8 = true}, "SMTPUTF8") == smtp::SmtpStop::no_auth);
+  CHECK(stop_of(false, {.bits_8 = true}, "8bitmime") == smtp::SmtpStop::none);
+  CHECK(stop_of(false, {.bits_8 = true}, "SMTPUTF8") == smtp::SmtpStop::no_8bitmime);
 }
 
 TEST_CASE("what a connection offers ends with it, and with STARTTLS") {
@@ -140,13 +144,13 @@ TEST_CASE("what a connection offers ends with it, and with STARTTLS") {
   dialogue.sent("EHLO me\r\n", start);
   dialogue.received("250 8BITMIME\r\n");
   CHECK_FALSE(dialogue.offers_pipelining());
-  CHECK_FALSE(dialogue.is_fit_for(true));
+  CHECK_FALSE(dialogue.is_fit_for({.smtputf8 = true}));
   dialogue.begin(start);
   open_connection(dialogue);
-  CHECK(dialogue.is_fit_for(true));
+  CHECK(dialogue.is_fit_for({.smtputf8 = true}));
   dialogue.connecting(start);
   CHECK_FALSE(dialogue.offers_pipelining());
-  CHECK_FALSE(dialogue.is_fit_for(true));
+  CHECK_FALSE(dialogue.is_fit_for({.smtputf8 = true}));
 }
 
 TEST_CASE("an offer is a whole word of a reply to EHLO, in upper or lower case") {

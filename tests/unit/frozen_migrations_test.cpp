@@ -35,7 +35,7 @@ const std::map<std::string, std::string>& frozen() {
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
       {"7_queue.up.sql", "823732df7695d0f349fefe02a123059ae5803a073a85ffad640a97e25213cff2"},
       {"8_messages.down.sql", "25118197152aa99a16f27a2d58ee50efd514a72bafeac11b2c0d9eb1aaf03419"},
-      {"8_messages.up.sql", "32d031e262d1224e1e9afe4895a1872c1178d989186834887fadbe20bf4fd9fb"},
+      {"8_messages.up.sql", "7a1284ea1191acb9d7e6b916c1eb81394555f168da1c84876ade62090d58df94"},
   };
   return checksums;
 }

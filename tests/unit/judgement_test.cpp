@@ -142,6 +142,7 @@ TEST_CASE("without a reply it depends on how much was sent") {
       {silent(smtp::SmtpStep::end, smtp::SmtpStop::lost, false, 150), {unknown, true, false}},
       {silent(smtp::SmtpStep::mail, smtp::SmtpStop::no_auth, false, 250), {unavailable, false, false}},
       {silent(smtp::SmtpStep::mail, smtp::SmtpStop::no_smtputf8, true, 250), {rejected, true, false}},
+      {silent(smtp::SmtpStep::mail, smtp::SmtpStop::no_8bitmime, true, 250), {rejected, true, false}},
       {silent(smtp::SmtpStep::hello, smtp::SmtpStop::no_sender_smtputf8, false, 250),
        {unavailable, false, false}},
       {silent(smtp::SmtpStep::hello, smtp::SmtpStop::no_login, false, 250), {unavailable, false, false}},

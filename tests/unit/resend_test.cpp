@@ -221,4 +221,45 @@ TEST_CASE("resend:// names nothing else, and its key is read from a file of its 
   CHECK(key_of("re_abc\n", 0644).find("refused") == 0);
 }
 
+TEST_CASE("a mail that its program has made is refused if Resend would make another one of it") {
+  const std::string from = "From: a@shop.example\r\nMIME-Version: 1.0\r\n";
+  const auto parts = [&](const std::string& type, const std::vector<std::string>& each) {
+    auto mail = from + "Content-Type: " + type + "; boundary=b\r\n\r\n";
+    for (const auto& part : each)
+      mail += "--b\r\nContent-Type: " + part + "\r\n\r\nx\r\n";
+    return mail + "--b--\r\n";
+  };
+  CHECK(resend::inexpressible_part(from + "\r\nx\r\n").empty());
+  CHECK(resend::inexpressible_part(parts("multipart/alternative", {"text/plain", "text/html"})).empty());
+  CHECK(resend::inexpressible_part(parts("multipart/mixed", {"text/html", "application/pdf"})).empty());
+  CHECK(resend::inexpressible_part(
+            parts("multipart/mixed", {"text/plain", "text/plain\r\nContent-Disposition: attachment"}))
+            .empty());
+  CHECK(resend::inexpressible_part("DKIM-Signature: v=1\r\n" + from + "\r\nx\r\n") == "a DKIM signature");
+  CHECK(resend::inexpressible_part("Resent-From: b@shop.example\r\n" + from + "\r\nx\r\n") ==
+        "the header of a mail that was resent");
+  CHECK(resend::inexpressible_part(parts("multipart/mixed", {"text/plain", "text/plain"})) ==
+        "a second part of the type text/plain");
+  CHECK(resend::inexpressible_part(parts("multipart/alternative", {"text/plain", "text/calendar"})) ==
+        "an alternative of the type text/calendar");
+  CHECK(resend::inexpressible_part(
+            parts("multipart/mixed", {"text/plain", "message/rfc822\r\n\r\nFrom: a@b"})) ==
+        "a part of the type message/rfc822");
+  CHECK(resend::inexpressible_part(parts("multipart/signed", {"text/plain"})) ==
+        "a part of the type multipart/signed");
+
+  const resend::ResendProtocol protocol({}, {});
+  delivery::Message message{.body = "DKIM-Signature: v=1\r\nFrom: a@shop.example\r\n\r\nx\r\n",
+                            .envelope = {.from = "a@shop.example", .to = "ada@mail.example"}};
+  CHECK(protocol.problem_of(message).empty());
+  message.is_raw = true;
+  CHECK(protocol.problem_of(message) ==
+        "Resend's API has no place for a DKIM signature: use smtps://smtp.resend.com");
+  message.body = "From: a@shop.example\r\n\r\nx\r\n";
+  CHECK(protocol.problem_of(message).empty());
+  message.envelope.from.clear();
+  CHECK(protocol.problem_of(message) ==
+        "Resend's API has no place for an empty envelope sender: use smtps://smtp.resend.com");
+}
+
 }  // namespace mailroom::test::resend_test

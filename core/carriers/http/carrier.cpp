@@ -133,6 +133,15 @@ void HttpCarrier::begin_waiting() {
 void HttpCarrier::begin(delivery::Message message) {
   const auto began = steady_now();
   try {
+    if (auto problem = protocol_->problem_of(message); !problem.empty()) {
+      settle(message, {.id = message.id,
+                       .verdict = delivery::Verdict::rejected,
+                       .sink = endpoint_.name,
+                       .reply = std::move(problem),
+                       .took = steady_now() - began,
+                       .ended = wall_now()});
+      return;
+    }
     if (idle_.empty()) idle_.push_back(std::make_unique<HttpExchange>(endpoint_));
     idle_.back()->prepare(protocol_->request(message, unix_time()), message.clearance);
     curl_multi_add_handle(multi_.get(), idle_.back()->handle());

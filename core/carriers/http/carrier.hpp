@@ -23,6 +23,8 @@ class HttpProtocol {
  public:
   virtual ~HttpProtocol() = default;
 
+  /// Why the receiver cannot take this message, ever; empty if it can.
+  virtual std::string problem_of(const delivery::Message& /*message*/) const { return {}; }
   /// The request that hands the message over; its answer is awaited before the message's body ends. Throws
   /// Error if it cannot be made: then the endpoint is unavailable.
   virtual HttpRequest request(const delivery::Message& message, std::int64_t now) = 0;

@@ -34,6 +34,14 @@ std::string key_of(const std::string& message_ids, const std::string& body) {
 
 }  // namespace
 
+std::string ResendProtocol::problem_of(const delivery::Message& message) const {
+  if (!message.is_raw) return {};
+  const auto part =
+      message.envelope.from.empty() ? "an empty envelope sender" : inexpressible_part(message.body);
+  if (part.empty()) return {};
+  return fmt::format("Resend's API has no place for {}: use smtps://smtp.resend.com", part);
+}
+
 http::HttpRequest ResendProtocol::request(const delivery::Message& message, std::int64_t /*now*/) {
   const bool is_batch = !message.mails.empty();
   std::string ids;

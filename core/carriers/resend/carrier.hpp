@@ -21,6 +21,7 @@ class ResendProtocol final : public http::HttpProtocol {
   ResendProtocol(http::HttpEndpoint endpoint, config::RelayPath path)
       : endpoint_(std::move(endpoint)), path_(std::move(path)) {}
 
+  std::string problem_of(const delivery::Message& message) const override;
   http::HttpRequest request(const delivery::Message& message, std::int64_t now) override;
   delivery::Answer judge(const delivery::Message& message, const http::HttpOutcome& outcome,
                          std::int64_t now) override;
@@ -55,5 +56,9 @@ struct ResendMail {
 /// The same mail has the same JSON. Throws Error(failed) for what is no mail.
 ResendMail read_resend_mail(std::string_view bytes, const delivery::Envelope& envelope,
                             std::string_view tags);
+
+/// What of a mail that its program has made has no field in Resend's API, so that the mail would arrive as
+/// another one; empty if all has. Throws Error(failed) for what is no mail.
+std::string inexpressible_part(std::string_view bytes);
 
 }  // namespace mailroom::resend

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
@@ -11,6 +12,7 @@
 #include "bounce/gmime_owner.hpp"
 #include "carriers/resend/carrier.hpp"
 #include "crypto/base64.hpp"
+#include "mail/raw_mail.hpp"
 
 namespace mailroom::resend {
 namespace {
@@ -143,7 +145,47 @@ class Body {
   OrderedJson& mail_;
 };
 
+/// Looks for a part that Body would drop, or change into another one.
+class UnusualPart {
+ public:
+  std::string find(GMimeObject* object) {
+    const OwnedText owned(g_mime_content_type_get_mime_type(g_mime_object_get_content_type(object)));
+    const auto type = lower_case(text_or_empty(owned.get()));
+    if (GMIME_IS_MULTIPART(object)) return find_within(GMIME_MULTIPART(object), type);
+    if (!GMIME_IS_PART(object)) return "a part of the type " + type;
+    if (g_mime_object_get_disposition(object) != nullptr) return {};
+    if (type == "text/plain" || type == "text/html") {
+      const bool is_second = std::exchange(type == "text/html" ? has_html_ : has_text_, true);
+      return is_second ? "a second part of the type " + type : "";
+    }
+    return is_alternative_ ? "an alternative of the type " + type : "";
+  }
+
+ private:
+  std::string find_within(GMimeMultipart* parts, const std::string& type) {
+    if (type != "multipart/mixed" && type != "multipart/alternative" && type != "multipart/related")
+      return "a part of the type " + type;
+    const bool was_alternative = std::exchange(is_alternative_, type == "multipart/alternative");
+    std::string found;
+    for (int i = 0; found.empty() && i < g_mime_multipart_get_count(parts); ++i)
+      found = find(g_mime_multipart_get_part(parts, i));
+    is_alternative_ = was_alternative;
+    return found;
+  }
+
+  bool is_alternative_ = false;
+  bool has_text_ = false;
+  bool has_html_ = false;
+};
+
 }  // namespace
+
+std::string inexpressible_part(std::string_view bytes) {
+  if (!mail::raw_field(bytes, "dkim-signature").empty()) return "a DKIM signature";
+  if (!mail::raw_field(bytes, "resent-from").empty()) return "the header of a mail that was resent";
+  const auto message = parse(bytes);
+  return UnusualPart().find(g_mime_message_get_mime_part(message.get()));
+}
 
 ResendMail read_resend_mail(std::string_view bytes, const delivery::Envelope& envelope,
                             std::string_view tags) {

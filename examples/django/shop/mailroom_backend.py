@@ -1,15 +1,12 @@
-"""Makes every mail of Django a message of mailroom. What it does not take it refuses by name."""
+"""Makes every mail of Django a message of mailroom, as it is."""
 
-import base64
-import json
+from email.utils import parseaddr
 
 from django.core.mail.backends.base import BaseEmailBackend
+from django.core.mail.message import sanitize_address
 from django.db import connection, transaction
 
-SEND = (
-    "SELECT mailroom.mailroom_send(%s::text[], subject => %s, text => %s, html => %s, cc => %s::text[],"
-    " bcc => %s::text[], sender => %s, reply_to => %s, headers => %s, attachments => %s)"
-)
+SUBMIT = "SELECT id FROM mailroom.mailroom_submit(%s::text[], %s, %s)"
 
 
 class MailroomBackend(BaseEmailBackend):
@@ -27,9 +24,12 @@ class MailroomBackend(BaseEmailBackend):
         if not message.recipients():
             return False
         try:
-            values = arguments_of(message)
+            sender, *recipients = (address_of(each) for each in [message.from_email, *message.recipients()])
+            # Of no host that a relay knows, such as root@localhost: mailroom has a sender of its own.
+            path = sender if "." in sender.rpartition("@")[2] else None
+            raw = message.message().as_bytes(linesep="\r\n")
             with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute(SEND, values)
+                cursor.execute(SUBMIT, [[path], ["\n".join(recipients)], [raw]])
         except Exception:
             if not self.fail_silently:
                 raise
@@ -37,25 +37,5 @@ class MailroomBackend(BaseEmailBackend):
         return True
 
 
-def arguments_of(message):
-    body, is_html = str(message.body), message.content_subtype == "html"
-    html = [body] if is_html else []
-    for content, kind in getattr(message, "alternatives", []):
-        if kind != "text/html" or html:
-            raise ValueError(f"mailroom takes one text and one HTML, and no further alternative {kind}")
-        html.append(str(content))
-    headers = {name: str(value) for name, value in message.extra_headers.items()}
-    return [message.to or None, str(message.subject), None if is_html else body, html[0] if html else None,
-            message.cc or None, message.bcc or None, str(message.from_email), ", ".join(map(str, message.reply_to)) or None,
-            json.dumps(headers) if headers else None,
-            json.dumps([file_of(each) for each in message.attachments]) if message.attachments else None]
-
-
-def file_of(attachment):
-    if not isinstance(attachment, tuple):
-        raise ValueError(f"mailroom takes files with name, content and type, and no {type(attachment).__name__}")
-    name, content, kind = attachment
-    if not isinstance(content, (str, bytes)):
-        raise ValueError(f"mailroom takes no {type(content).__name__} as the content of a file")
-    return {"name": name or "file", "content_type": kind or "application/octet-stream",
-            "content": base64.b64encode(content.encode() if isinstance(content, str) else content).decode()}
+def address_of(mailbox):
+    return parseaddr(sanitize_address(str(mailbox), "utf-8"))[1]

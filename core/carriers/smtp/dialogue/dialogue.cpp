@@ -31,8 +31,7 @@ void Dialogue::connecting(TimePoint now, bool over_tls) {
   is_plain_ = !over_tls;
   replaces_refusal_ = false;
   authenticated_ = false;
-  offers_smtputf8_ = false;
-  offers_pipelining_ = offers_dsn_ = false;
+  offers_smtputf8_ = offers_8bitmime_ = offers_pipelining_ = offers_dsn_ = false;
   auth_offer_.reset();
   exchange_.reused = false;
   overdue_at_ = now + limits_.timeout;
@@ -60,7 +59,7 @@ void Dialogue::sent(std::string_view bytes, TimePoint now) {
   }
   // RFC 3207, section 4.2: what was offered before TLS does not count.
   if (*step == SmtpStep::hello) {
-    offers_smtputf8_ = offers_pipelining_ = offers_dsn_ = false;
+    offers_smtputf8_ = offers_8bitmime_ = offers_pipelining_ = offers_dsn_ = false;
     auth_offer_.reset();
   }
   if (*step == SmtpStep::mail) ++mails_;
@@ -76,6 +75,7 @@ void Dialogue::note_offer(std::string_view offer) {
     const auto mechanisms = offer.substr(std::min(keyword.size() + 1, offer.size()));
     auth_offer_ = auth_offer_ ? fmt::format("{} {}", *auth_offer_, mechanisms) : std::string(mechanisms);
   }
+  if (is_same_keyword(keyword, "8BITMIME")) offers_8bitmime_ = true;
   if (is_same_keyword(keyword, "SMTPUTF8")) offers_smtputf8_ = true;
   if (is_same_keyword(keyword, "PIPELINING")) offers_pipelining_ = true;
   if (is_same_keyword(keyword, "DSN")) offers_dsn_ = true;
@@ -97,11 +97,13 @@ void Dialogue::received(std::string_view line) {
   if (exchange_.step == SmtpStep::auth && exchange_.code / 100 == 2) authenticated_ = true;
 }
 
-bool Dialogue::is_fit_for(bool smtputf8, bool for_sender) {
+bool Dialogue::is_fit_for(const Needs& needs) {
   if (limits_.wants_auth && !authenticated_) {
     exchange_.stop = SmtpStop::no_auth;
-  } else if (smtputf8 && !offers_smtputf8_) {
-    exchange_.stop = for_sender ? SmtpStop::no_sender_smtputf8 : SmtpStop::no_smtputf8;
+  } else if (needs.smtputf8 && !offers_smtputf8_) {
+    exchange_.stop = needs.for_sender ? SmtpStop::no_sender_smtputf8 : SmtpStop::no_smtputf8;
+  } else if (needs.bits_8 && !offers_8bitmime_) {
+    exchange_.stop = SmtpStop::no_8bitmime;
   }
   return exchange_.stop == SmtpStop::none;
 }

@@ -39,9 +39,14 @@ class Dialogue {
   void message_ended(TimePoint now) { step_to(SmtpStep::end, now); }
   /// Takes a line of a reply.
   void received(std::string_view line);
-  /// False, and exchange() says so, if the connection lacks what a mail needs; `for_sender`: what every mail
-  /// of this sender needs.
-  bool is_fit_for(bool smtputf8, bool for_sender = false);
+  /// What a mail needs beyond RFC 5321.
+  struct Needs {
+    bool smtputf8 = false;
+    bool bits_8 = false;
+    bool for_sender = false;  ///< as every mail of this sender does
+  };
+  /// False, and exchange() says so, if the connection lacks what a mail needs.
+  bool is_fit_for(const Needs& needs);
   /// No login can begin.
   void give_up_login() { exchange_.stop = SmtpStop::no_login; }
   /// The reply to the last command is overdue after `limit` already.
@@ -78,6 +83,7 @@ class Dialogue {
   bool replaces_refusal_ = false;  ///< the next reply does, which is one to HELO
   bool authenticated_ = false;
   bool offers_smtputf8_ = false;
+  bool offers_8bitmime_ = false;
   bool offers_pipelining_ = false;
   bool offers_dsn_ = false;
   std::optional<std::string> auth_offer_{};

@@ -15,6 +15,7 @@ bool awaits_command(const SmtpExchange& exchange) {
     case SmtpStop::no_auth:
     case SmtpStop::no_login:
     case SmtpStop::no_smtputf8:
+    case SmtpStop::no_8bitmime:
     case SmtpStop::no_sender_smtputf8:
       return true;
     case SmtpStop::none:
@@ -40,7 +41,9 @@ std::string missing_reply_text(const SmtpExchange& exchange, Milliseconds waited
     case SmtpStop::no_login:
       return "no login can begin";
     case SmtpStop::no_smtputf8:
-      return "the relay does not offer SMTPUTF8, which the address needs";
+      return "the relay does not offer SMTPUTF8, which the mail needs";
+    case SmtpStop::no_8bitmime:
+      return "the relay does not offer 8BITMIME, which the mail needs";
     case SmtpStop::no_sender_smtputf8:
       return "the relay does not offer SMTPUTF8, which the sender needs";
     case SmtpStop::interrupted:

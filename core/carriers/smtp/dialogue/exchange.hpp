@@ -18,7 +18,8 @@ enum class SmtpStop {
   no_smtp,             ///< what greets is no SMTP server
   no_auth,             ///< a user is configured, and the relay offers no AUTH
   no_login,            ///< no mechanism that is offered fits, or there is no token
-  no_smtputf8,         ///< the recipient's address needs it
+  no_smtputf8,         ///< the mail needs it, for an address or its header
+  no_8bitmime,         ///< the mail needs it
   no_sender_smtputf8,  ///< the sender's does
 };
 
@@ -29,7 +30,7 @@ struct SmtpExchange {
   SmtpStop stop = SmtpStop::none;
   bool reused = false;  ///< the connection had carried an earlier mail
   delivery::RefusalSubject about = delivery::RefusalSubject::unclear;  ///< whom a refusal after MAIL is about
-  bool is_own_mail_command = false;  ///< MAIL said what only this mail needs: SMTPUTF8
+  bool is_own_mail_command = false;  ///< MAIL said what only this mail needs: SMTPUTF8 or 8BITMIME
 };
 
 /// True for a code that decides about the last step: 2xx, 4xx or 5xx (RFC 5321, section 4.2.1). After any

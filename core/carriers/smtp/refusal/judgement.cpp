@@ -44,8 +44,10 @@ MailJudgement judge(const SmtpExchange& exchange) {
   using enum SmtpStop;
   if (exchange.stop == no_auth || exchange.stop == no_login || exchange.stop == no_sender_smtputf8)
     return {unavailable, false, false};
-  // RFC 6531, section 3.2: such an address must not be sent to a relay without SMTPUTF8.
-  if (exchange.stop == SmtpStop::no_smtputf8) return {rejected, true, false};
+  // RFC 6531, section 3.2, and RFC 6152, section 3: such a mail must not be sent to a relay without the
+  // extension, and to convert it would break its signature.
+  if (exchange.stop == SmtpStop::no_smtputf8 || exchange.stop == SmtpStop::no_8bitmime)
+    return {rejected, true, false};
   if (exchange.step < SmtpStep::mail) {
     // A kept connection that has gone takes not even MAIL.
     const bool has_gone = exchange.reused && exchange.stop == SmtpStop::lost;

@@ -66,7 +66,10 @@ bool RelayAttempts::is_fit_for(const delivery::Envelope& mail) {
   utf8_sender_ = mail.utf8_sender;
   const bool is_open = opened_ == CURLE_OK && dialogue_.exchange().stop == SmtpStop::none;
   const bool has_failed_login = dialogue_.exchange().step == SmtpStep::auth && !dialogue_.is_authenticated();
-  return is_open && !has_failed_login && dialogue_.is_fit_for(mail.needs_smtputf8, !mail.utf8_sender.empty());
+  return is_open && !has_failed_login &&
+         dialogue_.is_fit_for({.smtputf8 = mail.needs_smtputf8,
+                               .bits_8 = mail.needs_8bit,
+                               .for_sender = !mail.utf8_sender.empty()});
 }
 
 /// True if the relay waits for the message. The exchange says where it ended otherwise.
@@ -122,7 +125,9 @@ bool RelayAttempts::read_other_replies(SmtpStep refused) {
 
 void RelayAttempts::clear_up(const SmtpExchange& exchange, delivery::Verdict outcome) {
   last_used_ = steady_now();
-  if (outcome == delivery::Verdict::accepted || exchange.stop == SmtpStop::no_smtputf8) return;
+  if (outcome == delivery::Verdict::accepted || exchange.stop == SmtpStop::no_smtputf8 ||
+      exchange.stop == SmtpStop::no_8bitmime)
+    return;
   if (awaits_command(exchange) && (exchange.step < SmtpStep::mail || exchange.stop != SmtpStop::none))
     return connection_.close();
   const bool is_refusal = exchange.stop == SmtpStop::none && exchange.step >= SmtpStep::mail &&

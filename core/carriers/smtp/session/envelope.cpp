@@ -46,8 +46,8 @@ bool is_safe_local(std::string_view local) {
 std::string mail_command(const delivery::Envelope& mail, bool with_id) {
   // RFC 3461, sections 4.3 and 4.4: of a bounce the header suffices, and the id comes back with it.
   const bool has_id = with_id && !mail.id.empty();
-  return fmt::format("MAIL FROM:<{}>{}{}", mail.from, mail.needs_smtputf8 ? " SMTPUTF8" : "",
-                     has_id ? " RET=HDRS ENVID=" + mail.id : "");
+  return fmt::format("MAIL FROM:<{}>{}{}{}", mail.from, mail.needs_8bit ? " BODY=8BITMIME" : "",
+                     mail.needs_smtputf8 ? " SMTPUTF8" : "", has_id ? " RET=HDRS ENVID=" + mail.id : "");
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ RelaySession::~RelaySession() = default;
 delivery::Answer RelaySession::deliver(const delivery::Message& mail) {
   const auto& envelope = mail.envelope;
   if (!envelope.from.empty() && !is_envelope_address(envelope.from, envelope.needs_smtputf8)) {
-    return refused(url(), delivery::Verdict::unavailable,
+    return refused(url(), mail.is_raw ? delivery::Verdict::rejected : delivery::Verdict::unavailable,
                    "the sender's address cannot be written into a command");
   }
   if (!is_envelope_address(envelope.to, envelope.needs_smtputf8)) {

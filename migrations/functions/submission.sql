@@ -37,13 +37,14 @@ RETURN sha256(convert_to(jsonb_build_array('raw', p_action, p_account, p_recipie
 -- between them. The arrays from p_keys on may be null, and so may be their elements; but of several mails each has a key of its own.
 -- Returns a row for each mail. Of one whose key a message has already it asks for nothing: is_known, and the id of that message, or
 -- an error if that one has another envelope, action, reference or profile. So the same call may be made again when its answer was
--- lost, and waits for the first if that still runs.
+-- lost, and waits for the first if that still runs. work_mem: the trigger sees all mails of a group, which would otherwise go through
+-- a file.
 CREATE OR REPLACE FUNCTION mailroom_submit(p_return_paths text[], p_recipients text[], p_raw bytea[], p_keys text[] DEFAULT NULL,
     p_references text[] DEFAULT NULL, p_profiles text[] DEFAULT NULL, p_actions text[] DEFAULT NULL, p_subjects text[] DEFAULT NULL,
     p_send_after timestamptz[] DEFAULT NULL, p_expires_at timestamptz[] DEFAULT NULL, p_options jsonb[] DEFAULT NULL,
     OUT key text, OUT id bigint, OUT is_known boolean)
 RETURNS SETOF record LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
+SET plan_cache_mode = force_generic_plan SET work_mem = '32MB'
 AS $$
 #variable_conflict use_column
 DECLARE

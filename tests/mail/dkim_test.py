@@ -12,6 +12,7 @@ import unittest
 import dkim
 import psycopg2
 from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP
 
 sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'support'))
@@ -47,6 +48,7 @@ class SignedMails(unittest.TestCase):
     def setUpClass(cls):
         DATABASE.create(MAILROOM, MAILROOM_SECRET_KEY='a' * 64, MAILROOM_SEND_FROM='no-reply@app.example',
                         MAILROOM_SEND_BOUNCE_ADDRESS='bounce+{id}@app.example', MAILROOM_SEND_HEADERS='X-Shop: 1')
+        SMTP.line_length_limit = 100_000
         cls.key = subprocess.run(['openssl', 'genrsa', '-traditional', '2048'], check=True, capture_output=True).stdout
         public = subprocess.run(['openssl', 'rsa', '-pubout', '-outform', 'der'], input=cls.key, check=True,
                                 capture_output=True).stdout

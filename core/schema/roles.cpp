@@ -12,10 +12,11 @@
 namespace mailroom::schema {
 namespace {
 
-constexpr std::array<Role, 8> role_list{{
+constexpr std::array<Role, 9> role_list{{
     {.name = "app", .task = "signs users up: inserts accounts"},
     {.name = "redeemer", .task = "redeems links and codes"},
     {.name = "producer", .task = "asks for mails, and cancels its own"},
+    {.name = "submitter", .task = "asks for raw mails, whoever they are from"},
     {.name = "collector", .task = "send, collect"},
     {.name = "reader", .task = "status, tail, audit, reconcile", .servers = "pg_monitor"},
     {.name = "teller", .task = "outcomes"},
@@ -67,8 +68,12 @@ constexpr std::array right_list{
     Right{"producer", of_table, "INSERT", "mailroom_attachments"},
     // For ON CONFLICT with a condition.
     Right{"producer", of_table, "SELECT (idempotency_key, replaced_at)", "mailroom_messages", Given::by_hand},
+    // For raw mails by INSERT and COPY.
+    Right{"producer", of_table, "INSERT (raw, return_path)", "mailroom_messages", Given::by_hand},
     Right{"producer", of_function, "EXECUTE", "mailroom_supabase_hook mailroom_bounced_addresses",
           Given::by_hand},
+
+    Right{"submitter", of_function, "EXECUTE", "mailroom_submit mailroom_message_status"},
 
     Right{"collector", of_table, "SELECT",
           "schema_migrations accounts tokens mailroom_queues mailroom_actions"},

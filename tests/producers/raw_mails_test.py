@@ -72,7 +72,7 @@ class RawMailsTest(FrameworkTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.psql(f'GRANT EXECUTE ON FUNCTION mailroom.mailroom_submit TO {cls.app}')
+        cls.psql(f'GRANT {cls.database.name}_submitter TO {cls.app}')
 
     def assert_stored(self, printed):
         """Two mails are stored as they were made; the third was rolled back."""

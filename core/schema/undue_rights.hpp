@@ -7,10 +7,11 @@
 
 namespace mailroom::schema {
 
-/// What should be taken from the role `name`, which was granted `held`; an empty name is everyone. A role
-/// that ends as one of the list (`shop_reader`) keeps what that one may have. Any other keeps what it has if
-/// that is what a producer may have, or most of what another role of the list is given, or among `also`; if
-/// it has more, it loses all: who was given every table has what each role needs, too.
+/// What should be taken from the role `name`, which was granted `held`; an empty name is everyone. Any role
+/// keeps what it has if that is what a producer may have, or most of what another role of the list is given,
+/// or among `also`. One that has more keeps what a role of the list may have that its name ends as
+/// (`shop_reader`), or that an application is by a right that was given to it alone; any other loses all: who
+/// was given every table has what each role needs, too.
 Privileges undue_rights(const std::string& name, const Privileges& held, const Privileges& also = {});
 
 /// `SELECT on tokens, UPDATE on jobs, mailroom_batches and 3 more`

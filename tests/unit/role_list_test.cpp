@@ -72,6 +72,14 @@ TEST_CASE("a role that ends as one of the list loses what is more; any other wit
   const Privileges more{on_table("jobs", "UPDATE"), on_table("tokens", "SELECT")};
   CHECK(schema::undue_rights("shop_reader", reader).empty());
   CHECK(schema::undue_rights("shop_reader", both(reader, more)) == more);
+  // The name alone says nothing.
+  const auto shop = both(schema::given_to("producer"), schema::given_to("redeemer"));
+  CHECK(schema::undue_rights("shop_app", shop).empty());
+  CHECK(schema::undue_rights("shop_app", both(shop, {on_table("jobs", "SELECT")})) ==
+        Privileges{on_table("jobs", "SELECT")});
+  CHECK(schema::undue_rights("shop", both(schema::given_to("producer"), more)) == more);
+  CHECK(schema::undue_rights("shop", both(shop, {on_table("jobs", "UPDATE")})) ==
+        Privileges{on_table("jobs", "UPDATE")});
   CHECK(schema::undue_rights("dashboard", reader).empty());
   CHECK(schema::undue_rights("dashboard", both(reader, more)) == both(reader, more));
   CHECK(schema::undue_rights("", schema::given_to("producer")) == schema::given_to("producer"));
@@ -84,6 +92,9 @@ TEST_CASE("a few rights of a role make nobody one, but those of a producer") {
   CHECK(schema::undue_rights("web", {{ObjectKind::function, "mailroom_release", "", "EXECUTE"}}).size() == 1);
   CHECK(schema::undue_rights("web", {{ObjectKind::function, "mailroom_send", "", "EXECUTE"}}).empty());
   CHECK(schema::undue_rights("web", {on_table("tokens", "SELECT")}, schema::allowed_to("collector")).empty());
+  CHECK(schema::undue_rights("web", {{ObjectKind::function, "mailroom_submit", "", "EXECUTE"},
+                                     {ObjectKind::function, "mailroom_send", "", "EXECUTE"}})
+            .empty());
   // Most of what a collector needs: one was forgotten.
   auto collector = schema::given_to("collector");
   collector.erase(on_table("mailroom_batches", "INSERT"));

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "base/wording.hpp"
 #include "cmd/command.hpp"
+#include "suppression/address_list.hpp"
 #include "suppression/suppressions.hpp"
 
 namespace mailroom::cmd {
@@ -93,17 +94,6 @@ ExitCode remove(const SuppressionOptions& options, db::Connection& connection, C
   return change(options, false, connection, context);
 }
 
-/// The address of a line: an object of JSON with `address`, as export writes, or the address alone, or the
-/// first field of a CSV line.
-std::string address_of_line(const std::string& line) {
-  const auto object = try_parse_json(line);
-  if (object.is_object() && object.contains("address") && object["address"].is_string())
-    return object["address"];
-  auto text = std::string(trimmed(line.substr(0, line.find(','))));
-  if (text.size() > 1 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
-  return text;
-}
-
 ExitCode import_lines(const SuppressionOptions& options, db::Connection& connection, Context& context) {
   const auto author = queue::operator_author(connection, options.reason);
   std::int64_t added = 0;
@@ -112,18 +102,19 @@ ExitCode import_lines(const SuppressionOptions& options, db::Connection& connect
   const auto flush = [&] {
     if (!forms.empty()) added += suppression::add_suppressions(connection, std::exchange(forms, {}), author);
   };
+  suppression::AddressList list;
   for (std::string line; std::getline(std::cin, line);) {
     ++lines;
-    const auto address = address_of_line(line);
-    if (address.empty() || (lines == 1 && address.find('@') == std::string::npos)) continue;
     try {
-      forms.push_back(suppression::suppressed_form(address));
+      for (const auto& address : list.read(line))
+        forms.push_back(suppression::suppressed_form(address));
     } catch (const Error& error) {
       throw Error(ExitCode::usage, fmt::format("line {}: {}", lines, error.what()),
                   "lines before it may have been taken: import again when it is corrected");
     }
     if (forms.size() >= at_once) flush();
   }
+  if (!list.rest().empty()) throw Error(ExitCode::usage, "the JSON does not end", "import the whole of it");
   flush();
   context.print(fmt::format("done: {} of {} added\n", with_thousands(added), counted(lines, "line")));
   return ExitCode::done;
@@ -170,7 +161,7 @@ const Command suppression_command{
     "An address is suppressed by a hard bounce or a complaint that mailroom bounce reads, or by an operator. A mail to it ends as "
     "cancelled, before a relay sees it, unless its action is security mail, such as a password recovery. It gets mails again "
     "when it is removed, or, after a bounce, when a report says that a mail was delivered.\n\n"
-    "import reads lines of standard input: an address, the first field of CSV, or what export writes. Each change is recorded with "
+    "import reads standard input: an address a line, CSV, whose first line may name the columns, JSON of providers, or what export writes. Each change is recorded with "
     "its reason and who made it."};
 
 }  // namespace mailroom::cmd

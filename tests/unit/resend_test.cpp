@@ -186,6 +186,24 @@ TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
   CHECK_THROWS_AS(resend::read_resend_mail("", {}, {}), Error);
 }
 
+TEST_CASE("what Resend gets of a file and of a name is what the mail has") {
+  const std::string bytes =
+      "From: \"The \\\"Shop\\\"\" <no-reply@app.example>\r\nTo: \"5\\\" disk\" <a@mail.example>\r\n"
+      "Reply-To: \"a\\\\b\" <help@app.example>\r\nSubject: s\r\nMIME-Version: 1.0\r\n"
+      "Content-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\nContent-Type: text/plain\r\n\r\nt\r\n--B\r\n"
+      "Content-Type: text/calendar; method=REQUEST; charset=utf-8; name=\"i.ics\"\r\n"
+      "Content-Disposition: attachment; filename=\"i.ics\"\r\n\r\n1\r\n--B\r\n"
+      "Content-Type: application/x-a; note=\"a \\\"b\\\"\"\r\nContent-Disposition: attachment; filename=b\r\n\r\n"
+      "2\r\n--B--\r\n";
+  const auto json =
+      parse_json(resend::read_resend_mail(bytes, {.from = {}, .to = "a@mail.example"}, {}).json);
+  CHECK(json["from"] == R"("The \"Shop\"" <no-reply@app.example>)");
+  CHECK(json["to"][0] == R"("5\" disk" <a@mail.example>)");
+  CHECK(json["reply_to"][0] == R"("a\\b" <help@app.example>)");
+  CHECK(json["attachments"][0]["content_type"] == "text/calendar; method=REQUEST; charset=utf-8");
+  CHECK(json["attachments"][1]["content_type"] == R"(application/x-a; note="a \"b\"")");
+}
+
 TEST_CASE("resend:// names nothing else, and its key is read from a file of its own") {
   TemporaryDirectory directory;
   const auto name_of = [](const std::string& relay, const std::string& endpoint = {}) -> std::string {

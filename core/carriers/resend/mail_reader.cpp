@@ -38,10 +38,27 @@ Owned<GMimeMessage> parse(std::string_view bytes) {
   return message;
 }
 
-/// `Ada Lovelace <ada@example.org>`, in UTF-8.
+/// As RFC 5322 quotes a text that has one of `special`.
+std::string quoted_if(std::string_view special, std::string_view text) {
+  if (!text.empty() && text.find_first_of(special) == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+/// `Ada Lovelace <ada@example.org>`, in UTF-8. GMime would leave a quote in a name as it is.
 std::string mailbox_text(InternetAddress* address) {
-  const OwnedText text(internet_address_to_string(address, nullptr, FALSE));
-  return text_or_empty(text.get());
+  const auto name = text_or_empty(internet_address_get_name(address));
+  if (name.empty() || !INTERNET_ADDRESS_IS_MAILBOX(address)) {
+    const OwnedText text(internet_address_to_string(address, nullptr, FALSE));
+    return text_or_empty(text.get());
+  }
+  auto* const mailbox = INTERNET_ADDRESS_MAILBOX(address);
+  return quoted_if("()<>[]:;@\\,\"", name) + " <" +
+         text_or_empty(internet_address_mailbox_get_addr(mailbox)) + ">";
 }
 
 OrderedJson mailbox_texts(InternetAddressList* list) {
@@ -89,6 +106,22 @@ std::string content_of(GMimePart* part) {
   return {static_cast<const char*>(static_cast<const void*>(bytes->data)), bytes->len};
 }
 
+/// `text/calendar; method=REQUEST`: the name of a file has a field of its own.
+std::string content_type_of(GMimeObject* object) {
+  auto* const type = g_mime_object_get_content_type(object);
+  const OwnedText owned(g_mime_content_type_get_mime_type(type));
+  auto text = text_or_empty(owned.get());
+  auto* const parameters = g_mime_content_type_get_parameters(type);
+  for (int i = 0; i < g_mime_param_list_length(parameters); ++i) {
+    auto* const parameter = g_mime_param_list_get_parameter_at(parameters, i);
+    const auto name = text_or_empty(g_mime_param_get_name(parameter));
+    if (lower_case(name) == "name") continue;
+    text += "; " + name + "=" +
+            quoted_if(" \t()<>@,;:\\\"/[]?=", text_or_empty(g_mime_param_get_value(parameter)));
+  }
+  return text;
+}
+
 std::string with_line_feeds(const std::string& text) {
   std::string changed;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -124,12 +157,12 @@ class Body {
     } else if (!is_file && type == "text/html") {
       mail_["html"] = with_line_feeds(content_of(part));
     } else {
-      add_file(part, type);
+      add_file(part);
     }
   }
 
  private:
-  void add_file(GMimePart* part, const std::string& type) {
+  void add_file(GMimePart* part) {
     auto name = text_or_empty(g_mime_part_get_filename(part));
     const auto id = text_or_empty(g_mime_part_get_content_id(part));
     // Resend wants a name.
@@ -137,7 +170,7 @@ class Body {
     OrderedJson file;
     file["filename"] = name;
     file["content"] = base64_of(content_of(part));
-    file["content_type"] = type;
+    file["content_type"] = content_type_of(GMIME_OBJECT(part));
     if (!id.empty()) file["content_id"] = id;
     mail_["attachments"].push_back(std::move(file));
   }

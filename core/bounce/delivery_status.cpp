@@ -121,7 +121,8 @@ BounceRecipient judged(const RecipientFields& fields, const ReportText& report) 
   const bool is_bad_mailbox = find_status(words).ends_with(".1.1");
   const auto said = lower_case(one_spaced(about + "\n" + recipient.diagnostic));
   const bool is_of_content = is_after_data(said);
-  const bool is_general = recipient.status.empty() || recipient.status.ends_with(".0.0");
+  const bool is_general =
+      recipient.status.empty() || recipient.status.ends_with(".0.0") || recipient.status == "5.5.0";
   const auto judgement =
       judge_bounce({.action = action,
                     .status = recipient.status,

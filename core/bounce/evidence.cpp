@@ -118,8 +118,11 @@ bool is_at_recipient(std::string_view words) {
 }
 
 bool is_of_address(std::string_view words) {
-  return holds(words, "server has rejected address") || holds(words, "... user unknown") ||
-         holds(words, "... no such user") || holds(words, "... user not exist");
+  return holds(words, "server has rejected address") ||
+         // Outlook.com, of a recipient; others have these words without a status, for whatever they refuse.
+         holds(words, "5.5.0 requested action not taken: mailbox unavailable") ||
+         holds(words, "... user unknown") || holds(words, "... no such user") ||
+         holds(words, "... user not exist");
 }
 
 }  // namespace mailroom::bounce

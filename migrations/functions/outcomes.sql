@@ -12,7 +12,7 @@ DECLARE
     v_is_wanted boolean := (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        IF NEW.state = 'cancelled' AND (NEW.reply = 'the cursor was moved: it emits the token' OR mailroom_was_told(NEW.token, nullif(NEW.batch, OLD.batch))) THEN
+        IF NEW.state = 'cancelled' AND (NEW.reply = 'the cursor was moved: it emits the token' OR mailroom_was_told(NEW.token, nullif(NEW.batch, OLD.batch), OLD.batch)) THEN
             RETURN NULL;
         END IF;
         IF v_is_wanted THEN
@@ -118,12 +118,18 @@ BEGIN
 END
 $$;
 
--- True if the application was told that a token is cancelled before p_batch took it; null: no batch holds it.
--- mailroom_cancel_tokens() tells of what no batch holds, and its callers write the time after that.
-CREATE OR REPLACE FUNCTION mailroom_was_told(p_token bigint, p_batch bigint) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+-- True if the application was told that a token is cancelled: before p_batch took it (null: no batch holds it), and while p_before
+-- did not hold it, which has deferred it. mailroom_cancel_tokens() tells of what no batch holds, and its callers write the time after
+-- that.
+CREATE OR REPLACE FUNCTION mailroom_was_told(p_token bigint, p_batch bigint, p_before bigint DEFAULT NULL)
+RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    v_at timestamptz := mailroom_called_off_at(p_token);
 BEGIN
-    RETURN coalesce(mailroom_called_off_at(p_token)
-                    < coalesce((SELECT b.claimed_at FROM mailroom_batches b WHERE b.id = p_batch), 'infinity'), false);
+    RETURN v_at IS NOT NULL AND NOT EXISTS (
+        SELECT FROM mailroom_batches b, LATERAL (SELECT b.id = p_batch) c (holds)
+        WHERE b.id IN (p_batch, p_before) AND v_at >= coalesce((b.earlier_attempts->0->>'claimed_at')::timestamptz, b.claimed_at)
+          AND (c.holds OR v_at < coalesce(b.emitted_at, 'infinity')));
 END
 $$;
 

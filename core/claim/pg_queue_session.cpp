@@ -59,6 +59,10 @@ WallTime time_of(double seconds_since_1970) {
   return WallTime(std::chrono::round<Milliseconds>(Seconds(seconds_since_1970)));
 }
 
+nlohmann::json json_or_null(const std::string& text) {
+  return text.empty() ? nlohmann::json() : nlohmann::json(text);
+}
+
 /// The states as mailroom_share_sinks() takes them, an array of objects.
 std::string sinks_json(const std::vector<SinkState>& states) {
   auto array = nlohmann::json::array();
@@ -69,7 +73,8 @@ std::string sinks_json(const std::vector<SinkState>& states) {
                      {"failed_at", seconds_of(state.failed_at)},
                      {"probe_at", seconds_of(state.probe_at)},
                      {"reason", state.reason},
-                     {"learnt", state.learnt.empty() ? nlohmann::json() : nlohmann::json(state.learnt)}});
+                     {"learnt", json_or_null(state.learnt)},
+                     {"seen", json_or_null(state.seen)}});
   }
   return json_text(array);
 }

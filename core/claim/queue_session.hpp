@@ -193,6 +193,7 @@ struct SinkState {
   WallTime probe_at;     ///< when a consumer may try it again
   std::string reason;    ///< the last failure, printable
   std::string learnt{};  ///< JSON of what it refuses while it works; or empty
+  std::string seen{};    ///< the same before the consumer has changed it; others may have, too
 
   bool operator==(const SinkState&) const = default;
 };

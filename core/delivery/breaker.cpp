@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/json.hpp"
 
 namespace mailroom::delivery {
 namespace {
 
 constexpr Milliseconds shortest_delay{1000};
 constexpr Milliseconds longest_delay{30'000};
-/// So many refusals may be about the mails that got them.
-constexpr int most_refused = 30;
 /// A probe further in the future than this comes from a clock that has been set back since.
 constexpr Milliseconds longest_probe{300'000};
 
@@ -45,19 +44,23 @@ claim::SinkState state_of(const std::string& name, const Breaker& breaker) {
           .failed_at = breaker.is_open() ? breaker.opened_at : wall_now(),
           .probe_at = breaker.next_probe,
           .reason = breaker.why,
-          .learnt = breaker.learnt};
+          .learnt = breaker.learnt,
+          .seen = breaker.seen};
 }
 
 Breaker breaker_of(const std::string& name, const std::vector<claim::SinkState>& states) {
   const auto state = std::ranges::find(states, name, &claim::SinkState::name);
   if (state == states.end()) return {};
-  if (state->failures == 0) return {.learnt = state->learnt};
+  // As this program writes it, so that it can be compared.
+  const auto learnt = state->learnt.empty() ? "" : json_text(parse_json(state->learnt));
+  if (state->failures == 0) return {.learnt = learnt, .seen = learnt};
   return {.failures = state->failures,
           .since = state->since,
           .opened_at = state->failed_at,
           .next_probe = state->probe_at,
           .why = state->reason,
-          .learnt = state->learnt};
+          .learnt = learnt,
+          .seen = learnt};
 }
 
 bool is_probe_due(const Breaker& breaker) {
@@ -87,9 +90,7 @@ Breaker after_answer(const Breaker& breaker, const Answer& answer, WallTime bega
                      double chance) {
   if (answer.shows_life()) return {};
   auto after = breaker;
-  // Several at a time show whether a refusal is about some: each of them counts.
-  const bool may_be_about_some = answer.varies_with != VariesWith::nothing && !answer.wait;
-  const bool is_old = breaker.is_open() && began < breaker.opened_at && !may_be_about_some;
+  const bool is_old = breaker.is_open() && began < breaker.opened_at;
   if (is_old) return after;
   if (!shows_failure(answer)) {
     // The probe said nothing, so the next mail is one.
@@ -99,8 +100,7 @@ Breaker after_answer(const Breaker& breaker, const Answer& answer, WallTime bega
   ++after.failures;
   if (!breaker.is_open()) after.since = now;
   after.opened_at = now;
-  const int failures = may_be_about_some ? after.failures - most_refused : after.failures;
-  after.next_probe = failures > 0 ? now + breaker_delay(failures, chance) : now;
+  after.next_probe = now + breaker_delay(after.failures, chance);
   after.why = reason_of(answer);
   return after;
 }

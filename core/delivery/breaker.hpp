@@ -22,6 +22,7 @@ struct Breaker {
   WallTime next_probe{};  ///< when the next mail may pass
   std::string why{};      ///< the last failure, printable: code and words of the relay, or why there are none
   std::string learnt{};   ///< JSON of what it refuses while it works; only where processes share it
+  std::string seen{};     ///< the same as it was shared last, which `learnt` changes
 
   bool operator==(const Breaker&) const = default;
   bool is_open() const { return failures > 0; }
@@ -40,8 +41,7 @@ Milliseconds resend_delay(int tries, double chance);
 std::optional<Breaker> let_through(const Breaker& breaker, WallTime now, Milliseconds probe_time);
 
 /// The breaker after an attempt that began at `began`. An attempt that began before the breaker opened fails
-/// for the same reason, and does not extend the delay. After a refusal that may be about some mails the next
-/// one is a probe at once, until thirty in a row have failed.
+/// for the same reason, and does not extend the delay.
 Breaker after_answer(const Breaker& breaker, const Answer& answer, WallTime began, WallTime now,
                      double chance);
 

@@ -11,6 +11,8 @@ namespace mailroom::delivery {
 namespace {
 
 constexpr Milliseconds claim_lead{1000};
+/// Tokens, of which hardly any leaves.
+constexpr int search_claim = 500;
 /// How long a message that the receiver recognises is sent again while its answer is lost.
 constexpr Milliseconds recognised_for{600'000};
 constexpr std::size_t longest_pack = 4U << 20U;  ///< bytes
@@ -73,10 +75,12 @@ int DeliverySink::room() const {
   // Two batches have half each. A batch that was taken over may be larger.
   const int together = packs_.front().together;
   const int packs = (options_.messages + together - 1) / together;
-  const int limit = has_several_lanes()
-                        ? options_.messages
-                        : std::min(options_.messages, lanes_.front()->dispatcher().room(packs) * together);
-  const int most = most_open() > 1 && batches_.empty() ? (limit + 1) / 2 : limit;
+  const auto& first = lanes_.front()->dispatcher();
+  const bool is_searching = !has_several_lanes() && first.is_searching();
+  const int limit = has_several_lanes() ? options_.messages
+                    : is_searching      ? std::max(options_.messages, search_claim)
+                                        : std::min(options_.messages, first.room(packs) * together);
+  const int most = most_open() > 1 && batches_.empty() && !is_searching ? (limit + 1) / 2 : limit;
   return std::max(most * options_.message_limit - tokens, 0);
 }
 

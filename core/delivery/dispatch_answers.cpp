@@ -2,16 +2,31 @@
 // gets the final ones. A descriptor tells it, since it waits for a stop request too.
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
 #include "delivery/dispatcher.hpp"
+#include "delivery/reply_text.hpp"
 
 namespace mailroom::delivery {
 namespace {
 
 constexpr Milliseconds pause_after_many{3000};  ///< refusals of a message
+
+/// Of several mails, of which some were accepted.
+std::map<std::string, std::string> refused_senders_of(const Message& message, const Answer& answer) {
+  std::map<std::string, std::string> senders;
+  if (answer.varies_with != VariesWith::sender) return senders;
+  for (const auto& token : answer.tokens) {
+    const auto mail = std::ranges::find(message.mails, token.token, &PackedMail::token);
+    if (!token.is_about_some || mail == message.mails.end()) continue;
+    senders[lower_case(mail->envelope.author)] =
+        fmt::format("{} {}", token.code.value_or(0), recorded_reply(token.reason, {}));
+  }
+  return senders;
+}
 
 bool is_failure_of_endpoint(const Answer& answer) {
   return answer.verdict == Verdict::unavailable || answer.about_everyone;
@@ -48,10 +63,11 @@ void Dispatcher::record(Answer answer) {
     departure.began =
         std::max(answer.ended - std::chrono::ceil<WallTime::duration>(answer.took), departure.began);
   }
-  const RefusedBefore before{.sender = lower_case(pending.message.envelope.author),
+  const RefusedBefore before{.likeness = pending.likeness,
                              .domain = domain_of(pending.message.envelope),
                              .was_refused = pending.message.was_refused,
-                             .refusals = pending.refusals};
+                             .refusals = pending.refusals,
+                             .refused_senders = refused_senders_of(pending.message, answer)};
   endpoints_[place].learn(answer, before, departure, now, wall_now(), chance());
   if (answer.throttled || answer.crowded) connections_[place] = 0;
   tell_connections(place, now);
@@ -67,7 +83,8 @@ bool Dispatcher::is_tried_elsewhere(Pending& pending, const Answer& answer) {
   if (!is_failure_of_endpoint(answer) || pending.may_be_taken || is_cancelling_) return false;
   pending.first = pending.message.endpoint + 1;
   pending.last = answer;
-  return endpoints_.choose(pending.first, wall_now()).leave != Endpoint::Leave::none;
+  const auto leave = choose(pending).leave;
+  return leave == Endpoint::Leave::given || leave == Endpoint::Leave::later;
 }
 
 bool Dispatcher::waits_again(Pending& pending, Answer& answer, TimePoint now) {

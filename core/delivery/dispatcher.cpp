@@ -11,12 +11,29 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "base/threads.hpp"
 
 namespace mailroom::delivery {
 namespace {
 
 constexpr Milliseconds longest_patience{200};
+
+/// Of one mail; of several what all of them have in common.
+Likeness likeness_of(const Message& message) {
+  const auto of = [&](const Envelope& envelope) {
+    return Likeness{.sender = lower_case(envelope.author),
+                    .kind = domain_of(envelope) + (message.has_files ? " with attachments" : "")};
+  };
+  if (message.mails.empty()) return of(message.envelope);
+  auto likeness = of(message.mails.front().envelope);
+  for (const auto& mail : message.mails) {
+    const auto other = of(mail.envelope);
+    if (other.sender != likeness.sender) likeness.sender.clear();
+    if (other.kind != likeness.kind) likeness.kind.clear();
+  }
+  return likeness;
+}
 
 }  // namespace
 
@@ -60,7 +77,7 @@ Milliseconds Dispatcher::patience() {
   const auto now = steady_now();
   auto next = resends_.empty() ? TimePoint::max() : resends_.begin()->first;
   if (!waiting_.empty() && !is_held(waiting_.front())) {
-    const auto choice = endpoints_.choose(pending_.at(waiting_.front()).first, wall_now());
+    const auto choice = choose(pending_.at(waiting_.front()));
     if (choice.leave == Endpoint::Leave::given)
       next = std::min(next, endpoints_[choice.place].next_room(now, carrier_->ahead()));
   }
@@ -73,10 +90,12 @@ void Dispatcher::submit(Message message, SpooledText body, TimePoint expires_at)
   const auto id = message.id;
   const auto now = steady_now();
   const auto refusals = refused_.take(message.envelope.to);
+  auto likeness = likeness_of(message);
   results_.expect(message.batch);
   pending_.emplace(id, Pending{.message = std::move(message),
                                .body = std::move(body),
                                .until = std::min(expires_at, now + Pace::longest_wait),
+                               .likeness = std::move(likeness),
                                .refusals = refusals});
   enqueue(id);
   pump();
@@ -95,6 +114,7 @@ void Dispatcher::enqueue(std::int64_t id) {
 void Dispatcher::pump() {
   const auto now = steady_now();
   give_back_overdue(now);
+  end_search();
   while (submit_next(now)) {
   }
 }
@@ -103,16 +123,17 @@ bool Dispatcher::submit_next(TimePoint now) {
   const bool is_resend = is_resend_due(now);
   if (!is_resend && waiting_.empty()) return false;
   const auto id = is_resend ? resends_.begin()->second : waiting_.front();
-  const auto choice = endpoints_.choose(pending_.at(id).first, wall_now());
+  const auto choice = choose(pending_.at(id));
+  const bool is_given = choice.leave == Endpoint::Leave::given;
   if (choice.leave == Endpoint::Leave::later) return false;
   // What is in flight shows soon whether the endpoint takes nothing at all.
-  if (choice.leave == Endpoint::Leave::none && carrier_->unfinished() > 0) return false;
-  if (choice.leave == Endpoint::Leave::given) {
+  if (!is_given && carrier_->unfinished() > 0) return false;
+  if (is_given) {
     const int ahead = carrier_->ahead();
     const bool is_full = static_cast<int>(carrier_->unfinished()) >= options_.in_flight + ahead;
     if (is_full || !endpoints_[choice.place].has_room(now, ahead)) return false;
   }
-  if (choice.leave == Endpoint::Leave::given && is_held(id)) return false;
+  if (is_given && is_held(id)) return false;
   if (is_resend) {
     resends_.erase(resends_.begin());
   } else {
@@ -122,12 +143,16 @@ bool Dispatcher::submit_next(TimePoint now) {
     give_up(id, "its lease has ended");
     return true;
   }
-  if (choice.leave == Endpoint::Leave::none) {
-    turn_away(id, now);
+  if (!is_given) {
+    turn_away(id, now, time_away(id, choice));
   } else if (is_resend || !waits_for_domain(id, choice.place, now)) {
     send(id, choice.place, now);
   }
   return true;
+}
+
+Endpoints::Choice Dispatcher::choose(const Pending& pending) const {
+  return endpoints_.choose(pending.first, wall_now(), pending.likeness);
 }
 
 bool Dispatcher::waits_for_domain(std::int64_t id, std::size_t endpoint, TimePoint now) {
@@ -163,7 +188,7 @@ void Dispatcher::send(std::int64_t id, std::size_t endpoint, TimePoint now) {
     return conclude(id, {.verdict = Verdict::deferred, .reply = error.what(), .is_excused = true});
   }
   if (pending.tries == 0) pending.first_left = now;
-  pending.departure = endpoints_[endpoint].left(now, wall_now(), options_.probe_time);
+  pending.departure = endpoints_[endpoint].left(now, wall_now(), options_.probe_time, pending.likeness);
   tell_connections(endpoint, now);
   pending.message.endpoint = endpoint;
   auto message = pending.message;
@@ -181,18 +206,21 @@ void Dispatcher::tell_connections(std::size_t endpoint, TimePoint now) {
   if (std::exchange(connections_[endpoint], most) != most) carrier_->limit_connections(endpoint, most);
 }
 
-void Dispatcher::turn_away(std::int64_t id, TimePoint now) {
+Milliseconds Dispatcher::time_away(std::int64_t id, const Endpoints::Choice& choice) {
+  if (choice.leave != Endpoint::Leave::aside) return admission().value_or(std::chrono::seconds(1));
+  return endpoints_[choice.place].set_aside(wall_now(), pending_.at(id).likeness);
+}
+
+void Dispatcher::turn_away(std::int64_t id, TimePoint now, Milliseconds wait) {
   auto& pending = pending_.at(id);
   if (pending.may_be_taken && now - pending.first_left < options_.resend_for && !is_cancelling_) {
     pending.first = 0;
-    resends_.emplace(now + admission().value_or(std::chrono::seconds(1)), id);
+    resends_.emplace(now + wait, id);
     return;
   }
   if (pending.last) return conclude(id, *std::exchange(pending.last, {}));
   const auto& blocked = endpoints_.front();
-  conclude(id, {.sink = blocked.name(),
-                .reply = blocked.breaker().why,
-                .wait = admission().value_or(std::chrono::seconds(1))});
+  conclude(id, {.sink = blocked.name(), .reply = blocked.breaker().why, .wait = wait});
 }
 
 void Dispatcher::give_back_overdue(TimePoint now) {
@@ -215,6 +243,15 @@ void Dispatcher::give_back_overdue(TimePoint now) {
     turn += gap;
     return true;
   });
+}
+
+/// More were submitted for the search than may be under way.
+void Dispatcher::end_search() {
+  const bool is_searching = endpoints_.is_searching();
+  if (std::exchange(was_searching_, is_searching) && !is_searching) {
+    for (const auto id : std::exchange(waiting_, {}))
+      turn_away(id, steady_now(), Milliseconds(0));
+  }
 }
 
 void Dispatcher::cancel() {

@@ -107,6 +107,12 @@ class Dispatcher {
     const std::lock_guard lock(mutex_);
     return endpoints_.is_answering(steady_now());
   }
+  /// True while an endpoint is unavailable, and a message is looked for that it takes: most of those that are
+  /// submitted are given back at once, and all that have not left when the search ends.
+  bool is_searching() const {
+    const std::lock_guard lock(mutex_);
+    return endpoints_.is_searching();
+  }
   /// Gives up every message that has not left: deferred without counting.
   void give_back();
   /// Gives up every message without an answer: unknown if it was sent, otherwise deferred without counting.
@@ -157,6 +163,7 @@ class Dispatcher {
     Message message;
     SpooledText body;
     TimePoint until;  ///< how long it may wait for its turn
+    Likeness likeness{};
     Refusals refusals{};
     std::size_t first = 0;  ///< the first endpoint that may get it: those before are unavailable
     int tries = 0;
@@ -176,11 +183,14 @@ class Dispatcher {
   bool is_resend_due(TimePoint now) const { return !resends_.empty() && resends_.begin()->first <= now; }
   void tell_connections(std::size_t endpoint, TimePoint now);
   void send(std::int64_t id, std::size_t endpoint, TimePoint now);
-  /// No endpoint takes the message now.
-  void turn_away(std::int64_t id, TimePoint now);
+  Endpoints::Choice choose(const Pending& pending) const;
+  /// No endpoint takes the message for `wait`.
+  void turn_away(std::int64_t id, TimePoint now, Milliseconds wait);
+  Milliseconds time_away(std::int64_t id, const Endpoints::Choice& choice);
   /// Gives the message back if the endpoint takes few of its domain.
   bool waits_for_domain(std::int64_t id, std::size_t endpoint, TimePoint now);
   void give_back_overdue(TimePoint now);
+  void end_search();
   void give_up(std::int64_t id, const char* why);
   void take_answers();
   void record(Answer answer);
@@ -204,6 +214,7 @@ class Dispatcher {
   DispatchResults results_;
   std::mt19937_64 random_;
   EventFd news_;  ///< for the thread: the first message is there, or the end
+  bool was_searching_ = false;
   bool is_cancelling_ = false;
   bool has_ended_ = false;
   std::thread keeper_;

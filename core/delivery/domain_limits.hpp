@@ -22,7 +22,7 @@ class DomainLimits {
   static constexpr std::size_t many = 8;
   static constexpr std::chrono::seconds recent{10};
   /// So do so many mails that wait, without one to another domain that is accepted.
-  static constexpr int alone = 200;
+  static constexpr int alone = 5000;
   /// How long a limit is remembered.
   static constexpr std::chrono::minutes kept{10};
 

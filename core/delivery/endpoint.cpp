@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <span>
-#include <stdexcept>
 #include <utility>
 
 #include "base/encoded_text.hpp"
@@ -27,8 +26,8 @@ void be_about_some(Answer& answer) {
   }
 }
 
-std::string key_of_sender(const RefusedBefore& before) {
-  return "from " + before.sender;
+std::string key_of_sender(const std::string& sender) {
+  return "from " + sender;
 }
 
 /// Of a refusal: it is shared, and must show nothing of a mail that the words may repeat.
@@ -48,9 +47,19 @@ std::string words_of(const Answer& answer) {
 Endpoint::Endpoint(std::string name, int in_flight, std::optional<config::Rate> rate, std::uint64_t seed)
     : name_(std::move(name)), pace_(seed, rate), at_once_(in_flight), most_(in_flight) {}
 
-Endpoint::Leave Endpoint::leave(WallTime now) const {
+Endpoint::Leave Endpoint::leave(WallTime now, const Likeness& likeness) const {
   if (is_probed_) return Leave::later;
-  return let_through(breaker_, now, Milliseconds(0)) ? Leave::given : Leave::none;
+  if (let_through(breaker_, now, Milliseconds(0))) return Leave::given;
+  if (!is_searching()) return Leave::none;
+  return probe_choice_.tries(likeness) ? Leave::given : Leave::aside;
+}
+
+Milliseconds Endpoint::set_aside(WallTime now, const Likeness& likeness) {
+  constexpr std::chrono::seconds longest{60};
+  probe_choice_.looked_at(likeness);
+  // As long as it has refused messages: they are looked at ever less often.
+  return std::clamp<Milliseconds>(std::chrono::ceil<Milliseconds>(now - breaker_.since),
+                                  probe_choice_.shortest_wait(likeness), longest);
 }
 
 bool Endpoint::is_limited(TimePoint now) const {
@@ -70,13 +79,16 @@ TimePoint Endpoint::next_room(TimePoint now, int ahead) {
   return is_limited(now) ? at_once_.raise_at() : TimePoint::max();
 }
 
-Departure Endpoint::left(TimePoint now, WallTime wall, Milliseconds probe_time) {
+Departure Endpoint::left(TimePoint now, WallTime wall, Milliseconds probe_time, const Likeness& likeness) {
   ++in_flight_;
   pace_.left(now);
   const auto due = breaker_.next_probe;
-  is_probed_ = breaker_.is_open() && !probes_at_once_;
-  if (is_probed_) breaker_ = let_through(breaker_, wall, probe_time).value_or(breaker_);
-  return {.left = now, .began = wall, .is_probe = breaker_.is_open(), .next_probe = due};
+  if (!breaker_.is_open()) return {.left = now, .began = wall};
+  const auto probed = let_through(breaker_, wall, probe_time);
+  if (!probed) probe_choice_.looked_at(likeness);
+  is_probed_ = probed.has_value();
+  breaker_ = probed.value_or(breaker_);
+  return {.left = now, .began = wall, .is_probe = is_probed_, .next_probe = due};
 }
 
 void Endpoint::came_back(const Departure& departure) {
@@ -92,10 +104,14 @@ void Endpoint::came_back_untried(const Departure& departure) {
 void Endpoint::weigh(Answer& answer, const RefusedBefore& before, const Departure& departure, TimePoint now,
                      WallTime wall) {
   if (answer.verdict == Verdict::accepted) {
-    refusals_.accepted(key_of_sender(before), departure.began, wall);
+    refusals_.accepted(key_of_sender(before.likeness.sender), departure.began, wall);
+    probe_choice_.accepted(before.likeness);
+    note_accepted(before.likeness.sender);
     domains_.accepted(before.domain, departure.left, now);
     // Of several mails in a message some were refused.
     if (!answer.refusal.empty()) refusals_.meets_some(key_of(answer.refusal), wall);
+    for (const auto& [sender, words] : before.refused_senders)
+      refusals_.meets_some(key_of_sender(sender), wall, words);
     return;
   }
   if (answer.varies_with == VariesWith::domain &&
@@ -109,18 +125,32 @@ void Endpoint::weigh(Answer& answer, const RefusedBefore& before, const Departur
   }
 }
 
+void Endpoint::note_accepted(const std::string& sender) {
+  constexpr std::size_t most = 256;
+  if (accepted_senders_.size() >= most) accepted_senders_.clear();
+  if (!sender.empty()) accepted_senders_.insert(sender);
+}
+
 void Endpoint::weigh_refusal(Answer& answer, const RefusedBefore& before, WallTime wall) {
   const bool is_rejected = answer.verdict == Verdict::rejected;
-  // A message of several mails has no sender of its own.
-  const bool is_of_sender = answer.varies_with == VariesWith::sender && !before.sender.empty();
-  const auto about =
-      refusals_.refused({.key = is_of_sender ? key_of_sender(before) : key_of(answer.refusal),
-                         .by_words = is_rejected ? RefusalSubject::unclear : RefusalSubject::everyone,
-                         .is_of_sender = is_of_sender,
-                         .was_refused = before.was_refused,
-                         .is_probe = is_probed_,
-                         .why = is_of_sender ? words_of(answer) : std::string()},
-                        wall);
+  const bool is_of_sender = answer.varies_with == VariesWith::sender;
+  RefusedMail mail{
+      .key = key_of(answer.refusal),
+      .by_words = is_rejected ? RefusalSubject::unclear : RefusalSubject::everyone,
+      .was_refused = before.was_refused || probe_choice_.are_others_accepted(before.likeness, wall),
+      .is_probe = is_probed_};
+  probe_choice_.refused(before.likeness, is_of_sender, wall);
+  auto about = refusals_.refused(mail, wall);
+  // A message of several mails may have no sender of its own.
+  if (is_of_sender && !before.likeness.sender.empty()) {
+    mail.key = key_of_sender(before.likeness.sender);
+    mail.is_of_sender = true;
+    mail.why = words_of(answer);
+    // What others were told while some were accepted is about this one, too, unless he was accepted himself.
+    const bool is_new = !accepted_senders_.contains(before.likeness.sender);
+    if (is_new && about == RefusalSubject::recipient) refusals_.meets_some(mail.key, wall);
+    about = refusals_.refused(mail, wall);
+  }
   if (about == RefusalSubject::recipient && !is_rejected) be_about_some(answer);
   answer.about_everyone = about == RefusalSubject::everyone && is_rejected;
   if (answer.about_everyone) answer.verdict = Verdict::deferred;
@@ -173,10 +203,17 @@ void Endpoint::learn(Answer& answer, const RefusedBefore& before, const Departur
     answer.before_message = true;
   }
   // What was in flight with the message that opened the breaker fails for the same reason.
-  const bool is_repetition = breaker_.is_open() && !departure.is_probe && !answer.shows_life();
-  if (is_repetition) return;
-  breaker_ = after_answer(breaker_, answer, departure.began, wall, chance);
-  probes_at_once_ = breaker_.is_open() && breaker_.next_probe <= breaker_.opened_at;
+  const bool was_open = breaker_.is_open();
+  const bool is_repetition = was_open && !departure.is_probe && !answer.shows_life();
+  if (!is_repetition) breaker_ = after_answer(breaker_, answer, departure.began, wall, chance);
+  note_search(answer, was_open);
+}
+
+void Endpoint::note_search(const Answer& answer, bool was_open) {
+  const bool shows_failure = answer.verdict == Verdict::unavailable || answer.about_everyone;
+  if (shows_failure) searches_ = answer.varies_with != VariesWith::nothing && !answer.wait;
+  searches_ = searches_ && breaker_.is_open();
+  if (searches_ && !was_open) probe_choice_.begin();
 }
 
 void Endpoint::meets_some(const std::string& refusal, WallTime wall) {
@@ -186,7 +223,7 @@ void Endpoint::meets_some(const std::string& refusal, WallTime wall) {
 }
 
 std::optional<std::chrono::seconds> Endpoint::time_to_probe(WallTime wall) const {
-  if (let_through(breaker_, wall, Milliseconds(0))) return std::nullopt;
+  if (is_searching() || let_through(breaker_, wall, Milliseconds(0))) return std::nullopt;
   return mailroom::delivery::time_to_probe(breaker_, wall);
 }
 
@@ -196,11 +233,14 @@ Breaker Endpoint::shared(WallTime wall) const {
   if (auto refusals = refusals_.json(wall); !refusals.empty()) learnt["refusals"] = std::move(refusals);
   if (auto domains = domains_.json(wall); !domains.empty()) learnt["domains"] = std::move(domains);
   if (!learnt.empty()) breaker.learnt = json_text(learnt);
+  breaker.seen = seen_;
   return breaker;
 }
 
 void Endpoint::share(const Breaker& seen, const Breaker& known, TimePoint now, WallTime wall) {
   const auto own = shared(wall);
+  // What has changed meanwhile is shared next time.
+  seen_ = own.learnt == seen.learnt ? known.learnt : seen.learnt;
   if (own.learnt == seen.learnt && known.learnt != own.learnt) {
     const auto learnt = known.learnt.empty() ? nlohmann::json::object() : parse_json(known.learnt);
     refusals_.take(learnt.value("refusals", nlohmann::json::array()));
@@ -208,73 +248,18 @@ void Endpoint::share(const Breaker& seen, const Breaker& known, TimePoint now, W
   }
   auto was = seen;
   was.learnt.clear();
+  was.seen.clear();
   const bool knows_better = is_answering(now) && !seen.is_open();
   if (breaker_ != was || knows_better) return;
   breaker_ = known;
   breaker_.learnt.clear();
-  probes_at_once_ = breaker_.is_open() && breaker_.next_probe <= breaker_.opened_at;
+  breaker_.seen.clear();
+  searches_ = searches_ && breaker_.is_open();
 }
 
 bool Endpoint::is_answering(TimePoint now) const {
   constexpr std::chrono::seconds recent{5};
   return now - last_answered_ < recent;
-}
-
-Endpoints::Endpoints(const std::vector<std::string>& names, int in_flight, std::optional<config::Rate> rate,
-                     std::uint64_t seed) {
-  for (const auto& name : names)
-    endpoints_.emplace_back(name, in_flight, rate, seed++);
-}
-
-void Endpoints::answers_came() {
-  for (auto& endpoint : endpoints_)
-    endpoint.answers_came();
-}
-
-Endpoints::Choice Endpoints::choose(std::size_t first, WallTime now) const {
-  Choice choice;
-  for (auto i = first; i < endpoints_.size(); ++i) {
-    const auto leave = endpoints_[i].leave(now);
-    if (leave == Endpoint::Leave::given) return {leave, i};
-    if (leave == Endpoint::Leave::later) choice.leave = leave;
-  }
-  return choice;
-}
-
-const Endpoint& Endpoints::likely() const {
-  const auto available =
-      std::ranges::find_if(endpoints_, [](const auto& endpoint) { return !endpoint.breaker().is_open(); });
-  return available == endpoints_.end() ? endpoints_.front() : *available;
-}
-
-bool Endpoints::is_limited(TimePoint now) const {
-  return std::ranges::any_of(endpoints_, [&](const auto& endpoint) { return endpoint.is_limited(now); });
-}
-
-std::optional<std::chrono::seconds> Endpoints::time_to_admission(TimePoint now, WallTime wall) const {
-  using Wait = std::optional<std::chrono::seconds>;
-  std::vector<Wait> waits;
-  for (const auto& endpoint : endpoints_)
-    waits.push_back(endpoint.time_to_probe(wall));
-  // An endpoint without a wait is less than any other.
-  const auto least = *std::ranges::min_element(waits);
-  const auto closed = std::chrono::ceil<std::chrono::seconds>(likely().closed_for(now));
-  return closed > std::chrono::seconds(0) ? std::max(least, Wait(closed)) : least;
-}
-
-std::vector<Breaker> Endpoints::breakers(WallTime wall) const {
-  std::vector<Breaker> breakers;
-  for (const auto& endpoint : endpoints_)
-    breakers.push_back(endpoint.shared(wall));
-  return breakers;
-}
-
-void Endpoints::set_breakers(const std::vector<Breaker>& seen, const std::vector<Breaker>& breakers,
-                             TimePoint now, WallTime wall) {
-  if (seen.size() != endpoints_.size() || breakers.size() != endpoints_.size())
-    throw std::invalid_argument("one breaker for each endpoint is needed");
-  for (std::size_t i = 0; i < endpoints_.size(); ++i)
-    endpoints_[i].share(seen[i], breakers[i], now, wall);
 }
 
 }  // namespace mailroom::delivery

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "delivery/breaker.hpp"
 #include "delivery/domain_limits.hpp"
 #include "delivery/pace.hpp"
+#include "delivery/probe_choice.hpp"
 #include "delivery/refusal_memory.hpp"
 
 namespace mailroom::delivery {
@@ -96,10 +99,12 @@ struct Departure {
 
 /// What is known of a message that has an answer, from before.
 struct RefusedBefore {
-  std::string sender{};
+  Likeness likeness{};
   std::string domain{};  ///< of its recipient
   bool was_refused = false;
   Refusals refusals{};  ///< by a limit
+  /// Of several mails, of which some were accepted: the senders that were refused, with code and words.
+  std::map<std::string, std::string> refused_senders{};
 };
 
 /// One endpoint of a carrier: whether it takes messages, at which rate, and how many at once. Pure: takes
@@ -113,9 +118,12 @@ class Endpoint {
   enum class Leave {
     given,  ///< also to the probe of an unavailable one
     later,  ///< a probe is under way, and its answer decides
+    aside,  ///< it is unavailable, and another message shows sooner whether it refuses all
     none,   ///< it is unavailable
   };
-  Leave leave(WallTime now) const;
+  Leave leave(WallTime now, const Likeness& likeness) const;
+  /// A message is set aside, for the time that is returned.
+  Milliseconds set_aside(WallTime now, const Likeness& likeness);
   /// True if its limits let a further message leave now, or up to `ahead` more than are in flight at once.
   bool has_room(TimePoint now, int ahead);
   bool is_limited(TimePoint now) const;
@@ -123,7 +131,7 @@ class Endpoint {
   TimePoint next_room(TimePoint now, int ahead);
 
   /// A message leaves. `probe_time`: how long other processes wait for a probe of this one.
-  Departure left(TimePoint now, WallTime wall, Milliseconds probe_time);
+  Departure left(TimePoint now, WallTime wall, Milliseconds probe_time, const Likeness& likeness);
   /// Answers were taken that came at the same time: each is judged by what was in flight before all of them.
   void answers_came() { at_answers_ = in_flight_; }
   /// It came back untried. The probe that it was may leave at once.
@@ -153,24 +161,30 @@ class Endpoint {
   Breaker shared(WallTime wall) const;
   /// Takes what others know, where nothing has changed since it was as in `seen`.
   void share(const Breaker& seen, const Breaker& known, TimePoint now, WallTime wall);
+  /// True while it is unavailable and a message is looked for that it takes, without a pause.
+  bool is_searching() const { return searches_ && !probe_choice_.is_over(); }
   /// True if it has answered a message of this process a moment ago.
   bool is_answering(TimePoint now) const;
 
  private:
   void came_back(const Departure& departure);
+  void note_search(const Answer& answer, bool was_open);
   int most_in_flight(TimePoint now, int ahead);
   void weigh(Answer& answer, const RefusedBefore& before, const Departure& departure, TimePoint now,
              WallTime wall);
   void weigh_refusal(Answer& answer, const RefusedBefore& before, WallTime wall);
+  void note_accepted(const std::string& sender);
   void learn_rate(const Answer& answer, const Refusals& refusals, TimePoint left, TimePoint now);
   /// True if no more than a further connection was refused.
   bool is_one_too_many(const Answer& answer, TimePoint left, TimePoint now);
 
   std::string name_;
   Breaker breaker_;
-  bool is_probed_ = false;       ///< by a message of this process, now
-  bool probes_at_once_ = false;  ///< it refuses messages, and the next ones show whether it takes others
+  bool is_probed_ = false;  ///< by a message of this process, now
+  bool searches_ = false;   ///< it refuses messages, and others show whether it takes those
+  ProbeChoice probe_choice_;
   RefusalMemory refusals_;
+  std::set<std::string> accepted_senders_;
   DomainLimits domains_;
   Pace pace_;
   AtOnce at_once_;
@@ -178,6 +192,7 @@ class Endpoint {
   int in_flight_ = 0;
   int at_answers_ = 0;         ///< in flight before the answers that are being learnt from
   TimePoint last_answered_{};  ///< a message
+  std::string seen_{};         ///< what was learnt, as it was shared last
   std::int64_t refused_ = -1;  ///< the message that came too fast last
 };
 
@@ -191,8 +206,9 @@ class Endpoints {
     Endpoint::Leave leave = Endpoint::Leave::none;
     std::size_t place = 0;
   };
-  /// The first from place `first` on that takes a message. `later` if none does, and one is being probed.
-  Choice choose(std::size_t first, WallTime now) const;
+  /// The first from place `first` on that takes a message. `later` if none does, and one is being probed;
+  /// `aside` if others show sooner whether one takes it.
+  Choice choose(std::size_t first, WallTime now, const Likeness& likeness) const;
 
   Endpoint& operator[](std::size_t place) { return endpoints_[place]; }
   /// See Endpoint::answers_came().
@@ -202,6 +218,7 @@ class Endpoints {
   /// Where the next message goes, unless that turns out to be unavailable.
   const Endpoint& likely() const;
   bool is_limited(TimePoint now) const;
+  bool is_searching() const { return std::ranges::any_of(endpoints_, &Endpoint::is_searching); }
   bool is_answering(TimePoint now) const {
     return std::ranges::any_of(endpoints_, [&](const auto& each) { return each.is_answering(now); });
   }

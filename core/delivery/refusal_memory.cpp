@@ -100,6 +100,14 @@ void RefusalMemory::take(const nlohmann::json& kinds) {
   }
 }
 
+void RefusalMemory::meets_some(const std::string& key, WallTime now, const std::string& why) {
+  auto& kind = this->kind(key);
+  kind.some_until = now + kept;
+  kind.last = now;
+  if (kind.since == WallTime{}) kind.since = now;
+  if (!why.empty()) kind.why = why;
+}
+
 bool RefusalMemory::limited(const std::string& key, WallTime now) {
   auto& kind = this->kind(key);
   kind.is_limit = true;

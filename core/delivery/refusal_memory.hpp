@@ -75,7 +75,7 @@ class RefusalMemory {
   /// A mail was refused by words about a limit. True if they meet some mails only, so that no limit is meant.
   bool limited(const std::string& key, WallTime now);
   /// Such a mail was refused again and again while others were taken.
-  void meets_some(const std::string& key, WallTime now) { kind(key).some_until = now + kept; }
+  void meets_some(const std::string& key, WallTime now, const std::string& why = {});
 
   /// What is remembered of refusals that are no limits, for other processes: an array.
   nlohmann::json json(WallTime now) const;

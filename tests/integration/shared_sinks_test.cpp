@@ -1,7 +1,9 @@
 // What consumers tell each other of their sinks.
 
 #include <chrono>
+#include <string>
 
+#include "base/json.hpp"
 #include "claim/queue_session.hpp"
 #include "support/catch.hpp"
 #include "support/delivery_rig.hpp"
@@ -32,6 +34,37 @@ TEST_CASE("what one consumer has learnt of a sink, others find under its name, w
   }
 }
 
+TEST_CASE("what two consumers learn of a sink at once is added up, and what one forgets is forgotten") {
+  TestDatabase database;
+  const auto one = attach_sender(database);
+  const auto other = attach_sender(database);
+  const auto tell = [](claim::SinkBoard& board, const std::string& seen, const std::string& learnt) {
+    const auto now = std::chrono::floor<Milliseconds>(std::chrono::system_clock::now());
+    const auto known = board.share(
+        {{.name = "relay", .since = now, .failed_at = now, .probe_at = now, .learnt = learnt, .seen = seen}},
+        {"relay"}, std::nullopt);
+    return known.empty() ? std::string() : json_text(parse_json(known.front().learnt));
+  };
+  const std::string a2 = R"({"in_row":2,"key":"a","why":"no"})";
+  const std::string a5 = R"({"in_row":5,"key":"a","why":"no"})";
+  const std::string b1 = R"({"in_row":1,"key":"b","why":"never"})";
+  const std::string domains = R"({"domains":[{"domain":"big.example","rate":0.3}]})";
+  const auto refusals = [](const std::string& entries) { return R"({"refusals":[)" + entries + "]}"; };
+  const auto both = R"({"domains":[{"domain":"big.example","rate":0.3}],"refusals":[)" + a2 + "," + b1 + "]}";
+  CHECK(tell(*one, "", refusals(a2)) == refusals(a2));
+  // Neither has seen what the other one has told.
+  CHECK(tell(*other, "", refusals(b1)) == refusals(a2 + "," + b1));
+  CHECK(tell(*one, "", domains) == both);
+  // Two more, and one more, since both saw two.
+  CHECK(tell(*one, refusals(a2), refusals(R"({"in_row":4,"key":"a","why":"no"})")) != both);
+  CHECK(tell(*other, refusals(a2), refusals(R"({"in_row":3,"key":"a","why":"no"})")).find(a5) !=
+        std::string::npos);
+  // One of its mails is accepted; the other consumer did not change that.
+  CHECK(tell(*one, both, domains) == R"({"domains":[{"domain":"big.example","rate":0.3}]})");
+  CHECK(tell(*other, both, both) == domains);
+  CHECK(tell(*one, domains, "").empty());
+}
+
 TEST_CASE("senders that mail once each find together that everything is refused") {
   DeliveryRig rig(0);
   const TestRelay relay(
@@ -56,6 +89,7 @@ TEST_CASE("what one sender knows of a refusal of some mails, the next one knows,
   }});
   const auto mail_once = [&] {
     rig.due_now();
+    rig.connection->run("UPDATE mailroom_sinks SET probe_at = now()");
     TestSender(rig.database.conninfo(), relay.url(), {"--once"}).wait();
   };
   mail_once();

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/threads.hpp"
+#include "carriers/http/parts.hpp"
 
 namespace mailroom::http {
 namespace {
@@ -187,13 +188,19 @@ void HttpCarrier::end(Flight& flight, const HttpOutcome& outcome) {
   // What is refused of a message that was parted may be its own: the others are tried.
   const bool is_unavailable =
       answered.verdict == delivery::Verdict::unavailable && !parted_.contains(flight.message.id);
-  if (flight.message.mails.size() > 1 && protocol_->is_about_one(answered) && !is_vain(flight.message.id)) {
+  if (may_be_about_one(flight.message, answered) && !is_vain(flight.message.id)) {
     part(flight.message, std::move(answered));
   } else {
     settle(flight.message, std::move(answered));
     if (is_unavailable) give_back_untried();
   }
   idle_.push_back(std::move(flight.exchange));
+}
+
+/// True if the refusal of several mails may meet only some of them.
+bool HttpCarrier::may_be_about_one(const delivery::Message& message, const delivery::Answer& answer) const {
+  if (message.mails.size() < 2 || !protocol_->is_about_one(answer)) return false;
+  return answer.varies_with != delivery::VariesWith::sender || !is_of_one_sender(message);
 }
 
 /// True if so many mails of a parted message were refused, and none taken, that it is about all of them.
@@ -204,42 +211,22 @@ bool HttpCarrier::is_vain(std::int64_t id) const {
   return std::ranges::count_if(found->second.answer.tokens, is_refused) >= most;
 }
 
-/// The mails of a refused message leave in four parts, so that few requests find which of many it is for.
+/// Its mails leave in parts.
 void HttpCarrier::part(const delivery::Message& message, delivery::Answer answer) {
-  constexpr std::size_t parts = 4;
-  const auto size = (message.mails.size() + parts - 1) / parts;
-  std::vector<delivery::Message> own;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < message.mails.size(); ++i) {
-    const auto& mail = message.mails[i];
-    if (i % size == 0) {
-      own.push_back(message);
-      own.back().mails.clear();
-      own.back().tokens.clear();
-      own.back().body = message.body.substr(at, 0);
-    }
-    auto& part = own.back();
-    part.mails.push_back(mail);
-    part.tokens.push_back(mail.token);
-    part.body = {part.body.data(), part.body.size() + mail.size};
-    at += mail.size;
-  }
-  for (auto& part : own) {
-    if (part.mails.size() > 1) continue;
-    part.envelope = part.mails.front().envelope;
-    part.mails.clear();
-  }
+  const bool by_sender = answer.varies_with == delivery::VariesWith::sender;
   auto& parted = parted_.try_emplace(message.id, Parted{.answer = std::move(answer)}).first->second;
+  const auto own = parts_of(message, by_sender, parted.bytes);
   parted.left += own.size() - 1;
-  // Many leave soonest if the largest parts come first.
-  waiting_.insert(waiting_.end(), own.begin(), own.end());
+  // Many leave soonest if the largest parts come first; if none is taken, single mails show that soonest.
+  const bool is_any_taken = parted.answer.verdict == delivery::Verdict::accepted;
+  waiting_.insert(is_any_taken ? waiting_.end() : waiting_.begin(), own.begin(), own.end());
 }
 
 /// Answers a message, or notes the answer to a part of it.
 void HttpCarrier::settle(const delivery::Message& message, delivery::Answer answer) {
   const auto found = parted_.find(message.id);
   if (found == parted_.end()) return this->answer(std::move(answer));
-  auto& [whole, left] = found->second;
+  auto& whole = found->second.answer;
   if (answer.tokens.empty()) {
     for (const auto token : message.tokens)
       answer.tokens.push_back({token, answer.verdict, answer.reply, answer.code});
@@ -252,7 +239,7 @@ void HttpCarrier::settle(const delivery::Message& message, delivery::Answer answ
     whole.verdict = answer.verdict;
     whole.code = answer.code;
   }
-  if (--left > 0) return;
+  if (--found->second.left > 0) return;
   auto done = std::move(whole);
   parted_.erase(found);
   this->answer(whole_of(std::move(done)));

@@ -66,8 +66,9 @@ class HttpCarrier final : public delivery::Carrier {
   };
   /// A message of several mails that goes in parts.
   struct Parted {
-    delivery::Answer answer;  ///< with the mails that are done
-    std::size_t left = 1;     ///< parts
+    delivery::Answer answer;          ///< with the mails that are done
+    std::size_t left = 1;             ///< parts
+    std::deque<std::string> bytes{};  ///< bodies in another order than in the message
   };
   /// A message on its way.
   struct Flight {
@@ -82,6 +83,7 @@ class HttpCarrier final : public delivery::Carrier {
   void collect_results();
   void end(Flight& flight, const HttpOutcome& outcome);
   void part(const delivery::Message& message, delivery::Answer answer);
+  bool may_be_about_one(const delivery::Message& message, const delivery::Answer& answer) const;
   bool is_vain(std::int64_t id) const;
   void settle(const delivery::Message& message, delivery::Answer answer);
   int patience() const;

@@ -186,12 +186,12 @@ enum class Waking {
 
 /// What consumers share about a sink, such as a relay.
 struct SinkState {
-  std::string name;      ///< host and port
+  std::string name{};    ///< host and port
   int failures = 0;      ///< in a row; 0: it works
-  WallTime since;        ///< the first of them
-  WallTime failed_at;    ///< the last of them
-  WallTime probe_at;     ///< when a consumer may try it again
-  std::string reason;    ///< the last failure, printable
+  WallTime since{};      ///< the first of them
+  WallTime failed_at{};  ///< the last of them
+  WallTime probe_at{};   ///< when a consumer may try it again
+  std::string reason{};  ///< the last failure, printable
   std::string learnt{};  ///< JSON of what it refuses while it works; or empty
   std::string seen{};    ///< the same before the consumer has changed it; others may have, too
 

@@ -145,6 +145,8 @@ std::string functions_text(const schema::Verification& verification) {
       return ", but has no functions";
     case schema::FunctionState::older:
       return ", but its functions are those of an older mailroom";
+    case schema::FunctionState::elsewhere:
+      return ", but its functions look for the tables in another schema: it was renamed";
     case schema::FunctionState::newer:
       return "; its functions are those of a newer mailroom, and were not compared";
     case schema::FunctionState::current:
@@ -154,7 +156,7 @@ std::string functions_text(const schema::Verification& verification) {
 }
 
 const char* functions_word(schema::FunctionState functions) {
-  constexpr std::array<const char*, 4> words{"absent", "older", "current", "newer"};
+  constexpr std::array<const char*, 5> words{"absent", "older", "elsewhere", "current", "newer"};
   return words.at(static_cast<std::size_t>(functions));
 }
 

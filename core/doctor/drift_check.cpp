@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/search_path.hpp"
 #include "doctor/subject.hpp"
+#include "schema/completeness.hpp"
 #include "schema/schema_objects.hpp"
 
 namespace mailroom::doctor {
@@ -79,6 +82,20 @@ Finding unsound(const schema::CatalogueKey& key, const std::string& fix, const s
                    db::in_schema(fmt::format("REINDEX INDEX CONCURRENTLY @.{};", key.name), home)}});
 }
 
+/// What is beside the definitions: rows that every database has, and one owner.
+void judge_completeness(db::Connection& connection, Findings& findings) {
+  for (const auto& row : schema::missing_rows(connection))
+    findings.push_back(failure(fmt::format("the database lacks {}, which every database has", row),
+                               {migrate_fix()}, "somebody has emptied the tables"));
+  const auto others = schema::other_owners(connection);
+  if (others.objects.empty()) return;
+  findings.push_back(failure(
+      fmt::format("{} of mailroom, such as the {}, {} not belong to the owner of mailroom_messages, {}",
+                  counted(static_cast<std::int64_t>(others.objects.size()), "object"), others.objects.front(),
+                  others.objects.size() == 1 ? "does" : "do", others.owner),
+      status::fixes(status::FixKind::grant, others.statements)));
+}
+
 }  // namespace
 
 Findings check_drift(Subject& subject) {
@@ -101,6 +118,8 @@ Findings check_drift(Subject& subject) {
       findings.push_back(unsound(key, found->second.fix, home));
     }
   }
+  judge_completeness(*subject.connection, findings);
+  judge_collations(*subject.connection, findings);
   return or_fine(std::move(findings), fmt::format("none: {} tables, {} indexes and {} functions exist; "
                                                   "mailroom migrate verify compares their definitions",
                                                   counts["table"], counts["index"], counts["function"]));

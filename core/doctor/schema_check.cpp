@@ -73,6 +73,8 @@ Finding judge_state(const schema::SchemaState& state, long newest, long minimum_
     return failure("the schema has none of mailroom's functions", {migrate_fix()});
   if (state.functions == schema::FunctionState::older)
     return failure("the functions of the schema are those of an older mailroom", {migrate_fix()});
+  if (state.functions == schema::FunctionState::elsewhere)
+    return failure(std::string(schema::renamed_text), {migrate_fix()});
   if (state.functions == schema::FunctionState::newer) {
     return warning(fmt::format("version {}, the newest, with the functions of a newer mailroom", newest), {},
                    "they still support this mailroom; upgrade it too");

@@ -94,6 +94,9 @@ Findings check_bounces(Subject& subject);
 /// Looks whether sink.to or sink.exec works, and hands nothing over.
 Findings check_sink(Subject& subject);
 
+/// Adds indexes that were built while the operating system sorted differently.
+void judge_collations(db::Connection& connection, Findings& findings);
+
 /// The channels that a function's source notifies, as named for LISTEN: each `NOTIFY name`, `NOTIFY "Name"`
 /// and `pg_notify('name', …)` outside comments. Does not find channels that are computed at run time.
 std::vector<std::string> notified_channels(std::string_view source);

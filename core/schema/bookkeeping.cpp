@@ -57,6 +57,7 @@ struct Present {
   bool job_types = false;           ///< the table of batches as no release makes it
   bool functions = false;           ///< the record of the set of functions
   bool may_read_functions = false;  ///< that record
+  bool is_renamed = false;          ///< the functions look for the tables in another schema
 };
 
 /// Throws Error(schema) if there is no schema, or if schema_migrations has other columns.
@@ -69,6 +70,9 @@ Present look_for_tables(db::Connection& connection) {
       "to_regclass(quote_ident(current_schema()) || '.tokens') IS NOT NULL AS tokens, "
       "f.oid IS NOT NULL AS functions, "
       "coalesce(has_function_privilege(f.oid, 'EXECUTE'), false) AS may_read_functions, "
+      "EXISTS (SELECT FROM pg_proc p, unnest(p.proconfig) c WHERE c LIKE 'search\\_path=%' AND "
+      "p.oid = to_regprocedure(quote_ident(current_schema()) || '.trg_after_message_insert()') AND "
+      "c <> format('search_path=%I, pg_temp', current_schema())) AS is_renamed, "
       "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(current_schema()) || "
       "'.tokens') AND a.attname = 'traceparent' AND NOT a.attisdropped) AS traces, "
       "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(current_schema()) || "
@@ -86,7 +90,8 @@ Present look_for_tables(db::Connection& connection) {
                   .traces = row.flag("traces"),
                   .job_types = row.flag("job_types"),
                   .functions = row.flag("functions"),
-                  .may_read_functions = row.flag("may_read_functions")};
+                  .may_read_functions = row.flag("may_read_functions"),
+                  .is_renamed = row.flag("is_renamed")};
   if (!present.record || row.number<int>("of_record") == 2) return present;
   refuse_wrong_schema(connection);
   const auto columns = row.text("columns");
@@ -103,11 +108,12 @@ Present look_for_tables(db::Connection& connection) {
 FunctionState function_state(db::Connection& connection, const Present& present) {
   if (!present.functions) return FunctionState::absent;
   // A role without the right to any function calls none that could be of another set.
-  if (!present.may_read_functions) return FunctionState::current;
+  if (!present.may_read_functions)
+    return present.is_renamed ? FunctionState::elsewhere : FunctionState::current;
   const auto row = connection.run(
       "SELECT checksum = $1 AS is_own, $1 = ANY (earlier) AS is_earlier FROM mailroom_function_set()",
       function_set_checksum())[0];
-  if (row.flag("is_own")) return FunctionState::current;
+  if (row.flag("is_own")) return present.is_renamed ? FunctionState::elsewhere : FunctionState::current;
   return row.flag("is_earlier") ? FunctionState::newer : FunctionState::older;
 }
 
@@ -235,6 +241,8 @@ void require_functions(FunctionState functions) {
     case FunctionState::older:
       throw Error(ExitCode::schema, "the functions of the schema are those of an older mailroom",
                   "run: mailroom migrate");
+    case FunctionState::elsewhere:
+      throw Error(ExitCode::schema, std::string(renamed_text), "run: mailroom migrate");
     case FunctionState::current:
     case FunctionState::newer:
       return;

@@ -77,6 +77,10 @@ void require_fitting(long version, long newest, long minimum_client);
 /// knows are absent, or older than those of this binary.
 void require_functions(FunctionState functions);
 
+/// Why functions of the set of this binary do not work: FunctionState::elsewhere.
+constexpr std::string_view renamed_text =
+    "the functions of the schema look for its tables in another schema: this one was renamed";
+
 /// Throws Error(schema), with a fix as the hint, unless this binary can work on the schema: its version is at
 /// least the newest that this binary knows, it does not require a newer binary, it is not dirty, and its
 /// functions are not older than those of this binary.

@@ -12,10 +12,11 @@ namespace mailroom::schema {
 /// The set of functions of a database, beside that of this binary. The database names the sets that it has
 /// had before; see migrations/functions.end.sql.
 enum class FunctionState {
-  absent,   ///< it has none
-  older,    ///< of another mailroom; it has never had that of this binary
-  current,  ///< that of this binary
-  newer,    ///< of another mailroom; it had that of this binary before
+  absent,     ///< it has none
+  older,      ///< of another mailroom; it has never had that of this binary
+  elsewhere,  ///< that of this binary, but it looks for the tables in the schema's former name
+  current,    ///< that of this binary
+  newer,      ///< of another mailroom; it had that of this binary before
 };
 
 /// A place in a file of the set.

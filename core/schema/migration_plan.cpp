@@ -119,7 +119,8 @@ MigrationSteps with_functions(MigrationSteps steps, const SchemaState& state, co
   }
   const auto end = steps.empty() ? state.version : steps.back().version_after();
   const bool is_due = again || !steps.empty() || state.functions == FunctionState::absent ||
-                      state.functions == FunctionState::older;
+                      state.functions == FunctionState::older ||
+                      state.functions == FunctionState::elsewhere || state.lacks_rows;
   if (end == functions.version && is_due) steps.push_back({&functions, Direction::up});
   return steps;
 }

@@ -20,6 +20,7 @@ struct SchemaState {
   /// see recognised().
   bool unrecorded = false;
   bool lacks_tokens = false;  ///< a version is recorded, but there is no table tokens
+  bool lacks_rows = false;    ///< that every database has; Migrator::begin() looks
   FunctionState functions = FunctionState::absent;
 };
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "schema/completeness.hpp"
 
 namespace mailroom::schema {
 namespace {
@@ -79,7 +80,11 @@ std::vector<Milliseconds> MigratorOptions::default_pauses() {
 SchemaState Migrator::begin() {
   take_migration_lock(connection_, options_.wait, options_.tell);
   notice_lost_clients(connection_);
-  return read_schema_state(connection_);
+  auto state = read_schema_state(connection_);
+  const bool is_newest =
+      state.version == embedded_migrations().back().version && !state.dirty && !state.unrecorded;
+  state.lacks_rows = is_newest && !missing_rows(connection_).empty();
+  return state;
 }
 
 void Migrator::claim(long version) {

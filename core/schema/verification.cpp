@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+#include "base/wording.hpp"
 #include "db/search_path.hpp"
 #include "db/values.hpp"
+#include "schema/completeness.hpp"
 #include "schema/configured_schema.hpp"
 #include "schema/schema_places.hpp"
 
@@ -22,14 +25,18 @@ struct Inspection {
   Catalogue found;               ///< the existing objects with a name that the migrations use
 };
 
-/// Leaves the labels of actions that have a row out of the type: they are data.
+/// Leaves the labels of created actions out of the type: they are data, also where somebody has emptied the
+/// table of actions.
 void remove_created_actions(pqxx::transaction_base& transaction, const std::string& quoted_schema,
                             Catalogue& found) {
   const auto type = found.find({ObjectKind::type, "token_action"});
   if (type == found.end() || found.count({ObjectKind::table, "mailroom_actions"}) == 0) return;
   for (const auto& name :
-       db::Connection::execute(transaction, "SELECT quote_literal(action) FROM " + quoted_schema +
-                                                ".mailroom_actions WHERE number > 3")
+       db::Connection::execute(transaction,
+                               "SELECT quote_literal(enumlabel) FROM pg_enum "
+                               "WHERE enumtypid = ($1 || '.token_action')::regtype AND enumlabel <> ALL "
+                               "('{activation,password_recovery,message}')",
+                               quoted_schema)
            .values<std::string>()) {
     const auto label = ", " + name;
     if (const auto at = type->second.definition.find(label); at != std::string::npos)
@@ -199,6 +206,27 @@ SchemaState comparable_state(db::Connection& connection) {
   return state;
 }
 
+/// Adds what the newest version needs beside its definitions.
+void compare_completeness(db::Connection& connection, Verification& verification) {
+  if (verification.version != embedded_migrations().back().version || verification.dirty) return;
+  const auto add = [&](const std::string& name, std::string expected, std::string found) {
+    verification.drift.differences.push_back({.kind = ObjectKind::table,
+                                              .name = name,
+                                              .expected = std::move(expected),
+                                              .found = std::move(found)});
+  };
+  const auto rows = missing_rows(connection);
+  if (!rows.empty())
+    add("mailroom_actions, jobs and mailroom_home",
+        fmt::format("{}: mailroom migrate makes what is missing", joined(rows, ", ")), "not there");
+  const auto others = other_owners(connection);
+  if (!others.statements.empty())
+    add("mailroom_messages", fmt::format("its owner, {}, owns all tables and functions", others.owner),
+        fmt::format("{} have another owner:\n{}",
+                    counted(static_cast<std::int64_t>(others.objects.size()), "object"),
+                    joined(others.statements, "\n")));
+}
+
 }  // namespace
 
 std::string Verification::differ_text() const {
@@ -217,6 +245,7 @@ Verification verify_schema(db::Connection& connection) {
     verification = compare_with(inspect_schema(connection), version, state.functions);
   verification.dirty = state.dirty;
   compare_checksums(connection, verification);
+  compare_completeness(connection, verification);
   return verification;
 }
 

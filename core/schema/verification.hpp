@@ -41,8 +41,7 @@ struct Verification {
 
   /// True at the newest version with functions that this binary would make anew.
   bool lacks_functions() const {
-    return version == embedded_migrations().back().version &&
-           (functions == FunctionState::absent || functions == FunctionState::older);
+    return version == embedded_migrations().back().version && functions < FunctionState::current;
   }
   /// True if nothing differs from what this binary's migrations create.
   bool is_sound() const {

@@ -13,6 +13,23 @@ BEGIN
 END
 $$;
 
+-- Makes the rows that every database has and that somebody has removed: the built-in actions, a queue if there is none, and, while
+-- nothing waits that a copy could mail, the place where mails are sent from.
+CREATE OR REPLACE FUNCTION mailroom_restore_rows() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO mailroom_actions (action, number, path, has_code, account_status, lifetime, template, security) VALUES
+        ('activation', 1, '/activate', false, 'provisioned', '15 minutes', 'activation', true),
+        ('password_recovery', 2, '/recover', true, 'active', '15 minutes', 'recovery', true),
+        ('message', 3, NULL, false, NULL, '3 days', NULL, false)
+    ON CONFLICT DO NOTHING;
+    INSERT INTO jobs (job_type, last_seq) SELECT 'mailroom', 0
+    WHERE NOT EXISTS (SELECT FROM jobs) AND NOT EXISTS (SELECT FROM mailroom_queues);
+    INSERT INTO mailroom_home (system_identifier, database, tokens, batches, reached)
+    SELECT p.system_identifier, p.database, p.tokens, p.batches, p.reached FROM mailroom_place() p
+    WHERE NOT EXISTS (SELECT FROM mailroom_home) AND NOT EXISTS (SELECT FROM tokens) AND NOT EXISTS (SELECT FROM mailroom_messages);
+END
+$$;
+
 -- Records an operation on an action, and lets consumers read the actions again.
 CREATE OR REPLACE FUNCTION mailroom_record_action(p_kind text, p_before jsonb, p_action text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -46,7 +63,7 @@ BEGIN
     END IF;
     PERFORM mailroom_check_producer(mailroom_create_action.producer);
     INSERT INTO mailroom_actions (action, number, path, has_code, account_status, lifetime, template, security, producer)
-    SELECT mailroom_create_action.action, max(a.number) + 1, mailroom_create_action.path,
+    SELECT mailroom_create_action.action, greatest(max(a.number), 3) + 1, mailroom_create_action.path,
            coalesce(mailroom_create_action.has_code, false), mailroom_create_action.account_status,
            mailroom_create_action.lifetime, coalesce(mailroom_create_action.template, mailroom_create_action.action),
            coalesce(mailroom_create_action.security, false), mailroom_create_action.producer

@@ -9,6 +9,7 @@
 -- deletes: table mailroom_messages
 -- deletes: table mailroom_attachments
 -- deletes: table mailroom_schedule
+-- deletes: table mailroom_owners
 -- deletes: table mailroom_actions
 -- deletes: rows tokens WHERE message IS NOT NULL
 -- deletes: rows tokens WHERE action::text NOT IN ('activation', 'password_recovery')
@@ -34,11 +35,15 @@ DROP TABLE mailroom_bounces;
 DROP TABLE mailroom_schedule;
 DROP TABLE mailroom_attachments;
 DROP TABLE mailroom_messages;
+DROP TABLE mailroom_owners;
 DROP TABLE mailroom_actions;
 DROP FUNCTION trg_before_attachment_insert();
 DROP FUNCTION trg_after_message_insert();
 DROP FUNCTION trg_before_message_rescheduled();
 DROP FUNCTION trg_before_message_insert();
+DROP FUNCTION trg_before_message_changed();
+DROP FUNCTION trg_before_keyed_message();
+DROP FUNCTION mailroom_owner();
 DROP FUNCTION mailroom_caller();
 
 DELETE FROM tokens WHERE message IS NOT NULL OR action::text NOT IN ('activation', 'password_recovery');

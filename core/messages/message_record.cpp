@@ -43,7 +43,7 @@ std::string summary_sql(const Sight& sight) {
           : "NULL";
   return fmt::format(R"(
 SELECT m.id, m.action, CASE WHEN {} THEN coalesce(m.template, c.template) END AS template,
-  coalesce(m.recipients[1], a.email) AS recipient,
+  coalesce((m.recipients || m.cc || m.bcc)[1], a.email) AS recipient,
   greatest(coalesce(cardinality(m.recipients || m.cc || m.bcc), 0), 1) AS recipients,
   m.account, {} AS subject, m.reference, {} AS created_us, s.states, m.enqueued_by,
   to_jsonb(coalesce(m.recipients, ARRAY[a.email]::text[])) AS "to", to_jsonb(m.cc) AS cc, to_jsonb(m.bcc) AS bcc,
@@ -233,7 +233,7 @@ std::vector<std::int64_t> messages_of_several(db::Connection& connection, const 
       db::Connection::execute(transaction, "SET LOCAL statement_timeout = '500ms'");
       return db::Connection::execute(transaction, R"(
 SELECT m.id FROM mailroom_messages m
-WHERE cardinality(m.recipients || m.cc || m.bcc) > 1 AND EXISTS (
+WHERE (cardinality(m.recipients || m.cc || m.bcc) > 1 OR m.recipients = '{}') AND EXISTS (
   SELECT FROM unnest(m.recipients || m.cc || m.bcc) r (mailbox)
   WHERE mailroom_canonical(mailroom_address(r.mailbox)) = mailroom_canonical(mailroom_address($1)))
 ORDER BY m.id DESC LIMIT $2)",

@@ -57,7 +57,8 @@ void read_replaced(pqxx::transaction_base& transaction, const std::string& key, 
   const auto rows = db::Connection::execute(transaction, R"(
 SELECT m.id, coalesce(bool_or(s.state IN ('accepted', 'emitted', 'unknown')), false) AS had_left,
   coalesce(bool_or(s.state = 'leased'), false) AS is_leaving
-FROM (SELECT id FROM mailroom_messages WHERE idempotency_key = $1 AND replaced_at >= now() AND id <> $2 ORDER BY id DESC LIMIT 1) m
+FROM (SELECT o.id FROM mailroom_messages o JOIN mailroom_messages n ON n.id = $2 AND n.owner IS NOT DISTINCT FROM o.owner
+      WHERE o.idempotency_key = $1 AND o.replaced_at >= now() AND o.id <> n.id ORDER BY o.id DESC LIMIT 1) m
   LEFT JOIN LATERAL mailroom_message_status(m.id) s ON true
 GROUP BY m.id)",
                                             key, sent.id);

@@ -67,7 +67,8 @@ constexpr std::array right_list{
         "mailroom_messages"},
     Right{"producer", of_table, "INSERT", "mailroom_attachments"},
     // For ON CONFLICT with a condition.
-    Right{"producer", of_table, "SELECT (idempotency_key, replaced_at)", "mailroom_messages", Given::by_hand},
+    Right{"producer", of_table, "SELECT (owner, idempotency_key, replaced_at)", "mailroom_messages",
+          Given::by_hand},
     // For raw mails by INSERT and COPY.
     Right{"producer", of_table, "INSERT (raw, return_path)", "mailroom_messages", Given::by_hand},
     Right{"producer", of_function, "EXECUTE", "mailroom_supabase_hook mailroom_bounced_addresses",
@@ -138,7 +139,7 @@ constexpr std::array right_list{
     Right{"operator", of_table, "INSERT (kind, queue, account, details, actor, reason)",
           "mailroom_operations"},
 
-    Right{"", of_table, "SELECT", "mailroom_home"},
+    Right{"", of_table, "SELECT", "mailroom_home mailroom_owners"},
 };
 
 std::vector<std::string_view> words_in(std::string_view text, char separator = ' ') {

@@ -17,7 +17,7 @@
 namespace mailroom::schema {
 namespace {
 
-constexpr std::array<ExpectedTrigger, 18> expected_trigger_list{{
+constexpr std::array<ExpectedTrigger, 20> expected_trigger_list{{
     {"before_token_insert", "tokens", true, "a token gets no id, so every sign-up and every message fails"},
     {"after_token_inserted", "tokens", false, "collectors see a new token only at their next poll"},
     {"after_account_insert", "accounts", true, "a new account gets no activation token"},
@@ -36,6 +36,10 @@ constexpr std::array<ExpectedTrigger, 18> expected_trigger_list{{
      "a message whose time is changed leaves at the old one"},
     {"before_message_insert", "mailroom_messages", true,
      "a message can name another role as the one that asked for it"},
+    {"before_keyed_message", "mailroom_messages", false,
+     "the idempotency key of a message that was never sent stays taken"},
+    {"before_message_changed", "mailroom_messages", false,
+     "a change of a message that waits is mailed, and each attempt may be another mail"},
     {"before_attachment_insert", "mailroom_attachments", true,
      "a role can attach files to the messages of others"},
     {"after_delivery_insert", "mailroom_deliveries", false, "applications are not told of outcomes"},

@@ -67,12 +67,14 @@ DECLARE
     v_is_before boolean;
 BEGIN
     IF p_of = 'messages' THEN
-        SELECT min(m.id), max(m.id) + 1 INTO v_low, v_high FROM mailroom_messages m;
+        -- Whoever inserts a message may give it any id.
+        SELECT min(m.id), least(max(m.id), 9223372036854775806) + 1 INTO v_low, v_high FROM mailroom_messages m;
     ELSE
         SELECT min(b.id), max(b.id) + 1 INTO v_low, v_high FROM mailroom_batches b;
     END IF;
     WHILE v_low < v_high LOOP
-        v_middle := (v_low + v_high) / 2;
+        v_middle := CASE WHEN v_low > -4611686018427387904 AND v_high < 4611686018427387904 THEN (v_low + v_high) / 2
+                         ELSE least(v_low / 2 + v_high / 2, v_high - 1) END;
         CASE p_of
             WHEN 'batches' THEN
                 SELECT b.id, b.claimed_at < p_at INTO v_id, v_is_before FROM mailroom_batches b
@@ -85,7 +87,7 @@ BEGIN
                 WHERE m.id >= v_middle ORDER BY m.id LIMIT 1;
         END CASE;
         IF v_is_before THEN
-            v_low := v_id + 1;
+            v_low := least(v_id, 9223372036854775806) + 1;
         ELSE
             v_high := v_middle;
         END IF;

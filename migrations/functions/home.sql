@@ -72,6 +72,9 @@ BEGIN
         system_identifier = excluded.system_identifier, database = excluded.database, tokens = excluded.tokens,
         batches = excluded.batches, reached = excluded.reached, hosts = excluded.hosts, adopted_at = clock_timestamp(),
         adopted_by = session_user;
+    IF v_problem IS NOT NULL THEN
+        PERFORM mailroom_renew_owners();
+    END IF;
     PERFORM mailroom_record_operation('adopt', NULL, jsonb_build_object(
         'problem', v_problem, 'before', v_before, 'hosts', to_jsonb(p_hosts)));
 END

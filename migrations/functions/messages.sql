@@ -1,20 +1,8 @@
--- Messages: what an INSERT refuses, the functions of applications, and what became of a message.
+-- Messages: what an INSERT does. What it refuses is in refusals.sql.
 
 -- Returns the address of a mailbox: ada@example.org of 'Ada <ada@example.org>'. Inlined, as the index on it is written.
 CREATE OR REPLACE FUNCTION mailroom_address(p_mailbox text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN rtrim(split_part(p_mailbox, '<', -1), '>');
-
--- True if each element is one mailbox: local@domain, <local@domain>, Name <local@domain> or "Name" <local@domain>. The
--- check is conservative; the sender checks all of it. False for an empty array, and for null elements. The first
--- expression knows most addresses, and takes a fifth of the time. Inlined.
-CREATE OR REPLACE FUNCTION mailroom_are_mailboxes(p_mailboxes text[]) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
-RETURN array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~ '^(?:[a-z0-9._+-]+@[a-z0-9.-]+\.[a-z]+\x01)+$'
-    OR array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~
-    '^(?:(?:(?:[^<>",;\x01]*|[^<>"@\x01]*|"(?:[^"\\\x01]|\\[^\x01])*" *)<(?:[^\s"(),:;<>@[\\\]\x01]+|"(?:[^"\\<>\x01]|\\[^<>\x01])+")@[^\s"(),:;<>@[\\\]\x01]+\.[^\s"(),:;<>@[\\\]\x01]+>|(?:[^\s"(),:;<>@[\\\]\x01]+|"(?:[^"\\<>\x01]|\\[^<>\x01])+")@[^\s"(),:;<>@[\\\]\x01]+\.[^\s"(),:;<>@[\\\]\x01]+)\x01)+$';
-
-
-CREATE OR REPLACE FUNCTION mailroom_is_mailbox(p_mailbox text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
-RETURN CASE WHEN p_mailbox IS NOT NULL THEN mailroom_are_mailboxes(ARRAY[p_mailbox]) END;
 
 -- Returns the SHA-256 of what an idempotency key stands for. Neither send_after nor expires_at belongs to it: a statement
 -- that is run again often computes them anew.
@@ -32,53 +20,6 @@ BEGIN
 END
 $$;
 
--- Raises an error unless p_id is a Message-ID that an application may give: none of mailroom's, of the domain of p_sender. If that is
--- null, the sender of the mail knows the domain, and refuses another one.
-CREATE OR REPLACE FUNCTION mailroom_check_message_id(p_id text, p_sender text) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-    v_domain text := substring(mailroom_canonical(mailroom_address(p_sender)) FROM '@([^@]*)$');
-BEGIN
-    IF octet_length(p_id) > 250 OR p_id !~ '^<[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+>$' THEN
-        RAISE EXCEPTION 'the header "Message-ID" is not such as <order.17@app.example>' USING ERRCODE = 'check_violation',
-            HINT = 'it has at most 250 octets of ASCII';
-    ELSIF p_id ~* '\.mailroom@' THEN
-        RAISE EXCEPTION 'the Message-ID "%" is of the form that mailroom makes', p_id USING ERRCODE = 'check_violation',
-            HINT = 'do not end what is before the @ with .mailroom';
-    ELSIF lower(substring(p_id FROM '@(.*)>$')) <> v_domain THEN
-        RAISE EXCEPTION 'the Message-ID "%" is not of the domain of the sender, %', p_id, v_domain USING ERRCODE = 'check_violation',
-            HINT = format('write it as <order.17@%s>', v_domain);
-    END IF;
-END
-$$;
-
--- Raises an error unless p_headers is an object of texts under names that mailroom does not write itself.
-CREATE OR REPLACE FUNCTION mailroom_check_headers(p_headers jsonb, p_sender text) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-    v_name text;
-    v_value jsonb;
-BEGIN
-    IF jsonb_typeof(p_headers) <> 'object' THEN
-        RAISE EXCEPTION 'headers is not an object' USING ERRCODE = 'check_violation',
-            HINT = 'write it as {"List-Unsubscribe": "<https://example.org/u/17>"}';
-    ELSIF octet_length(p_headers::text) > 32768 THEN
-        RAISE EXCEPTION 'headers have more than 32768 octets' USING ERRCODE = 'check_violation';
-    END IF;
-    FOR v_name, v_value IN SELECT * FROM jsonb_each(p_headers) LOOP
-        IF v_name !~ '^[A-Za-z0-9-]{1,64}$' THEN
-            RAISE EXCEPTION 'a header has a name that is not 1 to 64 letters, digits and hyphens' USING ERRCODE = 'check_violation';
-        ELSIF lower(v_name) ~ ('^(date|from|sender|reply-to|to|cc|bcc|subject|mime-version|auto-submitted|return-path'
-                               '|received|delivered-to|dkim-signature|content-.*|resent-.*|x-mailroom-recipient)$') THEN
-            RAISE EXCEPTION 'the header "%" is written by mailroom', v_name USING ERRCODE = 'check_violation',
-                HINT = 'sender, reply_to, recipients, cc, bcc, subject and attachments are columns of their own';
-        ELSIF jsonb_typeof(v_value) <> 'string' OR v_value #>> '{}' !~ '^[\x20-\x7e]+$' THEN
-            RAISE EXCEPTION 'the header "%" is not a text of printable ASCII', v_name USING ERRCODE = 'check_violation';
-        ELSIF lower(v_name) = 'message-id' THEN
-            PERFORM mailroom_check_message_id(v_value #>> '{}', p_sender);
-        END IF;
-    END LOOP;
-END
-$$;
-
 -- Returns what is kept of the options of a message, null for nothing: notify, and the traceparent, which is p_session if the options
 -- have none and that is one.
 CREATE OR REPLACE FUNCTION mailroom_kept_options(p_options jsonb, p_session text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
@@ -89,6 +30,39 @@ DECLARE
 BEGIN
     RETURN nullif(CASE WHEN v_notify THEN '{"notify": true}'::jsonb ELSE '{}' END
                   || CASE WHEN v_traceparent IS NULL THEN '{}' ELSE jsonb_build_object('traceparent', v_traceparent) END, '{}');
+END
+$$;
+
+-- Frees the key of a message whose mail never left and never will. Looking for it would make transactions that are serializable fail:
+-- there mailroom_send() frees it.
+CREATE OR REPLACE FUNCTION trg_before_keyed_message() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    v_owner bigint := mailroom_true_owner();
+    v_old mailroom_messages;
+BEGIN
+    IF current_setting('transaction_isolation') <> 'serializable' THEN
+        SELECT * INTO v_old FROM mailroom_messages m
+        WHERE m.owner = v_owner AND m.idempotency_key = NEW.idempotency_key AND m.replaced_at IS NULL;
+        IF FOUND AND mailroom_has_died(v_old) THEN
+            UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
+        END IF;
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+-- Refuses a change of what is in a message.
+CREATE OR REPLACE FUNCTION trg_before_message_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF (OLD.action, OLD.account, OLD.recipients, OLD.cc, OLD.bcc, OLD.sender, OLD.reply_to, OLD.headers, OLD.template, OLD.locale, OLD.data,
+        OLD.subject, OLD.text, OLD.html, OLD.profile, OLD.raw, OLD.return_path)
+       IS DISTINCT FROM
+       (NEW.action, NEW.account, NEW.recipients, NEW.cc, NEW.bcc, NEW.sender, NEW.reply_to, NEW.headers, NEW.template, NEW.locale, NEW.data,
+        NEW.subject, NEW.text, NEW.html, NEW.profile, NEW.raw, NEW.return_path) THEN
+        RAISE EXCEPTION 'what is in message % cannot be changed', OLD.id USING ERRCODE = 'object_not_in_prerequisite_state',
+            HINT = 'mailroom_cancel() it and send another, or send it again with its idempotency_key and options => ''{"replace": true}''';
+    END IF;
+    RETURN NEW;
 END
 $$;
 
@@ -105,6 +79,10 @@ BEGIN
     END IF;
     NEW.created_at := coalesce(NEW.created_at, now());
     NEW.enqueued_by := coalesce(NEW.enqueued_by, mailroom_caller());
+    -- A message without recipients is for its account. Who is in copy only has a mail of his own, too.
+    IF NEW.recipients IS NULL AND NEW.account IS NULL AND coalesce(NEW.cc, NEW.bcc) IS NOT NULL THEN
+        NEW.recipients := '{}';
+    END IF;
     IF jsonb_typeof(NEW.data) = 'null' THEN
         NEW.data := NULL;
     END IF;
@@ -115,7 +93,7 @@ BEGIN
     END IF;
     -- Before an index refuses them.
     IF greatest(octet_length(NEW.reference), octet_length(NEW.idempotency_key)) > 1024 THEN
-        PERFORM mailroom_refuse('long', NEW);
+        PERFORM mailroom_refuse('long', NEW, NULL);
     END IF;
     IF NEW.options ? 'replace' THEN
         RAISE EXCEPTION 'a message that is inserted has no option replace' USING ERRCODE = 'invalid_parameter_value',
@@ -140,7 +118,8 @@ $$;
 
 -- Refuses what cannot be a mail, and makes the tokens of the rest, or puts it into the schedule. AFTER, so that a row
 -- that ON CONFLICT drops makes no token; once a statement, since once a row takes twice the time for many rows. One
--- reading of the clock decides which messages wait: with two, a message could be in the schedule and have a token.
+-- reading of the clock decides which messages wait: with two, a message could be in the schedule and have a token. The tokens are made
+-- of the transition table: reading the messages back by an index would make serializable transactions fail.
 -- SECURITY DEFINER, so that a role that may insert messages needs no right on tokens. Who chooses the recipient of a
 -- signed link can act for its owner: so a mail to an account goes to the address of the account only, the tokens of
 -- accounts are made by nobody here, and an action may be reserved to a role.
@@ -149,11 +128,15 @@ SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
+    v_role oid := mailroom_own_role();
+    v_owner bigint;
     v_new record;
 BEGIN
-    SELECT min(p.problem || ' ' || m.id) AS problem,
+    SELECT min(CASE WHEN p.problem IS NOT NULL THEN lpad(m.id::text, 20, '0') || ' ' || p.problem END) AS refused, count(*) AS count,
+           min(m.owner) AS first_owner, max(m.owner) AS last_owner,
+           (SELECT o.owner FROM mailroom_owners o WHERE o.role = v_role AND o.name = pg_get_userbyid(v_role)::text) AS owner,
            bool_or(m.send_after > v_now) AS has_later,
-           array_agg(m.id ORDER BY m.id) FILTER (WHERE (m.send_after > v_now) IS NOT TRUE) AS at_once
+           bool_or((m.send_after > v_now) IS NOT TRUE) AS has_present
     INTO v_new
     FROM added m LEFT JOIN mailroom_actions a ON a.action = m.action,
     LATERAL (SELECT CASE
@@ -165,7 +148,8 @@ BEGIN
         WHEN m.account IS NOT NULL AND NOT mailroom_has_account(m.account) THEN 'no-account'
         WHEN (a.account_status IS NOT NULL OR (a.path IS NOT NULL AND m.account IS NOT NULL))
              AND coalesce(m.recipients, m.cc, m.bcc) IS NOT NULL THEN 'misdirected'
-        WHEN m.recipients IS NULL AND (m.account IS NULL OR coalesce(m.cc, m.bcc) IS NOT NULL) OR m.recipients = '{}' THEN 'no-recipient'
+        WHEN m.recipients IS NULL AND (m.account IS NULL OR coalesce(m.cc, m.bcc) IS NOT NULL)
+             OR cardinality(m.recipients || m.cc || m.bcc) = 0 THEN 'no-recipient'
         WHEN cardinality(m.recipients || m.cc || m.bcc) > CASE WHEN m.raw IS NULL THEN 100 ELSE 1000 END THEN 'too-many'
         WHEN greatest(octet_length(m.recipients[1]), octet_length(m.sender), octet_length(m.reply_to), octet_length(m.reference),
                       octet_length(m.idempotency_key), octet_length(m.locale), octet_length(m.profile), octet_length(m.return_path)) > 1024
@@ -175,9 +159,13 @@ BEGIN
             THEN 'mailbox'
         WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.sender, m.reply_to, m.return_path,
                     array_to_string(m.recipients || m.cc || m.bcc, '')) ~ '[\x01-\x1f\x7f]' THEN 'control'
-        WHEN m.send_after IN ('infinity', '-infinity') OR m.expires_at <= m.send_after THEN 'time'
+        -- A row of the past is loaded, and not asked for.
+        WHEN m.send_after IN ('infinity', '-infinity') OR m.expires_at <= m.send_after
+             OR m.expires_at < date_trunc('second', v_now) + interval '1 second' AND m.created_at >= now() THEN 'time'
         WHEN m.template !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN 'template'
         WHEN jsonb_typeof(m.data) <> 'object' THEN 'data'
+        WHEN (octet_length(m.data::text) > 128 OR m.data ?| '{action,email,code,expires_at,expires_in,link,token}')
+             AND mailroom_data_problem(m.data, m.recipients || m.cc || m.bcc, m.action, a.path) IS NOT NULL THEN 'data-limit'
         WHEN m.raw IS NULL AND m.return_path IS NOT NULL OR m.return_path <> mailroom_address(m.return_path) THEN 'return-path'
         WHEN m.raw IS NOT NULL THEN CASE
             WHEN num_nonnulls(m.template, m.locale, m.data, m.text, m.html, m.headers, m.cc, m.bcc, m.sender, m.reply_to) > 0 THEN 'raw-both'
@@ -191,9 +179,15 @@ BEGIN
         WHEN m.text IS NULL AND m.html IS NULL THEN 'no-body'
         WHEN coalesce(octet_length(m.text), 0) + coalesce(octet_length(m.html), 0) > 26214400 THEN 'large'
         END) p (problem);
-    IF v_new.problem IS NOT NULL THEN
-        PERFORM mailroom_refuse(split_part(v_new.problem, ' ', 1), m) FROM mailroom_messages m
-        WHERE m.id = split_part(v_new.problem, ' ', 2)::bigint;
+    IF v_new.refused IS NOT NULL THEN
+        PERFORM mailroom_refuse(split_part(v_new.refused, ' ', 2), m, CASE WHEN v_new.count > 1 THEN format('row %s of %s%s',
+            (SELECT count(*) FROM added o WHERE o.id <= m.id), v_new.count,
+            coalesce(': reference ' || to_json(m.reference), ': idempotency_key ' || to_json(m.idempotency_key))) END)
+        FROM mailroom_messages m WHERE m.id = split_part(v_new.refused, ' ', 1)::bigint;
+    ELSIF v_new.count > 0 AND (v_new.first_owner, v_new.last_owner) IS DISTINCT FROM (v_new.owner, v_new.owner) THEN
+        v_owner := mailroom_number_of(v_role);
+        PERFORM mailroom_check_owners(array_agg(o.enqueued_by), array_agg(o.owner))
+        FROM (SELECT DISTINCT m.enqueued_by, m.owner FROM added m WHERE m.owner IS DISTINCT FROM v_owner) o HAVING count(*) > 0;
     END IF;
     IF v_new.has_later THEN
         INSERT INTO mailroom_schedule (send_after, message) SELECT m.send_after, m.id FROM added m WHERE m.send_after > v_now;
@@ -203,105 +197,19 @@ BEGIN
             FROM added a WHERE a.id = m.id AND a.send_after > v_now;
         END IF;
     END IF;
-    IF v_new.at_once IS NOT NULL THEN
-        PERFORM mailroom_make_tokens(v_new.at_once);
+    IF v_new.has_present THEN
+        INSERT INTO tokens (message, recipient, account, action, secret, code, expires_at, traceparent)
+        SELECT m.id, m.place, m.account, m.action::token_action,
+               CASE WHEN m.path IS NOT NULL THEN mailroom_random_secret() END,
+               CASE WHEN m.has_code THEN mailroom_random_code() END,
+               m.expires_at, m.traceparent
+        FROM (SELECT m.id, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) AS place, m.account, m.action, a.path, a.has_code,
+                     mailroom_expiry(m.expires_at, a.lifetime) AS expires_at, m.options->>'traceparent' AS traceparent
+              FROM added m JOIN mailroom_actions a ON a.action = m.action
+              WHERE (m.send_after > v_now) IS NOT TRUE) m
+        ORDER BY m.id, m.place;
     END IF;
     RETURN NULL;
-END
-$$;
-
--- Raises the error for a message that cannot be a mail. p_problem is that of trg_after_message_insert().
-CREATE OR REPLACE FUNCTION mailroom_refuse(p_problem text, m mailroom_messages) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    v_text text;
-    v_hint text;
-    v_state text := 'check_violation';
-BEGIN
-    CASE p_problem
-        WHEN 'unknown' THEN
-            v_text := format('there is no action "%s"', m.action);
-            v_hint := 'the owner of the tables creates it with mailroom_create_action()';
-            v_state := 'foreign_key_violation';
-        WHEN 'built-in' THEN
-            v_text := format('a token of the action "%s" is not made by a message', m.action);
-            v_hint := 'insert a row of accounts, or of tokens: docs/redeeming.md';
-        WHEN 'retired' THEN
-            v_text := format('the action "%s" is retired', m.action);
-            v_hint := 'use another action';
-        WHEN 'reserved' THEN
-            v_text := format('role "%s" may not send messages of the action "%s"', m.enqueued_by, m.action);
-            v_hint := (SELECT format('GRANT %I TO %I', a.producer, m.enqueued_by) FROM mailroom_actions a WHERE a.action = m.action);
-            v_state := 'insufficient_privilege';
-        WHEN 'accountless' THEN
-            v_text := format('a message of the action "%s" needs an account', m.action);
-            v_hint := 'account is the id of a row of accounts';
-        WHEN 'no-account' THEN
-            v_text := format('there is no account %s', m.account);
-            v_hint := 'account is the id of a row of accounts';
-            v_state := 'foreign_key_violation';
-        WHEN 'misdirected' THEN
-            v_text := format('a message of the action "%s" goes to the address of its account', m.action);
-            v_hint := 'leave recipients, cc and bcc null';
-        WHEN 'no-recipient' THEN
-            v_text := 'a message needs a recipient';
-            v_hint := 'recipients is an array of mailboxes: ARRAY[''ada@example.org'']';
-        WHEN 'too-many' THEN
-            v_text := format('a message has %s recipients, at most %s are allowed', cardinality(m.recipients || m.cc || m.bcc),
-                             CASE WHEN m.raw IS NULL THEN '100' ELSE '1000' END);
-            v_hint := 'send several messages';
-        WHEN 'mailbox' THEN
-            SELECT format(CASE b.place WHEN 2001 THEN 'the sender "%s" is not a mailbox' WHEN 2002 THEN 'the reply_to "%s" is not a mailbox'
-                          WHEN 2003 THEN 'the return_path "%s" is not an address' ELSE '"%s" is not a mailbox' END, left(b.mailbox, 100))
-            INTO v_text
-            FROM (SELECT * FROM unnest(m.recipients || m.cc || m.bcc) WITH ORDINALITY
-                  UNION ALL VALUES (m.sender, 2001), (m.reply_to, 2002), (nullif(m.return_path, ''), 2003)) b (mailbox, place)
-            WHERE mailroom_is_mailbox(coalesce(b.mailbox, CASE WHEN b.place <= 2000 THEN '' END)) IS FALSE ORDER BY b.place LIMIT 1;
-            v_hint := 'one mailbox is written as ada@example.org or Ada <ada@example.org>';
-        WHEN 'control' THEN
-            v_text := 'a message has a control character outside of text and html';
-            v_hint := 'remove it: it could add a header';
-        WHEN 'long' THEN
-            v_text := 'a message has a mailbox, key, reference, subject or other name that is too long';
-            v_hint := 'a subject has at most 8192 octets, the others 1024';
-        WHEN 'time' THEN
-            v_text := 'a message could never be sent: expires_at is not after send_after, or send_after is infinite';
-            v_hint := 'expires_at may be infinity';
-        WHEN 'template' THEN
-            v_text := format('"%s" is not a name of a template', left(m.template, 100));
-            v_hint := 'it has 1 to 100 letters, digits, - and _';
-        WHEN 'data' THEN
-            v_text := 'data is not an object';
-            v_hint := 'write it as {"name": "Ada"}';
-        WHEN 'empty' THEN
-            v_text := 'a message has no content';
-            v_hint := 'set template, or subject with text or html';
-        WHEN 'both' THEN
-            v_text := 'a message has content of its own, and a template or data';
-            v_hint := 'set template and data, or subject with text or html';
-        WHEN 'return-path' THEN
-            v_text := CASE WHEN m.raw IS NULL THEN 'a message has a return_path, and no raw mail'
-                           ELSE format('the return_path "%s" is not an address', left(m.return_path, 100)) END;
-            v_hint := 'it is the envelope sender of a raw mail, written as ada@example.org; empty for none';
-        WHEN 'raw-both' THEN
-            v_text := 'a raw mail has other content, headers or mailboxes beside it';
-            v_hint := 'beside raw set recipients and return_path, which are its envelope; subject is for lists';
-        WHEN 'raw' THEN
-            v_text := mailroom_raw_problem(m.raw);
-            v_hint := 'raw is header, empty line and body, as SMTP carries it: docs/messages.md';
-        WHEN 'no-link' THEN
-            v_text := format('a message of the action "%s" has a link, for which its own content has no place', m.action);
-            v_hint := 'set template and data';
-        WHEN 'no-subject' THEN
-            v_text := 'a message has no subject';
-            v_hint := 'set subject with text or html';
-        WHEN 'no-body' THEN
-            v_text := 'a message has no text';
-            v_hint := 'set text or html';
-        WHEN 'large' THEN
-            v_text := 'text and html have more than 25 MiB';
-            v_hint := 'mail a link to the content';
-    END CASE;
-    RAISE EXCEPTION '%', v_text USING ERRCODE = v_state, HINT = v_hint;
 END
 $$;
 

@@ -2,19 +2,10 @@
 -- owner of the tables, so that an application needs none on them: EXECUTE is taken from everyone, and given to roles of
 -- producers.
 
--- True if the caller, or a role that it is a member of, asked for the message; or if it has p_privilege on recipients
--- of all.
-CREATE OR REPLACE FUNCTION mailroom_is_own(p_enqueued_by text, p_privilege text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
-BEGIN
-    RETURN p_enqueued_by = mailroom_caller()
-        OR EXISTS (SELECT FROM pg_roles r WHERE r.rolname = p_enqueued_by AND pg_has_role(mailroom_caller(), r.oid, 'MEMBER'))
-        OR has_column_privilege(mailroom_caller(), 'mailroom_messages', 'recipients', p_privilege);
-END
-$$;
-
--- Asks for a message, and returns its id. With a key that a message has already it returns that message's id, and asks
+-- Asks for a message, and returns its id. With a key that a message of its owner has already it returns that message's id, and asks
 -- for nothing: an error if that one has other content, unless options has "replace": then what has not left is
--- cancelled in favour of this one. attachments: an array of objects with name, content (base64), content_type and
+-- cancelled in favour of this one. The key of a message whose mail never left, and never will, is free. What it did is in the setting
+-- mailroom.sent: new, known or replaced. attachments: an array of objects with name, content (base64), content_type and
 -- content_id. Waits for a transaction that uses the same key; in REPEATABLE READ that may end in SQLSTATE 40001.
 CREATE OR REPLACE FUNCTION mailroom_send(recipients text[], template text DEFAULT NULL, data jsonb DEFAULT NULL,
     locale text DEFAULT NULL, subject text DEFAULT NULL, text text DEFAULT NULL, html text DEFAULT NULL, cc text[] DEFAULT NULL,
@@ -30,10 +21,17 @@ DECLARE
     v_new mailroom_messages;
     v_old mailroom_messages;
     v_id bigint;
+    v_owner bigint;
+    v_sent text := 'new';
     v_replace boolean := mailroom_send.options <> '{}' AND mailroom_option(mailroom_send.options, 'replace');
     v_files jsonb := nullif(nullif(mailroom_send.attachments, 'null'), '[]');
     v_options jsonb := CASE WHEN mailroom_send.options NOT IN ('{}', 'null') THEN mailroom_send.options - 'replace' END;
 BEGIN
+    IF array_to_string(mailroom_send.recipients || mailroom_send.cc || mailroom_send.bcc, E'\x01', '') || E'\x01' ~ '^[ \x01]| \x01|\x01[ \x01]' THEN
+        mailroom_send.recipients := mailroom_list(mailroom_send.recipients);
+        mailroom_send.cc := mailroom_list(mailroom_send.cc);
+        mailroom_send.bcc := mailroom_list(mailroom_send.bcc);
+    END IF;
     IF mailroom_send.idempotency_key IS NOT NULL THEN
         v_new.action := coalesce(mailroom_send.action, 'message'); v_new.account := mailroom_send.account;
         v_new.recipients := mailroom_send.recipients; v_new.cc := mailroom_send.cc; v_new.bcc := mailroom_send.bcc;
@@ -52,22 +50,25 @@ BEGIN
                 mailroom_send.locale, mailroom_send.data, mailroom_send.subject, mailroom_send.text, mailroom_send.html,
                 mailroom_send.profile, mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.idempotency_key,
                 mailroom_send.reference, v_options, v_new.fingerprint)
-        ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
+        ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
         RETURNING id INTO v_id;
         EXIT WHEN v_id IS NOT NULL;
+        v_owner := mailroom_true_owner();
         SELECT * INTO v_old FROM mailroom_messages m
-        WHERE m.idempotency_key = mailroom_send.idempotency_key AND m.replaced_at IS NULL;
+        WHERE m.owner = v_owner AND m.idempotency_key = mailroom_send.idempotency_key AND m.replaced_at IS NULL;
         CONTINUE WHEN NOT FOUND;
-        IF v_old.fingerprint = v_new.fingerprint AND (v_replace IS NOT TRUE OR NOT mailroom_is_rescheduled(
+        IF mailroom_has_died(v_old) THEN
+            UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
+            CONTINUE;
+        ELSIF v_old.fingerprint = v_new.fingerprint AND (v_replace IS NOT TRUE OR NOT mailroom_is_rescheduled(
                v_old, mailroom_send.send_after, mailroom_send.expires_at)) THEN
+            PERFORM set_config('mailroom.sent', 'known', false);
             RETURN v_old.id;
         ELSIF v_replace IS NOT TRUE THEN
             RAISE EXCEPTION 'another message has the idempotency_key "%"', mailroom_send.idempotency_key
                 USING ERRCODE = 'unique_violation', HINT = 'use another key, or options => ''{"replace": true}''';
-        ELSIF NOT mailroom_is_own(v_old.enqueued_by, 'UPDATE') THEN
-            RAISE EXCEPTION 'the message with the idempotency_key "%" is of another role', mailroom_send.idempotency_key
-                USING ERRCODE = 'insufficient_privilege', HINT = 'use another key';
         END IF;
+        v_sent := 'replaced';
         UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
         IF FOUND THEN
             PERFORM mailroom_cancel_tokens(v_old.id, v_old.send_after);
@@ -77,6 +78,9 @@ BEGIN
     END LOOP;
     IF v_files IS NOT NULL THEN
         PERFORM mailroom_attach_files(v_id, v_files);
+    END IF;
+    IF current_setting('mailroom.sent', true) IS DISTINCT FROM v_sent THEN
+        PERFORM set_config('mailroom.sent', v_sent, false);
     END IF;
     RETURN v_id;
 END
@@ -100,6 +104,34 @@ BEGIN
         RAISE EXCEPTION 'the option "%" is neither true nor false', p_name USING ERRCODE = 'invalid_parameter_value';
     END IF;
     RETURN coalesce((p_options->>p_name)::boolean, false);
+END
+$$;
+
+-- Returns mailboxes without the blanks around them, and without an empty one at the end: those of string_to_array('a@x; b@y;', ';').
+CREATE OR REPLACE FUNCTION mailroom_list(p_mailboxes text[]) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    v_all text[] := ARRAY(SELECT btrim(u.mailbox, ' ') FROM unnest(p_mailboxes) WITH ORDINALITY u (mailbox, place) ORDER BY u.place);
+    v_last integer := cardinality(v_all);
+BEGIN
+    RETURN CASE WHEN p_mailboxes IS NOT NULL THEN CASE WHEN v_last > 1 AND v_all[v_last] = '' THEN v_all[1 : v_last - 1] ELSE v_all END END;
+END
+$$;
+
+-- True if no mail of a message has left and none ever will: it was cancelled, refused, or has expired. Its key is free then.
+CREATE OR REPLACE FUNCTION mailroom_has_died(p_message mailroom_messages) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    v_now bigint := floor(extract(epoch FROM clock_timestamp()));
+BEGIN
+    -- Most have a mail that has left, or waits.
+    IF EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = p_message.send_after AND s.message = p_message.id)
+       OR EXISTS (
+        SELECT FROM tokens t LEFT JOIN (jobs j JOIN mailroom_deliveries d ON d.queue = j.job_type) ON d.token = t.id
+        WHERE t.message = p_message.id
+          AND (d.accepted_at IS NOT NULL OR d.unknowns > 0
+               OR coalesce(d.state, 'deferred') = 'deferred' AND mailroom_is_live(t.consumed_at, t.expires_at, v_now))) THEN
+        RETURN false;
+    END IF;
+    RETURN (SELECT coalesce(bool_and(s.state IN ('cancelled', 'rejected', 'expired')), false) FROM mailroom_states_of(p_message) s);
 END
 $$;
 
@@ -133,25 +165,66 @@ BEGIN
 END
 $$;
 
--- Cancels a message, and revokes its links. Returns 'cancelled' if no mail of it has left and none will, 'sending' if a
--- consumer holds one now, which it may still send, 'sent' if one has left, null if there is no such message of the
--- caller's or it was cancelled before. A role cancels what it, or a role that it is a member of, has asked for; one
--- that may update messages cancels all, and that is recorded.
-CREATE OR REPLACE FUNCTION mailroom_cancel(id bigint) RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS $$
+-- Cancels a message, and revokes its links: that with id, or the caller's with idempotency_key, or what waits of the caller's with
+-- reference. Returns 'cancelled' if no mail of it has left and none will, 'sending' if a consumer holds one now, which it may still
+-- send, 'sent' if one has left, null if there is no such message or it was cancelled before; of several with a reference 'sending' if
+-- that holds for one, else 'cancelled' if one waited. A role cancels what belongs to it, or to a role that it is a member of; the message
+-- of another is an error. One that may update messages cancels all, and that is recorded.
+CREATE OR REPLACE FUNCTION mailroom_cancel(id bigint DEFAULT NULL, idempotency_key text DEFAULT NULL, reference text DEFAULT NULL)
+RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
+DECLARE
+    v_owner bigint := mailroom_true_owner();
+    v_message bigint;
+    v_result text;
+    v_results text[] := '{}';
+BEGIN
+    IF num_nonnulls(mailroom_cancel.id, mailroom_cancel.idempotency_key, mailroom_cancel.reference) > 1 THEN
+        RAISE EXCEPTION 'mailroom_cancel() takes an id, an idempotency_key or a reference' USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'name one of them';
+    ELSIF mailroom_cancel.id IS NOT NULL THEN
+        RETURN mailroom_cancel_message(mailroom_cancel.id);
+    ELSIF mailroom_cancel.idempotency_key IS NOT NULL THEN
+        RETURN mailroom_cancel_message((
+            SELECT m.id FROM mailroom_messages m
+            WHERE m.owner = v_owner AND m.idempotency_key = mailroom_cancel.idempotency_key AND m.replaced_at IS NULL));
+    END IF;
+    FOR v_message IN
+        SELECT m.id FROM mailroom_messages m
+        WHERE m.reference = mailroom_cancel.reference AND m.owner = v_owner AND m.cancelled_at IS NULL AND m.replaced_at IS NULL
+        ORDER BY m.id
+    LOOP
+        IF EXISTS (SELECT FROM mailroom_message_status(v_message) s
+                   WHERE s.state IN ('scheduled', 'waiting', 'leased', 'deferred', 'not_taken')) THEN
+            v_results := v_results || mailroom_cancel_message(v_message);
+        ELSE
+            v_results := v_results || 'sent'::text;
+        END IF;
+    END LOOP;
+    SELECT r INTO v_result FROM unnest('{sending,cancelled,sent}'::text[]) WITH ORDINALITY u (r, turn)
+    WHERE r = ANY (v_results) ORDER BY turn LIMIT 1;
+    RETURN v_result;
+END
+$$;
+
+-- Does the work of mailroom_cancel() for one message.
+CREATE OR REPLACE FUNCTION mailroom_cancel_message(p_message bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     v_message record;
     v_result text;
 BEGIN
-    SELECT m.send_after, m.cancelled_at, m.replaced_at, m.enqueued_by INTO v_message
-    FROM mailroom_messages m WHERE m.id = mailroom_cancel.id FOR UPDATE;
-    IF NOT FOUND OR coalesce(v_message.cancelled_at, v_message.replaced_at) IS NOT NULL OR NOT mailroom_is_own(v_message.enqueued_by, 'UPDATE') THEN
+    SELECT m.send_after, m.cancelled_at, m.replaced_at, m.owner INTO v_message FROM mailroom_messages m WHERE m.id = p_message FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    ELSIF NOT mailroom_is_own(v_message.owner, 'UPDATE') THEN
+        PERFORM mailroom_refuse_other(p_message, v_message.owner);
+    ELSIF coalesce(v_message.cancelled_at, v_message.replaced_at) IS NOT NULL THEN
         RETURN NULL;
     END IF;
-    v_result := mailroom_cancel_tokens(mailroom_cancel.id, v_message.send_after);
-    UPDATE mailroom_messages m SET cancelled_at = clock_timestamp() WHERE m.id = mailroom_cancel.id;
-    IF v_message.enqueued_by <> mailroom_caller() THEN
-        PERFORM mailroom_record_operation('cancel message', NULL, jsonb_build_object('message', mailroom_cancel.id, 'result', v_result));
+    v_result := mailroom_cancel_tokens(p_message, v_message.send_after);
+    UPDATE mailroom_messages m SET cancelled_at = clock_timestamp() WHERE m.id = p_message;
+    IF v_message.owner IS DISTINCT FROM mailroom_true_owner() THEN
+        PERFORM mailroom_record_operation('cancel message', NULL, jsonb_build_object('message', p_message, 'result', v_result));
     END IF;
     RETURN v_result;
 END
@@ -243,34 +316,50 @@ BEGIN
 END
 $$;
 
--- Returns what became of a message, a row for each recipient and queue; none for a message of another role. state: a word of
--- docs/outcomes.md, or 'scheduled', 'cancelled', 'replaced' or 'no_token'. queue is null where no queue takes it yet.
+-- Returns what became of a message, a row for each recipient and queue; none if there is no such message. That of another role is an
+-- error. state: a word of docs/outcomes.md, or 'scheduled', 'cancelled', 'replaced' or 'no_token'. queue is null where no queue takes
+-- it yet.
 CREATE OR REPLACE FUNCTION mailroom_message_status(id bigint, OUT recipient text, OUT state text, OUT queue text, OUT token bigint,
     OUT attempts integer, OUT at timestamptz, OUT code integer, OUT reply text, OUT message_id text)
 RETURNS SETOF record LANGUAGE plpgsql STABLE SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
     v_message mailroom_messages;
+BEGIN
+    SELECT * INTO v_message FROM mailroom_messages m WHERE m.id = mailroom_message_status.id;
+    IF NOT FOUND THEN
+        RETURN;
+    ELSIF NOT mailroom_is_own(v_message.owner, 'SELECT') THEN
+        PERFORM mailroom_refuse_other(v_message.id, v_message.owner);
+    END IF;
+    RETURN QUERY SELECT * FROM mailroom_states_of(v_message);
+END
+$$;
+
+-- The same for a message that is at hand.
+CREATE OR REPLACE FUNCTION mailroom_states_of(p_message mailroom_messages, OUT recipient text, OUT state text, OUT queue text, OUT token bigint,
+    OUT attempts integer, OUT at timestamptz, OUT code integer, OUT reply text, OUT message_id text)
+RETURNS SETOF record LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+DECLARE
     v_mailboxes text[];
     v_is_scheduled boolean;
 BEGIN
-    SELECT * INTO v_message FROM mailroom_messages m WHERE m.id = mailroom_message_status.id;
-    IF NOT FOUND OR NOT mailroom_is_own(v_message.enqueued_by, 'SELECT') THEN
-        RETURN;
-    END IF;
-    v_mailboxes := coalesce(v_message.recipients || v_message.cc || v_message.bcc,
-                            ARRAY(SELECT a.email::text FROM accounts a WHERE a.id = v_message.account));
-    v_is_scheduled := EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = v_message.send_after AND s.message = v_message.id);
+    v_mailboxes := coalesce(p_message.recipients || p_message.cc || p_message.bcc,
+                            ARRAY(SELECT a.email::text FROM accounts a WHERE a.id = p_message.account));
+    v_is_scheduled := EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = p_message.send_after AND s.message = p_message.id);
     RETURN QUERY
         SELECT v_mailboxes[r.place],
                CASE WHEN d.accepted_at IS NOT NULL THEN coalesce(b.outcome, 'accepted')
                     WHEN j.is_open THEN 'leased'
                     WHEN d.state IN ('rejected', 'unknown', 'expired') THEN d.state
                     WHEN d.state IS NULL AND NOT j.is_open THEN 'emitted'
-                    WHEN v_message.replaced_at IS NOT NULL THEN 'replaced'
-                    WHEN v_message.cancelled_at IS NOT NULL OR d.state = 'cancelled' THEN 'cancelled'
+                    -- A newer message takes the place of one that has expired, too, and of one that was cancelled.
+                    WHEN p_message.replaced_at IS NOT NULL AND p_message.cancelled_at IS NULL
+                         AND (t.id IS NULL OR t.consumed_at IS NOT NULL) THEN 'replaced'
+                    WHEN p_message.cancelled_at IS NOT NULL OR d.state = 'cancelled' THEN 'cancelled'
                     WHEN v_is_scheduled THEN 'scheduled'
-                    WHEN t.id IS NULL THEN CASE WHEN v_message.erased_at IS NULL THEN 'no_token' ELSE 'not_recorded' END
+                    WHEN t.id IS NULL THEN CASE WHEN p_message.erased_at IS NULL THEN 'no_token' ELSE 'not_recorded' END
                     WHEN t.consumed_at IS NOT NULL THEN 'skipped'
                     WHEN t.expires_at <= extract(epoch FROM clock_timestamp()) THEN 'expired'
                     WHEN d.state IS NOT NULL THEN d.state
@@ -278,16 +367,16 @@ BEGIN
                     ELSE 'waiting' END,
                j.name, t.id, coalesce(d.attempts, 0),
                CASE WHEN b.at IS NOT NULL THEN b.at WHEN d.state IS NOT NULL THEN d.last_at WHEN j.at IS NOT NULL THEN j.at
-                    ELSE coalesce(v_message.replaced_at, v_message.cancelled_at,
-                                  CASE WHEN v_is_scheduled THEN v_message.send_after END, to_timestamp(t.created_at), v_message.created_at) END,
+                    ELSE coalesce(p_message.replaced_at, p_message.cancelled_at,
+                                  CASE WHEN v_is_scheduled THEN p_message.send_after END, to_timestamp(t.created_at), p_message.created_at) END,
                CASE WHEN b.at IS NULL THEN d.code ELSE b.code END,
                CASE WHEN b.at IS NOT NULL THEN concat_ws(' ', b.reason || ':', b.status, b.reply)
                     WHEN t.id IS NOT NULL THEN d.reply
-                    WHEN v_is_scheduled OR coalesce(v_message.replaced_at, v_message.cancelled_at, v_message.erased_at) IS NOT NULL THEN NULL
+                    WHEN v_is_scheduled OR coalesce(p_message.replaced_at, p_message.cancelled_at, p_message.erased_at) IS NOT NULL THEN NULL
                     ELSE 'no trigger fired' END,
                d.message_id
         FROM (SELECT coalesce(p.place, 1) AS place FROM unnest(mailroom_places(v_mailboxes)) p (place)) r
-        LEFT JOIN tokens t ON t.message = v_message.id AND coalesce(t.recipient, 1) = r.place
+        LEFT JOIN tokens t ON t.message = p_message.id AND coalesce(t.recipient, 1) = r.place
         LEFT JOIN LATERAL (
             SELECT q.job_type AS name, b.is_open, b.at
             FROM jobs q, LATERAL mailroom_holding_batch(q.job_type, t.id, t.created_at) b
@@ -327,9 +416,7 @@ BEGIN
     ELSIF v_is_temporary THEN
         RAISE EXCEPTION 'mailroom_send_row() does not work for temporary tables' USING ERRCODE = 'wrong_object_type',
             HINT = 'call mailroom_send()';
-    ELSIF NOT (has_any_column_privilege(v_owner, 'mailroom_messages', 'INSERT') OR (
-               SELECT has_function_privilege(v_owner, p.oid, 'EXECUTE') FROM pg_proc p
-               WHERE p.proname = 'mailroom_send' AND p.pronamespace = (SELECT c.relnamespace FROM pg_class c WHERE c.oid = 'mailroom_messages'::regclass))) THEN
+    ELSIF NOT mailroom_may_send(to_regrole(quote_ident(v_owner))::oid) THEN
         RAISE EXCEPTION 'role "%", the owner of "%", may not send messages', v_owner, TG_TABLE_NAME
             USING ERRCODE = 'insufficient_privilege', HINT = 'give it the rights of a producer: docs/security.md';
     END IF;
@@ -350,11 +437,12 @@ BEGIN
         END IF;
     END IF;
     IF v_row->>TG_ARGV[1] IS NOT NULL THEN
-        INSERT INTO mailroom_messages (recipients, template, locale, data, options, enqueued_by)
+        INSERT INTO mailroom_messages (recipients, template, locale, data, options, enqueued_by, owner)
         VALUES (ARRAY[v_row->>TG_ARGV[1]], TG_ARGV[0], nullif(v_row->>nullif(TG_ARGV[2], ''), ''),
                 (SELECT jsonb_object_agg(c, v_row->c) FROM unnest(v_data) c),
                 CASE WHEN 'traceparent' = ANY (TG_ARGV[3:]) AND mailroom_traceparent(v_row->>'traceparent') IS NOT NULL
-                     THEN jsonb_build_object('traceparent', v_row->>'traceparent') END, v_owner);
+                     THEN jsonb_build_object('traceparent', v_row->>'traceparent') END, v_owner,
+                mailroom_number_of(mailroom_owning_role(to_regrole(quote_ident(v_owner))::oid)));
     END IF;
     RETURN NULL;
 END

@@ -50,6 +50,7 @@ AS $$
 DECLARE
     v_count integer := coalesce(cardinality(p_raw), 0);
     v_made text[] := '{}';
+    v_owner bigint;
     r record;
 BEGIN
     IF v_count = 0 OR cardinality(p_recipients) <> v_count OR array_position(p_raw, NULL) IS NOT NULL THEN
@@ -67,7 +68,7 @@ BEGIN
                 CASE WHEN p_keys[1] IS NOT NULL THEN mailroom_raw_fingerprint(
                     coalesce(p_actions[1], 'message'), NULL, string_to_array(p_recipients[1], E'\n'), p_return_paths[1], p_profiles[1],
                     p_references[1]) END)
-        ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
+        ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
         RETURNING m.idempotency_key, m.id, false INTO key, id, is_known;
         IF FOUND THEN
             RETURN NEXT;
@@ -85,20 +86,21 @@ BEGIN
                         p_expires_at, p_options)
                  g (return_path, recipients, raw, key, reference, profile, action, subject, send_after, expires_at, options)
             WHERE g.raw IS NOT NULL
-            ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
+            ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
             RETURNING m.idempotency_key, m.id, false
         LOOP
             v_made := v_made || key;
             RETURN NEXT;
         END LOOP;
     END IF;
+    v_owner := mailroom_true_owner();
     -- A statement of its own: it sees what the first one waited for.
     FOR r IN
         SELECT k.key, m.id, m.fingerprint IS NOT DISTINCT FROM mailroom_raw_fingerprint(
                    coalesce(k.action, 'message'), NULL, string_to_array(k.recipients, E'\n'), k.return_path, k.profile, k.reference) AS is_same
         FROM unnest(p_return_paths, p_recipients, p_keys, p_references, p_profiles, p_actions)
              k (return_path, recipients, key, reference, profile, action)
-        LEFT JOIN mailroom_messages m ON m.idempotency_key = k.key AND m.replaced_at IS NULL
+        LEFT JOIN mailroom_messages m ON m.owner = v_owner AND m.idempotency_key = k.key AND m.replaced_at IS NULL
         WHERE k.key <> ALL (v_made)
     LOOP
         IF r.id IS NULL THEN

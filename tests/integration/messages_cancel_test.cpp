@@ -309,7 +309,7 @@ TEST_CASE("an operator cancels the messages of others, which is recorded") {
   const DatabaseRig rig;
   auto& connection = *rig.connection;
   const auto message = send(connection);
-  connection.run(fmt::format("UPDATE mailroom_messages SET enqueued_by = 'somebody' WHERE id = {}", message));
+  connection.run(fmt::format("UPDATE mailroom_messages SET owner = 0 WHERE id = {}", message));
   connection.run("SET mailroom.actor = 'ops'");
   CHECK(cancel(connection, message) == "cancelled");
   CHECK(value<std::string>(

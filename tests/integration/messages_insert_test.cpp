@@ -98,7 +98,7 @@ TEST_CASE("inserts of every shape make tokens only of rows that are there after 
   connection.run("DELETE FROM tokens");
   const std::string keyed =
       "INSERT INTO mailroom_messages (recipients, template, idempotency_key) VALUES ('{a@x.example}', 't', 'k') "
-      "ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL ";
+      "ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL ";
   for (const auto* rule : {"DO NOTHING", "DO NOTHING", "DO UPDATE SET reference = 'again'"})
     connection.run(keyed + rule);
   CHECK(value<int>(connection, "SELECT count(*) FROM tokens") == 1);
@@ -196,6 +196,20 @@ TEST_CASE("a message of an account goes to its address, and is deleted with it")
   CHECK(tokens(connection).empty());
 }
 
+TEST_CASE("a message that nobody will send is found, whatever its id is") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  connection.run("ALTER TABLE mailroom_messages DISABLE TRIGGER after_message_insert");
+  for (const auto* id :
+       {"1", "-9223372036854775808", "4611686018427387904", "9223372036854775806", "9223372036854775807"})
+    connection.run(insert("id, recipients, template", std::string(id) + ", '{a@x.example}', 't'"));
+  CHECK(
+      value<int>(
+          connection,
+          "SELECT count(*) FROM mailroom_lost_messages(now() - interval '1 day', now() + interval '1 day')") ==
+      5);
+}
+
 TEST_CASE("what cannot be a mail is refused, whole") {
   const DatabaseRig rig;
   auto& connection = *rig.connection;
@@ -211,7 +225,7 @@ TEST_CASE("what cannot be a mail is refused, whole") {
   const std::vector<Refused> all{
       {"subject, text", "'s', 't'", "23514 a message needs a recipient"},
       {"recipients, template", "'{}', 't'", "23514 a message needs a recipient"},
-      {"cc, template", "'{a@x.example}', 't'", "23514 a message needs a recipient"},
+      {"cc, template", "'{}', 't'", "23514 a message needs a recipient"},
       {"account, cc, template", "1, '{a@x.example}', 't'", "23514 a message needs a recipient"},
       {"recipients, template", "array_fill('a@x.example'::text, ARRAY[101]), 't'",
        "23514 a message has 101 recipients"},
@@ -278,6 +292,10 @@ TEST_CASE("what cannot be a mail is refused, whole") {
        "23514 a message could never be sent"},
       {"recipients, template, send_after, expires_at", "'{a@x.example}', 't', now(), now()",
        "23514 a message could never"},
+      {"recipients, template, expires_at", "'{a@x.example}', 't', now() - interval '1 hour'",
+       "23514 a message could never be sent"},
+      {"recipients, template, expires_at", "'{a@x.example}', 't', '-infinity'",
+       "23514 a message could never be sent"},
       {"recipients, template, options", "'{a@x.example}', 't', '{\"replace\": true}'",
        "22023 a message that is inserted has no option replace"},
       {"recipients, template, headers", "'{a@x.example}', 't', '{\"Bcc\": \"b@x.example\"}'",

@@ -138,29 +138,6 @@ TEST_CASE("a replacement cancels what has not left, and a statement that is run 
         sooner);
 }
 
-TEST_CASE("a role can neither replace nor cancel the message of another, and learns nothing of it") {
-  const DatabaseRig rig;
-  const TestRole one(rig.database, "one");
-  const TestRole other(rig.database, "other");
-  for (const auto* role : {&one, &other})
-    rig.connection->run(
-        "GRANT EXECUTE ON FUNCTION mailroom_send, mailroom_cancel, mailroom_message_status TO " +
-        role->name());
-  db::Connection first(one.conninfo(), "test");
-  db::Connection second(other.conninfo(), "test");
-  const auto id = sent(first, send("k", "s"));
-  CHECK(sqlstate_of(second, send("k", "new", replacing)) == "42501");
-  CHECK(value<bool>(second, fmt::format("SELECT mailroom_cancel({}) IS NULL", id)));
-  CHECK(value<int>(second, fmt::format("SELECT count(*) FROM mailroom_message_status({})", id)) == 0);
-  CHECK(value<int>(first, fmt::format("SELECT count(*) FROM mailroom_message_status({})", id)) == 1);
-  CHECK(value<std::string>(first, fmt::format("SELECT mailroom_cancel({})", id)) == "cancelled");
-  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_operations") == 0);
-  // A member of the role that asked for it counts as that role.
-  const auto next = sent(first, send("next", "s"));
-  rig.connection->run(fmt::format("GRANT {} TO {}", one.name(), other.name()));
-  CHECK(value<std::string>(second, fmt::format("SELECT mailroom_cancel({})", next)) == "cancelled");
-}
-
 TEST_CASE("sixteen clients that fight over keys send one mail for each") {
   const DatabaseRig rig;
   constexpr int clients = 16;
@@ -189,6 +166,115 @@ TEST_CASE("sixteen clients that fight over keys send one mail for each") {
             connection,
             "SELECT count(*) FROM mailroom_messages m WHERE replaced_at IS NULL AND NOT EXISTS (SELECT FROM "
             "tokens t WHERE t.message = m.id AND t.consumed_at IS NULL)") == 0);
+}
+
+TEST_CASE("the key of a message that never left and never will is free, by the function and by an INSERT") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  const std::string insert =
+      "INSERT INTO mailroom_messages (recipients, subject, text, idempotency_key) VALUES ('{a@x.example}', 's', 't', 'k') "
+      "ON CONFLICT DO NOTHING RETURNING id";
+  const auto end = [&](const std::string& how, std::int64_t id) {
+    const auto token = fmt::format("(SELECT id FROM tokens WHERE message = {})", id);
+    if (how == "cancelled") {
+      CHECK(value<std::string>(connection, fmt::format("SELECT mailroom_cancel({})", id)) == "cancelled");
+    } else if (how == "late") {
+      connection.run(fmt::format("UPDATE tokens SET expires_at = 1 WHERE message = {}", id));
+    } else {
+      connection.run(fmt::format(
+          "INSERT INTO mailroom_deliveries (queue, token, state, attempts, batch) VALUES ('mailroom', {}, '{}', 1, 1)",
+          token, how));
+    }
+  };
+  for (const auto* how : {"cancelled", "rejected", "expired", "late"}) {
+    for (const auto& again : {send("k", "s"), send("k", "other"), send("k", "s", replacing), insert}) {
+      INFO(how << ": " << again);
+      const auto first = sent(connection, send("k", "s"));
+      end(how, first);
+      const auto second = sent(connection, again);
+      CHECK(second > first);
+      CHECK(value<std::string>(connection,
+                               fmt::format("SELECT string_agg(state, ' ') FROM mailroom_message_status({})",
+                                           first)) == (std::string(how) == "late" ? "expired" : how));
+      CHECK(sent(connection, send("k", again == send("k", "other") ? "other" : "s")) == second);
+      connection.run("DELETE FROM mailroom_messages; DELETE FROM tokens; DELETE FROM mailroom_deliveries");
+    }
+  }
+}
+
+TEST_CASE("a key stays taken by a message that has left, may have left, or still waits") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  int number = 0;
+  for (const auto* delivery :
+       {"'accepted', 0, now()", "'unknown', 1, NULL", "'expired', 1, NULL", "'deferred', 0, NULL"}) {
+    INFO(delivery);
+    const auto key = fmt::format("k{}", ++number);
+    const auto first = sent(connection, send(key, "s"));
+    connection.run(fmt::format(
+        "INSERT INTO mailroom_deliveries (queue, token, batch, attempts, state, unknowns, accepted_at) "
+        "SELECT 'mailroom', id, 1, 1, {} FROM tokens WHERE message = {}",
+        delivery, first));
+    CHECK(sent(connection, send(key, "s")) == first);
+  }
+  const auto waiting_one = sent(connection, send("waits", "s"));
+  CHECK(sent(connection, send("waits", "s")) == waiting_one);
+  const auto cancelled_too_late = sent(connection, send("late", "s"));
+  connection.run(
+      fmt::format("INSERT INTO mailroom_deliveries (queue, token, batch, attempts, state, accepted_at) "
+                  "SELECT 'mailroom', id, 1, 1, 'accepted', now() FROM tokens WHERE message = {}",
+                  cancelled_too_late));
+  CHECK(value<std::string>(connection, fmt::format("SELECT mailroom_cancel({})", cancelled_too_late)) ==
+        "sent");
+  CHECK(sent(connection, send("late", "s")) == cancelled_too_late);
+}
+
+TEST_CASE("a statement says whether it asked for a message, knew it, or replaced another") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  const auto done = [&](const std::string& statement) {
+    return std::string(connection.run(statement + ", current_setting('mailroom.sent')")[0][1].c_str());
+  };
+  CHECK(done("SELECT mailroom_send('{a@x.example}', template => 't')") == "new");
+  CHECK(done(send("k", "s")) == "new");
+  CHECK(done(send("k", "s")) == "known");
+  CHECK(done(send("k", "s", replacing)) == "known");
+  CHECK(done(send("k", "other", replacing)) == "replaced");
+  CHECK(done(send("k", "other")) == "known");
+  CHECK(done("SELECT mailroom_send('{a@x.example}', template => 't')") == "new");
+  connection.run("SELECT mailroom_cancel(idempotency_key => 'k')");
+  CHECK(done(send("k", "other")) == "new");
+}
+
+TEST_CASE("a message is cancelled by its key or its reference") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  const auto cancel = [&](const std::string& arguments) {
+    return std::string(
+        connection.run(fmt::format("SELECT coalesce(mailroom_cancel({}), 'null')", arguments))[0][0].c_str());
+  };
+  const auto first = sent(connection, send("k", "s", ", reference => 'order:1'"));
+  CHECK(cancel("idempotency_key => 'other'") == "null");
+  CHECK(cancel("idempotency_key => 'k'") == "cancelled");
+  CHECK(cancel("idempotency_key => 'k'") == "null");
+  CHECK(cancel("reference => 'order:1'") == "null");
+  const auto left = sent(connection, send("left", "s", ", reference => 'order:1'"));
+  connection.run(
+      fmt::format("INSERT INTO mailroom_deliveries (queue, token, batch, attempts, state, accepted_at) "
+                  "SELECT 'mailroom', id, 1, 1, 'accepted', now() FROM tokens WHERE message = {}",
+                  left));
+  CHECK(cancel("reference => 'order:1'") == "sent");
+  sent(connection, send("waits", "s", ", reference => 'order:1'"));
+  sent(connection, send("later", "s", ", reference => 'order:1', send_after => now() + interval '1 day'"));
+  CHECK(cancel("reference => 'order:1'") == "cancelled");
+  CHECK(
+      value<std::string>(
+          connection,
+          "SELECT string_agg(id::text, ' ' ORDER BY id) FROM mailroom_messages WHERE cancelled_at IS NULL") ==
+      std::to_string(left));
+  CHECK(cancel("NULL") == "null");
+  CHECK(sqlstate_of(connection, "SELECT mailroom_cancel(1, reference => 'x')") == "22023");
+  CHECK(first > 0);
 }
 
 TEST_CASE("options are checked") {

@@ -84,7 +84,7 @@ TEST_CASE("what roles of the list are given is right for any role, and more is n
   for (const auto* granted :
        {"EXECUTE ON FUNCTION mailroom_send", "EXECUTE ON FUNCTION mailroom_cancel, mailroom_message_status",
         "INSERT (recipients, template, data), SELECT (id) ON mailroom_messages",
-        "SELECT (idempotency_key, replaced_at) ON mailroom_messages",
+        "SELECT (owner, idempotency_key, replaced_at) ON mailroom_messages",
         "INSERT (email, login), SELECT (id) ON accounts", "USAGE ON SEQUENCE accounts_id_seq",
         "UPDATE, DELETE ON accounts", "EXECUTE ON FUNCTION mailroom_bounced_addresses",
         "SELECT (secret, action, message, consumed_at, expires_at), UPDATE (consumed_at) ON tokens",

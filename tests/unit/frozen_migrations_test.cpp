@@ -34,8 +34,8 @@ const std::map<std::string, std::string>& frozen() {
       {"6_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
       {"7_queue.up.sql", "823732df7695d0f349fefe02a123059ae5803a073a85ffad640a97e25213cff2"},
-      {"8_messages.down.sql", "25118197152aa99a16f27a2d58ee50efd514a72bafeac11b2c0d9eb1aaf03419"},
-      {"8_messages.up.sql", "7a1284ea1191acb9d7e6b916c1eb81394555f168da1c84876ade62090d58df94"},
+      {"8_messages.down.sql", "b367c604fa25ed8ca70fb0dcfaf259caa5048cd0742df2398cd551b37d378824"},
+      {"8_messages.up.sql", "d47a2d5ca82b830efe1f8dcd2bbb3f2e07cc8b729e1ed76a58c5f1f7c5f7e42c"},
   };
   return checksums;
 }

@@ -14,20 +14,25 @@ namespace mailroom::cmd {
 
 namespace {
 
-/// The writer of mails that leave: what comes back of them shows an id.
-std::shared_ptr<const compose::MailWriter> sending_writer(const config::Settings& settings) {
-  return configured_writer(
-      settings, mail::BounceAddress(settings.send.bounce_address, signing::load_current_key(settings)));
+std::shared_ptr<const compose::MailWriter> writer_of(const config::Settings& settings,
+                                                     templates::TemplateStore& templates,
+                                                     std::optional<mail::BounceAddress> bounce_address) {
+  const auto mail = mail::parse_configured_mail(settings);
+  config::require_keys({"send.from"}, settings);
+  return std::make_shared<compose::MailWriter>(
+      *mail.from, mail::MessageBuilder(*mail.from, mail.reply_to, mail.headers),
+      templates.load(settings.send.templates), mail.link, static_cast<std::size_t>(settings.send.max_size),
+      mail.redirection, std::move(bounce_address));
 }
 
-/// As check_send_settings(), for the settings of one profile.
-void check_profile(const config::Settings& settings) {
+/// As check_send_settings(), for the settings of one profile. `is_new`: no profile before has its path.
+void check_profile(const config::Settings& settings, bool is_new, templates::TemplateStore& templates) {
   mail::parse_configured_mail(settings);
   const auto& path = settings.send.path;
   if (!path.hello_name.empty()) smtp::check_hello_name(path.hello_name);
   if (path.targets.empty()) return;
-  carriers::make_relays(path);
-  configured_writer(settings);
+  if (is_new) carriers::make_relays(path);
+  writer_of(settings, templates, std::nullopt);
 }
 
 }  // namespace
@@ -53,16 +58,31 @@ void tell_of_redirection(const config::Settings& settings, Log& log) {
 }
 
 void check_send_settings(const config::Settings& settings, Log& log) {
-  check_profile(settings);
+  templates::TemplateStore templates;
+  std::vector<config::RelayPath> paths;
+  const auto check = [&](const config::Settings& of) {
+    const bool is_new = std::ranges::find(paths, of.send.path) == paths.end();
+    if (is_new) paths.push_back(of.send.path);
+    check_profile(of, is_new, templates);
+  };
+  check(settings);
   for (const auto& profile : settings.profiles)
-    check_profile(config::with_profile(settings, profile.name));
+    check(config::with_profile(settings, profile.name));
   if (settings.send.path.targets.empty()) return;
   tell_of_missing_link(settings, log);
   tell_of_redirection(settings, log);
 }
 
-std::shared_ptr<const compose::MailProfiles> configured_profiles(const config::Settings& settings) {
+std::shared_ptr<const compose::MailProfiles> configured_profiles(const config::Settings& settings,
+                                                                 templates::TemplateStore* store) {
+  templates::TemplateStore own;
+  auto& templates = store == nullptr ? own : *store;
   const auto lanes = lanes_of(settings);
+  const auto key = signing::load_current_key(settings);
+  // What comes back of mails that leave shows an id.
+  const auto sending_writer = [&](const config::Settings& of) {
+    return writer_of(of, templates, mail::BounceAddress(of.send.bounce_address, key));
+  };
   const auto profiles = std::make_shared<compose::MailProfiles>(
       compose::MailProfiles::Entry{.writer = sending_writer(settings), .lane = 0});
   for (const auto& profile : settings.profiles) {
@@ -103,12 +123,8 @@ delivery::DeliveryPolicy delivery_policy(const config::Settings& settings) {
 
 std::shared_ptr<const compose::MailWriter> configured_writer(
     const config::Settings& settings, std::optional<mail::BounceAddress> bounce_address) {
-  const auto mail = mail::parse_configured_mail(settings);
-  config::require_keys({"send.from"}, settings);
-  return std::make_shared<compose::MailWriter>(
-      *mail.from, mail::MessageBuilder(*mail.from, mail.reply_to, mail.headers),
-      templates::load_templates(settings.send.templates), mail.link,
-      static_cast<std::size_t>(settings.send.max_size), mail.redirection, std::move(bounce_address));
+  templates::TemplateStore templates;
+  return writer_of(settings, templates, std::move(bounce_address));
 }
 
 }  // namespace mailroom::cmd

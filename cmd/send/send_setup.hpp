@@ -12,6 +12,7 @@
 #include "config/relay_path.hpp"
 #include "delivery/delivery_policy.hpp"
 #include "delivery/delivery_sink.hpp"
+#include "templates/template_store.hpp"
 
 namespace mailroom::cmd {
 
@@ -38,8 +39,10 @@ std::shared_ptr<const compose::MailWriter> configured_writer(
     const config::Settings& settings, std::optional<mail::BounceAddress> bounce_address = std::nullopt);
 
 /// How the mails of each profile are written, and the place of their lane in lanes_of(). Throws
-/// Error(configuration) as configured_writer(), also for each profile.
-std::shared_ptr<const compose::MailProfiles> configured_profiles(const config::Settings& settings);
+/// Error(configuration) as configured_writer(), also for each profile. They share templates by `store`, which
+/// may be null.
+std::shared_ptr<const compose::MailProfiles> configured_profiles(const config::Settings& settings,
+                                                                 templates::TemplateStore* store = nullptr);
 
 /// The different paths, that of the section `send` first: each profile has one of them.
 std::vector<config::RelayPath> lanes_of(const config::Settings& settings);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/printable.hpp"
@@ -34,12 +36,18 @@ std::optional<delivery::Withheld> MailProfiles::withheld(const claim::TokenRow& 
 }
 
 std::vector<std::string> MailProfiles::warnings() const {
-  auto all = default_.writer->warnings();
-  for (const auto& [name, entry] : others_) {
-    for (const auto& text : entry.writer->warnings()) {
-      if (std::ranges::find(all, text) == all.end()) all.push_back(text);
-    }
-  }
+  std::vector<std::string> all;
+  std::set<std::string_view> seen;
+  std::set<const std::vector<std::string>*> sets;
+  const auto add_new = [&](const Entry& entry) {
+    const auto& own = entry.writer->warnings();
+    if (!sets.insert(&own).second) return;
+    std::ranges::copy_if(own, std::back_inserter(all),
+                         [&](const std::string& text) { return seen.insert(text).second; });
+  };
+  add_new(default_);
+  for (const auto& [name, entry] : others_)
+    add_new(entry);
   return all;
 }
 

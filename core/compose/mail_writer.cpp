@@ -73,7 +73,8 @@ std::optional<mail::Refusal> add_message(MailDraft& draft, const claim::MessageC
 
 }  // namespace
 
-MailWriter::MailWriter(mail::Mailbox from, mail::MessageBuilder builder, templates::TemplateSet templates,
+MailWriter::MailWriter(mail::Mailbox from, mail::MessageBuilder builder,
+                       std::shared_ptr<const templates::TemplateSet> templates,
                        std::optional<mail::LinkTemplate> link, std::size_t max_size,
                        mail::Redirection redirection, std::optional<mail::BounceAddress> bounce_address)
     : from_(std::move(from)),
@@ -198,8 +199,8 @@ std::optional<mail::Refusal> MailWriter::render(MailDraft& draft) const {
     draft.values.link = link_->link(draft.values.action, draft.values.token);
   const auto scope = templates::template_scope(draft.values, draft.data, draft.purpose);
   if (const auto* refusal = std::get_if<mail::Refusal>(&scope)) return *refusal;
-  auto rendered = templates_.render({.name = draft.template_name, .locale = draft.locale},
-                                    std::get<templates::TemplateData>(scope), max_size_);
+  auto rendered = templates_->render({.name = draft.template_name, .locale = draft.locale},
+                                     std::get<templates::TemplateData>(scope), max_size_);
   if (const auto* refusal = std::get_if<mail::Refusal>(&rendered)) return *refusal;
   auto& mail = std::get<templates::RenderedMail>(rendered);
   draft.content.subject = std::move(mail.subject);

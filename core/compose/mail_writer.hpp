@@ -47,8 +47,9 @@ struct MailDraft {
 class MailWriter {
  public:
   /// A mail has at most `max_size` bytes, as the relay gets it. Without `link` no mail has one.
-  MailWriter(mail::Mailbox from, mail::MessageBuilder builder, templates::TemplateSet templates,
-             std::optional<mail::LinkTemplate> link, std::size_t max_size, mail::Redirection redirection = {},
+  MailWriter(mail::Mailbox from, mail::MessageBuilder builder,
+             std::shared_ptr<const templates::TemplateSet> templates, std::optional<mail::LinkTemplate> link,
+             std::size_t max_size, mail::Redirection redirection = {},
              std::optional<mail::BounceAddress> bounce_address = std::nullopt);
 
   /// Why the configuration has no mail for this token, ever or yet; nullopt if it has one. Otherwise it must
@@ -65,9 +66,9 @@ class MailWriter {
   std::size_t max_size() const { return max_size_; }
 
   /// The names of all templates.
-  std::vector<std::string> template_names() const { return templates_.names(); }
+  std::vector<std::string> template_names() const { return templates_->names(); }
   /// What is probably wrong in the templates.
-  const std::vector<std::string>& warnings() const { return templates_.warnings(); }
+  const std::vector<std::string>& warnings() const { return templates_->warnings(); }
 
  private:
   /// Puts what the template makes into the content; nullopt if it does.
@@ -81,7 +82,7 @@ class MailWriter {
 
   mail::Mailbox from_;
   mail::MessageBuilder builder_;
-  templates::TemplateSet templates_;
+  std::shared_ptr<const templates::TemplateSet> templates_;
   std::optional<mail::LinkTemplate> link_;
   std::size_t max_size_;
   mail::Redirection redirection_;

@@ -83,7 +83,8 @@ Profile finished_profile(Profile profile, const Settings& settings) {
 }
 
 Settings with_profile(const Settings& settings, std::string_view name) {
-  auto changed = settings;
+  Settings changed;
+  static_cast<ProfiledSettings&>(changed) = settings;
   if (name.empty() || name == default_profile) return changed;
   const auto profile = std::ranges::find(settings.profiles, name, &Profile::name);
   if (profile == settings.profiles.end()) {

@@ -206,8 +206,8 @@ struct LogSettings {
   bool operator==(const LogSettings&) const = default;
 };
 
-/// The effective configuration, parsed and checked.
-struct Settings {
+/// The configuration as it is for one profile.
+struct ProfiledSettings {
   DatabaseSettings database;
   SigningSettings signing;
   CollectSettings collect;
@@ -221,9 +221,13 @@ struct Settings {
   MessagesSettings messages;
   LogSettings log;
 
-  std::vector<Profile> profiles;     ///< in the order of the file; without `default`, which is `send`
   std::vector<SettingValue> values;  ///< every key, in the order of the documentation
   std::string file;                  ///< the configuration file that was read; empty for none
+};
+
+/// The effective configuration, parsed and checked.
+struct Settings : ProfiledSettings {
+  std::vector<Profile> profiles;  ///< in the order of the file; without `default`, which is `send`
 };
 
 /// The entry of `key`, which must be a configuration key.
@@ -232,8 +236,8 @@ const SettingValue& setting_of(const Settings& settings, std::string_view key);
 /// The profile of mails that name none.
 constexpr std::string_view default_profile = "default";
 
-/// `settings`, whose section `send` is as the profile has it. Empty and `default` change nothing. Throws
-/// Error(configuration) if there is no such profile.
+/// `settings` without its profiles, whose section `send` is as the profile has it. Empty and `default` change
+/// nothing else. Throws Error(configuration) if there is no such profile.
 Settings with_profile(const Settings& settings, std::string_view name);
 
 /// A profile of the file with its section `send`, which load_settings() keeps: flags hold for every profile.

@@ -7,7 +7,7 @@
 #include "doctor/subject.hpp"
 #include "mail/configured_mail.hpp"
 #include "queue/preconditions.hpp"
-#include "templates/template_set.hpp"
+#include "templates/template_store.hpp"
 
 namespace mailroom::doctor {
 namespace {
@@ -37,19 +37,20 @@ void require_no_links(Subject& subject) {
   }
 }
 
-Findings check_templates_of(Subject& subject, const config::Settings& settings) {
+Findings check_templates_of(Subject& subject, const config::Settings& settings,
+                            templates::TemplateStore& store) {
   mail::parse_configured_mail(settings);
   // Templates can be written before anything is sent.
   const bool sends = !settings.send.path.targets.empty();
   const bool lacks_link = sends && settings.send.link.empty();
   if (sends) config::require_keys({"send.from"}, settings);
   if (lacks_link) require_no_links(subject);
-  const auto templates = templates::load_templates(settings.send.templates);
+  const auto templates = store.load(settings.send.templates);
   Findings findings;
-  for (const auto& text : templates.warnings())
+  for (const auto& text : templates->warnings())
     findings.push_back(warning(text, {}));
   return or_fine(std::move(findings),
-                 summary_of(templates, settings.send.templates) +
+                 summary_of(*templates, settings.send.templates) +
                      (lacks_link ? "; send.link is not set: a mail with a link waits until it is" : ""));
 }
 
@@ -59,10 +60,11 @@ Findings check_templates(Subject& subject) {
   if (!subject.settings_complete) return {not_checked("the configuration cannot be read")};
   const auto& settings = *subject.settings;
   Findings findings;
-  if (is_mail_configured(settings)) findings = check_templates_of(subject, settings);
+  templates::TemplateStore store;
+  if (is_mail_configured(settings)) findings = check_templates_of(subject, settings, store);
   for (const auto& profile : settings.profiles) {
     auto own = of_profile(settings, profile.name, [&](const config::Settings& changed) {
-      return check_templates_of(subject, changed);
+      return check_templates_of(subject, changed, store);
     });
     std::ranges::move(own, std::back_inserter(findings));
   }

@@ -275,4 +275,35 @@ TEST_CASE("a profile that nobody has configured is named with those that there a
         "there is no profile 'acne': the section profiles of the configuration file has them");
 }
 
+TEST_CASE("a thousand profiles load what they share once") {
+  const WorkingDirectory directory;
+  for (int i = 0; i < 50; ++i) {
+    directory.write(fmt::format("shared/t{}.subject", i), "Hello");
+    directory.write(fmt::format("shared/t{}.txt", i), "Hello {{email}}");
+  }
+  std::string file =
+      "send:\n  relay: smtp://mail.example\n  from: App <app@mail.example>\n  templates: shared\nprofiles:\n";
+  for (int i = 0; i < 1000; ++i) {
+    const auto own = fmt::format("own{}", i);
+    std::string templates;
+    // Three have a directory of their own, two of them with the same files.
+    if (i < 3) {
+      directory.write(own + "/welcome.subject", "Welcome");
+      directory.write(own + "/welcome.txt", i == 0 ? "Welcome {{email}}" : "Hi {{email}}");
+      templates = ", templates: " + own;
+    }
+    file += fmt::format("  p{}: {{from: P <p{}@mail.example>{}}}\n", i, i, templates);
+  }
+  directory.write("mailroom.yaml", file);
+  config::EnvironmentVariables environment;
+  environment["MAILROOM_SECRET_KEY"] = std::string(64, '0');
+  const auto settings = config::load_settings({}, environment);
+  REQUIRE(settings.profiles.size() == 1000);
+  CHECK(config::with_profile(settings, "p7").profiles.empty());
+  templates::TemplateStore store;
+  const auto profiles = cmd::configured_profiles(settings, &store);
+  CHECK(store.sets() == 3);
+  CHECK(cmd::lanes_of(settings).size() == 1);
+}
+
 }  // namespace mailroom::test::profile_settings_test

@@ -2,6 +2,7 @@
 
 #include "cmd/command.hpp"
 #include "cmd/doctor/doctor_report.hpp"
+#include "cmd/terminal/tracing.hpp"
 #include "doctor/subject.hpp"
 
 namespace mailroom::cmd {
@@ -10,7 +11,8 @@ namespace {
 ExitCode run_doctor(const std::string& role, Context& context) {
   const auto findings = doctor::examine({.load = [&](config::FileUse use) { return context.load(use); },
                                          .now = [] { return std::chrono::system_clock::now(); },
-                                         .application_role = role});
+                                         .application_role = role,
+                                         .try_traces = try_tracing});
   const bool json = context.global().output == OutputFormat::json;
   context.print(json ? render_json(findings)
                      : render_text(findings, {.colour = context.colour_on(context.out()),

@@ -29,4 +29,8 @@ class Tracing {
 /// for one that cannot be. `log` must outlive the result.
 std::unique_ptr<Tracing> open_tracing(const config::Settings& settings, Log& log);
 
+/// Sends a request without spans to trace.endpoint. Why it is not taken; empty if it is, or if this mailroom
+/// sends no traces.
+std::string try_tracing(const config::Settings& settings);
+
 }  // namespace mailroom::cmd

@@ -245,6 +245,16 @@ std::vector<Entry> output_keys() {
           "how many of the traces that begin here are recorded, from 0 to 1; those of applications are if they say so",
           into(&TraceSettings::sample, parse_fraction)}
           .needs_restart(),
+      Entry{
+          "trace.headers_file", "MAILROOM_TRACE_HEADERS_FILE", "",
+          "file of the headers that a hosted collector of traces wants, each a line Name: value; without it, those of OTEL_EXPORTER_OTLP_HEADERS",
+          into(&TraceSettings::headers_file, parse_path)}
+          .secret_file("headers")
+          .needs_restart(),
+      Entry{"trace.environment", "MAILROOM_TRACE_ENVIRONMENT", "",
+            "the environment that spans name, such as production; without it, none",
+            as_written(&TraceSettings::environment)}
+          .needs_restart(),
       Entry{"audit.retention", "MAILROOM_AUDIT_RETENTION", "30d",
             "how long prune keeps expired and consumed tokens and batch records, from 1h to 36500d",
             into(&AuditSettings::retention, parse_interval, 1h, 24h * 36'500)}

@@ -183,6 +183,8 @@ struct MetricsSettings {
 struct TraceSettings {
   std::string endpoint;  ///< a URL, not parsed; empty: no traces
   double sample = 1;     ///< of the traces that begin here, how many are recorded
+  std::string headers_file{};
+  std::string environment{};
 
   bool operator==(const TraceSettings&) const = default;
 };

@@ -50,6 +50,7 @@ constexpr std::array<CheckEntry, 23> checks{{
     {"relay", {}, check_relays},
     {"bounces", {}, check_bounces},
     {"sink", {}, check_sink},
+    {"traces", {}, check_traces},
 }};
 
 /// Why a check cannot run; empty if it can.

@@ -33,6 +33,8 @@ struct DoctorSources {
   std::function<config::Settings(config::FileUse)> load;
   std::function<std::chrono::system_clock::time_point()> now;
   std::string application_role{};  ///< as which an account is inserted; empty: as the session's
+  /// Why the collector of traces takes no spans, or empty; null: not tried.
+  std::function<std::string(const config::Settings&)> try_traces{};
 };
 
 /// The state that the checks share: each check may use the results of earlier ones.
@@ -93,6 +95,8 @@ Findings check_relays(Subject& subject);
 Findings check_bounces(Subject& subject);
 /// Looks whether sink.to or sink.exec works, and hands nothing over.
 Findings check_sink(Subject& subject);
+/// Empty without trace.endpoint.
+Findings check_traces(Subject& subject);
 
 /// Adds indexes that were built while the operating system sorted differently.
 void judge_collations(db::Connection& connection, Findings& findings);

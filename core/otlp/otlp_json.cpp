@@ -190,11 +190,12 @@ void append_span(std::string& out, const trace::Span& span) {
 
 }  // namespace
 
-void append_otlp_json(std::string& out, std::span<const trace::Span> spans) {
+void append_otlp_json(std::string& out, std::span<const trace::Span> spans, std::string_view resource) {
   out += R"({"resourceSpans":[{"resource":{"attributes":[)"
          R"({"key":"service.name","value":{"stringValue":"mailroom"}},)"
-         R"({"key":"service.version","value":{"stringValue":")" MAILROOM_VERSION
-         R"("}}],"droppedAttributesCount":0},)"
+         R"({"key":"service.version","value":{"stringValue":")" MAILROOM_VERSION R"("}})";
+  out += resource;
+  out += R"(],"droppedAttributesCount":0},)"
          R"("scopeSpans":[{"scope":{"name":"mailroom","version":")" MAILROOM_VERSION R"("},"spans":[)";
   bool has_some = false;
   for (const auto& span : spans) {

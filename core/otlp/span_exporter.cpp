@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fmt/format.h>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
-#include "base/text.hpp"
 #include "base/threads.hpp"
 #include "carriers/http/answer.hpp"
 #include "otlp/otlp_json.hpp"
@@ -18,7 +16,6 @@
 namespace mailroom::otlp {
 namespace {
 
-constexpr Milliseconds request_time{10'000};
 constexpr Milliseconds longest_export_wait{60'000};  ///< that the receiver may ask for
 constexpr std::chrono::minutes warn_every{5};
 
@@ -29,34 +26,15 @@ bool is_temporary(int status) {
 
 }  // namespace
 
-http::HttpEndpoint trace_endpoint(const std::string& url) {
-  const auto scheme = lower_case(url.substr(0, url.find(':')));
-  if (scheme != "http" && scheme != "https") {
-    throw Error(ExitCode::configuration, "the URL of trace.endpoint is neither http:// nor https://",
-                "write it as http://127.0.0.1:4318");
-  }
-  auto endpoint =
-      http::parse_http_url(url, "trace.endpoint", "put a collector of traces that needs none on this host",
-                           http::HttpContent::harmless);
-  const auto path = url.find('/', url.find("://") + 3);
-  if (path == std::string::npos) {
-    endpoint.url += "/v1/traces";
-  } else if (path + 1 == url.size()) {
-    endpoint.url += "v1/traces";
-  }
-  endpoint.timeout = request_time;
-  return endpoint;
-}
+SpanExporter::SpanExporter(TraceTarget target, trace::SpanBuffer& buffer, Log& log)
+    : SpanExporter(std::move(target), buffer, log, Options{}) {}
 
-SpanExporter::SpanExporter(http::HttpEndpoint endpoint, trace::SpanBuffer& buffer, Log& log)
-    : SpanExporter(std::move(endpoint), buffer, log, Options{}) {}
-
-SpanExporter::SpanExporter(http::HttpEndpoint endpoint, trace::SpanBuffer& buffer, Log& log, Options options)
-    : endpoint_(std::move(endpoint)),
+SpanExporter::SpanExporter(TraceTarget target, trace::SpanBuffer& buffer, Log& log, Options options)
+    : target_(std::move(target)),
       buffer_(buffer),
       log_(log),
       options_(options),
-      exchange_(endpoint_),
+      exchange_(target_.endpoint),
       multi_(curl_multi_init()) {
   if (!multi_) throw Error(ExitCode::failed, "cannot initialise libcurl");
   const BlockedSignals blocked;
@@ -84,7 +62,7 @@ void SpanExporter::run() {
 void SpanExporter::send(const std::vector<trace::Span>& spans) {
   if (steady_now() >= stops_at()) return buffer_.note_dropped(spans.size());
   body_.clear();
-  append_otlp_json(body_, spans);
+  append_otlp_json(body_, spans, target_.resource);
   auto wait = options_.retry;
   for (int tries = 1;; ++tries) {
     const auto result = attempt();
@@ -102,18 +80,19 @@ void SpanExporter::send(const std::vector<trace::Span>& spans) {
 
 SpanExporter::Result SpanExporter::attempt() {
   const auto outcome = perform();
-  if (outcome.end != http::HttpEnd::answered) return {.may_be_repeated = true, .problem = outcome.failure};
+  auto problem = trace_problem(outcome);
+  if (outcome.end != http::HttpEnd::answered) return {.may_be_repeated = true, .problem = std::move(problem)};
   const auto status = outcome.response.status;
   auto wait = http::parse_retry_after(outcome.response.header("retry-after"), std::time(nullptr));
   if (wait) wait = std::min(*wait, longest_export_wait);
-  if (status >= 200 && status < 300) return {.is_taken = true};
-  return {
-      .may_be_repeated = is_temporary(status), .wait = wait, .problem = fmt::format("it answers {}", status)};
+  if (problem.empty()) return {.is_taken = true};
+  return {.may_be_repeated = is_temporary(status), .wait = wait, .problem = std::move(problem)};
 }
 
 http::HttpOutcome SpanExporter::perform() {
   http::HttpRequest request;
-  request.headers = {"Content-Type: application/json"};
+  request.headers = target_.headers;
+  request.headers.emplace_back("Content-Type: application/json");
   request.shared_body = body_;
   exchange_.prepare(std::move(request));
   auto* const handle = exchange_.handle();
@@ -148,12 +127,12 @@ void SpanExporter::note_problem(const std::string& problem) {
   if (warned_at_ && now - *warned_at_ < warn_every) return;
   warned_at_ = now;
   log_.warn("the collector of traces takes no spans; mails go on",
-            {{"endpoint", endpoint_.name}, {"reason", shown_text(problem)}});
+            {{"endpoint", target_.endpoint.name}, {"reason", shown_text(problem)}});
 }
 
 void SpanExporter::note_success() {
   if (!std::exchange(has_problem_, false)) return;
-  log_.info("the collector of traces takes spans again", {{"endpoint", endpoint_.name}});
+  log_.info("the collector of traces takes spans again", {{"endpoint", target_.endpoint.name}});
 }
 
 }  // namespace mailroom::otlp

@@ -10,14 +10,10 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "carriers/http/exchange.hpp"
+#include "otlp/trace_target.hpp"
 #include "trace/span_buffer.hpp"
 
 namespace mailroom::otlp {
-
-/// Where spans go: `url` is trace.endpoint, and has /v1/traces added if it has no path. Throws
-/// Error(configuration).
-http::HttpEndpoint trace_endpoint(const std::string& url);
 
 /// Sends what is in a buffer, many spans in a request. What the receiver does not take for the moment is
 /// sent again, and given up after some times; meanwhile the buffer drops what it has no room for. Nobody else
@@ -34,8 +30,8 @@ class SpanExporter {
   };
 
   /// Throws Error(failed). `buffer` and `log` must outlive this.
-  SpanExporter(http::HttpEndpoint endpoint, trace::SpanBuffer& buffer, Log& log, Options options);
-  SpanExporter(http::HttpEndpoint endpoint, trace::SpanBuffer& buffer, Log& log);
+  SpanExporter(TraceTarget target, trace::SpanBuffer& buffer, Log& log, Options options);
+  SpanExporter(TraceTarget target, trace::SpanBuffer& buffer, Log& log);
   /// Sends what is left for Options::farewell at most, and drops the rest.
   ~SpanExporter();
   SpanExporter(const SpanExporter&) = delete;
@@ -65,7 +61,7 @@ class SpanExporter {
     void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
   };
 
-  http::HttpEndpoint endpoint_;
+  TraceTarget target_;
   trace::SpanBuffer& buffer_;
   Log& log_;
   Options options_;

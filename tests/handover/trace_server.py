@@ -9,6 +9,8 @@ big         takes the request, and answers 200 with 10 MB
 redirect    redirects to itself, and takes nothing
 slow        takes the request, and answers a byte a second
 silent      reads the request, and never answers
+key         answers 401 unless the header X-Key is secret
+grpc        begins with what a server of HTTP/2 says first, whatever it is asked
 """
 import json
 import os
@@ -39,6 +41,12 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def handle(self):
+        if mode != 'grpc':
+            return super().handle()
+        self.wfile.write(bytes.fromhex('000006040000000000000500004000'))
+        return self.rfile.readline()
+
     def do_POST(self):
         global requests
         body = self.rfile.read(int(self.headers['Content-Length']))
@@ -47,6 +55,8 @@ class Handler(BaseHTTPRequestHandler):
             number = requests
         if self.path != '/v1/traces' or self.headers['Content-Type'] != 'application/json':
             return self.answer(404)
+        if mode == 'key' and self.headers['X-Key'] != 'secret':
+            return self.answer(401)
         if mode.isdigit():
             return self.answer(int(mode))
         if mode == 'limits' and number <= 1:

@@ -51,4 +51,27 @@ TEST_CASE("without an endpoint nothing is traced, and one that cannot be is refu
   CHECK(rig.run({"send", "--once"}).status == 3);
 }
 
+TEST_CASE("a hosted collector of traces gets its headers, and doctor says whether it takes spans") {
+  TraceRig rig("key");
+  const auto doctor = [&] { return rig.run({"doctor", "-o", "json"}).output; };
+  CHECK(doctor().find("takes no spans: it answers 401: it knows no key") != std::string::npos);
+  SECTION("from a file") {
+    rig.environment["MAILROOM_TRACE_HEADERS_FILE"] = rig.directory.write("headers", "X-Key: secret\n");
+  }
+  SECTION("from the variable of OpenTelemetry") {
+    rig.environment["OTEL_EXPORTER_OTLP_HEADERS"] = "x-key=secret";
+  }
+  CHECK(doctor().find(" takes spans") != std::string::npos);
+  rig.environment["MAILROOM_TRACE_ENVIRONMENT"] = "staging";
+  insert_message(*rig.connection, "{}");
+  CHECK(rig.send().status == 0);
+  CHECK(rig.bytes().find("staging") != std::string::npos);
+  CHECK(rig.bytes().find("service.instance.id") != std::string::npos);
+}
+
+TEST_CASE("doctor recognises the port of gRPC") {
+  TraceRig rig("grpc");
+  CHECK(rig.run({"doctor", "-o", "json"}).output.find("it speaks gRPC") != std::string::npos);
+}
+
 }  // namespace mailroom::test::trace_endpoint_test

@@ -201,6 +201,8 @@ const std::vector<Row> own_rows{
      [](const config::Settings& s) { return s.trace.endpoint; }},
     {"trace.sample", "1", "0.25", "0", "0.5",
      [](const config::Settings& s) { return fmt::format("{}", s.trace.sample); }},
+    {"trace.headers_file", "", "f", "e", "g", [](const config::Settings& s) { return s.trace.headers_file; }},
+    {"trace.environment", "", "f", "e", "g", [](const config::Settings& s) { return s.trace.environment; }},
     {"audit.retention", "30d", "1h", "36500d", "7d12h",
      [](const config::Settings& s) { return format_duration(s.audit.retention); }},
     {"messages.retention", "7d", "1h", "36500d", "3d",

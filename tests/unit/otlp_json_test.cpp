@@ -2,9 +2,11 @@
 
 #include "otlp/otlp_json.hpp"
 
+#include <map>
+
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "otlp/span_exporter.hpp"
+#include "otlp/trace_target.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::otlp_json_test {
@@ -112,6 +114,36 @@ TEST_CASE("names of any bytes make valid JSON") {
     CHECK_NOTHROW(span_json(span));
   }
   CHECK(request_json({})["resourceSpans"][0]["scopeSpans"][0]["spans"].empty());
+}
+
+TEST_CASE("headers come from lines or from pairs, and none that mailroom sets itself") {
+  CHECK(otlp::headers_of_lines("# a key\nAuthorization: Bearer abc:d\n\nX-Scope: 7\n", "f") ==
+        std::vector<std::string>{"Authorization: Bearer abc:d", "X-Scope: 7"});
+  CHECK(otlp::headers_of_pairs("authorization=Basic%20YTpi, x-scope=a=b,", "v") ==
+        std::vector<std::string>{"authorization: Basic YTpi", "x-scope: a=b"});
+  for (const auto* lines : {"no colon", ": x", "X: ", "X Y: z", "Content-Type: x", "X: caf\xc3\xa9"}) {
+    CAPTURE(lines);
+    CHECK_THROWS_AS(otlp::headers_of_lines(lines, "f"), Error);
+  }
+  for (const auto* pairs : {"x", "=y", "x=", "x=a%0Ab", "host=y"}) {
+    CAPTURE(pairs);
+    CHECK_THROWS_AS(otlp::headers_of_pairs(pairs, "v"), Error);
+  }
+}
+
+TEST_CASE("with a key in a header an endpoint on another host needs TLS") {
+  CHECK_THROWS_AS(otlp::trace_endpoint("http://traces.example", http::HttpContent::secret), Error);
+  CHECK_NOTHROW(otlp::trace_endpoint("https://traces.example", http::HttpContent::secret));
+}
+
+TEST_CASE("spans name their instance and environment") {
+  std::string text;
+  otlp::append_otlp_json(text, {}, otlp::resource_attributes("pro\"d", "host:7"));
+  std::map<std::string, std::string> attributes;
+  for (const auto& each : parse_json(text)["resourceSpans"][0]["resource"]["attributes"])
+    attributes[each["key"]] = each["value"]["stringValue"];
+  CHECK(attributes["service.instance.id"] == "host:7");
+  CHECK(attributes["deployment.environment.name"] == "pro\"d");
 }
 
 TEST_CASE("an endpoint without a path gets that of OTLP, and http:// may go to another host") {

@@ -95,11 +95,14 @@ FileContents read_contents(const config::Settings& settings, bool mails) {
   FileContents contents;
   add_files(settings.values, mails ? "send." : "sink.", contents);
   if (!mails) return contents;
-  add_templates(settings.send.templates, contents["templates"]);
+  // Profiles share directories.
+  std::set<std::string> directories{settings.send.templates};
   for (const auto& profile : settings.profiles) {
     add_files(profile.values, "send.", contents);
-    add_templates(profile.send.templates, contents["templates"]);
+    directories.insert(profile.send.templates);
   }
+  for (const auto& directory : directories)
+    add_templates(directory, contents["templates"]);
   return contents;
 }
 

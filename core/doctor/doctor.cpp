@@ -26,7 +26,7 @@ struct CheckEntry {
 constexpr Ground server{.setting = {}, .database = true};
 constexpr Ground schema{.setting = {}, .database = true, .schema = true};
 
-constexpr std::array<CheckEntry, 23> checks{{
+constexpr std::array<CheckEntry, 24> checks{{
     {"configuration", {}, check_configuration},
     {"key", {.setting = "signing.key_file"}, check_key},
     {"previous keys", {.setting = "signing.previous_key_files"}, check_previous_keys},

@@ -64,7 +64,8 @@ std::vector<PreviewItem> TemplatePreview::items() {
 
 compose::MailWriter TemplatePreview::writer(templates::TemplateSet templates) const {
   return {options_.from, mail::MessageBuilder(options_.from, options_.reply_to, options_.headers),
-          std::make_shared<const templates::TemplateSet>(std::move(templates)), options_.link, options_.max_size};
+          std::make_shared<const templates::TemplateSet>(std::move(templates)), options_.link,
+          options_.max_size};
 }
 
 TemplatePreview::Written TemplatePreview::write(const PreviewRequest& request, PreviewResult& result) {

@@ -140,7 +140,8 @@ TEST_CASE("spans name their instance and environment") {
   std::string text;
   otlp::append_otlp_json(text, {}, otlp::resource_attributes("pro\"d", "host:7"));
   std::map<std::string, std::string> attributes;
-  for (const auto& each : parse_json(text)["resourceSpans"][0]["resource"]["attributes"])
+  const auto request = parse_json(text);
+  for (const auto& each : request["resourceSpans"][0]["resource"]["attributes"])
     attributes[each["key"]] = each["value"]["stringValue"];
   CHECK(attributes["service.instance.id"] == "host:7");
   CHECK(attributes["deployment.environment.name"] == "pro\"d");

@@ -17,8 +17,8 @@ std::int64_t minutes_of(WallTime time) {
   return std::chrono::floor<Minutes>(time.time_since_epoch()).count();
 }
 
-WallTime time_of(const nlohmann::json& minutes) {
-  return WallTime(Minutes(minutes.get<std::int64_t>()));
+WallTime time_of(const nlohmann::json& value) {
+  return WallTime(Minutes(value.get<std::int64_t>()));
 }
 
 }  // namespace

@@ -106,7 +106,8 @@ bool is_of_original(const Privilege& privilege) {
 }
 
 /// What `holder` got from a role that loses it, and so passes nothing on, needs no statement.
-std::vector<std::string> revokes_for(const Holder& holder, const Privileges& undue, const std::string& schema,
+std::vector<std::string> revokes_for(const Holder& holder, const Privileges& undue,
+                                     const std::string& own_schema,
                                      const std::map<std::string, Privileges>& undue_by_quoted) {
   std::vector<std::string> statements;
   for (const auto& [grantor, granted] : holder.by_grantor) {
@@ -116,7 +117,7 @@ std::vector<std::string> revokes_for(const Holder& holder, const Privileges& und
       const bool ends_anyway = passed_on != undue_by_quoted.end() && passed_on->second.count(privilege) > 0;
       if (undue.count(privilege) > 0 && !ends_anyway) taken.insert(privilege);
     }
-    for (const auto& statement : schema::revoke_statements(taken, granted, schema, holder.quoted)) {
+    for (const auto& statement : schema::revoke_statements(taken, granted, own_schema, holder.quoted)) {
       statements.push_back(grantor.empty() ? statement
                                            : fmt::format("SET ROLE {}; {} RESET ROLE;", grantor, statement));
     }
@@ -130,14 +131,14 @@ void judge_holders(db::Connection& connection, Findings& findings) {
   for (const auto& [name, holder] : holders)
     undue_by_quoted[holder.quoted] = schema::undue_rights(
         name, holder.held, holder.is_own ? schema::allowed_to("collector") : Privileges{});
-  const auto schema = qualified_rows(connection, "SELECT quote_ident($1)").text();
+  const auto own_schema = qualified_rows(connection, "SELECT quote_ident($1)").text();
   for (const auto& [name, holder] : holders) {
     const auto& undue = undue_by_quoted.at(holder.quoted);
     if (undue.empty()) continue;
     const auto text = fmt::format("{} has what no role of docs/security.md is given: {}",
                                   name.empty() ? "everyone" : shown_text(name), schema::described(undue));
     const auto fix =
-        status::fixes(status::FixKind::revoke, revokes_for(holder, undue, schema, undue_by_quoted));
+        status::fixes(status::FixKind::revoke, revokes_for(holder, undue, own_schema, undue_by_quoted));
     const auto* hint =
         "make it a member of the role that it needs (mailroom init --roles makes them), and give it nothing by default "
         "privileges or ON ALL TABLES";

@@ -131,7 +131,7 @@ Json output_json(const reconcile::ConsumerOutput* output) {
            })}};
 }
 
-Json ids_json(const reconcile::FaultyIds& faulty) {
+Json faulty_json(const reconcile::FaultyIds& faulty) {
   auto ranges = Json::array();
   for (std::size_t i = 0; i < faulty.ids.size() && i < shown_ranges; ++i)
     ranges.push_back({faulty.ids[i].first, faulty.ids[i].end - 1});
@@ -156,7 +156,7 @@ Json queue_json(const reconcile::QueueReconciliation& queue) {
                                                       {"tokens", count.tokens}};
                                         })},
           {"gap_holders", queue.gap_holders},
-          {"faulty_ids", array_json<Json>(queue.faulty, [](const auto& each) { return ids_json(each); })}};
+          {"faulty_ids", array_json<Json>(queue.faulty, [](const auto& each) { return faulty_json(each); })}};
 }
 
 }  // namespace

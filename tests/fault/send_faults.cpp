@@ -237,7 +237,7 @@ std::vector<Fault> send_faults() {
        with_messages(mixed_answers)},
       {"messages: database sessions end", "the same, the batch limit per session is repeated", 60, 5,
        with_messages(sessions_end)},
-      {"messages: stop -m immediate and start", "each call and each key is one mail", 12, 1,
+      {"messages: stop -m immediate and start", "each call and each key is one mail", 12, 3,
        with_messages(server_crashes)}};
 }
 

@@ -47,6 +47,8 @@ TEST_CASE("a correct database with a running collector has no problems") {
   TestDatabase database;
   const auto connection = database.connect();
   insert_accounts(*connection, 3);
+  // Before PostgreSQL 15 everyone may create objects there.
+  connection->run("REVOKE CREATE ON SCHEMA public FROM PUBLIC");
   const auto session = attach(database);
   for (const auto& finding : DoctorRig(database).examine()) {
     INFO(finding.check << ": " << finding.reason);

@@ -185,7 +185,7 @@ std::string report_address(std::string_view field) {
   if (text.starts_with('<')) text = text.substr(1, text.find('>', 1) - 1);
   text = trimmed(text);
   if (text.empty() || text.size() > longest || text.front() == '|' || text.front() == '/' ||
-      text.find_first_of(" \t\r\n<>\"") != std::string_view::npos)
+      text.find_first_of(" <>\"") != std::string_view::npos || !is_printable(text))
     return {};
   std::string address(text);
   const auto at = address.rfind('@');

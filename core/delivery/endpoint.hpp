@@ -122,7 +122,7 @@ class Endpoint {
     none,   ///< it is unavailable
   };
   Leave leave(WallTime now, const Likeness& likeness) const;
-  /// A message is set aside, for the time that is returned.
+  /// A message waits here, for the time that is returned.
   Milliseconds set_aside(WallTime now, const Likeness& likeness);
   /// True if its limits let a further message leave now, or up to `ahead` more than are in flight at once.
   bool has_room(TimePoint now, int ahead);

@@ -43,9 +43,9 @@ class ProbeChoice {
   bool is_over() const;
   /// True if such a mail is the next to be tried.
   bool tries(const Likeness& likeness) const;
-  /// One was tried, or passed over.
+  /// One was tried, or skipped.
   void looked_at(const Likeness& likeness) { ++looked_at_.at(difference(likeness)); }
-  /// How long one that was passed over waits at least.
+  /// How long one that was skipped waits at least.
   Milliseconds shortest_wait(const Likeness& likeness) const;
 
  private:

@@ -33,13 +33,16 @@ BEGIN
 END
 $$;
 
--- Frees the key of a message whose mail never left and never will. Looking for it would make transactions that are serializable fail:
--- there mailroom_send() frees it.
+-- Refuses the owner of another before the index tells whether that one has the key. Frees the key of a message whose mail never left and
+-- never will. Looking for it would make transactions that are serializable fail: there mailroom_send() frees it.
 CREATE OR REPLACE FUNCTION trg_before_keyed_message() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     v_owner bigint := mailroom_true_owner();
     v_old mailroom_messages;
 BEGIN
+    IF NEW.owner IS DISTINCT FROM v_owner THEN
+        PERFORM mailroom_check_owners(ARRAY[mailroom_caller()::text], ARRAY[NEW.owner]);
+    END IF;
     IF current_setting('transaction_isolation') <> 'serializable' THEN
         SELECT * INTO v_old FROM mailroom_messages m
         WHERE m.owner = v_owner AND m.idempotency_key = NEW.idempotency_key AND m.replaced_at IS NULL;

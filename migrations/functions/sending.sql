@@ -41,11 +41,14 @@ BEGIN
         v_new.subject := mailroom_send.subject; v_new.text := mailroom_send.text; v_new.html := mailroom_send.html;
         v_new.profile := mailroom_send.profile; v_new.reference := mailroom_send.reference;
         v_new.fingerprint := mailroom_fingerprint(v_new, v_files);
+        -- That of the settings could be another's, and the index would tell which keys that one has.
+        v_owner := mailroom_true_owner();
     END IF;
     LOOP
-        INSERT INTO mailroom_messages (action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data,
+        INSERT INTO mailroom_messages (owner, action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data,
                                        subject, text, html, profile, send_after, expires_at, idempotency_key, reference, options, fingerprint)
-        VALUES (coalesce(mailroom_send.action, 'message'), mailroom_send.account, mailroom_send.recipients, mailroom_send.cc,
+        VALUES (coalesce(v_owner, mailroom_owner()), coalesce(mailroom_send.action, 'message'), mailroom_send.account,
+                mailroom_send.recipients, mailroom_send.cc,
                 mailroom_send.bcc, mailroom_send.sender, mailroom_send.reply_to, mailroom_send.headers, mailroom_send.template,
                 mailroom_send.locale, mailroom_send.data, mailroom_send.subject, mailroom_send.text, mailroom_send.html,
                 mailroom_send.profile, mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.idempotency_key,
@@ -53,7 +56,6 @@ BEGIN
         ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
         RETURNING id INTO v_id;
         EXIT WHEN v_id IS NOT NULL;
-        v_owner := mailroom_true_owner();
         SELECT * INTO v_old FROM mailroom_messages m
         WHERE m.owner = v_owner AND m.idempotency_key = mailroom_send.idempotency_key AND m.replaced_at IS NULL;
         CONTINUE WHEN NOT FOUND;

@@ -36,7 +36,8 @@ RETURN sha256(convert_to(jsonb_build_array('raw', p_action, p_account, p_recipie
 -- Asks for many raw mails by one statement: an element of each array is of one mail. Recipients are addresses with a line feed
 -- between them. The arrays from p_keys on may be null, and so may be their elements; but of several mails each has a key of its own.
 -- Returns a row for each mail. Of one whose key a message has already it asks for nothing: is_known, and the id of that message, or
--- an error if that one has another envelope, action, reference or profile. So the same call may be made again when its answer was
+-- an error if that one has another envelope, action, reference or profile. The key of a message whose mail never left, and never will,
+-- is free. So the same call may be made again when its answer was
 -- lost, and waits for the first if that still runs. work_mem: the trigger sees all mails of a group, which would otherwise go through
 -- a file.
 CREATE OR REPLACE FUNCTION mailroom_submit(p_return_paths text[], p_recipients text[], p_raw bytea[], p_keys text[] DEFAULT NULL,
@@ -50,7 +51,7 @@ AS $$
 DECLARE
     v_count integer := coalesce(cardinality(p_raw), 0);
     v_made text[] := '{}';
-    v_owner bigint;
+    v_owner bigint := mailroom_true_owner();
     r record;
 BEGIN
     IF v_count = 0 OR cardinality(p_recipients) <> v_count OR array_position(p_raw, NULL) IS NOT NULL THEN
@@ -61,9 +62,9 @@ BEGIN
             HINT = 'without a key each mail needs a call';
     ELSIF v_count = 1 THEN
         -- The usual group, which unnest() would take half as long again.
-        INSERT INTO mailroom_messages AS m (action, recipients, raw, return_path, subject, profile, send_after, expires_at,
+        INSERT INTO mailroom_messages AS m (owner, action, recipients, raw, return_path, subject, profile, send_after, expires_at,
                                             idempotency_key, reference, options, fingerprint)
-        VALUES (coalesce(p_actions[1], 'message'), string_to_array(p_recipients[1], E'\n'), p_raw[1], p_return_paths[1], p_subjects[1],
+        VALUES (v_owner, coalesce(p_actions[1], 'message'), string_to_array(p_recipients[1], E'\n'), p_raw[1], p_return_paths[1], p_subjects[1],
                 p_profiles[1], p_send_after[1], p_expires_at[1], p_keys[1], p_references[1], p_options[1],
                 CASE WHEN p_keys[1] IS NOT NULL THEN mailroom_raw_fingerprint(
                     coalesce(p_actions[1], 'message'), NULL, string_to_array(p_recipients[1], E'\n'), p_return_paths[1], p_profiles[1],
@@ -76,9 +77,9 @@ BEGIN
         END IF;
     ELSE
         FOR key, id, is_known IN
-            INSERT INTO mailroom_messages AS m (action, recipients, raw, return_path, subject, profile, send_after, expires_at,
+            INSERT INTO mailroom_messages AS m (owner, action, recipients, raw, return_path, subject, profile, send_after, expires_at,
                                                 idempotency_key, reference, options, fingerprint)
-            SELECT coalesce(g.action, 'message'), string_to_array(g.recipients, E'\n'), g.raw, g.return_path, g.subject, g.profile,
+            SELECT v_owner, coalesce(g.action, 'message'), string_to_array(g.recipients, E'\n'), g.raw, g.return_path, g.subject, g.profile,
                    g.send_after, g.expires_at, g.key, g.reference, g.options,
                    mailroom_raw_fingerprint(coalesce(g.action, 'message'), NULL, string_to_array(g.recipients, E'\n'), g.return_path,
                                             g.profile, g.reference)
@@ -93,19 +94,25 @@ BEGIN
             RETURN NEXT;
         END LOOP;
     END IF;
-    v_owner := mailroom_true_owner();
     -- A statement of its own: it sees what the first one waited for.
     FOR r IN
-        SELECT k.key, m.id, m.fingerprint IS NOT DISTINCT FROM mailroom_raw_fingerprint(
-                   coalesce(k.action, 'message'), NULL, string_to_array(k.recipients, E'\n'), k.return_path, k.profile, k.reference) AS is_same
-        FROM unnest(p_return_paths, p_recipients, p_keys, p_references, p_profiles, p_actions)
-             k (return_path, recipients, key, reference, profile, action)
+        SELECT k.key, k.place, m.id, m.fingerprint IS NOT DISTINCT FROM mailroom_raw_fingerprint(
+                   coalesce(k.action, 'message'), NULL, string_to_array(k.recipients, E'\n'), k.return_path, k.profile, k.reference) AS is_same,
+               mailroom_has_died(m) AS is_dead
+        FROM unnest(p_return_paths, p_recipients, p_keys, p_references, p_profiles, p_actions) WITH ORDINALITY
+             k (return_path, recipients, key, reference, profile, action, place)
         LEFT JOIN mailroom_messages m ON m.owner = v_owner AND m.idempotency_key = k.key AND m.replaced_at IS NULL
         WHERE k.key <> ALL (v_made)
     LOOP
         IF r.id IS NULL THEN
             RAISE EXCEPTION 'the message with the idempotency_key "%" was replaced meanwhile', r.key
                 USING ERRCODE = 'serialization_failure', HINT = 'ask again';
+        ELSIF r.is_dead THEN
+            UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = r.id AND m.replaced_at IS NULL;
+            RETURN QUERY SELECT * FROM mailroom_submit(ARRAY[p_return_paths[r.place]], ARRAY[p_recipients[r.place]], ARRAY[p_raw[r.place]],
+                ARRAY[r.key], ARRAY[p_references[r.place]], ARRAY[p_profiles[r.place]], ARRAY[p_actions[r.place]],
+                ARRAY[p_subjects[r.place]], ARRAY[p_send_after[r.place]], ARRAY[p_expires_at[r.place]], ARRAY[p_options[r.place]]);
+            CONTINUE;
         ELSIF NOT r.is_same THEN
             RAISE EXCEPTION 'another message has the idempotency_key "%"', r.key USING ERRCODE = 'unique_violation',
                 HINT = 'use another key';

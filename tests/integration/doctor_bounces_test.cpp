@@ -61,7 +61,7 @@ TEST_CASE("the doctor says for each relay by which way bounces come back, and wh
       {"smtp://mail.corp.example",
        {{"MAILROOM_SEND_BOUNCE_ADDRESS", "bounce+{id}@app.example"}},
        "bounces come back as mails to bounce+{id}@app.example, and nothing has read any"},
-      // The relay hands on to a provider.
+      // The relay forwards to a provider.
       {"smtp://mail.corp.example",
        {{"MAILROOM_SEND_PROVIDER", "mailgun"}},
        unset("Mailgun", "bounce.mailgun_secret_files")},

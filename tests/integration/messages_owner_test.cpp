@@ -246,6 +246,30 @@ TEST_CASE("an owner cannot be chosen") {
   }
 }
 
+TEST_CASE("no setting of a session tells which keys another role has") {
+  const DatabaseRig rig;
+  const Group shop(rig, "shop");
+  const Group bill(rig, "bill");
+  auto& connection = *rig.connection;
+  const auto theirs = ask(bill.app, send("theirs"));
+  const auto owner_of = [&](const std::string& id) {
+    return value<std::string>(connection, "SELECT owner FROM mailroom_messages WHERE id = " + id);
+  };
+  const auto mine = ask(shop.app, send("mine"));
+  db::Connection session(shop.app.conninfo(), "test");
+  session.run("SET statement_timeout = '10s'");
+  session.run(send("mine"));
+  session.run(fmt::format("SELECT set_config('mailroom.owner', '{}', false)", owner_of(theirs)));
+  for (const std::string key : {"theirs", "nobody's"}) {
+    const auto quoted = key == "theirs" ? key : "nobody''s";
+    CAPTURE(key);
+    CHECK(refusal(session, insert(quoted)).starts_with("42501 "));
+    const auto id = std::string(session.run(send(quoted))[0][0].c_str());
+    CHECK(id != theirs);
+    CHECK(owner_of(id) == owner_of(mine));
+  }
+}
+
 TEST_CASE("after a restore in another cluster roles are found by their names") {
   const DatabaseRig rig;
   const Group shop(rig, "shop");

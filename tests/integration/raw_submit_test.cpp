@@ -156,6 +156,19 @@ TEST_CASE("a group of mails is one statement, and each key is one message") {
   CHECK(value<int>(connection, "SELECT count(*) FROM mailroom_messages") == 4);
 }
 
+TEST_CASE("the key of a raw mail that never left is free") {
+  RawRig rig;
+  auto& connection = *rig.connection;
+  CHECK(value<std::string>(connection, group({"a", "b"})) == "a 1, b 2");
+  connection.run("SELECT mailroom_cancel(1)");
+  const auto again = value<std::string>(connection, group({"a", "b"}));
+  CHECK(has_part(again, "b 2 known"));
+  CHECK_FALSE(has_part(again, "a 1"));
+  CHECK(value<int>(connection, "SELECT count(*) FROM tokens WHERE consumed_at IS NULL") == 2);
+  CHECK(value<std::string>(connection, group({"a", "b"})) ==
+        again.substr(0, again.find(',')) + " known, b 2 known");
+}
+
 TEST_CASE("a call that is made again in the same transaction, or in a savepoint, knows its mail") {
   RawRig rig;
   rig.connection->transact([&](pqxx::work& transaction) {

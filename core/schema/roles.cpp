@@ -97,7 +97,8 @@ constexpr std::array right_list{
     // audit needs xmin for ids that are used again.
     Right{
         "reader", of_table,
-        "SELECT (id, action, account, expires_at, consumed_at, created_at, message, recipient, traceparent, xmin)",
+        "SELECT (id, action, account, expires_at, consumed_at, created_at, message, recipient, home, "
+        "traceparent, xmin)",
         "tokens"},
     Right{"reader", of_table, "SELECT (id)", "mailroom_outcomes"},
     Right{
@@ -107,7 +108,7 @@ constexpr std::array right_list{
     Right{
         "reader", of_table,
         "SELECT (id, action, account, recipients, cc, bcc, template, locale, profile, send_after, expires_at, "
-        "idempotency_key, reference, created_at, enqueued_by, replaced_at, cancelled_at, erased_at)",
+        "idempotency_key, reference, created_at, enqueued_by, replaced_at, cancelled_at, erased_at, home)",
         "mailroom_messages"},
     Right{"reader", of_table, "SELECT (message, place, name, content_type, content_id)",
           "mailroom_attachments"},

@@ -69,7 +69,8 @@ $$;
 -- actions. It does not read accounts: the fetch reads them anyway and skips tokens of the wrong status. It runs several
 -- statements: the proof only requires that each takes its snapshot before the caller has a transaction id. Most steps
 -- are one gap-free range of one kind, which its two ends describe. Only other steps are read id by id, which takes
--- several times as long. A step with too many due tokens is repeated with a shorter limit.
+-- several times as long. A step with too many due tokens is repeated with a shorter limit. Raises MR009 for one that was loaded from
+-- another database.
 CREATE OR REPLACE FUNCTION mailroom_window(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
     OUT ids int8multirange, OUT due integer, OUT seen int8multirange, OUT rows_read integer, OUT last bigint,
     OUT expired integer, OUT consumed integer, OUT others integer, OUT capped boolean)
@@ -85,12 +86,16 @@ BEGIN
         SELECT count(*) AS found, count(*) FILTER (WHERE t.is_taken) AS taken,
                count(t.consumed_at) FILTER (WHERE t.is_taken) AS consumed, max(t.id) AS last,
                count(*) FILTER (WHERE t.is_due) AS due,
-               int8multirange(int8range(min(t.id), max(t.id), '[]')) AS seen, '{}'::int8multirange AS passed
+               int8multirange(int8range(min(t.id), max(t.id), '[]')) AS seen, '{}'::int8multirange AS passed,
+               count(*) FILTER (WHERE t.is_due AND t.home IS DISTINCT FROM mailroom_home_number()) AS loaded
         INTO r
         FROM (SELECT *, mailroom_takes(p_actions, action) AS is_taken,
                      mailroom_takes(p_actions, action) AND mailroom_is_live(tokens.consumed_at, expires_at, v_now) AS is_due
               FROM tokens WHERE id > last AND id <= p_top ORDER BY id LIMIT v_step) t;
         EXIT WHEN r.found = 0;
+        IF r.loaded > 0 THEN
+            PERFORM mailroom_require_own(r.seen);
+        END IF;
         IF r.due = 0 THEN
             r.passed := r.seen;
         END IF;
@@ -126,7 +131,7 @@ $$;
 -- The same as mailroom_window() for the usual claim of a queue that takes some actions: the first due tokens after
 -- p_after, p_limit of them, or fewer if the tokens up to p_top have no more. seen = how many tokens are up to last;
 -- mask has a bit for each, set for those that are due. messages: whether a token that was read is of a message. Returns
--- no row if this case needs more: few of the tokens are the queue's, one of these is expired or consumed, or an id is
+-- no row if this case needs more: few of the tokens are the queue's, one of these is expired, consumed or loaded, or an id is
 -- missing. Reads as many tokens as p_limit should need at the share of due ones so far, and cuts what it has read too
 -- much: nothing is read twice. The subquery has no join, so the bits are in its order.
 CREATE OR REPLACE FUNCTION mailroom_filtered_range(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
@@ -146,7 +151,7 @@ BEGIN
     WHILE due < p_limit AND last < v_end LOOP
         SELECT max(t.id), string_agg(t.bit, ''), count(t.message) INTO v_read, v_bits, v_messages
         FROM (SELECT id, message, CASE WHEN NOT mailroom_takes(p_actions, action) THEN '0'
-                              WHEN mailroom_is_live(consumed_at, expires_at, v_now) THEN '1' ELSE '-' END AS bit
+                              WHEN mailroom_is_live(consumed_at, expires_at, v_now) AND home = mailroom_home_number() THEN '1' ELSE '-' END AS bit
               FROM tokens WHERE id > last AND id <= v_end ORDER BY id LIMIT v_step) t;
         EXIT WHEN v_read IS NULL;
         last := v_read; mask := mask || replace(v_bits, '-', '')::bit varying; messages := messages OR v_messages > 0;
@@ -281,14 +286,15 @@ BEGIN
     END IF;
     IF v_queue.is_usual THEN
         IF v_queue.actions IS NOT NULL THEN
-            SELECT f.due, f.last, f.seen, f.mask, f.messages, (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h WHERE h.is_only)
+            SELECT f.due, f.last, f.seen, f.mask, f.messages, (SELECT h.is_here FROM mailroom_tables_are_home() h)
             INTO v_due, last, v_seen, v_mask, messages, v_is_at_home
             FROM mailroom_filtered_range(v_cursor, v_queue.top, v_limit, v_queue.actions) f;
         ELSE
             SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor), count(t.message) > 0,
-                   (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h WHERE h.is_only)
+                   (SELECT h.is_here FROM mailroom_tables_are_home() h)
             INTO v_due, last, messages, v_is_at_home
-            FROM (SELECT id, message, mailroom_is_live(consumed_at, expires_at, floor(extract(epoch FROM clock_timestamp()))::bigint) AS is_due
+            FROM (SELECT id, message, home = mailroom_home_number()
+                         AND mailroom_is_live(consumed_at, expires_at, floor(extract(epoch FROM clock_timestamp()))::bigint) AS is_due
                   FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
             v_seen := v_due;
         END IF;
@@ -311,9 +317,10 @@ BEGIN
         INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped, expired, v_ids, v_cursor, v_gaps, v_oldest
         FROM mailroom_claim_any(p_queue, v_limit, p_partial, v_take_over, p_delivers, p_receipt, v_queue.actions, v_queue.is_calm,
                                 p_held) c;
-        SELECT h.tokens = 'tokens'::regclass::oid INTO v_is_at_home FROM mailroom_home h WHERE h.is_only;
+        SELECT h.is_here INTO v_is_at_home FROM mailroom_tables_are_home() h;
     END IF;
-    -- A dump may have been restored beneath this session: the snapshot that has its tokens has its home, too.
+    -- A dump may have been restored beneath this session: the snapshot that has its tokens has its home, too. Tokens that were loaded
+    -- are none of a usual claim, and mailroom_claim_any() refuses them.
     IF size > 0 AND v_is_at_home IS NOT TRUE THEN
         PERFORM mailroom_require_home();
     END IF;
@@ -416,6 +423,9 @@ BEGIN
     IF v_again <> '{}' THEN
         v_found := v_found + (SELECT range_agg(int8range(x, x, '[]')) FROM unnest(v_again) x);
     END IF;
+    IF v_late > 0 THEN
+        PERFORM mailroom_require_own(v_found);
+    END IF;
     IF NOT p_is_calm THEN
         SELECT coalesce(range_agg(int8range(c.id, c.id, '[]')), '{}'), count(*) FILTER (WHERE v_found @> c.id),
                v_window.due - count(*) FILTER (WHERE NOT v_found @> c.id)
@@ -442,6 +452,7 @@ BEGIN
         END IF;
     END IF;
     IF v_lease.abandoned IS NOT NULL THEN
+        PERFORM mailroom_require_own(mailroom_batch_ids(b.ids, b.ids_mask)) FROM mailroom_batches b WHERE b.id = v_lease.abandoned;
         more := true;
         UPDATE mailroom_batches b
         SET collector = pg_backend_pid(), claimed_by = current_setting('application_name'),

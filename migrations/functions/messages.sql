@@ -257,10 +257,16 @@ BEGIN
 END
 $$;
 
--- Deletes the messages of accounts that are deleted, as the key of tokens does with tokens.
+-- Deletes the messages of accounts that are deleted, as the key of tokens does with tokens. One that a row of the application refers to
+-- stays, without content and addresses.
 CREATE OR REPLACE FUNCTION trg_after_account_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    v_kept bigint[];
 BEGIN
-    DELETE FROM mailroom_messages m USING gone g WHERE m.account = g.id;
+    SELECT d.kept INTO v_kept
+    FROM mailroom_delete_rows('mailroom_messages', ARRAY(SELECT m.id FROM gone g JOIN mailroom_messages m ON m.account = g.id)) d;
+    DELETE FROM mailroom_schedule s USING mailroom_messages m WHERE m.id = ANY (v_kept) AND s.send_after = m.send_after AND s.message = m.id;
+    PERFORM mailroom_erase_message(k, ARRAY(SELECT generate_series(1, 100)::smallint), true, '{}', true) FROM unnest(v_kept) k;
     RETURN NULL;
 END
 $$;

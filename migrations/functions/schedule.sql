@@ -57,6 +57,7 @@ DECLARE
     v_from timestamptz := '-infinity';
     v_seen_at double precision := extract(epoch FROM v_now);
     v_due bigint[];
+    v_gone bigint[];
     v_last timestamptz;
 BEGIN
     IF v_known[2]::double precision BETWEEN v_seen_at - 60 AND v_seen_at THEN
@@ -73,11 +74,13 @@ BEGIN
     SELECT array_agg(g.message ORDER BY g.send_after, g.message), max(g.send_after) INTO v_due, v_last FROM gone g;
     released := coalesce(cardinality(v_due), 0);
     IF released > 0 THEN
-        DELETE FROM mailroom_messages m
-        WHERE m.id = ANY (v_due) AND m.account IS NOT NULL AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = m.account);
+        v_gone := ARRAY(
+            SELECT m.id FROM mailroom_messages m
+            WHERE m.id = ANY (v_due) AND m.account IS NOT NULL AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = m.account));
+        PERFORM mailroom_delete_rows('mailroom_messages', v_gone);
         PERFORM mailroom_make_tokens(ARRAY(
             SELECT d.id FROM unnest(v_due) WITH ORDINALITY d (id, turn)
-            WHERE NOT EXISTS (SELECT FROM tokens t WHERE t.message = d.id) ORDER BY d.turn));
+            WHERE d.id <> ALL (v_gone) AND NOT EXISTS (SELECT FROM tokens t WHERE t.message = d.id) ORDER BY d.turn));
     END IF;
     v_last := CASE WHEN released < p_limit THEN v_now ELSE v_last END;
     SELECT s.send_after INTO next FROM mailroom_schedule s WHERE s.send_after >= v_last ORDER BY s.send_after LIMIT 1;

@@ -95,11 +95,10 @@ constexpr std::array right_list{
         "mailroom_queues mailroom_budgets mailroom_sinks mailroom_operations mailroom_actions mailroom_schedule "
         "mailroom_suppressions"},
     // audit needs xmin for ids that are used again.
-    Right{
-        "reader", of_table,
-        "SELECT (id, action, account, expires_at, consumed_at, created_at, message, recipient, home, "
-        "traceparent, xmin)",
-        "tokens"},
+    Right{"reader", of_table,
+          "SELECT (id, action, account, expires_at, consumed_at, created_at, message, recipient, home, "
+          "traceparent, xmin)",
+          "tokens"},
     Right{"reader", of_table, "SELECT (id)", "mailroom_outcomes"},
     Right{
         "reader", of_table,

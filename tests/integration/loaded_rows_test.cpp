@@ -67,13 +67,12 @@ void fill(const TestDatabase& database) {
 
 /// Errors are left to the load, as whoever refreshes a database leaves them.
 void load(const TwoPlaces& places, const std::string& options, const std::string& settings = "") {
-  const auto run = run_to_end(
-      {"/bin/sh", "-c",
-       fmt::format(
-           "pg_dump --data-only {} {} 2>/dev/null | PGOPTIONS='{}' psql -Xq {} "
-           ">/dev/null 2>&1",
-           options, places.production.name(), settings, places.staging.name())},
-      {});
+  const auto run =
+      run_to_end({"/bin/sh", "-c",
+                  fmt::format("pg_dump --data-only {} {} 2>/dev/null | PGOPTIONS='{}' psql -Xq {} "
+                              ">/dev/null 2>&1",
+                              options, places.production.name(), settings, places.staging.name())},
+                 {});
   REQUIRE(run.status == 0);
 }
 

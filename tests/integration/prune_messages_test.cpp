@@ -179,7 +179,9 @@ TEST_CASE(
             *connection,
             "SELECT string_agg(concat_ws('-', id, subject, text, cancelled_at IS NOT NULL), ' ') FROM "
             "mailroom_messages") == "1-t");
-  CHECK(value<int>(*connection, "SELECT count(*) FROM mailroom_schedule s JOIN mailroom_messages m ON m.id = s.message") == 0);
+  CHECK(value<int>(*connection,
+                   "SELECT count(*) FROM mailroom_schedule s JOIN mailroom_messages m ON m.id = s.message") ==
+        0);
 }
 
 }  // namespace mailroom::test::prune_messages_test

@@ -19,6 +19,7 @@ ALTER TABLE tokens
     DROP CONSTRAINT tokens_message_check,
     DROP COLUMN message,
     DROP COLUMN recipient,
+    DROP COLUMN home,
     DROP COLUMN traceparent,
     ALTER COLUMN account SET NOT NULL,
     ALTER COLUMN secret SET NOT NULL,
@@ -32,6 +33,7 @@ ALTER TABLE tokens
 
 DROP FUNCTION trg_before_token_insert();
 DROP FUNCTION mailroom_random_code();
+DROP FUNCTION mailroom_home_number();
 
 CREATE TRIGGER after_token_consumed AFTER UPDATE OF consumed_at ON tokens
     FOR EACH ROW WHEN (NEW.consumed_at IS NOT NULL AND OLD.consumed_at IS NULL)

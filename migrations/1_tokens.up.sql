@@ -1,5 +1,5 @@
--- Tokens: ids that the queue can rely on, codes from a cryptographic source, times as bigint seconds since 1970, and the
--- columns of a token that delivers a message.
+-- Tokens: ids that the queue can rely on, codes from a cryptographic source, times as bigint seconds since 1970, the
+-- columns of a token that delivers a message, and the number of the database where it was asked for.
 --
 -- integer ends in January 2038. Times are rounded down, as all comparisons do, so that no row appears to be created after
 -- it was emitted. A transaction must have its transaction id before it draws a token id: the proof that the queue loses no token
@@ -27,12 +27,22 @@ BEGIN
 END
 $$;
 
+-- The number of this database. Each row of tokens, messages and accounts has that of the database where it was asked for, so
+-- that rows which are loaded into another one are told from its own. A function, since a load of rows changes none.
+DO $$
+BEGIN
+    EXECUTE format('CREATE FUNCTION mailroom_home_number() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN %s',
+                   ('x' || right(gen_random_uuid()::text, 7))::bit(28)::integer);
+END
+$$;
+
 -- The type of a column cannot change while a trigger names it.
 DROP TRIGGER after_token_consumed ON tokens;
 DROP TRIGGER after_token_inserted ON tokens;
 
 ALTER TABLE tokens ADD COLUMN message bigint;
 ALTER TABLE tokens ADD COLUMN recipient smallint;
+ALTER TABLE tokens ADD COLUMN home integer DEFAULT mailroom_home_number();
 ALTER TABLE tokens ADD COLUMN traceparent text;
 
 -- A token of a message has no account if its message has none, and no secret if its action has no path.
@@ -52,6 +62,7 @@ ALTER SEQUENCE tokens_id_seq CACHE 1;
 
 COMMENT ON COLUMN tokens.message IS 'the message that it delivers; null for a token of an account';
 COMMENT ON COLUMN tokens.recipient IS 'its place in recipients, cc and bcc of the message, from 1; null: the address of its account';
+COMMENT ON COLUMN tokens.home IS 'the number of the database where its mail was asked for; of another one, it is not mailed here';
 COMMENT ON COLUMN tokens.traceparent IS
     'the span of the application that asked for its mail (W3C Trace Context, version 00); null for none';
 

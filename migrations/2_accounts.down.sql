@@ -22,6 +22,7 @@ END
 $$;
 
 ALTER TABLE accounts
+    DROP COLUMN mailroom_home,
     ALTER COLUMN created_at TYPE integer,
     ALTER COLUMN created_at SET DEFAULT extract(epoch FROM now()),
     ALTER COLUMN status_changed_at TYPE integer,

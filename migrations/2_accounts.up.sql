@@ -18,6 +18,11 @@ ALTER TABLE accounts
     ALTER COLUMN suspended_at TYPE bigint,
     ALTER COLUMN unsuspended_at TYPE bigint;
 
+-- Without a default, which needs the right to execute its function: a trigger sets it.
+ALTER TABLE accounts ADD COLUMN mailroom_home integer DEFAULT mailroom_home_number();
+ALTER TABLE accounts ALTER COLUMN mailroom_home DROP DEFAULT;
+COMMENT ON COLUMN accounts.mailroom_home IS 'the number of the database where it signed up; of another one, it gets no activation token here';
+
 CREATE FUNCTION trg_after_account_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO tokens (account, action) VALUES (NEW.id, 'activation');

@@ -328,6 +328,7 @@ CREATE TABLE mailroom_home (
     tokens            oid NOT NULL,
     batches           oid NOT NULL,
     reached           xid8 NOT NULL,
+    number            integer NOT NULL,
     hosts             text[] CHECK (hosts <> '{}'),
     adopted_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
     adopted_by        text NOT NULL DEFAULT session_user,
@@ -337,6 +338,7 @@ COMMENT ON TABLE mailroom_home IS 'where mails are sent from: what differs in a 
 COMMENT ON COLUMN mailroom_home.system_identifier IS 'of the cluster; pg_upgrade changes it, and nothing else here. Null where the server does not tell it';
 COMMENT ON COLUMN mailroom_home.tokens IS 'the oid of the table tokens, as batches is that of mailroom_batches: numbers, which a dump takes along';
 COMMENT ON COLUMN mailroom_home.reached IS 'a transaction id that the cluster has passed';
+COMMENT ON COLUMN mailroom_home.number IS 'that of mailroom_home_number(): it differs if this row was loaded from another database';
 COMMENT ON COLUMN mailroom_home.hosts IS 'the only hosts whose consumers may serve this database; null: every host';
 COMMENT ON COLUMN mailroom_home.outcomes_since IS 'since then outcomes are kept for mailroom outcomes; null: they are not';
 
@@ -376,8 +378,8 @@ BEGIN
     IF has_function_privilege('pg_control_system()', 'EXECUTE') THEN
         SELECT c.system_identifier INTO v_system FROM pg_control_system() c;
     END IF;
-    INSERT INTO mailroom_home (system_identifier, database, tokens, batches, reached)
-    SELECT v_system, d.oid, 'tokens'::regclass, 'mailroom_batches'::regclass, pg_current_xact_id()
+    INSERT INTO mailroom_home (system_identifier, database, tokens, batches, reached, number)
+    SELECT v_system, d.oid, 'tokens'::regclass, 'mailroom_batches'::regclass, pg_current_xact_id(), mailroom_home_number()
     FROM pg_database d WHERE d.datname = current_database();
 END
 $$;

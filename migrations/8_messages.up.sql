@@ -99,7 +99,8 @@ CREATE TABLE mailroom_messages (
     owner           bigint DEFAULT mailroom_owner(),
     replaced_at     timestamptz,
     cancelled_at    timestamptz,
-    erased_at       timestamptz
+    erased_at       timestamptz,
+    home            integer DEFAULT mailroom_home_number()
 );
 
 COMMENT ON TABLE mailroom_messages IS 'mails that applications have asked for';
@@ -119,6 +120,7 @@ COMMENT ON COLUMN mailroom_messages.options IS 'no message of a plain INSERT may
 COMMENT ON COLUMN mailroom_messages.fingerprint IS 'SHA-256 of what its key stands for; null without a key';
 COMMENT ON COLUMN mailroom_messages.enqueued_by IS 'the role that asked for it: that of SET ROLE, or else the login';
 COMMENT ON COLUMN mailroom_messages.owner IS 'the role that it belongs to, by its number in mailroom_owners';
+COMMENT ON COLUMN mailroom_messages.home IS 'the number of the database where it was asked for; of another one, it gets no token here';
 COMMENT ON COLUMN mailroom_messages.replaced_at IS 'when a newer message with its key took its place';
 COMMENT ON COLUMN mailroom_messages.erased_at IS 'when content or addresses were removed; what was delivered stays on record';
 
@@ -176,7 +178,7 @@ $$;
 -- Only for rows that need it, since it is called for each: explicit nulls, a key, or values that are not the defaults of what
 -- mailroom sets. Short, because the server parses the condition anew in each statement.
 CREATE TRIGGER before_message_insert BEFORE INSERT ON mailroom_messages
-    FOR EACH ROW WHEN (num_nonnulls(NEW.action, NEW.created_at, NEW.enqueued_by) < 3 OR NEW.created_at <> now()
+    FOR EACH ROW WHEN (num_nonnulls(NEW.action, NEW.created_at, NEW.enqueued_by, NEW.home) < 4 OR NEW.created_at <> now()
                        OR NEW.enqueued_by <> mailroom_caller() OR jsonb_typeof(NEW.data) = 'null'
                        OR num_nonnulls(NEW.idempotency_key, NEW.headers, NEW.options, NEW.fingerprint, NEW.replaced_at,
                                        NEW.cancelled_at, NEW.erased_at) > 0

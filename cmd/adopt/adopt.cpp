@@ -125,8 +125,8 @@ const Command adopt_command{
     add_adopt,
     "The schema remembers where it lives: by the system identifier of the cluster and the oids of the database and of two "
     "tables. A restored dump, and a database that was created from another one as its template, differ in these. There every "
-    "consumer refuses to start, with exit status 3, and one that runs while a dump is restored beneath it stops. So a copy for "
-    "tests mails nobody.\n\n"
+    "consumer refuses to start, with exit status 3, and one that runs while a dump is restored beneath it stops. Rows that were "
+    "loaded from another database have its number, and are refused in the same way. So a copy for tests mails nobody.\n\n"
     "After a move to another server by dump and restore, adopt makes the new database the one that mails are sent from. It "
     "says what waits there, and which commands drop it first if the old database sends it, asks, or requires --yes, and records who did it. A failover, a promotion, pg_upgrade, and a new "
     "name of the host, the database or the schema need no adopt.\n\n"

@@ -75,7 +75,8 @@ std::string moment_of(const prune::PruneSummary& summary) {
 }
 
 std::string render_counts(const prune::PruneSummary& summary) {
-  if (summary.empty() && (summary.stopped || summary.skipped > 0)) return "nothing removed\n";
+  if (summary.empty() && (summary.stopped || summary.skipped + summary.referred > 0))
+    return "nothing removed\n";
   if (summary.empty()) return fmt::format("nothing to remove that ended before {}\n", moment_of(summary));
   TextTable table({{""}, {"", TextTable::Align::right}});
   table.add({"tokens", with_thousands(summary.tokens)});
@@ -93,6 +94,11 @@ std::string pruned_text(const prune::PruneSummary& summary, const std::string& f
   if (summary.skipped > 0) {
     text += fmt::format("left for the next run: {} that other sessions were changing\n",
                         counted(summary.skipped, "row"));
+  }
+  if (summary.referred > 0) {
+    text += fmt::format(
+        "left: {} that rows of the application refer to ({}); declare such a key ON DELETE SET NULL\n",
+        counted(summary.referred, "row"), shown_text(summary.referred_by));
   }
   if (const auto& held = summary.held_back) {
     text += fmt::format("held back: what ended above token {}, until the cursor of queue {} has passed it\n",
@@ -116,6 +122,7 @@ std::string pruned_json(const prune::PruneSummary& summary) {
                                 {"deliveries", summary.deliveries},
                                 {"bounces", summary.bounces},
                                 {"skipped", summary.skipped},
+                                {"referred", summary.referred},
                                 {"held_back", nullptr},
                                 {"stopped", summary.stopped}};
   if (const auto& held = summary.held_back)

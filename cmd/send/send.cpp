@@ -69,6 +69,7 @@ ConsumerSetup make_setup(const config::Settings& settings, const std::optional<c
   setup.session.detail.reads_newer = settings.send.supersede;
   setup.session.detail.per_recipient = settings.send.per_recipient;
   setup.session.detail.reads_raw = true;
+  setup.session.detail.takes_turns = !settings.profiles.empty();
   const auto compose = [profiles, target = setup.session.conninfo, &watcher = parts.watcher] {
     const auto connect = [target, &watcher] {
       return process::connect_until_stopped(watcher.signal(), target, "mailroom send");

@@ -21,6 +21,7 @@ struct TokenDetail {
   bool delivers = false;       ///< what a sink with outcomes needs: the rest of TokenRow
   bool with_creation = false;  ///< created_at, as with `delivers`; otherwise it is 0
   bool reads_newer = false;    ///< only with `delivers`: `newer`
+  bool takes_turns = false;    ///< profiles do, where more waits than a batch has room for
   bool reads_traces = false;   ///< only with `delivers`: TokenRow::trace
   bool reads_raw = false;      ///< only with `delivers`: MessageContent::raw
   std::optional<config::Rate>

@@ -164,6 +164,7 @@ int PgQueueSession::attach(const Setup& setup) {
   }
   connection_->listen(channel_, db::Connection::Senders::others);
   connection_->run("SELECT set_config('mailroom.host', $1, false)", host_name());
+  if (setup.detail.takes_turns) connection_->run("SELECT set_config('mailroom.turns', 'on', false)");
   int collector = 0;
   for (const auto& queue : queues_)
     collector = connection_->run("SELECT mailroom_attach($1)", queue).value<int>();

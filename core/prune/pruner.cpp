@@ -137,13 +137,17 @@ ORDER BY q.name)")) {
   }
 
   /// `step` runs the statement that continues after an id. It returns how many rows may be removed, how many
-  /// it removed (other sessions had locked or changed the rest), and the id that it reached; null at the end.
+  /// it removed, how many foreign keys keep (other sessions had locked or changed the rest), and the id that
+  /// it reached; null at the end.
   template <typename Step>
   void walk(const IdSpan& span, std::int64_t& removed, const Step& step) {
     for (auto after = span.first - 1; after < span.last && !summary_.stopped;) {
       const db::Row row = step(after)[0];
+      const auto referred = row.optional<std::int64_t>("referred").value_or(0);
       removed += row.number("removed");
-      summary_.skipped += row.number("old_rows") - row.number("removed");
+      summary_.skipped += row.number("old_rows") - row.number("removed") - referred;
+      summary_.referred += referred;
+      if (referred > 0) summary_.referred_by = row.text("referred_by");
       const auto reached = row.optional<std::int64_t>("reached").value_or(span.last);
       passed_ids_ += reached - after;
       after = reached;
@@ -181,23 +185,15 @@ Pruner::Pruner(db::Connection& connection, const PruneAges& ages, int step)
       contents_before_(moment_before(connection, ages.contents)),
       step_(step) {
   connection_.run(session_sql);
-  connection_.prepare(
-      "prune_tokens",
-      "SELECT old_rows, removed, reached FROM mailroom_prune_tokens($1, $2, $3, $4, $5, $6, $7)");
-  connection_.prepare(
-      "prune_messages",
-      "SELECT old_rows, removed, reached FROM mailroom_prune_messages($1, $2, $3, $4, $5, $6, $7)");
-  connection_.prepare(
-      "erase_contents",
-      "SELECT old_rows, removed, reached FROM mailroom_erase_contents($1, $2, $3, $4, $5, $6, $7)");
-  connection_.prepare(
-      "prune_batches",
-      "SELECT old_rows, removed, reached FROM mailroom_prune_batches($1, $2, $3, $4, $5, $6, $7)");
-  connection_.prepare("prune_bounces",
-                      "SELECT old_rows, removed, reached FROM mailroom_prune_bounces($1, $2, $3, $4, $5)");
+  connection_.prepare("prune_tokens", "SELECT * FROM mailroom_prune_tokens($1, $2, $3, $4, $5, $6, $7)");
+  connection_.prepare("prune_messages", "SELECT * FROM mailroom_prune_messages($1, $2, $3, $4, $5, $6, $7)");
+  connection_.prepare("erase_contents",
+                      "SELECT *, NULL AS referred FROM mailroom_erase_contents($1, $2, $3, $4, $5, $6, $7)");
+  connection_.prepare("prune_batches", "SELECT * FROM mailroom_prune_batches($1, $2, $3, $4, $5, $6, $7)");
+  connection_.prepare("prune_bounces", "SELECT * FROM mailroom_prune_bounces($1, $2, $3, $4, $5)");
   connection_.prepare(
       "prune_deliveries",
-      "SELECT old_rows, removed, reached FROM mailroom_prune_deliveries($1, $2, $3, $4, $5, $6, $7, $8)");
+      "SELECT *, NULL AS referred FROM mailroom_prune_deliveries($1, $2, $3, $4, $5, $6, $7, $8)");
 }
 
 PruneSummary Pruner::count(const PruneObserver& go_on) {
@@ -226,12 +222,12 @@ void Pruner::record(const queue::OperationAuthor& author, const PruneSummary& su
     queue::set_author(transaction, author);
     db::Connection::execute(transaction, R"(
 SELECT mailroom_record_operation('prune', NULL, jsonb_build_object(
-  'tokens', $1::bigint, 'messages', $8::bigint, 'contents', $9::bigint, 'batches', $2::bigint, 'deliveries', $7::bigint, 'bounces', $10::bigint, 'skipped', $3::bigint, 'older_than', $4::text,
+  'tokens', $1::bigint, 'messages', $8::bigint, 'contents', $9::bigint, 'batches', $2::bigint, 'deliveries', $7::bigint, 'bounces', $10::bigint, 'skipped', $3::bigint, 'referred', $11::bigint, 'older_than', $4::text,
   'before', to_char(to_timestamp($5::bigint) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
   'stopped', $6::boolean)))",
                             summary.tokens, summary.batches, summary.skipped, format_duration(ages_.records),
                             in_seconds(before_), summary.stopped, summary.deliveries, summary.messages,
-                            summary.contents, summary.bounces);
+                            summary.contents, summary.bounces, summary.referred);
   });
 }
 

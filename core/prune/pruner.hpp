@@ -58,6 +58,8 @@ struct PruneSummary {
   std::int64_t deliveries = 0;          ///< records of deliveries
   std::int64_t bounces = 0;             ///< records of what came back
   std::int64_t skipped = 0;             ///< rows of these tables that other sessions had locked or changed
+  std::int64_t referred = 0;            ///< rows that foreign keys of the application keep
+  std::string referred_by{};            ///< such a key, with its table
   bool keeps_contents = false;          ///< this role may not remove attachments
   std::optional<HeldBack> held_back{};  ///< the queue with the lowest cursor, if old tokens follow it soon
   bool stopped = false;

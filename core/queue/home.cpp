@@ -12,7 +12,7 @@ namespace mailroom::queue {
 
 Home read_home(db::Connection& connection) {
   const auto row = connection.run(R"(
-SELECT coalesce(mailroom_home_problem(NULL), '') AS problem, h.adopted_by, floor(extract(epoch FROM h.adopted_at))::bigint AS adopted_at
+SELECT coalesce(mailroom_home_problem(NULL), mailroom_loaded_problem(), '') AS problem, h.adopted_by, floor(extract(epoch FROM h.adopted_at))::bigint AS adopted_at
 FROM (SELECT) one LEFT JOIN mailroom_home h ON true)")[0];
   Home home{.problem = row.text("problem"),
             .hosts = connection.run("SELECT unnest(hosts) FROM mailroom_home").values<std::string>(),

@@ -106,7 +106,7 @@ SELECT 'function', format('%s(%s)', p.proname, replace(oidvectortypes(p.proargty
     ELSE '' END
 FROM pg_proc p, named
 WHERE p.pronamespace = (SELECT schema_oid FROM named) AND (names IS NULL OR p.proname = ANY (names))
-  AND p.proname <> 'mailroom_function_set' AND p.prokind IN ('f', 'p')
+  AND p.proname NOT IN ('mailroom_function_set', 'mailroom_home_number') AND p.prokind IN ('f', 'p')
   AND ('pg_proc'::regclass::oid, p.oid) NOT IN (SELECT classid, objid FROM extension_owned)
 )";
 

@@ -95,10 +95,10 @@ constexpr std::array right_list{
         "mailroom_queues mailroom_budgets mailroom_sinks mailroom_operations mailroom_actions mailroom_schedule "
         "mailroom_suppressions"},
     // audit needs xmin for ids that are used again.
-    Right{
-        "reader", of_table,
-        "SELECT (id, action, account, expires_at, consumed_at, created_at, message, recipient, traceparent, xmin)",
-        "tokens"},
+    Right{"reader", of_table,
+          "SELECT (id, action, account, expires_at, consumed_at, created_at, message, recipient, home, "
+          "traceparent, xmin)",
+          "tokens"},
     Right{"reader", of_table, "SELECT (id)", "mailroom_outcomes"},
     Right{
         "reader", of_table,
@@ -107,7 +107,7 @@ constexpr std::array right_list{
     Right{
         "reader", of_table,
         "SELECT (id, action, account, recipients, cc, bcc, template, locale, profile, send_after, expires_at, "
-        "idempotency_key, reference, created_at, enqueued_by, replaced_at, cancelled_at, erased_at)",
+        "idempotency_key, reference, created_at, enqueued_by, replaced_at, cancelled_at, erased_at, home)",
         "mailroom_messages"},
     Right{"reader", of_table, "SELECT (message, place, name, content_type, content_id)",
           "mailroom_attachments"},

@@ -61,8 +61,8 @@ void read_surroundings(pqxx::transaction_base& transaction, QueueStatus& status)
   const auto row = db::Connection::execute(
       transaction,
       "SELECT pg_is_in_recovery() AS on_standby, quote_ident(current_user) AS role, "
-      "quote_ident(current_schema()) AS schema, coalesce(mailroom_home_problem(NULL), '') AS home_problem")
-      [0];
+      "quote_ident(current_schema()) AS schema, "
+      "coalesce(mailroom_home_problem(NULL), mailroom_loaded_problem(), '') AS home_problem")[0];
   status.on_standby = row.flag("on_standby");
   status.role = row.text("role");
   status.schema = row.text("schema");

@@ -34,6 +34,7 @@ HAVING count(*) > 0)";
 constexpr const char* accounts_sql = R"(
 SELECT count(*) FROM accounts a
 WHERE a.id > (SELECT max(id) FROM accounts) - 10000 AND a.status = 'provisioned'
+  AND (a.mailroom_home = mailroom_home_number()) IS NOT FALSE
   AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM tokens t WHERE t.account = a.id))";
 
 std::vector<std::int64_t> ids_in(const std::string& text) {
@@ -128,12 +129,13 @@ std::vector<Fix> issue_lost_messages(const LostMessages& lost, const std::string
 }
 
 Fix issue_account_tokens(const std::string& schema) {
-  return {FixKind::issue_tokens,
-          db::in_schema(
-              "INSERT INTO @.tokens (account, action) SELECT a.id, '" + queue::Actions::of_sign_up().name +
-                  "' FROM @.accounts a WHERE a.status = 'provisioned' AND a.created_at > extract(epoch FROM "
-                  "now()) - 86400 AND NOT EXISTS (SELECT FROM @.tokens t WHERE t.account = a.id);",
-              schema)};
+  return {
+      FixKind::issue_tokens,
+      db::in_schema(
+          "INSERT INTO @.tokens (account, action) SELECT a.id, '" + queue::Actions::of_sign_up().name +
+              "' FROM @.accounts a WHERE a.status = 'provisioned' AND (a.mailroom_home = "
+              "@.mailroom_home_number()) IS NOT FALSE AND a.created_at > extract(epoch FROM now()) - 86400 AND NOT EXISTS (SELECT FROM @.tokens t WHERE t.account = a.id);",
+          schema)};
 }
 
 std::string messages_text(const std::vector<std::int64_t>& ids, std::int64_t total) {

@@ -1,8 +1,9 @@
 -- The triggers of accounts: activation tokens, addresses, times of a status, records of suspensions.
 
 -- Refuses control characters in addresses, which would break the line of a batch. Checks only new and changed values.
--- OLD is null in an INSERT.
-CREATE OR REPLACE FUNCTION trg_before_account_insert() RETURNS trigger LANGUAGE plpgsql AS $$
+-- OLD is null in an INSERT. Sets the database that it signed up in, unless a load brings that of another one. SECURITY DEFINER, so
+-- that an application needs no right on the function.
+CREATE OR REPLACE FUNCTION trg_before_account_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     IF NEW.email IS DISTINCT FROM OLD.email AND NEW.email ~ '[\x01-\x1f\x7f]' THEN
         RAISE EXCEPTION 'accounts.email must not contain control characters' USING ERRCODE = 'check_violation';
@@ -10,16 +11,20 @@ BEGIN
     IF NEW.login IS DISTINCT FROM OLD.login AND NEW.login ~ '[\x01-\x1f\x7f]' THEN
         RAISE EXCEPTION 'accounts.login must not contain control characters' USING ERRCODE = 'check_violation';
     END IF;
+    NEW.mailroom_home := coalesce(NEW.mailroom_home, mailroom_home_number());
     RETURN NEW;
 END
 $$;
 
--- Gives a provisioned account its activation token. SECURITY DEFINER, so that a role that may insert accounts needs no
--- rights on tokens. EXECUTE is revoked, so that no other role can attach it to a trigger and create tokens for any
--- account.
+-- Gives a provisioned account its activation token; not one that was loaded from another database, where it has got it.
+-- Without trg_before_account_insert it has no home, and signed up here. SECURITY DEFINER, so that a role that may insert
+-- accounts needs no rights on tokens. EXECUTE is revoked, so that no other role can attach it to a trigger and create
+-- tokens for any account.
 CREATE OR REPLACE FUNCTION trg_after_account_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-    INSERT INTO tokens (account, action) VALUES (NEW.id, 'activation');
+    IF (NEW.mailroom_home = mailroom_home_number()) IS NOT FALSE THEN
+        INSERT INTO tokens (account, action) VALUES (NEW.id, 'activation');
+    END IF;
     RETURN NULL;
 END
 $$;

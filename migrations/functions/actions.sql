@@ -24,8 +24,8 @@ BEGIN
     ON CONFLICT DO NOTHING;
     INSERT INTO jobs (job_type, last_seq) SELECT 'mailroom', 0
     WHERE NOT EXISTS (SELECT FROM jobs) AND NOT EXISTS (SELECT FROM mailroom_queues);
-    INSERT INTO mailroom_home (system_identifier, database, tokens, batches, reached)
-    SELECT p.system_identifier, p.database, p.tokens, p.batches, p.reached FROM mailroom_place() p
+    INSERT INTO mailroom_home (system_identifier, database, tokens, batches, reached, number)
+    SELECT p.system_identifier, p.database, p.tokens, p.batches, p.reached, mailroom_home_number() FROM mailroom_place() p
     WHERE NOT EXISTS (SELECT FROM mailroom_home) AND NOT EXISTS (SELECT FROM tokens) AND NOT EXISTS (SELECT FROM mailroom_messages);
 END
 $$;

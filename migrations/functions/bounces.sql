@@ -306,7 +306,7 @@ $$;
 -- Removes the records of bounces from before p_before (seconds since 1970), in steps as those of prune.sql. The suppression of an
 -- address stays.
 CREATE OR REPLACE FUNCTION mailroom_prune_bounces(p_after bigint, p_last bigint, p_before bigint, p_limit integer, p_dry_run boolean,
-    OUT old_rows integer, OUT removed integer, OUT reached bigint) LANGUAGE plpgsql AS $$
+    OUT old_rows integer, OUT removed integer, OUT reached bigint, OUT referred integer, OUT referred_by text) LANGUAGE plpgsql AS $$
 DECLARE
     v_old bigint[];
 BEGIN
@@ -315,8 +315,8 @@ BEGIN
           ORDER BY b.id LIMIT p_limit) o;
     old_rows := cardinality(v_old); removed := old_rows;
     IF NOT p_dry_run THEN
-        DELETE FROM mailroom_bounces b WHERE b.id = ANY (v_old);
-        GET DIAGNOSTICS removed = ROW_COUNT;
+        SELECT d.removed, d.referred, d.referred_by INTO removed, referred, referred_by
+        FROM mailroom_delete_old('mailroom_bounces', v_old, 'true', p_before) d;
     END IF;
 END
 $$;

@@ -69,7 +69,8 @@ $$;
 -- actions. It does not read accounts: the fetch reads them anyway and skips tokens of the wrong status. It runs several
 -- statements: the proof only requires that each takes its snapshot before the caller has a transaction id. Most steps
 -- are one gap-free range of one kind, which its two ends describe. Only other steps are read id by id, which takes
--- several times as long. A step with too many due tokens is repeated with a shorter limit.
+-- several times as long. A step with too many due tokens is repeated with a shorter limit. Raises MR009 for one that was loaded from
+-- another database.
 CREATE OR REPLACE FUNCTION mailroom_window(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
     OUT ids int8multirange, OUT due integer, OUT seen int8multirange, OUT rows_read integer, OUT last bigint,
     OUT expired integer, OUT consumed integer, OUT others integer, OUT capped boolean)
@@ -85,12 +86,16 @@ BEGIN
         SELECT count(*) AS found, count(*) FILTER (WHERE t.is_taken) AS taken,
                count(t.consumed_at) FILTER (WHERE t.is_taken) AS consumed, max(t.id) AS last,
                count(*) FILTER (WHERE t.is_due) AS due,
-               int8multirange(int8range(min(t.id), max(t.id), '[]')) AS seen, '{}'::int8multirange AS passed
+               int8multirange(int8range(min(t.id), max(t.id), '[]')) AS seen, '{}'::int8multirange AS passed,
+               count(*) FILTER (WHERE t.is_due AND t.home IS DISTINCT FROM mailroom_home_number()) AS loaded
         INTO r
         FROM (SELECT *, mailroom_takes(p_actions, action) AS is_taken,
                      mailroom_takes(p_actions, action) AND mailroom_is_live(tokens.consumed_at, expires_at, v_now) AS is_due
               FROM tokens WHERE id > last AND id <= p_top ORDER BY id LIMIT v_step) t;
         EXIT WHEN r.found = 0;
+        IF r.loaded > 0 THEN
+            PERFORM mailroom_require_own(r.seen);
+        END IF;
         IF r.due = 0 THEN
             r.passed := r.seen;
         END IF;
@@ -126,7 +131,7 @@ $$;
 -- The same as mailroom_window() for the usual claim of a queue that takes some actions: the first due tokens after
 -- p_after, p_limit of them, or fewer if the tokens up to p_top have no more. seen = how many tokens are up to last;
 -- mask has a bit for each, set for those that are due. messages: whether a token that was read is of a message. Returns
--- no row if this case needs more: few of the tokens are the queue's, one of these is expired or consumed, or an id is
+-- no row if this case needs more: few of the tokens are the queue's, one of these is expired, consumed or loaded, or an id is
 -- missing. Reads as many tokens as p_limit should need at the share of due ones so far, and cuts what it has read too
 -- much: nothing is read twice. The subquery has no join, so the bits are in its order.
 CREATE OR REPLACE FUNCTION mailroom_filtered_range(p_after bigint, p_top bigint, p_limit integer, p_actions token_action[],
@@ -146,7 +151,7 @@ BEGIN
     WHILE due < p_limit AND last < v_end LOOP
         SELECT max(t.id), string_agg(t.bit, ''), count(t.message) INTO v_read, v_bits, v_messages
         FROM (SELECT id, message, CASE WHEN NOT mailroom_takes(p_actions, action) THEN '0'
-                              WHEN mailroom_is_live(consumed_at, expires_at, v_now) THEN '1' ELSE '-' END AS bit
+                              WHEN mailroom_is_live(consumed_at, expires_at, v_now) AND home = mailroom_home_number() THEN '1' ELSE '-' END AS bit
               FROM tokens WHERE id > last AND id <= v_end ORDER BY id LIMIT v_step) t;
         EXIT WHEN v_read IS NULL;
         last := v_read; mask := mask || replace(v_bits, '-', '')::bit varying; messages := messages OR v_messages > 0;
@@ -199,7 +204,7 @@ $$;
 -- A claim first checks for the usual case: no gap, no batch that was abandoned, no message that is being cancelled, and
 -- a gap-free range of due tokens, and of tokens that the queue does not take. That case leaves no gap and takes five
 -- statements in a row, six if other batches are in flight than those of p_receipt and p_held. mailroom_claim_any()
--- reads all others. From 1,000 tokens on, a queue that takes all actions leaves this out: reading a range twice in the
+-- reads all others, and lets profiles take turns where more wait than a batch has room for. From 1,000 tokens on, a queue that takes all actions leaves this out: reading a range twice in the
 -- other cases would cost more than the usual case saves.
 CREATE OR REPLACE FUNCTION mailroom_claim(p_collector integer, p_queue text, p_limit integer, p_partial boolean,
     p_take_over boolean, p_publish boolean, p_delivers boolean, p_wake text, p_receipt mailroom_receipt,
@@ -281,19 +286,20 @@ BEGIN
     END IF;
     IF v_queue.is_usual THEN
         IF v_queue.actions IS NOT NULL THEN
-            SELECT f.due, f.last, f.seen, f.mask, f.messages, (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h WHERE h.is_only)
+            SELECT f.due, f.last, f.seen, f.mask, f.messages, (SELECT h.is_here FROM mailroom_tables_are_home() h)
             INTO v_due, last, v_seen, v_mask, messages, v_is_at_home
             FROM mailroom_filtered_range(v_cursor, v_queue.top, v_limit, v_queue.actions) f;
         ELSE
             SELECT count(*) FILTER (WHERE t.is_due), coalesce(max(t.id), v_cursor), count(t.message) > 0,
-                   (SELECT h.tokens = 'tokens'::regclass::oid FROM mailroom_home h WHERE h.is_only)
+                   (SELECT h.is_here FROM mailroom_tables_are_home() h)
             INTO v_due, last, messages, v_is_at_home
-            FROM (SELECT id, message, mailroom_is_live(consumed_at, expires_at, floor(extract(epoch FROM clock_timestamp()))::bigint) AS is_due
+            FROM (SELECT id, message, home = mailroom_home_number()
+                         AND mailroom_is_live(consumed_at, expires_at, floor(extract(epoch FROM clock_timestamp()))::bigint) AS is_due
                   FROM tokens WHERE id > v_cursor AND id <= v_queue.top ORDER BY id LIMIT v_limit) t;
             v_seen := v_due;
         END IF;
     END IF;
-    IF (last - v_cursor = v_seen) IS TRUE THEN
+    IF (last - v_cursor = v_seen) IS TRUE AND NOT (v_due = v_limit AND messages AND mailroom_takes_turns()) THEN
         acknowledged := mailroom_acknowledge(p_receipt);
         more := v_due = v_limit;
         IF v_due > 0 AND (more OR p_partial) THEN
@@ -311,9 +317,10 @@ BEGIN
         INTO batch, attempt, size, pending, last, more, acknowledged, dead, skipped, expired, v_ids, v_cursor, v_gaps, v_oldest
         FROM mailroom_claim_any(p_queue, v_limit, p_partial, v_take_over, p_delivers, p_receipt, v_queue.actions, v_queue.is_calm,
                                 p_held) c;
-        SELECT h.tokens = 'tokens'::regclass::oid INTO v_is_at_home FROM mailroom_home h WHERE h.is_only;
+        SELECT h.is_here INTO v_is_at_home FROM mailroom_tables_are_home() h;
     END IF;
-    -- A dump may have been restored beneath this session: the snapshot that has its tokens has its home, too.
+    -- A dump may have been restored beneath this session: the snapshot that has its tokens has its home, too. Tokens that were loaded
+    -- are none of a usual claim, and mailroom_claim_any() refuses them.
     IF size > 0 AND v_is_at_home IS NOT TRUE THEN
         PERFORM mailroom_require_home();
     END IF;
@@ -348,11 +355,39 @@ BEGIN
 END
 $$;
 
+-- True if this session serves several profiles, which take turns.
+CREATE OR REPLACE FUNCTION mailroom_takes_turns() RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
+RETURN coalesce(current_setting('mailroom.turns', true) = 'on', false);
+
+-- Returns how many ids a multirange has.
+CREATE OR REPLACE FUNCTION mailroom_ids_in(p_ids int8multirange) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT coalesce(sum(upper(g) - lower(g)), 0)::integer FROM unnest(p_ids) g);
+
+-- Returns the tokens among p_ids that come later where each profile has its turn, the oldest first, until p_limit are taken. Tokens of
+-- accounts have the profile of mails that name none.
+CREATE OR REPLACE FUNCTION mailroom_passed_over(p_ids int8multirange, p_limit integer) RETURNS int8multirange LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(range_agg(int8range(o.id, o.id, '[]')), '{}')
+        FROM (
+            SELECT w.id, row_number() OVER (ORDER BY w.turn, w.id) AS place
+            FROM (
+                SELECT t.id, row_number() OVER (PARTITION BY coalesce(nullif(m.profile, ''), 'default') ORDER BY t.id) AS turn
+                FROM unnest(p_ids) u (g), LATERAL (
+                    SELECT id, message FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g)
+                    ORDER BY tokens.id LIMIT 2000000000) t
+                LEFT JOIN LATERAL (
+                    SELECT profile FROM mailroom_messages WHERE t.message IS NOT NULL AND mailroom_messages.id = t.message LIMIT 1) m ON true) w) o
+        WHERE o.place > p_limit);
+END
+$$;
+
 -- The general case of mailroom_claim, under the claim's lock and settings. Acknowledges p_receipt between its reads and
 -- its writes, and leaves one row for the claim to write: the batch of ids, empty for a record of skipped tokens, null
 -- for none. cursor, gap_ids and oldest_open are those of that row. An abandoned batch is leased here, which leaves the
 -- cursor null. Unless p_is_calm, tokens that a transaction in progress is changing are not leased: they become a gap, as if
--- they were not visible yet, which the next claims check.
+-- they were not visible yet, which the next claims check. So do those that a session which takes turns passes over: it looks at up
+-- to 2,000 tokens above the cursor and 1,000 of gaps, so that a mail of one profile does not wait for all of another's.
 CREATE OR REPLACE FUNCTION mailroom_claim_any(p_queue text, p_limit integer, p_partial boolean, p_take_over boolean,
     p_delivers boolean, p_receipt mailroom_receipt, p_actions token_action[], p_is_calm boolean, p_held bigint DEFAULT NULL,
     OUT batch bigint, OUT attempt integer, OUT size integer, OUT pending integer, OUT last bigint, OUT more boolean,
@@ -374,6 +409,8 @@ DECLARE
     v_take boolean;
     v_changing int8multirange := '{}';
     v_changing_late integer := 0;
+    v_look integer := CASE WHEN mailroom_takes_turns() THEN greatest(p_limit, least(p_limit * 20, 2000)) ELSE p_limit END;
+    v_passed int8multirange;
 BEGIN
     pending := 0; more := false; skipped := 0;
     v_state := mailroom_queue_state(p_queue);
@@ -390,14 +427,14 @@ BEGIN
 
     v_lease := mailroom_find_abandoned(p_queue, v_state.open_from, p_take_over, p_receipt.batch, p_receipt.attempt,
                                         p_held);
-    v_window := mailroom_window(v_state.cursor, v_top, CASE WHEN v_lease.abandoned IS NULL THEN p_limit ELSE 0 END,
+    v_window := mailroom_window(v_state.cursor, v_top, CASE WHEN v_lease.abandoned IS NULL THEN v_look ELSE 0 END,
                                 p_actions);
     -- What is not in the window gets what the window leaves, and at least half of the batch. Deferred tokens and gaps
     -- get half of that each, if both need it.
-    v_room := CASE WHEN v_lease.abandoned IS NULL THEN greatest(p_limit - v_window.due, (p_limit + 1) / 2) ELSE 0 END;
+    v_room := CASE WHEN v_lease.abandoned IS NULL THEN greatest(v_look - v_window.due, (v_look + 1) / 2) ELSE 0 END;
     v_again := ARRAY(SELECT d.token FROM mailroom_deliveries d
                      WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp())
-                     ORDER BY d.not_before LIMIT v_room);
+                     ORDER BY d.not_before LIMIT least(v_room, p_limit));
     IF v_state.gap_ids <> '{}' THEN
         SELECT h.checks, h.found_total, h.out_of_budget INTO v_checks, v_late, v_late_left
         FROM mailroom_check_gaps(v_state.gap_ids, v_room - least(cardinality(v_again), v_room / 2), p_actions) h;
@@ -405,8 +442,8 @@ BEGIN
     v_again := v_again[1 : v_room - v_late];
     v_late := v_late + cardinality(v_again);
     v_seen := v_window.due + v_late;
-    IF v_seen > p_limit THEN
-        v_window := mailroom_window(v_state.cursor, v_top, p_limit - v_late, p_actions);
+    IF v_seen > v_look THEN
+        v_window := mailroom_window(v_state.cursor, v_top, v_look - v_late, p_actions);
     END IF;
 
     IF v_late > 0 THEN
@@ -416,12 +453,21 @@ BEGIN
     IF v_again <> '{}' THEN
         v_found := v_found + (SELECT range_agg(int8range(x, x, '[]')) FROM unnest(v_again) x);
     END IF;
+    IF v_late > 0 THEN
+        PERFORM mailroom_require_own(v_found);
+    END IF;
     IF NOT p_is_calm THEN
         SELECT coalesce(range_agg(int8range(c.id, c.id, '[]')), '{}'), count(*) FILTER (WHERE v_found @> c.id),
                v_window.due - count(*) FILTER (WHERE NOT v_found @> c.id)
         INTO v_changing, v_changing_late, v_window.due
         FROM mailroom_changing_tokens(v_window.ids + v_found) c (id);
         v_late := v_late - v_changing_late;
+    END IF;
+    IF v_look > p_limit AND v_window.due + v_late > p_limit THEN
+        v_passed := mailroom_passed_over(v_window.ids + v_found - v_changing, p_limit);
+        v_changing := v_changing + v_passed;
+        v_late := v_late - mailroom_ids_in(v_passed * v_found);
+        v_window.due := v_window.due - mailroom_ids_in(v_passed - v_found);
     END IF;
     acknowledged := mailroom_acknowledge(p_receipt);
     IF v_lease.exhausted IS NOT NULL THEN
@@ -442,6 +488,7 @@ BEGIN
         END IF;
     END IF;
     IF v_lease.abandoned IS NOT NULL THEN
+        PERFORM mailroom_require_own(mailroom_batch_ids(b.ids, b.ids_mask)) FROM mailroom_batches b WHERE b.id = v_lease.abandoned;
         more := true;
         UPDATE mailroom_batches b
         SET collector = pg_backend_pid(), claimed_by = current_setting('application_name'),
@@ -456,7 +503,7 @@ BEGIN
         RETURN;
     END IF;
 
-    more := v_seen - v_changing_late >= p_limit OR v_window.capped OR (v_late_left AND v_changing_late = 0);
+    more := v_passed IS NOT NULL OR v_seen - v_changing_late >= p_limit OR v_window.capped OR (v_late_left AND v_changing_late = 0);
     v_take := more OR p_partial OR v_seen = 0;
     cursor := v_state.cursor; oldest_open := v_lease.oldest_open;
     pending := v_seen - CASE WHEN v_take THEN v_window.due + v_late ELSE 0 END;

@@ -54,10 +54,10 @@ BEGIN
 END
 $$;
 
--- Refuses a change of what is in a message.
+-- Refuses a change of what is in a message, but for one that was loaded from another database: an anonymizer changes it.
 CREATE OR REPLACE FUNCTION trg_before_message_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF (OLD.action, OLD.account, OLD.recipients, OLD.cc, OLD.bcc, OLD.sender, OLD.reply_to, OLD.headers, OLD.template, OLD.locale, OLD.data,
+    IF OLD.home = mailroom_home_number() AND (OLD.action, OLD.account, OLD.recipients, OLD.cc, OLD.bcc, OLD.sender, OLD.reply_to, OLD.headers, OLD.template, OLD.locale, OLD.data,
         OLD.subject, OLD.text, OLD.html, OLD.profile, OLD.raw, OLD.return_path)
        IS DISTINCT FROM
        (NEW.action, NEW.account, NEW.recipients, NEW.cc, NEW.bcc, NEW.sender, NEW.reply_to, NEW.headers, NEW.template, NEW.locale, NEW.data,
@@ -82,6 +82,7 @@ BEGIN
     END IF;
     NEW.created_at := coalesce(NEW.created_at, now());
     NEW.enqueued_by := coalesce(NEW.enqueued_by, mailroom_caller());
+    NEW.home := coalesce(NEW.home, mailroom_home_number());
     -- A message without recipients is for its account. Who is in copy only has a mail of his own, too.
     IF NEW.recipients IS NULL AND NEW.account IS NULL AND coalesce(NEW.cc, NEW.bcc) IS NOT NULL THEN
         NEW.recipients := '{}';
@@ -125,7 +126,8 @@ $$;
 -- of the transition table: reading the messages back by an index would make serializable transactions fail.
 -- SECURITY DEFINER, so that a role that may insert messages needs no right on tokens. Who chooses the recipient of a
 -- signed link can act for its owner: so a mail to an account goes to the address of the account only, the tokens of
--- accounts are made by nobody here, and an action may be reserved to a role.
+-- accounts are made by nobody here, and an action may be reserved to a role. Rows that were loaded from another database are
+-- kept as they are: they were mailed there, or wait there.
 CREATE OR REPLACE FUNCTION trg_after_message_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
 AS $$
@@ -138,11 +140,12 @@ BEGIN
     SELECT min(CASE WHEN p.problem IS NOT NULL THEN lpad(m.id::text, 20, '0') || ' ' || p.problem END) AS refused, count(*) AS count,
            min(m.owner) AS first_owner, max(m.owner) AS last_owner,
            (SELECT o.owner FROM mailroom_owners o WHERE o.role = v_role AND o.name = pg_get_userbyid(v_role)::text) AS owner,
-           bool_or(m.send_after > v_now) AS has_later,
-           bool_or((m.send_after > v_now) IS NOT TRUE) AS has_present
+           bool_or(m.send_after > v_now AND m.home = mailroom_home_number()) AS has_later,
+           bool_or((m.send_after > v_now) IS NOT TRUE AND m.home = mailroom_home_number()) AS has_present
     INTO v_new
     FROM added m LEFT JOIN mailroom_actions a ON a.action = m.action,
     LATERAL (SELECT CASE
+        WHEN m.home <> mailroom_home_number() THEN NULL
         WHEN a.action IS NULL THEN 'unknown'
         WHEN a.number <= 2 THEN 'built-in'
         WHEN a.retired_at IS NOT NULL THEN 'retired'
@@ -193,7 +196,8 @@ BEGIN
         FROM (SELECT DISTINCT m.enqueued_by, m.owner FROM added m WHERE m.owner IS DISTINCT FROM v_owner) o HAVING count(*) > 0;
     END IF;
     IF v_new.has_later THEN
-        INSERT INTO mailroom_schedule (send_after, message) SELECT m.send_after, m.id FROM added m WHERE m.send_after > v_now;
+        INSERT INTO mailroom_schedule (send_after, message) SELECT m.send_after, m.id FROM added m
+        WHERE m.send_after > v_now AND m.home = mailroom_home_number();
         -- Their tokens are made by another transaction. Those that are made here get the trace of this one by a trigger of tokens.
         IF current_setting('mailroom.traceparent', true) <> '' THEN
             UPDATE mailroom_messages m SET options = mailroom_kept_options(m.options, current_setting('mailroom.traceparent', true))
@@ -209,7 +213,7 @@ BEGIN
         FROM (SELECT m.id, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) AS place, m.account, m.action, a.path, a.has_code,
                      mailroom_expiry(m.expires_at, a.lifetime) AS expires_at, m.options->>'traceparent' AS traceparent
               FROM added m JOIN mailroom_actions a ON a.action = m.action
-              WHERE (m.send_after > v_now) IS NOT TRUE) m
+              WHERE (m.send_after > v_now) IS NOT TRUE AND m.home = mailroom_home_number()) m
         ORDER BY m.id, m.place;
     END IF;
     RETURN NULL;
@@ -256,10 +260,16 @@ BEGIN
 END
 $$;
 
--- Deletes the messages of accounts that are deleted, as the key of tokens does with tokens.
+-- Deletes the messages of accounts that are deleted, as the key of tokens does with tokens. One that a row of the application refers to
+-- stays, without content and addresses.
 CREATE OR REPLACE FUNCTION trg_after_account_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    v_kept bigint[];
 BEGIN
-    DELETE FROM mailroom_messages m USING gone g WHERE m.account = g.id;
+    SELECT d.kept INTO v_kept
+    FROM mailroom_delete_rows('mailroom_messages', ARRAY(SELECT m.id FROM gone g JOIN mailroom_messages m ON m.account = g.id)) d;
+    DELETE FROM mailroom_schedule s USING mailroom_messages m WHERE m.id = ANY (v_kept) AND s.send_after = m.send_after AND s.message = m.id;
+    PERFORM mailroom_erase_message(k, ARRAY(SELECT generate_series(1, 100)::smallint), true, '{}', true) FROM unnest(v_kept) k;
     RETURN NULL;
 END
 $$;

@@ -6,6 +6,7 @@
 -- replay only has fewer tokens to skip. The rows are then deleted unless another session has locked or changed them.
 --   old_rows how many old rows it found
 --   removed  how many of them it deleted; all with p_dry_run, which deletes none
+--   referred how many it left as foreign keys of the application refuse it, and referred_by what these are
 --   reached  the id after which to go on; null at the end: also after p_rows rows, all of which came within the time that is
 --            kept. Rows above them are hardly older, and become old no later than these.
 
@@ -41,9 +42,55 @@ CREATE OR REPLACE FUNCTION mailroom_is_prunable(p_id bigint, p_consumed_at bigin
     p_last bigint, p_held int8multirange) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN mailroom_token_is_old(p_consumed_at, p_expires_at, p_before) AND p_id <= p_last AND NOT p_held @> p_id;
 
+-- Deletes rows of a table by their ids, but for those that a foreign key of another table keeps: one row that somebody refers to
+-- does not keep the others. kept_by: such a key and its table, null if there is none.
+CREATE OR REPLACE FUNCTION mailroom_delete_rows(p_table text, p_ids bigint[], OUT removed integer, OUT kept bigint[], OUT kept_by text)
+LANGUAGE plpgsql AS $$
+DECLARE
+    v_id bigint;
+    v_table text;
+    v_key text;
+BEGIN
+    removed := 0; kept := '{}';
+    IF p_ids = '{}' THEN
+        RETURN;
+    END IF;
+    BEGIN
+        EXECUTE format('DELETE FROM %I WHERE id = ANY ($1)', p_table) USING p_ids;
+        GET DIAGNOSTICS removed = ROW_COUNT;
+        RETURN;
+    EXCEPTION WHEN foreign_key_violation OR restrict_violation THEN
+    END;
+    FOREACH v_id IN ARRAY p_ids LOOP
+        BEGIN
+            EXECUTE format('DELETE FROM %I WHERE id = $1', p_table) USING v_id;
+            removed := removed + 1;
+        EXCEPTION WHEN foreign_key_violation OR restrict_violation THEN
+            GET STACKED DIAGNOSTICS v_table = TABLE_NAME, v_key = CONSTRAINT_NAME;
+            kept := kept || v_id; kept_by := format('%s of table %s', v_key, v_table);
+        END;
+    END LOOP;
+END
+$$;
+
+-- Locks rows that are old and deletes them: p_ids of p_table, unless another session has locked them, or p_condition on the row k is
+-- not true any more. A deferred key is checked at once.
+CREATE OR REPLACE FUNCTION mailroom_delete_old(p_table text, p_ids bigint[], p_condition text, p_before bigint,
+    OUT removed integer, OUT referred integer, OUT referred_by text) LANGUAGE plpgsql AS $$
+DECLARE
+    v_ids bigint[];
+BEGIN
+    EXECUTE format('SELECT ARRAY(SELECT k.id FROM unnest($1) o (id) JOIN %I k ON k.id = o.id WHERE %s FOR UPDATE OF k SKIP LOCKED)',
+                   p_table, p_condition) INTO v_ids USING p_ids, p_before;
+    SET CONSTRAINTS ALL IMMEDIATE;
+    SELECT d.removed, cardinality(d.kept), d.kept_by INTO removed, referred, referred_by FROM mailroom_delete_rows(p_table, v_ids) d;
+END
+$$;
+
 -- Deletes tokens that are old, not above a cursor, and in no gap and no open batch.
 CREATE OR REPLACE FUNCTION mailroom_prune_tokens(p_after bigint, p_last bigint, p_last_token bigint, p_before bigint,
-    p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint)
+    p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint,
+    OUT referred integer, OUT referred_by text)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_old bigint[];
@@ -59,11 +106,8 @@ BEGIN
     INTO v_old, reached FROM old o;
     old_rows := cardinality(v_old); removed := old_rows;
     IF NOT p_dry_run THEN
-        DELETE FROM tokens t USING (
-            SELECT k.id FROM unnest(v_old) o (id) JOIN tokens k ON k.id = o.id
-            WHERE mailroom_token_is_old(k.consumed_at, k.expires_at, p_before) FOR UPDATE OF k SKIP LOCKED) l
-        WHERE t.id = l.id;
-        GET DIAGNOSTICS removed = ROW_COUNT;
+        SELECT d.removed, d.referred, d.referred_by INTO removed, referred, referred_by
+        FROM mailroom_delete_old('tokens', v_old, 'mailroom_token_is_old(k.consumed_at, k.expires_at, $2)', p_before) d;
     END IF;
 END
 $$;
@@ -71,7 +115,8 @@ $$;
 -- Deletes batches that are old, not the newest of a queue that still exists, and have no token left (with p_dry_run:
 -- would have none), so that every remaining token keeps the record of its emission.
 CREATE OR REPLACE FUNCTION mailroom_prune_batches(p_after bigint, p_last bigint, p_last_token bigint, p_before bigint,
-    p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint)
+    p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint,
+    OUT referred integer, OUT referred_by text)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_old bigint[];
@@ -100,11 +145,8 @@ BEGIN
     INTO v_old, reached FROM old o;
     old_rows := cardinality(v_old); removed := old_rows;
     IF NOT p_dry_run THEN
-        DELETE FROM mailroom_batches b USING (
-            SELECT k.id FROM unnest(v_old) o (id) JOIN mailroom_batches k ON k.id = o.id
-            WHERE greatest(k.emitted_at, k.dead_at) < to_timestamp(p_before) FOR UPDATE OF k SKIP LOCKED) l
-        WHERE b.id = l.id;
-        GET DIAGNOSTICS removed = ROW_COUNT;
+        SELECT d.removed, d.referred, d.referred_by INTO removed, referred, referred_by
+        FROM mailroom_delete_old('mailroom_batches', v_old, 'greatest(k.emitted_at, k.dead_at) < to_timestamp($2)', p_before) d;
     END IF;
 END
 $$;
@@ -145,7 +187,8 @@ $$;
 -- Deletes messages that are old and can make no mail any more: they have no token left (with p_dry_run: would have none), and
 -- are not scheduled. Those that were cancelled or replaced before their time never had one.
 CREATE OR REPLACE FUNCTION mailroom_prune_messages(p_after bigint, p_last bigint, p_last_token bigint, p_before bigint,
-    p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint)
+    p_rows integer, p_limit integer, p_dry_run boolean, OUT old_rows integer, OUT removed integer, OUT reached bigint,
+    OUT referred integer, OUT referred_by text)
 LANGUAGE plpgsql AS $$
 DECLARE
     v_old bigint[];
@@ -170,10 +213,8 @@ BEGIN
     INTO v_old, reached FROM old o;
     old_rows := cardinality(v_old); removed := old_rows;
     IF NOT p_dry_run THEN
-        DELETE FROM mailroom_messages m USING (
-            SELECT k.id FROM unnest(v_old) o (id) JOIN mailroom_messages k ON k.id = o.id FOR UPDATE OF k SKIP LOCKED) l
-        WHERE m.id = l.id;
-        GET DIAGNOSTICS removed = ROW_COUNT;
+        SELECT d.removed, d.referred, d.referred_by INTO removed, referred, referred_by
+        FROM mailroom_delete_old('mailroom_messages', v_old, 'true', p_before) d;
     END IF;
 END
 $$;

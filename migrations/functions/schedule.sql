@@ -18,20 +18,20 @@ CREATE OR REPLACE FUNCTION mailroom_expiry(p_expires_at timestamptz, p_lifetime 
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN greatest(least(floor(extract(epoch FROM coalesce(p_expires_at, now() + p_lifetime, 'infinity'))), 253402300799), 0)::bigint;
 
--- Makes the tokens of messages, in this order, one for each recipient; an address that is named twice gets one. The
+-- Makes the tokens of messages, in this order, one for each recipient; an address that is named twice gets one. A message that
+-- was loaded from another database makes tokens of that one, which no claim takes. The
 -- settings keep the plan for any number of messages, with index scans also where it is made while there are few.
 CREATE OR REPLACE FUNCTION mailroom_make_tokens(p_messages bigint[]) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 BEGIN
-    INSERT INTO tokens (message, recipient, account, action, secret, code, expires_at, traceparent)
+    INSERT INTO tokens (message, recipient, account, action, secret, code, expires_at, home, traceparent)
     SELECT m.id, m.place, m.account, m.action::token_action,
            CASE WHEN m.path IS NOT NULL THEN mailroom_random_secret() END,
            CASE WHEN m.has_code THEN mailroom_random_code() END,
-           m.expires_at,
-           m.traceparent
-    FROM (SELECT u.place AS turn, m.id, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) AS place, m.account, m.action, a.path, a.has_code,
+           m.expires_at, m.home, m.traceparent
+    FROM (SELECT u.place AS turn, m.id, unnest(mailroom_places(m.recipients || m.cc || m.bcc)) AS place, m.account, m.action, m.home, a.path, a.has_code,
                  mailroom_expiry(m.expires_at, a.lifetime) AS expires_at, m.options->>'traceparent' AS traceparent
           FROM unnest(p_messages) WITH ORDINALITY u (id, place) JOIN mailroom_messages m ON m.id = u.id
           JOIN mailroom_actions a ON a.action = m.action) m
@@ -57,6 +57,7 @@ DECLARE
     v_from timestamptz := '-infinity';
     v_seen_at double precision := extract(epoch FROM v_now);
     v_due bigint[];
+    v_gone bigint[];
     v_last timestamptz;
 BEGIN
     IF v_known[2]::double precision BETWEEN v_seen_at - 60 AND v_seen_at THEN
@@ -73,11 +74,13 @@ BEGIN
     SELECT array_agg(g.message ORDER BY g.send_after, g.message), max(g.send_after) INTO v_due, v_last FROM gone g;
     released := coalesce(cardinality(v_due), 0);
     IF released > 0 THEN
-        DELETE FROM mailroom_messages m
-        WHERE m.id = ANY (v_due) AND m.account IS NOT NULL AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = m.account);
+        v_gone := ARRAY(
+            SELECT m.id FROM mailroom_messages m
+            WHERE m.id = ANY (v_due) AND m.account IS NOT NULL AND NOT EXISTS (SELECT FROM accounts a WHERE a.id = m.account));
+        PERFORM mailroom_delete_rows('mailroom_messages', v_gone);
         PERFORM mailroom_make_tokens(ARRAY(
             SELECT d.id FROM unnest(v_due) WITH ORDINALITY d (id, turn)
-            WHERE NOT EXISTS (SELECT FROM tokens t WHERE t.message = d.id) ORDER BY d.turn));
+            WHERE d.id <> ALL (v_gone) AND NOT EXISTS (SELECT FROM tokens t WHERE t.message = d.id) ORDER BY d.turn));
     END IF;
     v_last := CASE WHEN released < p_limit THEN v_now ELSE v_last END;
     SELECT s.send_after INTO next FROM mailroom_schedule s WHERE s.send_after >= v_last ORDER BY s.send_after LIMIT 1;
@@ -106,7 +109,7 @@ END
 $$;
 
 -- Returns the messages of a period that nobody will ever send: they have neither a token nor a place in the schedule, and were
--- not cancelled, replaced or erased. The trigger after_message_insert did not fire for them. is_later: it is for a time to come.
+-- not cancelled, replaced, erased or loaded from another database. The trigger after_message_insert did not fire for them. is_later: it is for a time to come.
 -- is_fit is false for one that the trigger would have refused, since it could bring a signed link to somebody else:
 -- mailroom_make_tokens() checks nothing. Ids roughly follow created_at, so the search begins at an id: a transaction that was open
 -- for more than an hour may hide a message.
@@ -124,7 +127,7 @@ BEGIN
                            SELECT FROM pg_roles r WHERE r.rolname = m.enqueued_by AND pg_has_role(r.oid, a.producer, 'MEMBER'))))
         FROM mailroom_messages m
         WHERE m.id >= v_low AND m.created_at >= p_since AND m.created_at < p_until
-          AND m.replaced_at IS NULL AND m.cancelled_at IS NULL AND m.erased_at IS NULL
+          AND m.replaced_at IS NULL AND m.cancelled_at IS NULL AND m.erased_at IS NULL AND m.home = mailroom_home_number()
           AND NOT EXISTS (SELECT FROM tokens t WHERE t.message = m.id)
           AND NOT EXISTS (SELECT FROM mailroom_schedule s WHERE s.send_after = m.send_after AND s.message = m.id)
           -- While the trigger before_message_rescheduled was off, the time of a message may have been changed.

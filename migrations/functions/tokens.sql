@@ -45,6 +45,7 @@ BEGIN
     END IF;
     PERFORM pg_current_xact_id();
     NEW.id := nextval('tokens_id_seq');
+    NEW.home := coalesce(NEW.home, mailroom_home_number());
     IF NEW.traceparent IS NOT NULL THEN
         NEW.traceparent := mailroom_required_traceparent(NEW.traceparent);
     ELSIF current_setting('mailroom.traceparent', true) <> '' THEN

@@ -47,7 +47,9 @@ Names deleted_by(db::Connection& connection, const std::string& sql) {
     const auto lost_rows = before.at(table) - after.at(table);
     const bool is_kept = now != after.end() && lost <= 0;
     const bool went_with_rows = name != table && lost_rows > 0 && lost <= lost_rows;
-    if (!is_kept && !went_with_rows) deleted.insert(name);
+    // The number of the database is drawn anew.
+    const bool is_number = name == "tokens.home" || name == "accounts.mailroom_home";
+    if (!is_kept && !went_with_rows && !is_number) deleted.insert(name);
   }
   return deleted;
 }

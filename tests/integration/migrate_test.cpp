@@ -52,7 +52,7 @@ std::string catalogue(db::Connection& connection) {
       "AND conrelid IS DISTINCT FROM to_regclass('schema_migrations') "
       "AND conrelid IS DISTINCT FROM to_regclass('mailroom_schema_history') "
       "UNION ALL SELECT pg_get_functiondef(p.oid) FROM pg_proc p WHERE pronamespace = 'public'::regnamespace "
-      "AND (proname LIKE 'trg\\_%' OR proname LIKE 'mailroom\\_%') "
+      "AND (proname LIKE 'trg\\_%' OR proname LIKE 'mailroom\\_%') AND proname <> 'mailroom_home_number' "
       "UNION ALL SELECT 'type ' || typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND "
       "typtype = 'e') l");
 }

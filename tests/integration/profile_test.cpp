@@ -3,6 +3,7 @@
 #include <atomic>
 #include <csignal>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 #include "support/catch.hpp"
@@ -220,6 +221,44 @@ TEST_CASE(
   CHECK(eventually([&] { return rig.accepted("a") == 2; }));
   CHECK(sender.stop() == 0);
   INFO(sender.log());
+}
+
+TEST_CASE(
+    "profiles take turns: one mail does not wait for 600 of another, nor a hundred, and each is mailed once") {
+  DeliveryRig rig(0);
+  TemporaryDirectory directory;
+  TestRelay relay;
+  const auto ask = [&](const std::string& profile, int count) {
+    rig.connection->run(
+        "INSERT INTO mailroom_messages (recipients, subject, text, profile) SELECT ARRAY[$1 || i || '@mail.example'], 's', 't', "
+        "nullif($1, 'none') FROM generate_series(1, $2) i",
+        profile, count);
+  };
+  ask("a", 600);
+  ask("b", 100);
+  ask("none", 1);
+  ask("c", 1);
+  const auto config = directory.write(
+      "mailroom.yaml",
+      "send:\n  batch_limit: 20\nprofiles:\n  a: {headers: ['X-P: a']}\n  b: {headers: ['X-P: b']}\n"
+      "  c: {headers: ['X-P: c']}\n");
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--once"}, {{"MAILROOM_CONFIG", config}});
+  CHECK(sender.wait() == 0);
+  INFO(sender.log());
+  const auto mails = relay.taken();
+  REQUIRE(mails.size() == 702);
+  CHECK(recipients_of(relay).count("a1@mail.example") == 1);
+  const auto all = recipients_of(relay);
+  CHECK(std::set<std::string>(all.begin(), all.end()).size() == 702);
+  std::map<char, std::size_t> last;
+  for (std::size_t i = 0; i < mails.size(); ++i)
+    last[mails[i].to.front()] = i;
+  // Two batches may have been claimed before a mail is seen.
+  CHECK(last['c'] < 100);
+  CHECK(last['n'] < 100);
+  CHECK(last['b'] < 400);
+  CHECK(rig.count("accepted") == 702);
+  CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_gaps") == 0);
 }
 
 }  // namespace mailroom::test::profile_test

@@ -137,4 +137,51 @@ TEST_CASE("a message that another session has locked is left for the next prunin
   CHECK(prune(database).messages == 1);
 }
 
+TEST_CASE("a row of the application that refers to a message keeps that one, and no other") {
+  const std::string key =
+      GENERATE(as<std::string>{}, "", " DEFERRABLE INITIALLY DEFERRED", " ON DELETE RESTRICT");
+  INFO(key);
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("CREATE TABLE orders (id integer, mail bigint REFERENCES mailroom_messages" + key + ")");
+  const auto kept = send(*connection, tomorrow);
+  for (int i = 0; i < 20; ++i)
+    send(*connection, tomorrow);
+  connection->run("INSERT INTO orders VALUES (1, $1)", kept);
+  connection->run("SELECT mailroom_cancel(id) FROM mailroom_messages");
+  age(*connection, 40);
+  for (const auto removed : {20, 0}) {
+    const auto summary = prune(database);
+    CHECK(summary.messages == removed);
+    CHECK(summary.referred == 1);
+    CHECK(summary.skipped == 0);
+    CHECK(summary.referred_by == "orders_mail_fkey of table orders");
+    CHECK(messages(*connection) == Ids{kept});
+  }
+  connection->run("DELETE FROM orders");
+  CHECK(prune(database).messages == 1);
+}
+
+TEST_CASE(
+    "an account goes although a row of the application refers to its message, which loses its content") {
+  TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("CREATE TABLE orders (id integer, mail bigint REFERENCES mailroom_messages)");
+  insert_accounts(*connection, 1);
+  for (int i = 0; i < 2; ++i) {
+    connection->run(
+        "INSERT INTO mailroom_messages (account, subject, text, send_after) SELECT id, 's', 't', now() + interval '1 day' "
+        "FROM accounts");
+  }
+  connection->run("INSERT INTO orders SELECT 1, min(id) FROM mailroom_messages");
+  connection->run("DELETE FROM accounts");
+  CHECK(value<std::string>(
+            *connection,
+            "SELECT string_agg(concat_ws('-', id, subject, text, cancelled_at IS NOT NULL), ' ') FROM "
+            "mailroom_messages") == "1-t");
+  CHECK(value<int>(*connection,
+                   "SELECT count(*) FROM mailroom_schedule s JOIN mailroom_messages m ON m.id = s.message") ==
+        0);
+}
+
 }  // namespace mailroom::test::prune_messages_test

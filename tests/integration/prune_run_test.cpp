@@ -192,7 +192,7 @@ TEST_CASE("a pruning that is stopped keeps what it has done, and records it") {
       value<std::string>(*connection,
                          "SELECT kind || ' ' || actor || ' ' || reason || ' ' || coalesce(queue, '-') || ' ' "
                          "|| (details - 'before')::text FROM mailroom_operations") ==
-      R"(prune ann@host housekeeping - {"tokens": 6, "batches": 0, "bounces": 0, "skipped": 0, "stopped": true, "contents": 0, "messages": 0, "deliveries": 0, )"
+      R"(prune ann@host housekeeping - {"tokens": 6, "batches": 0, "bounces": 0, "skipped": 0, "stopped": true, "contents": 0, "messages": 0, "referred": 0, "deliveries": 0, )"
       R"("older_than": "30d"})");
   const auto rest = prune(database, 3);
   CHECK(rest.tokens == 4);

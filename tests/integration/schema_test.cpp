@@ -178,7 +178,7 @@ FROM pg_proc p, LATERAL (
   FROM unnest(p.proargtypes) WITH ORDINALITY u (t, n)) a
 WHERE p.pronamespace = 'public'::regnamespace AND (p.proname LIKE 'mailroom\_%' OR p.proname LIKE 'trg\_%')
   AND NOT coalesce('search_path=public, pg_temp' = ANY (p.proconfig), false) AND p.prosqlbody IS NULL)");
-  CHECK(loose.size() == 13);
+  CHECK(loose.size() == 14);
   connection->run("SET plan_cache_mode = force_generic_plan");
   // A function that is not inlined shows up as a function scan.
   for (const auto& row : loose) {

@@ -25,7 +25,8 @@ struct OriginalDatabase : DatabaseRig {
   std::string contents() {
     return value<std::string>(
         *connection,
-        "SELECT string_agg(line, E'\\n' ORDER BY line) FROM (SELECT a::text AS line FROM accounts a "
+        "SELECT string_agg(line, E'\\n' ORDER BY line) FROM (SELECT (id, email, status, login, created_at, "
+        "status_changed_at, activated_at, suspended_at, unsuspended_at)::text AS line FROM accounts "
         "UNION ALL SELECT (id, action, secret, code, account, expires_at, consumed_at, created_at)::text FROM tokens UNION ALL SELECT j::text FROM jobs j) l");
   }
 };

@@ -19,10 +19,10 @@ const std::map<std::string, std::string>& frozen() {
   static const std::map<std::string, std::string> checksums{
       {"0_init.down.sql", "0f8246429ff13e025d6eb691444ec5093c60d05a4e7b1912a6194870154bd88e"},
       {"0_init.up.sql", "c798fd12020b432422ac9277780a7c7f71d3783564299e77b1ca3e908640d342"},
-      {"1_tokens.down.sql", "750491903f0886d151522bb222e6d4fa25e2ca5f9da03f3dcb96df49a6f3ebc8"},
-      {"1_tokens.up.sql", "e8e000134502245727a4a9f9ece2eca8c66d87f945a9545412ee4853cada6b13"},
-      {"2_accounts.down.sql", "9ea2af0ee799b5fca12d3d7db2afe6a0036e0853770eb1decc70de4d9e0a26b2"},
-      {"2_accounts.up.sql", "d9612b25ae640c6ec3ea5b02d3e7605bd9a6547a1f48bc8caaef475174852fd4"},
+      {"1_tokens.down.sql", "78a9366235f1317ea6f326e103010764deff52268345cd1f930fe3eac1156bd5"},
+      {"1_tokens.up.sql", "27872e0af0d7660a11eea1f6540e672d44f9063517d154b2fa3ddf7fa6d4e6ab"},
+      {"2_accounts.down.sql", "b78cb9d30a20861ba78dca1daab23e98e80339e4cfe68c19a7153ce0453e473f"},
+      {"2_accounts.up.sql", "bff3a9ab7df996b04134ea76d5cef4e583bba6d496362f03fd7dd9907b5c944a"},
       {"3_tokens_by_account.down.sql", "f05a803780bd1afe887f71d05bc0f853cc1bb58f7ec66be84151e980d7345eda"},
       {"3_tokens_by_account.up.sql", "78e2b0cb642709b2dce1a21f200f9eb94da2bf2a1db0735ed596121c89e168d7"},
       {"4_tokens_by_creation.down.sql", "6b7cd6c06113eaae255f233455b2e4ce22e30d181fe84f1076b02c3b2eb7df28"},
@@ -33,9 +33,9 @@ const std::map<std::string, std::string>& frozen() {
       {"6_tokens_by_message.down.sql", "62602a548d6fb724f2c315cb1747035b027da7603fbba6e0b5c4ed1fc83ff462"},
       {"6_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
-      {"7_queue.up.sql", "823732df7695d0f349fefe02a123059ae5803a073a85ffad640a97e25213cff2"},
+      {"7_queue.up.sql", "9fd042f1cc7b8bcefec66cbfaff052938286809963ad0409fea5da672cad1438"},
       {"8_messages.down.sql", "b367c604fa25ed8ca70fb0dcfaf259caa5048cd0742df2398cd551b37d378824"},
-      {"8_messages.up.sql", "d47a2d5ca82b830efe1f8dcd2bbb3f2e07cc8b729e1ed76a58c5f1f7c5f7e42c"},
+      {"8_messages.up.sql", "2b3590751885becf58a9b324d758e1a5ee74daceb5eb09d372d895dae508b037"},
   };
   return checksums;
 }

@@ -71,19 +71,19 @@ BEGIN
     END IF;
     SELECT count(*) INTO v_tokens FROM (
         SELECT t.id FROM mailroom_queue_states() q, LATERAL (
-            SELECT * FROM tokens WHERE tokens.id > q.cursor ORDER BY tokens.id LIMIT 5000) t
+            SELECT id, home, consumed_at, expires_at FROM tokens WHERE tokens.id > q.cursor ORDER BY tokens.id LIMIT 5000) t
         WHERE t.home IS DISTINCT FROM mailroom_home_number() AND mailroom_is_live(t.consumed_at, t.expires_at, v_now)
         UNION
         SELECT t.id FROM mailroom_queue_states() q JOIN mailroom_batches b ON b.queue = q.queue AND b.id >= q.open_from,
         LATERAL unnest(mailroom_batch_ids(b.ids, b.ids_mask)) u (g), LATERAL (
-            SELECT * FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g) ORDER BY tokens.id LIMIT 5000) t
+            SELECT id, home, consumed_at, expires_at FROM tokens WHERE tokens.id >= lower(u.g) AND tokens.id < upper(u.g) ORDER BY tokens.id LIMIT 5000) t
         WHERE b.emitted_at IS NULL AND b.dead_at IS NULL
           AND t.home IS DISTINCT FROM mailroom_home_number() AND mailroom_is_live(t.consumed_at, t.expires_at, v_now)
         UNION
         SELECT t.id FROM (SELECT d.token FROM mailroom_queue_states() q, LATERAL (
                               SELECT token FROM mailroom_deliveries k WHERE k.queue = q.queue AND k.not_before IS NOT NULL
                               ORDER BY k.not_before LIMIT 5000) d) d, LATERAL (
-            SELECT * FROM tokens WHERE tokens.id = d.token LIMIT 1) t
+            SELECT id, home, consumed_at, expires_at FROM tokens WHERE tokens.id = d.token LIMIT 1) t
         WHERE t.home IS DISTINCT FROM mailroom_home_number() AND mailroom_is_live(t.consumed_at, t.expires_at, v_now)) w;
     IF has_column_privilege('mailroom_messages', 'home', 'SELECT') AND has_table_privilege('mailroom_schedule', 'SELECT') THEN
         SELECT count(*) INTO v_messages

@@ -56,6 +56,8 @@ void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
   add_selector_list(syntax, "--reference TEXT", typed.references, "with this reference; repeatable",
                     std::nullopt);
   add_selector_list(syntax, "--action ACTION,...", typed.actions, "of these actions");
+  add_selector_list(syntax, "--owner ROLE", typed.owners, "that belong to this role; repeatable",
+                    std::nullopt);
   syntax
       .text("--since TIME", selectors.since,
             "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" + since_default)
@@ -105,7 +107,8 @@ void add_recipients(CommandSyntax& syntax, messages::NewMessage& message) {
         message.account = *id;
       });
   syntax.text("--from MAILBOX", message.sender, "send as this mailbox [send.from]");
-  syntax.text("--reply-to MAILBOX", message.reply_to, "ask for answers to this mailbox");
+  syntax.text("--reply-to MAILBOX", message.reply_to,
+              "ask for answers to this mailbox, or to several with commas between them");
 }
 
 void add_content(CommandSyntax& syntax, MessageSendOptions& options) {

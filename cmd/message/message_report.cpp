@@ -85,6 +85,7 @@ void add_time_lines(const messages::MessageRecord& message, TextTable& table) {
   const auto add = [&](const char* name, const std::optional<Moment>& moment) {
     if (moment) table.add({name, *moment >= year_10000 ? "never" : moment_text(*moment)});
   };
+  if (!message.summary.owner.empty()) table.add({"owner", shown_text(message.summary.owner)});
   table.add({"created", fmt::format("{} by {}", moment_text(message.summary.created_at),
                                     shown_text(message.summary.enqueued_by))});
   add("send after", message.summary.send_after);
@@ -193,6 +194,8 @@ std::string render_message_list(const std::vector<messages::MessageSummary>& mes
   constexpr auto left = TextTable::Align::left;
   const bool names_due =
       std::ranges::any_of(messages, [](const auto& message) { return message.has_state("scheduled"); });
+  const bool names_owner = std::ranges::any_of(
+      messages, [&](const auto& message) { return message.owner != messages.front().owner; });
   std::vector<TextTable::Column> columns{{"id", TextTable::Align::right},
                                          {"created", left, true},
                                          {"content"},
@@ -200,6 +203,7 @@ std::string render_message_list(const std::vector<messages::MessageSummary>& mes
                                          {"state", left, true},
                                          {"reference"}};
   if (names_due) columns.insert(columns.end() - 1, {"due", left, true});
+  if (names_owner) columns.insert(columns.begin() + 1, {"owner", left, true});
   TextTable table(std::move(columns));
   for (const auto& message : messages) {
     std::vector<std::string> cells{
@@ -207,6 +211,7 @@ std::string render_message_list(const std::vector<messages::MessageSummary>& mes
         content_text(message),      recipients_text(message),
         states_text(message),       message.reference.empty() ? "-" : shown_text(message.reference)};
     if (names_due) cells.insert(cells.end() - 1, due_text(message, now));
+    if (names_owner) cells.insert(cells.begin() + 1, message.owner.empty() ? "-" : shown_text(message.owner));
     table.add(std::move(cells));
   }
   return table.render(width);
@@ -256,6 +261,7 @@ nlohmann::ordered_json summary_json(const messages::MessageSummary& message) {
           {"created_at", moment_json<OrderedJson>(message.created_at)},
           {"send_after", message_time_json(message.send_after)},
           {"enqueued_by", text_or_null<OrderedJson>(message.enqueued_by)},
+          {"owner", text_or_null<OrderedJson>(message.owner)},
           {"states", std::move(states)}};
 }
 

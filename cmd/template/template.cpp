@@ -27,9 +27,9 @@ std::string sources_text(const templates::TemplateSet& templates, std::size_t wi
   return table.render(width);
 }
 
-std::string sources_json(const templates::TemplateSet& templates) {
+std::string sources_json(const templates::TemplateSet& templates, const std::vector<std::string>& warnings) {
   nlohmann::ordered_json object{
-      {"valid", true}, {"files", nlohmann::ordered_json::array()}, {"warnings", templates.warnings()}};
+      {"valid", true}, {"files", nlohmann::ordered_json::array()}, {"warnings", warnings}};
   for (const auto& source : templates.sources()) {
     nlohmann::ordered_json file{{"file", source.file}, {"source", nullptr}, {"path", nullptr}};
     if (source.kind != templates::TemplateSource::Kind::none)
@@ -43,14 +43,19 @@ std::string sources_json(const templates::TemplateSet& templates) {
 ExitCode run_template_check(const ExampleMail& mail, Context& context) {
   const auto settings = config::with_profile(context.settings(), mail.profile);
   mail::parse_configured_mail(settings);
-  const auto templates = templates::load_templates(settings.send.templates);
-  if (!mail.template_name.empty()) try_template(mail, templates, context);
+  const auto templates =
+      std::make_shared<const templates::TemplateSet>(templates::load_templates(settings.send.templates));
+  auto warnings = templates->warnings();
+  if (!mail.template_name.empty()) {
+    const auto found = try_template(mail, templates, settings, context);
+    warnings.insert(warnings.end(), found.begin(), found.end());
+  }
   if (context.global().output == OutputFormat::json) {
-    context.print(sources_json(templates));
+    context.print(sources_json(*templates, warnings));
     return ExitCode::done;
   }
-  context.print(sources_text(templates, context.out().width()));
-  for (const auto& warning : templates.warnings())
+  context.print(sources_text(*templates, context.out().width()));
+  for (const auto& warning : warnings)
     context.say("warning: " + warning + "\n");
   context.say(
       "A running sender keeps the templates of its start until SIGHUP: systemctl reload 'mailroom-send@*', or kill -HUP PID "

@@ -37,21 +37,6 @@ std::optional<mail::Address> address_of(const std::string& email, RenderedPart p
   return std::get<mail::Address>(std::move(address));
 }
 
-std::string build_message(mail::MailContent content, const mail::ConfiguredMail& configured,
-                          const mail::Address& to, Context& context) {
-  const mail::MessageBuilder builder(sender_or_example(configured, context), configured.reply_to,
-                                     configured.headers);
-  content.queue = context.settings().collect.queues.front();
-  content.key = "0000000000000000";
-  content.to = {{.name = "", .address = to}};
-  auto message = builder.build(content);
-  if (const auto* refusal = std::get_if<mail::Refusal>(&message)) {
-    throw Error(ExitCode::unusable, "the mail cannot be built: " + refusal->reason,
-                "the value is the email or login of the account, or of the data");
-  }
-  return std::get<std::string>(std::move(message));
-}
-
 std::string with_line_end(const std::string& text) {
   return text.ends_with('\n') ? text : text + "\n";
 }
@@ -87,20 +72,33 @@ std::string render_mail_json(const compose::MailDraft& draft, const std::string&
   return json_text(object) + "\n";
 }
 
-/// Puts what the template makes into the content.
-void render(compose::MailDraft& draft, const ExampleMail& mail, const templates::TemplateSet& templates,
-            std::size_t largest) {
-  const auto scope = templates::template_scope(draft.values, draft.data, draft.purpose);
-  if (const auto* refusal = std::get_if<mail::Refusal>(&scope))
-    refuse_example(mail, *refusal, templates.names());
-  auto rendered = templates.render({.name = draft.template_name, .locale = draft.locale},
-                                   std::get<templates::TemplateData>(scope), largest);
-  if (const auto* refusal = std::get_if<mail::Refusal>(&rendered))
-    refuse_example(mail, *refusal, templates.names());
-  auto& made = std::get<templates::RenderedMail>(rendered);
-  draft.content.subject = std::move(made.subject);
-  draft.content.text = std::move(made.text);
-  draft.content.html = std::move(made.html);
+/// Puts what the template makes into the draft, and returns the whole mail, which is for `to`. Throws as
+/// refuse_example() if a sender would refuse it.
+std::string write_example(compose::MailDraft& draft, const ExampleMail& mail,
+                          const compose::MailWriter& writer, const mail::Address& to) {
+  if (const auto refusal = writer.render(draft)) refuse_example(mail, *refusal, writer.template_names());
+  auto whole = draft;
+  whole.template_name.clear();
+  whole.content.to = {{.name = "", .address = to}};
+  auto written = writer.write(std::move(whole), to);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&written))
+    refuse_example(mail, *refusal, writer.template_names());
+  return std::get<compose::WrittenMail>(std::move(written)).message;
+}
+
+compose::MailWriter example_writer(const mail::Mailbox& from, const mail::LinkTemplate& link,
+                                   const mail::ConfiguredMail& configured, const config::Settings& settings,
+                                   std::shared_ptr<const templates::TemplateSet> templates) {
+  return {from, mail::MessageBuilder(from, configured.reply_to, configured.headers), std::move(templates),
+          link, static_cast<std::size_t>(settings.send.max_size)};
+}
+
+mail::LinkTemplate example_link_template() {
+  return std::get<mail::LinkTemplate>(mail::LinkTemplate::parse(example_link));
+}
+
+mail::Mailbox example_mailbox() {
+  return std::get<mail::Mailbox>(mail::parse_mailbox(example_sender));
 }
 
 constexpr auto example_code = "12345";
@@ -111,32 +109,37 @@ constexpr std::chrono::minutes example_lifetime{15};
 mail::LinkTemplate link_or_example(const mail::ConfiguredMail& configured, Context& context) {
   if (configured.link) return *configured.link;
   context.log().warn("send.link is not configured; the link is an example");
-  return std::get<mail::LinkTemplate>(mail::LinkTemplate::parse(example_link));
+  return example_link_template();
 }
 
 mail::Mailbox sender_or_example(const mail::ConfiguredMail& configured, Context& context) {
   if (configured.from) return *configured.from;
   context.log().warn("send.from is not configured; the sender is an example");
-  return std::get<mail::Mailbox>(mail::parse_mailbox(example_sender));
+  return example_mailbox();
 }
 
 ExitCode run_template_render(const RenderOptions& options, Context& context) {
   const auto settings = config::with_profile(context.settings(), options.mail.profile);
   const auto configured = mail::parse_configured_mail(settings);
-  const auto templates = templates::load_templates(settings.send.templates);
+  auto templates =
+      std::make_shared<const templates::TemplateSet>(templates::load_templates(settings.send.templates));
   auto draft = example_draft(options.mail, example_created_at, context);
-  auto& values = draft.values;
-  values.link = link_or_example(configured, context).link(values.action, values.token);
-  render(draft, options.mail, templates, static_cast<std::size_t>(settings.send.max_size));
+  const bool is_whole = options.part == RenderedPart::message;
+  const auto link = link_or_example(configured, context);
+  const auto from =
+      is_whole ? sender_or_example(configured, context) : configured.from.value_or(example_mailbox());
+  const auto to = address_of(draft.values.email, options.part, context);
+  const auto message = write_example(draft, options.mail,
+                                     example_writer(from, link, configured, settings, std::move(templates)),
+                                     to.value_or(example_mailbox().address));
   require_part(draft.content, options);
-  const auto to = address_of(values.email, options.part, context);
+  if (const auto problem = templates::problem_of_html_size(draft.content.html.value_or("").size());
+      !problem.empty())
+    context.log().warn(problem);
   context.log().warn("the token is an example and does not verify");
-  const auto message = options.part == RenderedPart::message
-                           ? build_message(draft.content, configured, *to, context)
-                           : std::string();
   if (context.global().output == OutputFormat::json) {
-    context.print(render_mail_json(draft, message));
-  } else if (options.part == RenderedPart::message) {
+    context.print(render_mail_json(draft, is_whole ? message : std::string()));
+  } else if (is_whole) {
     // As it is: its line ends are CRLF, and it has no other control character.
     context.out().write(message);
   } else {
@@ -145,15 +148,28 @@ ExitCode run_template_render(const RenderOptions& options, Context& context) {
   return ExitCode::done;
 }
 
-void try_template(const ExampleMail& mail, const templates::TemplateSet& templates, Context& context) {
+std::vector<std::string> try_template(const ExampleMail& mail,
+                                      std::shared_ptr<const templates::TemplateSet> templates,
+                                      const config::Settings& settings, Context& context) {
+  const auto configured = mail::parse_configured_mail(settings);
   auto draft = example_draft(mail, example_created_at, context);
-  draft.values.link = "https://app.example/";
-  render(draft, mail, templates, static_cast<std::size_t>(context.settings().send.max_size));
+  const auto address = mail::parse_address(draft.values.email);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&address))
+    refuse_example(mail, *refusal, templates->names());
+  write_example(draft, mail,
+                example_writer(configured.from.value_or(example_mailbox()),
+                               configured.link.value_or(example_link_template()), configured, settings,
+                               std::move(templates)),
+                std::get<mail::Address>(address));
+  const auto problem = templates::problem_of_html_size(draft.content.html.value_or("").size());
+  return problem.empty()
+             ? std::vector<std::string>()
+             : std::vector<std::string>{fmt::format("the mail of {}: {}", mail.template_name, problem)};
 }
 
 compose::MailDraft draft_of_example(const std::string& template_name, const std::string& locale,
                                     Moment created_at) {
-  compose::MailDraft draft{.content = {.date = created_at},
+  compose::MailDraft draft{.content = {.date = created_at, .key = "0000000000000000"},
                            .template_name = template_name,
                            .locale = locale,
                            .purpose = templates::DataFor::preview,
@@ -171,6 +187,7 @@ compose::MailDraft draft_of_example(const std::string& template_name, const std:
 
 compose::MailDraft example_draft(const ExampleMail& mail, Moment created_at, Context& context) {
   auto draft = draft_of_example(mail.template_name, mail.locale, created_at);
+  draft.content.queue = context.settings().collect.queues.front();
   if (mail.data_file) draft.data = templates::read_data_file(*mail.data_file);
   if (mail.account) {
     const auto connection = context.connect_to_schema("template");

@@ -2,6 +2,7 @@
 // of a real token.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "compose/mail_writer.hpp"
 #include "mail/configured_mail.hpp"
 #include "templates/template_files.hpp"
+#include "templates/template_set.hpp"
 
 namespace mailroom::cmd {
 
@@ -66,7 +68,10 @@ struct RenderOptions {
 /// Renders one mail with an example token, for an example account or one of the database.
 ExitCode run_template_render(const RenderOptions& options, Context& context);
 
-/// Throws as run_template_render() for a mail that cannot be made of these templates.
-void try_template(const ExampleMail& mail, const templates::TemplateSet& templates, Context& context);
+/// Makes the mail of a template, and returns what is probably wrong with it. Throws as run_template_render()
+/// if it cannot be made.
+std::vector<std::string> try_template(const ExampleMail& mail,
+                                      std::shared_ptr<const templates::TemplateSet> templates,
+                                      const config::Settings& settings, Context& context);
 
 }  // namespace mailroom::cmd

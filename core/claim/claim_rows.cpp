@@ -82,7 +82,7 @@ std::string fetch_sql(const TokenDetail& detail) {
     return fmt::format("SELECT {} FROM mailroom_batch_tokens($1, $2) t", token_columns(detail.with_creation));
   return fmt::format(
       R"(
-SELECT {}, t.account, t.attempts, t.unknowns, t.newer, t.resent_at, t.mail_key, t.suppressed, t.home, {}{}
+SELECT {}, t.account, t.attempts, t.unknowns, t.newer, t.resent_at, t.mail_key, t.suppressed, t.home, t.locale AS reader_locale, {}{}
 FROM mailroom_batch_mails($1, $2, {}) t LEFT JOIN LATERAL (SELECT t.* WHERE $3 AND {}) m ON true)",
       token_columns(true),
       message_columns({.id = "m.message", .attachments = "m.attachments", .raw_size = "m.raw_size"}),
@@ -130,6 +130,7 @@ TokenRow read_fetched(const db::Row& row, const TokenDetail& detail, queue::Know
   token.mail_key = row.view("mail_key");
   token.suppressed = row.view("suppressed");
   token.home = row.view("home");
+  token.locale = row.view("reader_locale");
   if (detail.reads_traces) token.trace = trace_of(row, token.created_at);
   return token;
 }

@@ -116,7 +116,7 @@ struct MessageContent {
   std::vector<std::string> cc{};
   std::vector<std::string> bcc{};
   std::string_view sender{};    ///< a mailbox; empty for that of the settings
-  std::string_view reply_to{};  ///< the same
+  std::string_view reply_to{};  ///< the same, or several with commas between them
   std::string_view headers{};   ///< a JSON object of texts; empty for none
   /// Of the message, else of its action; nullopt if it has content of its own.
   std::optional<std::string_view> template_name{};
@@ -165,6 +165,7 @@ struct TokenRow {
   std::optional<std::int64_t> resent_at{};  ///< when an operator had it emitted again
   std::string_view suppressed{};            ///< why its address gets no mail; empty if it does
   std::string_view home{};                  ///< what the ids of its mail are bound to: mailroom_home_name()
+  std::string_view locale{};                ///< of its message, or of its account; empty for none
   std::string_view mail_key{};  ///< in the Message-ID: tells tokens apart whose ids were used again
   TraceOrigin trace{};          ///< only for a session that reads it
   // Of a token that a message made. `email` is the recipient's address.

@@ -18,7 +18,8 @@ bool has_utf8_address(const mail::MailContent& content) {
   return (content.recipient && mail::needs_smtputf8(*content.recipient)) ||
          std::any_of(content.to.begin(), content.to.end(), needs_it) ||
          std::any_of(content.cc.begin(), content.cc.end(), needs_it) ||
-         (content.sender && needs_it(*content.sender)) || (content.reply_to && needs_it(*content.reply_to));
+         (content.sender && needs_it(*content.sender)) ||
+         std::any_of(content.reply_to.begin(), content.reply_to.end(), needs_it);
 }
 
 /// Those of a message that can be mailed: each has an outcome of its own, and one that cannot must not keep
@@ -32,14 +33,19 @@ std::vector<mail::Mailbox> mailboxes_of(const std::vector<std::string>& texts) {
   return mailboxes;
 }
 
-/// Sets `mailbox`, unless `text` is empty. Returns why it cannot be used; `what` names it.
-std::optional<mail::Refusal> take_mailbox(std::optional<mail::Mailbox>& mailbox, std::string_view text,
-                                          const char* what) {
-  if (text.empty()) return std::nullopt;
-  auto parsed = mail::parse_mailbox(text);
-  if (const auto* refusal = std::get_if<mail::Refusal>(&parsed))
-    return mail::Refusal{fmt::format("the {} of the message: {}", what, refusal->reason)};
-  mailbox = std::get<mail::Mailbox>(std::move(parsed));
+/// Sets the sender and the addresses for replies that a message has. Returns why one cannot be used.
+std::optional<mail::Refusal> take_senders(mail::MailContent& content, const claim::MessageContent& message) {
+  if (!message.sender.empty()) {
+    auto sender = mail::parse_mailbox(message.sender);
+    if (const auto* refusal = std::get_if<mail::Refusal>(&sender))
+      return mail::Refusal{fmt::format("the sender of the message: {}", refusal->reason)};
+    content.sender = std::get<mail::Mailbox>(std::move(sender));
+  }
+  if (message.reply_to.empty()) return std::nullopt;
+  auto reply_to = mail::parse_mailboxes(message.reply_to);
+  if (const auto* refusal = std::get_if<mail::Refusal>(&reply_to))
+    return mail::Refusal{fmt::format("the address for replies of the message: {}", refusal->reason)};
+  content.reply_to = std::get<std::vector<mail::Mailbox>>(std::move(reply_to));
   return std::nullopt;
 }
 
@@ -56,14 +62,13 @@ std::optional<mail::Refusal> add_message(MailDraft& draft, const claim::MessageC
     content.to = mailboxes_of(message.recipients);
     content.cc = mailboxes_of(message.cc);
   }
-  if (auto refusal = take_mailbox(content.sender, message.sender, "sender")) return refusal;
-  if (auto refusal = take_mailbox(content.reply_to, message.reply_to, "address for replies")) return refusal;
+  if (auto refusal = take_senders(content, message)) return refusal;
   auto headers = mail::parse_message_headers(message.headers);
   if (auto* refusal = std::get_if<mail::Refusal>(&headers)) return std::move(*refusal);
   content.headers = std::get<std::vector<mail::ExtraHeader>>(std::move(headers));
   content.given_id = mail::take_message_id(content.headers);
   draft.template_name = message.template_name.value_or("");
-  draft.locale = message.locale;
+  if (!message.locale.empty()) draft.locale = message.locale;
   draft.data = message.data;
   content.subject = message.subject.value_or("");
   content.text = text_of(message.text);
@@ -121,6 +126,7 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write(std::string_view queu
                               .attachments = std::move(attachments)},
                   .home = std::string(row.home),
                   .template_name = action.template_name,
+                  .locale = std::string(row.locale),
                   .values = {.action = queue::short_action_name(action.name),
                              .email = std::string(row.email),
                              .token = std::string(token),

@@ -62,6 +62,8 @@ class MailWriter {
                                                  std::string_view token,
                                                  std::vector<mail::Attachment> attachments = {}) const;
   std::variant<WrittenMail, mail::Refusal> write(MailDraft draft, const mail::Address& to) const;
+  /// Puts what the template makes into the content; nullopt if it does.
+  std::optional<mail::Refusal> render(MailDraft& draft) const;
 
   std::size_t max_size() const { return max_size_; }
 
@@ -71,8 +73,6 @@ class MailWriter {
   const std::vector<std::string>& warnings() const { return templates_->warnings(); }
 
  private:
-  /// Puts what the template makes into the content; nullopt if it does.
-  std::optional<mail::Refusal> render(MailDraft& draft) const;
   delivery::Envelope envelope_of(const MailDraft& draft, const mail::Address& to) const;
   /// The mail of `row.content`, as it is.
   std::variant<WrittenMail, mail::Refusal> write_raw(const claim::TokenRow& row,

@@ -100,7 +100,8 @@ std::vector<KeyEntry> mail_keys() {
           .like("Example <no-reply@app.example>")
           .option("init send", "--from ADDRESS", "send from this address")
           .in_profiles(),
-      KeyEntry{"send.reply_to", "MAILROOM_SEND_REPLY_TO", "", "where replies go, if not to the sender",
+      KeyEntry{"send.reply_to", "MAILROOM_SEND_REPLY_TO", "",
+               "where replies go, if not to the sender; several with commas between them",
                as_written(&SendSettings::reply_to)}
           .in_profiles(),
       KeyEntry{

@@ -166,6 +166,24 @@ std::string unquoted(std::string_view name) {
   return text;
 }
 
+/// The size of the first mailbox of a list: up to a comma that is not quoted, and has an at sign before it
+/// that is not either.
+std::size_t mailbox_size(std::string_view list) {
+  bool is_quoted = false;
+  bool has_address = false;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (is_quoted && list[i] == '\\') {
+      ++i;
+    } else if (list[i] == '"') {
+      is_quoted = !is_quoted;
+    } else if (!is_quoted) {
+      if (list[i] == ',' && has_address) return i;
+      has_address = has_address || list[i] == '@';
+    }
+  }
+  return list.size();
+}
+
 /// True if what stands before the last address has another one: `A <a@b.example>, C`.
 bool names_further_mailbox(std::string_view name) {
   bool is_quoted = false;
@@ -221,6 +239,18 @@ std::variant<Mailbox, Refusal> parse_mailbox(std::string_view text) {
   auto address = parse_address(is_bracketed ? text.substr(open + 1, text.size() - open - 2) : text);
   if (auto* refusal = std::get_if<Refusal>(&address)) return std::move(*refusal);
   return Mailbox{.name = unquoted(name), .address = std::get<Address>(std::move(address))};
+}
+
+std::variant<std::vector<Mailbox>, Refusal> parse_mailboxes(std::string_view text) {
+  std::vector<Mailbox> mailboxes;
+  while (true) {
+    const auto size = mailbox_size(text);
+    auto mailbox = parse_mailbox(text.substr(0, size));
+    if (auto* refusal = std::get_if<Refusal>(&mailbox)) return std::move(*refusal);
+    mailboxes.push_back(std::get<Mailbox>(std::move(mailbox)));
+    if (size == text.size()) return mailboxes;
+    text.remove_prefix(size + 1);
+  }
 }
 
 std::string address_of_mailbox(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace mailroom::mail {
 
@@ -42,6 +43,10 @@ constexpr std::string_view several_mailboxes = "it names more than one mailbox";
 
 /// Reads `Name <local@domain>`, `"Name" <local@domain>`, `<local@domain>` or `local@domain`. Refuses several.
 std::variant<Mailbox, Refusal> parse_mailbox(std::string_view text);
+
+/// Reads one or more of these with commas between them. A comma without an address before it belongs to a
+/// name: `Doe, Jane <jane@app.example>` is one. mailroom_mailboxes_of() does the same in SQL.
+std::variant<std::vector<Mailbox>, Refusal> parse_mailboxes(std::string_view text);
 
 /// The address in what may be a mailbox, as it was typed: `BOB@x.example` of `Bob <BOB@x.example>`. Other
 /// text stays as it is, without blanks around it.

@@ -23,19 +23,27 @@ namespace {
               fmt::format("{} ({}): {}", value.name(), config::describe(value.origin), refusal.reason), hint);
 }
 
-std::optional<Mailbox> read_mailbox(const config::Settings& settings, std::string_view key,
-                                    const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  auto mailbox = parse_mailbox(text);
+std::optional<Mailbox> read_sender(const config::Settings& settings) {
+  if (settings.send.from.empty()) return std::nullopt;
+  auto mailbox = parse_mailbox(settings.send.from);
   if (const auto* refusal = std::get_if<Refusal>(&mailbox)) {
     refuse_setting(
-        settings, key, *refusal,
+        settings, "send.from", *refusal,
         refusal->reason == several_mailboxes
-            ? "keep one: mails have one sender, and answers go to one address; a name with a comma stands "
-              "in quotes, as \"Example, Inc.\" <no-reply@app.example>"
+            ? "keep one: mails have one sender; a name with a comma stands in quotes, as \"Example, "
+              "Inc.\" <no-reply@app.example>"
             : "write it as no-reply@app.example or Example <no-reply@app.example>");
   }
   return std::get<Mailbox>(std::move(mailbox));
+}
+
+std::vector<Mailbox> read_reply_to(const config::Settings& settings) {
+  if (settings.send.reply_to.empty()) return {};
+  auto mailboxes = parse_mailboxes(settings.send.reply_to);
+  if (const auto* refusal = std::get_if<Refusal>(&mailboxes))
+    refuse_setting(settings, "send.reply_to", *refusal,
+                   "write it as help@app.example or Help <help@app.example>, with commas between several");
+  return std::get<std::vector<Mailbox>>(std::move(mailboxes));
 }
 
 std::optional<LinkTemplate> read_link(const config::Settings& settings) {
@@ -117,6 +125,12 @@ bool is_name(std::string_view name) {
   });
 }
 
+/// True if an encoded word has no place in its values: they are addresses, ids or URLs.
+bool is_structured(std::string_view name) {
+  const auto key = lower_case(name);
+  return key == "references" || key == message_id_name || key.ends_with("-to") || key.starts_with("list-");
+}
+
 /// The size of the longest word with the blanks before it: a fold is before blanks, and not among them.
 std::size_t longest_part_of(std::string_view value) {
   std::size_t longest = 0;
@@ -136,9 +150,11 @@ std::string problem_of(std::string_view name, std::string_view value, bool may_n
   if (is_reserved(name) && !(may_name_mail && lower_case(name) == message_id_name))
     return fmt::format("is {}, which cannot be added", name);
   if (value.empty()) return fmt::format("has no value for {}", name);
-  if (!std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7F; }))
+  if (!is_printable(value)) return fmt::format("has a value for {} that is not printable", name);
+  const bool is_plain = std::ranges::all_of(value, [](char c) { return c >= 0; });
+  if (!is_plain && is_structured(name))
     return fmt::format("has a value for {} that is not printable ASCII", name);
-  if (longest_part_of(value) > longest_unfolded)
+  if (is_plain && longest_part_of(value) > longest_unfolded)
     return fmt::format("has more than {} characters in a row for {} that cannot be folded", longest_unfolded,
                        name);
   return {};
@@ -160,8 +176,8 @@ std::string add_header(std::vector<ExtraHeader>& headers, std::string_view name,
 
 ConfiguredMail parse_configured_mail(const config::Settings& settings) {
   check_bounce_address(settings);
-  return {.from = read_mailbox(settings, "send.from", settings.send.from),
-          .reply_to = read_mailbox(settings, "send.reply_to", settings.send.reply_to),
+  return {.from = read_sender(settings),
+          .reply_to = read_reply_to(settings),
           .link = read_link(settings),
           .headers = read_headers(settings),
           .redirection = read_redirection(settings)};

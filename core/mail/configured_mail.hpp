@@ -24,8 +24,8 @@ struct ExtraHeader {
 };
 
 /// Reads each item as `Name: value`. The name has letters, digits and hyphens, is given once and is not one
-/// that mailroom writes itself or that changes who receives the mail; the value is printable ASCII. A refusal
-/// names the item by its number.
+/// that mailroom writes itself or that changes who receives the mail; the value is printable, and of a header
+/// whose value is addresses, ids or URLs ASCII. A refusal names the item by its number.
 std::variant<std::vector<ExtraHeader>, Refusal> parse_extra_headers(const std::vector<std::string>& items);
 
 /// Reads the headers of a message, an object of JSON with a text for each name, or an empty text. Refuses
@@ -36,10 +36,10 @@ std::variant<std::vector<ExtraHeader>, Refusal> parse_message_headers(std::strin
 std::string take_message_id(std::vector<ExtraHeader>& headers);
 
 /// What the keys send.from, send.reply_to, send.link, send.headers, send.redirect_to and send.allow mean;
-/// nullopt for a key without a value.
+/// nullopt or empty for a key without a value.
 struct ConfiguredMail {
   std::optional<Mailbox> from;
-  std::optional<Mailbox> reply_to;
+  std::vector<Mailbox> reply_to;
   std::optional<LinkTemplate> link;
   std::vector<ExtraHeader> headers;
   Redirection redirection;

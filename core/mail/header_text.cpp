@@ -155,11 +155,16 @@ void append_mailbox(std::string& out, std::size_t column, const Mailbox& mailbox
 }  // namespace
 
 void append_text_header(std::string& out, std::string_view name, std::string_view value) {
-  out.append(name).append(": ");
+  constexpr std::size_t last_start = 40;
   const auto column = name.size() + 2;
   if (stays_as_it_is(value, column)) {
+    out.append(name).append(": ");
     append_folded(out, column, value);
+  } else if (column > last_start) {
+    out.append(name).append(":").append(fold);
+    append_encoded_words(out, 1, value);
   } else {
+    out.append(name).append(": ");
     append_encoded_words(out, column, value);
   }
   out += "\r\n";

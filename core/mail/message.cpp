@@ -45,10 +45,10 @@ std::string problem_of_headers(const MailContent& content) {
   for (const auto* mailboxes : {&content.to, &content.cc}) {
     if (auto problem = problem_of_mailboxes(*mailboxes); !problem.empty()) return problem;
   }
-  for (const auto* mailbox : {&content.sender, &content.reply_to}) {
-    if (*mailbox && !is_printable((*mailbox)->name + (*mailbox)->address.text()))
-      return "the sender or the address for replies has a control character or invalid UTF-8";
-  }
+  const bool is_sender_sound =
+      !content.sender || is_printable(content.sender->name + content.sender->address.text());
+  if (!is_sender_sound || !problem_of_mailboxes(content.reply_to).empty())
+    return "the sender or the address for replies has a control character or invalid UTF-8";
   for (const auto& header : content.headers) {
     if (!is_printable(header.name + header.value)) return "a header has a control character or invalid UTF-8";
   }
@@ -139,9 +139,11 @@ std::string problem_of(const MailContent& content) {
 }
 
 /// The first of the addresses of every mail that needs SMTPUTF8; empty if none does.
-std::string utf8_address_of(const Mailbox& from, const std::optional<Mailbox>& reply_to) {
+std::string utf8_address_of(const Mailbox& from, const std::vector<Mailbox>& reply_to) {
   if (needs_smtputf8(from.address)) return from.address.text();
-  return reply_to && needs_smtputf8(reply_to->address) ? reply_to->address.text() : "";
+  const auto found =
+      std::ranges::find_if(reply_to, [](const auto& mailbox) { return needs_smtputf8(mailbox.address); });
+  return found == reply_to.end() ? "" : found->address.text();
 }
 
 bool is_same_name(std::string_view a, std::string_view b) {
@@ -163,6 +165,12 @@ std::size_t expected_size(const MailContent& content) {
   return size;
 }
 
+/// What is not ASCII is free text; the syntax of the rest is unknown.
+void append_header(std::string& text, const ExtraHeader& header) {
+  const bool is_plain = std::ranges::all_of(header.value, [](char c) { return c >= 0; });
+  (is_plain ? append_raw_header : append_text_header)(text, header.name, header.value);
+}
+
 /// What each mail has beside the headers of a mail of its own, and `headers`.
 std::string fixed_headers(const std::vector<ExtraHeader>& headers) {
   std::string text;
@@ -173,7 +181,7 @@ std::string fixed_headers(const std::vector<ExtraHeader>& headers) {
   if (!has_header(headers, suppress)) append_raw_header(text, suppress, "All");
   append_raw_header(text, "MIME-Version", "1.0");
   for (const auto& header : headers)
-    append_raw_header(text, header.name, header.value);
+    append_header(text, header);
   return text;
 }
 
@@ -223,15 +231,14 @@ std::string make_message_id(const MailContent& content, std::string_view domain)
                      domain);
 }
 
-MessageBuilder::MessageBuilder(const Mailbox& from, const std::optional<Mailbox>& reply_to,
+MessageBuilder::MessageBuilder(const Mailbox& from, const std::vector<Mailbox>& reply_to,
                                const std::vector<ExtraHeader>& headers)
     : headers_(headers), domain_(from.address.domain), utf8_sender_(utf8_address_of(from, reply_to)) {
   require_printable(from.name + from.address.text(), "the sender");
   append_mailboxes_header(from_header_, "From", {from});
-  if (reply_to) {
-    require_printable(reply_to->name + reply_to->address.text(), "the address for replies");
-    append_mailboxes_header(reply_to_header_, "Reply-To", {*reply_to});
-  }
+  for (const auto& mailbox : reply_to)
+    require_printable(mailbox.name + mailbox.address.text(), "the address for replies");
+  if (!reply_to.empty()) append_mailboxes_header(reply_to_header_, "Reply-To", reply_to);
   for (const auto& header : headers)
     require_printable(header.name + header.value, "a header");
   extra_headers_ = fixed_headers(headers);
@@ -274,8 +281,8 @@ void MessageBuilder::append_senders(std::string& message, const MailContent& con
   // Some servers refuse a mail that names nobody (RFC 5322, section 3.6.3, allows it).
   if (content.to.empty() && content.cc.empty()) message += "To: undisclosed-recipients:;\r\n";
   if (!content.cc.empty()) append_mailboxes_header(message, "Cc", content.cc);
-  if (content.reply_to) {
-    append_mailboxes_header(message, "Reply-To", {*content.reply_to});
+  if (!content.reply_to.empty()) {
+    append_mailboxes_header(message, "Reply-To", content.reply_to);
   } else {
     message += reply_to_header_;
   }

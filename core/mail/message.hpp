@@ -45,9 +45,15 @@ void append_quoted_printable(std::string& out, std::string_view text);
 struct Attachment {
   std::string name{};          ///< as its reader sees it; may be empty
   std::string content_type{};  ///< `image/png`; empty for application/octet-stream
-  std::string content_id{};    ///< by which HTML shows it as cid:ID; empty for a file to be saved
+  std::string content_id{};    ///< by which HTML may show it as cid:ID; or empty
   std::string bytes{};
 };
+
+/// True for `text/calendar` with a `method`, such as REQUEST (RFC 6047): a mail program shows its buttons for
+/// one that is an alternative of the text.
+bool is_invitation(std::string_view content_type);
+/// Of the file that an invitation is, too.
+constexpr auto invitation_file_type = "application/ics";
 
 /// What differs from one mail to the next.
 struct MailContent {
@@ -59,7 +65,7 @@ struct MailContent {
   std::vector<Mailbox> to{};           ///< as the header has them; whoever gets the mail need not be there
   std::vector<Mailbox> cc{};           ///< the same
   std::optional<Mailbox> sender{};     ///< in place of the builder's
-  std::optional<Mailbox> reply_to{};   ///< the same
+  std::vector<Mailbox> reply_to{};     ///< the same, unless it is empty
   std::vector<ExtraHeader> headers{};  ///< beside the builder's; one replaces that of the same name
   std::string given_id{};  ///< Message-ID that an application chose, with angle brackets; empty for none
   std::optional<Address> recipient{};  ///< who would get the mail, if another address gets it
@@ -75,9 +81,9 @@ struct MailContent {
 /// first. Bytes of the queue's name other than letters, digits, hyphens and underscores become `=XX`.
 std::string make_message_id(const MailContent& content, std::string_view domain);
 
-/// Appends the headers of the body, Content-Type first, an empty line, and the body: text and HTML as
-/// multipart/alternative, HTML with the files it shows as multipart/related, and all of it with other files
-/// as multipart/mixed. The boundaries are made of `id`.
+/// Appends the headers of the body, Content-Type first, an empty line, and the body: text, HTML and an
+/// invitation as multipart/alternative, HTML with the files it shows as multipart/related, and all of it with
+/// other files, the invitation among them, as multipart/mixed. The boundaries are made of `id`.
 void append_mime_body(std::string& out, const MailContent& content, std::string_view id);
 
 /// Why these files cannot go with a mail; empty if they can.
@@ -89,7 +95,7 @@ std::string problem_of_attachments(const std::vector<Attachment>& attachments);
 class MessageBuilder {
  public:
   /// Throws Error(configuration) if a name or a header has a control character or invalid UTF-8.
-  MessageBuilder(const Mailbox& from, const std::optional<Mailbox>& reply_to,
+  MessageBuilder(const Mailbox& from, const std::vector<Mailbox>& reply_to,
                  const std::vector<ExtraHeader>& headers);
 
   /// The message. Refuses control characters, line ends among them, in whatever becomes a header, invalid

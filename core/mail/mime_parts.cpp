@@ -1,8 +1,7 @@
-// The parts of a body, their encodings and their nesting. A boundary is a hash of the Message-ID, so attempts
+// The parts of a body and their nesting. A boundary is a hash of the Message-ID, so attempts
 // are equal.
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
@@ -11,6 +10,8 @@
 
 #include "base/encoded_text.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
+#include "config/server_url.hpp"
 #include "crypto/base64.hpp"
 #include "mail/link_template.hpp"
 #include "mail/message.hpp"
@@ -19,86 +20,6 @@ namespace mailroom::mail {
 namespace {
 
 constexpr std::size_t longest_encoded_line = 76;
-
-/// The bytes that may stand for themselves anywhere but at the end of a line (blank and tab) or at its start.
-constexpr auto is_literal = [] {
-  std::array<bool, 256> literal{};
-  for (std::size_t c = 0x20; c < 0x7F; ++c)
-    literal[c] = c != '=';
-  literal['\t'] = true;
-  return literal;
-}();
-
-/// What stands for itself wherever in a line it comes. A function object, which is inlined where it is
-/// passed.
-constexpr auto is_plain_literal = [](char c) { return c > ' ' && is_literal[static_cast<unsigned char>(c)]; };
-
-bool is_mistaken_at_start(std::string_view rest) {
-  return rest.front() == '.' || rest.starts_with("From ");
-}
-
-/// The size of the line end at the front of `rest`; 0 if there is none.
-std::size_t line_end(std::string_view rest) {
-  return rest.starts_with('\n') ? 1 : rest.starts_with("\r\n") ? 2 : 0;
-}
-
-/// True if nothing follows the first character of `rest` in its line.
-bool is_last_of_line(std::string_view rest) {
-  return rest.size() == 1 || line_end(rest.substr(1)) > 0;
-}
-
-class Lines {
- public:
-  explicit Lines(std::string& out) : out_(out) {}
-
-  /// Appends what stands for itself at the front of `rest`, wherever in a line it comes, up to the last
-  /// columns. Returns its size, which may be 0.
-  std::size_t plain(std::string_view rest) {
-    if (column_ == 0 && is_mistaken_at_start(rest)) return 0;
-    const auto room = longest_encoded_line - 1 - std::min(column_, longest_encoded_line - 1);
-    const auto within = rest.substr(0, room);
-    const auto* const end = std::find_if_not(within.begin(), within.end(), is_plain_literal);
-    const auto size = static_cast<std::size_t>(end - within.begin());
-    out_.append(rest.substr(0, size));
-    column_ += size;
-    return size;
-  }
-
-  /// Appends the first character of `rest`.
-  void literal(std::string_view rest) {
-    make_room(1, rest);
-    if (column_ == 0 && is_mistaken_at_start(rest)) return encoded(rest);
-    out_ += rest.front();
-    ++column_;
-  }
-
-  void encoded(std::string_view rest) {
-    constexpr std::string_view digits = "0123456789ABCDEF";
-    make_room(3, rest);
-    const auto byte = static_cast<unsigned char>(rest.front());
-    out_ += '=';
-    out_ += digits[byte >> 4U];
-    out_ += digits[byte & 15U];
-    column_ += 3;
-  }
-
-  void end() {
-    out_ += "\r\n";
-    column_ = 0;
-  }
-
- private:
-  /// The last column is for the equals sign of a soft line break, unless the line ends anyway.
-  void make_room(std::size_t columns, std::string_view rest) {
-    const auto end = column_ + columns;
-    if (end < longest_encoded_line || (end == longest_encoded_line && is_last_of_line(rest))) return;
-    out_ += "=\r\n";
-    column_ = 0;
-  }
-
-  std::string& out_;
-  std::size_t column_ = 0;
-};
 
 /// 64 bits of FNV-1a.
 std::uint64_t hash_of(std::string_view text) {
@@ -159,9 +80,9 @@ void append_filename(std::string& out, const std::string& name) {
   }
 }
 
-void append_attachment(std::string& out, const Attachment& attachment, const char* disposition) {
-  append_raw_header(out, "Content-Type",
-                    attachment.content_type.empty() ? "application/octet-stream" : attachment.content_type);
+void append_attachment(std::string& out, const Attachment& attachment, const char* disposition,
+                       std::string_view type) {
+  append_raw_header(out, "Content-Type", type.empty() ? "application/octet-stream" : type);
   out += "Content-Transfer-Encoding: base64\r\n";
   if (!attachment.content_id.empty())
     out.append("Content-ID: <").append(attachment.content_id).append(">\r\n");
@@ -189,60 +110,95 @@ void append_multipart(std::string& out, std::string_view type, const std::string
   out.append("\r\n--").append(boundary).append("--\r\n");
 }
 
-/// The HTML, with the files that it shows.
-void append_html(std::string& out, const MailContent& content, std::string_view id) {
-  std::vector<Append> parts{[&](std::string& to) { append_text_part(to, "text/html", *content.html); }};
-  for (const auto& attachment : content.attachments) {
-    if (attachment.content_id.empty()) continue;
-    parts.emplace_back([&](std::string& to) { append_attachment(to, attachment, "inline"); });
+/// The ids that `html` names as `cid:ID`, where a URL ends at what cannot be in one.
+std::vector<std::string> ids_shown_by(std::string_view html) {
+  constexpr std::string_view scheme = "cid:";
+  std::vector<std::string> ids;
+  for (std::size_t at = html.find(':'); at != std::string_view::npos; at = html.find(':', at + 1)) {
+    if (at + 1 < scheme.size() || lower_case(html.substr(at + 1 - scheme.size(), scheme.size())) != scheme)
+      continue;
+    const auto rest = html.substr(at + 1);
+    const auto url = rest.substr(0, rest.find_first_of("\"'<>() \t\r\n,;\\"));
+    ids.push_back(config::percent_decoded(url).value_or(std::string(url)));
   }
+  return ids;
+}
+
+/// The files of a mail by where they go. A program that shows HTML hides those beside it, and offers only the
+/// others to its reader.
+struct Files {
+  std::vector<const Attachment*> shown{};    ///< by the HTML
+  std::vector<const Attachment*> offered{};  ///< to be saved
+  const Attachment* invitation =
+      nullptr;  ///< the first that mail programs act upon; one of those to be saved
+};
+
+Files files_of(const MailContent& content) {
+  const bool may_show = content.html && std::ranges::any_of(content.attachments, [](const auto& attachment) {
+                          return !attachment.content_id.empty();
+                        });
+  const auto ids = may_show ? ids_shown_by(*content.html) : std::vector<std::string>();
+  Files files;
+  for (const auto& attachment : content.attachments) {
+    const bool is_shown =
+        !attachment.content_id.empty() && std::ranges::find(ids, attachment.content_id) != ids.end();
+    (is_shown ? files.shown : files.offered).push_back(&attachment);
+    if (!is_shown && files.invitation == nullptr && is_invitation(attachment.content_type))
+      files.invitation = &attachment;
+  }
+  return files;
+}
+
+/// The HTML, with the files that it shows.
+void append_html(std::string& out, const MailContent& content, const Files& files, std::string_view id) {
+  std::vector<Append> parts{[&](std::string& to) { append_text_part(to, "text/html", *content.html); }};
+  for (const auto* file : files.shown)
+    parts.emplace_back(
+        [file](std::string& to) { append_attachment(to, *file, "inline", file->content_type); });
   if (parts.size() == 1) return parts.front()(out);
   append_multipart(out, "related; type=\"text/html\"", make_boundary(id, " related"), parts);
 }
 
-/// What is read: text, HTML, or both, the one that shows more last (RFC 2046, section 5.1.4).
-void append_readable(std::string& out, const MailContent& content, std::string_view id) {
-  const Append text = [&](std::string& to) { append_text_part(to, "text/plain", *content.text); };
-  const Append html = [&](std::string& to) { append_html(to, content, id); };
-  if (!content.html) return text(out);
-  if (!content.text) return html(out);
-  append_multipart(out, "alternative", make_boundary(id, ""), {text, html});
+void append_invitation(std::string& out, const Attachment& file) {
+  const bool has_charset = lower_case(file.content_type).find("charset=") != std::string::npos;
+  append_raw_header(out, "Content-Type", file.content_type + (has_charset ? "" : "; charset=utf-8"));
+  out += "Content-Transfer-Encoding: base64\r\n\r\n";
+  append_base64(out, file.bytes);
+}
+
+/// What is read: text, HTML, or both, the one that shows more last (RFC 2046, section 5.1.4), and behind them
+/// what a calendar reads.
+void append_readable(std::string& out, const MailContent& content, const Files& files, std::string_view id) {
+  std::vector<Append> parts;
+  if (content.text)
+    parts.emplace_back([&](std::string& to) { append_text_part(to, "text/plain", *content.text); });
+  if (content.html) parts.emplace_back([&](std::string& to) { append_html(to, content, files, id); });
+  if (files.invitation != nullptr)
+    parts.emplace_back([&](std::string& to) { append_invitation(to, *files.invitation); });
+  if (parts.size() == 1) return parts.front()(out);
+  append_multipart(out, "alternative", make_boundary(id, ""), parts);
 }
 
 }  // namespace
 
+bool is_invitation(std::string_view content_type) {
+  const auto pieces = split(content_type, ';');
+  return lower_case(trimmed(pieces.front())) == "text/calendar" &&
+         std::any_of(pieces.begin() + 1, pieces.end(), [](std::string_view piece) {
+           return lower_case(trimmed(piece)).starts_with("method=");
+         });
+}
+
 void append_mime_body(std::string& out, const MailContent& content, std::string_view id) {
-  std::vector<Append> parts{[&](std::string& to) { append_readable(to, content, id); }};
-  for (const auto& attachment : content.attachments) {
-    const bool is_shown = !attachment.content_id.empty() && content.html;
-    if (is_shown) continue;
-    parts.emplace_back([&](std::string& to) { append_attachment(to, attachment, "attachment"); });
+  const auto files = files_of(content);
+  std::vector<Append> parts{[&](std::string& to) { append_readable(to, content, files, id); }};
+  for (const auto* file : files.offered) {
+    // A program that acts upon the alternative would do so again upon a file of its type.
+    const auto* const type = file == files.invitation ? invitation_file_type : file->content_type.c_str();
+    parts.emplace_back([file, type](std::string& to) { append_attachment(to, *file, "attachment", type); });
   }
   if (parts.size() == 1) return parts.front()(out);
   append_multipart(out, "mixed", make_boundary(id, " mixed"), parts);
-}
-
-void append_quoted_printable(std::string& out, std::string_view text) {
-  Lines lines(out);
-  const bool is_ended = text.ends_with('\n');
-  while (!text.empty()) {
-    text.remove_prefix(lines.plain(text));
-    if (text.empty()) break;
-    if (const auto size = line_end(text); size > 0) {
-      lines.end();
-      text.remove_prefix(size);
-      continue;
-    }
-    const char c = text.front();
-    const bool is_blank = c == ' ' || c == '\t';
-    if (is_literal[static_cast<unsigned char>(c)] && !(is_blank && is_last_of_line(text))) {
-      lines.literal(text);
-    } else {
-      lines.encoded(text);
-    }
-    text.remove_prefix(1);
-  }
-  if (!is_ended) lines.end();
 }
 
 }  // namespace mailroom::mail

@@ -45,7 +45,7 @@ std::string summary_sql(const Sight& sight) {
 SELECT m.id, m.action, CASE WHEN {} THEN coalesce(m.template, c.template) END AS template,
   coalesce((m.recipients || m.cc || m.bcc)[1], a.email) AS recipient,
   greatest(coalesce(cardinality(m.recipients || m.cc || m.bcc), 0), 1) AS recipients,
-  m.account, {} AS subject, m.reference, {} AS created_us, s.states, m.enqueued_by,
+  m.account, {} AS subject, m.reference, {} AS created_us, s.states, m.enqueued_by, mailroom_owner_name(m.owner) AS owner,
   to_jsonb(coalesce(m.recipients, ARRAY[a.email]::text[])) AS "to", to_jsonb(m.cc) AS cc, to_jsonb(m.bcc) AS bcc,
   {} AS send_after_us, {} AS raw_head
 FROM mailroom_messages m
@@ -63,6 +63,12 @@ FROM mailroom_messages m
 constexpr const char* selected_sql = R"(
 WHERE (NOT $1::jsonb ? 'references' OR m.reference = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'references'))))
   AND (NOT $1::jsonb ? 'actions' OR m.action = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'actions'))))
+  AND (NOT $1::jsonb ? 'owners' OR m.owner = ANY (ARRAY(
+    SELECT o.owner FROM mailroom_owners o
+    WHERE mailroom_owner_name(o.owner) = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'owners')))
+    UNION ALL SELECT r.oid::bigint FROM pg_roles r
+    WHERE r.rolname = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'owners')))
+      AND NOT EXISTS (SELECT FROM mailroom_owners o WHERE o.owner = r.oid::bigint))))
   AND (NOT $1::jsonb ? 'since' OR m.created_at >= to_timestamp(($1::jsonb->>'since')::bigint))
   AND (NOT $1::jsonb ? 'until' OR m.created_at < to_timestamp(($1::jsonb->>'until')::bigint))
   AND (NOT $1::jsonb ? 'recipients' OR EXISTS (
@@ -82,6 +88,7 @@ std::string selectors_json(const MessageSelection& selection) {
     object["recipients"].push_back(mail::address_of_mailbox(recipient));
   if (!selection.references.empty()) object["references"] = selection.references;
   if (!selection.actions.empty()) object["actions"] = selection.actions;
+  if (!selection.owners.empty()) object["owners"] = selection.owners;
   if (selection.since) object["since"] = in_seconds(*selection.since);
   if (selection.until) object["until"] = in_seconds(*selection.until);
   return plain_json(object);
@@ -129,7 +136,8 @@ MessageSummary read_summary(const db::Row& row) {
                          .reference = row.text("reference"),
                          .created_at = row.moment<std::chrono::microseconds>("created_us"),
                          .send_after = row.optional_moment<std::chrono::microseconds>("send_after_us"),
-                         .enqueued_by = row.text("enqueued_by")};
+                         .enqueued_by = row.text("enqueued_by"),
+                         .owner = row.text("owner")};
   if (!row.is_null("raw_head")) message.subject = mail::subject_of_raw_mail(unescaped(row.view("raw_head")));
   if (row.is_null("states")) return message;
   const auto states = parse_json(row.view("states"));

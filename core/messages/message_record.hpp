@@ -51,6 +51,7 @@ struct MessageSummary {
   Moment created_at{};
   std::optional<Moment> send_after{};
   std::string enqueued_by{};
+  std::string owner{};                                         ///< the role that it belongs to
   std::vector<std::pair<std::string, std::int64_t>> states{};  ///< how many recipients have which
 
   /// True if some recipient has this state.
@@ -88,11 +89,13 @@ struct MessageSelection {
       recipients{};  ///< addresses or mailboxes, in any case; to, cc or bcc, or the account's
   std::vector<std::string> references{};
   std::vector<std::string> actions{};
-  std::optional<Moment> since{};  ///< of the creation
-  std::optional<Moment> until{};  ///< exclusive
+  std::vector<std::string> owners{};  ///< roles that messages belong to
+  std::optional<Moment> since{};      ///< of the creation
+  std::optional<Moment> until{};      ///< exclusive
 
   bool empty() const {
-    return states.empty() && recipients.empty() && references.empty() && actions.empty() && !since && !until;
+    return states.empty() && recipients.empty() && references.empty() && actions.empty() && owners.empty() &&
+           !since && !until;
   }
 };
 

@@ -50,7 +50,7 @@ class StoredMessage {
 struct TemplatePreviewOptions {
   std::string directory{};  ///< of the templates; empty for the built-in ones alone
   mail::Mailbox from{};
-  std::optional<mail::Mailbox> reply_to{};
+  std::vector<mail::Mailbox> reply_to{};
   std::vector<mail::ExtraHeader> headers{};
   mail::LinkTemplate link;
   std::size_t max_size = 0;

@@ -107,7 +107,7 @@ constexpr std::array right_list{
     Right{
         "reader", of_table,
         "SELECT (id, action, account, recipients, cc, bcc, template, locale, profile, send_after, expires_at, "
-        "idempotency_key, reference, created_at, enqueued_by, replaced_at, cancelled_at, erased_at, home)",
+        "idempotency_key, reference, created_at, enqueued_by, owner, replaced_at, cancelled_at, erased_at, home)",
         "mailroom_messages"},
     Right{"reader", of_table, "SELECT (message, place, name, content_type, content_id)",
           "mailroom_attachments"},

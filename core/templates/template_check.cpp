@@ -76,7 +76,7 @@ CheckedTemplate TemplateChecker::check(const std::string& place, std::string_vie
   extents_.clear();
   const Source source{place, normalised(text, name.part), name.locale};
   CheckedTemplate checked{.text = source.text, .tags = {}};
-  visit(source, checked.tags);
+  checked.size = visit(source, checked.tags).size;
   return checked;
 }
 
@@ -94,8 +94,7 @@ TemplateChecker::Extent TemplateChecker::visit(const Source& source, std::vector
     } else {
       check_name(source, tag.name, tag.position);
     }
-    if (tag.kind == Kind::unescaped && part_ == MailPart::html)
-      warn_of_unescaped(source, tag.name, tag.position);
+    warn_of(source, tag);
     if (extent.size > largest_expansion) {
       refuse_at(source.place, source.text, tag.position,
                 fmt::format("with its partials it is larger than {} KiB", largest_expansion / 1024));
@@ -181,20 +180,29 @@ void TemplateChecker::check_name(const Source& source, const std::string& name, 
                 "write {{name}}, {{name.of.a.part}}, or {{.}} for the item of a list");
     return;
   }
-  const auto& names = variable_names();
-  if (std::find(names.begin(), names.end(), name) != names.end()) return;
-  const auto meant = nearest_word(name, names);
+  if (is_variable(name)) return;
+  const auto meant = nearest_word(name, variable_names());
   refuse_at(source.place, source.text, position,
             fmt::format("unknown variable {{{{{}}}}}{}", shown_text(name),
                         meant.empty() ? "" : fmt::format("; did you mean {{{{{}}}}}?", meant)),
             known_variables());
 }
 
-void TemplateChecker::warn_of_unescaped(const Source& source, const std::string& name, std::size_t position) {
-  auto warning = fmt::format("{}:{}: {} is not escaped, so a value may change the HTML; write {{{{{}}}}}",
-                             shown_text(source.place), line_of(source.text, position), name, name);
-  if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end())
-    warnings_.push_back(std::move(warning));
+void TemplateChecker::warn_of(const Source& source, const TemplateTag& tag) {
+  const auto add = [&](const std::string& text) {
+    auto warning =
+        fmt::format("{}:{}: {}", shown_text(source.place), line_of(source.text, tag.position), text);
+    if (std::find(warnings_.begin(), warnings_.end(), warning) == warnings_.end())
+      warnings_.push_back(std::move(warning));
+  };
+  if (tag.kind == Kind::unescaped && part_ == MailPart::html)
+    add(fmt::format("{0} is not escaped, so a value may change the HTML; write {{{{{0}}}}}", tag.name));
+  const bool is_shown = tag.kind == Kind::variable || tag.kind == Kind::unescaped;
+  const bool is_foreign =
+      !source.locale.empty() && source.locale != "en" && !source.locale.starts_with("en-");
+  if (is_shown && is_foreign && tag.name == "expires_in")
+    add("{{expires_in}} is English in every locale; {{expires_in.minutes}}, {{expires_in.hours}} and "
+        "{{expires_in.days}} are numbers");
 }
 
 }  // namespace mailroom::templates

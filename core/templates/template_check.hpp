@@ -45,6 +45,7 @@ TemplateTags find_tags(std::string_view text);
 struct CheckedTemplate {
   std::string text;
   std::vector<TemplateTag> tags;
+  std::size_t size = 0;  ///< with its partials in place
 };
 
 /// Checks templates before they are rendered. `place` is the file as messages name it.
@@ -83,7 +84,7 @@ class TemplateChecker {
   Extent visit_partial(const Source& including, const std::string& name, std::size_t position);
   void check_text(const Source& source) const;
   void check_name(const Source& source, const std::string& name, std::size_t position) const;
-  void warn_of_unescaped(const Source& source, const std::string& name, std::size_t position);
+  void warn_of(const Source& source, const TemplateTag& tag);
   /// The files of a partial, one of which suits wherever `including` does.
   const FilesByLocale& partial_files(const Source& including, const std::string& name, std::size_t position);
 

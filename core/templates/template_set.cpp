@@ -57,6 +57,9 @@ void TemplateSet::load_files(const TemplateFiles& files, TemplateChecker& checke
     if (!name || name->part == MailPart::partial) continue;
     const bool knows_all = find_builtin(name->name, name->part) != nullptr;
     const auto checked = checker.check(files.path_of(file), text, *name, knows_all);
+    if (const auto problem = problem_of_html_size(checked.size);
+        name->part == MailPart::html && !problem.empty())
+      warnings_.push_back(fmt::format("{}: {}", shown_text(files.path_of(file)), problem));
     templates_[name->name][name->part].insert_or_assign(
         name->locale, Part{TemplateProgram(file, checked.text, checked.tags), file, false});
   }
@@ -165,6 +168,13 @@ void TemplateSet::find_sources(const TemplateFiles& files, const TemplateNames& 
         add_file(file);
     }
   }
+}
+
+std::string problem_of_html_size(std::size_t size) {
+  constexpr std::size_t shown_by_gmail = 102 * 1024;
+  if (size <= shown_by_gmail) return {};
+  return fmt::format("the HTML has {} kB: Gmail cuts it off after 102 kB, with what is at its end",
+                     with_thousands(static_cast<std::int64_t>(size / 1024)));
 }
 
 TemplateSet load_templates(const std::string& directory) {

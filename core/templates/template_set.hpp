@@ -39,6 +39,10 @@ struct TemplateChoice {
   std::string_view locale{};
 };
 
+/// What is wrong with an HTML part of `size` bytes: programs show the begin of a large one. Empty for
+/// nothing.
+std::string problem_of_html_size(std::size_t size);
+
 /// The templates of all mails. Each part is chosen for itself: of the files whose locale suits, the one with
 /// the most precise; of a built-in template without such a file, its own, except that one with a text of the
 /// operator's but no HTML has text only: our HTML would say something else than that.

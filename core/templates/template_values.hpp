@@ -25,13 +25,16 @@ struct TemplateValues {
   Moment expires_at{};
 };
 
-/// The variables that the mail has by their names in templates, each with its text. A mail without a link has
-/// neither `link`, `token`, `expires_at`, `expires_in` nor an empty `code`. `expires_in` counts from
-/// `valid_from`, not from now, so that each attempt renders the same mail.
-std::map<std::string, std::string> variables_of(const TemplateValues& values);
+/// The variables that the mail has by their names in templates. A mail without a link has neither `link`,
+/// `token`, `expires_at`, `expires_in` nor an empty `code`. `expires_in` counts from `valid_from`, not from
+/// now, so that each attempt renders the same mail. It has `minutes`, `hours` and `days`, of which one is not
+/// 0; `expires_at` has `year`, `month`, `day`, `hour` and `minute`.
+std::map<std::string, TemplateData> variables_of(const TemplateValues& values);
 
 /// The names of all variables, in alphabetical order.
 const std::vector<std::string>& variable_names();
+/// True for one of them, and for a part of one: `expires_in.days`.
+bool is_variable(std::string_view name);
 
 /// In a preview, data may replace the examples that stand in for what mailroom knows.
 enum class DataFor { sending, preview };

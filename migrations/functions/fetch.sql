@@ -77,6 +77,7 @@ $$;
 -- traceparent, message_created_at and was_tried are for traces, and cost nothing where they are not selected: the trace of the token, when its
 -- message was inserted, and whether an attempt is on record.
 -- home: to which database the ids of its mails are bound.
+-- locale: of the message; of a mail to an account else that of the column locale, which an application may give accounts.
 -- suppressed: why the address gets no mail, null if it does; security mail goes to it all the same.
 -- mail_key: 64 bits for the mail's id. They differ from those of any other token, also of the same id, by its random
 -- secret, or by its message, whose copies share a key; from those of its mail before it was emitted again; and from
@@ -109,7 +110,10 @@ LANGUAGE sql STABLE AS $$
            mailroom_mail_key(b.secret, b.message, m.created_at, (SELECT d.oid FROM mailroom_this_database() d), r.id),
            b.message, b.recipient, m.recipients, m.cc, m.bcc, m.sender, m.reply_to, m.headers,
            CASE WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL AND m.raw IS NULL THEN coalesce(m.template, m.of_action) END,
-           m.locale, m.data, m.subject, m.text, m.html, octet_length(m.raw), m.return_path, m.profile, m.reference, m.attachments,
+           CASE WHEN b.recipient IS NULL AND m.locale IS NULL AND (SELECT EXISTS (
+               SELECT FROM pg_attribute a WHERE a.attrelid = 'accounts'::regclass AND a.attname = 'locale' AND NOT a.attisdropped)) THEN (
+               SELECT to_jsonb(a)->>'locale' FROM accounts a WHERE a.id = b.account) ELSE m.locale END,
+           m.data, m.subject, m.text, m.html, octet_length(m.raw), m.return_path, m.profile, m.reference, m.attachments,
            CASE WHEN (SELECT EXISTS (SELECT FROM mailroom_suppressions)) THEN (
                SELECT concat_ws(' ', s.kind, s.reason) FROM mailroom_suppressions s
                WHERE s.address = mailroom_canonical(b.email)

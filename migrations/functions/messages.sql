@@ -33,22 +33,33 @@ BEGIN
 END
 $$;
 
--- Refuses the owner of another before the index tells whether that one has the key. Frees the key of a message whose mail never left and
--- never will. Looking for it would make transactions that are serializable fail: there mailroom_send() frees it.
+-- Frees the key of a message whose mail never left, and never will. False if a message has the key that lives.
+CREATE OR REPLACE FUNCTION mailroom_free_key(p_owner bigint, p_key text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    v_old mailroom_messages;
+BEGIN
+    SELECT * INTO v_old FROM mailroom_messages m WHERE m.owner = p_owner AND m.idempotency_key = p_key AND m.replaced_at IS NULL;
+    IF NOT FOUND THEN
+        RETURN true;
+    ELSIF NOT mailroom_has_died(v_old) THEN
+        RETURN false;
+    END IF;
+    UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
+    RETURN true;
+END
+$$;
+
+-- Refuses the owner of another before the index tells whether that one has the key, and frees a key. Looking for it would make
+-- transactions that are serializable fail: there mailroom_send() frees it.
 CREATE OR REPLACE FUNCTION trg_before_keyed_message() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     v_owner bigint := mailroom_true_owner();
-    v_old mailroom_messages;
 BEGIN
     IF NEW.owner IS DISTINCT FROM v_owner THEN
         PERFORM mailroom_check_owners(ARRAY[mailroom_caller()::text], ARRAY[NEW.owner]);
     END IF;
     IF current_setting('transaction_isolation') <> 'serializable' THEN
-        SELECT * INTO v_old FROM mailroom_messages m
-        WHERE m.owner = v_owner AND m.idempotency_key = NEW.idempotency_key AND m.replaced_at IS NULL;
-        IF FOUND AND mailroom_has_died(v_old) THEN
-            UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
-        END IF;
+        PERFORM mailroom_free_key(v_owner, NEW.idempotency_key);
     END IF;
     RETURN NEW;
 END
@@ -93,7 +104,7 @@ BEGIN
     IF jsonb_typeof(NEW.headers) = 'null' THEN
         NEW.headers := NULL;
     ELSIF NEW.headers IS NOT NULL THEN
-        PERFORM mailroom_check_headers(NEW.headers, NEW.sender);
+        NEW.headers := mailroom_checked_headers(NEW.headers, NEW.sender);
     END IF;
     -- Before an index refuses them.
     IF greatest(octet_length(NEW.reference), octet_length(NEW.idempotency_key)) > 1024 THEN
@@ -161,7 +172,8 @@ BEGIN
                       octet_length(m.idempotency_key), octet_length(m.locale), octet_length(m.profile), octet_length(m.return_path)) > 1024
              OR octet_length(m.subject) > 8192 OR octet_length(array_to_string(m.recipients || m.cc || m.bcc, ''))
                 > CASE WHEN m.raw IS NULL THEN 65536 ELSE 262144 END THEN 'long'
-        WHEN NOT mailroom_are_mailboxes(nullif(m.recipients || m.cc || m.bcc || array_remove(ARRAY[m.sender, m.reply_to, nullif(m.return_path, '')], NULL), '{}'))
+        WHEN NOT mailroom_are_mailboxes(nullif(m.recipients || m.cc || m.bcc || array_remove(ARRAY[m.sender, nullif(m.return_path, '')], NULL)
+                                                || CASE WHEN m.reply_to IS NOT NULL THEN mailroom_mailboxes_of(m.reply_to) END, '{}'))
             THEN 'mailbox'
         WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.sender, m.reply_to, m.return_path,
                     array_to_string(m.recipients || m.cc || m.bcc, '')) ~ '[\x01-\x1f\x7f]' THEN 'control'

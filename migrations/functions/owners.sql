@@ -166,10 +166,17 @@ BEGIN
 END
 $$;
 
+-- Returns the name of the role that a number means; of one that has gone, its last.
+CREATE OR REPLACE FUNCTION mailroom_owner_name(p_owner bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce(pg_get_userbyid(mailroom_role_of(p_owner))::text, (SELECT o.name FROM mailroom_owners o WHERE o.owner = p_owner));
+END
+$$;
+
 -- Raises the error for a message that is not the caller's. It names the role: who may ask about messages may know the names of roles.
 CREATE OR REPLACE FUNCTION mailroom_refuse_other(p_message bigint, p_owner bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    v_name text := coalesce(pg_get_userbyid(mailroom_role_of(p_owner))::text, (SELECT o.name FROM mailroom_owners o WHERE o.owner = p_owner), '(none)');
+    v_name text := coalesce(mailroom_owner_name(p_owner), '(none)');
 BEGIN
     RAISE EXCEPTION 'message % belongs to the role "%", and not to "%"', p_message, v_name, mailroom_caller()
         USING ERRCODE = 'insufficient_privilege',

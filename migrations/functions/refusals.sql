@@ -49,6 +49,33 @@ RETURN array_to_string(p_mailboxes, E'\x01', '') || E'\x01' ~ '^(?:[a-z0-9._+][a
 CREATE OR REPLACE FUNCTION mailroom_is_mailbox(p_mailbox text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE WHEN p_mailbox IS NOT NULL THEN mailroom_are_mailboxes(ARRAY[p_mailbox]) END;
 
+-- Returns the mailboxes of a list with commas between them. A comma without an address before it belongs to a name.
+-- core/mail/address.cpp does the same.
+CREATE OR REPLACE FUNCTION mailroom_mailboxes_of(p_list text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    c_first constant text := '^(?:[^"@]|"(?:[^"\\]|\\.)*")*@(?:[^",]|"(?:[^"\\]|\\.)*")*';
+    v_rest text := p_list;
+    v_size integer;
+    v_all text[];
+BEGIN
+    WHILE v_rest IS NOT NULL LOOP
+        v_size := length(substring(v_rest FROM c_first));
+        IF v_size IS NULL OR substr(v_rest, v_size + 1, 1) NOT IN ('', ',') THEN
+            v_size := length(v_rest);
+        END IF;
+        v_all := v_all || btrim(left(v_rest, v_size), ' ');
+        v_rest := CASE WHEN v_size < length(v_rest) THEN substr(v_rest, v_size + 2) END;
+    END LOOP;
+    RETURN v_all;
+END
+$$;
+
+-- Returns the mailbox of an address with a name, whatever is in that: quoted, in one line, and cut where it is very long.
+CREATE OR REPLACE FUNCTION mailroom_mailbox(name text, address text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT CASE WHEN coalesce(n.line, '') = '' THEN address
+                    ELSE '"' || regexp_replace(n.line, '(["\\])', '\\\1', 'g') || '" <' || address || '>' END
+        FROM (SELECT left(btrim(regexp_replace(name, '[\x01-\x20\x7f]+', ' ', 'g')), 180) AS line) n);
+
 -- Returns what a template cannot show of the data of a message to p_mailboxes; null for nothing: the limits are those of
 -- core/templates/template_data.hpp. Depth and numbers are looked at only in data that could exceed them.
 CREATE OR REPLACE FUNCTION mailroom_data_problem(p_data jsonb, p_mailboxes text[], p_action text, p_path text) RETURNS text
@@ -101,11 +128,13 @@ BEGIN
 END
 $$;
 
--- Raises an error unless p_headers is an object of texts under names that mailroom does not write itself.
-CREATE OR REPLACE FUNCTION mailroom_check_headers(p_headers jsonb, p_sender text) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
+-- Raises an error unless p_headers is an object of texts and numbers under names that mailroom does not write itself; returns it with
+-- the digits of its numbers.
+CREATE OR REPLACE FUNCTION mailroom_checked_headers(p_headers jsonb, p_sender text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     v_name text;
     v_value jsonb;
+    v_text text;
 BEGIN
     IF jsonb_typeof(p_headers) <> 'object' THEN
         RAISE EXCEPTION 'headers is not an object' USING ERRCODE = 'check_violation',
@@ -125,15 +154,24 @@ BEGIN
                                '|received|delivered-to|dkim-signature|content-.*|resent-.*|x-mailroom-recipient)$') THEN
             RAISE EXCEPTION 'the header "%" is written by mailroom', v_name USING ERRCODE = 'check_violation',
                 HINT = 'sender, reply_to, recipients, cc, bcc, subject and attachments are columns of their own';
-        ELSIF jsonb_typeof(v_value) <> 'string' OR v_value #>> '{}' !~ '^ *[\x21-\x7e][\x20-\x7e]*$' THEN
-            RAISE EXCEPTION 'the header "%" is not a text of printable ASCII', v_name USING ERRCODE = 'check_violation';
-        ELSIF octet_length(v_value #>> '{}') > 900
-              AND (SELECT bool_or(octet_length(w[1]) > 900) FROM regexp_matches(btrim(v_value #>> '{}', ' '), '( *[^ ]+)', 'g') w) THEN
+        END IF;
+        v_text := v_value #>> '{}';
+        IF jsonb_typeof(v_value) NOT IN ('string', 'number') OR btrim(v_text, ' ') = '' OR v_text ~ '[\x01-\x1f\x7f]' THEN
+            RAISE EXCEPTION 'the header "%" is not a printable text', v_name USING ERRCODE = 'check_violation';
+        ELSIF v_text ~ '[^\x01-\x7f]' THEN
+            IF lower(v_name) ~ '^(references|message-id|.*-to|list-.*)$' THEN
+                RAISE EXCEPTION 'the header "%" is not a text of printable ASCII', v_name USING ERRCODE = 'check_violation',
+                    HINT = 'what is in it are addresses, ids or URLs: write a domain as xn--..., and in a URL %C3%BC';
+            END IF;
+        ELSIF octet_length(v_text) > 900
+              AND (SELECT bool_or(octet_length(w[1]) > 900) FROM regexp_matches(btrim(v_text, ' '), '( *[^ ]+)', 'g') w) THEN
             RAISE EXCEPTION 'the header "%" has more than 900 characters in a row that cannot be folded', v_name USING ERRCODE = 'check_violation';
         ELSIF lower(v_name) = 'message-id' THEN
-            PERFORM mailroom_check_message_id(v_value #>> '{}', p_sender);
+            PERFORM mailroom_check_message_id(v_text, p_sender);
         END IF;
     END LOOP;
+    RETURN CASE WHEN jsonb_path_exists(p_headers, '$.* ? (@.type() == "number")')
+                THEN (SELECT jsonb_object_agg(h.key, h.value) FROM jsonb_each_text(p_headers) h) ELSE p_headers END;
 END
 $$;
 
@@ -184,7 +222,8 @@ BEGIN
                           WHEN 2003 THEN 'the return_path "%s" is not an address' ELSE '"%s" is not a mailbox' END, left(b.mailbox, 100))
             INTO v_text
             FROM (SELECT * FROM unnest(m.recipients || m.cc || m.bcc) WITH ORDINALITY
-                  UNION ALL VALUES (m.sender, 2001), (m.reply_to, 2002), (nullif(m.return_path, ''), 2003)) b (mailbox, place)
+                  UNION ALL SELECT u.mailbox, 2002 FROM unnest(mailroom_mailboxes_of(m.reply_to)) u (mailbox)
+                  UNION ALL VALUES (m.sender, 2001), (nullif(m.return_path, ''), 2003)) b (mailbox, place)
             WHERE mailroom_is_mailbox(coalesce(b.mailbox, CASE WHEN b.place <= 2000 THEN '' END)) IS FALSE ORDER BY b.place LIMIT 1;
             v_hint := 'one mailbox is written as ada@example.org or Ada <ada@example.org>';
         WHEN 'control' THEN

@@ -396,22 +396,27 @@ $$;
 
 -- A trigger of an application's table: mailroom_send_row(template, column of the address [, column of the locale [,
 -- columns that become data ...]]). No other column gets into a message. An empty name of the locale's column is none. A column
--- named traceparent becomes the trace of the message instead of data, and is left out if it is malformed.
+-- named traceparent becomes the trace of the message instead of data, and is left out if it is malformed. An argument key:COLUMN,
+-- at any place behind the template, gives the message the key template:table:value of that column, and one that has a message is mailed no more.
 -- Mails when a row is inserted; updated, if a named column has changed; deleted, with the values before. A null address
 -- sends nothing. The owner of the table is who asks, and needs the rights of a producer: whoever may create a trigger
 -- could otherwise mail in the name of others.
 CREATE OR REPLACE FUNCTION mailroom_send_row() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     v_owner name;
+    v_table text;
     v_is_temporary boolean;
     v_row jsonb;
     v_before jsonb;
-    v_columns text[] := array_remove(TG_ARGV[1:], '');
-    v_data text[] := array_remove(TG_ARGV[3:], 'traceparent');
+    v_names text[] := ARRAY(SELECT u.name FROM unnest(TG_ARGV) WITH ORDINALITY u (name, place) WHERE u.name NOT LIKE 'key:_%' ORDER BY u.place);
+    v_key text := (SELECT substr(u.name, 5) FROM unnest(TG_ARGV) u (name) WHERE u.name LIKE 'key:_%' LIMIT 1);
+    v_data text[] := array_remove(v_names[4:], 'traceparent');
     v_missing text;
+    v_new mailroom_messages;
 BEGIN
-    SELECT pg_get_userbyid(c.relowner), c.relpersistence = 't' INTO v_owner, v_is_temporary FROM pg_class c WHERE c.oid = TG_RELID;
-    IF TG_NARGS < 2 OR TG_LEVEL <> 'ROW' OR TG_WHEN <> 'AFTER' OR TG_OP = 'TRUNCATE' THEN
+    SELECT pg_get_userbyid(c.relowner), c.relpersistence = 't', coalesce(r.relname, c.relname) INTO v_owner, v_is_temporary, v_table
+    FROM pg_class c LEFT JOIN pg_class r ON r.oid = pg_partition_root(c.oid) WHERE c.oid = TG_RELID;
+    IF cardinality(v_names) < 2 OR TG_LEVEL <> 'ROW' OR TG_WHEN <> 'AFTER' OR TG_OP = 'TRUNCATE' THEN
         RAISE EXCEPTION 'mailroom_send_row() needs a template and a column, in a trigger AFTER ... FOR EACH ROW'
             USING ERRCODE = 'trigger_protocol_violated',
                   HINT = 'AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION mailroom_send_row(''welcome'', ''email'')';
@@ -427,25 +432,40 @@ BEGIN
     ELSE
         v_row := to_jsonb(NEW);
     END IF;
-    SELECT c INTO v_missing FROM unnest(v_columns) c WHERE NOT v_row ? c LIMIT 1;
+    SELECT c INTO v_missing FROM unnest(array_remove(v_names[2:] || v_key, '')) c WHERE NOT v_row ? c LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION '"%" has no column "%"', TG_TABLE_NAME, v_missing USING ERRCODE = 'undefined_column',
             HINT = 'mailroom_send_row() names the template, the columns of address and locale, and those that become data';
     END IF;
     IF TG_OP = 'UPDATE' THEN
         v_before := to_jsonb(OLD);
-        IF NOT EXISTS (SELECT FROM unnest(array_remove(TG_ARGV[1:3], '') || v_data) c WHERE v_row->c IS DISTINCT FROM v_before->c) THEN
+        IF NOT EXISTS (SELECT FROM unnest(array_remove(v_names[2:3], '') || v_data) c WHERE v_row->c IS DISTINCT FROM v_before->c) THEN
             RETURN NULL;
         END IF;
     END IF;
-    IF v_row->>TG_ARGV[1] IS NOT NULL THEN
-        INSERT INTO mailroom_messages (recipients, template, locale, data, options, enqueued_by, owner)
-        VALUES (ARRAY[v_row->>TG_ARGV[1]], TG_ARGV[0], nullif(v_row->>nullif(TG_ARGV[2], ''), ''),
-                (SELECT jsonb_object_agg(c, v_row->c) FROM unnest(v_data) c),
-                CASE WHEN 'traceparent' = ANY (TG_ARGV[3:]) AND mailroom_traceparent(v_row->>'traceparent') IS NOT NULL
-                     THEN jsonb_build_object('traceparent', v_row->>'traceparent') END, v_owner,
-                mailroom_number_of(mailroom_owning_role(to_regrole(quote_ident(v_owner))::oid)));
+    IF v_row->>v_names[2] IS NULL THEN
+        RETURN NULL;
     END IF;
+    v_new.action := 'message';
+    v_new.recipients := ARRAY[v_row->>v_names[2]];
+    v_new.template := v_names[1];
+    v_new.locale := nullif(v_row->>nullif(v_names[3], ''), '');
+    v_new.data := (SELECT jsonb_object_agg(c, v_row->c) FROM unnest(v_data) c);
+    v_new.owner := mailroom_number_of(mailroom_owning_role(to_regrole(quote_ident(v_owner))::oid));
+    IF 'traceparent' = ANY (v_names[4:]) AND mailroom_traceparent(v_row->>'traceparent') IS NOT NULL THEN
+        v_new.options := jsonb_build_object('traceparent', v_row->>'traceparent');
+    END IF;
+    IF v_row->>v_key IS NOT NULL THEN
+        v_new.idempotency_key := v_names[1] || ':' || v_table || ':' || (v_row->>v_key);
+        v_new.fingerprint := mailroom_fingerprint(v_new, NULL);
+    END IF;
+    LOOP
+        INSERT INTO mailroom_messages (action, recipients, template, locale, data, options, enqueued_by, owner, idempotency_key, fingerprint)
+        VALUES (v_new.action, v_new.recipients, v_new.template, v_new.locale, v_new.data, v_new.options, v_owner, v_new.owner,
+                v_new.idempotency_key, v_new.fingerprint)
+        ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING;
+        EXIT WHEN FOUND OR NOT mailroom_free_key(v_new.owner, v_new.idempotency_key);
+    END LOOP;
     RETURN NULL;
 END
 $$;

@@ -135,7 +135,7 @@ int run(const std::uint8_t* data, std::size_t size) {
   if (!read_input(fields, input)) return 0;
   auto& content = input.content;
   read_message(fields, content);
-  const mail::MessageBuilder builder(input.from, std::nullopt, input.headers);
+  const mail::MessageBuilder builder(input.from, {}, input.headers);
   const auto message = builder.build(content);
   const auto is_text = [](const std::string& text) {
     return is_utf8(text) && text.find('\0') == std::string::npos;

@@ -62,8 +62,10 @@ std::vector<Hostile> hostile_content() {
       {own + "'s', reply_to => '=?utf-8?q?=0D=0AX-Injected:_1?= <r@mail.example>'"},
       {own + "'s', headers => jsonb_build_object('X-A', repeat('x', 900), 'X-B', repeat('x ', 400), 'X-C', "
              "'=?utf-8?q?=0D=0AX-Injected:_1?=')"},
-      {own + "'s', headers => '{\"X-A\": \"ü\"}'",
-       "23514 the header \"X-A\" is not a text of printable ASCII"},
+      {own +
+       "'s', headers => jsonb_build_object('X-A', 'ü' || chr(8232) || 'X-Injected: 1' || chr(133) || 'X-Injected: 2')"},
+      {own + "'s', headers => '{\"List-Help\": \"<https://x.example/ü>\"}'",
+       "23514 the header \"List-Help\" is not a text of printable ASCII"},
       {own + "'s', headers => (SELECT jsonb_object_agg('X-' || n, 'x') FROM generate_series(1, 20) n)"},
       {own + "'s', reference => '{{{' || chr(8238) || '<x>', profile => NULL, locale => '../../etc/passwd'"},
       {own +

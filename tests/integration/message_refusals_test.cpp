@@ -63,6 +63,15 @@ std::vector<Row> rows() {
       {"one header", "headers, " + content, "'{\"X-A\": \"b\"}', " + hello, "'{ada@mail.example}'", true},
       {"a header twice", "headers, " + content, "'{\"X-A\": \"b\", \"x-a\": \"c\"}', " + hello},
       {"a blank header", "headers, " + content, "'{\"X-A\": \"  \"}', " + hello},
+      {"a header beyond ASCII", "headers, " + content, "'{\"Thread-Topic\": \"Größe\"}', " + hello,
+       "'{ada@mail.example}'", true},
+      {"a long header beyond ASCII", "headers, " + content,
+       "jsonb_build_object('X-A', repeat('ü', 1000)), " + hello, "'{ada@mail.example}'", true},
+      {"a URL beyond ASCII", "headers, " + content,
+       "'{\"List-Unsubscribe\": \"<https://app.example/ü>\"}', " + hello},
+      {"an id beyond ASCII", "headers, " + content, "'{\"In-Reply-To\": \"<ü@app.example>\"}', " + hello},
+      {"a header with a tab", "headers, " + content, "jsonb_build_object('X-A', E'a\\tb'), " + hello},
+      {"a header that is true", "headers, " + content, "'{\"X-A\": true}', " + hello},
       {"a long word in a header", "headers, " + content,
        "jsonb_build_object('X-A', repeat('y', 901)), " + hello},
       {"a long header of words", "headers, " + content,
@@ -75,6 +84,15 @@ std::vector<Row> rows() {
       {"a sender", "sender, " + content, "'Shop <a@brand.example>', " + hello, "'{ada@mail.example}'", true},
       {"a sender that is none", "sender, " + content, "'a@-brand.example', " + hello},
       {"an address for replies that is none", "reply_to, " + content, "'a@brand..example', " + hello},
+      {"addresses for replies", "reply_to, " + content,
+       "'a@brand.example, Doe, Jane <b@brand.example>, \"x@y, \\\", z\" <c@brand.example>', " + hello,
+       "'{ada@mail.example}'", true},
+      {"addresses for replies of which one is none", "reply_to, " + content,
+       "'a@brand.example, b', " + hello},
+      {"addresses for replies with a comma at the end", "reply_to, " + content,
+       "'a@brand.example,', " + hello},
+      {"addresses for replies with a semicolon", "reply_to, " + content,
+       "'a@brand.example; b@brand.example', " + hello},
       {"a long subject", content, long_text(8192) + ", 't'", "'{ada@mail.example}'", true},
   };
   const auto address = [&](const std::string& mailbox, bool is_mail) {
@@ -142,6 +160,45 @@ TEST_CASE("the database refuses the messages that the sender refuses, and no oth
     INFO(outcome[0][1].c_str());
     CHECK(std::string(outcome[0][0].c_str()) == (row.is_mail ? "accepted" : "rejected"));
   }
+}
+
+TEST_CASE("any name of a person makes a mailbox") {
+  DeliveryRig rig(0);
+  auto& connection = *rig.connection;
+  const auto mailbox = [&](const std::string& name) {
+    return value<std::string>(connection, "SELECT mailroom_mailbox(" + name + ", 'ada@mail.example')");
+  };
+  CHECK(mailbox("NULL") == "ada@mail.example");
+  CHECK(mailbox("E' \t'") == "ada@mail.example");
+  CHECK(mailbox("'Ada'") == "\"Ada\" <ada@mail.example>");
+  CHECK(mailbox("'Dwayne \"The Rock\" J\\'") == R"("Dwayne \"The Rock\" J\\" <ada@mail.example>)");
+  CHECK(mailbox("E'a\r\nBcc: x@y.example'") == "\"a Bcc: x@y.example\" <ada@mail.example>");
+  connection.run(
+      "SELECT mailroom_send(ARRAY[mailroom_mailbox(n, 'ada@mail.example')], subject => 's', text => 't', "
+      "reply_to => mailroom_mailbox(n, 'bob@mail.example') || ', eve@mail.example') "
+      "FROM unnest(ARRAY['Dwayne \"The Rock\" Johnson', 'Bob <3', 'x@y, <z@mail.example>', '\\', '\"', ';', "
+      "repeat('\"', 1000), repeat('\U0001F600', 1000), E'\u0085\u2028'])  n");
+  const TestRelay relay;
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--once"}, {{"MAILROOM_SEND_LINK", ""}});
+  CHECK(sender.wait() == 0);
+  CHECK(rig.count("accepted") == 9);
+  for (const auto& mail : relay.taken())
+    CHECK(mail.message.find("eve@mail.example") != std::string::npos);
+}
+
+TEST_CASE("a number as a header is its digits") {
+  DeliveryRig rig(0);
+  rig.connection->run(
+      "SELECT mailroom_send('{ada@mail.example}', subject => 's', text => 't', "
+      "headers => '{\"X-Order\": 17, \"X-Price\": 1.50, \"X-Large\": 123456789012345678901234567890}')");
+  const TestRelay relay;
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--once"}, {{"MAILROOM_SEND_LINK", ""}});
+  CHECK(sender.wait() == 0);
+  REQUIRE(relay.taken().size() == 1);
+  const auto& message = relay.taken().front().message;
+  for (const auto* header :
+       {"\r\nX-Order: 17\r\n", "\r\nX-Price: 1.50\r\n", "\r\nX-Large: 123456789012345678901234567890\r\n"})
+    CHECK(message.find(header) != std::string::npos);
 }
 
 TEST_CASE("a refused statement of many rows says which it is") {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "messages/message_record.hpp"
 #include "support/catch.hpp"
 #include "support/test_queue.hpp"
 #include "support/test_role.hpp"
@@ -114,6 +115,35 @@ TEST_CASE("no role meets the key of another, and the message of another is an er
   CHECK(refusal(session, fmt::format("SELECT mailroom_cancel({})", id))
             .starts_with(fmt::format("42501 message {} belongs to the role \"{}\"", id, shop.group.name())));
   CHECK(value<int>(*rig.connection, "SELECT count(*) FROM mailroom_operations") == 0);
+}
+
+TEST_CASE("an operator sees whose a message is, and finds those of a role") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  Group shop(rig, "shop");
+  const Group bill(rig, "bill");
+  const auto of_shop = std::stoll(ask(shop.app, send("k")));
+  const auto of_bill = std::stoll(ask(bill.app, insert("k")));
+  const auto found = [&](const std::vector<std::string>& owners) {
+    std::string all;
+    for (const auto& message : messages::list_messages(connection, {.owners = owners}, 10))
+      all += fmt::format("{} {} ", message.id, message.owner);
+    return all;
+  };
+  const auto shop_name = shop.group.name();
+  CHECK(found({shop_name}) == fmt::format("{} {} ", of_shop, shop_name));
+  CHECK(found({shop_name, bill.group.name()}) ==
+        fmt::format("{} {} {} {} ", of_bill, bill.group.name(), of_shop, shop_name));
+  CHECK(found({shop.app.name()}).empty());
+  const auto summary = messages::read_message(connection, of_shop).summary;
+  CHECK(summary.enqueued_by == shop.app.name());
+  CHECK(summary.owner == shop_name);
+  // One that is gone, and one whose number is not entered yet.
+  connection.run(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", shop_name));
+  CHECK(found({shop_name}) == fmt::format("{} {} ", of_shop, shop_name));
+  connection.run(fmt::format("CREATE ROLE {}", shop_name));
+  connection.run("DELETE FROM mailroom_owners WHERE name = '" + bill.group.name() + "'");
+  CHECK(found({bill.group.name()}) == fmt::format("{} {} ", of_bill, bill.group.name()));
 }
 
 TEST_CASE("a member of two applications that are members of the producers belongs to the nearer one") {

@@ -74,6 +74,50 @@ TEST_CASE("a trigger mails rows that are inserted, changed in a named column, or
   CHECK(rows_sent(connection).empty());
 }
 
+TEST_CASE(
+    "a trigger with a key mails once for a row, whichever partition it is in, and whoever changes the table") {
+  const DatabaseRig rig;
+  const TestRole owner(rig.database, "owner");
+  const TestRole web(rig.database, "web");
+  auto& connection = *rig.connection;
+  connection.run(
+      "CREATE TABLE users (id int, email text, country text) PARTITION BY LIST (country); "
+      "CREATE TABLE users_at PARTITION OF users FOR VALUES IN ('at'); "
+      "CREATE TABLE users_de PARTITION OF users DEFAULT");
+  for (const auto* table : {"users", "users_at", "users_de"})
+    connection.run(fmt::format("ALTER TABLE {} OWNER TO {}", table, owner.name()));
+  connection.run("GRANT SELECT, INSERT, UPDATE, DELETE ON users TO " + web.name());
+  connection.run("GRANT EXECUTE ON FUNCTION mailroom_send_row, mailroom_send, mailroom_cancel TO " +
+                 owner.name());
+  db::Connection as_owner(owner.conninfo(), "test");
+  as_owner.run(trigger("INSERT", "'welcome', 'email', '', 'id', 'key:id'"));
+  as_owner.run(trigger("UPDATE OF email", "'changed', 'email', 'key:email'"));
+  db::Connection as_web(web.conninfo(), "test");
+  as_web.run(
+      "INSERT INTO users VALUES (1, 'a@x.example', 'at'), (2, 'b@x.example', 'at'), (NULL, 'c@x.example', 'at')");
+  as_web.run("UPDATE users SET country = 'de'");
+  CHECK(value<std::string>(
+            connection,
+            "SELECT string_agg(concat_ws(' ', recipients[1], idempotency_key, data), '; ' ORDER BY id) "
+            "FROM mailroom_messages") ==
+        "a@x.example welcome:users:1 {\"id\": 1}; b@x.example welcome:users:2 {\"id\": 2}; "
+        "c@x.example {\"id\": null}; c@x.example {\"id\": null}");
+  // A key is free once its mail will never leave.
+  CHECK(value<std::string>(as_owner, "SELECT mailroom_cancel(idempotency_key => 'welcome:users:1')") ==
+        "cancelled");
+  as_web.run("UPDATE users SET country = 'at' WHERE id IN (1, 2)");
+  CHECK(value<int>(connection,
+                   "SELECT count(*) FROM mailroom_messages WHERE idempotency_key = 'welcome:users:1'") == 2);
+  CHECK(value<int>(connection,
+                   "SELECT count(*) FROM mailroom_messages WHERE idempotency_key = 'welcome:users:2'") == 1);
+  as_web.run("UPDATE users SET email = 'z@x.example' WHERE id = 1");
+  as_web.run("UPDATE users SET email = 'y@x.example' WHERE id = 1");
+  as_web.run("UPDATE users SET email = 'z@x.example' WHERE id = 1");
+  CHECK(value<int>(connection, "SELECT count(*) FROM mailroom_messages WHERE template = 'changed'") == 2);
+  connection.run(trigger("DELETE", "'bye', 'email', 'key:nothing'"));
+  CHECK(sqlstate_of(as_web, "DELETE FROM users WHERE id = 2") == "42703");
+}
+
 TEST_CASE("a trigger with wrong arguments or on a temporary table is an error that says so") {
   const DatabaseRig rig;
   auto& connection = *rig.connection;
@@ -83,6 +127,7 @@ TEST_CASE("a trigger with wrong arguments or on a temporary table is an error th
   for (
       const auto& [made, error] : std::vector<std::pair<std::string, std::string>>{
           {trigger("INSERT", "'welcome'"), "39P01"},
+          {trigger("INSERT", "'welcome', 'key:id'"), "39P01"},
           {trigger("INSERT", "'welcome', 'mail'"), "42703"},
           {trigger("INSERT", "'welcome', 'email', 'locale'"), "42703"},
           {"CREATE TRIGGER t BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION mailroom_send_row('welcome', 'email')",

@@ -1,5 +1,7 @@
 // `mailroom send` with messages: a real database, a relay that keeps what it takes, and GMime as its reader.
 
+#include <fmt/format.h>
+#include <map>
 #include <set>
 
 #include "support/catch.hpp"
@@ -130,6 +132,41 @@ TEST_CASE("a template shows the data of a message, and what it lacks is an outco
   const auto read = read_by_gmime(relay.taken().front().message);
   CHECK(read.subject == "Bestellung 17");
   CHECK(with_lf(read.parts.front().content) == "- tea: 4.00\n12.50\n");
+}
+
+TEST_CASE("mails of accounts are in the locale that their application gives them") {
+  DeliveryRig rig(0);
+  auto& connection = *rig.connection;
+  const TemporaryDirectory templates;
+  for (const auto* name : {"activation", "news"}) {
+    for (const std::string locale : {"", ".de"}) {
+      templates.write(fmt::format("{}{}.subject", name, locale), fmt::format("{}{}", name, locale));
+      templates.write(fmt::format("{}{}.txt", name, locale), "{{action}}");
+    }
+  }
+  const auto subjects = [&](const std::string& sql) {
+    connection.run(sql);
+    TestRelay relay;
+    send_once(rig, relay, {"--templates", templates.path().string()});
+    std::map<std::string, std::string> all;
+    for (const auto& mail : relay.taken())
+      all[mail.to] = read_by_gmime(mail.message).subject;
+    std::string text;
+    for (const auto& [to, subject] : all)
+      text += to.substr(0, 1) + ":" + subject + " ";
+    return text;
+  };
+  CHECK(subjects("INSERT INTO accounts (email, login) VALUES ('a@mail.example', 'a')") == "a:activation ");
+  connection.run("ALTER TABLE accounts ADD COLUMN locale text");
+  CHECK(subjects("INSERT INTO accounts (email, login, locale) VALUES ('b@mail.example', 'b', 'de_AT'), "
+                 "('c@mail.example', 'c', NULL), ('d@mail.example', 'd', 'fr')") ==
+        "b:activation.de c:activation d:activation ");
+  const std::string account =
+      "SELECT mailroom_send(NULL, 'news', account => (SELECT id FROM accounts WHERE login = 'b')";
+  CHECK(subjects(account + ")") == "b:news.de ");
+  CHECK(subjects(account + ", locale => 'fr')") == "b:news ");
+  CHECK(subjects("SELECT mailroom_send('{e@mail.example}', 'news', account => (SELECT id FROM accounts WHERE "
+                 "login = 'b'))") == "e:news ");
 }
 
 TEST_CASE("a message of an action with a path has a signed link of each recipient's own") {

@@ -11,7 +11,7 @@ namespace mailroom::test {
 /// The mail of a token, and what the builder has for all.
 struct RandomMail {
   mail::Mailbox from;
-  std::optional<mail::Mailbox> reply_to;
+  std::vector<mail::Mailbox> reply_to;  ///< one, or none
   std::vector<mail::ExtraHeader> headers;
   mail::Address to;
   std::string queue;
@@ -34,7 +34,7 @@ struct RandomMail {
   }
   bool is_utf8() const {
     return mail::needs_smtputf8(to) || mail::needs_smtputf8(from.address) ||
-           (reply_to && mail::needs_smtputf8(reply_to->address));
+           (!reply_to.empty() && mail::needs_smtputf8(reply_to.front().address));
   }
 };
 
@@ -47,7 +47,7 @@ class MailMaker {
   RandomMail make() {
     RandomMail mail;
     mail.from = {trimmed(line(4)), address()};
-    if (chance(3)) mail.reply_to = mail::Mailbox{trimmed(line(3)), address()};
+    if (chance(3)) mail.reply_to = {{trimmed(line(3)), address()}};
     if (chance(3)) mail.headers = {{"X-One", "a b  c"}, {"X-Two", words()}};
     mail.to = address();
     mail.queue = pick({"mailroom", "a queue", "gr\u00fc\u00dfe.2", "--=_", "%s<>\""});
@@ -68,7 +68,7 @@ class MailMaker {
     content.to = mailboxes(static_cast<int>(number(0, 4)));
     content.cc = mailboxes(static_cast<int>(number(0, 3)));
     if (chance(2)) content.sender = mail::Mailbox{trimmed(line(3)), address()};
-    if (chance(2)) content.reply_to = mail::Mailbox{trimmed(line(3)), address()};
+    if (chance(2)) content.reply_to = mailboxes(static_cast<int>(number(1, 2)));
     if (chance(2))
       content.headers = {{"List-Unsubscribe", "<https://app.example/u?a=1&b=2>"},
                          {"List-Unsubscribe-Post", "List-Unsubscribe=One-Click"},
@@ -78,6 +78,10 @@ class MailMaker {
     if (!content.text || !chance(3)) content.html = "<p>" + body() + "</p>";
     for (auto count = number(0, 4); count > 0; --count)
       content.attachments.push_back(attachment(static_cast<int>(count)));
+    for (const auto& file : content.attachments) {
+      if (content.html && !file.content_id.empty() && chance(2))
+        *content.html += "<img src=\"cid:" + file.content_id + "\">";
+    }
     return content;
   }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <fmt/format.h>
 #include <random>
 
 #include "base/printable.hpp"
@@ -170,6 +171,30 @@ TEST_CASE("a mailbox is an address, with or without a name") {
   CHECK(mailbox_of("a\r\nBcc: x@y.example <a@b.example>") ==
         "refused: the name has a control character or invalid UTF-8");
   CHECK(mailbox_of("\xff <a@b.example>") == "refused: the name has a control character or invalid UTF-8");
+}
+
+TEST_CASE("a list of mailboxes has commas between them, and those within names") {
+  const auto list_of = [](const std::string& text) {
+    const auto parsed = mail::parse_mailboxes(text);
+    if (const auto* refusal = std::get_if<mail::Refusal>(&parsed)) return "refused: " + refusal->reason;
+    std::string all;
+    for (const auto& mailbox : std::get<std::vector<mail::Mailbox>>(parsed))
+      all += fmt::format("[{}] {};", mailbox.name, mailbox.address.text());
+    return all;
+  };
+  CHECK(list_of("a@b.example") == "[] a@b.example;");
+  CHECK(list_of("a@b.example, C <c@d.example>,e@f.example") ==
+        "[] a@b.example;[C] c@d.example;[] e@f.example;");
+  CHECK(list_of("Doe, Jane <a@b.example>, \"D, E\" <c@d.example>") ==
+        "[Doe, Jane] a@b.example;[D, E] c@d.example;");
+  CHECK(list_of(R"("x@y, \", z" <a@b.example>, c@d.example)") ==
+        R"([x@y, ", z] a@b.example;[] c@d.example;)");
+  for (const std::string wrong :
+       {"", "a@b.example,", "a@b.example, ", ",a@b.example", "a@b.example,,c@d.example",
+        "a@b.example c@d.example", "a@b.example; c@d.example", "a@b.example, \"c"}) {
+    INFO(wrong);
+    CHECK(list_of(wrong).starts_with("refused: "));
+  }
 }
 
 TEST_CASE("whatever is accepted is safe in a command and in a header") {

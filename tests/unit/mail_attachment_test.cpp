@@ -20,8 +20,8 @@ using nlohmann::json;
 
 namespace {
 
-const mail::MessageBuilder builder({"Example", {"no-reply", "app.example"}},
-                                   mail::Mailbox{"", {"help", "app.example"}}, {{"X-Tag", "configured"}});
+const mail::MessageBuilder builder({"Example", {"no-reply", "app.example"}}, {{"", {"help", "app.example"}}},
+                                   {{"X-Tag", "configured"}});
 
 std::string built(const mail::MailContent& content) {
   auto message = builder.build(content);
@@ -66,6 +66,12 @@ std::string shape_of(mail::MailContent content) {
   return read_by_gmime(built(content)).shape;
 }
 
+/// True if the HTML of the mail shows the file. No id that a test makes begins with another one.
+bool is_shown(const mail::MailContent& content, const mail::Attachment& attachment) {
+  return content.html && !attachment.content_id.empty() &&
+         content.html->find("cid:" + attachment.content_id) != std::string::npos;
+}
+
 /// What the parts must be, by the rules of RFC 2046 and 2387.
 std::string expected_shape(const mail::MailContent& content) {
   const auto type_of = [](const mail::Attachment& attachment) {
@@ -76,9 +82,9 @@ std::string expected_shape(const mail::MailContent& content) {
   std::string files;
   bool is_related = false;
   for (const auto& attachment : content.attachments) {
-    const bool is_shown = content.html && !attachment.content_id.empty();
-    (is_shown ? html : files) += " " + type_of(attachment);
-    is_related = is_related || is_shown;
+    const bool is_within = is_shown(content, attachment);
+    (is_within ? html : files) += " " + type_of(attachment);
+    is_related = is_related || is_within;
   }
   if (is_related) html = "related(" + html + ")";
   auto readable = content.html ? html : "text/plain";
@@ -103,14 +109,13 @@ std::string hex_digest(const std::string& text) {
 /// In the order of the parts: those that the HTML shows come first.
 std::vector<mail::Attachment> in_order(const mail::MailContent& content) {
   auto all = content.attachments;
-  std::stable_partition(all.begin(), all.end(), [&](const mail::Attachment& attachment) {
-    return content.html && !attachment.content_id.empty();
-  });
+  std::stable_partition(all.begin(), all.end(),
+                        [&](const mail::Attachment& attachment) { return is_shown(content, attachment); });
   return all;
 }
 
 std::string disposition_of(const mail::Attachment& attachment, const mail::MailContent& content) {
-  return content.html && !attachment.content_id.empty() ? "inline" : "attachment";
+  return is_shown(content, attachment) ? "inline" : "attachment";
 }
 
 json files_json(const mail::MailContent& content) {
@@ -226,7 +231,7 @@ TEST_CASE("the parts are nested as readers expect") {
   CHECK(shape_of(content) == "text/plain");
   content.attachments = {{.name = "a", .content_type = "a/b", .content_id = "x", .bytes = ""}};
   CHECK(shape_of(content) == "mixed(text/plain a/b)");
-  content.html = "H";
+  content.html = "<img src='cid:x'>";
   CHECK(shape_of(content) == "alternative(text/plain related(text/html a/b))");
   content.text.reset();
   CHECK(shape_of(content) == "related(text/html a/b)");
@@ -234,6 +239,50 @@ TEST_CASE("the parts are nested as readers expect") {
   CHECK(shape_of(content) == "mixed(related(text/html a/b) c/d)");
   content.attachments.erase(content.attachments.begin());
   CHECK(shape_of(content) == "mixed(text/html c/d)");
+}
+
+TEST_CASE("only a file that the HTML names is hidden in it") {
+  auto content = plain();
+  content.text.reset();
+  const auto is_related = [&](const std::string& id, const std::string& html) {
+    content.html = html;
+    content.attachments = {{.name = "bill.pdf", .content_type = "a/b", .content_id = id, .bytes = "x"}};
+    const auto message = built(content);
+    CHECK((message.find("inline;") != std::string::npos) == (message.find("related") != std::string::npos));
+    return read_by_gmime(message).shape == "related(text/html a/b)";
+  };
+  CHECK_FALSE(is_related("bill", "<p>your bill</p>"));
+  CHECK_FALSE(is_related("bill", "<p>acid:bill2 cid:bill2 xcid:</p>"));
+  CHECK_FALSE(is_related("a", "<img src=\"cid:ab\"><img src=\"cid:\">"));
+  CHECK(is_related("bill", "<img src=\"CID:bill\">"));
+  CHECK(is_related("bill", "<img src=cid:bill>"));
+  CHECK(is_related("bill", "<p style=\"background: url(cid:bill)\">"));
+  CHECK(is_related("logo@app.example", "<img src=\"cid:logo@app.example\">"));
+  CHECK(is_related("logo@app.example", "<img src='cid:logo%40app.example'>"));
+}
+
+TEST_CASE("an invitation is an alternative, and a file to be saved") {
+  auto content = plain();
+  content.html = "<p>H</p>";
+  content.attachments = {
+      {.name = "i.ics", .content_type = "text/calendar; METHOD=REQUEST", .bytes = "BEGIN:VCALENDAR\r\n"},
+      {.name = "j.ics", .content_type = "text/calendar; method=REQUEST", .bytes = "2"},
+      {.name = "k.ics", .content_type = "text/calendar; charset=utf-8", .bytes = "3"}};
+  const auto read = read_by_gmime(built(content));
+  CHECK(read.shape ==
+        "mixed(alternative(text/plain text/html text/calendar) application/ics text/calendar text/calendar)");
+  CHECK(built(content).find("\r\nContent-Type: text/calendar; METHOD=REQUEST; charset=utf-8\r\n"
+                            "Content-Transfer-Encoding: base64\r\n\r\n") != std::string::npos);
+  REQUIRE(read.parts.size() == 6);
+  CHECK(read.parts[2].content == "BEGIN:VCALENDAR\r\n");
+  CHECK(read.parts[3].content == "BEGIN:VCALENDAR\r\n");
+  CHECK(read.parts[3].name == "i.ics");
+  content.html.reset();
+  content.attachments = {
+      {.name = "i.ics", .content_type = "text/calendar;method=CANCEL;charset=iso-8859-1", .bytes = "x"}};
+  CHECK(shape_of(content) == "mixed(alternative(text/plain text/calendar) application/ics)");
+  CHECK(built(content).find("Content-Type: text/calendar;method=CANCEL;charset=iso-8859-1\r\n") !=
+        std::string::npos);
 }
 
 TEST_CASE("the name of a file is quoted, or encoded in pieces") {
@@ -301,7 +350,7 @@ TEST_CASE("what cannot go with a mail is refused") {
              mail.sender = mail::Mailbox{"a\nb", {"a", "b.example"}};
            },
            [&](mail::MailContent& mail) {
-             mail.reply_to = mail::Mailbox{"", forged};
+             mail.reply_to = {{"", {"a", "b.example"}}, {"", forged}};
            },
            [&](mail::MailContent& mail) {
              mail.headers = {{"X", "a\r\nBcc: x"}};

@@ -1,7 +1,9 @@
 // The data of a message: JSON that keeps its numbers, within limits, beside what mailroom knows itself.
 
+#include "base/error.hpp"
 #include "support/catch.hpp"
 #include "templates/template_data.hpp"
+#include "templates/template_set.hpp"
 #include "templates/template_values.hpp"
 
 namespace mailroom::test::mail_data_test {
@@ -111,6 +113,35 @@ TEST_CASE("a mail has the variables that its action gives it") {
   CHECK(names({.action = "message", .login = "a"}) == "action email login ");
   CHECK(names({.action = "otp", .code = "12345"}) == "action code email expires_at expires_in ");
   CHECK(names(linked()) == "action code email expires_at expires_in link token ");
+}
+
+TEST_CASE("a translation has the numbers of a time and of a duration") {
+  auto values = linked();
+  const auto rendered = [&](const std::string& text) {
+    templates::TemplateFiles files;
+    files.texts = {{"activation.subject", "s"}, {"activation.txt", text}};
+    const auto mail = templates::TemplateSet(files).render(
+        {.name = "activation"}, std::get<templates::TemplateData>(templates::template_scope(values, "")),
+        1000);
+    if (const auto* refusal = std::get_if<mail::Refusal>(&mail)) return refusal->reason;
+    return *std::get<templates::RenderedMail>(mail).text;
+  };
+  const std::string in =
+      "{{#expires_in.minutes}}{{expires_in.minutes}} Minuten{{/expires_in.minutes}}"
+      "{{#expires_in.hours}}{{expires_in.hours}} Stunden{{/expires_in.hours}}"
+      "{{#expires_in.days}}{{expires_in.days}} Tagen{{/expires_in.days}}";
+  values.valid_from = Moment(std::chrono::seconds(1'795'254'315));
+  for (const auto& [seconds, words] : std::vector<std::pair<int, std::string>>{
+           {900, "15 Minuten"}, {5400, "2 Stunden"}, {259'200, "3 Tagen"}}) {
+    values.expires_at = values.valid_from + std::chrono::seconds(seconds);
+    CHECK(rendered(in) == words);
+  }
+  values.expires_at = values.valid_from;
+  CHECK(rendered("{{expires_at.day}}.{{expires_at.month}}.{{expires_at.year}}, {{expires_at.hour}}:"
+                 "{{expires_at.minute}} UTC; {{expires_at}}") ==
+        "21.11.2026, 09:45 UTC; 2026-11-21 09:45 UTC");
+  CHECK_THROWS_AS(rendered("{{expires_in.weeks}}"), Error);
+  CHECK_THROWS_AS(rendered("{{email.days}}"), Error);
 }
 
 TEST_CASE("data cannot replace what mailroom sets itself, and may repeat it") {

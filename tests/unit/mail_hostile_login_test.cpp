@@ -35,7 +35,7 @@ std::variant<std::string, mail::Refusal> built(const templates::TemplateSet& tem
   constexpr std::size_t large = 1024 * 1024;
   const auto mail = std::get<templates::RenderedMail>(templates.render({.name = "activation"}, scope, large));
   const mail::Address to{"user1", "mail.example"};
-  const mail::MessageBuilder builder({"Example", {"no-reply", "app.example"}}, std::nullopt, {});
+  const mail::MessageBuilder builder({"Example", {"no-reply", "app.example"}}, {}, {});
   return builder.build({.queue = "mailroom",
                         .token = 1,
                         .to = {{"", to}},

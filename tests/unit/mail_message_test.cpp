@@ -41,7 +41,7 @@ std::string mailbox_header(const std::string& name) {
 }  // namespace
 
 TEST_CASE("a message is exactly this") {
-  const mail::MessageBuilder builder(sender, mail::Mailbox{"", {"help", "app.example"}}, {{"X-Tag", "a b"}});
+  const mail::MessageBuilder builder(sender, {{"", {"help", "app.example"}}}, {{"X-Tag", "a b"}});
   const mail::MailContent content{.date = Moment(std::chrono::seconds(1'795'253'415)),
                                   .queue = "mailroom",
                                   .key = "0123456789abcdef",
@@ -81,7 +81,7 @@ TEST_CASE("a message is exactly this") {
 }
 
 TEST_CASE("without HTML a message has one part") {
-  const mail::MessageBuilder builder({"", {"a", "b.example"}}, std::nullopt, {});
+  const mail::MessageBuilder builder({"", {"a", "b.example"}}, {}, {});
   CHECK(built(builder, {.queue = "q", .key = "k", .to = {{"", recipient}}, .subject = "", .text = "x"}) ==
         "Date: Thu, 01 Jan 1970 00:00:00 +0000\r\n"
         "From: a@b.example\r\n"
@@ -177,7 +177,7 @@ TEST_CASE("a display name is written as its characters allow") {
 }
 
 TEST_CASE("nothing can end a header early") {
-  const mail::MessageBuilder builder(sender, std::nullopt, {});
+  const mail::MessageBuilder builder(sender, {}, {});
   const std::string lf = "refused: the subject has a line end or another control character";
   for (const std::string end : {"\r\n", "\n", "\r", "\t", "\x7f"})
     CHECK(built(builder,
@@ -197,7 +197,7 @@ TEST_CASE("nothing can end a header early") {
   const mail::Address forged{"a\r\nBcc: x", "y.example"};
   CHECK(built(builder, {.queue = "q", .to = {{"", forged}}, .subject = "a", .text = ""}) ==
         "refused: the address has a control character or invalid UTF-8");
-  const auto is_refused = [](const mail::Mailbox& from, const std::optional<mail::Mailbox>& reply_to,
+  const auto is_refused = [](const mail::Mailbox& from, const std::vector<mail::Mailbox>& reply_to,
                              const std::vector<mail::ExtraHeader>& headers) {
     try {
       const mail::MessageBuilder refused(from, reply_to, headers);
@@ -206,11 +206,34 @@ TEST_CASE("nothing can end a header early") {
       return error.code() == ExitCode::configuration;
     }
   };
-  CHECK(is_refused({"a\nb", recipient}, std::nullopt, {}));
-  CHECK(is_refused({"", forged}, std::nullopt, {}));
-  CHECK(is_refused(sender, mail::Mailbox{"a\nb", recipient}, {}));
-  CHECK(is_refused(sender, std::nullopt, {{"X", "a\r\nBcc: x@y"}}));
-  CHECK(is_refused(sender, std::nullopt, {{"X: a\r\nBcc", "x@y"}}));
+  CHECK(is_refused({"a\nb", recipient}, {}, {}));
+  CHECK(is_refused({"", forged}, {}, {}));
+  CHECK(is_refused(sender, {{"", recipient}, {"a\nb", recipient}}, {}));
+  CHECK(is_refused(sender, {}, {{"X", "a\r\nBcc: x@y"}}));
+  CHECK(is_refused(sender, {}, {{"X: a\r\nBcc", "x@y"}}));
+}
+
+TEST_CASE("answers go to each address that is named for them") {
+  const mail::Address desk{"desk", "app.example"};
+  const mail::MessageBuilder builder(sender, {{"Help", recipient}, {"", desk}}, {});
+  mail::MailContent content{.queue = "q", .key = "k", .to = {{"", recipient}}, .subject = "s", .text = "t"};
+  CHECK(built(builder, content).find("\r\nReply-To: Help <user1@mail.example>,\r\n desk@app.example\r\n") !=
+        std::string::npos);
+  content.reply_to = {{"", desk}};
+  CHECK(built(builder, content).find("\r\nReply-To: desk@app.example\r\n") != std::string::npos);
+}
+
+TEST_CASE("a header beyond ASCII is encoded, and one in ASCII stays as it is") {
+  const auto headers_of = [](const std::vector<mail::ExtraHeader>& headers) {
+    const mail::MessageBuilder builder(sender, {}, headers);
+    const auto message =
+        built(builder, {.queue = "q", .key = "k", .to = {{"", recipient}}, .subject = "s", .text = "t"});
+    const auto begin = message.find("MIME-Version: 1.0\r\n") + 19;
+    return message.substr(begin, message.find("Content-Type:") - begin);
+  };
+  CHECK(headers_of({{"Thread-Topic", "Größe"}, {"X-A", "=?utf-8?Q?x?="}}) ==
+        "Thread-Topic: =?utf-8?Q?Gr=C3=B6=C3=9Fe?=\r\nX-A: =?utf-8?Q?x?=\r\n");
+  CHECK(headers_of({{std::string(64, 'X'), "ü"}}) == std::string(64, 'X') + ":\r\n =?utf-8?Q?=C3=BC?=\r\n");
 }
 
 TEST_CASE("what was built is read back, and the same content gives the same bytes") {
@@ -223,7 +246,7 @@ TEST_CASE("what was built is read back, and the same content gives the same byte
     REQUIRE(message == built(mail::MessageBuilder(mail.from, mail.reply_to, mail.headers), mail.content()));
     const auto parsed = parse_message(message, mail.is_utf8());
     std::vector<std::string> names{"Date", "From", "To"};
-    if (mail.reply_to) names.emplace_back("Reply-To");
+    if (!mail.reply_to.empty()) names.emplace_back("Reply-To");
     names.insert(names.end(),
                  {"Subject", "Message-ID", "Auto-Submitted", "X-Auto-Response-Suppress", "MIME-Version"});
     for (const auto& header : mail.headers) {

@@ -30,7 +30,8 @@ json defects_of(const RandomMail& mail) {
   };
   add("From", mail.from.address);
   add("To", mail.to);
-  if (mail.reply_to) add("Reply-To", mail.reply_to->address);
+  for (const auto& mailbox : mail.reply_to)
+    add("Reply-To", mailbox.address);
   return defects;
 }
 
@@ -42,7 +43,7 @@ json expected_of(const RandomMail& mail) {
   return {{"subject", mail.subject},
           {"from", mailbox_json(mail.from)},
           {"to", {"", mail.to.text()}},
-          {"reply_to", mail.reply_to ? mailbox_json(*mail.reply_to) : json()},
+          {"reply_to", mail.reply_to.empty() ? json() : mailbox_json(mail.reply_to.front())},
           {"id", "<" + mail::make_message_id(mail.content(), mail.from.address.domain) + ">"},
           {"extra", extra},
           {"type", mail.html ? "multipart/alternative" : "text/plain"},

@@ -62,7 +62,8 @@ TEST_CASE("a duration is in words, rounded to the nearest unit") {
   const templates::TemplateValues longest{.link = "",
                                           .valid_from = bounded_moment(std::chrono::seconds::min()),
                                           .expires_at = bounded_moment(std::chrono::seconds::max())};
-  CHECK(templates::variables_of(longest).at("expires_in").ends_with(" days"));
+  CHECK(templates::variables_of(longest).at("expires_in").text.ends_with(" days"));
+  CHECK(templates::variables_of(longest).at("expires_at").members.at("year").text == "9999");
 }
 
 }  // namespace mailroom::test::mail_template_files_test

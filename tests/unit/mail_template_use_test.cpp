@@ -48,4 +48,32 @@ TEST_CASE("a part that shows the link or the token, and the code of a recovery, 
             .size() == 1);  // of the unescaped code alone
 }
 
+TEST_CASE("a duration in English in a file of another locale is a warning") {
+  const std::string words =
+      ": {{expires_in}} is English in every locale; {{expires_in.minutes}}, {{expires_in.hours}} and "
+      "{{expires_in.days}} are numbers";
+  CHECK(warnings_of({{"x.subject", "s"},
+                     {"x.txt", "{{expires_in}}"},
+                     {"x.en-GB.subject", "s"},
+                     {"x.en-GB.txt", "{{expires_in}}"},
+                     {"x.de.subject", "s"},
+                     {"x.de.txt", "{{> p}}\n{{expires_in.minutes}} {{expires_in}}"},
+                     {"p.mustache", "{{expires_in}}"},
+                     {"p.de.mustache", "{{expires_in}}"}}) ==
+        std::vector<std::string>{"t/p.de.mustache:1" + words, "t/x.de.txt:2" + words});
+}
+
+TEST_CASE("HTML that Gmail cuts off is a warning, also where a partial makes it") {
+  const auto warnings = [](std::size_t size) {
+    return warnings_of({{"x.subject", "s"},
+                        {"x.txt", "t"},
+                        {"x.html", std::string(60'000, 'a') + "{{> p}}"},
+                        {"p.mustache", std::string(size, 'b')}});
+  };
+  CHECK(warnings(40'000).empty());
+  CHECK(warnings(60'000) ==
+        std::vector<std::string>{
+            "t/x.html: the HTML has 117 kB: Gmail cuts it off after 102 kB, with what is at its end"});
+}
+
 }  // namespace mailroom::test::mail_template_use_test

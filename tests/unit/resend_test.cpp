@@ -139,11 +139,11 @@ TEST_CASE("the next request waits as long as the limit of Resend says, and ten s
 
 TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
   const auto from = mailbox("\"Exämple, Inc.\" <no-reply@app.example>");
-  const mail::MessageBuilder builder(from, std::nullopt, {{"X-Campaign", "spring"}});
+  const mail::MessageBuilder builder(from, {}, {{"X-Campaign", "spring"}});
   mail::MailContent content{.date = Moment(1'800'000'000s), .queue = "mailroom", .key = "k", .token = 5};
   content.to = {mailbox("Ada Lovelace <ada@mail.example>"), mailbox("bob@mail.example")};
   content.cc = {mailbox("Zoë <zoe@mail.example>")};
-  content.reply_to = mailbox("Hilfe <help@app.example>");
+  content.reply_to = {mailbox("Hilfe <help@app.example>"), mailbox("desk@app.example")};
   content.subject =
       "Grüße, ein langer Betreff, der nicht in eine Zeile passt, und noch ein Wort mehr als das";
   content.text = "zahlen\n.7\nFrom here = ä\n";
@@ -151,7 +151,8 @@ TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
   content.attachments = {
       {.name = "Rechnung Ä.pdf", .content_type = "application/pdf", .content_id = {}, .bytes = "%PDF"},
       {.name = {}, .content_type = "image/png", .content_id = "logo", .bytes = "png"},
-      {.name = "n.txt", .content_type = "text/plain", .content_id = {}, .bytes = "note"}};
+      {.name = "n.txt", .content_type = "text/plain", .content_id = {}, .bytes = "note"},
+      {.name = "i.ics", .content_type = "text/calendar; method=REQUEST", .content_id = {}, .bytes = "1"}};
   const auto built = builder.build(content);
   if (const auto* refusal = std::get_if<mail::Refusal>(&built)) FAIL(refusal->reason);
   const auto& bytes = std::get<std::string>(built);
@@ -162,14 +163,14 @@ TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
   CHECK(json["from"] == "\"Exämple, Inc.\" <no-reply@app.example>");
   CHECK(json["to"] == nlohmann::json::array({"Zoë <zoe@mail.example>"}));
   CHECK_FALSE(json.contains("cc"));
-  CHECK(json["reply_to"] == nlohmann::json::array({"Hilfe <help@app.example>"}));
+  CHECK(json["reply_to"] == nlohmann::json::array({"Hilfe <help@app.example>", "desk@app.example"}));
   CHECK(json["subject"] == content.subject);
   CHECK(json["text"] == *content.text);
   CHECK(json["html"] == *content.html);
   CHECK(json["tags"] == nlohmann::json::array({1}));
   CHECK(json["headers"] == parse_json(R"({"Auto-Submitted": "auto-generated",
     "X-Auto-Response-Suppress": "All", "X-Campaign": "spring"})"));
-  REQUIRE(json["attachments"].size() == 3);
+  REQUIRE(json["attachments"].size() == 4);
   std::map<std::string, nlohmann::json> files;
   for (const auto& file : json["attachments"])
     files[file["filename"].get<std::string>()] = file;
@@ -177,6 +178,8 @@ TEST_CASE("a mail is read back into the fields of Resend as it was composed") {
   CHECK(files["Rechnung Ä.pdf"]["content_type"] == "application/pdf");
   CHECK(files["logo"]["content_id"] == "logo");
   CHECK(files["n.txt"]["content"] == "bm90ZQ==");
+  // Resend has no place for an alternative: its file is the invitation.
+  CHECK(files["i.ics"]["content_type"] == "text/calendar; method=REQUEST; charset=utf-8");
   const auto again =
       resend::read_resend_mail(bytes, {.from = "no-reply@app.example", .to = "zoe@mail.example"}, "[1]");
   CHECK(again.json == mail.json);

@@ -12,6 +12,7 @@
 #include "bounce/gmime_owner.hpp"
 #include "carriers/resend/carrier.hpp"
 #include "crypto/base64.hpp"
+#include "mail/message.hpp"
 #include "mail/raw_mail.hpp"
 
 namespace mailroom::resend {
@@ -142,8 +143,12 @@ class Body {
 
   void add(GMimeObject* object) {
     if (GMIME_IS_MULTIPART(object)) {
+      const OwnedText kind(g_mime_content_type_get_mime_type(g_mime_object_get_content_type(object)));
+      const bool was_alternative =
+          std::exchange(is_alternative_, text_or_empty(kind.get()) == "multipart/alternative");
       for (int i = 0; i < g_mime_multipart_get_count(GMIME_MULTIPART(object)); ++i)
         add(g_mime_multipart_get_part(GMIME_MULTIPART(object), i));
+      is_alternative_ = was_alternative;
       return;
     }
     // No mail of ours has another mail in it.
@@ -156,6 +161,9 @@ class Body {
       mail_["text"] = with_line_feeds(content_of(part));
     } else if (!is_file && type == "text/html") {
       mail_["html"] = with_line_feeds(content_of(part));
+    } else if (!is_file && is_alternative_ && type == "text/calendar") {
+      // Resend has no place for it. The same is attached, and gets its type.
+      invitation_type_ = content_type_of(object);
     } else {
       add_file(part);
     }
@@ -170,12 +178,17 @@ class Body {
     OrderedJson file;
     file["filename"] = name;
     file["content"] = base64_of(content_of(part));
-    file["content_type"] = content_type_of(GMIME_OBJECT(part));
+    auto type = content_type_of(GMIME_OBJECT(part));
+    if (type == mail::invitation_file_type && !invitation_type_.empty())
+      type = std::exchange(invitation_type_, {});
+    file["content_type"] = std::move(type);
     if (!id.empty()) file["content_id"] = id;
     mail_["attachments"].push_back(std::move(file));
   }
 
   OrderedJson& mail_;
+  bool is_alternative_ = false;
+  std::string invitation_type_;
 };
 
 /// Looks for a part that Body would drop, or change into another one.

@@ -65,7 +65,8 @@ void fill(const TestDatabase& database) {
   connection->run("SELECT pg_sleep(0.15)");
 }
 
-/// Errors are left to the load, as whoever refreshes a database leaves them. `filter` changes the rows on their way.
+/// Errors are left to the load, as whoever refreshes a database leaves them. `filter` changes the rows on
+/// their way.
 void load(const TwoPlaces& places, const std::string& options, const std::string& settings = "",
           const std::string& filter = "cat") {
   const auto run =

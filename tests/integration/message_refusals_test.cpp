@@ -195,7 +195,7 @@ TEST_CASE("a number as a header is its digits") {
   TestSender sender(rig.database.conninfo(), relay.url(), {"--once"}, {{"MAILROOM_SEND_LINK", ""}});
   CHECK(sender.wait() == 0);
   REQUIRE(relay.taken().size() == 1);
-  const auto& message = relay.taken().front().message;
+  const auto message = relay.taken().front().message;
   for (const auto* header :
        {"\r\nX-Order: 17\r\n", "\r\nX-Price: 1.50\r\n", "\r\nX-Large: 123456789012345678901234567890\r\n"})
     CHECK(message.find(header) != std::string::npos);

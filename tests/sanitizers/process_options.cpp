@@ -1,5 +1,6 @@
-// What AddressSanitizer does in the mailroom binary unless ASAN_OPTIONS says otherwise. Tests start it thousands of times, and a search for
-// leaks takes a third of what such a process costs; the tests that start few of them have it (mailroom_check_leaks in cmake/testing.cmake).
+// What AddressSanitizer does in the mailroom binary unless ASAN_OPTIONS says otherwise. Tests start it
+// thousands of times, and a search for leaks takes a third of what such a process costs; the tests that start
+// few of them have it (mailroom_check_leaks in cmake/testing.cmake).
 
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {

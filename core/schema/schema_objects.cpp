@@ -179,7 +179,8 @@ const std::vector<std::string>& mailroom_tables() {
 
 const std::vector<std::string>& mailroom_functions() {
   static const auto functions = [] {
-    std::vector<std::string> names;
+    // Its body is drawn for each database, so that no file has it.
+    std::vector<std::string> names{"mailroom_home_number"};
     for (const auto& [key, object] : expected_objects()) {
       if (key.kind == ObjectKind::function) names.push_back(key.name);
     }

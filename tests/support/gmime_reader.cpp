@@ -78,6 +78,11 @@ std::string with_lf(const std::string& text) {
   return result;
 }
 
+std::string decoded_by_gmime(const std::string& value) {
+  const OwnedText text(g_mime_utils_header_decode_text(nullptr, value.c_str()));
+  return text_or_empty(text.get());
+}
+
 ReadMessage read_by_gmime(const std::string& message) {
   static const bool initialised = [] {
     g_mime_init();

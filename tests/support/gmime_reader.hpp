@@ -30,6 +30,9 @@ struct ReadMessage {
 /// parts.
 ReadMessage read_by_gmime(const std::string& message);
 
+/// What a reader shows of the value of a header: its encoded words (RFC 2047) as they are meant.
+std::string decoded_by_gmime(const std::string& value);
+
 /// `text` with LF for each CRLF.
 std::string with_lf(const std::string& text);
 

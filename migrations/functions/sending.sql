@@ -44,7 +44,8 @@ BEGIN
         -- That of the settings could be another's, and the index would tell which keys that one has.
         v_owner := mailroom_true_owner();
     END IF;
-    LOOP
+    -- Again where the message that had the key is gone or replaced meanwhile. A bound, since a trigger of the application may drop each.
+    FOR v_try IN 1 .. 100 LOOP
         INSERT INTO mailroom_messages (owner, action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data,
                                        subject, text, html, profile, send_after, expires_at, idempotency_key, reference, options, fingerprint)
         VALUES (coalesce(v_owner, mailroom_owner()), coalesce(mailroom_send.action, 'message'), mailroom_send.account,
@@ -78,6 +79,9 @@ BEGIN
             UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id;
         END IF;
     END LOOP;
+    IF v_id IS NULL THEN
+        PERFORM mailroom_refuse_dropped();
+    END IF;
     IF v_files IS NOT NULL THEN
         PERFORM mailroom_attach_files(v_id, v_files);
     END IF;
@@ -85,6 +89,14 @@ BEGIN
         PERFORM set_config('mailroom.sent', v_sent, false);
     END IF;
     RETURN v_id;
+END
+$$;
+
+-- Raises the error for a message that the table did not take, where its id is asked for.
+CREATE OR REPLACE FUNCTION mailroom_refuse_dropped() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the message was not stored' USING ERRCODE = 'object_not_in_prerequisite_state',
+        HINT = 'a trigger or rule of the application on mailroom_messages drops it: \d mailroom_messages shows them';
 END
 $$;
 
@@ -459,12 +471,13 @@ BEGIN
         v_new.idempotency_key := v_names[1] || ':' || v_table || ':' || (v_row->>v_key);
         v_new.fingerprint := mailroom_fingerprint(v_new, NULL);
     END IF;
-    LOOP
+    -- A second time if the first has freed the key: a trigger of the application may drop each.
+    FOR v_try IN 1 .. 2 LOOP
         INSERT INTO mailroom_messages (action, recipients, template, locale, data, options, enqueued_by, owner, idempotency_key, fingerprint)
         VALUES (v_new.action, v_new.recipients, v_new.template, v_new.locale, v_new.data, v_new.options, v_owner, v_new.owner,
                 v_new.idempotency_key, v_new.fingerprint)
         ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING;
-        EXIT WHEN FOUND OR NOT mailroom_free_key(v_new.owner, v_new.idempotency_key);
+        EXIT WHEN FOUND OR v_new.idempotency_key IS NULL OR NOT mailroom_free_key(v_new.owner, v_new.idempotency_key);
     END LOOP;
     RETURN NULL;
 END

@@ -104,7 +104,9 @@ BEGIN
         LEFT JOIN mailroom_messages m ON m.owner = v_owner AND m.idempotency_key = k.key AND m.replaced_at IS NULL
         WHERE k.key <> ALL (v_made)
     LOOP
-        IF r.id IS NULL THEN
+        IF r.id IS NULL AND r.key IS NULL THEN
+            PERFORM mailroom_refuse_dropped();
+        ELSIF r.id IS NULL THEN
             RAISE EXCEPTION 'the message with the idempotency_key "%" was replaced meanwhile', r.key
                 USING ERRCODE = 'serialization_failure', HINT = 'ask again';
         ELSIF r.is_dead THEN

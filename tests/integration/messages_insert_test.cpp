@@ -455,4 +455,31 @@ TEST_CASE("a file that cannot go with a mail is refused with its message") {
         "23514 the attachment \"b\" has the content id of another");
 }
 
+TEST_CASE("a mail that a trigger of the application drops is an error where somebody waits for its id") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  connection->run("SET statement_timeout = '10s'");
+  connection->run(
+      "CREATE FUNCTION no_mails() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$");
+  connection->run(
+      "CREATE TRIGGER no_mails BEFORE INSERT ON mailroom_messages FOR EACH ROW EXECUTE FUNCTION no_mails()");
+  for (
+      const std::string statement :
+      {"SELECT mailroom_send('{a@x.example}', template => 't')",
+       "SELECT mailroom_send('{a@x.example}', template => 't', idempotency_key => 'k')",
+       "SELECT mailroom_submit('{a@x.example}', '{b@x.example}', ARRAY[E'From: a@x.example\\r\\n\\r\\n'::bytea])"}) {
+    INFO(statement);
+    CHECK(refusal(*connection, statement) == "55000 the message was not stored");
+  }
+  connection->run("CREATE TABLE users (id int, email text)");
+  for (const auto* arguments : {"'welcome', 'email'", "'welcome', 'email', 'key:id'"}) {
+    connection->run(
+        fmt::format("CREATE OR REPLACE TRIGGER welcome AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION "
+                    "mailroom_send_row({})",
+                    arguments));
+    CHECK(refusal(*connection, "INSERT INTO users VALUES (1, 'a@x.example')").empty());
+  }
+  CHECK(value<int>(*connection, "SELECT count(*) FROM users") == 2);
+}
+
 }  // namespace mailroom::test::messages_insert_test

@@ -21,7 +21,9 @@ constexpr std::array<Role, 9> role_list{{
     {.name = "reader", .task = "status, tail, audit, reconcile", .servers = "pg_monitor"},
     {.name = "teller", .task = "outcomes"},
     {.name = "bouncer", .task = "bounce"},
-    {.name = "operator", .task = "all commands but migrate, action, simulate", .groups = "collector reader"},
+    {.name = "operator",
+     .task = "all commands but migrate, action, adopt, simulate",
+     .groups = "collector reader"},
 }};
 
 /// Whether init --roles grants it, or somebody by hand who needs it.

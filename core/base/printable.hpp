@@ -59,6 +59,10 @@ bool shows_utf8();
 /// Marks omitted text: `…` (one column), or `...` if the locale is not UTF-8.
 std::string_view ellipsis();
 
+inline bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
 /// True for well-formed UTF-8, control characters included.
 bool is_utf8(std::string_view text);
 

@@ -29,8 +29,7 @@ std::string unfolded_line(std::string_view raw) {
 }
 
 bool is_plain(std::string_view text) {
-  return text.find("=?") == std::string_view::npos &&
-         std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return text.find("=?") == std::string_view::npos && is_ascii(text);
 }
 
 /// Reads the fields of a block line by line.

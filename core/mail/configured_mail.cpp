@@ -151,10 +151,9 @@ std::string problem_of(std::string_view name, std::string_view value, bool may_n
     return fmt::format("is {}, which cannot be added", name);
   if (value.empty()) return fmt::format("has no value for {}", name);
   if (!is_printable(value)) return fmt::format("has a value for {} that is not printable", name);
-  const bool is_plain = std::ranges::all_of(value, [](char c) { return c >= 0; });
-  if (!is_plain && is_structured(name))
+  if (!is_ascii(value) && is_structured(name))
     return fmt::format("has a value for {} that is not printable ASCII", name);
-  if (is_plain && longest_part_of(value) > longest_unfolded)
+  if (is_ascii(value) && longest_part_of(value) > longest_unfolded)
     return fmt::format("has more than {} characters in a row for {} that cannot be folded", longest_unfolded,
                        name);
   return {};

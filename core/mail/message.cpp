@@ -167,8 +167,7 @@ std::size_t expected_size(const MailContent& content) {
 
 /// What is not ASCII is free text; the syntax of the rest is unknown.
 void append_header(std::string& text, const ExtraHeader& header) {
-  const bool is_plain = std::ranges::all_of(header.value, [](char c) { return c >= 0; });
-  (is_plain ? append_raw_header : append_text_header)(text, header.name, header.value);
+  (is_ascii(header.value) ? append_raw_header : append_text_header)(text, header.name, header.value);
 }
 
 /// What each mail has beside the headers of a mail of its own, and `headers`.

@@ -1,6 +1,7 @@
 // Puts the whole message of a mail together, as SMTP carries it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,9 @@ void append_mailboxes_header(std::string& out, std::string_view name, const std:
 /// `Fri, 21 Nov 2026 09:30:15 +0000` . A time outside the years 1970 to 9999 becomes
 /// the nearest one within.
 std::string date_header_text(Moment moment);
+
+/// Of base64 and quoted-printable (RFC 2045, sections 6.7 and 6.8).
+constexpr std::size_t longest_encoded_line = 76;
 
 /// Appends `text` in quoted-printable (RFC 2045, section 6.7): printable ASCII, lines of at most 76 columns
 /// that end in CRLF, the last one too. LF and CRLF of the text are line ends; a CR alone is encoded.

@@ -19,8 +19,6 @@
 namespace mailroom::mail {
 namespace {
 
-constexpr std::size_t longest_encoded_line = 76;
-
 /// 64 bits of FNV-1a.
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
@@ -118,7 +116,7 @@ std::vector<std::string> ids_shown_by(std::string_view html) {
     if (at + 1 < scheme.size() || lower_case(html.substr(at + 1 - scheme.size(), scheme.size())) != scheme)
       continue;
     const auto rest = html.substr(at + 1);
-    const auto url = rest.substr(0, rest.find_first_of("\"'<>() \t\r\n,;\\"));
+    const auto url = rest.substr(0, rest.find_first_of("\"'<>()& \t\r\n,;\\"));
     ids.push_back(config::percent_decoded(url).value_or(std::string(url)));
   }
   return ids;

@@ -11,8 +11,6 @@
 namespace mailroom::mail {
 namespace {
 
-constexpr std::size_t longest_quoted_line = 76;
-
 /// The bytes that may stand for themselves anywhere but at the end of a line (blank and tab) or at its start.
 constexpr auto is_literal = [] {
   std::array<bool, 256> literal{};
@@ -48,7 +46,7 @@ class Lines {
   /// columns. Returns its size, which may be 0.
   std::size_t plain(std::string_view rest) {
     if (column_ == 0 && is_mistaken_at_start(rest)) return 0;
-    const auto room = longest_quoted_line - 1 - std::min(column_, longest_quoted_line - 1);
+    const auto room = longest_encoded_line - 1 - std::min(column_, longest_encoded_line - 1);
     const auto within = rest.substr(0, room);
     const auto* const end = std::find_if_not(within.begin(), within.end(), is_plain_literal);
     const auto size = static_cast<std::size_t>(end - within.begin());
@@ -84,7 +82,7 @@ class Lines {
   /// The last column is for the equals sign of a soft line break, unless the line ends anyway.
   void make_room(std::size_t columns, std::string_view rest) {
     const auto end = column_ + columns;
-    if (end < longest_quoted_line || (end == longest_quoted_line && is_last_of_line(rest))) return;
+    if (end < longest_encoded_line || (end == longest_encoded_line && is_last_of_line(rest))) return;
     out_ += "=\r\n";
     column_ = 0;
   }

@@ -257,6 +257,7 @@ TEST_CASE("only a file that the HTML names is hidden in it") {
   CHECK(is_related("bill", "<img src=\"CID:bill\">"));
   CHECK(is_related("bill", "<img src=cid:bill>"));
   CHECK(is_related("bill", "<p style=\"background: url(cid:bill)\">"));
+  CHECK(is_related("bill", "<p style=\"background: url(&quot;cid:bill&quot;)\">"));
   CHECK(is_related("logo@app.example", "<img src=\"cid:logo@app.example\">"));
   CHECK(is_related("logo@app.example", "<img src='cid:logo%40app.example'>"));
 }

@@ -14,10 +14,6 @@ namespace {
 /// RFC 5321, section 4.5.3.1.3: a path has 256 bytes, with its angle brackets.
 constexpr std::size_t longest_path = 254;
 
-bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-}
-
 /// RFC 5321, section 2.3.8: CR and LF occur together only. True if every CR of `message` is followed by LF,
 /// and every LF preceded by CR.
 bool has_crlf_only(std::string_view message) {

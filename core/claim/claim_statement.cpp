@@ -16,8 +16,26 @@ namespace mailroom::claim {
 namespace {
 
 /// A poll of an idle queue, which also makes tokens of at most $2 scheduled messages.
-constexpr const char* poll_sql =
-    "SELECT c.cursor, r.released FROM mailroom_idle_cursor($1) c, LATERAL mailroom_release($2) r";
+constexpr const char* poll_sql = R"(
+SELECT c.cursor, coalesce(c.newest, 0) AS newest, r.released, mailroom_inserts_notify() AS inserts_notify,
+  extract(epoch FROM least(c.next, r.next) - clock_timestamp()) AS until_next
+FROM mailroom_idle_cursor($1) c, LATERAL mailroom_release($2) r)";
+
+constexpr const char* poll_alone_sql = R"(
+SELECT c.cursor, coalesce(c.newest, 0) AS newest, 0 AS released, mailroom_inserts_notify() AS inserts_notify,
+  extract(epoch FROM c.next - clock_timestamp()) AS until_next
+FROM mailroom_idle_cursor($1) c)";
+
+ClaimReply read_poll(const db::Row& row) {
+  ClaimReply reply{.last = row.number("cursor"),
+                   .is_idle = true,
+                   .released = row.number<int>("released"),
+                   .newest = row.number("newest"),
+                   .inserts_notify = row.flag("inserts_notify")};
+  if (const auto seconds = row.optional<double>("until_next"))
+    reply.next = std::chrono::ceil<Milliseconds>(std::chrono::duration<double>(std::min(*seconds, 86'400.0)));
+  return reply;
+}
 
 /// By this process's clock, so that the server can tell when by its own.
 std::optional<std::int64_t> microseconds_since(const std::optional<TimePoint>& time) {
@@ -85,7 +103,7 @@ ClaimStatement::ClaimStatement(db::Connection& connection, Claimant claimant)
     connection_.prepare("claim and fetch with messages", claim_and_fetch_sql(detail.with_creation, true));
   }
   connection_.prepare("poll", poll_sql);
-  connection_.prepare("poll alone", "SELECT cursor, 0 AS released FROM mailroom_idle_cursor($1)");
+  connection_.prepare("poll alone", poll_alone_sql);
   // A role that the documents had before there were messages still claims.
   may_release_ =
       connection_.run("SELECT has_function_privilege('mailroom_release(integer)', 'EXECUTE')").value<bool>();
@@ -118,8 +136,7 @@ std::optional<ClaimReply> ClaimStatement::poll(const std::string& queue) {
   const auto rows = may_release_ ? connection_.run_prepared("poll", queue, release_limit)
                                  : connection_.run_prepared("poll alone", queue);
   if (rows.empty()) return std::nullopt;
-  return ClaimReply{
-      .last = rows[0].number("cursor"), .is_idle = true, .released = rows[0].number<int>("released")};
+  return read_poll(rows[0]);
 }
 
 db::Rows ClaimStatement::run_claim(const char* statement, const ClaimRequest& request) {

@@ -100,6 +100,11 @@ struct ClaimReply {
   bool messages = false;    ///< some tokens of the batch are those of messages
   bool is_idle = false;     ///< a routine claim found nothing to do, and released what was scheduled
   int released = 0;         ///< scheduled messages of which it made tokens
+  // Of an idle claim.
+  std::int64_t newest = 0;      ///< the newest batch of the queue
+  bool inserts_notify = false;  ///< no collector works without notifications
+  std::optional<Milliseconds>
+      next{};  ///< until a deferred token or a scheduled message is due; nullopt for none
 };
 
 enum class TokenState { due, consumed, expired, wrong_status };

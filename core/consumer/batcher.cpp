@@ -36,6 +36,11 @@ int max_lines(const Batcher::Options& options) {
 constexpr double memory = 3;            ///< so many new gaps count as much as all earlier ones
 constexpr double pauses_to_forget = 8;  ///< after a pause of so many longest gaps, earlier gaps count half
 
+constexpr int intervals_to_rest = 10;          ///< so many poll intervals without an event come first
+constexpr int resting_intervals = 8;           ///< so many are between two polls of one that rests
+constexpr Milliseconds longest_rest{8'000};    ///< unless the poll interval is longer
+constexpr Milliseconds mistrust{10 * 60'000};  ///< after tokens that came without a notification
+
 /// A line of `limit` tokens is awaited for this many times the time that it takes to fill on average. Then
 /// the tokens probably stay away.
 constexpr double gap_patience = 3;
@@ -94,8 +99,7 @@ void Batcher::claimed(const Decision& decision, const claim::ClaimReply& reply, 
                       TimePoint finished) {
   last_poll_ = started;
   estimate(reply, started);
-  // Polls a little early, so that the delay including the poll itself stays within the interval.
-  next_poll_ = finished + options_.poll_interval - options_.poll_interval / 10;
+  next_poll_ = finished + pause(decision, reply, finished);
   // The next claim acknowledges a batch, so it is needed even if no token waits.
   full_lines_ = full_lines(reply);
   may_be_behind_ = reply.more;
@@ -118,6 +122,25 @@ void Batcher::claimed(const Decision& decision, const claim::ClaimReply& reply, 
     waiting_to_ = 0;
   }
   if (decision.partial && !reply.more) draining_ = false;
+}
+
+std::chrono::nanoseconds Batcher::pause(const Decision& decision, const claim::ClaimReply& reply,
+                                        TimePoint finished) {
+  // A little early, so that the delay including the poll itself stays within the interval.
+  const auto early = [](std::chrono::nanoseconds interval) { return interval - interval / 10; };
+  const auto interval = options_.poll_interval;
+  const bool found_unasked = decision.routine && !reply.is_idle && reply.last > idle_last_;
+  const bool is_quiet = decision.routine && reply.is_idle && reply.inserts_notify && reply.released == 0 &&
+                        reply.last == idle_last_ && reply.newest == idle_newest_;
+  if (!is_quiet) rests_from_ = std::max(rests_from_, finished + intervals_to_rest * interval);
+  if (found_unasked) rests_from_ = finished + mistrust;
+  // A claim that only acknowledges sees no token.
+  if (reply.last > 0) idle_last_ = reply.last;
+  idle_newest_ = reply.newest;
+  if (finished < rests_from_) return early(interval);
+  const auto rest = early(std::max(interval, std::min(resting_intervals * interval, longest_rest)));
+  if (!reply.next) return rest;
+  return std::clamp<std::chrono::nanoseconds>(*reply.next, early(interval), rest);
 }
 
 int Batcher::limit(bool partial) const {

@@ -66,7 +66,8 @@ BatchChoice choose_batch(const BatchBounds& bounds, std::chrono::duration<double
 /// timeout ends, counted from its first token, or at once while draining (at the start, after a reconnect,
 /// with --once). A notification means 'poll', never 'one row'. Without notifications the collector polls
 /// after nine tenths of the poll interval, which bounds the delay after a lost notification or a lost
-/// collector.
+/// collector. Where nothing has happened for some intervals, and nothing can without a notification, it
+/// rests: it polls after several intervals, or when what is on record is due.
 ///
 /// If limit or timeout are ranges, each reply to a claim updates the estimate of how fast tokens arrive, and
 /// choose_batch() chooses both from it. After a claim that may have left a backlog the limit is the upper
@@ -117,6 +118,9 @@ class Batcher {
   bool is_full_early() const { return choice_.limit < options_.line_limit; }
   int limit(bool partial) const;
   int full_lines(const claim::ClaimReply& reply) const;
+  /// How long after a claim that finished at `finished` the next one follows at the latest.
+  std::chrono::nanoseconds pause(const Decision& decision, const claim::ClaimReply& reply,
+                                 TimePoint finished);
   void estimate(const claim::ClaimReply& reply, TimePoint started);
 
   Options options_;
@@ -135,6 +139,9 @@ class Batcher {
   std::int64_t waiting_to_ = 0;        ///< id of the last waiting token, or a later id
   TimePoint next_poll_{};
   TimePoint last_poll_{};
+  std::int64_t idle_last_ = 0;    ///< the last token that a claim has seen
+  std::int64_t idle_newest_ = 0;  ///< the newest batch, if the last claim was idle
+  TimePoint rests_from_{};        ///< when it may begin to rest
 };
 
 }  // namespace mailroom::consumer

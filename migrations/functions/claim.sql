@@ -11,16 +11,21 @@
 -- Returns the cursor of a queue if a claim would find nothing to do: no token above the cursor (or only tokens of other
 -- actions, fewer than 1,000, which a claim leaves there too), no gap (the newest batch may name some that have ended), no
 -- batch in flight, no deferred token to try again, last_seq up to date, the sequence not behind. Returns no row if there may
--- be work; a claim finds out. The clock is in a subquery, because a volatile function cannot be an index condition.
-CREATE OR REPLACE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS TABLE (cursor bigint) LANGUAGE sql STABLE AS $$
-    SELECT s.cursor
-    FROM (SELECT coalesce(n.cursor, j.last_seq, 0) AS cursor, coalesce(j.last_seq, 0) AS published,
+-- be work; a claim finds out. newest: the newest batch of the queue; next: when a deferred token may be tried again. The clock is
+-- in a subquery, so that it is read once.
+CREATE OR REPLACE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS TABLE (cursor bigint, newest bigint, next timestamptz)
+LANGUAGE sql STABLE AS $$
+    SELECT s.cursor, s.newest, d.next
+    FROM (SELECT coalesce(n.cursor, j.last_seq, 0) AS cursor, coalesce(j.last_seq, 0) AS published, n.id AS newest,
                  coalesce(n.open_from, 1) AS open_from, coalesce(n.gap_ids, '{}') AS gap_ids, q.actions
           FROM jobs j LEFT JOIN mailroom_queues q ON q.name = j.job_type LEFT JOIN LATERAL (
-              SELECT b.cursor, b.open_from, b.gap_ids FROM mailroom_batches b
+              SELECT b.id, b.cursor, b.open_from, b.gap_ids FROM mailroom_batches b
               WHERE b.queue = p_queue ORDER BY b.id DESC LIMIT 1) n ON true
           WHERE j.job_type = p_queue) s
     JOIN mailroom_last_drawn_token() q ON s.cursor <= q.id
+    LEFT JOIN LATERAL (
+        SELECT e.not_before AS next FROM mailroom_deliveries e
+        WHERE e.queue = p_queue AND e.not_before IS NOT NULL ORDER BY e.not_before LIMIT 1) d ON true
     WHERE s.published = s.cursor
       AND NOT EXISTS (SELECT FROM mailroom_gaps h WHERE h.id = ANY (s.gap_ids))
       AND NOT EXISTS (
@@ -29,8 +34,7 @@ CREATE OR REPLACE FUNCTION mailroom_idle_cursor(p_queue text) RETURNS TABLE (cur
           WHERE mailroom_takes(s.actions, t.action) OR t.n = 1000)
       AND NOT EXISTS (SELECT FROM mailroom_batches b WHERE b.queue = p_queue AND b.id >= s.open_from
                       AND b.emitted_at IS NULL AND b.dead_at IS NULL)
-      AND NOT EXISTS (SELECT FROM mailroom_deliveries d
-                      WHERE d.queue = p_queue AND d.not_before <= (SELECT clock_timestamp()))
+      AND (d.next <= (SELECT clock_timestamp())) IS NOT TRUE
 $$;
 
 -- Returns an abandoned batch to lease again: one of this session, whose reply was lost, or one of a session that has

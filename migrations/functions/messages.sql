@@ -139,84 +139,112 @@ $$;
 -- signed link can act for its owner: so a mail to an account goes to the address of the account only, the tokens of
 -- accounts are made by nobody here, and an action may be reserved to a role. Rows that were loaded from another database are
 -- kept as they are: they were mailed there, or wait there.
-CREATE OR REPLACE FUNCTION trg_after_message_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-AS $$
+CREATE OR REPLACE FUNCTION trg_after_message_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     v_role oid := mailroom_own_role();
     v_owner bigint;
-    v_new record;
+    v_added record;
+    v_refused text;
+    v_has_later boolean := false;
+    v_has_present boolean := true;
 BEGIN
-    SELECT min(CASE WHEN p.problem IS NOT NULL THEN lpad(m.id::text, 20, '0') || ' ' || p.problem END) AS refused, count(*) AS count,
-           min(m.owner) AS first_owner, max(m.owner) AS last_owner,
+    -- Most messages need none of the checks below: at once to one plain address, with words or a template and little data, of an action
+    -- that asks for nothing. An expression takes time of each statement, also where it is not evaluated.
+    SELECT count(*) AS count, min(m.id) AS id, min(m.owner) AS first_owner, max(m.owner) AS last_owner,
            (SELECT o.owner FROM mailroom_owners o WHERE o.role = v_role AND o.name = pg_get_userbyid(v_role)::text) AS owner,
-           bool_or(m.send_after > v_now AND m.home = mailroom_home_number()) AS has_later,
-           bool_or((m.send_after > v_now) IS NOT TRUE AND m.home = mailroom_home_number()) AS has_present
-    INTO v_new
-    FROM added m LEFT JOIN mailroom_actions a ON a.action = m.action,
-    LATERAL (SELECT CASE
-        WHEN m.home <> mailroom_home_number() THEN NULL
-        WHEN a.action IS NULL THEN 'unknown'
-        WHEN a.number <= 2 THEN 'built-in'
-        WHEN a.retired_at IS NOT NULL THEN 'retired'
-        WHEN a.producer IS NOT NULL AND NOT pg_has_role(m.enqueued_by::name, a.producer, 'MEMBER') THEN 'reserved'
-        WHEN a.account_status IS NOT NULL AND m.account IS NULL THEN 'accountless'
-        WHEN m.account IS NOT NULL AND NOT mailroom_has_account(m.account) THEN 'no-account'
-        WHEN (a.account_status IS NOT NULL OR (a.path IS NOT NULL AND m.account IS NOT NULL))
-             AND coalesce(m.recipients, m.cc, m.bcc) IS NOT NULL THEN 'misdirected'
-        WHEN m.recipients IS NULL AND (m.account IS NULL OR coalesce(m.cc, m.bcc) IS NOT NULL)
-             OR cardinality(m.recipients || m.cc || m.bcc) = 0 THEN 'no-recipient'
-        WHEN cardinality(m.recipients || m.cc || m.bcc) > CASE WHEN m.raw IS NULL THEN 100 ELSE 1000 END THEN 'too-many'
-        WHEN greatest(octet_length(m.recipients[1]), octet_length(m.sender), octet_length(m.reply_to), octet_length(m.reference),
-                      octet_length(m.idempotency_key), octet_length(m.locale), octet_length(m.profile), octet_length(m.return_path)) > 1024
-             OR octet_length(m.subject) > 8192 OR octet_length(array_to_string(m.recipients || m.cc || m.bcc, ''))
-                > CASE WHEN m.raw IS NULL THEN 65536 ELSE 262144 END THEN 'long'
-        WHEN NOT mailroom_are_mailboxes(nullif(m.recipients || m.cc || m.bcc || array_remove(ARRAY[m.sender, nullif(m.return_path, '')], NULL)
-                                                || CASE WHEN m.reply_to IS NOT NULL THEN mailroom_mailboxes_of(m.reply_to) END, '{}'))
-            THEN 'mailbox'
-        WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.sender, m.reply_to, m.return_path,
-                    array_to_string(m.recipients || m.cc || m.bcc, '')) ~ '[\x01-\x1f\x7f]' THEN 'control'
-        -- A row of the past is loaded, and not asked for.
-        WHEN m.send_after IN ('infinity', '-infinity') OR m.expires_at <= m.send_after
-             OR m.expires_at < date_trunc('second', v_now) + interval '1 second' AND m.created_at >= now() THEN 'time'
-        WHEN m.template !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN 'template'
-        WHEN jsonb_typeof(m.data) <> 'object' THEN 'data'
-        WHEN (octet_length(m.data::text) > 128 OR m.data ?| '{action,email,code,expires_at,expires_in,link,token}')
-             AND mailroom_data_problem(m.data, m.recipients || m.cc || m.bcc, m.action, a.path) IS NOT NULL THEN 'data-limit'
-        WHEN m.raw IS NULL AND m.return_path IS NOT NULL OR m.return_path <> mailroom_address(m.return_path) THEN 'return-path'
-        WHEN m.raw IS NOT NULL THEN CASE
-            WHEN num_nonnulls(m.template, m.locale, m.data, m.text, m.html, m.headers, m.cc, m.bcc, m.sender, m.reply_to) > 0 THEN 'raw-both'
+           min(m.action) AS action, min(mailroom_expiry(NULL, a.lifetime)) AS expires_at,
+           bool_and(num_nonnulls(a.retired_at, a.producer, a.account_status, a.path, m.account, m.cc, m.bcc, m.sender, m.reply_to, m.raw,
+                                 m.return_path, m.send_after, m.expires_at, m.options) = 0
+                    AND a.number > 2 AND m.home = mailroom_home_number() AND cardinality(m.recipients) = 1 AND mailroom_are_mailboxes(m.recipients)
+                    AND octet_length(concat(m.recipients[1], m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key)) <= 1024
+                    AND concat(m.recipients[1], m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key) !~ '[\x01-\x1f\x7f]'
+                    AND CASE WHEN m.template IS NULL
+                        THEN m.data IS NULL AND m.subject IS NOT NULL AND greatest(octet_length(m.text), octet_length(m.html)) <= 13107200
+                        ELSE num_nonnulls(m.subject, m.text, m.html) = 0 AND m.template ~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$'
+                             AND (m.data IS NULL OR jsonb_typeof(m.data) = 'object' AND octet_length(m.data::text) <= 128
+                                  AND NOT m.data ?| '{action,email,code,expires_at,expires_in,link,token}')
+                        END) IS TRUE AS are_plain
+    INTO v_added
+    FROM added m LEFT JOIN mailroom_actions a ON a.action = m.action;
+    IF v_added.count = 0 THEN
+        RETURN NULL;
+    ELSIF NOT v_added.are_plain THEN
+        SELECT min(CASE WHEN p.problem IS NOT NULL THEN lpad(m.id::text, 20, '0') || ' ' || p.problem END) AS refused,
+               bool_or(m.send_after > v_now AND m.home = mailroom_home_number()) AS has_later,
+               bool_or((m.send_after > v_now) IS NOT TRUE AND m.home = mailroom_home_number()) AS has_present
+        INTO v_refused, v_has_later, v_has_present
+        FROM added m LEFT JOIN mailroom_actions a ON a.action = m.action,
+        LATERAL (SELECT CASE
+            WHEN m.home <> mailroom_home_number() THEN NULL
+            WHEN a.action IS NULL THEN 'unknown'
+            WHEN a.number <= 2 THEN 'built-in'
+            WHEN a.retired_at IS NOT NULL THEN 'retired'
+            WHEN a.producer IS NOT NULL AND NOT pg_has_role(m.enqueued_by::name, a.producer, 'MEMBER') THEN 'reserved'
+            WHEN a.account_status IS NOT NULL AND m.account IS NULL THEN 'accountless'
+            WHEN m.account IS NOT NULL AND NOT mailroom_has_account(m.account) THEN 'no-account'
+            WHEN (a.account_status IS NOT NULL OR (a.path IS NOT NULL AND m.account IS NOT NULL))
+                 AND coalesce(m.recipients, m.cc, m.bcc) IS NOT NULL THEN 'misdirected'
+            WHEN m.recipients IS NULL AND (m.account IS NULL OR coalesce(m.cc, m.bcc) IS NOT NULL)
+                 OR cardinality(m.recipients || m.cc || m.bcc) = 0 THEN 'no-recipient'
+            WHEN cardinality(m.recipients || m.cc || m.bcc) > CASE WHEN m.raw IS NULL THEN 100 ELSE 1000 END THEN 'too-many'
+            WHEN greatest(octet_length(m.recipients[1]), octet_length(m.sender), octet_length(m.reply_to), octet_length(m.reference),
+                          octet_length(m.idempotency_key), octet_length(m.locale), octet_length(m.profile), octet_length(m.return_path)) > 1024
+                 OR octet_length(m.subject) > 8192 OR octet_length(array_to_string(m.recipients || m.cc || m.bcc, ''))
+                    > CASE WHEN m.raw IS NULL THEN 65536 ELSE 262144 END THEN 'long'
+            WHEN NOT mailroom_are_mailboxes(nullif(m.recipients || m.cc || m.bcc || array_remove(ARRAY[m.sender, nullif(m.return_path, '')], NULL)
+                                                    || CASE WHEN m.reply_to IS NOT NULL THEN mailroom_mailboxes_of(m.reply_to) END, '{}'))
+                THEN 'mailbox'
+            WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.sender, m.reply_to, m.return_path,
+                        array_to_string(m.recipients || m.cc || m.bcc, '')) ~ '[\x01-\x1f\x7f]' THEN 'control'
+            -- A row of the past is loaded, and not asked for.
+            WHEN m.send_after IN ('infinity', '-infinity') OR m.expires_at <= m.send_after
+                 OR m.expires_at < date_trunc('second', v_now) + interval '1 second' AND m.created_at >= now() THEN 'time'
+            WHEN m.template !~ '^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$' THEN 'template'
+            WHEN jsonb_typeof(m.data) <> 'object' THEN 'data'
+            WHEN (octet_length(m.data::text) > 128 OR m.data ?| '{action,email,code,expires_at,expires_in,link,token}')
+                 AND mailroom_data_problem(m.data, m.recipients || m.cc || m.bcc, m.action, a.path) IS NOT NULL THEN 'data-limit'
+            WHEN m.raw IS NULL AND m.return_path IS NOT NULL OR m.return_path <> mailroom_address(m.return_path) THEN 'return-path'
+            WHEN m.raw IS NOT NULL THEN CASE
+                WHEN num_nonnulls(m.template, m.locale, m.data, m.text, m.html, m.headers, m.cc, m.bcc, m.sender, m.reply_to) > 0 THEN 'raw-both'
+                WHEN a.path IS NOT NULL THEN 'no-link'
+                WHEN mailroom_raw_problem(m.raw) IS NOT NULL THEN 'raw' END
+            WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL THEN
+                CASE WHEN coalesce(m.template, a.template) IS NULL THEN 'empty' END
+            WHEN m.template IS NOT NULL OR m.data IS NOT NULL THEN 'both'
             WHEN a.path IS NOT NULL THEN 'no-link'
-            WHEN mailroom_raw_problem(m.raw) IS NOT NULL THEN 'raw' END
-        WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL THEN
-            CASE WHEN coalesce(m.template, a.template) IS NULL THEN 'empty' END
-        WHEN m.template IS NOT NULL OR m.data IS NOT NULL THEN 'both'
-        WHEN a.path IS NOT NULL THEN 'no-link'
-        WHEN m.subject IS NULL THEN 'no-subject'
-        WHEN m.text IS NULL AND m.html IS NULL THEN 'no-body'
-        WHEN coalesce(octet_length(m.text), 0) + coalesce(octet_length(m.html), 0) > 26214400 THEN 'large'
-        END) p (problem);
-    IF v_new.refused IS NOT NULL THEN
-        PERFORM mailroom_refuse(split_part(v_new.refused, ' ', 2), m, CASE WHEN v_new.count > 1 THEN format('row %s of %s%s',
-            (SELECT count(*) FROM added o WHERE o.id <= m.id), v_new.count,
-            coalesce(': reference ' || to_json(m.reference), ': idempotency_key ' || to_json(m.idempotency_key))) END)
-        FROM mailroom_messages m WHERE m.id = split_part(v_new.refused, ' ', 1)::bigint;
-    ELSIF v_new.count > 0 AND (v_new.first_owner, v_new.last_owner) IS DISTINCT FROM (v_new.owner, v_new.owner) THEN
+            WHEN m.subject IS NULL THEN 'no-subject'
+            WHEN m.text IS NULL AND m.html IS NULL THEN 'no-body'
+            WHEN coalesce(octet_length(m.text), 0) + coalesce(octet_length(m.html), 0) > 26214400 THEN 'large'
+            END) p (problem);
+        IF v_refused IS NOT NULL THEN
+            PERFORM mailroom_refuse(split_part(v_refused, ' ', 2), m, CASE WHEN v_added.count > 1 THEN format('row %s of %s%s',
+                (SELECT count(*) FROM added o WHERE o.id <= m.id), v_added.count,
+                coalesce(': reference ' || to_json(m.reference), ': idempotency_key ' || to_json(m.idempotency_key))) END)
+            FROM mailroom_messages m WHERE m.id = split_part(v_refused, ' ', 1)::bigint;
+        END IF;
+    END IF;
+    IF (v_added.first_owner, v_added.last_owner) IS DISTINCT FROM (v_added.owner, v_added.owner) THEN
         v_owner := mailroom_number_of(v_role);
         PERFORM mailroom_check_owners(array_agg(o.enqueued_by), array_agg(o.owner))
         FROM (SELECT DISTINCT m.enqueued_by, m.owner FROM added m WHERE m.owner IS DISTINCT FROM v_owner) o HAVING count(*) > 0;
     END IF;
-    IF v_new.has_later THEN
+    IF v_added.are_plain AND v_added.count = 1 THEN
+        INSERT INTO tokens (message, recipient, action, secret, code, expires_at)
+        VALUES (v_added.id, 1, v_added.action::token_action, NULL, NULL, v_added.expires_at);
+        RETURN NULL;
+    END IF;
+    IF v_has_later THEN
         INSERT INTO mailroom_schedule (send_after, message) SELECT m.send_after, m.id FROM added m
         WHERE m.send_after > v_now AND m.home = mailroom_home_number();
+        PERFORM mailroom_wake_for((SELECT min(m.send_after) FROM added m WHERE m.send_after > v_now AND m.home = mailroom_home_number()));
         -- Their tokens are made by another transaction. Those that are made here get the trace of this one by a trigger of tokens.
         IF current_setting('mailroom.traceparent', true) <> '' THEN
             UPDATE mailroom_messages m SET options = mailroom_kept_options(m.options, current_setting('mailroom.traceparent', true))
             FROM added a WHERE a.id = m.id AND a.send_after > v_now;
         END IF;
     END IF;
-    IF v_new.has_present THEN
+    IF v_has_present THEN
         INSERT INTO tokens (message, recipient, account, action, secret, code, expires_at, traceparent)
         SELECT m.id, m.place, m.account, m.action::token_action,
                CASE WHEN m.path IS NOT NULL THEN mailroom_random_secret() END,

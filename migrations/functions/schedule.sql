@@ -16,7 +16,7 @@ END;
 -- year 9999. Inlined.
 CREATE OR REPLACE FUNCTION mailroom_expiry(p_expires_at timestamptz, p_lifetime interval) RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN greatest(least(floor(extract(epoch FROM coalesce(p_expires_at, now() + p_lifetime, 'infinity'))), 253402300799), 0)::bigint;
+RETURN greatest(least(floor(date_part('epoch', coalesce(p_expires_at, now() + p_lifetime, 'infinity'))), 253402300799), 0)::bigint;
 
 -- Makes the tokens of messages, in this order, one for each recipient; an address that is named twice gets one. A message that
 -- was loaded from another database makes tokens of that one, which no claim takes. The
@@ -89,6 +89,15 @@ BEGIN
 END
 $$;
 
+-- Wakes consumers for a message whose time comes before the next poll of one that rests (core/consumer/batcher).
+CREATE OR REPLACE FUNCTION mailroom_wake_for(p_send_after timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF p_send_after < clock_timestamp() + interval '10 seconds' AND mailroom_inserts_notify() THEN
+        NOTIFY token_insert;
+    END IF;
+END
+$$;
+
 -- Moves a message to another time: now, if that is in the past or null. One that has left the schedule stays as it is, and the
 -- statement fails: it was sent, cancelled or replaced. SECURITY DEFINER, since no role may write the schedule.
 CREATE OR REPLACE FUNCTION trg_before_message_rescheduled() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
@@ -104,6 +113,7 @@ BEGIN
             HINT = 'mailroom_message_status() says what became of it; what has left can only be asked for again';
     END IF;
     INSERT INTO mailroom_schedule (send_after, message) VALUES (NEW.send_after, NEW.id);
+    PERFORM mailroom_wake_for(NEW.send_after);
     RETURN NEW;
 END
 $$;

@@ -13,72 +13,88 @@ CREATE OR REPLACE FUNCTION mailroom_send(recipients text[], template text DEFAUL
     attachments jsonb DEFAULT NULL, action text DEFAULT 'message', account bigint DEFAULT NULL, profile text DEFAULT NULL,
     send_after timestamptz DEFAULT NULL, expires_at timestamptz DEFAULT NULL, idempotency_key text DEFAULT NULL,
     reference text DEFAULT NULL, options jsonb DEFAULT '{}')
-RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
-SET plan_cache_mode = force_generic_plan
-AS $$
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
-    v_new mailroom_messages;
-    v_old mailroom_messages;
     v_id bigint;
-    v_owner bigint;
     v_sent text := 'new';
-    v_replace boolean := mailroom_send.options <> '{}' AND mailroom_option(mailroom_send.options, 'replace');
-    v_files jsonb := nullif(nullif(mailroom_send.attachments, 'null'), '[]');
-    v_options jsonb := CASE WHEN mailroom_send.options NOT IN ('{}', 'null') THEN mailroom_send.options - 'replace' END;
+    v_replace boolean := false;
+    v_files jsonb;
+    v_options jsonb;
 BEGIN
+    IF mailroom_send.options <> '{}' THEN
+        v_replace := mailroom_option(mailroom_send.options, 'replace');
+        v_options := CASE WHEN mailroom_send.options <> 'null' THEN mailroom_send.options - 'replace' END;
+    END IF;
+    IF mailroom_send.attachments IS NOT NULL THEN
+        v_files := nullif(nullif(mailroom_send.attachments, 'null'), '[]');
+    END IF;
     IF array_to_string(mailroom_send.recipients || mailroom_send.cc || mailroom_send.bcc, E'\x01', '') || E'\x01' ~ '^[ \x01]| \x01|\x01[ \x01]' THEN
         mailroom_send.recipients := mailroom_list(mailroom_send.recipients);
         mailroom_send.cc := mailroom_list(mailroom_send.cc);
         mailroom_send.bcc := mailroom_list(mailroom_send.bcc);
     END IF;
-    IF mailroom_send.idempotency_key IS NOT NULL THEN
-        v_new.action := coalesce(mailroom_send.action, 'message'); v_new.account := mailroom_send.account;
-        v_new.recipients := mailroom_send.recipients; v_new.cc := mailroom_send.cc; v_new.bcc := mailroom_send.bcc;
-        v_new.sender := mailroom_send.sender; v_new.reply_to := mailroom_send.reply_to;
-        v_new.headers := nullif(mailroom_send.headers, 'null'); v_new.template := mailroom_send.template;
-        v_new.locale := mailroom_send.locale; v_new.data := nullif(mailroom_send.data, 'null');
-        v_new.subject := mailroom_send.subject; v_new.text := mailroom_send.text; v_new.html := mailroom_send.html;
-        v_new.profile := mailroom_send.profile; v_new.reference := mailroom_send.reference;
-        v_new.fingerprint := mailroom_fingerprint(v_new, v_files);
-        -- That of the settings could be another's, and the index would tell which keys that one has.
-        v_owner := mailroom_true_owner();
-    END IF;
-    -- Again where the message that had the key is gone or replaced meanwhile. A bound, since a trigger of the application may drop each.
-    FOR v_try IN 1 .. 100 LOOP
-        INSERT INTO mailroom_messages (owner, action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data,
-                                       subject, text, html, profile, send_after, expires_at, idempotency_key, reference, options, fingerprint)
-        VALUES (coalesce(v_owner, mailroom_owner()), coalesce(mailroom_send.action, 'message'), mailroom_send.account,
-                mailroom_send.recipients, mailroom_send.cc,
-                mailroom_send.bcc, mailroom_send.sender, mailroom_send.reply_to, mailroom_send.headers, mailroom_send.template,
-                mailroom_send.locale, mailroom_send.data, mailroom_send.subject, mailroom_send.text, mailroom_send.html,
-                mailroom_send.profile, mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.idempotency_key,
-                mailroom_send.reference, v_options, v_new.fingerprint)
-        ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
+    -- A statement of its own: with ON CONFLICT each row is written twice to the WAL.
+    IF mailroom_send.idempotency_key IS NULL THEN
+        INSERT INTO mailroom_messages (action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data, subject, text,
+                                       html, profile, send_after, expires_at, reference, options)
+        VALUES (coalesce(mailroom_send.action, 'message'), mailroom_send.account, mailroom_send.recipients, mailroom_send.cc, mailroom_send.bcc,
+                mailroom_send.sender, mailroom_send.reply_to, mailroom_send.headers, mailroom_send.template, mailroom_send.locale,
+                mailroom_send.data, mailroom_send.subject, mailroom_send.text, mailroom_send.html, mailroom_send.profile,
+                mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.reference, v_options)
         RETURNING id INTO v_id;
-        EXIT WHEN v_id IS NOT NULL;
-        SELECT * INTO v_old FROM mailroom_messages m
-        WHERE m.owner = v_owner AND m.idempotency_key = mailroom_send.idempotency_key AND m.replaced_at IS NULL;
-        CONTINUE WHEN NOT FOUND;
-        IF mailroom_has_died(v_old) THEN
-            UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
-            CONTINUE;
-        ELSIF v_old.fingerprint = v_new.fingerprint AND (v_replace IS NOT TRUE OR NOT mailroom_is_rescheduled(
-               v_old, mailroom_send.send_after, mailroom_send.expires_at)) THEN
-            PERFORM set_config('mailroom.sent', 'known', false);
-            RETURN v_old.id;
-        ELSIF v_replace IS NOT TRUE THEN
-            RAISE EXCEPTION 'another message has the idempotency_key "%"', mailroom_send.idempotency_key
-                USING ERRCODE = 'unique_violation', HINT = 'use another key, or options => ''{"replace": true}''';
-        END IF;
-        v_sent := 'replaced';
-        UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
-        IF FOUND THEN
-            PERFORM mailroom_cancel_tokens(v_old.id, v_old.send_after);
-            -- After the last batch that may hold a token of it: mailroom_was_told().
-            UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id;
-        END IF;
-    END LOOP;
+    ELSE
+        DECLARE
+            v_new mailroom_messages;
+            v_old mailroom_messages;
+            v_owner bigint;
+        BEGIN
+            v_new.action := coalesce(mailroom_send.action, 'message'); v_new.account := mailroom_send.account;
+            v_new.recipients := mailroom_send.recipients; v_new.cc := mailroom_send.cc; v_new.bcc := mailroom_send.bcc;
+            v_new.sender := mailroom_send.sender; v_new.reply_to := mailroom_send.reply_to;
+            v_new.headers := nullif(mailroom_send.headers, 'null'); v_new.template := mailroom_send.template;
+            v_new.locale := mailroom_send.locale; v_new.data := nullif(mailroom_send.data, 'null');
+            v_new.subject := mailroom_send.subject; v_new.text := mailroom_send.text; v_new.html := mailroom_send.html;
+            v_new.profile := mailroom_send.profile; v_new.reference := mailroom_send.reference;
+            v_new.fingerprint := mailroom_fingerprint(v_new, v_files);
+            -- That of the settings could be another's, and the index would tell which keys that one has.
+            v_owner := mailroom_true_owner();
+            -- Again where the message that had the key is gone or replaced meanwhile. A bound, since a trigger of the application may drop each.
+            FOR v_try IN 1 .. 100 LOOP
+                INSERT INTO mailroom_messages (owner, action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data, subject,
+                                               text, html, profile, send_after, expires_at, idempotency_key, reference, options, fingerprint)
+                VALUES (v_owner, v_new.action, mailroom_send.account, mailroom_send.recipients, mailroom_send.cc, mailroom_send.bcc,
+                        mailroom_send.sender, mailroom_send.reply_to, mailroom_send.headers, mailroom_send.template, mailroom_send.locale,
+                        mailroom_send.data, mailroom_send.subject, mailroom_send.text, mailroom_send.html, mailroom_send.profile,
+                        mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.idempotency_key, mailroom_send.reference, v_options,
+                        v_new.fingerprint)
+                ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
+                RETURNING id INTO v_id;
+                EXIT WHEN v_id IS NOT NULL;
+                SELECT * INTO v_old FROM mailroom_messages m
+                WHERE m.owner = v_owner AND m.idempotency_key = mailroom_send.idempotency_key AND m.replaced_at IS NULL;
+                CONTINUE WHEN NOT FOUND;
+                IF mailroom_has_died(v_old) THEN
+                    UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
+                    CONTINUE;
+                ELSIF v_old.fingerprint = v_new.fingerprint AND (v_replace IS NOT TRUE OR NOT mailroom_is_rescheduled(
+                       v_old, mailroom_send.send_after, mailroom_send.expires_at)) THEN
+                    PERFORM set_config('mailroom.sent', 'known', false);
+                    RETURN v_old.id;
+                ELSIF v_replace IS NOT TRUE THEN
+                    RAISE EXCEPTION 'another message has the idempotency_key "%"', mailroom_send.idempotency_key
+                        USING ERRCODE = 'unique_violation', HINT = 'use another key, or options => ''{"replace": true}''';
+                END IF;
+                v_sent := 'replaced';
+                UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
+                IF FOUND THEN
+                    PERFORM mailroom_cancel_tokens(v_old.id, v_old.send_after);
+                    -- After the last batch that may hold a token of it: mailroom_was_told().
+                    UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id;
+                END IF;
+            END LOOP;
+        END;
+    END IF;
     IF v_id IS NULL THEN
         PERFORM mailroom_refuse_dropped();
     END IF;

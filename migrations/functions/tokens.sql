@@ -43,8 +43,8 @@ BEGIN
             USING ERRCODE = 'generated_always',
                   HINT = 'omit the column from the INSERT, and read the id back with RETURNING id';
     END IF;
-    PERFORM pg_current_xact_id();
-    NEW.id := nextval('tokens_id_seq');
+    -- No statement, as PERFORM would be one.
+    NEW.id := CASE WHEN pg_current_xact_id() IS NOT NULL THEN nextval('tokens_id_seq') END;
     NEW.home := coalesce(NEW.home, mailroom_home_number());
     IF NEW.traceparent IS NOT NULL THEN
         NEW.traceparent := mailroom_required_traceparent(NEW.traceparent);

@@ -15,6 +15,11 @@ BEGIN
 END
 $$;
 
+-- True if an insert would notify now. Inlined. The same expression as above, which is not called: the function would need a SET clause.
+CREATE OR REPLACE FUNCTION mailroom_inserts_notify() RETURNS boolean LANGUAGE sql VOLATILE
+RETURN CASE WHEN pg_try_advisory_lock_shared(1835100526, 'tokens'::regclass::oid::integer)
+            THEN pg_advisory_unlock_shared(1835100526, 'tokens'::regclass::oid::integer) ELSE false END;
+
 -- Stops inserts from notifying until mailroom_start_listening() or the end of the session. Returns false if another
 -- collector is polling already, or an insert is trying the lock at this moment.
 CREATE OR REPLACE FUNCTION mailroom_stay_polling() RETURNS boolean LANGUAGE sql VOLATILE AS $$

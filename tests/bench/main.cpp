@@ -6,6 +6,7 @@
 #include <iostream>
 #include <optional>
 
+#include "bench/comparison.hpp"
 #include "bench/report.hpp"
 #include "bench/rival_rows.hpp"
 
@@ -119,10 +120,12 @@ int run_bench(const BenchOptions& options) {
   return session.results().failures().empty() ? 0 : 1;
 }
 
-/// Not the harness, but a program that it measures; nullopt: the harness.
+/// Not the harness, but a program that it measures, or what scripts/bench --against prints; nullopt: the
+/// harness.
 std::optional<int> run_as_program(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"--pgq-consumer"}) return run_pgq_consumer();
   if (words.size() == 3 && words[0] == "--publish") return publish_file(words[1], words[2]);
+  if (words.size() == 3 && words[0] == "--compare") return print_comparison(words[1], words[2]);
   return std::nullopt;
 }
 

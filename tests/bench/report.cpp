@@ -1,10 +1,8 @@
 #include "bench/report.hpp"
 
-#include <cmath>
 #include <fmt/format.h>
 
 #include "base/json.hpp"
-#include "base/wording.hpp"
 #include "bench/targets.hpp"
 #include "cmd/terminal/text_table.hpp"
 
@@ -45,13 +43,6 @@ nlohmann::ordered_json spread_json(const Spread& spread) {
 }
 
 }  // namespace
-
-std::string number_text(double value) {
-  const double size = std::abs(value);
-  if (size >= 100) return with_thousands(std::llround(value));
-  if (value == std::floor(value)) return fmt::format("{:.0f}", value);
-  return size >= 10 ? fmt::format("{:.1f}", value) : fmt::format("{:.{}f}", value, size >= 0.1 ? 2 : 4);
-}
 
 std::string render_text(const Results& results, const Machine& machine) {
   auto text = describe(machine) + '\n' + figures_table(results);

@@ -7,9 +7,6 @@
 
 namespace mailroom::bench {
 
-/// 1,234,567 or 123 or 1.23 or 0.0123.
-std::string number_text(double value);
-
 /// Tables as text: the figures, then the targets with what was reached.
 std::string render_text(const Results& results, const Machine& machine);
 std::string render_json(const Results& results, const Machine& machine, double scale);

@@ -1,6 +1,10 @@
 #include "bench/results.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "base/wording.hpp"
 
 namespace mailroom::bench {
 
@@ -9,6 +13,13 @@ Spread spread_of(std::vector<double> values) {
   const auto middle = values.size() / 2;
   const double median = values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
   return {median, values.front(), values.back()};
+}
+
+std::string number_text(double value) {
+  const double size = std::abs(value);
+  if (size >= 100) return with_thousands(std::llround(value));
+  if (value == std::floor(value)) return fmt::format("{:.0f}", value);
+  return size >= 10 ? fmt::format("{:.1f}", value) : fmt::format("{:.{}f}", value, size >= 0.1 ? 2 : 4);
 }
 
 void Results::add(const std::string& row, const Figures& figures) {

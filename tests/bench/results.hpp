@@ -23,6 +23,9 @@ struct Spread {
 /// Needs at least one value.
 Spread spread_of(std::vector<double> values);
 
+/// 1,234,567 or 123 or 1.23 or 0.0123.
+std::string number_text(double value);
+
 class Results {
  public:
   void add(const std::string& row, const Figures& figures);

@@ -44,7 +44,7 @@ const std::vector<Sabotage>& sabotages() {
        120,
        true},
       {"an id before the transaction id",
-       {{"trg_before_token_insert", "PERFORM pg_current_xact_id();", ""}},
+       {{"trg_before_token_insert", "pg_current_xact_id() IS NOT NULL", "true"}},
        another_order,
        4,
        true},

@@ -8,23 +8,13 @@
 #include "base/json.hpp"
 #include "support/catch.hpp"
 #include "support/old_tokens.hpp"
-#include "support/server_log.hpp"
+#include "support/server_counts.hpp"
 #include "support/test_collector.hpp"
 #include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
 
 namespace mailroom::test::claim_cost_test {
 namespace {
-
-/// New sessions of the database log each statement with its plan, including statements within functions.
-void log_everything(const TestDatabase& database) {
-  const auto connection = database.connect();
-  for (const auto* setting :
-       {"session_preload_libraries = 'auto_explain'", "auto_explain.log_min_duration = 0",
-        "auto_explain.log_nested_statements = on", "auto_explain.log_analyze = on",
-        "auto_explain.log_timing = off", "log_statement = 'all'"})
-    connection->run("ALTER DATABASE " + database.name() + " SET " + setting);
-}
 
 struct Drained {
   std::int64_t tokens = 0;
@@ -44,29 +34,6 @@ Drained drain(claim::QueueSession& session, int limit) {
     ++drained.batches;
     request.receipt = claim::Receipt{*reply.lease, counts};
   }
-}
-
-std::vector<std::string> with(const std::vector<std::string>& entries, const std::string& words) {
-  std::vector<std::string> found;
-  std::copy_if(entries.begin(), entries.end(), std::back_inserter(found),
-               [&](const auto& entry) { return entry.find(words) != std::string::npos; });
-  return found;
-}
-
-std::int64_t xid(db::Connection& connection) {
-  return value<std::int64_t>(connection, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint");
-}
-
-/// Autovacuum would analyze tables with more than 50 new rows, which takes a transaction id and writes WAL.
-void keep_autovacuum_away(db::Connection& connection) {
-  for (const auto& row :
-       connection.run("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'"))
-    connection.run("ALTER TABLE " + row[0].as<std::string>() + " SET (autovacuum_enabled = off)");
-}
-
-std::int64_t wal_bytes(db::Connection& connection) {
-  return value<std::int64_t>(connection,
-                             "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint");
 }
 
 /// The blocks that a claim of ten tokens touches, including those of its functions.
@@ -171,12 +138,16 @@ TEST_CASE("a collector without work runs one statement per poll, and claims noth
   TestCollector collector(database, {"--poll-interval", "100ms"});
   REQUIRE(collector.connected());
   const auto connection = database.connect();
+  keep_autovacuum_away(*connection);
   const auto pid =
       value<int>(*connection,
                  "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'mailroom collect%' "
                  "AND datname = current_database()");
   const auto polls = [&] { return with(log.entries_of(pid), "LOG:  execute poll:").size(); };
+  REQUIRE(eventually([&] { return polls() >= 1; }));
+  const auto before = xid(*connection);
   REQUIRE(eventually([&] { return polls() >= 5; }));
+  CHECK(xid(*connection) == before);
   const auto entries = log.entries_of(pid);
   const auto first = std::find(entries.begin(), entries.end(), with(entries, "LOG:  execute poll:").front());
   const std::vector<std::string> idle(first, entries.end());

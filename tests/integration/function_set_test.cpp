@@ -47,7 +47,7 @@ schema::FunctionSet set_with_other_signatures() {
     replace_in(
         text, "FUNCTION mailroom_masked_ids(p_ids int8multirange, p_mask bit varying)",
         "FUNCTION mailroom_masked_ids(p_ids int8multirange, p_mask bit varying, p_more int DEFAULT 0)");
-    replace_in(text, "RETURNS TABLE (cursor bigint)", "RETURNS TABLE (reached bigint)");
+    replace_in(text, "RETURNS TABLE (cursor bigint, newest", "RETURNS TABLE (reached bigint, newest");
     replace_in(text, "FUNCTION mailroom_operation_ids", "FUNCTION mailroom_report");
   });
 }

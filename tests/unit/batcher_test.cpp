@@ -27,6 +27,39 @@ std::string departures(const Play& play) {
 
 constexpr BatcherEvent start{0, 0, BatcherEvent::connected};
 
+claim::ClaimReply idle_reply() {
+  return {.last = 7, .is_idle = true, .newest = 3, .inserts_notify = true};
+}
+
+/// When a collector polls whose claims are answered by `reply`, and which is notified at `notified`.
+std::vector<Time> idle_polls(Time end, const std::function<claim::ClaimReply(Time)>& reply,
+                             Time notified = -1) {
+  consumer::Batcher batcher({Milliseconds(timeout), Milliseconds(poll_interval)});
+  batcher.connected();
+  std::vector<Time> polls;
+  for (Time now = 0; now < end;) {
+    if (now == notified) {
+      batcher.notified();
+      notified = -1;
+    }
+    const auto decision = batcher.decide(at(now));
+    if (decision.poll) {
+      polls.push_back(now);
+      auto answer = reply(now);
+      answer.is_idle = answer.is_idle && decision.routine;
+      batcher.claimed(decision, answer, at(now), at(now));
+      continue;
+    }
+    const auto until = since_start(decision.until);
+    now = now < notified ? std::min(until, notified) : until;
+  }
+  return polls;
+}
+
+std::ptrdiff_t polls_within(const std::vector<Time>& polls, Time from, Time end) {
+  return std::count_if(polls.begin(), polls.end(), [&](Time time) { return time >= from && time < end; });
+}
+
 struct Scenario {
   const char* name;
   std::vector<BatcherEvent> events;
@@ -104,6 +137,59 @@ TEST_CASE("a poll that took nothing is followed by a pause as long as the poll")
   Play full({start, {100, 3}, {110, 3}}, [] { return 40; });
   full.until(185);
   CHECK(departures(full) == "140:3 180:3");
+}
+
+TEST_CASE("where nothing happens it rests: it polls seldom, and at once when it is notified") {
+  const auto polls = idle_polls(
+      600'000, [](Time) { return idle_reply(); }, 300'001);
+  CHECK(polls_within(polls, 0, 10'000) >= 11);
+  CHECK(polls_within(polls, 20'000, 300'000) <= 280'000 / 7'000 + 1);
+  CHECK(polls_within(polls, 300'001, 300'002) == 1);
+  CHECK(polls_within(polls, 300'001, 310'000) >= 11);
+  CHECK(polls_within(polls, 320'000, 600'000) <= 280'000 / 7'000 + 1);
+}
+
+TEST_CASE("it does not rest while something can happen without a notification") {
+  const auto busy = [&](const std::function<void(claim::ClaimReply&, Time)>& change) {
+    const auto polls = idle_polls(60'000, [&](Time now) {
+      auto reply = idle_reply();
+      change(reply, now);
+      return reply;
+    });
+    return polls_within(polls, 20'000, 60'000) >= 44;
+  };
+  CHECK_FALSE(busy([](auto&, Time) {}));
+  CHECK(busy([](auto& reply, Time) { reply.inserts_notify = false; }));
+  CHECK(busy([](auto& reply, Time) { reply.is_idle = false; }));
+  CHECK(busy([](auto& reply, Time) { reply.released = 1; }));
+  CHECK(busy([](auto& reply, Time now) { reply.last = 7 + now / 5'000; }));
+  CHECK(busy([](auto& reply, Time now) { reply.newest = 3 + now / 5'000; }));
+}
+
+TEST_CASE("it is up when what is on record is due, and no more often than it polls otherwise") {
+  const auto polls = idle_polls(100'000, [](Time now) {
+    auto reply = idle_reply();
+    if (now < 45'678) reply.next = Milliseconds(45'678 - now);
+    return reply;
+  });
+  CHECK(polls_within(polls, 45'678, 45'679) == 1);
+  const auto overdue = idle_polls(100'000, [](Time) {
+    auto reply = idle_reply();
+    reply.next = Milliseconds(-1);
+    return reply;
+  });
+  CHECK(overdue.size() <= 114);
+}
+
+TEST_CASE("after tokens that came without a notification it does not rest for some minutes") {
+  const auto polls = idle_polls(1'400'000, [](Time now) {
+    auto reply = idle_reply();
+    reply.is_idle = now < 100'000 || now >= 108'000;
+    reply.last = now < 100'000 ? 7 : 8;
+    return reply;
+  });
+  CHECK(polls_within(polls, 120'000, 600'000) >= 530);
+  CHECK(polls_within(polls, 800'000, 1'400'000) <= 600'000 / 7'000 + 1);
 }
 
 TEST_CASE("without tokens it polls once per poll interval, and after many notifications at a limited rate") {

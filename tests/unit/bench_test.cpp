@@ -1,6 +1,11 @@
+#include <fmt/format.h>
+
 #include "bench/collected.hpp"
+#include "bench/comparison.hpp"
 #include "bench/targets.hpp"
+#include "support/build_paths.hpp"
 #include "support/catch.hpp"
+#include "support/finished_run.hpp"
 
 namespace mailroom::test::bench_test {
 
@@ -46,6 +51,65 @@ TEST_CASE("a figure above its maximum does not reach its target") {
   REQUIRE(verdicts.size() == 2);
   CHECK_FALSE(verdicts[0].reached);
   CHECK(verdicts[1].reached);
+}
+
+TEST_CASE("two builds are compared run by run, in the figures that both have") {
+  const auto run = [](double rate, double time) {
+    Turn turn;
+    turn.ours = read_results(fmt::format(
+        R"({{"rows": [{{"name": "drain/10", "unit": "tokens/s", "values": [{}]}},
+                      {{"name": "growth/10/status", "unit": "s", "values": [{}]}},
+                      {{"name": "new", "unit": "s", "values": [1]}}]}})",
+        rate, time));
+    turn.theirs.add("drain/10", {{.value = 100, .unit = "tokens/s"}});
+    turn.theirs.add("growth/10/status", {{.value = 2, .unit = "s"}});
+    return turn;
+  };
+  const auto rows = compare({run(90, 1), run(94, 2), run(98, 2.05)});
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].name == "drain/10");
+  CHECK(rows[0].ratio.median == 0.94);
+  CHECK(rows[0].ratio.min == 0.9);
+  CHECK(rows[0].ratio.max == 0.98);
+  CHECK(rows[0].is_worse);
+  CHECK(rows[1].theirs.median == 2);
+  CHECK(rows[1].ratio.median == 1);
+  CHECK_FALSE(rows[1].is_worse);
+  CHECK(compare({run(96, 2.2)})[1].is_worse);
+  CHECK_FALSE(compare({run(96, 2.2)})[0].is_worse);
+  const auto text = render_comparison(rows, "ac11d77");
+  CHECK(text.find("ac11d77") != std::string::npos);
+  CHECK(text.find("0.90 - 0.98") != std::string::npos);
+}
+
+TEST_CASE("scripts/bench refuses arguments that cannot be measured before it builds anything") {
+  struct Refused {
+    std::vector<std::string> arguments;
+    const char* message;
+  };
+  const auto script = source_directory + "/scripts/bench";
+  for (const auto& [arguments, message] : std::vector<Refused>{
+           {{"--against"}, "bench: --against needs a value\n"},
+           {{"--against", "no-such-commit"}, "bench: no commit is named \"no-such-commit\"\n"},
+           {{"--against", "HEAD", "--rivals"}, "bench: --against does not go with --rivals\n"},
+           {{"--against=HEAD", "--brokers"}, "bench: --against does not go with --brokers\n"},
+           {{"--against", "HEAD", "--json", "x"}, "bench: --against does not go with --json\n"},
+           {{"--against", "HEAD", "--list"}, "bench: --against does not go with --list\n"},
+           {{"--runs", "0"}, "bench: --runs is not 1 to 100: 0\n"},
+           {{"--runs=many"}, "bench: --runs is not 1 to 100: many\n"},
+           {{"--minutes", "-1"}, "bench: --minutes is not a number: -1\n"}}) {
+    std::vector<std::string> command{script};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const auto run = run_to_end(command, {});
+    INFO(run.errors);
+    CHECK(run.status == 2);
+    CHECK(run.output == "");
+    CHECK(run.errors.find(message) == 0);
+    CHECK(run.errors.find("hint: ") != std::string::npos);
+  }
+  const auto help = run_to_end({script, "--help"}, {});
+  CHECK(help.status == 0);
+  CHECK(help.output.find("--against COMMIT") != std::string::npos);
 }
 
 }  // namespace mailroom::test::bench_test

@@ -16,7 +16,7 @@ namespace {
 
 enum class ConfigAction { show, check };
 
-/// Those of every profile follow the others.
+/// Those of every profile, and of every role that submits, follow the others.
 std::vector<config::SettingValue> all_values(const config::Settings& settings) {
   auto values = settings.values;
   for (const auto& profile : settings.profiles) {
@@ -24,6 +24,8 @@ std::vector<config::SettingValue> all_values(const config::Settings& settings) {
       return value.origin.kind != config::OriginKind::default_value;
     });
   }
+  for (const auto& role : settings.submission_roles)
+    std::ranges::copy(role.values, std::back_inserter(values));
   return values;
 }
 

@@ -1,5 +1,5 @@
 // The table of keys: each with its variable, default, meaning, member, limits and options. send_keys.cpp has
-// those of mails.
+// those of mails, submission_keys.cpp those of the service that takes them.
 
 #include "config/key_table.hpp"
 
@@ -229,10 +229,10 @@ std::vector<Entry> output_keys() {
           .read_by("http nats amqp"),
       Entry{
           "metrics.listen", "MAILROOM_METRICS_LISTEN", "",
-          "where collect and send serve metrics for Prometheus: an address and a port, or the path of a unix socket",
+          "where collect, send and submission serve metrics for Prometheus: an address and a port, or the path of a unix socket",
           into(&MetricsSettings::listen, parse_listen_value)}
           .needs_restart()
-          .option("collect send", "--metrics ADDRESS",
+          .option("collect send submission", "--metrics ADDRESS",
                   "serve metrics for Prometheus here: 127.0.0.1:9464, or the path of a unix socket"),
       Entry{
           "trace.endpoint", "MAILROOM_TRACE_ENDPOINT", "",
@@ -283,6 +283,7 @@ const std::vector<Entry> entries = [] {
   auto all = queue_keys();
   std::ranges::move(send_keys(), std::back_inserter(all));
   std::ranges::move(bounce_keys(), std::back_inserter(all));
+  std::ranges::move(submission_keys(), std::back_inserter(all));
   std::ranges::move(output_keys(), std::back_inserter(all));
   return all;
 }();

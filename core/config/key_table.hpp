@@ -34,7 +34,7 @@ struct KeyTarget {
 template <typename Section>
 Section& section_in(Settings& s) {
   return std::get<Section&>(std::tie(s.database, s.signing, s.collect, s.queue, s.send, s.send.path, s.bounce,
-                                     s.sink, s.metrics, s.trace, s.audit, s.messages, s.log));
+                                     s.submission, s.sink, s.metrics, s.trace, s.audit, s.messages, s.log));
 }
 
 /// Stores what `parse(value, limits…)` returns in a member of a section.
@@ -98,6 +98,7 @@ struct KeyEntry {
   bool is_list = false;        ///< a list in the file, joined by commas elsewhere
   bool takes_effect = true;    ///< at a reload; false: at the next start
   bool of_profiles = false;    ///< a key of `send` that a profile may have
+  bool of_roles = false;       ///< a key of `submission` that one of its roles may have
   bool for_relays = false;     ///< of a RelayPath, and also for a relay that a profile names
   std::string_view readers{};  ///< the kinds of carriers that it is for, separated by blanks; empty: for all
   std::string_view content{};  ///< of the file that it names: `password`; empty: it names none
@@ -129,6 +130,10 @@ struct KeyEntry {
     of_profiles = true;
     return *this;
   }
+  KeyEntry& for_roles() {
+    of_roles = true;
+    return *this;
+  }
   KeyEntry& for_every_relay() {
     for_relays = true;
     return *this;
@@ -154,6 +159,9 @@ struct KeyEntry {
 /// The keys of the section `send`, a part of the table: those of one provider's relays come from its
 /// directory.
 std::vector<KeyEntry> send_keys();
+
+/// Those of the section `submission`.
+std::vector<KeyEntry> submission_keys();
 
 /// Every key, in the order of the documentation.
 std::span<const KeyEntry> key_table();

@@ -198,6 +198,7 @@ const SettingValue& setting_of(const Settings& settings, std::string_view key) {
 }
 
 std::string SettingValue::name() const {
+  if (!role.empty()) return fmt::format("submission.roles.{}.{}", role, key.substr(key.find('.') + 1));
   return name_in_profile(profile, key);
 }
 
@@ -213,11 +214,13 @@ Settings load_settings(const Overrides& overrides, const EnvironmentVariables& e
   Settings settings;
   auto& values = settings.values;
   std::vector<Profile> profiles;
+  std::vector<SubmissionRole> roles;
   std::ranges::transform(key_table(), std::back_inserter(values), default_value_of);
   if (auto file = use == FileUse::read ? find_file(overrides, environment) : std::nullopt) {
     apply_file(values, *file);
     settings.file = file->path;
     profiles = std::move(file->profiles);
+    roles = std::move(file->submission_roles);
   }
   apply_environment(values, environment);
   apply_flags(values, overrides.flags);
@@ -229,6 +232,11 @@ Settings load_settings(const Overrides& overrides, const EnvironmentVariables& e
     for (auto& value : profile.values)
       value = without_line_end(value);
     settings.profiles.push_back(finished_profile(std::move(profile), settings));
+  }
+  for (auto& role : roles) {
+    for (auto& value : role.values)
+      value = without_line_end(value);
+    settings.submission_roles.push_back(finished_role(std::move(role), settings));
   }
   return settings;
 }

@@ -67,8 +67,9 @@ struct SettingValue {
   std::filesystem::path directory{};  ///< of its file, for relative paths; empty for other origins
   bool is_secret = false;             ///< never shown in a message; of database.url only the password
   std::string profile{};              ///< which says so; empty for none
+  std::string role{};                 ///< of submission.roles, which says so; empty for none
 
-  /// As the file has it: `send.from`, or `profiles.acme.from`.
+  /// As the file has it: `send.from`, `profiles.acme.from`, `submission.roles.shop.rate`.
   std::string name() const;
 };
 
@@ -153,6 +154,35 @@ struct Profile {
   std::vector<SettingValue> values;  ///< that differ, with the keys of `send`
 };
 
+struct SubmissionSettings {
+  std::vector<std::string>
+      listen;  ///< addresses, each with `=ROLE` behind it if who connects needs no login; not parsed
+  std::string certificate;  ///< PEM; empty: no TLS
+  std::string key;
+  int connections = 0;
+  int connections_per_address = 0;
+  std::optional<int> max_size;  ///< of a mail, in bytes; nullopt: that of `send`
+  int max_recipients = 0;
+  int memory = 0;  ///< of mails that are being taken, in bytes
+  Milliseconds timeout{};
+  Milliseconds patience{};
+  Milliseconds login_cache{};
+  std::string local_to;              ///< an address, not parsed
+  std::string local_from;            ///< the same
+  std::optional<Rate> rate;          ///< of a role
+  std::vector<std::string> senders;  ///< addresses, and domains after an @; not parsed; empty: any
+  bool header_options = true;
+
+  bool operator==(const SubmissionSettings&) const = default;
+};
+
+/// A role that submits: how its mails are taken otherwise than those of others.
+struct SubmissionRole {
+  std::string name;
+  SubmissionSettings submission{};     ///< of its mails
+  std::vector<SettingValue> values{};  ///< that differ, with the keys of `submission`
+};
+
 struct SinkSettings {
   std::string to;          ///< a URL, not parsed
   std::string exec;        ///< a program and its arguments, not parsed
@@ -216,6 +246,7 @@ struct ProfiledSettings {
   QueueSettings queue;
   SendSettings send;
   BounceSettings bounce;
+  SubmissionSettings submission;
   SinkSettings sink;
   MetricsSettings metrics;
   TraceSettings trace;
@@ -230,6 +261,7 @@ struct ProfiledSettings {
 /// The effective configuration, parsed and checked.
 struct Settings : ProfiledSettings {
   std::vector<Profile> profiles;  ///< in the order of the file; without `default`, which is `send`
+  std::vector<SubmissionRole> submission_roles{};  ///< in the order of the file
 };
 
 /// The entry of `key`, which must be a configuration key.
@@ -244,6 +276,9 @@ Settings with_profile(const Settings& settings, std::string_view name);
 
 /// A profile of the file with its section `send`, which load_settings() keeps: flags hold for every profile.
 Profile finished_profile(Profile profile, const Settings& settings);
+
+/// A role of the file with its section `submission`; flags hold for every role.
+SubmissionRole finished_role(SubmissionRole role, const Settings& settings);
 
 /// Parses what Settings::values say into the sections. Throws Error as load_settings().
 void store_values(Settings& settings);

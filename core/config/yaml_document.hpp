@@ -16,7 +16,8 @@ struct YamlFile {
   std::string path;
   unsigned mode = 0;  ///< permission bits
   std::vector<SettingValue> values;
-  std::vector<Profile> profiles{};  ///< without the section `send`
+  std::vector<Profile> profiles{};                 ///< without the section `send`
+  std::vector<SubmissionRole> submission_roles{};  ///< without the section `submission`
 };
 
 /// Returns nullopt if there is no such file. Throws Error(configuration), with line and column, for a file

@@ -61,6 +61,10 @@ class Flattener {
     if (!content.IsMap()) refuse_at(key.Mark(), section + " is a section, and must hold keys");
     for (const auto& pair : content) {
       const auto name = section + "." + key_text(pair.first);
+      if (name == "submission.roles") {
+        flatten_roles(pair.first, pair.second);
+        continue;
+      }
       const auto* entry = find_key(name);
       if (entry == nullptr) refuse_unknown(pair.first, name);
       refuse_repeated(pair.first, name);
@@ -78,35 +82,65 @@ class Flattener {
                   "its values are those of the section send");
       refuse_repeated(pair.first, "profiles." + name);
       file_.profiles.push_back({.name = name, .send = {}, .values = {}});
-      flatten_profile(file_.profiles.back(), pair.first, pair.second);
+      auto& profile = file_.profiles.back();
+      profile.values = values_of_part(a_profile, fmt::format("profiles.{}", name), pair.first, pair.second);
+      for (auto& value : profile.values)
+        value.profile = name;
     }
   }
 
-  void flatten_profile(Profile& profile, const YAML::Node& key, const YAML::Node& content) {
-    const auto place = fmt::format("profiles.{}", profile.name);
+  void flatten_roles(const YAML::Node& key, const YAML::Node& content) {
+    refuse_repeated(key, "submission.roles");
     if (content.IsNull()) return;
-    if (!content.IsMap()) refuse_at(key.Mark(), place + " is a profile, and must hold keys");
+    if (!content.IsMap()) refuse_at(key.Mark(), "submission.roles is a section, and must hold roles by name");
     for (const auto& pair : content) {
-      const auto key_of_send = "send." + key_text(pair.first);
-      const auto* entry = find_key(key_of_send);
-      if (entry == nullptr || !entry->of_profiles) refuse_in_profile(pair.first, place, entry);
+      const auto name = key_text(pair.first);
+      const auto place = fmt::format("submission.roles.{}", name);
+      refuse_repeated(pair.first, place);
+      file_.submission_roles.push_back({.name = name});
+      auto& role = file_.submission_roles.back();
+      role.values = values_of_part(a_role, place, pair.first, pair.second);
+      for (auto& value : role.values)
+        value.role = name;
+    }
+  }
+
+  /// A part of the file that has some keys of a section for itself.
+  struct Part {
+    const char* word;
+    const char* section;
+    bool KeyEntry::*may_have;
+  };
+  static constexpr Part a_profile{"profile", "send.", &KeyEntry::of_profiles};
+  static constexpr Part a_role{"role", "submission.", &KeyEntry::of_roles};
+
+  std::vector<SettingValue> values_of_part(const Part& part, const std::string& place, const YAML::Node& key,
+                                           const YAML::Node& content) {
+    if (content.IsNull()) return {};
+    if (!content.IsMap())
+      refuse_at(key.Mark(), fmt::format("{} is a {}, and must hold keys", place, part.word));
+    std::vector<SettingValue> values;
+    for (const auto& pair : content) {
+      const auto* entry = find_key(part.section + key_text(pair.first));
+      if (entry == nullptr || !(entry->*part.may_have)) refuse_in_part(part, pair.first, place, entry);
       const auto name = fmt::format("{}.{}", place, key_text(pair.first));
       refuse_repeated(pair.first, name);
-      profile.values.push_back(value_of(*entry, name, pair.first, pair.second));
-      profile.values.back().profile = profile.name;
+      values.push_back(value_of(*entry, name, pair.first, pair.second));
     }
+    return values;
   }
 
-  [[noreturn]] void refuse_in_profile(const YAML::Node& key, const std::string& place,
-                                      const KeyEntry* entry) const {
+  [[noreturn]] void refuse_in_part(const Part& part, const YAML::Node& key, const std::string& place,
+                                   const KeyEntry* entry) const {
     std::vector<std::string> names;
     for (const auto& each : key_table()) {
-      if (each.of_profiles) names.emplace_back(each.key.substr(each.key.find('.') + 1));
+      if (each.*part.may_have) names.emplace_back(each.key.substr(each.key.find('.') + 1));
     }
     const auto nearest = nearest_word(key.Scalar(), names);
-    refuse_at(key.Mark(), fmt::format("{} is not a key of a profile", shown_key(place + "." + key.Scalar())),
-              entry != nullptr  ? fmt::format("{} holds for all profiles", entry->key)
-              : nearest.empty() ? fmt::format("a profile may have {}", joined(names, ", "))
+    refuse_at(key.Mark(),
+              fmt::format("{} is not a key of a {}", shown_key(place + "." + key.Scalar()), part.word),
+              entry != nullptr  ? fmt::format("{} holds for all {}s", entry->key, part.word)
+              : nearest.empty() ? fmt::format("a {} may have {}", part.word, joined(names, ", "))
                                 : fmt::format("did you mean {}?", nearest));
   }
 

@@ -93,6 +93,8 @@ Findings check_templates(Subject& subject);
 Findings check_relays(Subject& subject);
 /// Whether something reads what comes back from each relay, and by which way it comes.
 Findings check_bounces(Subject& subject);
+/// Whether mails that come by SMTP are taken and stored, and logins are checked. Empty if none are to come.
+Findings check_submission(Subject& subject);
 /// Looks whether sink.to or sink.exec works, and hands nothing over.
 Findings check_sink(Subject& subject);
 /// Empty without trace.endpoint.

@@ -34,6 +34,8 @@ class MetricFamilies {
   std::map<std::string, std::size_t> places_;
 };
 
+constexpr const char* exposition_type = "text/plain; version=0.0.4; charset=utf-8";
+
 /// In Prometheus' text format 0.0.4.
 std::string exposition_text(const std::vector<prometheus::MetricFamily>& families);
 

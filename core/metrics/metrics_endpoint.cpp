@@ -3,48 +3,19 @@
 #include "metrics/metrics_endpoint.hpp"
 
 #include <fmt/format.h>
-#include <fstream>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.hpp"
 #include "metrics/database_metrics.hpp"
 #include "metrics/metric_families.hpp"
+#include "metrics/process_metrics.hpp"
 
 namespace mailroom::metrics {
 namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr const char* exposition_type = "text/plain; version=0.0.4; charset=utf-8";
-
 void append(std::vector<prometheus::MetricFamily>& families, const MetricFamilies& more) {
   families.insert(families.end(), more.all().begin(), more.all().end());
-}
-
-double in_seconds(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-}
-
-double resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::int64_t total = 0;
-  std::int64_t resident = 0;
-  statm >> total >> resident;
-  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-/// Memory, processor time and start of this process, under the names that Prometheus' clients agree on.
-MetricFamilies process_metrics(WallTime started) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  MetricFamilies metrics;
-  metrics.counter("process_cpu_seconds_total", "Processor time that the process has used.", {},
-                  in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime));
-  metrics.gauge("process_resident_memory_bytes", "Resident memory of the process.", {}, resident_bytes());
-  metrics.gauge("process_start_time_seconds", "When the process began, in seconds since 1970.", {},
-                std::chrono::duration<double>(started.time_since_epoch()).count());
-  return metrics;
 }
 
 MetricFamilies span_metrics(const trace::SpanCounts& counts) {

@@ -77,6 +77,8 @@ constexpr std::array right_list{
           Given::by_hand},
 
     Right{"submitter", of_function, "EXECUTE", "mailroom_submit mailroom_message_status"},
+    // For the service of mailroom submission itself.
+    Right{"submitter", of_table, "SELECT", "schema_migrations"},
 
     Right{"collector", of_table, "SELECT",
           "schema_migrations accounts tokens mailroom_queues mailroom_actions"},

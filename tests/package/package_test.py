@@ -20,6 +20,8 @@ EXPECTED = {
     './etc/mailroom/credentials/': '0750',
     './usr/bin/mailroom': '0755',
     './usr/lib/systemd/system/mailroom-bounce.service': '0644',
+    './usr/lib/systemd/system/mailroom-submission.service': '0644',
+    './usr/lib/systemd/system/mailroom-submission.socket': '0644',
     './usr/lib/systemd/system/mailroom-collect@.service': '0644',
     './usr/lib/systemd/system/mailroom-handover@.service': '0644',
     './usr/lib/systemd/system/mailroom-send@.service': '0644',
@@ -115,7 +117,7 @@ class PackageTest(unittest.TestCase):
     def test_the_libraries_are_dependencies(self):
         depends = self.field('Depends')
         for library in ('libpq5', 'libpqxx', 'libcurl4', 'libnats', 'librabbitmq', 'libssl3', 'libyaml-cpp', 'libsystemd0',
-                        'libmicrohttpd12', 'systemd-sysusers'):
+                        'libmicrohttpd12', 'libevent-2.1', 'libevent-openssl-2.1', 'systemd-sysusers'):
             self.assertIn(library, depends)
 
     def test_what_is_typed_is_documented_and_completed(self):

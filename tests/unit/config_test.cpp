@@ -30,6 +30,11 @@ std::string name_of(config::CollectFormat format) {
   return format == config::CollectFormat::csv ? "csv" : "jsonl";
 }
 
+std::string size_text(int bytes) {
+  const auto kilobytes = bytes / 1024;
+  return kilobytes % 1024 == 0 ? std::to_string(kilobytes / 1024) + "MB" : std::to_string(kilobytes) + "kB";
+}
+
 /// Those by which a provider's events are known.
 std::string event_secrets(const config::Settings& settings, const char* provider) {
   const auto found = settings.bounce.secret_files.find(provider);
@@ -107,11 +112,7 @@ const std::vector<Row> own_rows{
     {"send.headers", "", "X-A:1,X-B:2", "X-C: 3,X-D: 4", "X-E: 5",
      [](const config::Settings& s) { return joined(s.send.headers); }},
     {"send.max_size", "10MB", "64kB", "100MB", "1500kB",
-     [](const config::Settings& s) {
-       const auto kilobytes = s.send.max_size / 1024;
-       return kilobytes % 1024 == 0 ? std::to_string(kilobytes / 1024) + "MB"
-                                    : std::to_string(kilobytes) + "kB";
-     }},
+     [](const config::Settings& s) { return size_text(s.send.max_size); }},
     {"send.connections", "4", "1", "64", "9",
      [](const config::Settings& s) { return std::to_string(s.send.path.connections); }},
     {"send.batch_limit", "10", "1", "10000", "9",
@@ -166,6 +167,39 @@ const std::vector<Row> own_rows{
     {"bounce.token_command", "", "f", "e x", "g",
      [](const config::Settings& s) { return s.bounce.token_command; }},
     {"bounce.ca_file", "", "f", "e", "g", [](const config::Settings& s) { return s.bounce.ca_file; }},
+    {"submission.listen", "", "127.0.0.1:587,/f", "[::1]:587", "/g=shop",
+     [](const config::Settings& s) { return joined(s.submission.listen); }},
+    {"submission.certificate", "", "f", "e", "g",
+     [](const config::Settings& s) { return s.submission.certificate; }},
+    {"submission.key", "", "f", "e", "g", [](const config::Settings& s) { return s.submission.key; }},
+    {"submission.connections", "1000", "1", "100000", "9",
+     [](const config::Settings& s) { return std::to_string(s.submission.connections); }},
+    {"submission.connections_per_address", "100", "1", "100000", "9",
+     [](const config::Settings& s) { return std::to_string(s.submission.connections_per_address); }},
+    {"submission.max_size", "", "64kB", "100MB", "1500kB",
+     [](const config::Settings& s) { return s.submission.max_size ? size_text(*s.submission.max_size) : ""; }},
+    {"submission.max_recipients", "1000", "100", "999", "200",
+     [](const config::Settings& s) { return std::to_string(s.submission.max_recipients); }},
+    {"submission.memory", "256MB", "1MB", "2047MB", "1500kB",
+     [](const config::Settings& s) { return size_text(s.submission.memory); }},
+    {"submission.timeout", "5m", "1s", "1h", "3s",
+     [](const config::Settings& s) { return format_duration(s.submission.timeout); }},
+    {"submission.patience", "20s", "1s", "10m", "3s",
+     [](const config::Settings& s) { return format_duration(s.submission.patience); }},
+    {"submission.login_cache", "5m", "0s", "1d", "3s",
+     [](const config::Settings& s) { return format_duration(s.submission.login_cache); }},
+    {"submission.local_to", "", "f@mail.example", "e@mail.example", "g@mail.example",
+     [](const config::Settings& s) { return s.submission.local_to; }},
+    {"submission.local_from", "", "f@mail.example", "e@mail.example", "g@mail.example",
+     [](const config::Settings& s) { return s.submission.local_from; }},
+    {"submission.rate", "", "5/h", "1/d", "3/2d",
+     [](const config::Settings& s) {
+       return s.submission.rate ? config::format_rate(*s.submission.rate) : "";
+     }},
+    {"submission.senders", "", "a@x.example", "b@x.example,@y.example", "@z.example",
+     [](const config::Settings& s) { return joined(s.submission.senders); }},
+    {"submission.header_options", "true", "false", "true", "false",
+     [](const config::Settings& s) { return s.submission.header_options ? "true" : "false"; }},
     {"sink.to", "", "https://f", "https://e", "https://g",
      [](const config::Settings& s) { return s.sink.to; }},
     {"sink.exec", "", "f", "e 'x y'", "g", [](const config::Settings& s) { return s.sink.exec; }},
@@ -473,6 +507,41 @@ TEST_CASE("the example file has every key, its meaning and its variable, in the 
   }
 }
 
+TEST_CASE("a role that submits has values of its own, and a flag holds for all") {
+  const WorkingDirectory directory;
+  directory.write(
+      "mailroom.yaml",
+      "submission:\n  rate: 10/s\n  senders: ['@shop.example']\n  roles:\n    shop:\n      rate: 5/h\n"
+      "    tickets:\n      header_options: false\n      senders: ['@a.example', b@c.example]\n");
+  const auto settings = config::load_settings({}, {});
+  REQUIRE(settings.submission_roles.size() == 2);
+  const auto& shop = settings.submission_roles[0];
+  const auto& tickets = settings.submission_roles[1];
+  CHECK(shop.name == "shop");
+  CHECK(shop.submission.rate == config::Rate{5, std::chrono::hours(1)});
+  CHECK(joined(shop.submission.senders) == "@shop.example");
+  CHECK(tickets.submission.rate == config::Rate{10, std::chrono::seconds(1)});
+  CHECK(joined(tickets.submission.senders) == "@a.example,b@c.example");
+  CHECK_FALSE(tickets.submission.header_options);
+  CHECK(tickets.values.front().name() == "submission.roles.tickets.header_options");
+  CHECK(settings.submission.header_options);
+  const auto flagged = config::load_settings({std::nullopt, {{"submission.rate", "1/s", "--rate"}}}, {});
+  CHECK(flagged.submission_roles[0].submission.rate == config::Rate{1, std::chrono::seconds(1)});
+  check_files_refused(
+      {{"submission:\n  roles:\n    shop:\n      listen: [/x]\n",
+        "mailroom.yaml:4:7: submission.roles.shop.listen is not a key of a role",
+        "submission.listen holds for all roles"},
+       {"submission:\n  roles:\n    shop:\n      raet: 1/s\n",
+        "mailroom.yaml:4:7: submission.roles.shop.raet is not a key of a role", "did you mean rate?"},
+       {"submission:\n  roles:\n    shop: 1\n",
+        "mailroom.yaml:3:5: submission.roles.shop is a role, and must hold keys", ""},
+       {"submission:\n  roles: [shop]\n",
+        "mailroom.yaml:2:3: submission.roles is a section, and must hold roles by name", ""},
+       {"submission:\n  roles:\n    shop:\n      rate: often\n",
+        "submission.roles.shop.rate is often (from mailroom.yaml:4:7), and must be a number and a time, such as 14/s, 100/min or 50000/1d",
+        ""}});
+}
+
 TEST_CASE("a key changes its own section alone") {
   const WorkingDirectory directory;
   const auto before = config::load_settings({}, {});
@@ -487,6 +556,7 @@ TEST_CASE("a key changes its own section alone") {
                                                {"collect", before.collect == after.collect},
                                                {"queue", before.queue == after.queue},
                                                {"send", before.send == after.send},
+                                               {"submission", before.submission == after.submission},
                                                {"sink", before.sink == after.sink},
                                                {"metrics", before.metrics == after.metrics},
                                                {"trace", before.trace == after.trace},

@@ -17,7 +17,7 @@
 namespace mailroom::schema {
 namespace {
 
-constexpr std::array<ExpectedTrigger, 20> expected_trigger_list{{
+constexpr std::array<ExpectedTrigger, 24> expected_trigger_list{{
     {"before_token_insert", "tokens", true, "a token gets no id, so every sign-up and every message fails"},
     {"after_token_inserted", "tokens", false, "collectors see a new token only at their next poll"},
     {"after_account_insert", "accounts", true, "a new account gets no activation token"},
@@ -42,6 +42,13 @@ constexpr std::array<ExpectedTrigger, 20> expected_trigger_list{{
      "a change of a message that waits is mailed, and each attempt may be another mail"},
     {"before_attachment_insert", "mailroom_attachments", true,
      "a role can attach files to the messages of others"},
+    {"before_attachment_checked", "mailroom_attachments", false,
+     "a file that no mail can have is refused when the mail is composed"},
+    {"after_attachment_insert", "mailroom_attachments", false,
+     "a message can have more attachments than a mail takes, and is refused when it is composed"},
+    {"after_message_delete", "mailroom_messages", false, "the attachments of a deleted message stay"},
+    {"after_message_truncate", "mailroom_messages", true,
+     "after TRUNCATE … RESTART IDENTITY a message gets the attachments of another"},
     {"after_delivery_insert", "mailroom_deliveries", false, "applications are not told of outcomes"},
     {"after_delivery_update", "mailroom_deliveries", false, "applications are not told of outcomes"},
     {"after_batch_passed", "mailroom_batches", false,
@@ -114,7 +121,8 @@ void add_created(const std::string& text, const std::string& migration, Expected
   } else if (kind == "FUNCTION") {
     objects[{ObjectKind::function, name}] = {.migration = migration};
   } else if (kind == "TRIGGER") {
-    static const Pattern names(" ON (?=[a-z])| EXECUTE FUNCTION (?=[a-z])| <> (?=mailroom_)");
+    static const Pattern names(
+        " ON (?=[a-z])| EXECUTE FUNCTION (?=[a-z])| <> (?=mailroom_)|'(?=mailroom_[a-z]+'::regclass)");
     objects[{ObjectKind::trigger, name}] = {.migration = migration,
                                             .statement = names.replaced(text, "$&@.") + ";"};
   } else {

@@ -260,10 +260,8 @@ BEGIN
 END
 $$;
 
--- Refuses an attachment to a message of another transaction or role, and what cannot be a file of a mail; numbers it.
+-- Refuses an attachment to a message of another transaction or role; numbers it.
 CREATE OR REPLACE FUNCTION trg_before_attachment_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-DECLARE
-    v_others record;
 BEGIN
     IF NOT EXISTS (SELECT FROM mailroom_messages m
                    WHERE m.id = NEW.message AND m.created_at = now() AND m.enqueued_by = mailroom_caller()) THEN
@@ -271,7 +269,16 @@ BEGIN
             HINT = 'insert a message and its attachments in one transaction, or use mailroom_send()';
     ELSIF EXISTS (SELECT FROM mailroom_messages m WHERE m.id = NEW.message AND m.raw IS NOT NULL) THEN
         RAISE EXCEPTION 'a raw mail has its attachments in itself' USING ERRCODE = 'check_violation';
-    ELSIF NEW.name IS NULL OR NEW.name ~ '[\x01-\x1f\x7f/\\]' OR NEW.name = '' OR octet_length(NEW.name) > 255 THEN
+    END IF;
+    NEW.place := coalesce(NEW.place, (SELECT coalesce(max(f.place), 0) + 1 FROM mailroom_attachments f WHERE f.message = NEW.message));
+    RETURN NEW;
+END
+$$;
+
+-- Refuses what cannot be a file of a mail.
+CREATE OR REPLACE FUNCTION trg_before_attachment_checked() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.name IS NULL OR NEW.name ~ '[\x01-\x1f\x7f/\\]' OR NEW.name = '' OR octet_length(NEW.name) > 255 THEN
         RAISE EXCEPTION 'the name of an attachment is not 1 to 255 octets without a slash or a control character'
             USING ERRCODE = 'check_violation';
     ELSIF octet_length(NEW.content_type) > 200 OR lower(NEW.content_type) ~ '^(multipart|message)/' OR NEW.content_type
@@ -282,21 +289,50 @@ BEGIN
           !~ '^[A-Za-z0-9_+=$-]+(\.[A-Za-z0-9_+=$-]+)*(@[A-Za-z0-9_+=$-]+(\.[A-Za-z0-9_+=$-]+)*)?$' THEN
         RAISE EXCEPTION 'the attachment "%" has a content id that is not such as logo or logo@app.example', NEW.name
             USING ERRCODE = 'check_violation';
-    ELSIF EXISTS (SELECT FROM mailroom_attachments f WHERE f.message = NEW.message AND f.content_id = NEW.content_id) THEN
-        RAISE EXCEPTION 'the attachment "%" has the content id of another', NEW.name USING ERRCODE = 'check_violation';
     ELSIF NEW.content IS NULL THEN
         RAISE EXCEPTION 'the attachment "%" has no content', NEW.name USING ERRCODE = 'not_null_violation';
     END IF;
-    SELECT coalesce(max(f.place), 0) AS place, coalesce(sum(octet_length(f.content)), 0) AS size INTO v_others
-    FROM mailroom_attachments f WHERE f.message = NEW.message;
-    NEW.place := coalesce(NEW.place, v_others.place + 1);
-    IF v_others.size + octet_length(NEW.content) > 26214400 THEN
+    RETURN NEW;
+END
+$$;
+
+-- Refuses what the attachments of a message cannot be together. Those of mailroom_send() are in one statement, and the message has no others.
+CREATE OR REPLACE FUNCTION trg_after_attachment_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    v_is_whole boolean := current_setting('mailroom.attaching', true) <> '';
+    v_all record;
+BEGIN
+    SELECT f.size > 26214400 AS is_large, f.twice INTO v_all
+    FROM (SELECT sum(octet_length(f.content)) AS size, count(*) AS count,
+                 max(f.name) FILTER (WHERE f.nth > 1 AND f.content_id IS NOT NULL) AS twice
+          FROM (SELECT f.*, row_number() OVER (PARTITION BY f.message, f.content_id ORDER BY f.place) AS nth
+                FROM (SELECT a.message, a.place, a.name, a.content_id, a.content FROM added a WHERE v_is_whole
+                      UNION ALL SELECT o.message, o.place, o.name, o.content_id, o.content FROM mailroom_attachments o
+                      WHERE NOT v_is_whole AND o.message IN (SELECT a.message FROM added a)) f) f
+          GROUP BY f.message) f
+    WHERE f.size > 26214400 OR f.count > 100 OR f.twice IS NOT NULL LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    ELSIF v_all.twice IS NOT NULL THEN
+        RAISE EXCEPTION 'the attachment "%" has the content id of another', v_all.twice USING ERRCODE = 'check_violation';
+    ELSIF v_all.is_large THEN
         RAISE EXCEPTION 'the attachments of a message have more than 25 MiB' USING ERRCODE = 'check_violation',
             HINT = 'mail a link to the content';
-    ELSIF NEW.place > 100 THEN
-        RAISE EXCEPTION 'a message has at most 100 attachments' USING ERRCODE = 'check_violation';
     END IF;
-    RETURN NEW;
+    RAISE EXCEPTION 'a message has at most 100 attachments' USING ERRCODE = 'check_violation';
+END
+$$;
+
+-- Deletes the attachments of messages that are deleted.
+CREATE OR REPLACE FUNCTION trg_after_message_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    IF TG_OP = 'TRUNCATE' THEN
+        -- The statement may truncate both.
+        DELETE FROM mailroom_attachments;
+    ELSE
+        DELETE FROM mailroom_attachments f USING gone g WHERE f.message = g.id;
+    END IF;
+    RETURN NULL;
 END
 $$;
 

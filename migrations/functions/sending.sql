@@ -189,9 +189,12 @@ BEGIN
         RAISE EXCEPTION 'an attachment has no setting "%"', left(v_key, 100)
             USING ERRCODE = 'invalid_parameter_value', HINT = 'settings: name, content (base64), content_type, content_id';
     END IF;
+    -- For the triggers of the table.
+    PERFORM set_config('mailroom.attaching', p_message::text, true);
     INSERT INTO mailroom_attachments (message, place, name, content_type, content_id, content)
     SELECT p_message, f.place, f.file->>'name', f.file->>'content_type', f.file->>'content_id', decode(f.file->>'content', 'base64')
     FROM jsonb_array_elements(p_files) WITH ORDINALITY f (file, place);
+    PERFORM set_config('mailroom.attaching', '', true);
 END
 $$;
 

@@ -389,6 +389,69 @@ TEST_CASE("attachments come with their message, and no role attaches files to th
   CHECK(value<int>(connection, "SELECT count(*) FROM mailroom_messages") == 3);
 }
 
+TEST_CASE(
+    "a role that only inserts attaches to its own messages, whatever it says, and within the limits of a mail") {
+  const DatabaseRig rig;
+  const TestRole producer(rig.database, "producer");
+  rig.connection->run("SELECT mailroom_send(ARRAY['a@x.example'], template => 't')");
+  rig.connection->run("GRANT INSERT (recipients, template), SELECT (id) ON mailroom_messages TO " +
+                      producer.name());
+  rig.connection->run("GRANT INSERT ON mailroom_attachments TO " + producer.name());
+  const auto connection = rig.database.connect();
+  connection->run("SET ROLE " + producer.name());
+  const auto attach = [&](const std::string& files) {
+    return refusal(*connection,
+                   "INSERT INTO mailroom_attachments (message, name, content_id, content) "
+                   "SELECT max(id), f.name, f.content_id, f.content FROM mailroom_messages, " +
+                       files + " f GROUP BY 2, 3, 4");
+  };
+  connection->run("BEGIN");
+  CHECK(attach("(SELECT 'a' AS name, NULL::text AS content_id, ''::bytea AS content)")
+            .starts_with("23503 this transaction has not inserted the message 1"));
+  connection->run("ROLLBACK; BEGIN");
+  connection->run("SET LOCAL mailroom.attaching = '1'");
+  CHECK(attach("(SELECT 'a' AS name, NULL::text AS content_id, ''::bytea AS content)")
+            .starts_with("23503 this transaction has not inserted the message 1"));
+  connection->run("ROLLBACK; BEGIN");
+  connection->run("INSERT INTO mailroom_messages (recipients, template) VALUES ('{a@x.example}', 't')");
+  CHECK(
+      attach(
+          "(SELECT 'a' || n AS name, NULL AS content_id, ''::bytea AS content FROM generate_series(1, 99) n)")
+          .empty());
+  connection->run("SAVEPOINT s");
+  CHECK(
+      attach(
+          "(SELECT 'a' || n AS name, NULL AS content_id, ''::bytea AS content FROM generate_series(1, 2) n)") ==
+      "23514 a message has at most 100 attachments");
+  connection->run("ROLLBACK TO s");
+  CHECK(attach("(SELECT 'logo' AS name, 'x' AS content_id, ''::bytea AS content)").empty());
+  connection->run("COMMIT; BEGIN");
+  connection->run("INSERT INTO mailroom_messages (recipients, template) VALUES ('{a@x.example}', 't')");
+  CHECK(attach("(SELECT 'a' AS name, 'x' AS content_id, ''::bytea AS content)").empty());
+  connection->run("SAVEPOINT s");
+  CHECK(attach("(SELECT 'b' AS name, 'x' AS content_id, ''::bytea AS content)") ==
+        "23514 the attachment \"b\" has the content id of another");
+  connection->run("ROLLBACK TO s");
+  CHECK(
+      attach("(SELECT 'b' AS name, NULL AS content_id, convert_to(repeat('x', 26214401), 'UTF8') AS content)")
+          .starts_with("23514 the attachments of a message have more than 25 MiB"));
+  connection->run("ROLLBACK");
+}
+
+TEST_CASE("the attachments of a message go with it") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  const auto files = [&] { return value<int>(connection, "SELECT count(*) FROM mailroom_attachments"); };
+  const std::string send =
+      "SELECT mailroom_send(ARRAY['a@x.example'], template => 't', attachments => '[{\"name\": \"a\", \"content\": \"\"}]')";
+  for (int i = 0; i < 3; ++i)
+    connection.run(send);
+  connection.run("DELETE FROM mailroom_messages WHERE id <= 2");
+  CHECK(files() == 1);
+  connection.run("TRUNCATE mailroom_messages RESTART IDENTITY");
+  CHECK(files() == 0);
+}
+
 TEST_CASE("a file that cannot go with a mail is refused with its message") {
   const DatabaseRig rig;
   const std::vector<std::string> types{"application/pdf",

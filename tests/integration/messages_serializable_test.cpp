@@ -56,7 +56,9 @@ TEST_CASE("serializable transactions that ask for mails fail no oftener than tho
        "SELECT mailroom_send('{u@mail.example}', subject => 's', text => 't', idempotency_key => 'k#', reference => 'order:#')",
        "INSERT INTO mailroom_messages (recipients, subject, text, reference) VALUES ('{u@mail.example}', 's', 't', 'order:#')",
        "INSERT INTO mailroom_messages (recipients, subject, text, idempotency_key) VALUES ('{u@mail.example}', 's', 't', 'i#')",
-       "SELECT mailroom_send('{u@mail.example}', subject => 's', text => 't', send_after => now() + interval '1 day')"}) {
+       "SELECT mailroom_send('{u@mail.example}', subject => 's', text => 't', send_after => now() + interval '1 day')",
+       "SELECT mailroom_send('{u@mail.example}', subject => 's', text => 't', attachments => '[{\"name\": \"a\", "
+       "\"content\": \"MQ==\"}, {\"name\": \"b\", \"content\": \"MQ==\"}]')"}) {
     INFO(statement);
     CHECK(failures(rig, statement) == plain);
   }

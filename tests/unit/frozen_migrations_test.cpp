@@ -34,8 +34,8 @@ const std::map<std::string, std::string>& frozen() {
       {"6_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
       {"7_queue.up.sql", "9fd042f1cc7b8bcefec66cbfaff052938286809963ad0409fea5da672cad1438"},
-      {"8_messages.down.sql", "b367c604fa25ed8ca70fb0dcfaf259caa5048cd0742df2398cd551b37d378824"},
-      {"8_messages.up.sql", "2b3590751885becf58a9b324d758e1a5ee74daceb5eb09d372d895dae508b037"},
+      {"8_messages.down.sql", "84c7c77400867d0b7e009a47b48221180e21d3052eda2429a8171d97ff6a2c5c"},
+      {"8_messages.up.sql", "76e09dd6f078c8974a59f9405fabbf2519ee1e0f989e346680c20c9c0f113373"},
   };
   return checksums;
 }

@@ -188,6 +188,9 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write_raw(
     if (bounce_address_->has_pattern() && !envelope.from.empty())
       envelope.from = bounce_address_->address_with(envelope.id);
   }
+  // Relays refuse the one or the other, and programs choose both.
+  if (content.return_path && envelope.from == *content.return_path)
+    envelope.author += fmt::format(" <{}>", envelope.from);
   const auto sender = mail::parse_address(envelope.from);
   const auto* from = std::get_if<mail::Address>(&sender);
   if (!envelope.from.empty() && from == nullptr)

@@ -168,12 +168,21 @@ class Posted(http.server.BaseHTTPRequestHandler):
 
 
 def insert(count, address, **fields):
+    if 'return_path' in fields:
+        # Whole mails of programs that choose both senders.
+        raw = f"E'From: {fields['author']}\\r\\nSubject: s\\r\\n\\r\\nt\\r\\n'"
+        DATABASE.psql(f"SELECT count(*) FROM generate_series(1, {count}) n, mailroom_submit(ARRAY['{fields['return_path']}'], "
+                      f"ARRAY[replace('{address}', '#', n::text)], ARRAY[convert_to({raw}, 'UTF8')])")
+        return
     DATABASE.psql(f"""SELECT count(mailroom_send(ARRAY[replace('{address}', '#', n::text)], subject => 's', text => 't'
                   {''.join(f", {name} => {value}" for name, value in fields.items())})) FROM generate_series(1, {count}) n""")
 
 
 UNVERIFIED = {'sender': "'no-reply@unverified.example'"}
 MANY_UNVERIFIED = {'sender': "'no-reply@unverified' || n || '.example'"}
+RAW_ENVELOPE = {'return_path': 'eve@unverified.example', 'author': 'no-reply@app.example'}
+RAW_AUTHOR = {'return_path': 'no-reply@app.example', 'author': 'eve@unverified.example'}
+RAW_NULL = {'return_path': '', 'author': 'no-reply@app.example'}
 LINK = {'html': "'<a href=\"https://blocked.example/\">x</a>'"}
 HEADER = {'headers': "'{\"X-Blocked\": \"blocked.example\"}'"}
 FILE = {'attachments': "'[{\"name\": \"blocked.example.exe\", \"content_type\": \"application/x-msdownload\", \"content\": \"MQ==\"}]'"}
@@ -201,6 +210,11 @@ SMTP = {
     'a From that the end refuses':
         (UNVERIFIED, if_from('end', '554 Message rejected: Email address is not verified. The following identities failed the check')),
     'a sender of whom the end wants a login': (UNVERIFIED, if_from('end', '550 5.7.60 Client does not have permissions to send as this sender')),
+    'an envelope sender of raw mails': (RAW_ENVELOPE, if_from('mail', '550 5.7.1 Sender address rejected: not owned by user app')),
+    'an envelope sender of raw mails that is put off': (RAW_ENVELOPE, if_from('mail', '451 4.1.8 Domain of sender address does not resolve')),
+    'a From of raw mails': (RAW_AUTHOR, at('end', '550 5.7.60 Client does not have permissions to send as this sender', 'From: eve@unverified')),
+    'raw mails without a sender':
+        (RAW_NULL, lambda now, mail: '550 5.7.1 Sender address is not allowed' if now == 'mail' and mail.sender == '' else None),
     'a link on a block list': (LINK, if_in('end', '554 5.7.1 Service unavailable; blocked using dbl.spamhaus.org')),
     'a link, in words that say nothing': (LINK, if_in('end', '550 5.7.1 message content rejected')),
     'a header': (HEADER, if_in('end', '554 5.7.1 rejected, your account has been reported')),
@@ -232,7 +246,7 @@ RESEND = {
 }
 
 
-OFTEN = ['a sender that MAIL refuses', 'senders that MAIL refuses', 'a From that the end refuses', 'a link, in words that say nothing',
+OFTEN = ['an envelope sender of raw mails', 'raw mails without a sender', 'a sender that MAIL refuses', 'senders that MAIL refuses', 'a From that the end refuses', 'a link, in words that say nothing',
          'a domain with a rate', 'a sender that is not verified', 'senders that are not verified', 'a sender that the policy forbids']
 
 

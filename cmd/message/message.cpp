@@ -65,6 +65,12 @@ void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
   syntax.text("--until TIME", selectors.until, "before TIME").in_group(message_selectors_group);
 }
 
+void add_roles_options(CommandSyntax& syntax, MessageOptions& options) {
+  syntax.text("--since TIME", options.selectors.since,
+              "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC [24h]");
+  syntax.text("--until TIME", options.selectors.until, "before TIME");
+}
+
 void add_list_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.number<std::int64_t>("--limit N", options.limit, {1, 100'000},
                               "show only the newest N, and say if there are more [100]");
@@ -145,6 +151,7 @@ void add_send_options(CommandSyntax& syntax, MessageOptions& options) {
 /// In help order.
 constexpr Subcommand<MessageOptions, Context&> message_actions[] = {
     {"list", "list messages and what became of them, newest first", message_list, add_list_options},
+    {"roles", "list who asked for how many messages, most first", message_roles, add_roles_options},
     {"show", "show a message, and what became of it for each recipient", message_show, add_show_options},
     {"send", "send a message, as mailroom_send() does", message_send, add_send_options},
     {"cancel", "cancel messages that have not left; show the plan first", message_cancel, add_cancel_options},
@@ -171,7 +178,8 @@ const Command message_command{
     "recipients gets a mail of his own, with a state of its own: scheduled before its time, then a word of docs/outcomes.md, or "
     "cancelled or replaced.\n\n"
     "list shows the newest messages that match all selectors, and says on stderr if --limit leaves older ones out. show says what a message asks for, and, for each recipient and "
-    "queue, the state, the attempts and the last answer; it shows the data of a template, but not the text of a mail.\n\n"
+    "queue, the state, the attempts and the last answer; it shows the data of a template, but not the text of a mail. roles shows "
+    "how many messages each role has asked for, in all, in the last hour, and in the busiest one.\n\n"
     "send calls mailroom_send(), which refuses what cannot be a mail; the message leaves with the next batch of a sender. "
     "Without --to it needs an action of accounts and --account. With --key a second call sends nothing, and says which "
     "message has the key. With --replace the new one takes its place: what has not left is cancelled, and the output says if it had "

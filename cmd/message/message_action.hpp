@@ -46,6 +46,7 @@ struct MessageOptions {
 
 // The commands of message; message.cpp describes them.
 ExitCode message_list(const MessageOptions& options, Context& context);
+ExitCode message_roles(const MessageOptions& options, Context& context);
 ExitCode message_show(const MessageOptions& options, Context& context);
 ExitCode message_send(const MessageOptions& options, Context& context);
 ExitCode message_cancel(const MessageOptions& options, Context& context);

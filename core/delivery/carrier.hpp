@@ -24,7 +24,7 @@ struct Envelope {
   /// Of the copy, for a relay that offers DSN (RFC 3461) and for one of a provider, printable and without
   /// blanks; or empty.
   std::string id{};
-  std::string author{};       ///< the address of the header From, with that of the envelope if a program chose it
+  std::string author{};  ///< the address of the header From, with that of the envelope if a program chose it
   std::string utf8_sender{};  ///< an address of the configuration that needs SMTPUTF8 for each mail; or empty
 };
 

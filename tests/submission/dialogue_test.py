@@ -371,6 +371,19 @@ class DialogueTest(unittest.TestCase):
         self.assertEqual([row[:3] for row in rows], [('limited', 'a@shop.example', 'ada@mail.example')])
         self.assertNotIn(b'X-Mailroom', rows[0][3])
 
+    def test_a_role_without_the_right_mails_no_more(self):
+        DATABASE.psql("CREATE ROLE fired LOGIN PASSWORD 'right' IN ROLE mailroom_submitter")
+        with smtplib.SMTP_SSL('127.0.0.1', self.tls_port, timeout=PATIENCE, context=self.tls) as session:
+            session.login('fired', 'right')
+            session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nbefore\r\n')
+            DATABASE.psql('REVOKE mailroom_submitter FROM fired')
+            with self.assertRaises(smtplib.SMTPDataError) as caught:
+                session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nafter\r\n')
+            self.assertEqual((caught.exception.smtp_code, caught.exception.smtp_error[:5]), (550, b'5.7.1'))
+            DATABASE.psql('GRANT mailroom_submitter TO fired')
+            session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nagain\r\n')
+        self.assertEqual([raw.split()[-1] for _, _, _, raw in self.rows()], [b'before', b'again'])
+
     def test_what_the_database_refuses_is_refused_alone(self):
         wires = [Wire(self.shop_port) for _ in range(6)]
         for i, wire in enumerate(wires):

@@ -14,6 +14,7 @@
 #include "cmd/init/questions.hpp"
 #include "cmd/init/relay_trial.hpp"
 #include "cmd/init/roles.hpp"
+#include "cmd/init/submission.hpp"
 #include "cmd/init/usual_database.hpp"
 #include "cmd/syntax/arguments.hpp"
 #include "config/key_table.hpp"
@@ -29,6 +30,7 @@ struct InitOptions {
   std::string directory;
   std::string trial;
   bool with_systemd = false;
+  bool for_submission = false;
 };
 
 std::string given(const config::Settings& settings, std::string_view key) {
@@ -214,6 +216,7 @@ ExitCode run_init(InitOptions options, Context& context) {
   if (options.directory.empty()) options.directory = options.with_systemd ? "/etc/mailroom" : ".";
   if (options.with_systemd && geteuid() != 0)
     throw Error(ExitCode::usage, "--systemd needs root", "sudo mailroom init --systemd");
+  if (options.for_submission) return make_submission(options.directory, options.with_systemd, context);
   const bool keeps_key = has_key(options.directory + "/mailroom.yaml");
   const auto made = ask(options, context);
   context.say(plan_of(made, keeps_key));
@@ -242,10 +245,14 @@ Run add_init(CommandSyntax& syntax) {
   auto trial = syntax.text("--to ADDRESS", options->trial, "send a mail for trial to ADDRESS");
   auto systemd = syntax.flag("--systemd", options->with_systemd,
                              "for the services of the package: as their user, and start them");
+  auto submission =
+      syntax.flag("--submission", options->for_submission,
+                  "let programs mail by SMTP, with the configuration that is there, and nothing else");
+  submission.excludes(trial);
   auto make =
       syntax.flag("--roles", roles->is_given,
                   "make the roles of docs/security.md for the schema that is configured, and nothing else");
-  make.excludes(directory).excludes(trial).excludes(systemd);
+  make.excludes(directory).excludes(trial).excludes(systemd).excludes(submission);
   syntax.text("--prefix PREFIX", roles->prefix, "begin their names with PREFIX_ [mailroom]").needs(make);
   syntax.flag("--dry-run", roles->dry_run, "print their SQL").needs(make);
   return [options, roles](Context& context) {
@@ -274,6 +281,8 @@ const Command init_command{
     "mailroom init --roles makes a role for each task, mailroom_producer and others, and grants what docs/security.md says. It "
     "needs the owner of the tables with CREATEROLE, or a superuser; --dry-run prints the SQL for one. Run it again after an "
     "upgrade: it grants what is new, and takes nothing away. Roles belong to all databases of a server: --prefix keeps those "
-    "of two databases apart."};
+    "of two databases apart.\n\n"
+    "mailroom init --submission makes a certificate and adds the section submission to the configuration, for logins at 127.0.0.1:587; "
+    "with --systemd it starts the service that takes mails. docs/submission.md says more."};
 
 }  // namespace mailroom::cmd

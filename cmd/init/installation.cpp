@@ -109,6 +109,14 @@ std::vector<std::string> write_files(const Installation& installation, bool has_
   return written;
 }
 
+bool write_new_file(const std::string& path, const std::string& text, bool shared) {
+  return write_file(path, text, O_EXCL, shared);
+}
+
+void add_to_file(const std::string& path, const std::string& text) {
+  write_file(path, text, O_APPEND, false);
+}
+
 ActingAsService::ActingAsService(bool acts) : acts_(acts) {
   if (!acts_) return;
   const auto* const user = getpwnam(service_user);

@@ -40,6 +40,12 @@ std::string configuration_of(const Installation& installation, bool has_key);
 /// text is added. Returns the paths that were written. Throws Error(failed).
 std::vector<std::string> write_files(const Installation& installation, bool has_key);
 
+/// Writes a file with a secret, which the services can read if it is `shared`. False if it exists. Throws
+/// Error(failed).
+bool write_new_file(const std::string& path, const std::string& text, bool shared);
+/// Throws Error(failed).
+void add_to_file(const std::string& path, const std::string& text);
+
 /// While it lives, this process acts as the user of the services, as whom PostgreSQL knows them; for root
 /// alone.
 class ActingAsService {

@@ -89,7 +89,7 @@ std::string render_counts(const prune::PruneSummary& summary) {
                      moment_of(summary), table.render(80, 2));
 }
 
-std::string pruned_text(const prune::PruneSummary& summary, const std::string& free_space) {
+std::string text_of_pruning(const prune::PruneSummary& summary, const std::string& free_space) {
   auto text = render_counts(summary) + free_space;
   if (summary.skipped > 0) {
     text += fmt::format("left for the next run: {} that other sessions were changing\n",
@@ -145,7 +145,7 @@ ExitCode run_prune(const PruneOptions& options, Context& context) {
   if (context.global().output == OutputFormat::json) {
     context.print(pruned_json(summary));
   } else {
-    context.say(pruned_text(
+    context.say(text_of_pruning(
         summary, summary.dry_run ? "" : render_free_space(sizes, pruned, db::quoted_schema(*connection))));
   }
   return ExitCode::done;

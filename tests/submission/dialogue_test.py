@@ -463,6 +463,27 @@ class DialogueTest(unittest.TestCase):
         self.assertIn('send.bounce_address', found[5][1])
         self.assertEqual(self.rows(), [])
 
+    def test_init_makes_what_a_login_needs(self):
+        home = f'{self.directory.name}/home'
+        os.mkdir(home)
+
+        def init():
+            return subprocess.run([MAILROOM, 'init', '--submission', '--yes', '--directory', home], capture_output=True, text=True, check=False)
+        self.assertEqual(init().returncode, 3)
+        write(f'{home}/mailroom.yaml', 'collect:\n  queue: shop\n')
+        self.assertEqual(init().returncode, 0)
+        made = {name: read(f'{home}/{name}') for name in os.listdir(home)}
+        self.assertEqual(sorted(made), ['mailroom.yaml', 'smtp.crt', 'smtp.key'])
+        self.assertEqual(os.stat(f'{home}/smtp.key').st_mode & 0o777, 0o600)
+        again = init()
+        self.assertEqual((again.returncode, 'submission.listen already' in again.stderr), (3, True), again.stderr)
+        self.assertEqual({name: read(f'{home}/{name}') for name in os.listdir(home)}, made)
+        service = Submission(['127.0.0.1:0'], MAILROOM_CONFIG=f'{home}/mailroom.yaml')
+        with smtplib.SMTP('localhost', service.ports[0], timeout=PATIENCE) as session:
+            session.starttls(context=ssl.create_default_context(cafile=f'{home}/smtp.crt'))
+            session.login('web', 'right')
+        self.assertEqual(service.stop(), 0)
+
     def test_metrics_count_what_was_told(self):
         at = next(line['at'] for line in self.service.lines if line.get('message') == 'serving metrics')
 

@@ -139,7 +139,7 @@ class PackageTest(unittest.TestCase):
 
     def test_a_removal_stops_what_the_units_start(self):
         units = {os.path.basename(path).replace('@.', '@*.') for path in self.files if '/systemd/system/m' in path}
-        self.assertEqual(len(units), 5)
+        self.assertEqual(len(units), 7)
         for unit in units:
             self.assertIn(f"'{unit}'", self.read('DEBIAN/prerm'))
             self.assertIn(unit, self.read('DEBIAN/postrm'))

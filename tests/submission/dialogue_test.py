@@ -396,16 +396,12 @@ class DialogueTest(unittest.TestCase):
     def test_a_table_that_is_locked_delays_and_then_refuses(self):
         with smtplib.SMTP('127.0.0.1', self.shop_port, timeout=PATIENCE) as session:
             session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nbefore\r\n')
-            lock = subprocess.Popen(['psql', '-XAtq', '-d', DATABASE.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            lock.stdin.write("BEGIN; LOCK mailroom_messages; SELECT 'locked';\n")
-            lock.stdin.flush()
-            self.assertEqual(lock.stdout.readline(), 'locked\n')
-            began = time.monotonic()
-            with self.assertRaises(smtplib.SMTPDataError) as caught:
-                session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nmeanwhile\r\n')
-            self.assertEqual((caught.exception.smtp_code, caught.exception.smtp_error[:5]), (451, b'4.3.0'))
-            self.assertLess(time.monotonic() - began, 3 + 5)
-            lock.communicate('COMMIT;\n')
+            with self.locked():
+                began = time.monotonic()
+                with self.assertRaises(smtplib.SMTPDataError) as caught:
+                    session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nmeanwhile\r\n')
+                self.assertEqual((caught.exception.smtp_code, caught.exception.smtp_error[:5]), (451, b'4.3.0'))
+                self.assertLess(time.monotonic() - began, 3 + 5)
             session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nafter\r\n')
         self.assertEqual([raw.split()[-1] for _, _, _, raw in self.rows()], [b'before', b'after'])
 
@@ -484,20 +480,47 @@ class DialogueTest(unittest.TestCase):
             session.login('web', 'right')
         self.assertEqual(service.stop(), 0)
 
-    def test_metrics_count_what_was_told(self):
+    def page(self, name):
         at = next(line['at'] for line in self.service.lines if line.get('message') == 'serving metrics')
+        return f'http://{at}/{name}'
 
-        def metric(name):
-            with urllib.request.urlopen(f'http://{at}/metrics') as page:
-                return float((re.search(f'^{re.escape(name)} (.*)$', page.read().decode(), re.MULTILINE) or [0, 0])[1])
+    def metric(self, name):
+        with urllib.request.urlopen(self.page('metrics')) as page:
+            return float((re.search(f'^{re.escape(name)} (.*)$', page.read().decode(), re.MULTILINE) or [0, 0])[1])
+
+    @contextlib.contextmanager
+    def locked(self):
+        """No message is stored meanwhile."""
+        lock = subprocess.Popen(['psql', '-XAtq', '-d', DATABASE.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        lock.stdin.write("BEGIN; LOCK mailroom_messages; SELECT 'locked';\n")
+        lock.stdin.flush()
+        self.assertEqual(lock.stdout.readline(), 'locked\n')
+        try:
+            yield
+        finally:
+            lock.communicate('COMMIT;\n')
+
+    def test_clients_share_a_commit(self):
+        before = self.metric('mailroom_submission_commits_total')
+        with self.locked():
+            wires = [Wire(self.shop_port) for _ in range(64)]
+            for i, wire in enumerate(wires):
+                wire.say(ENVELOPE + b'DATA\r\n' + HEADER.replace(b'<1@', b'<%d@' % i) + b'\r\nx\r\n.\r\n')
+                wire.hears(5)
+        self.assertEqual({wire.hears(6) for wire in wires}, {'220 250 250 250 354 250'})
+        # The first went alone, and the others while it waited.
+        self.assertLessEqual(self.metric('mailroom_submission_commits_total') - before, 2)
+        self.assertEqual(len(self.rows()), 64)
+
+    def test_metrics_count_what_was_told(self):
         names = ('mailroom_submission_mails_total{role="shop"}', 'mailroom_submission_refusals_total{code="501"}')
-        before = [metric(name) for name in names]
+        before = [self.metric(name) for name in names]
         wire = Wire(self.shop_port)
         wire.say(b'HELO\r\n' + ENVELOPE + b'DATA\r\n' + HEADER + b'\r\nx\r\n.\r\nQUIT\r\n')
         self.assertEqual(wire.end(), '220 501 250 250 250 354 250 221 end')
-        self.assertEqual([metric(name) for name in names], [count + 1 for count in before])
-        self.assertGreaterEqual(metric('mailroom_submission_commits_total'), 1)
-        with urllib.request.urlopen(f'http://{at}/healthz') as page:
+        self.assertEqual([self.metric(name) for name in names], [count + 1 for count in before])
+        self.assertGreaterEqual(self.metric('mailroom_submission_commits_total'), 1)
+        with urllib.request.urlopen(self.page('healthz')) as page:
             self.assertEqual(page.read(), b'ok\n')
 
     def reload(self):

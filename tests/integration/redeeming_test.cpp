@@ -15,10 +15,12 @@ using Redeem = std::function<Results(const Redemption&)>;
 
 const std::string new_key(64, 'a');
 
-ProgramApplication program(const RedeemingDatabase& database, const std::string& name) {
+std::shared_ptr<ProgramApplication> program(const RedeemingDatabase& database, const std::string& name) {
+  using Words = std::vector<std::string>;
   // Not `python3` and `node` of PATH: Debian's packages belong to Debian's Python.
-  if (name == "node") return {database, {"/usr/bin/node"}, ".js", {}};
-  return {database, {"/usr/bin/python3"}, ".py", {name}};
+  if (name == "node")
+    return std::make_shared<ProgramApplication>(database, Words{"/usr/bin/node"}, ".js", Words{});
+  return std::make_shared<ProgramApplication>(database, Words{"/usr/bin/python3"}, ".py", Words{name});
 }
 
 /// An application in one language, and its database.
@@ -28,8 +30,7 @@ class Application {
     if (name == "sql") {
       redeem_ = [sql = SqlApplication(database_)](const Redemption& what) { return sql.redeem(what); };
     } else {
-      const std::shared_ptr<ProgramApplication> shared(new ProgramApplication(program(database_, name)));
-      redeem_ = [shared](const Redemption& what) { return shared->redeem(what); };
+      redeem_ = [shared = program(database_, name)](const Redemption& what) { return shared->redeem(what); };
     }
   }
 
@@ -113,7 +114,7 @@ std::string careless_secret(const std::string& token) {
 }  // namespace
 
 TEST_CASE("the redeeming examples accept the genuine tokens of the vectors, and refuse the forged ones") {
-  // Without psycopg, which verifies with the same function as psycopg2: a process for each vector takes time.
+  // Without psycopg, which verifies with the same function as psycopg2.
   const Application application(GENERATE(as<std::string>{}, "sql", "psycopg2", "node"));
   auto& owner = application.owner();
   const auto vectors = parse_json(read_file(source_directory + "/tests/vectors/tokens.json"));
@@ -250,11 +251,10 @@ TEST_CASE("a password that cannot be stored leaves the token for another attempt
 TEST_CASE("the redeeming examples refuse a file that does not hold a key") {
   const std::string name = GENERATE(as<std::string>{}, "psycopg2", "node");
   const RedeemingDatabase database;
-  const auto application = program(database, name);
   const auto token = signed_token(activation_action(), std::string(64, '0'), {});
   for (const auto& text : {std::string(), std::string(62, 'a'), std::string(66, 'a'), std::string(64, 'g')}) {
     INFO(name << " with " << text);
-    const auto finished = application.run({.token = token, .keys = {text}});
+    const auto finished = program(database, name)->end_at({.token = token, .keys = {text}});
     CHECK(finished.status == 1);
     CHECK(finished.errors.find("does not hold 64 hexadecimal digits") != std::string::npos);
   }

@@ -1,11 +1,16 @@
 #pragma once
 
 #include <algorithm>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <functional>
 #include <mutex>
+#include <optional>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
+#include "base/json.hpp"
 #include "base/pattern.hpp"
 #include "crypto/key_ring.hpp"
 #include "support/actions.hpp"
@@ -137,53 +142,89 @@ class SqlApplication {
   const RedeemingDatabase& database_;
 };
 
-/// A program that calls the functions of examples/redeeming.
+/// A program that calls the functions of examples/redeeming, and takes requests until it is killed: to start
+/// it takes longer than to redeem.
 class ProgramApplication {
  public:
   /// `interpreter` is the start of the command; `suffix` is of the files in tests/integration/redeeming and
   /// of the example.
   ProgramApplication(const RedeemingDatabase& database, std::vector<std::string> interpreter,
                      const std::string& suffix, std::vector<std::string> library)
-      : database_(database), command_(std::move(interpreter)) {
+      : command_(std::move(interpreter)) {
     const auto driver = "drive" + suffix;
     directory_.write("redeeming" + suffix,
                      read_file(source_directory + "/examples/redeeming/redeeming" + suffix));
     command_.push_back(
         directory_.write(driver, read_file(source_directory + "/tests/integration/redeeming/" + driver)));
     command_.insert(command_.end(), library.begin(), library.end());
-  }
-
-  FinishedRun run(const Redemption& redemption) const {
-    auto command = command_;
-    command.insert(command.end(), {redemption.action->name, redemption.token, redemption.code,
-                                   std::to_string(redemption.copies)});
-    for (const auto& key : redemption.keys)
-      command.push_back(directory_.write("key" + std::to_string(command.size()), key + "\n"));
+    const std::string requests = directory_.path() / "requests";
+    if (mkfifo(requests.c_str(), 0600) != 0) throw std::runtime_error("cannot make " + requests);
+    // For both: it neither waits for the program nor shows it an end.
+    requests_ = open(requests.c_str(), O_RDWR | O_CLOEXEC);
+    command_.push_back(requests);
     // A Node.js that is not Debian's searches neither; scripts/install-packages fills the second one for it.
-    return run_to_end(command, {{"PGDATABASE", database_.name()},
-                                {"PGUSER", database_.user()},
-                                {"PYTHONDONTWRITEBYTECODE", "1"},
-                                {"NODE_PATH", "/usr/share/nodejs:/usr/local/share/nodejs"}});
+    process_.emplace(
+        command_,
+        std::map<std::string, std::string>{{"PGDATABASE", database.name()},
+                                           {"PGUSER", database.user()},
+                                           {"PYTHONDONTWRITEBYTECODE", "1"},
+                                           {"NODE_PATH", "/usr/share/nodejs:/usr/local/share/nodejs"}},
+        output_, errors_);
   }
+  ~ProgramApplication() { close(requests_); }
+  ProgramApplication(const ProgramApplication&) = delete;
+  ProgramApplication& operator=(const ProgramApplication&) = delete;
 
-  Results redeem(const Redemption& redemption) const {
-    const auto finished = run(redemption);
-    if (finished.status != 0) {
-      return {
-          fmt::format("the program {} ended with {}: {}\nhint: scripts/install-packages --tests installs "
-                      "python3-psycopg2, python3-psycopg, nodejs and node-pg",
-                      command_.front(), finished.status, finished.errors)};
+  Results redeem(const Redemption& redemption) {
+    const auto before = lines_of(read_file(output_)).size();
+    const auto asked = static_cast<std::size_t>(redemption.copies);
+    ask(redemption);
+    std::vector<std::string> lines;
+    eventually([&] {
+      const bool ended = process_->has_ended();
+      lines = lines_of(read_file(output_));
+      return ended || lines.size() >= before + asked;
+    });
+    if (lines.size() != before + asked) {
+      return {fmt::format(
+          "the program {} printed {} results of {}: {}\nhint: scripts/install-packages --tests installs "
+          "python3-psycopg2, python3-psycopg, nodejs and node-pg",
+          command_.front(), lines.size() - before, asked, read_file(errors_))};
     }
     Results results;
-    for (const auto& line : lines_of(finished.output))
-      results.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
+    for (auto line = lines.begin() + static_cast<std::ptrdiff_t>(before); line != lines.end(); ++line)
+      results.push_back(line->substr(0, line->find_last_not_of(' ') + 1));
     return results;
   }
 
+  /// Of a program that ends at this request.
+  FinishedRun end_at(const Redemption& redemption) {
+    ask(redemption);
+    const int status = process_->wait();
+    return {.status = status, .output = read_file(output_), .errors = read_file(errors_)};
+  }
+
  private:
-  const RedeemingDatabase& database_;
+  void ask(const Redemption& redemption) {
+    auto keys = nlohmann::json::array();
+    for (const auto& key : redemption.keys)
+      keys.push_back(directory_.write(fmt::format("key{}", keys.size()), key + "\n"));
+    const auto line = ascii_json(nlohmann::json{{"action", redemption.action->name},
+                                                {"token", redemption.token},
+                                                {"code", redemption.code},
+                                                {"copies", redemption.copies},
+                                                {"keys", keys}}) +
+                      "\n";
+    if (write(requests_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+      throw std::runtime_error("a request was not written");
+  }
+
   std::vector<std::string> command_;
   TemporaryDirectory directory_;
+  std::string output_ = directory_.path() / "output";
+  std::string errors_ = directory_.path() / "errors";
+  int requests_ = -1;
+  std::optional<Subprocess> process_;
 };
 
 }  // namespace mailroom::test

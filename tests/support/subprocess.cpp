@@ -64,12 +64,13 @@ void Subprocess::signal(int number) const {
 }
 
 void Subprocess::await_handler(int number) const {
-  eventually([&] {
-    siginfo_t ended{};
-    const bool has_ended =
-        waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0;
-    return has_ended || catches(pid_, number);
-  });
+  eventually([&] { return has_ended() || catches(pid_, number); });
+}
+
+bool Subprocess::has_ended() const {
+  siginfo_t ended{};
+  return waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         ended.si_pid != 0;
 }
 
 int Subprocess::wait(std::chrono::seconds patience) {

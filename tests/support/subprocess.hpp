@@ -27,6 +27,7 @@ class Subprocess {
   /// reports it (128 + signal). Throws std::logic_error when called again.
   int wait(std::chrono::seconds patience = std::chrono::seconds(120));
   pid_t pid() const { return pid_; }
+  bool has_ended() const;
   /// After SIGSTOP: true once it stands still.
   bool is_stopped() const;
 

@@ -1,17 +1,17 @@
-// Redeems TOKEN with the Node example, COPIES times at once, and prints a line "RESULT ACCOUNT" for each.
+// Redeems with the Node example what it is asked: for each line of the file REQUESTS, {"action", "token", "code", "copies", "keys"}, it
+// redeems the token that many times at once, and prints a line "RESULT ACCOUNT" for each.
 //
-// usage: drive.js ACTION TOKEN CODE COPIES KEY_FILE...
+// usage: drive.js REQUESTS
 // The example is redeeming.js next to this file. The environment has the connection (PGHOST, PGDATABASE, PGUSER).
+const { constants, openSync } = require('fs');
+const { Socket } = require('net');
+const { createInterface } = require('readline');
 const { Pool } = require('pg');
 const { activate, loadKey, recover } = require('./redeeming.js');
 
-const [action, token, code, copies, ...keyFiles] = process.argv.slice(2);
-const keys = keyFiles.map(loadKey);
-const pool = new Pool({ max: Number(copies) });
-
 const setPassword = (client, account) => client.query('INSERT INTO passwords (account) VALUES ($1)', [account]);
 
-async function redeem() {
+async function redeem(pool, keys, { action, token, code }) {
   try {
     const { result, account } =
       action === 'activation'
@@ -23,4 +23,16 @@ async function redeem() {
   }
 }
 
-Promise.all(Array.from({ length: Number(copies) }, redeem)).then(() => pool.end());
+async function serve() {
+  // As a socket: a thread that reads a file would keep the program from ending.
+  const input = new Socket({ fd: openSync(process.argv[2], constants.O_RDONLY | constants.O_NONBLOCK), writable: false });
+  for await (const line of createInterface({ input })) {
+    const request = JSON.parse(line);
+    const keys = request.keys.map(loadKey);
+    const pool = new Pool({ max: request.copies });
+    await Promise.all(Array.from({ length: request.copies }, () => redeem(pool, keys, request)));
+    await pool.end();
+  }
+}
+
+serve();

@@ -1,32 +1,32 @@
-"""Redeems TOKEN with the Python example, COPIES times at once, and prints a line "RESULT ACCOUNT" for each.
+"""Redeems with the Python example what it is asked: for each line of the file REQUESTS, {"action", "token", "code", "copies", "keys"},
+it redeems the token that many times at once, and prints a line "RESULT ACCOUNT" for each.
 
-usage: drive.py psycopg2|psycopg ACTION TOKEN CODE COPIES KEY_FILE...
+usage: drive.py psycopg2|psycopg REQUESTS
 The example is redeeming.py next to this file. The environment has the connection (PGHOST, PGDATABASE, PGUSER).
 """
 
 import importlib
+import json
 import sys
 import threading
 
 import redeeming
 
-library, action, token, code, copies, *key_files = sys.argv[1:]
+library, requests = sys.argv[1:]
 connect = importlib.import_module(library).connect
-keys = [redeeming.load_key(file) for file in key_files]
-outcomes = []
 
 
 def set_password(cursor, account):
     cursor.execute("INSERT INTO passwords (account) VALUES (%s)", (account,))
 
 
-def redeem():
+def redeem(request, keys, outcomes):
     connection = connect("")
     try:
-        if action == "activation":
-            result, account = redeeming.activate(connection, keys, token)
+        if request["action"] == "activation":
+            result, account = redeeming.activate(connection, keys, request["token"])
         else:
-            result, account = redeeming.recover(connection, keys, token, code, set_password)
+            result, account = redeeming.recover(connection, keys, request["token"], request["code"], set_password)
         outcomes.append(f"{result} {account or ''}")
     except Exception as error:
         connection.rollback()
@@ -35,9 +35,13 @@ def redeem():
         connection.close()
 
 
-threads = [threading.Thread(target=redeem) for _ in range(int(copies))]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print("\n".join(outcomes))
+for line in open(requests):
+    request = json.loads(line)
+    keys = [redeeming.load_key(file) for file in request["keys"]]
+    outcomes = []
+    threads = [threading.Thread(target=redeem, args=(request, keys, outcomes)) for _ in range(request["copies"])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print("\n".join(outcomes), flush=True)

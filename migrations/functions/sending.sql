@@ -90,7 +90,7 @@ BEGIN
                 IF FOUND THEN
                     PERFORM mailroom_cancel_tokens(v_old.id, v_old.send_after);
                     -- After the last batch that may hold a token of it: mailroom_was_told().
-                    UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id;
+                    UPDATE mailroom_messages m SET replaced_at = mailroom_end_tokens(v_old.id, m.replaced_at) WHERE m.id = v_old.id;
                 END IF;
             END LOOP;
         END;
@@ -244,6 +244,7 @@ $$;
 CREATE OR REPLACE FUNCTION mailroom_cancel_message(p_message bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     v_message record;
+    v_since timestamptz := clock_timestamp();
     v_result text;
 BEGIN
     SELECT m.send_after, m.cancelled_at, m.replaced_at, m.owner INTO v_message FROM mailroom_messages m WHERE m.id = p_message FOR UPDATE;
@@ -255,11 +256,26 @@ BEGIN
         RETURN NULL;
     END IF;
     v_result := mailroom_cancel_tokens(p_message, v_message.send_after);
-    UPDATE mailroom_messages m SET cancelled_at = clock_timestamp() WHERE m.id = p_message;
+    UPDATE mailroom_messages m SET cancelled_at = mailroom_end_tokens(p_message, v_since) WHERE m.id = p_message;
     IF v_message.owner IS DISTINCT FROM mailroom_true_owner() THEN
         PERFORM mailroom_record_operation('cancel message', NULL, jsonb_build_object('message', p_message, 'result', v_result));
     END IF;
     RETURN v_result;
+END
+$$;
+
+-- Returns when a message ends whose tokens mailroom_cancel_tokens() has consumed since p_since, and dates these the same: it may have
+-- waited for a claim, and what was consumed in a second before its message ended was consumed by somebody (consumed_as_sql).
+CREATE OR REPLACE FUNCTION mailroom_end_tokens(p_message bigint, p_since timestamptz) RETURNS timestamptz LANGUAGE plpgsql AS $$
+DECLARE
+    v_now timestamptz := clock_timestamp();
+    v_second bigint := floor(extract(epoch FROM v_now));
+BEGIN
+    IF v_second > floor(extract(epoch FROM p_since)) THEN
+        UPDATE tokens t SET consumed_at = v_second
+        WHERE t.message = p_message AND t.consumed_at >= floor(extract(epoch FROM p_since)) AND t.consumed_at < v_second;
+    END IF;
+    RETURN v_now;
 END
 $$;
 

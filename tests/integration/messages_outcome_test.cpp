@@ -2,6 +2,7 @@
 // it.
 
 #include <fmt/format.h>
+#include <future>
 
 #include "support/history_play.hpp"
 #include "support/reconcile_rig.hpp"
@@ -56,6 +57,36 @@ TEST_CASE("a token of a message that was cancelled or replaced is cancelled, not
   CHECK(rig.audited(1) == "cancelled: cancelled");
   CHECK(rig.audited(2) == "cancelled: replaced");
   CHECK(rig.audited(3) == "emitted");
+}
+
+TEST_CASE(
+    "a message whose end waits for a claim into the next second is cancelled or replaced all the same") {
+  MessageRig rig;
+  const auto ended = rig.send();
+  rig.send(replacing);
+  const auto claim = rig.database.connect();
+  claim->run("SELECT pg_advisory_lock(mailroom_lock_class('queue'), hashtext('mailroom'))");
+  const auto in_background = [&](const std::string& sql) {
+    return std::async(std::launch::async, [&rig, sql] { rig.database.connect()->run(sql); });
+  };
+  auto cancelling = in_background(fmt::format("SELECT mailroom_cancel({})", ended));
+  auto resending = in_background(
+      fmt::format("SELECT mailroom_send(ARRAY['b@x.example'], subject => 's', text => 't'{})", replacing));
+  const bool both_wait =
+      eventually([&] { return locks(*claim, "NOT granted AND locktype = 'advisory'") == 2; });
+  const auto second = [&] {
+    return value<std::int64_t>(*claim, "SELECT floor(extract(epoch FROM clock_timestamp()))");
+  };
+  const auto consumed = second();
+  const bool is_next = eventually([&] { return second() > consumed; });
+  claim->run("SELECT pg_advisory_unlock_all()");
+  cancelling.get();
+  resending.get();
+  REQUIRE(both_wait);
+  REQUIRE(is_next);
+  CHECK(rig.classes() == "2 cancelled, 1 waiting");
+  CHECK(rig.audited(1) == "cancelled, then waiting: cancelled");
+  CHECK(rig.audited(2) == "cancelled, then waiting: replaced");
 }
 
 TEST_CASE(

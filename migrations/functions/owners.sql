@@ -11,8 +11,8 @@ $$;
 
 -- Returns the role that the messages of p_role belong to. A role that a GRANT names, or that cannot log in, is a group of its own: they
 -- are its own. Those of another login belong to the nearest such role that it is a member of and that may send; among several of one
--- distance to that of the lowest oid. Those of a superuser belong to the owner of the tables, and those of a login that has the right
--- as everyone has it to the login itself.
+-- distance to that of the lowest oid. Those of a superuser belong to the owner of the tables, or to himself if he has had messages as
+-- that owner, and those of a login that has the right as everyone has it to the login itself.
 CREATE OR REPLACE FUNCTION mailroom_owning_role(p_role oid) RETURNS oid LANGUAGE plpgsql STABLE AS $$
 DECLARE
     v_table record;
@@ -20,7 +20,7 @@ DECLARE
 BEGIN
     SELECT c.relowner, c.relacl INTO v_table FROM pg_class c WHERE c.oid = 'mailroom_messages'::regclass;
     IF (SELECT r.rolsuper FROM pg_roles r WHERE r.oid = p_role) THEN
-        RETURN v_table.relowner;
+        RETURN coalesce((SELECT o.role FROM mailroom_owners o WHERE o.role = p_role AND o.name = pg_get_userbyid(p_role)::text LIMIT 1), v_table.relowner);
     END IF;
     WITH RECURSIVE grants AS (
         SELECT a.grantee
@@ -180,7 +180,8 @@ DECLARE
 BEGIN
     RAISE EXCEPTION 'message % belongs to the role "%", and not to "%"', p_message, v_name, mailroom_caller()
         USING ERRCODE = 'insufficient_privilege',
-              HINT = format('ask as a member of that role: SET ROLE %1$I, or GRANT %1$I TO %2$I', v_name, mailroom_caller());
+              HINT = format(CASE WHEN to_regrole(quote_ident(v_name)) IS NULL THEN 'that role is gone: CREATE ROLE %1$I; GRANT %1$I TO %2$I;'
+                                 ELSE 'ask as a member of that role: SET ROLE %1$I, or GRANT %1$I TO %2$I' END, v_name, mailroom_caller());
 END
 $$;
 

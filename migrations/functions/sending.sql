@@ -29,7 +29,7 @@ BEGIN
     IF mailroom_send.attachments IS NOT NULL THEN
         v_files := nullif(nullif(mailroom_send.attachments, 'null'), '[]');
     END IF;
-    IF array_to_string(mailroom_send.recipients || mailroom_send.cc || mailroom_send.bcc, E'\x01', '') || E'\x01' ~ '^[ \x01]| \x01|\x01[ \x01]' THEN
+    IF array_to_string(mailroom_send.recipients || mailroom_send.cc || mailroom_send.bcc, E'\x01', '') || E'\x01' ~ '^[ \t\r\n\x01]|[ \t\r\n]\x01|\x01[ \t\r\n\x01]' THEN
         mailroom_send.recipients := mailroom_list(mailroom_send.recipients);
         mailroom_send.cc := mailroom_list(mailroom_send.cc);
         mailroom_send.bcc := mailroom_list(mailroom_send.bcc);
@@ -137,10 +137,11 @@ BEGIN
 END
 $$;
 
--- Returns mailboxes without the blanks around them, and without an empty one at the end: those of string_to_array('a@x; b@y;', ';').
+-- Returns mailboxes without the blanks and line ends around them, and without an empty one at the end: those of
+-- string_to_array('a@x; b@y;', ';').
 CREATE OR REPLACE FUNCTION mailroom_list(p_mailboxes text[]) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
-    v_all text[] := ARRAY(SELECT btrim(u.mailbox, ' ') FROM unnest(p_mailboxes) WITH ORDINALITY u (mailbox, place) ORDER BY u.place);
+    v_all text[] := ARRAY(SELECT btrim(u.mailbox, E' \t\r\n') FROM unnest(p_mailboxes) WITH ORDINALITY u (mailbox, place) ORDER BY u.place);
     v_last integer := cardinality(v_all);
 BEGIN
     RETURN CASE WHEN p_mailboxes IS NOT NULL THEN CASE WHEN v_last > 1 AND v_all[v_last] = '' THEN v_all[1 : v_last - 1] ELSE v_all END END;
@@ -461,8 +462,10 @@ DECLARE
     v_missing text;
     v_new mailroom_messages;
 BEGIN
-    SELECT pg_get_userbyid(c.relowner), c.relpersistence = 't', coalesce(r.relname, c.relname) INTO v_owner, v_is_temporary, v_table
-    FROM pg_class c LEFT JOIN pg_class r ON r.oid = pg_partition_root(c.oid) WHERE c.oid = TG_RELID;
+    SELECT pg_get_userbyid(c.relowner), c.relpersistence = 't', CASE WHEN n.nspname <> 'public' THEN n.nspname || '.' ELSE '' END || r.relname
+    INTO v_owner, v_is_temporary, v_table
+    FROM pg_class c JOIN pg_class r ON r.oid = coalesce(pg_partition_root(c.oid), c.oid) JOIN pg_namespace n ON n.oid = r.relnamespace
+    WHERE c.oid = TG_RELID;
     IF cardinality(v_names) < 2 OR TG_LEVEL <> 'ROW' OR TG_WHEN <> 'AFTER' OR TG_OP = 'TRUNCATE' THEN
         RAISE EXCEPTION 'mailroom_send_row() needs a template and a column, in a trigger AFTER ... FOR EACH ROW'
             USING ERRCODE = 'trigger_protocol_violated',

@@ -228,7 +228,7 @@ TEST_CASE("copies without a recipient and lists as people write them are mailed"
 SELECT mailroom_send(NULL, bcc => '{b@mail.example}', subject => 's', text => 't'),
   mailroom_send('{}', cc => '{c@mail.example}', subject => 's', text => 't'),
   mailroom_send(string_to_array('d@mail.example; e@mail.example', ';'), subject => 's', text => 't'),
-  mailroom_send(string_to_array('f@mail.example;g@mail.example;', ';'), subject => 's', text => 't'))");
+  mailroom_send(string_to_array(E'f@mail.example;\r\n\tg@mail.example;\n', ';'), subject => 's', text => 't'))");
   connection.run("INSERT INTO mailroom_messages (bcc, subject, text) VALUES ('{h@mail.example}', 's', 't')");
   for (const auto* wrong :
        {"NULL", "'{}'", "ARRAY['']", "ARRAY['a@mail.example', '', 'b@mail.example']", "ARRAY[NULL::text]"}) {

@@ -218,6 +218,39 @@ FOR r IN SELECT format('ALTER TABLE %s OWNER TO {0}', oid::regclass) AS sql FROM
   CHECK(std::string(connection.run(send("k"))[0][0].c_str()) == of_owner);
 }
 
+TEST_CASE("a superuser who owned the tables keeps his messages and keys when another owns them") {
+  const DatabaseRig rig;
+  const TestRole dbo(rig.database, "dbo");
+  auto& connection = *rig.connection;
+  const auto id = std::string(connection.run(send("k"))[0][0].c_str());
+  connection.run(fmt::format("ALTER TABLE mailroom_messages OWNER TO {}", dbo.name()));
+  const auto session = rig.database.connect();
+  CHECK(std::string(session->run(send("k"))[0][0].c_str()) == id);
+  CHECK(value<std::string>(*session, "SELECT mailroom_cancel(idempotency_key => 'k')") == "cancelled");
+}
+
+TEST_CASE("the message of a role that is gone belongs to who is given its name") {
+  const DatabaseRig rig;
+  const Group bill(rig, "bill");
+  auto& connection = *rig.connection;
+  const auto gone = rig.database.name() + "_gone";
+  connection.run(
+      fmt::format("CREATE ROLE {0}; GRANT EXECUTE ON FUNCTION {1} TO {0}; SET ROLE {0}", gone, functions));
+  const auto id = std::string(connection.run(send("k"))[0][0].c_str());
+  connection.run(fmt::format("RESET ROLE; DROP OWNED BY {0}; DROP ROLE {0}", gone));
+  db::Connection session(bill.app.conninfo(), "test");
+  try {
+    session.run(fmt::format("SELECT mailroom_cancel({})", id));
+    FAIL("another role cancels it");
+  } catch (const db::DatabaseError& error) {
+    const std::string remedy = error.hint();
+    REQUIRE(remedy.starts_with("that role is gone: CREATE ROLE "));
+    connection.run(remedy.substr(remedy.find("CREATE")));
+  }
+  CHECK(value<std::string>(session, fmt::format("SELECT mailroom_cancel({})", id)) == "cancelled");
+  connection.run(fmt::format("DROP ROLE {}", gone));
+}
+
 TEST_CASE("SET ROLE decides, and a role with a right of its own is its own owner") {
   const DatabaseRig rig;
   const Group shop(rig, "shop");

@@ -118,6 +118,21 @@ TEST_CASE(
   CHECK(sqlstate_of(as_web, "DELETE FROM users WHERE id = 2") == "42703");
 }
 
+TEST_CASE("tables of one name in the schemas of several tenants have keys of their own") {
+  const DatabaseRig rig;
+  auto& connection = *rig.connection;
+  for (const auto* schema : {"public", "\"Acme Ltd\"", "\"new\""}) {
+    const auto table = fmt::format("{}.users", schema);
+    connection.run(
+        fmt::format("CREATE SCHEMA IF NOT EXISTS {}; CREATE TABLE {} (id int, email text)", schema, table));
+    connection.run(trigger("INSERT", "'welcome', 'email', 'key:id'", table));
+    connection.run(fmt::format("INSERT INTO {} VALUES (1, 'a@x.example')", table));
+  }
+  CHECK(value<std::string>(connection,
+                           "SELECT string_agg(idempotency_key, '; ' ORDER BY id) FROM mailroom_messages") ==
+        "welcome:users:1; welcome:Acme Ltd.users:1; welcome:new.users:1");
+}
+
 TEST_CASE("a trigger with wrong arguments or on a temporary table is an error that says so") {
   const DatabaseRig rig;
   auto& connection = *rig.connection;

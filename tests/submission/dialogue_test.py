@@ -351,8 +351,7 @@ class DialogueTest(unittest.TestCase):
         grown = self.memory() - before
         for wire in wires:
             wire.close()
-        if os.environ.get('MAILROOM_TEST_SANITIZED') is None:
-            self.assertLess(grown, 24 * 1024)
+        self.assertLess(grown, 20 * 1024)  # kB
 
     def test_terms_of_a_role(self):
         with smtplib.SMTP_SSL('127.0.0.1', self.tls_port, timeout=PATIENCE, context=self.tls) as session:

@@ -252,6 +252,9 @@ $$;
 CREATE TRIGGER before_attachment_checked BEFORE INSERT ON mailroom_attachments
     FOR EACH ROW EXECUTE FUNCTION trg_before_attachment_checked();
 
+CREATE TRIGGER before_attachment_changed BEFORE UPDATE ON mailroom_attachments
+    FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION trg_before_message_changed();
+
 CREATE FUNCTION trg_after_attachment_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     RAISE EXCEPTION 'the functions of messages are missing' USING HINT = 'run mailroom migrate';

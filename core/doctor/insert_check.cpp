@@ -130,7 +130,7 @@ void judge_recent(db::Connection& connection, Findings& findings) {
 constexpr const char* obstacles_sql = R"(
 SELECT format('%s may not use the schema %s', r.rolname, $1::text) AS obstacle,
   format('GRANT USAGE ON SCHEMA %I TO %I;', $1::text, r.rolname) AS fix, '' AS hint
-FROM pg_roles r WHERE r.rolname = $2::text AND NOT has_schema_privilege(r.oid, quote_ident($1), 'USAGE')
+FROM pg_roles r WHERE r.rolname = $2::text AND NOT has_schema_privilege(r.oid, $1::text, 'USAGE')
 UNION ALL
 SELECT format('%s may neither call mailroom_send() nor insert accounts', r.rolname),
   CASE WHEN p.oid IS NOT NULL THEN format('GRANT EXECUTE ON FUNCTION %I.mailroom_send TO %I;', $1::text, r.rolname) ELSE '' END,

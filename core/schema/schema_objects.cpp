@@ -17,7 +17,7 @@
 namespace mailroom::schema {
 namespace {
 
-constexpr std::array<ExpectedTrigger, 24> expected_trigger_list{{
+constexpr std::array<ExpectedTrigger, 25> expected_trigger_list{{
     {"before_token_insert", "tokens", true, "a token gets no id, so every sign-up and every message fails"},
     {"after_token_inserted", "tokens", false, "collectors see a new token only at their next poll"},
     {"after_account_insert", "accounts", true, "a new account gets no activation token"},
@@ -44,6 +44,8 @@ constexpr std::array<ExpectedTrigger, 24> expected_trigger_list{{
      "a role can attach files to the messages of others"},
     {"before_attachment_checked", "mailroom_attachments", false,
      "a file that no mail can have is refused when the mail is composed"},
+    {"before_attachment_changed", "mailroom_attachments", false,
+     "a change of a file that waits is mailed, and each attempt may be another mail"},
     {"after_attachment_insert", "mailroom_attachments", false,
      "a message can have more attachments than a mail takes, and is refused when it is composed"},
     {"after_message_delete", "mailroom_messages", false, "the attachments of a deleted message stay"},

@@ -68,7 +68,12 @@ $$;
 -- Refuses a change of what is in a message, but for one that was loaded from another database: an anonymizer changes it.
 CREATE OR REPLACE FUNCTION trg_before_message_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.home = mailroom_home_number() AND (OLD.action, OLD.account, OLD.recipients, OLD.cc, OLD.bcc, OLD.sender, OLD.reply_to, OLD.headers, OLD.template, OLD.locale, OLD.data,
+    IF TG_TABLE_NAME = 'mailroom_attachments' THEN
+        IF EXISTS (SELECT FROM mailroom_messages m WHERE m.id = OLD.message AND m.home = mailroom_home_number()) THEN
+            RAISE EXCEPTION 'what is in message % cannot be changed', OLD.message USING ERRCODE = 'object_not_in_prerequisite_state',
+                HINT = 'mailroom_cancel() it and send another';
+        END IF;
+    ELSIF OLD.home = mailroom_home_number() AND (OLD.action, OLD.account, OLD.recipients, OLD.cc, OLD.bcc, OLD.sender, OLD.reply_to, OLD.headers, OLD.template, OLD.locale, OLD.data,
         OLD.subject, OLD.text, OLD.html, OLD.profile, OLD.raw, OLD.return_path)
        IS DISTINCT FROM
        (NEW.action, NEW.account, NEW.recipients, NEW.cc, NEW.bcc, NEW.sender, NEW.reply_to, NEW.headers, NEW.template, NEW.locale, NEW.data,

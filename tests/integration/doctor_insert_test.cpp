@@ -1,5 +1,6 @@
 // What the doctor learns by inserting an account as the application does, and who else could create tokens.
 
+#include "schema/configured_schema.hpp"
 #include "support/catch.hpp"
 #include "support/doctor_rig.hpp"
 #include "support/test_database.hpp"
@@ -46,6 +47,23 @@ TEST_CASE("doctor says what the application's role and the owner of the tables l
   CHECK(run_fixes(*connection, findings));
   CHECK(summary(rig.examine("insert")) ==
         "ok: an account inserted as " + application.name() + " gets its activation token; rolled back");
+}
+
+TEST_CASE("doctor asks as a role in a schema whose name has capitals and blanks") {
+  const TestDatabase database(TestDatabase::Schema::none);
+  const TestRole application(database, "web");
+  db::Connection owner({database.conninfo(), "My Mail"}, "test");
+  schema::create_configured_schema(owner);
+  migrate(owner);
+  DoctorRig rig(database);
+  rig.environment["MAILROOM_DATABASE_SCHEMA"] = "My Mail";
+  rig.application_role = application.name();
+  const auto findings = rig.examine("insert");
+  REQUIRE_FALSE(findings.empty());
+  CHECK(findings[0].reason == application.name() + " may not use the schema My Mail");
+  REQUIRE(run_fixes(owner, findings));
+  CHECK(summary(rig.examine("insert")) ==
+        "ok: a message asked for as " + application.name() + " gets its token; rolled back");
 }
 
 TEST_CASE("a role that the session cannot take on is named, with the grant") {

@@ -255,7 +255,12 @@ TEST_CASE("what is in a message does not change; its time and what is forgotten 
   DeliveryRig rig(0);
   auto& connection = *rig.connection;
   connection.run(
-      "SELECT mailroom_send('{a@mail.example}', subject => 's', text => 't', send_after => now() + interval '1 day')");
+      "SELECT mailroom_send('{a@mail.example}', subject => 's', text => 't', send_after => now() + interval '1 day', "
+      "attachments => '[{\"name\": \"a\", \"content\": \"MQ==\"}]')");
+  for (const auto* change : {"content = 'x'", "name = 'b'", "message = 2"})
+    CHECK(refusal(connection, fmt::format("UPDATE mailroom_attachments SET {}", change))
+              .starts_with("55000 what is in message 1"));
+  connection.run("UPDATE mailroom_attachments SET name = 'a'");
   for (const auto* change : {"recipients = '{b@mail.example}'", "subject = 'other'", "text = NULL",
                              "profile = 'x'", "data = '{}'"}) {
     INFO(change);

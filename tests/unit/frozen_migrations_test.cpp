@@ -35,7 +35,7 @@ const std::map<std::string, std::string>& frozen() {
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
       {"7_queue.up.sql", "9fd042f1cc7b8bcefec66cbfaff052938286809963ad0409fea5da672cad1438"},
       {"8_messages.down.sql", "84c7c77400867d0b7e009a47b48221180e21d3052eda2429a8171d97ff6a2c5c"},
-      {"8_messages.up.sql", "76e09dd6f078c8974a59f9405fabbf2519ee1e0f989e346680c20c9c0f113373"},
+      {"8_messages.up.sql", "357c4dcfe15442259fcbc9400d33f6d9629a23d5a3f0fe3b56ccf09222cfd5c4"},
   };
   return checksums;
 }

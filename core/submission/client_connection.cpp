@@ -82,7 +82,9 @@ void ClientConnection::attach_tls(const TlsServer& tls, int fd) {
 void ClientConnection::flush() {
   const auto text = conversation_.take_output();
   if (!text.empty()) bufferevent_write(stream_, text.data(), text.size());
-  if (conversation_.is_over() && !closing_since_) closing_since_ = steady_now();
+  if (!conversation_.is_over() || closing_since_) return;
+  closing_since_ = steady_now();
+  service_.leave(peer_);
 }
 
 bool ClientConnection::has_output() const {

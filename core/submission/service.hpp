@@ -103,6 +103,8 @@ class Service {
   void begin_stop();
   bool may_end() const;
   void drop(std::uint64_t id);
+  /// A client has had its last word, and counts no more for its address: the next may come before it closes.
+  void leave(const std::string& peer);
   bool hold(std::ptrdiff_t change);
 
   ServiceOptions options_;

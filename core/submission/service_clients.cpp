@@ -73,11 +73,11 @@ void Service::accept(const Door& door, int fd, const std::string& peer) {
                 .role = door.role == "*" ? user_of_peer(fd) : door.role};
   if (!client.needs_login && client.role.empty()) return say_and_close(fd, replies::nobody);
   if (!client.needs_login && is_role_full(client.role)) return say_and_close(fd, replies::too_many_of_role);
+  ++per_address_[peer];
   const auto id = next_id_++;
   auto connection = std::make_unique<ClientConnection>(*this, base_, id, fd, std::move(client),
                                                        door.is_implicit_tls ? tls_.get() : nullptr);
-  if (connection->is_broken()) return;
-  ++per_address_[peer];
+  if (connection->is_broken()) return leave(peer);
   clients_[id] = std::move(connection);
 }
 
@@ -99,9 +99,13 @@ void Service::end_slow_clients(TimePoint now) {
 void Service::drop(std::uint64_t id) {
   const auto found = clients_.find(id);
   if (found == clients_.end()) return;
-  const auto address = per_address_.find(found->second->peer());
-  if (address != per_address_.end() && --address->second == 0) per_address_.erase(address);
+  if (!found->second->is_closing()) leave(found->second->peer());
   clients_.erase(found);
+}
+
+void Service::leave(const std::string& peer) {
+  const auto address = per_address_.find(peer);
+  if (address != per_address_.end() && --address->second == 0) per_address_.erase(address);
 }
 
 bool Service::hold(std::ptrdiff_t change) {

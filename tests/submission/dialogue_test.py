@@ -288,6 +288,20 @@ class DialogueTest(unittest.TestCase):
         self.assertEqual((len(ids), len(set(ids[:3])), ids[3] in ids[:3]), (4, 1, False), wire.heard)
         self.assertEqual([to for _, _, to, _ in self.rows()], ['ada@mail.example', 'bob@mail.example'])
 
+    def test_who_has_said_quit_counts_no_more(self):
+        service = Submission(['127.0.0.1:0=shop'], MAILROOM_SUBMISSION_CONNECTIONS_PER_ADDRESS='2')
+        try:
+            wires = [Wire(service.ports[0]) for _ in range(2)]
+            for wire in wires:
+                wire.hears(1)
+            self.assertEqual(Wire(service.ports[0]).end(), '421 end')
+            for wire in wires:
+                wire.say(b'QUIT\r\n')
+                self.assertEqual(wire.hears(2), '220 221')  # and it has not closed yet
+            self.assertEqual([Wire(service.ports[0]).hears(1) for _ in range(3)], ['220', '220', '421'])
+        finally:
+            self.assertEqual(service.stop(), 0)
+
     def test_slow_clients_end_and_hold_up_nobody(self):
         slow = {'greeting': b'', 'command': b'EHLO m', 'login': b'EHLO me\r\nAUTH PLAIN\r\n', 'data': ENVELOPE + b'DATA\r\nFrom: ',
                 'chunk': ENVELOPE + b'BDAT 1000\r\nFrom:'}

@@ -15,7 +15,6 @@ namespace mailroom::cmd {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Align = TextTable::Align;
 
 /// `1.2ms`, `340ms`, `1.234s`, `4m12s`.
 std::string seconds_text(audit::StageSeconds seconds) {
@@ -28,11 +27,11 @@ std::string seconds_text(audit::StageSeconds seconds) {
 std::string times_table(const audit::StageReport& report, std::size_t width) {
   TextTable table({{"from"},
                    {"to"},
-                   {"tokens", Align::right},
-                   {"p50", Align::right},
-                   {"p90", Align::right},
-                   {"p99", Align::right},
-                   {"max", Align::right}});
+                   {"tokens", TextTable::Align::right},
+                   {"p50", TextTable::Align::right},
+                   {"p90", TextTable::Align::right},
+                   {"p99", TextTable::Align::right},
+                   {"max", TextTable::Align::right}});
   for (const auto& times : report.stages) {
     table.add({audit::token_stage_name(times.from), audit::token_stage_name(times.to),
                with_thousands(times.tokens), seconds_text(times.p50), seconds_text(times.p90),
@@ -48,14 +47,16 @@ std::string since_creation(const audit::StagedToken& token, audit::TokenStage st
 }
 
 std::string slowest_table(const audit::StageReport& report, std::size_t width) {
-  std::vector<TextTable::Column> columns{
-      {"token", Align::right}, {"queue"}, {"batch", Align::right}, {"created", Align::left, true}};
-  if (report.has_commits) columns.push_back({"committed", Align::right});
+  std::vector<TextTable::Column> columns{{"token", TextTable::Align::right},
+                                         {"queue"},
+                                         {"batch", TextTable::Align::right},
+                                         {"created", TextTable::Align::left, true}};
+  if (report.has_commits) columns.push_back({"committed", TextTable::Align::right});
   for (const auto* title : {"claimed", "signed", "emitted"})
-    columns.push_back({title, Align::right});
+    columns.push_back({title, TextTable::Align::right});
   const bool has_traces =
       std::ranges::any_of(report.slowest, [](const auto& token) { return !token.trace_id.empty(); });
-  if (has_traces) columns.push_back({"trace", Align::left, true});
+  if (has_traces) columns.push_back({"trace", TextTable::Align::left, true});
   TextTable table(std::move(columns));
   for (const auto& token : report.slowest) {
     const bool is_mail = token.at[static_cast<std::size_t>(audit::TokenStage::accepted)].has_value();

@@ -1,5 +1,6 @@
 // The program: prepares the process, runs a command, and turns errors into messages and exit codes.
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -85,6 +86,16 @@ Error explained_unknown_queue(const db::DatabaseError& error, Context& context) 
   }
 }
 
+/// The arguments, for a program that is called by the name of another one: sendmail, mailq, newaliases.
+std::vector<std::string> arguments_of(std::string_view name, std::vector<std::string> arguments) {
+  name.remove_prefix(name.rfind('/') == std::string_view::npos ? 0 : name.rfind('/') + 1);
+  if (name == "mailq") arguments.insert(arguments.begin(), "-bp");
+  if (name == "newaliases") arguments.insert(arguments.begin(), "-bi");
+  if (name == "mailq" || name == "newaliases" || name == "sendmail")
+    arguments.insert(arguments.begin(), "sendmail");
+  return arguments;
+}
+
 ExitCode run(const std::vector<std::string>& arguments) {
   const auto invocation = parse_arguments(arguments);
   Context context(invocation.global, invocation.overrides, config::process_environment());
@@ -108,7 +119,8 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   try {
     forbid_core_dumps();
-    return static_cast<int>(run({argv + 1, argv + argc}));
+    return static_cast<int>(
+        run(arguments_of(argc > 0 ? *argv : "", {argv + std::min(argc, 1), argv + argc})));
   } catch (const ReaderGone& gone) {
     return static_cast<int>(gone.code());
   } catch (const db::DatabaseError& error) {

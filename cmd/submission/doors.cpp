@@ -103,4 +103,13 @@ OpenDoors open_doors(const config::Settings& settings) {
   return open;
 }
 
+submission::Door local_door(const config::Settings& settings) {
+  for (const auto& text : settings.submission.listen) {
+    auto door = submission::parse_door(text);
+    if (door.address.is_unix() && !door.role.empty()) return door;
+  }
+  throw Error(ExitCode::configuration, "submission.listen has no unix socket with a role",
+              "add /run/mailroom/submission=* for the users of this machine, or =ROLE");
+}
+
 }  // namespace mailroom::cmd

@@ -15,6 +15,7 @@
 #include "consumer/service_reporter.hpp"
 #include "mail/configured_mail.hpp"
 #include "process/stop_signal.hpp"
+#include "sendmail/spool_feeder.hpp"
 #include "submission/home_watch.hpp"
 #include "submission/service.hpp"
 
@@ -116,6 +117,13 @@ std::string status_of(const submission::ServiceCounts& counts) {
   return fmt::format("{} clients; {} mails stored", counts.connections, accepted);
 }
 
+/// What feeds the mails of submission.spool to the service; null without one. Throws Error(configuration).
+std::unique_ptr<sendmail::SpoolFeeder> spool_of(const config::Settings& settings, Log& log) {
+  const auto& directory = settings.submission.spool;
+  if (directory.empty()) return nullptr;
+  return std::make_unique<sendmail::SpoolFeeder>(directory, local_door(settings).role, own_host_name(), log);
+}
+
 ExitCode run_submission(Context& context) {
   const auto& settings = context.settings();
   auto& log = context.log();
@@ -134,7 +142,10 @@ ExitCode run_submission(Context& context) {
     if (stop.requested()) manager.stopping();
     return stop.requested();
   };
+  const auto spool = spool_of(settings, log);
   const auto turned = [&] {
+    if (spool && !stop.requested())
+      spool->turned([&](int fd, const std::string& role) { service->let_in(fd, role); });
     if (manager.patience()) manager.alive();
     if (manager.is_present() && !stop.requested()) manager.show(status_of(service->counts()));
     if (pages) pages->turned();

@@ -12,6 +12,7 @@
 #include "base/printable.hpp"
 #include "base/wording.hpp"
 #include "cmd/command.hpp"
+#include "cmd/sendmail/sendmail.hpp"
 #include "cmd/syntax/command_line.hpp"
 #include "crypto/token.hpp"
 
@@ -145,9 +146,20 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return Error(ExitCode::usage, message, path_of(command) + " --help shows the options");
 }
 
+/// True unless they ask for help: sendmail has its own syntax, and -h takes a value.
+bool is_sendmail(const std::vector<std::string>& arguments) {
+  return !arguments.empty() && arguments[0] == "sendmail" &&
+         (arguments.size() != 2 || (arguments[1] != "--help" && arguments[1] != "-h"));
+}
+
 }  // namespace
 
 Invocation parse_arguments(const std::vector<std::string>& arguments) {
+  if (is_sendmail(arguments)) {
+    return {{}, {}, [given = std::vector(arguments.begin() + 1, arguments.end())](Context& context) {
+              return run_sendmail(context, given);
+            }};
+  }
   CommandLine line(Described::met);
   auto& app = line.app;
   refuse_invalid_text(arguments);

@@ -169,6 +169,8 @@ struct SubmissionSettings {
   Milliseconds login_cache{};
   std::string local_to;              ///< an address, not parsed
   std::string local_from;            ///< the same
+  std::string spool;                 ///< directory; empty: none
+  std::string aliases;               ///< file
   std::optional<Rate> rate;          ///< of a role
   std::vector<std::string> senders;  ///< addresses, and domains after an @; not parsed; empty: any
   bool header_options = true;

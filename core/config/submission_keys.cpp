@@ -70,6 +70,15 @@ std::vector<KeyEntry> submission_keys() {
           "submission.local_from", "MAILROOM_SUBMISSION_LOCAL_FROM", "",
           "address in place of a sender without a domain, such as that of cron; without it, the address of send.from",
           as_written(&SubmissionSettings::local_from)},
+      KeyEntry{
+          "submission.spool", "MAILROOM_SUBMISSION_SPOOL", "",
+          "directory where mailroom sendmail leaves mails while the service is away; without it they are refused",
+          into(&SubmissionSettings::spool, parse_path)}
+          .needs_restart()
+          .like("/var/spool/mailroom"),
+      KeyEntry{"submission.aliases", "MAILROOM_SUBMISSION_ALIASES", "/etc/aliases",
+               "file in which mailroom sendmail looks recipients without a domain up",
+               into(&SubmissionSettings::aliases, parse_path)},
       KeyEntry{"submission.rate", "MAILROOM_SUBMISSION_RATE", "",
                "how many mails a role may submit, such as 1000/h; without it, any number",
                into(&SubmissionSettings::rate, parse_rate_value)}

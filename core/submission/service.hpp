@@ -74,6 +74,8 @@ class Service {
   /// Serves until it has to stop. Then no mail begins, what is being stored is answered, and the rest is told
   /// 421.
   void run();
+  /// Takes a connection of `role`, with the socket, within run(): for turned() to call.
+  void let_in(int fd, const std::string& role);
   /// What may change meanwhile: the certificate, limits, and the terms of roles. For signalled() to call.
   /// Throws as the constructor, and nothing has changed then.
   void reload(ServiceOptions options);

@@ -81,6 +81,10 @@ void Service::accept(const Door& door, int fd, const std::string& peer) {
   clients_[id] = std::move(connection);
 }
 
+void Service::let_in(int fd, const std::string& role) {
+  accept({.role = role}, fd, std::string(local_client));
+}
+
 void Service::end_slow_clients(TimePoint now) {
   std::vector<std::uint64_t> late;
   for (const auto& [id, client] : clients_)

@@ -155,6 +155,8 @@ TEST_CASE("an unknown option is a usage error that suggests the nearest one") {
         "mailroom collect takes no option '--databas-url=x' | did you mean: --database-url");
   for (const auto& command : cmd::commands()) {
     INFO(command.name);
+    // Has a syntax of its own: sendmail_test.cpp.
+    if (std::string(command.name) == "sendmail") continue;
     std::vector<std::string> arguments{command.name, "--xyzzy-xyzzy-xyzzy"};
     if (arguments[0] == "verify") arguments.emplace_back("TOKEN");
     const auto message = refusal(arguments);

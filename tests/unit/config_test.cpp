@@ -192,6 +192,9 @@ const std::vector<Row> own_rows{
      [](const config::Settings& s) { return s.submission.local_to; }},
     {"submission.local_from", "", "f@mail.example", "e@mail.example", "g@mail.example",
      [](const config::Settings& s) { return s.submission.local_from; }},
+    {"submission.spool", "", "/s", "/t", "/u", [](const config::Settings& s) { return s.submission.spool; }},
+    {"submission.aliases", "/etc/aliases", "/a", "/b", "/c",
+     [](const config::Settings& s) { return s.submission.aliases; }},
     {"submission.rate", "", "5/h", "1/d", "3/2d",
      [](const config::Settings& s) {
        return s.submission.rate ? config::format_rate(*s.submission.rate) : "";

@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+"""sendmail_test.py MAILROOM: `mailroom sendmail` as programs call it, with the service there and away: what is stored, what waits in the spool, and
+the exit codes. A spool that is taken by a service that is killed again and again: each mail is stored once. Needs the PostgreSQL of
+with-postgres for itself."""
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from submission_service import MAILROOM, Submission, eventually  # noqa: E402
+from own_database import OwnDatabase  # noqa: E402
+
+DATABASE = OwnDatabase('sendmail_test')
+DIRECTORY = tempfile.TemporaryDirectory()
+SOCKET = f'{DIRECTORY.name}/socket'
+SPOOL = f'{DIRECTORY.name}/spool'
+SETTINGS = {'MAILROOM_SUBMISSION_LOCAL_TO': 'ops@shop.example', 'MAILROOM_SUBMISSION_LOCAL_FROM': 'web1@shop.example',
+            'MAILROOM_SUBMISSION_ALIASES': f'{DIRECTORY.name}/aliases', 'MAILROOM_SUBMISSION_SPOOL': SPOOL}
+
+
+def setUpModule():
+    DATABASE.create(MAILROOM)
+    DATABASE.psql('CREATE ROLE shop LOGIN; CREATE ROLE stranger LOGIN; GRANT EXECUTE ON FUNCTION mailroom_submit, mailroom_message_status TO shop')
+    os.mkdir(SPOOL)
+    os.chmod(SPOOL, 0o3777)
+    os.symlink(os.path.abspath(MAILROOM), f'{DIRECTORY.name}/sendmail')
+    os.symlink(os.path.abspath(MAILROOM), f'{DIRECTORY.name}/mailq')
+    with open(f'{DIRECTORY.name}/aliases', 'w', encoding='ascii') as file:
+        file.write('# who reads what\nroot: ada@mail.example,\n  webmaster\nWebmaster: bob@mail.example\nlog: |/bin/cat\n')
+
+
+def tearDownModule():
+    DATABASE.drop()
+    DATABASE.psql('DROP ROLE shop, stranger', 'postgres')
+    DIRECTORY.cleanup()
+
+
+def sendmail(mail, *arguments, door=f'{SOCKET}=shop', name='sendmail', **settings):
+    """The exit code and what it said."""
+    environment = dict(os.environ, MAILROOM_SUBMISSION_LISTEN=door, **{**SETTINGS, **settings})
+    done = subprocess.run([f'{DIRECTORY.name}/{name}', *arguments], input=mail, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          check=False)
+    return done.returncode, done.stdout.decode()
+
+
+def stored():
+    """The messages since the last call: envelope and text."""
+    rows = DATABASE.psql("WITH gone AS (DELETE FROM mailroom_messages RETURNING id, return_path, recipients, raw) SELECT return_path, "
+                         "array_to_string(recipients, ','), encode(raw, 'hex') FROM gone ORDER BY id")
+    return [(sender, recipients, bytes.fromhex(raw)) for sender, recipients, raw in (row.split('\t') for row in rows.splitlines())]
+
+
+def spooled():
+    return sorted(os.listdir(SPOOL))
+
+
+class WithService(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.service = Submission([f'{SOCKET}=shop'], **SETTINGS)
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.service.stop() == 0
+
+    def test_a_mail_of_a_program_is_stored_as_it_is_written(self):
+        self.assertEqual(sendmail(b'From: shop@shop.example\nTo: Ada <ada@mail.example>, list: bob@mail.example;\nBcc: eve@mail.example\nSubject: s\n\n'
+                                  b'one\r\n.two\r\r\n..\n', '-t', '-i', '-f', 'shop@shop.example', 'carl@mail.example'), (0, ''))
+        (sender, recipients, raw), = stored()
+        self.assertEqual((sender, recipients), ('shop@shop.example', 'carl@mail.example,ada@mail.example,bob@mail.example,eve@mail.example'))
+        self.assertIn(b'To: Ada <ada@mail.example>, list: bob@mail.example;\r\n', raw)
+        self.assertNotIn(b'Bcc', raw)
+        self.assertTrue(raw.endswith(b'\r\n\r\none\r\n.two\r\n..\r\n'))
+
+    def test_a_mail_of_cron_goes_to_who_reads_the_mails_of_root(self):
+        self.assertEqual(sendmail(b'From ada  Sat Nov 28\nFrom: root (Cron Daemon)\nTo: root\nSubject: Cron <root@web1> true\n\nx\n.\nnot this\n',
+                                  '-FCronDaemon', '-odi', '-oem', '-oi', '-t')[0], 0)
+        (sender, recipients, raw), = stored()
+        self.assertEqual((sender, recipients), ('web1@shop.example', 'ada@mail.example,bob@mail.example'))
+        self.assertIn(b'x\r\n.\r\nnot this\r\n', raw)
+        self.assertEqual(sendmail(b'x\n.\nnot this\n', 'nobody')[0], 0)
+        (sender, recipients, raw), = stored()
+        self.assertEqual((sender, recipients), ('web1@shop.example', 'ops@shop.example'))
+        self.assertTrue(raw.endswith(b'\r\n\r\nx\r\n'))
+        for field in (b'From: ', b'Date: ', b'Message-ID: '):
+            self.assertIn(b'\r\n' + field, b'\r\n' + raw)
+
+    def test_the_exit_code_says_why_a_mail_is_refused(self):
+        for arguments, code, words in ((['--', 'no one@x'], 64, 'address'), (['-t'], 64, 'nobody gets this mail'), (['-Q', 'ada@mail.example'], 64, 'no option'),
+                                       (['-bd'], 64, 'mailroom submission'), (['-f'], 64, 'needs a value'),
+                                       (['ada@-x.example'], 67, 'ada@-x.example'), (['log'], 75, 'is a program'),
+                                       (['-f', 'a@-x.example', 'ada@mail.example'], 69, '')):
+            with self.subTest(arguments):
+                came, said = sendmail(b'Subject: s\n\nx\n', *arguments)
+                self.assertEqual(came, code, said)
+                self.assertIn(words, said)
+        self.assertEqual(sendmail(b'x', 'ada@mail.example', door='127.0.0.1:25=shop')[0], 78)
+        self.assertEqual((stored(), spooled()), ([], []))
+
+    def test_the_null_sender_and_smtp(self):
+        self.assertEqual(sendmail(b'From: a@shop.example\n\nx\n', '-f', '<>', 'ada@mail.example')[0], 0)
+        self.assertEqual([(sender, recipients) for sender, recipients, _ in stored()], [('', 'ada@mail.example')])
+        code, said = sendmail(b'EHLO x\r\nMAIL FROM:<a@shop.example>\r\nRCPT TO:<ada@mail.example>\r\nDATA\r\nFrom: a@shop.example\r\n\r\nx\r\n.\r\nQUIT\r\n', '-bs')
+        self.assertEqual(code, 0)
+        self.assertIn('queued as message:', said)
+        self.assertEqual(len(stored()), 1)
+
+    def test_mailq_and_newaliases(self):
+        self.assertEqual(sendmail(b'', name='mailq'), (0, 'Mail queue is empty\n'))
+        self.assertEqual(sendmail(b'', '-bi'), (0, ''))
+
+
+class WithoutService(unittest.TestCase):
+    def test_a_role_without_the_right_to_submit_is_told_so(self):
+        service = Submission([f'{SOCKET}=stranger'], **SETTINGS)
+        self.assertEqual(sendmail(b'x', 'ada@mail.example')[0], 77)
+        self.assertEqual(service.stop(), 0)
+        self.assertEqual(spooled(), [])
+
+    def test_without_a_spool_a_program_is_told_to_try_again(self):
+        code, said = sendmail(b'x', 'ada@mail.example', MAILROOM_SUBMISSION_SPOOL='')
+        self.assertEqual(code, 75)
+        self.assertIn('submission.spool', said)
+
+    def test_a_spool_that_cannot_be_written_is_no_success(self):
+        self.assertEqual(sendmail(b'x', 'ada@mail.example', MAILROOM_SUBMISSION_SPOOL=f'{DIRECTORY.name}/none')[0], 75)
+
+    def test_what_waits_is_taken_when_the_service_comes(self):
+        self.assertEqual(sendmail(b'Subject: s\n\nx\n', 'ada@mail.example'), (0, ''))
+        name, = spooled()
+        self.assertEqual(stat.S_IMODE(os.stat(f'{SPOOL}/{name}').st_mode), 0o640)
+        self.assertEqual(sendmail(b'', name='mailq'), (0, f'{SPOOL}/{name}\n'))
+        # What others left there: begun, no mail, a link to a file of somebody else.
+        for other, text in (('.begun', 'mailroom 1\nS a@shop.example\n'), ('1', 'mailroom 1\nR ada@mail.example\n'), ('2', 'x'),
+                            ('3', 'mailroom 1\nS a@shop.example\nR a..@-x.example\n\nx\r\n')):
+            with open(f'{SPOOL}/{other}', 'w', encoding='ascii') as file:
+                file.write(text)
+        os.symlink('/etc/hostname', f'{SPOOL}/4')
+        os.link(f'{SPOOL}/2', f'{SPOOL}/5')
+        service = Submission([f'{SOCKET}=shop'], **SETTINGS)
+        self.assertTrue(eventually(lambda: spooled() == ['.begun', '4', 'refused-1', 'refused-2', 'refused-3', 'refused-5']), spooled())
+        self.assertEqual(service.stop(), 0)
+        self.assertTrue(service.said('set a mail of the spool aside that is refused'))
+        self.assertEqual([(sender, recipients) for sender, recipients, _ in stored()], [('web1@shop.example', 'ada@mail.example')])
+        for name in spooled():
+            os.unlink(f'{SPOOL}/{name}')
+
+    def test_a_service_that_is_killed_stores_each_mail_once(self):
+        mails = 150
+        for i in range(mails):
+            self.assertEqual(sendmail(f'Subject: {i}\n\nx\n'.encode(), 'ada@mail.example')[0], 0)
+        rounds = 0
+        while True:
+            service = Submission([f'{SOCKET}=shop'], **SETTINGS)
+            before = len(spooled())
+            # Killed while it takes them, and in the end not at all.
+            self.assertTrue(eventually(lambda: len(spooled()) < max(before - 20, 1)))
+            if not spooled():
+                break
+            rounds += 1
+            service.kill()
+        self.assertEqual(service.stop(), 0)
+        self.assertGreaterEqual(rounds, 3)
+        subjects = sorted(int(raw.split(b'Subject: ')[1].split(b'\r')[0]) for _, _, raw in stored())
+        self.assertEqual(subjects, list(range(mails)))
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])

@@ -1,9 +1,11 @@
-// docs/metrics.md lists the metrics that a collector and a sender show, no more and no less, and promtool
-// finds nothing wrong with them.
+// docs/metrics.md lists the metrics that a collector, a sender and the service of submission show, no more
+// and no less, and promtool finds nothing wrong with them.
 
 #include <set>
 
+#include "base/clock.hpp"
 #include "base/pattern.hpp"
+#include "cmd/submission/submission_pages.hpp"
 #include "metrics/prometheus_tool.hpp"
 #include "support/build_paths.hpp"
 #include "support/catch.hpp"
@@ -88,8 +90,9 @@ TEST_CASE("the page on metrics lists what a scrape shows, no more and no less") 
   REQUIRE(eventually([&] { return Scrape::of(collects_again).sum("mailroom_queue_paused") == 1; }));
 
   std::map<std::string, Described> shown;
-  for (const auto& address : {collects_again, sends}) {
-    const auto scrape = Scrape::of(address);
+  const Scrape submits(
+      cmd::submission_metrics({.accepted = {{"shop", 1}}, .refusals = {{550, 1}}}, wall_now()));
+  for (const auto& scrape : {Scrape::of(collects_again), Scrape::of(sends), submits}) {
     check_metrics(scrape.text);
     for (const auto& [name, type] : scrape.types)
       shown[name].type = type;

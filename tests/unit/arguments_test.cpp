@@ -164,6 +164,14 @@ TEST_CASE("an unknown option is a usage error that suggests the nearest one") {
   }
 }
 
+TEST_CASE("sendmail takes what is behind it in a syntax of its own, and nothing of other commands") {
+  CHECK(refusal({"-q", "--config", "f", "sendmail", "-oi", "--", "-x"}) == "taken");
+  CHECK(refusal({"--xyzzy", "sendmail", "-oi"}).find("--xyzzy") != std::string::npos);
+  CHECK(
+      refusal({"-q", "suspend", "sendmail", "--xyzzy"}).find("mailroom suspend takes no option '--xyzzy'") ==
+      0);
+}
+
 TEST_CASE("arguments that no command accepts are usage errors") {
   for (const auto& arguments : std::vector<std::vector<std::string>>{{"collect", "more"},
                                                                      {"verify", "a", "b"},

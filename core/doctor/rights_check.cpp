@@ -1,5 +1,5 @@
 // Who may do more with mailroom's objects than the roles of docs/security.md, by whatever way the right came:
-// a grant, default privileges, everyone, a column, a predefined role.
+// a grant, default privileges, everyone, a column, a predefined role, a view.
 
 #include <fmt/format.h>
 #include <map>
@@ -64,6 +64,34 @@ FROM pg_auth_members a JOIN pg_roles p ON p.oid = a.roleid JOIN pg_roles m ON m.
 WHERE p.rolname IN ('pg_read_all_data', 'pg_write_all_data') AND NOT m.rolsuper
   AND m.oid <> (SELECT c.relowner FROM pg_class c WHERE c.relname = 'tokens' AND c.relnamespace = quote_ident($1)::regnamespace)
 ORDER BY 2, 1)";
+
+/// Views of others on what is in mails and on the secrets of tokens, also by way of another view, and who but
+/// their owner may read them: a view reads with the rights of its owner.
+constexpr const char* views_sql = R"(
+WITH RECURSIVE readers AS (
+  SELECT r.ev_class AS view, c.relname::text AS source
+  FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class c ON c.oid = d.refobjid
+  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.refobjsubid
+  WHERE d.classid = 'pg_rewrite'::regclass AND d.refclassid = 'pg_class'::regclass AND r.ev_class <> c.oid
+    AND c.relnamespace = quote_ident($1)::regnamespace
+    AND (c.relname = 'tokens' AND a.attname IN ('secret', 'code')
+         OR c.relname = 'mailroom_attachments' AND a.attname = 'content'
+         OR c.relname = 'mailroom_messages' AND a.attname IN ('headers', 'data', 'subject', 'text', 'html', 'raw'))
+  UNION
+  SELECT r.ev_class, v.source
+  FROM readers v JOIN pg_depend d ON d.refobjid = v.view AND d.refclassid = 'pg_class'::regclass
+  JOIN pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass AND r.ev_class <> v.view)
+SELECT v.oid::regclass::text AS view, coalesce(g.rolname, 'everyone') AS reader, g.rolname IS NULL AS is_everyone,
+  string_agg(DISTINCT s.source, ' and ' ORDER BY s.source) AS sources,
+  format('REVOKE SELECT ON %s FROM %s;', v.oid::regclass, coalesce(quote_ident(g.rolname), 'PUBLIC')) AS revoke
+FROM readers s JOIN pg_class v ON v.oid = s.view, LATERAL (
+  SELECT * FROM aclexplode(v.relacl)
+  UNION ALL SELECT e.* FROM pg_attribute t, aclexplode(t.attacl) e WHERE t.attrelid = v.oid) a
+LEFT JOIN pg_roles g ON g.oid = a.grantee
+WHERE a.privilege_type = 'SELECT' AND a.grantee <> v.relowner AND g.rolsuper IS NOT TRUE
+  AND NOT EXISTS (SELECT FROM pg_options_to_table(v.reloptions) o
+                  WHERE o.option_name = 'security_invoker' AND o.option_value::boolean)
+GROUP BY v.oid, g.rolname ORDER BY 1, 2)";
 
 /// What a role was granted.
 struct Holder {
@@ -175,11 +203,24 @@ void judge_predefined(db::Connection& connection, Findings& findings) {
   }
 }
 
+/// A view for one role may be meant; one for everyone is not.
+void judge_views(db::Connection& connection, Findings& findings) {
+  for (const auto& row : qualified_rows(connection, views_sql)) {
+    const auto text = fmt::format("{} may read {} by the view {}", shown_text(row.text("reader")),
+                                  row.text("sources"), shown_text(row.text("view")));
+    findings.push_back(
+        row.flag("is_everyone")
+            ? failure(text, {{status::FixKind::revoke, row.text("revoke")}})
+            : warning(text, {}, "right for who may read every mail; for any other: " + row.text("revoke")));
+  }
+}
+
 }  // namespace
 
 Findings judge_others(db::Connection& connection) {
   Findings findings;
   judge_holders(connection, findings);
+  judge_views(connection, findings);
   judge_creators(connection, findings);
   judge_predefined(connection, findings);
   return findings;

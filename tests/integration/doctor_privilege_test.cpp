@@ -160,6 +160,34 @@ TEST_CASE("doctor names who may do everything: members of the owner, and who rea
             " may read every mail and the secrets of tokens, as a member of pg_read_all_data");
 }
 
+TEST_CASE("a view by which others read mails or secrets is named, also by way of another") {
+  const TestDatabase database;
+  const auto connection = database.connect();
+  const TestRole support(database, "support");
+  const DoctorRig rig(database);
+  const auto privileges = [&] { return summary(rig.examine("privileges")); };
+  const auto fine = privileges();
+  connection->run(
+      "CREATE VIEW ids AS SELECT id, reference FROM mailroom_messages; GRANT SELECT ON ids TO PUBLIC");
+  connection->run("CREATE VIEW own AS SELECT text FROM mailroom_messages");
+  CHECK(privileges() == fine);
+  if (value<int>(*connection, "SHOW server_version_num") >= 150000) {
+    connection->run(
+        "CREATE VIEW checked WITH (security_invoker) AS SELECT text FROM mailroom_messages; "
+        "GRANT SELECT ON checked TO PUBLIC");
+    CHECK(privileges() == fine);
+  }
+  connection->run(
+      "CREATE MATERIALIZED VIEW \"All Mails\" AS SELECT o.text, t.code FROM own o, tokens t; GRANT SELECT (text) ON \"All Mails\" TO " +
+      support.name());
+  CHECK(privileges() == "warning: " + support.name() +
+                            " may read mailroom_messages and tokens by the view public.\"All Mails\"");
+  connection->run("REVOKE SELECT (text) ON \"All Mails\" FROM " + support.name());
+  check_fixing(*connection, rig, "privileges", doctor::CheckVerdict::failure,
+               "GRANT SELECT ON own TO PUBLIC");
+  CHECK(privileges() == fine);
+}
+
 TEST_CASE("row security that hides tokens or accounts is found and fixed") {
   TestDatabase database;
   const auto connection = database.connect();

@@ -78,7 +78,7 @@ TEST_CASE("no role can create triggers with the functions that run with their ow
   const auto definers = roles.owner().run(
       "SELECT proname FROM pg_proc WHERE prosecdef AND prorettype = 'trigger'::regtype AND pronamespace = "
       "quote_ident(current_schema())::regnamespace ORDER BY 1");
-  REQUIRE(definers.size() == 12);
+  REQUIRE(definers.size() == 14);
   const auto app = roles.connect("app");
   app->run("CREATE TEMP TABLE lure (id bigint, status account_status)");
   for (const auto& row : definers) {

@@ -132,8 +132,14 @@ ExitCode run_submission(Context& context) {
   const auto options = options_of(settings);
   const auto open = open_doors(settings);
   raise_descriptors(settings.submission.connections);
-  const submission::HomeWatch home(context.connect_to_schema("submission", {}, &stop),
-                                   options.database.target, log);
+  std::unique_ptr<db::Connection> connection;
+  try {
+    connection = context.connect_to_schema("submission", {}, &stop);
+  } catch (const db::ConnectionLost&) {
+    if (stop.requested()) return ExitCode::done;
+    throw;
+  }
+  const submission::HomeWatch home(std::move(connection), options.database.target, log);
   std::unique_ptr<submission::Service> service;
   std::unique_ptr<SubmissionPages> pages;
   const auto signalled = [&] {
@@ -176,7 +182,7 @@ const Command submission_command{
     "submission", "take mails by SMTP, and store each before it is accepted",
     "Examples:\n"
     "  mailroom submission --listen 127.0.0.1:2525=shop   without logins, as shop\n"
-    "  mailroom submission --listen 0.0.0.0:587 --certificate tls.crt --key tls.key\n",
+    "  mailroom submission --listen 127.0.0.1:2587 --certificate tls.crt --key tls.key\n",
     [](CommandSyntax&) -> Run { return [](Context& context) { return run_submission(context); }; },
     "Whatever can send mail sends through PostgreSQL: each mail that comes is stored as a message (raw), by one transaction for all "
     "clients of a moment, and mailroom send delivers it. 250 is answered after the commit, with the id of the message, and never "

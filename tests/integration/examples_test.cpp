@@ -28,12 +28,13 @@ bool runs_on(const std::string& command) {
   static const Pattern ends(".*(--once|--max-batches|--help|--to|--dry-run)\\b.*");
   if (command.starts_with("mailroom bounce --listen")) return true;
   if (command.starts_with("mailroom template serve")) return true;
+  if (command.starts_with("mailroom submission")) return true;
   // No server has the name of the mailbox: it is tried again.
   for (const auto* source : {"--maildir", "--imap", "--pop3"}) {
     if (command.starts_with(std::string("mailroom bounce ") + source)) return !contains(command, "--once");
   }
   if (command.starts_with("mailroom outcomes")) return !contains(command, "--off");
-  if (command.starts_with("mailroom collect") || command.starts_with("mailroom send"))
+  if (command.starts_with("mailroom collect") || (command + " ").starts_with("mailroom send "))
     return !ends.matches(command);
   return follows.matches(command);
 }
@@ -66,6 +67,10 @@ class World {
     directory_.write("queues.yaml", "queues:\n  recovery: {actions: [recovery], priority: 10}\n");
     password_ = directory_.write("mailbox.password", "sesame\n", 0600);
     directory_.write("report.eml", "Subject: hello\n\nno report\n");
+    directory_.write("mail.eml",
+                     "From: shop@app.example\nTo: ada@mail.example\nSubject: hello\n\nIt works.\n");
+    directory_.write("report.txt", "It is full.\n");
+    std::filesystem::create_directory(directory_.path() / "spool");
     directory_.write("list.csv", "email\nada@mail.example\n");
     for (const auto* part : {"new", "cur", "tmp"})
       std::filesystem::create_directories(directory_.path() / "bounces" / part);
@@ -82,8 +87,8 @@ class World {
     const auto name = std::to_string(++runs_);
     errors_ = (directory_.path() / (name + ".stderr")).string();
     // There is no terminal for a question. With exec, SIGTERM reaches mailroom itself.
-    const auto script =
-        "cd " + directory_.path().string() + "; exec </dev/null; " + (endless ? "exec " : "") + command;
+    const auto script = "cd " + directory_.path().string() + "; exec </dev/null; " + prepared_for(command) +
+                        (endless ? "exec " : "") + command;
     Subprocess process({"/bin/sh", "-c", script},
                        {{"MAILROOM_DATABASE_URL", database_.conninfo()},
                         {"MAILROOM_SECRET_KEY_FILE", key_},
@@ -107,6 +112,17 @@ class World {
   std::string errors() const { return read_file(errors_); }
 
  private:
+  /// What the shell does before: a certificate for a service that needs one, and no service for sendmail,
+  /// which leaves the mail in the spool.
+  static std::string prepared_for(const std::string& command) {
+    if (contains(command, "tls.crt"))
+      return "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=localhost -days 2 "
+             "-keyout tls.key -out tls.crt 2>/dev/null; ";
+    if (command.starts_with("mailroom sendmail"))
+      return "export MAILROOM_SUBMISSION_LISTEN=$PWD/socket=shop MAILROOM_SUBMISSION_SPOOL=$PWD/spool; ";
+    return {};
+  }
+
   const TestDatabase& prepared(const std::string& actions) {
     const auto connection = database_.connect();
     connection->run(
@@ -126,6 +142,9 @@ class World {
     if (const auto match = coded.whole(example)) values["TOKEN"] = recovery_token((*match)[1]);
     std::string command;
     auto rest = Pattern("smtp://localhost").replaced(example, relay_.url());
+    // A port that is free, whatever else listens here.
+    if (example.starts_with("mailroom submission"))
+      rest = Pattern("127\\.0\\.0\\.1:[0-9]+").replaced(rest, "127.0.0.1:0");
     while (const auto match = to_placeholder.at_start(rest)) {
       const auto& name = (*match)[2];
       INFO("the placeholder " << name << " of an example has no value: give it one in with_values() of "

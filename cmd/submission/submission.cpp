@@ -182,7 +182,7 @@ const Command submission_command{
     "submission", "take mails by SMTP, and store each before it is accepted",
     "Examples:\n"
     "  mailroom submission --listen 127.0.0.1:2525=shop   without logins, as shop\n"
-    "  mailroom submission --listen 127.0.0.1:2587 --certificate tls.crt --key tls.key\n",
+    "  mailroom submission --listen 127.0.0.1:587 --certificate tls.crt --key tls.key\n",
     [](CommandSyntax&) -> Run { return [](Context& context) { return run_submission(context); }; },
     "Whatever can send mail sends through PostgreSQL: each mail that comes is stored as a message (raw), by one transaction for all "
     "clients of a moment, and mailroom send delivers it. 250 is answered after the commit, with the id of the message, and never "

@@ -84,19 +84,21 @@ std::string standard_input(std::size_t most) {
     if (size == 0) return text;
     text.append(bytes.data(), static_cast<std::size_t>(size));
   }
-  throw Error(ExitCode::failed, fmt::format("the mail has more than {} bytes", most), "send.max_size");
+  throw Error(ExitCode::unusable, fmt::format("the mail has more than {} bytes", most), "send.max_size");
 }
 
 ExitCode submit(Context& context, const sendmail::Mail& mail, const sendmail::Caller& who) {
   const auto& settings = context.settings();
   const auto path = local_door(settings).address.path;
+  const bool has_spool = !settings.submission.spool.empty();
   const int fd = sendmail::connect_to(path);
+  const auto unreached = errno == EACCES && !has_spool ? sendmail::Fate::no_right : sendmail::Fate::later;
   const auto answer =
-      fd >= 0 ? sendmail::Dialogue(fd, who.host).submit(mail)
-              : sendmail::Answer{errno == EACCES ? sendmail::Fate::no_right : sendmail::Fate::later,
-                                 fmt::format("cannot connect to {}: {}", path, std::strerror(errno))};
+      fd >= 0
+          ? sendmail::Dialogue(fd, who.host).submit(mail)
+          : sendmail::Answer{unreached, fmt::format("cannot connect to {}: {}", path, std::strerror(errno))};
   if (answer.fate == sendmail::Fate::stored) return ExitCode::done;
-  if (answer.fate != sendmail::Fate::later || settings.submission.spool.empty())
+  if (answer.fate != sendmail::Fate::later || !has_spool)
     return fail(context, code_of(answer.fate), answer.words,
                 answer.fate == sendmail::Fate::later ? "with submission.spool the mail would wait" : "");
   sendmail::write_to_spool(settings.submission.spool, mail, who.random);
@@ -164,6 +166,7 @@ ExitCode run_sendmail(Context& context, const std::vector<std::string>& argument
   } catch (const Error& error) {
     const int code = error.code() == ExitCode::usage           ? EX_USAGE
                      : error.code() == ExitCode::configuration ? EX_CONFIG
+                     : error.code() == ExitCode::unusable      ? EX_UNAVAILABLE
                                                                : EX_TEMPFAIL;
     return fail(context, code, error.what(), error.hint());
   }
@@ -179,7 +182,7 @@ const Command sendmail_command{
     "/usr/sbin/sendmail; mailq and newaliases are names for it too. The options are those of Postfix: -t takes the recipients of the header "
     "to those that are named, -f names the sender, -F his name, -i does not end at a line of one dot, -bs speaks SMTP, -bp lists what "
     "waits. Those that have no meaning here, such as -oem, -N and -R, have no effect.\n\n"
-    "Who calls mails as the role of the socket: submission.listen: /run/mailroom/submission=* gives each user the role of his name. A "
+    "Who calls mails as the role of the socket: submission.listen: /run/mailroom/submission/smtp=* gives each user the role of his name. A "
     "recipient without a domain is looked up in submission.aliases, and goes to submission.local_to otherwise; a sender without a domain becomes "
     "submission.local_from.\n\n"
     "If the service cannot be reached, or cannot store the mail now, the mail is written to submission.spool, if that is set, and the service "

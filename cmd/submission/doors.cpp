@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -85,6 +88,10 @@ OpenDoors open_doors(const config::Settings& settings) {
                                              .port = "2587"}));
       door.fd = open.sockets.back()->fd();
       door.address = open.sockets.back()->address();
+      // Whoever connects is known by his user; connecting takes the right to write.
+      if (door.role == "*" && chmod(door.address.path.c_str(), 0666) != 0)
+        throw Error(ExitCode::configuration, fmt::format("cannot let all users connect to {}: {}",
+                                                         door.address.path, std::strerror(errno)));
     }
     open.doors.push_back(std::move(door));
   }
@@ -109,7 +116,7 @@ submission::Door local_door(const config::Settings& settings) {
     if (door.address.is_unix() && !door.role.empty()) return door;
   }
   throw Error(ExitCode::configuration, "submission.listen has no unix socket with a role",
-              "add /run/mailroom/submission=* for the users of this machine, or =ROLE");
+              "add /run/mailroom/submission/smtp=* for the users of this machine, or =ROLE");
 }
 
 }  // namespace mailroom::cmd

@@ -71,7 +71,7 @@ void Aliases::follow(const std::string& recipient, int depth, std::vector<std::s
   for (const auto& target : entry->second) {
     if (target.front() == '|' || target.front() == '/' || target.starts_with(":include:"))
       throw Error(
-          ExitCode::failed,
+          ExitCode::unusable,
           fmt::format("the alias {} is {}", recipient, target.front() == '|' ? "a program" : "a file"),
           "mailroom delivers to addresses alone: give the alias one");
     // An alias that names itself is the user.

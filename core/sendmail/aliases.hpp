@@ -15,7 +15,7 @@ class Aliases {
   explicit Aliases(std::string_view text);
 
   /// Whom mails to `recipients` go to: the aliases of those that are local are followed; others stay as they
-  /// are. Each once. Throws Error(failed) for an alias of a file, a program or an :include:, which get no
+  /// are. Each once. Throws Error(unusable) for an alias of a file, a program or an :include:, which get no
   /// mail here.
   std::vector<std::string> resolved(const std::vector<std::string>& recipients) const;
 

@@ -148,8 +148,9 @@ Answer Dialogue::refusal(bool of_recipient) {
   // 421: it closes (RFC 5321, section 3.8).
   if (reply_.code() == 421) close();
   const auto words = fmt::format("{} {}", reply_.code(), reply_.text());
-  if (reply_.code() < 500) return {Fate::later, words};
   const auto& text = reply_.text();
+  // 4.5.3, too many recipients: this mail always has so many.
+  if (reply_.code() < 500 && !text.starts_with("4.5.3")) return {Fate::later, words};
   if (text.starts_with("5.7.") || reply_.code() == 530 || reply_.code() == 535)
     return {Fate::no_right, words};
   return {of_recipient ? Fate::no_recipient : Fate::refused, words};

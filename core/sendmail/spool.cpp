@@ -20,7 +20,8 @@ namespace mailroom::sendmail {
 namespace {
 
 constexpr std::string_view first_line = "mailroom 1";
-constexpr std::string_view aside = "refused-";
+constexpr std::string_view refused = "refused-";
+constexpr off_t largest = 128 * 1024 * 1024;  ///< submission.max_size is at most 100 MB
 
 Error failure(const std::string& what, const std::string& path) {
   return Error(
@@ -111,7 +112,7 @@ std::vector<SpooledFile> waiting_in(const std::string& directory) {
   while (const auto* entry = readdir(folder.get())) {
     const std::string name = static_cast<const char*>(entry->d_name);
     struct stat status {};
-    if (name.front() == '.' || name.starts_with(aside)) continue;
+    if (name.front() == '.' || name.starts_with(refused)) continue;
     if (fstatat(dirfd(folder.get()), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
         S_ISREG(status.st_mode))
       files.push_back({name, status.st_uid});
@@ -126,7 +127,8 @@ std::optional<Mail> read_from_spool(const std::string& directory, const SpooledF
   struct stat status {};
   if (file.fd < 0 || fstat(file.fd, &status) != 0) throw failure("read", path);
   // A link that somebody else has made of a file of its owner.
-  if (!S_ISREG(status.st_mode) || status.st_nlink != 1 || status.st_uid != spooled_file.owner)
+  if (!S_ISREG(status.st_mode) || status.st_nlink != 1 || status.st_uid != spooled_file.owner ||
+      status.st_size > largest)
     return std::nullopt;
   std::string text;
   std::array<char, 65536> bytes{};
@@ -143,9 +145,9 @@ void remove_from_spool(const std::string& directory, const SpooledFile& file) {
   if (unlink(path.c_str()) != 0) throw failure("remove", path);
 }
 
-std::string set_aside(const std::string& directory, const SpooledFile& file) {
+std::string keep_refused(const std::string& directory, const SpooledFile& file) {
   const auto path = directory + "/" + file.name;
-  auto other = fmt::format("{}/{}{}", directory, aside, file.name);
+  auto other = fmt::format("{}/{}{}", directory, refused, file.name);
   if (rename(path.c_str(), other.c_str()) != 0) throw failure("rename", path);
   return other;
 }

@@ -29,6 +29,6 @@ std::optional<Mail> read_from_spool(const std::string& directory, const SpooledF
 void remove_from_spool(const std::string& directory, const SpooledFile& file);
 
 /// Gives a mail that was refused another name, with which it waits no more, and returns its path.
-std::string set_aside(const std::string& directory, const SpooledFile& file);
+std::string keep_refused(const std::string& directory, const SpooledFile& file);
 
 }  // namespace mailroom::sendmail

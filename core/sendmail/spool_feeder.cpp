@@ -42,10 +42,15 @@ void SpoolFeeder::turned(const LetIn& let_in) {
   }
   complaint_.clear();
   if (files.empty()) return;
+  // One that waits keeps no other waiting.
+  std::rotate(files.begin(), std::ranges::upper_bound(files, waits_, {}, &SpooledFile::name), files.end());
   const auto role = role_of(files.front());
   std::erase_if(files, [&](const SpooledFile& file) { return role_of(file) != role; });
   if (files.size() > most_at_once) files.resize(most_at_once);
-  if (role.empty()) return complain("the user of the file " + files.front().name + " has no name");
+  if (role.empty()) {
+    waits_ = files.back().name;
+    return complain("the user of the file " + files.front().name + " has no name");
+  }
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return;
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -60,29 +65,29 @@ void SpoolFeeder::turned(const LetIn& let_in) {
 }
 
 void SpoolFeeder::feed(int fd, const std::vector<SpooledFile>& files) {
-  try {
+  std::size_t taken = 0;
+  {
     Dialogue dialogue(fd, host_);
-    std::size_t taken = 0;
-    for (; taken < files.size() && take(dialogue, files[taken]); ++taken) {
+    try {
+      while (taken < files.size() && take(dialogue, files[taken]))
+        ++taken;
+    } catch (const std::exception& error) {
+      log_.error("cannot take a mail from the spool", {{"reason", error.what()}});
     }
-    if (taken > 0) log_.info("took mails from the spool", {{"mails", static_cast<std::int64_t>(taken)}});
-    if (taken < files.size()) not_before_ = steady_now() + pause;
     // Before the descriptor is closed, and may be another's.
     const std::lock_guard lock(mutex_);
     fd_ = -1;
-  } catch (const std::exception& error) {
-    log_.error("cannot take a mail from the spool", {{"reason", error.what()}});
-    not_before_ = steady_now() + pause;
-    const std::lock_guard lock(mutex_);
-    fd_ = -1;
   }
+  if (taken > 0) log_.info("took mails from the spool", {{"mails", static_cast<std::int64_t>(taken)}});
+  if (taken < files.size()) not_before_ = steady_now() + pause;
+  waits_ = taken < files.size() ? files[taken].name : std::string();
   is_busy_ = false;
 }
 
 bool SpoolFeeder::take(Dialogue& dialogue, const SpooledFile& file) {
   const auto mail = read_from_spool(directory_, file);
   if (!mail) {
-    log_.error("set a file of the spool aside that is no mail", {{"file", set_aside(directory_, file)}});
+    log_.error("a file of the spool is no mail", {{"file", keep_refused(directory_, file)}});
     return true;
   }
   const auto answer = dialogue.submit(*mail);
@@ -93,8 +98,8 @@ bool SpoolFeeder::take(Dialogue& dialogue, const SpooledFile& file) {
   if (answer.fate == Fate::stored) {
     remove_from_spool(directory_, file);
   } else {
-    log_.error("set a mail of the spool aside that is refused",
-               {{"file", set_aside(directory_, file)}, {"reason", answer.words}});
+    log_.error("a mail of the spool is refused",
+               {{"file", keep_refused(directory_, file)}, {"reason", answer.words}});
   }
   return !dialogue.is_over();
 }

@@ -14,8 +14,8 @@
 
 namespace mailroom::sendmail {
 
-/// A mail leaves the spool when the service has stored it; one that is refused for good is set aside, and the
-/// log says so. A service that ends in between finds it again, and the database knows its Message-ID.
+/// A mail leaves the spool when the service has stored it; one that is refused for good stays as refused, and
+/// the log says so. A service that ends in between finds it again, and the database knows its Message-ID.
 class SpoolFeeder {
  public:
   /// The service takes one end of a connection of `role`.
@@ -44,6 +44,7 @@ class SpoolFeeder {
   Log& log_;
   std::atomic<bool> is_busy_ = false;
   std::atomic<TimePoint> not_before_{};
+  std::string waits_;      ///< the file that was not taken; of the thread that submits, while it runs
   std::string complaint_;  ///< the last; of the thread of the service
   std::mutex mutex_;       ///< of the next
   int fd_ = -1;

@@ -4,6 +4,7 @@ the exit codes. A spool that is taken by a service that is killed again and agai
 with-postgres for itself."""
 
 import os
+import pwd
 import stat
 import subprocess
 import sys
@@ -40,11 +41,11 @@ def tearDownModule():
     DIRECTORY.cleanup()
 
 
-def sendmail(mail, *arguments, door=f'{SOCKET}=shop', name='sendmail', **settings):
+def sendmail(mail, *arguments, door=f'{SOCKET}=shop', name='sendmail', user=None, **settings):
     """The exit code and what it said."""
     environment = dict(os.environ, MAILROOM_SUBMISSION_LISTEN=door, **{**SETTINGS, **settings})
     done = subprocess.run([f'{DIRECTORY.name}/{name}', *arguments], input=mail, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          check=False)
+                          user=user if os.geteuid() == 0 else None, check=False)
     return done.returncode, done.stdout.decode()
 
 
@@ -93,7 +94,7 @@ class WithService(unittest.TestCase):
     def test_the_exit_code_says_why_a_mail_is_refused(self):
         for arguments, code, words in ((['--', 'no one@x'], 64, 'address'), (['-t'], 64, 'nobody gets this mail'), (['-Q', 'ada@mail.example'], 64, 'no option'),
                                        (['-bd'], 64, 'mailroom submission'), (['-f'], 64, 'needs a value'),
-                                       (['ada@-x.example'], 67, 'ada@-x.example'), (['log'], 75, 'is a program'),
+                                       (['ada@-x.example'], 67, 'ada@-x.example'), (['log'], 69, 'is a program'),
                                        (['-f', 'a@-x.example', 'ada@mail.example'], 69, '')):
             with self.subTest(arguments):
                 came, said = sendmail(b'Subject: s\n\nx\n', *arguments)
@@ -117,6 +118,21 @@ class WithService(unittest.TestCase):
 
 
 class WithoutService(unittest.TestCase):
+    def test_each_user_mails_as_the_role_of_his_name(self):
+        other = 'nobody' if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+        DATABASE.psql(f'CREATE ROLE {other} LOGIN; GRANT EXECUTE ON FUNCTION mailroom_submit, mailroom_message_status TO {other}')
+        os.chmod(DIRECTORY.name, 0o755)
+        self.assertEqual(sendmail(b'Subject: 1\n\nx\n', 'ada@mail.example', door=f'{SOCKET}=*', user=other), (0, ''))
+        before = os.umask(0o027)  # that of the unit
+        service = Submission([f'{SOCKET}=*'], **SETTINGS)
+        os.umask(before)
+        self.assertTrue(eventually(lambda: not spooled()), spooled())
+        self.assertEqual(sendmail(b'Subject: 2\n\nx\n', 'ada@mail.example', door=f'{SOCKET}=*', user=other, MAILROOM_SUBMISSION_SPOOL=''), (0, ''))
+        self.assertEqual(DATABASE.psql('SELECT DISTINCT enqueued_by FROM mailroom_messages').split(), [other])
+        self.assertEqual(service.stop(), 0)
+        self.assertEqual(len(stored()), 2)
+        DATABASE.psql(f'DROP OWNED BY {other}; DROP ROLE {other}')
+
     def test_a_role_without_the_right_to_submit_is_told_so(self):
         service = Submission([f'{SOCKET}=stranger'], **SETTINGS)
         self.assertEqual(sendmail(b'x', 'ada@mail.example')[0], 77)
@@ -146,7 +162,7 @@ class WithoutService(unittest.TestCase):
         service = Submission([f'{SOCKET}=shop'], **SETTINGS)
         self.assertTrue(eventually(lambda: spooled() == ['.begun', '4', 'refused-1', 'refused-2', 'refused-3', 'refused-5']), spooled())
         self.assertEqual(service.stop(), 0)
-        self.assertTrue(service.said('set a mail of the spool aside that is refused'))
+        self.assertTrue(service.said('a mail of the spool is refused'))
         self.assertEqual([(sender, recipients) for sender, recipients, _ in stored()], [('web1@shop.example', 'ada@mail.example')])
         for name in spooled():
             os.unlink(f'{SPOOL}/{name}')

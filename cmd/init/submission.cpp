@@ -11,6 +11,8 @@
 #include "cmd/init/usual_database.hpp"
 #include "cmd/terminal/context.hpp"
 #include "config/settings.hpp"
+#include "db/conninfo.hpp"
+#include "sendmail/places.hpp"
 #include "submission/own_certificate.hpp"
 
 namespace mailroom::cmd {
@@ -18,8 +20,8 @@ namespace {
 
 constexpr auto login_address = "127.0.0.1:587";
 
-/// Throws if there is nothing to add to.
-void require_room(const std::string& file) {
+/// The settings of `file`. Throws if there is nothing to add to.
+config::Settings require_room(const std::string& file) {
   if (!std::filesystem::exists(file))
     throw Error(ExitCode::configuration, fmt::format("there is no {}", file), "mailroom init writes it");
   const auto settings = config::load_settings({.file = file, .flags = {}}, {});
@@ -31,6 +33,17 @@ void require_room(const std::string& file) {
   if (!settings.submission_roles.empty())
     throw Error(ExitCode::configuration, fmt::format("{} has submission.roles already", file),
                 "docs/submission.md describes each key");
+  return settings;
+}
+
+/// Where users of this machine mail by sendmail(1), as the role that the service connects as; empty if the
+/// package mailroom-sendmail is not installed.
+std::string local_address(const config::Settings& settings) {
+  if (sendmail::spool_directory(settings).empty()) return {};
+  std::string role = "mailroom";
+  for (const auto& [keyword, value] : db::parse_conninfo(settings.database.url))
+    if (keyword == "user") role = value;
+  return fmt::format(", '/run/mailroom/submission/smtp={}'", role);
 }
 
 std::string host_name() {
@@ -43,13 +56,15 @@ std::string host_name() {
 
 ExitCode make_submission(const std::string& directory, bool with_systemd, Context& context) {
   const auto file = directory + "/mailroom.yaml";
-  require_room(file);
+  const auto settings = require_room(file);
+  const auto local = with_systemd ? local_address(settings) : std::string();
   const std::string place = with_systemd ? "credentials/" : "";
   context.say(fmt::format(
       "{0}/{1}smtp.crt and {0}/{1}smtp.key are made, if they are not there: a certificate that clients have "
-      "to trust.\n{2} gets the section submission: logins at {3}.\n{4}",
+      "to trust.\n{2} gets the section submission: logins at {3}{5}.\n{4}",
       directory, place, file, login_address,
-      with_systemd ? "mailroom-submission.service is enabled and started.\n" : ""));
+      with_systemd ? "mailroom-submission.service is enabled and started.\n" : "",
+      local.empty() ? "" : ", and sendmail(1) for the users of this machine"));
   confirm(context, "do that?");
   const auto made = submission::make_certificate(host_name());
   for (const auto& [name, text] :
@@ -62,9 +77,9 @@ ExitCode make_submission(const std::string& directory, bool with_systemd, Contex
   add_to_file(
       file,
       fmt::format(
-          "\n# By mailroom init --submission.\nsubmission:\n  listen: ['{0}']\n  certificate: {1}smtp.crt\n"
+          "\n# By mailroom init --submission.\nsubmission:\n  listen: ['{0}'{2}]\n  certificate: {1}smtp.crt\n"
           "  key: {1}smtp.key\n",
-          login_address, place));
+          login_address, place, local));
   context.say(fmt::format("wrote {}\n", file));
   if (with_systemd)
     run_program({"systemctl", "enable", "--now", "mailroom-submission.socket", "mailroom-submission.service"},

@@ -19,11 +19,11 @@
 #include "base/actor.hpp"
 #include "base/clock.hpp"
 #include "cmd/command.hpp"
-#include "cmd/submission/doors.hpp"
 #include "sendmail/aliases.hpp"
 #include "sendmail/arguments.hpp"
 #include "sendmail/dialogue.hpp"
 #include "sendmail/mail_text.hpp"
+#include "sendmail/places.hpp"
 #include "sendmail/spool.hpp"
 
 namespace mailroom::cmd {
@@ -89,9 +89,12 @@ std::string standard_input(std::size_t most) {
 
 ExitCode submit(Context& context, const sendmail::Mail& mail, const sendmail::Caller& who) {
   const auto& settings = context.settings();
-  const auto path = local_door(settings).address.path;
-  const bool has_spool = !settings.submission.spool.empty();
-  const int fd = sendmail::connect_to(path);
+  const auto spool = sendmail::spool_directory(settings);
+  const bool has_spool = !spool.empty();
+  // Where nobody has set a service up yet, mails wait for it.
+  const auto door = has_spool ? sendmail::local_door(settings) : sendmail::needed_local_door(settings);
+  const auto path = door ? door->address.path : std::string();
+  const int fd = door ? sendmail::connect_to(path) : -1;
   const auto unreached = errno == EACCES && !has_spool ? sendmail::Fate::no_right : sendmail::Fate::later;
   const auto answer =
       fd >= 0
@@ -101,13 +104,13 @@ ExitCode submit(Context& context, const sendmail::Mail& mail, const sendmail::Ca
   if (answer.fate != sendmail::Fate::later || !has_spool)
     return fail(context, code_of(answer.fate), answer.words,
                 answer.fate == sendmail::Fate::later ? "with submission.spool the mail would wait" : "");
-  sendmail::write_to_spool(settings.submission.spool, mail, who.random);
+  sendmail::write_to_spool(spool, mail, who.random);
   return ExitCode::done;
 }
 
 /// -bs: bytes both ways, until the service closes.
 ExitCode speak(Context& context) {
-  const auto path = local_door(context.settings()).address.path;
+  const auto path = sendmail::needed_local_door(context.settings()).address.path;
   const int fd = sendmail::connect_to(path);
   if (fd < 0)
     return fail(context, EX_TEMPFAIL, fmt::format("cannot connect to {}: {}", path, std::strerror(errno)));
@@ -137,7 +140,7 @@ ExitCode speak(Context& context) {
 }
 
 ExitCode list_spool(Context& context) {
-  const auto& directory = context.settings().submission.spool;
+  const auto directory = sendmail::spool_directory(context.settings());
   const auto files =
       directory.empty() ? std::vector<sendmail::SpooledFile>() : sendmail::waiting_in(directory);
   if (files.empty()) context.print("Mail queue is empty\n");

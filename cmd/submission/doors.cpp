@@ -88,8 +88,9 @@ OpenDoors open_doors(const config::Settings& settings) {
                                              .port = "2587"}));
       door.fd = open.sockets.back()->fd();
       door.address = open.sockets.back()->address();
-      // Whoever connects is known by his user; connecting takes the right to write.
-      if (door.role == "*" && chmod(door.address.path.c_str(), 0666) != 0)
+      // As systemd makes them: connecting takes the right to write, whatever the umask. Its directory says
+      // who gets there.
+      if (door.address.is_unix() && chmod(door.address.path.c_str(), 0666) != 0)
         throw Error(ExitCode::configuration, fmt::format("cannot let all users connect to {}: {}",
                                                          door.address.path, std::strerror(errno)));
     }
@@ -108,15 +109,6 @@ OpenDoors open_doors(const config::Settings& settings) {
                 "127.0.0.1:25=ROLE");
   if (!settings.submission.certificate.empty()) config::require_keys({"submission.key"}, settings);
   return open;
-}
-
-submission::Door local_door(const config::Settings& settings) {
-  for (const auto& text : settings.submission.listen) {
-    auto door = submission::parse_door(text);
-    if (door.address.is_unix() && !door.role.empty()) return door;
-  }
-  throw Error(ExitCode::configuration, "submission.listen has no unix socket with a role",
-              "add /run/mailroom/submission/smtp=* for the users of this machine, or =ROLE");
 }
 
 }  // namespace mailroom::cmd

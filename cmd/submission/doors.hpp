@@ -24,8 +24,4 @@ struct OpenDoors {
 /// as ListeningSocket().
 OpenDoors open_doors(const config::Settings& settings);
 
-/// The first unix socket of submission.listen where nobody logs in: that of sendmail. Throws
-/// Error(configuration) if there is none.
-submission::Door local_door(const config::Settings& settings);
-
 }  // namespace mailroom::cmd

@@ -15,6 +15,7 @@
 #include "consumer/service_reporter.hpp"
 #include "mail/configured_mail.hpp"
 #include "process/stop_signal.hpp"
+#include "sendmail/places.hpp"
 #include "sendmail/spool_feeder.hpp"
 #include "submission/home_watch.hpp"
 #include "submission/service.hpp"
@@ -119,9 +120,14 @@ std::string status_of(const submission::ServiceCounts& counts) {
 
 /// What feeds the mails of submission.spool to the service; null without one. Throws Error(configuration).
 std::unique_ptr<sendmail::SpoolFeeder> spool_of(const config::Settings& settings, Log& log) {
-  const auto& directory = settings.submission.spool;
+  const auto directory = sendmail::spool_directory(settings);
   if (directory.empty()) return nullptr;
-  return std::make_unique<sendmail::SpoolFeeder>(directory, local_door(settings).role, own_host_name(), log);
+  const auto door = sendmail::local_door(settings);
+  if (door) return std::make_unique<sendmail::SpoolFeeder>(directory, door->role, own_host_name(), log);
+  if (!settings.submission.spool.empty()) sendmail::needed_local_door(settings);
+  log.warn("nobody takes mails from the spool: submission.listen has no unix socket with a role",
+           {{"spool", directory}});
+  return nullptr;
 }
 
 ExitCode run_submission(Context& context) {

@@ -72,7 +72,7 @@ std::vector<KeyEntry> submission_keys() {
           as_written(&SubmissionSettings::local_from)},
       KeyEntry{
           "submission.spool", "MAILROOM_SUBMISSION_SPOOL", "",
-          "directory where mailroom sendmail leaves mails while the service is away; without it they are refused",
+          "directory where mailroom sendmail leaves mails while it cannot submit; without it, /var/spool/mailroom if there",
           into(&SubmissionSettings::spool, parse_path)}
           .needs_restart()
           .like("/var/spool/mailroom"),

@@ -33,24 +33,23 @@ SpoolFeeder::~SpoolFeeder() {
 }
 
 void SpoolFeeder::turned(const LetIn& let_in) {
-  if (is_busy_ || steady_now() < not_before_.load()) return;
+  const auto now = steady_now();
+  if (is_busy_ || now < not_before_) return;
   std::vector<SpooledFile> files;
   try {
     files = waiting_in(directory_);
   } catch (const Error& error) {
+    not_before_ = now + pause;
     return complain(error.what());
   }
-  complaint_.clear();
+  if (files.empty()) return complaint_.clear();
+  const auto role = take_turn(files, now);
   if (files.empty()) return;
-  // One that waits keeps no other waiting.
-  std::rotate(files.begin(), std::ranges::upper_bound(files, waits_, {}, &SpooledFile::name), files.end());
-  const auto role = role_of(files.front());
-  std::erase_if(files, [&](const SpooledFile& file) { return role_of(file) != role; });
-  if (files.size() > most_at_once) files.resize(most_at_once);
   if (role.empty()) {
-    waits_ = files.back().name;
+    pauses_[role].until = now + pause;
     return complain("the user of the file " + files.front().name + " has no name");
   }
+  complaint_.clear();
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return;
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -60,11 +59,32 @@ void SpoolFeeder::turned(const LetIn& let_in) {
     const std::lock_guard lock(mutex_);
     fd_ = ends[1];
   }
-  thread_ = std::thread([this, fd = ends[1], files = std::move(files)] { feed(fd, files); });
+  thread_ = std::thread([this, fd = ends[1], role, files = std::move(files)] { feed(fd, role, files); });
   let_in(ends[0], role);
 }
 
-void SpoolFeeder::feed(int fd, const std::vector<SpooledFile>& files) {
+/// The role whose turn it is, and of `files` those that it may mail now; none: nobody's.
+std::string SpoolFeeder::take_turn(std::vector<SpooledFile>& files, TimePoint now) const {
+  std::map<uid_t, std::string> roles;
+  for (const auto& file : files)
+    if (!roles.contains(file.owner)) roles[file.owner] = role_of(file);
+  // A role whose mails wait keeps no other waiting.
+  std::erase_if(files, [&](const SpooledFile& file) {
+    const auto found = pauses_.find(roles[file.owner]);
+    return found != pauses_.end() && now < found->second.until;
+  });
+  if (files.empty()) return {};
+  const auto role = roles[files.front().owner];
+  std::erase_if(files, [&](const SpooledFile& file) { return roles[file.owner] != role; });
+  // Nor does one mail that waits the others of its role.
+  if (const auto found = pauses_.find(role); found != pauses_.end())
+    std::rotate(files.begin(), std::ranges::upper_bound(files, found->second.file, {}, &SpooledFile::name),
+                files.end());
+  if (files.size() > most_at_once) files.resize(most_at_once);
+  return role;
+}
+
+void SpoolFeeder::feed(int fd, const std::string& role, const std::vector<SpooledFile>& files) {
   std::size_t taken = 0;
   {
     Dialogue dialogue(fd, host_);
@@ -79,8 +99,8 @@ void SpoolFeeder::feed(int fd, const std::vector<SpooledFile>& files) {
     fd_ = -1;
   }
   if (taken > 0) log_.info("took mails from the spool", {{"mails", static_cast<std::int64_t>(taken)}});
-  if (taken < files.size()) not_before_ = steady_now() + pause;
-  waits_ = taken < files.size() ? files[taken].name : std::string();
+  pauses_.erase(role);
+  if (taken < files.size()) pauses_[role] = {steady_now() + pause, files[taken].name};
   is_busy_ = false;
 }
 
@@ -114,7 +134,6 @@ std::string SpoolFeeder::role_of(const SpooledFile& file) const {
 }
 
 void SpoolFeeder::complain(const std::string& reason) {
-  not_before_ = steady_now() + pause;
   if (reason == complaint_) return;
   complaint_ = reason;
   log_.error("cannot take mails from the spool", {{"reason", reason}});

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -32,7 +33,8 @@ class SpoolFeeder {
   void turned(const LetIn& let_in);
 
  private:
-  void feed(int fd, const std::vector<SpooledFile>& files);
+  std::string take_turn(std::vector<SpooledFile>& files, TimePoint now) const;
+  void feed(int fd, const std::string& role, const std::vector<SpooledFile>& files);
   /// False if the service takes no more now.
   bool take(class Dialogue& dialogue, const SpooledFile& file);
   std::string role_of(const SpooledFile& file) const;
@@ -43,10 +45,15 @@ class SpoolFeeder {
   const std::string host_;
   Log& log_;
   std::atomic<bool> is_busy_ = false;
-  std::atomic<TimePoint> not_before_{};
-  std::string waits_;      ///< the file that was not taken; of the thread that submits, while it runs
-  std::string complaint_;  ///< the last; of the thread of the service
-  std::mutex mutex_;       ///< of the next
+  /// Since a mail of a role was not taken.
+  struct Pause {
+    TimePoint until{};
+    std::string file{};
+  };
+  std::map<std::string, Pause> pauses_;  ///< by roles; of the thread that submits, while it runs
+  TimePoint not_before_{};               ///< of the thread of the service, as the next
+  std::string complaint_;                ///< the last
+  std::mutex mutex_;                     ///< of the next
   int fd_ = -1;
   std::thread thread_;
 };

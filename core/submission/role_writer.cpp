@@ -30,6 +30,7 @@ RoleWriter::RoleWriter(const DatabaseAccess& access, const Login& login,
       log_(log),
       retries_(log),
       password_(login.password),
+      has_password_(!login.password.empty()),
       busy_at_(steady_now()),
       session_(std::move(opened)) {
   const BlockedSignals blocked;
@@ -146,12 +147,25 @@ bool RoleWriter::connect() {
   }
   session_ = std::make_unique<SubmissionSession>(access_, role_, password);
   OPENSSL_cleanse(password.data(), password.size());
-  if (!session_->is_open()) is_away(session_->problem());
   return session_->is_open();
 }
 
+/// True if waiting would be in vain: all of the group have their answer. Who logs in had it then.
+bool RoleWriter::is_not_let_in(const Group& group) {
+  if (has_password_) return false;
+  const auto refusal = SubmissionSession::refusal_of_role(access_, role_, session_->problem());
+  if (!refusal) return false;
+  for (const auto& each : group)
+    refuse(each, *refusal);
+  return true;
+}
+
 bool RoleWriter::store_once(Group& group) {
-  if (!connect()) return false;
+  if (!connect()) {
+    if (is_not_let_in(group)) return true;
+    is_away(session_->problem());
+    return false;
+  }
   std::vector<const SubmittedMail*> mails;
   for (const auto& each : group)
     mails.push_back(&each.mail);

@@ -55,6 +55,7 @@ class RoleWriter {
   void refuse(const Waiting& waiting, const Reply& reply);
   void say_stored(const Group& group, const SubmissionSession::Stored& stored);
   bool connect();
+  bool is_not_let_in(const Group& group);
   void is_away(const std::string& reason);
   bool waits(Milliseconds time);
 
@@ -67,6 +68,7 @@ class RoleWriter {
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::string password_;
+  const bool has_password_;  ///< its own, of a login
   std::deque<Waiting> waiting_;
   TimePoint busy_at_;
   bool is_storing_ = false;

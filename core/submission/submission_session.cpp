@@ -14,17 +14,22 @@ using Element = db::BinaryArray::Element;
 constexpr const char* insufficient_privilege = "42501";
 constexpr const char* unique_violation = "23505";
 
-std::string qualified(const std::string& schema, const std::string& name) {
-  if (schema.empty()) return name;
+std::string quoted_name(const std::string& name) {
   std::string quoted = "\"";
-  for (const char c : schema)
+  for (const char c : name)
     quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"." + name;
+  return quoted + "\"";
 }
 
-Reply refusal_of(const db::StatementFailure& failure) {
-  const auto words =
-      failure.hint.empty() ? failure.message : fmt::format("{}; {}", failure.message, failure.hint);
+std::string qualified(const std::string& schema, const std::string& name) {
+  return schema.empty() ? name : quoted_name(schema) + "." + name;
+}
+
+Reply refusal_of(const db::StatementFailure& failure, const std::string& role) {
+  const auto hint = failure.sqlstate == insufficient_privilege && failure.hint.empty()
+                        ? fmt::format("GRANT mailroom_submitter TO {}", quoted_name(role))
+                        : failure.hint;
+  const auto words = hint.empty() ? failure.message : fmt::format("{}; {}", failure.message, hint);
   if (failure.sqlstate == insufficient_privilege) return {550, "5.7.1", words};
   if (failure.sqlstate == unique_violation) return {554, "5.5.4", words};
   return {554, "5.6.0", words};
@@ -49,6 +54,31 @@ std::optional<Reply> SubmissionSession::reply_to_failed_login() const {
   // Programs disable an account after 535: only the server's word for a wrong password is one.
   const bool is_wrong = session_.used_password() && is_about_password(session_.problem());
   return is_wrong ? replies::wrong_password : replies::database_away_for_login;
+}
+
+std::optional<Reply> SubmissionSession::refusal_of_role(const DatabaseAccess& access, const std::string& role,
+                                                        const std::string& problem) {
+  const bool is_not_let_in = problem.find(" 28000: ") != std::string::npos;
+  if (!is_not_let_in && !is_about_password(problem)) return std::nullopt;
+  db::BinarySession own(access.target, {}, {}, "mailroom submission", patience_of_statement(access.patience));
+  db::BinaryArray names(Element::text, 1);
+  names.add(role);
+  const auto answer = own.run_prepared(
+      "role", "SELECT rolcanlogin AS may_log_in FROM pg_roles WHERE rolname = ANY ($1)", {&names});
+  const auto* rows = std::get_if<db::TextRows>(&answer);
+  if (rows == nullptr) return std::nullopt;
+  const auto name = quoted_name(role);
+  if (rows->empty())
+    return Reply{
+        550, "5.7.1",
+        fmt::format("the database has no role {0}; CREATE ROLE {0} LOGIN IN ROLE mailroom_submitter", name)};
+  if (rows->front().at("may_log_in") != "t")
+    return Reply{550, "5.7.1", fmt::format("the role {0} may not log in; ALTER ROLE {0} LOGIN", name)};
+  // A password may be about to change.
+  if (!is_not_let_in) return std::nullopt;
+  return Reply{
+      451, "4.7.0",
+      fmt::format("the database does not let the service in as {}, see pg_hba.conf: {}", name, problem)};
 }
 
 SubmissionSession::SubmissionSession(const DatabaseAccess& access, const std::string& role,
@@ -110,7 +140,7 @@ std::variant<SubmissionSession::Stored, SubmissionSession::Away, Reply> Submissi
           failure->sqlstate.starts_with("40") || failure->sqlstate == "55P03" || failure->sqlstate == "57014";
       return Away{failure->message, !session_.is_open() || !is_sound};
     }
-    return refusal_of(*failure);
+    return refusal_of(*failure, role_);
   }
   Stored stored;
   for (const auto& row : std::get<db::TextRows>(answer))

@@ -42,6 +42,10 @@ class SubmissionSession {
   std::string problem() const { return session_.problem(); }
   /// What a session that did not open means to who logs in: libpq gives no SQLSTATE for that.
   std::optional<Reply> reply_to_failed_login() const;
+  /// What a session that did not open means to whoever mails as the role without a login, if waiting is in
+  /// vain: with the statement that mends it. Asks the server with the means of the target.
+  static std::optional<Reply> refusal_of_role(const DatabaseAccess& access, const std::string& role,
+                                              const std::string& problem);
   /// Why the role may not submit here, or none: the server must have asked for its password if it has one,
   /// and it must be this role, no superuser, and one that may call the function.
   std::optional<Reply> problem_of_role(bool needs_password);

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -29,6 +30,7 @@ def setUpModule():
     DATABASE.psql('CREATE ROLE shop LOGIN; CREATE ROLE stranger LOGIN; GRANT EXECUTE ON FUNCTION mailroom_submit, mailroom_message_status TO shop')
     os.mkdir(SPOOL)
     os.chmod(SPOOL, 0o3777)
+    os.chmod(DIRECTORY.name, 0o755)
     os.symlink(os.path.abspath(MAILROOM), f'{DIRECTORY.name}/sendmail')
     os.symlink(os.path.abspath(MAILROOM), f'{DIRECTORY.name}/mailq')
     with open(f'{DIRECTORY.name}/aliases', 'w', encoding='ascii') as file:
@@ -54,6 +56,22 @@ def stored():
     rows = DATABASE.psql("WITH gone AS (DELETE FROM mailroom_messages RETURNING id, return_path, recipients, raw) SELECT return_path, "
                          "array_to_string(recipients, ','), encode(raw, 'hex') FROM gone ORDER BY id")
     return [(sender, recipients, bytes.fromhex(raw)) for sender, recipients, raw in (row.split('\t') for row in rows.splitlines())]
+
+
+def subjects_of(mails):
+    """The numbers in the subjects, in the order of the messages, by the local parts of recipients."""
+    found = {}
+    for _, recipients, raw in mails:
+        found.setdefault(recipients.partition('@')[0], []).append(int(raw.split(b'Subject: ')[1].split(b'\r')[0]))
+    return found
+
+
+def submission_of_unit(door):
+    """With the umask of the unit."""
+    before = os.umask(0o027)
+    service = Submission([door], **SETTINGS)
+    os.umask(before)
+    return service
 
 
 def spooled():
@@ -100,7 +118,7 @@ class WithService(unittest.TestCase):
                 came, said = sendmail(b'Subject: s\n\nx\n', *arguments)
                 self.assertEqual(came, code, said)
                 self.assertIn(words, said)
-        self.assertEqual(sendmail(b'x', 'ada@mail.example', door='127.0.0.1:25=shop')[0], 78)
+        self.assertEqual(sendmail(b'x', 'ada@mail.example', door='127.0.0.1:25=shop', MAILROOM_SUBMISSION_SPOOL='')[0], 78)
         self.assertEqual((stored(), spooled()), ([], []))
 
     def test_the_null_sender_and_smtp(self):
@@ -121,11 +139,8 @@ class WithoutService(unittest.TestCase):
     def test_each_user_mails_as_the_role_of_his_name(self):
         other = 'nobody' if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
         DATABASE.psql(f'CREATE ROLE {other} LOGIN; GRANT EXECUTE ON FUNCTION mailroom_submit, mailroom_message_status TO {other}')
-        os.chmod(DIRECTORY.name, 0o755)
         self.assertEqual(sendmail(b'Subject: 1\n\nx\n', 'ada@mail.example', door=f'{SOCKET}=*', user=other), (0, ''))
-        before = os.umask(0o027)  # that of the unit
-        service = Submission([f'{SOCKET}=*'], **SETTINGS)
-        os.umask(before)
+        service = submission_of_unit(f'{SOCKET}=*')
         self.assertTrue(eventually(lambda: not spooled()), spooled())
         self.assertEqual(sendmail(b'Subject: 2\n\nx\n', 'ada@mail.example', door=f'{SOCKET}=*', user=other, MAILROOM_SUBMISSION_SPOOL=''), (0, ''))
         self.assertEqual(DATABASE.psql('SELECT DISTINCT enqueued_by FROM mailroom_messages').split(), [other])
@@ -133,11 +148,34 @@ class WithoutService(unittest.TestCase):
         self.assertEqual(len(stored()), 2)
         DATABASE.psql(f'DROP OWNED BY {other}; DROP ROLE {other}')
 
-    def test_a_role_without_the_right_to_submit_is_told_so(self):
-        service = Submission([f'{SOCKET}=stranger'], **SETTINGS)
-        self.assertEqual(sendmail(b'x', 'ada@mail.example')[0], 77)
+    def test_every_user_reaches_the_socket_of_a_role(self):
+        service = submission_of_unit(f'{SOCKET}=shop')
+        self.assertEqual(sendmail(b'x', 'ada@mail.example', user='nobody', MAILROOM_SUBMISSION_SPOOL=''), (0, ''))
         self.assertEqual(service.stop(), 0)
-        self.assertEqual(spooled(), [])
+        self.assertEqual(len(stored()), 1)
+
+    def test_a_user_whose_mails_the_database_does_not_take_is_told_at_once_what_mends_it(self):
+        DATABASE.psql('CREATE ROLE sleeper; GRANT EXECUTE ON FUNCTION mailroom_submit TO sleeper')
+        with open(f'{os.environ["MAILROOM_TEST_PGDATA"]}/pg_hba.conf', 'r+', encoding='utf-8') as hba:
+            before = hba.read()
+            hba.seek(0)
+            hba.write('local all outcast reject\n' + before)
+            hba.flush()
+            DATABASE.psql('CREATE ROLE outcast LOGIN; GRANT EXECUTE ON FUNCTION mailroom_submit TO outcast; SELECT pg_reload_conf()')
+            for role, code, words in (('stranger', 77, 'GRANT mailroom_submitter TO "stranger"'), ('sleeper', 77, 'ALTER ROLE "sleeper" LOGIN'),
+                                      ('ghost', 77, 'CREATE ROLE "ghost" LOGIN IN ROLE mailroom_submitter'), ('outcast', 75, 'pg_hba.conf')):
+                with self.subTest(role):
+                    service = Submission([f'{SOCKET}={role}'], **SETTINGS)
+                    began = time.monotonic()
+                    came, said = sendmail(b'x', 'ada@mail.example', MAILROOM_SUBMISSION_SPOOL='' if code == 75 else SPOOL)
+                    self.assertLess(time.monotonic() - began, 10)  # submission.patience is 20 s
+                    self.assertEqual(service.stop(), 0)
+                    self.assertEqual((came, spooled()), (code, []))
+                    self.assertIn(words, said)
+            hba.seek(0)
+            hba.truncate()
+            hba.write(before)
+        DATABASE.psql('SELECT pg_reload_conf(); DROP OWNED BY sleeper, outcast; DROP ROLE sleeper, outcast')
 
     def test_without_a_spool_a_program_is_told_to_try_again(self):
         code, said = sendmail(b'x', 'ada@mail.example', MAILROOM_SUBMISSION_SPOOL='')
@@ -146,6 +184,36 @@ class WithoutService(unittest.TestCase):
 
     def test_a_spool_that_cannot_be_written_is_no_success(self):
         self.assertEqual(sendmail(b'x', 'ada@mail.example', MAILROOM_SUBMISSION_SPOOL=f'{DIRECTORY.name}/none')[0], 75)
+
+    def test_a_mail_that_waits_keeps_its_place_and_no_other_mail(self):
+        if os.geteuid() != 0:
+            print('NOT RUN: root alone mails as others')
+            return
+        for other in ('nobody', 'daemon'):
+            DATABASE.psql(f'CREATE ROLE {other} LOGIN; GRANT EXECUTE ON FUNCTION mailroom_submit, mailroom_message_status TO {other}')
+        for i, user in enumerate(('nobody', 'daemon', 'nobody', 'nobody', 'daemon', 'daemon')):
+            self.assertEqual(sendmail(f'Subject: {i}\n\nx\n'.encode(), f'{user}@mail.example', user=user), (0, ''))
+        config = f'{DIRECTORY.name}/rates.yaml'
+        with open(config, 'w', encoding='ascii') as file:
+            file.write('submission:\n  roles:\n    nobody: {rate: 1/h}\n')
+        service = Submission([f'{SOCKET}=*'], MAILROOM_CONFIG=config, **SETTINGS)
+        self.assertTrue(eventually(lambda: len(spooled()) == 2), spooled())
+        self.assertEqual(service.stop(), 0)
+        self.assertTrue(service.said('a mail waits in the spool'))
+        self.assertEqual(subjects_of(stored()), {'nobody': [0], 'daemon': [1, 4, 5]})
+        service = Submission([f'{SOCKET}=*'], **SETTINGS)
+        self.assertTrue(eventually(lambda: not spooled()), spooled())
+        self.assertEqual(service.stop(), 0)
+        self.assertEqual(subjects_of(stored()), {'nobody': [2, 3]})
+        DATABASE.psql('DROP OWNED BY nobody, daemon; DROP ROLE nobody, daemon')
+
+    def test_mails_wait_for_a_service_that_is_not_set_up(self):
+        self.assertEqual(sendmail(b'x', 'ada@mail.example', door=''), (0, ''))
+        self.assertEqual(sendmail(b'x', 'ada@mail.example', door='', MAILROOM_SUBMISSION_SPOOL='')[0], 78)
+        service = Submission([f'{SOCKET}=shop'], **SETTINGS)
+        self.assertTrue(eventually(lambda: not spooled()), spooled())
+        self.assertEqual(service.stop(), 0)
+        self.assertEqual(len(stored()), 1)
 
     def test_what_waits_is_taken_when_the_service_comes(self):
         self.assertEqual(sendmail(b'Subject: s\n\nx\n', 'ada@mail.example'), (0, ''))
@@ -183,8 +251,7 @@ class WithoutService(unittest.TestCase):
             service.kill()
         self.assertEqual(service.stop(), 0)
         self.assertGreaterEqual(rounds, 3)
-        subjects = sorted(int(raw.split(b'Subject: ')[1].split(b'\r')[0]) for _, _, raw in stored())
-        self.assertEqual(subjects, list(range(mails)))
+        self.assertEqual(sorted(subjects_of(stored())['ada']), list(range(mails)))
 
 
 if __name__ == '__main__':

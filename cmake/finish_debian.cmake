@@ -2,10 +2,16 @@
 
 set(usr "${CPACK_TEMPORARY_DIRECTORY}/usr")
 
-# Debian's zsh reads completions of packages here.
-file(MAKE_DIRECTORY "${usr}/share/zsh")
-file(RENAME "${usr}/share/zsh/site-functions" "${usr}/share/zsh/vendor-completions")
+if(CPACK_PACKAGE_NAME STREQUAL "mailroom")
+  # Debian's zsh reads completions of packages here.
+  file(MAKE_DIRECTORY "${usr}/share/zsh")
+  file(RENAME "${usr}/share/zsh/site-functions" "${usr}/share/zsh/vendor-completions")
+  file(RENAME "${usr}/share/doc/mailroom/CHANGELOG.md" "${usr}/share/doc/mailroom/changelog")
+endif()
 
-file(RENAME "${usr}/share/doc/mailroom/CHANGELOG.md" "${usr}/share/doc/mailroom/changelog")
-file(GLOB compressed "${usr}/share/man/man*/*" "${usr}/share/doc/mailroom/changelog*")
-execute_process(COMMAND gzip -9n ${compressed} COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB compressed "${usr}/share/man/man*/*" "${usr}/share/doc/*/changelog*")
+foreach(file IN LISTS compressed)
+  if(NOT IS_SYMLINK "${file}")
+    execute_process(COMMAND gzip -9n "${file}" COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+endforeach()

@@ -1,4 +1,5 @@
-# The Debian package: `cpack -G DEB` in a build directory; scripts/package builds one to be shipped. It adds to what
+# The Debian packages: `cpack -G DEB` in a build directory, with --config CPackSendmail.cmake the one for sendmail;
+# scripts/package builds them to be shipped. It adds to what
 # `cmake --install` installs the component `debian`: units, the user of the services, /etc/mailroom, and what Debian's
 # policy asks for.
 
@@ -30,6 +31,22 @@ install_for_debian(DIRECTORY DESTINATION /etc/mailroom/credentials
 install_for_debian(FILES "${packaging}/debian/lintian-overrides" DESTINATION share/lintian/overrides RENAME mailroom)
 install_for_debian(FILES "${packaging}/debian/copyright" "${PROJECT_BINARY_DIR}/packaging/changelog.Debian"
   DESTINATION share/doc/mailroom)
+
+# The package mailroom-sendmail has other names of the program, with their pages.
+set(sendmail_files "${PROJECT_BINARY_DIR}/packaging/sendmail")
+foreach(link IN ITEMS "sbin/sendmail ../bin/mailroom" "lib/sendmail ../sbin/sendmail" "bin/mailq mailroom" "bin/newaliases mailroom"
+    "share/man/man1/sendmail.1.gz mailroom-sendmail.1.gz" "share/man/man1/mailq.1.gz mailroom-sendmail.1.gz"
+    "share/man/man1/newaliases.1.gz mailroom-sendmail.1.gz" "share/man/man8/sendmail.8.gz ../man1/mailroom-sendmail.1.gz")
+  separate_arguments(link)
+  list(POP_FRONT link name)
+  cmake_path(GET name PARENT_PATH directory)
+  file(MAKE_DIRECTORY "${sendmail_files}/${directory}")
+  file(CREATE_LINK "${link}" "${sendmail_files}/${name}" SYMBOLIC)
+endforeach()
+install(DIRECTORY "${sendmail_files}/" DESTINATION . COMPONENT sendmail EXCLUDE_FROM_ALL)
+install(FILES "${packaging}/debian/copyright" "${PROJECT_BINARY_DIR}/packaging/changelog.Debian"
+  DESTINATION share/doc/mailroom-sendmail COMPONENT sendmail EXCLUDE_FROM_ALL)
+configure_file("${CMAKE_CURRENT_LIST_DIR}/packaging_sendmail.cmake.in" "${PROJECT_BINARY_DIR}/CPackSendmail.cmake" @ONLY)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "${package_contact}")

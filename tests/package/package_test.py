@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""package_test.py BUILD: makes the Debian package of a build, and checks it with lintian and against what an operator
-expects of it."""
+"""package_test.py BUILD: makes the Debian packages of a build, and checks them with lintian and against what an operator
+expects of them."""
 
 import glob
 import gzip
@@ -46,6 +46,7 @@ EXPECTED = {
     './usr/share/doc/mailroom/mailroom.yaml.example': '0644',
     './usr/share/fish/vendor_completions.d/mailroom.fish': '0644',
     './usr/share/man/man1/mailroom-collect.1.gz': '0644',
+    './usr/share/man/man1/mailroom-sendmail.1.gz': '0644',
     './usr/share/man/man1/mailroom.1.gz': '0644',
     './usr/share/zsh/vendor-completions/_mailroom': '0644',
 }
@@ -62,13 +63,15 @@ def octal(letters):
     return f'0{int(bits, 2):o}'
 
 
-class PackageTest(unittest.TestCase):
+class Package(unittest.TestCase):
+    CONFIG, NAME = '', ''
+
     @classmethod
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.directory.cleanup)
-        run('cpack', '-G', 'DEB', '--config', f'{BUILD}/CPackConfig.cmake', '-B', cls.directory.name)
-        (cls.package,) = glob.glob(f'{cls.directory.name}/mailroom_*.deb')
+        run('cpack', '-G', 'DEB', '--config', f'{BUILD}/{cls.CONFIG}.cmake', '-B', cls.directory.name)
+        (cls.package,) = glob.glob(f'{cls.directory.name}/{cls.NAME}_*.deb')
         cls.root = f'{cls.directory.name}/root'
         run('dpkg-deb', '--raw-extract', cls.package, cls.root)
         cls.files = {}
@@ -83,12 +86,40 @@ class PackageTest(unittest.TestCase):
     def field(self, name):
         return run('dpkg-deb', '--field', self.package, name).strip()
 
-    def test_lintian_has_nothing_to_say(self):
+    def assert_lintian_has_nothing_to_say(self):
         judged = subprocess.run(['lintian', '--allow-root', '--tag-display-limit', '0', self.package],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         defects = [line for line in judged.stdout.splitlines() if re.match('[EW]: ', line)]
         self.assertEqual(defects, [])
         self.assertEqual(judged.returncode, 0, judged.stdout)
+
+
+class SendmailTest(Package):
+    CONFIG, NAME = 'CPackSendmail', 'mailroom-sendmail'
+
+    def test_lintian_has_nothing_to_say(self):
+        self.assert_lintian_has_nothing_to_say()
+
+    def test_it_is_the_mail_transport_agent_and_no_other_is_beside_it(self):
+        for name in ('Provides', 'Conflicts', 'Replaces'):
+            self.assertEqual(self.field(name), 'mail-transport-agent')
+        # To upgrade mailroom alone must not remove it.
+        self.assertEqual(self.field('Depends'), f'mailroom (>= {self.field("Version").partition("-")[0]})')
+
+    def test_its_names_are_links_to_the_program_and_its_page(self):
+        program = '/usr/bin/mailroom'
+        for name, target in (('usr/sbin/sendmail', program), ('usr/lib/sendmail', '/usr/sbin/sendmail'), ('usr/bin/mailq', program), ('usr/bin/newaliases', program),
+                             *((f'usr/share/man/{page}.gz', '/usr/share/man/man1/mailroom-sendmail.1.gz')
+                               for page in ('man1/sendmail.1', 'man8/sendmail.8', 'man1/mailq.1', 'man1/newaliases.1'))):
+            link = os.readlink(f'{self.root}/{name}')
+            self.assertEqual(os.path.normpath(os.path.join('/', os.path.dirname(name), link)), target)
+
+
+class PackageTest(Package):
+    CONFIG, NAME = 'CPackConfig', 'mailroom'
+
+    def test_lintian_has_nothing_to_say(self):
+        self.assert_lintian_has_nothing_to_say()
 
     def test_each_override_has_a_reason_and_is_needed(self):
         lines = self.read('usr/share/lintian/overrides/mailroom').splitlines()

@@ -1,0 +1,181 @@
+"""Who promises and who is promised, around a machine whose power is cut: clients that note what they were told, and a relay that notes what it
+took. They have power."""
+
+import asyncio
+import collections
+import hashlib
+import itertools
+import random
+import re
+import smtplib
+import socket
+import threading
+
+import psycopg2
+from aiosmtpd.controller import Controller
+
+SENDER, RECIPIENT = 'shop@shop.example', 'ada@mail.example'
+NUMBER = re.compile(rb'^Subject: ([a-z]+-\d+)\r?$', re.MULTILINE)
+
+
+class Relay:
+    """Takes every mail. taken: name: [(Message-ID, digest of the bytes)]."""
+
+    def __init__(self):
+        self.taken = collections.defaultdict(list)
+        self.controller = Controller(self, hostname='127.0.0.1', port=0, data_size_limit=0)
+        # The library asks the port that it was given whether it is served.
+        with socket.create_server(('127.0.0.1', 0)) as free:
+            self.controller.port = free.getsockname()[1]
+        self.controller.start()
+        self.url = f'smtp://127.0.0.1:{self.controller.port}'
+
+    async def handle_DATA(self, _server, _session, envelope):
+        await asyncio.sleep(0)
+        mail = envelope.original_content or envelope.content
+        name = NUMBER.search(mail)
+        identity = re.search(rb'^Message-ID: *(\S+)', mail, re.MULTILINE | re.IGNORECASE)
+        self.taken[name[1].decode() if name else '?'].append((identity[1] if identity else b'', hashlib.sha256(mail).digest()))
+        return '250 2.0.0 Ok'
+
+    def close(self):
+        self.controller.stop()
+
+
+class Promises:
+    """What was acknowledged, by kind of client; what was said never to come."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.kept = {}  # name: kind
+        self.never = {}  # name: why
+
+    def acknowledged(self, name):
+        with self.lock:
+            self.kept[name] = name.partition('-')[0]
+
+    def withdrawn(self, name, why):
+        with self.lock:
+            self.kept.pop(name, None)
+            self.never[name] = why
+
+
+class Client(threading.Thread):
+    """Works until it is stopped; a lost connection is none of its concern."""
+
+    def __init__(self, name):
+        super().__init__(daemon=True)
+        self.kind = name
+        self.numbers = itertools.count()
+        self.stopped = threading.Event()
+
+    def run(self):
+        while not self.stopped.is_set():
+            try:
+                self.work()
+            except (OSError, smtplib.SMTPException, psycopg2.Error):
+                self.stopped.wait(0.05)
+
+    def stop(self):
+        self.stopped.set()
+        self.join()
+
+
+class SmtpClient(Client):
+    """Repeats a mail, byte for byte, until it is told 250. `is_careless`: takes it for stored as soon as it is sent."""
+
+    def __init__(self, name, path, promises, is_careless=False):
+        super().__init__(name)
+        self.path, self.promises, self.is_careless = path, promises, is_careless
+        self.waiting = None
+
+    def work(self):
+        session = smtplib.SMTP(timeout=20)
+        session.sock = socket.socket(socket.AF_UNIX)
+        session.sock.settimeout(20)
+        session.sock.connect(self.path)
+        session.file = None
+        if session.getreply()[0] != 220:
+            raise smtplib.SMTPException('no greeting')
+        session.ehlo('client')
+        while not self.stopped.is_set():
+            if self.waiting is None:
+                self.waiting = f'{self.kind}-{next(self.numbers)}'
+            name = self.waiting
+            mail = (f'From: {SENDER}\r\nTo: {RECIPIENT}\r\nSubject: {name}\r\nDate: Sat, 28 Nov 2026 12:00:00 +0000\r\n'
+                    f'Message-ID: <{name}@client.example>\r\n\r\n{name * 50}\r\n')
+            if self.is_careless:
+                self.promises.acknowledged(name)
+                self.waiting = None
+            session.sendmail(SENDER, RECIPIENT, mail)
+            self.promises.acknowledged(name)
+            self.waiting = None
+
+
+class SqlClient(Client):
+    """Transactions that commit, that roll back, and that cancel what is scheduled."""
+
+    def __init__(self, name, dsn, promises, seed):
+        super().__init__(name)
+        self.dsn, self.promises, self.dice = dsn, promises, random.Random(seed)
+
+    def work(self):
+        session = psycopg2.connect(self.dsn)
+        try:
+            while not self.stopped.is_set():
+                self.transact(session)
+        finally:
+            session.close()
+
+    def transact(self, session):
+        name = f'{self.kind}-{next(self.numbers)}'
+        chance = self.dice.random()
+        cursor = session.cursor()
+        ahead = "now() + '1 hour'" if chance < 0.1 else "now() + '1 second'" if chance < 0.2 else 'NULL'
+        cursor.execute(f'SELECT mailroom_send(ARRAY[%s], subject => %s, text => %s, send_after => {ahead})', (RECIPIENT, name, name * 50))
+        (message,) = cursor.fetchone()
+        if chance > 0.9:
+            self.promises.withdrawn(name, 'rolled back')
+            session.rollback()
+            return
+        session.commit()
+        self.promises.acknowledged(name)
+        if chance < 0.1:
+            cursor.execute('SELECT mailroom_cancel(%s)', (message,))
+            session.commit()
+            self.promises.withdrawn(name, 'cancelled')
+
+
+class SpoolClients(Client):
+    """sendmail(1) of the machine, again and again, for which no service is there: what it says with 0 comes through a pipe."""
+
+    def __init__(self, name, machine, promises, environment, preload=''):
+        super().__init__(name)
+        self.machine, self.promises, self.environment, self.preload = machine, promises, environment, preload
+        self.next = 0
+        self.end = f'{machine.directory}/end'  # a file that ends it
+
+    def stop(self):
+        with open(self.end, 'w', encoding='ascii'):
+            pass
+        super().stop()
+
+    def work(self):
+        script = f'''
+i={self.next}
+while [ ! -e {self.end} ]; do
+  printf 'From: {SENDER}\\nSubject: {self.kind}-%d\\n\\nx\\n' $i | LD_PRELOAD={self.preload} "$MAILROOM" sendmail -i -f {SENDER} {RECIPIENT} && echo $i
+  i=$((i + 1))
+  sleep 0.02
+done'''
+        process = self.machine.start('bash', '-c', script, env=self.environment, stdout=-1, stderr=-3, text=True)
+        for line in process.stdout:
+            self.next = int(line) + 1
+            self.promises.acknowledged(f'{self.kind}-{int(line)}')
+        process.wait()
+        # Of a number whose answer was lost nothing is known: it is not used again.
+        self.next += 1
+        self.stopped.wait(1)
+
+
+__all__ = ['Promises', 'Relay', 'SmtpClient', 'SpoolClients', 'SqlClient']

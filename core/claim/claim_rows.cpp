@@ -61,20 +61,26 @@ SELECT * FROM mailroom_claim($1, $2, $3, $4, $5, $6, $7, $8,
   ROW($9, $10, $11, $12, $13, $14, $15, $16, $17::jsonb, $18, $19)::mailroom_receipt, $20))";
 }
 
+// A union, so that what the claim says is written once and not with each token.
 std::string claim_and_fetch_sql(bool with_creation, bool with_messages) {
-  const auto tokens = fmt::format(R"(
-FROM ({}) c
-LEFT JOIN LATERAL (
-  SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt, c.messages) t) t ON true)",
-                                  claim_sql(), token_columns(with_creation), streamed_size);
-  if (!with_messages) return "SELECT c.*, t.*" + tokens;
+  const auto tokens = fmt::format(
+      "SELECT {} FROM mailroom_fetch(CASE WHEN c.size < {} THEN c.batch END, c.attempt, c.messages) t",
+      token_columns(with_creation), streamed_size);
   // A message that is committed after the snapshot of this statement does not come along.
+  const auto messages = fmt::format(
+      "SELECT * FROM mailroom_messages s WHERE c.size <= {} AND t.message IS NOT NULL AND s.id = t.message AND {} LIMIT 1",
+      tokens_with_contents, is_small_message("s"));
+  const auto columns = with_messages ? "t.*, " + message_columns() : "t.*";
+  const auto joined = [&](const char* join, const char* condition) {
+    return fmt::format("c {} JOIN LATERAL ({}) t ON {}", join, tokens, condition) +
+           (with_messages ? fmt::format(" LEFT JOIN LATERAL ({}) m ON {}", messages, condition) : "");
+  };
   return fmt::format(R"(
-SELECT c.*, t.*, {}{}
-LEFT JOIN LATERAL (
-  SELECT * FROM mailroom_messages s
-  WHERE c.size <= {} AND t.message IS NOT NULL AND s.id = t.message AND {} LIMIT 1) m ON true)",
-                     message_columns(), tokens, tokens_with_contents, is_small_message("s"));
+WITH c AS MATERIALIZED ({})
+SELECT c.*, {} FROM {}
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, {} FROM {})",
+                     claim_sql(), columns, joined("LEFT", "false"), columns, joined("INNER", "true"));
 }
 
 std::string fetch_sql(const TokenDetail& detail) {

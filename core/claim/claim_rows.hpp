@@ -32,8 +32,8 @@ struct TokenDetail {
 
 /// Claims: 20 parameters, those of mailroom_claim() with the fields of its receipt.
 std::string claim_sql();
-/// The claim, joined with the tokens of a batch below `streamed_size`, one row for each, and `with_messages`
-/// with what may come along of them.
+/// A row of the claim, then a row for each token of a batch below `streamed_size`, `with_messages` with what
+/// may come along of them.
 std::string claim_and_fetch_sql(bool with_creation, bool with_messages);
 /// Reads the tokens of batch $1, if $2 is its attempt; for a sink with outcomes also small messages, if $3.
 std::string fetch_sql(const TokenDetail& detail);

@@ -7,11 +7,11 @@
 
 namespace mailroom::db {
 
-int ColumnPlaces::search(const pqxx::row& row, ColumnName name) {
+int ColumnPlaces::search(ColumnName name) {
   const std::string_view wanted = name.text();
   int found = none;
-  for (pqxx::row::size_type place = 0; place < row.size() && found == none; ++place) {
-    if (wanted == row[place].name()) found = static_cast<int>(place);
+  for (pqxx::row::size_type place = 0; place < result_.columns() && found == none; ++place) {
+    if (wanted == result_.column_name(place)) found = static_cast<int>(place);
   }
   known_.emplace_back(name.text(), found);
   return found;

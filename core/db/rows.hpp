@@ -29,17 +29,20 @@ class ColumnName {
 /// Where the columns of a result are. Searches for each name of the code once, however many rows there are.
 class ColumnPlaces {
  public:
+  explicit ColumnPlaces(pqxx::result result) : result_(std::move(result)) {}
+
   static constexpr int none = -1;
   /// `none` if the result has no such column.
-  int find(const pqxx::row& row, ColumnName name) {
+  int find(ColumnName name) {
     for (const auto& [known, place] : known_) {
       if (known == name.text()) return place;
     }
-    return search(row, name);
+    return search(name);
   }
 
  private:
-  int search(const pqxx::row& row, ColumnName name);
+  int search(ColumnName name);
+  pqxx::result result_;
   std::vector<std::pair<const char*, int>> known_;
 };
 
@@ -47,15 +50,15 @@ class ColumnPlaces {
 /// no optional throw at a null, apart from text() and view(), for which it is empty.
 class Row {
  public:
-  Row(pqxx::row row, std::shared_ptr<ColumnPlaces> places)
-      : row_(std::move(row)), places_(std::move(places)) {}
+  Row(const pqxx::row& row, std::shared_ptr<ColumnPlaces> places)
+      : field_(row.begin()), places_(std::move(places)) {}
 
-  bool has_column(ColumnName name) const { return places_->find(row_, name) != ColumnPlaces::none; }
+  bool has_column(ColumnName name) const { return places_->find(name) != ColumnPlaces::none; }
   bool is_null(ColumnName name) const { return field(name).is_null(); }
   std::string text(ColumnName name) const { return std::string(view(name)); }
   /// Valid as long as the result.
   std::string_view view(ColumnName name) const {
-    const auto found = field(name);
+    const auto& found = field(name);
     return {found.c_str(), found.size()};
   }
   template <typename Number = std::int64_t>
@@ -72,7 +75,7 @@ class Row {
   /// nullopt for a null.
   template <typename Value>
   std::optional<Value> optional(ColumnName name) const {
-    const auto found = field(name);
+    const auto& found = field(name);
     return found.is_null() ? std::nullopt : std::optional<Value>(found.template as<Value>());
   }
   template <typename Unit>
@@ -82,25 +85,30 @@ class Row {
   }
 
   /// By place, for tests alone.
-  pqxx::field operator[](int place) const { return row_[place]; }
+  pqxx::field operator[](int place) const { return at(place); }
 
  private:
-  pqxx::field field(ColumnName name) const {
-    const int place = places_->find(row_, name);
+  const pqxx::field& field(ColumnName name) const {
+    const int place = places_->find(name);
     if (place == ColumnPlaces::none) throw_missing(name);
-    return row_[place];
+    return at(place);
+  }
+  /// Moves to it: another field would count its references to the result with two atomic operations.
+  const pqxx::field& at(int place) const {
+    field_ += place - static_cast<int>(field_.num());
+    return *field_.operator->();
   }
   [[noreturn]] static void throw_missing(ColumnName name);
 
-  pqxx::row row_;
+  mutable pqxx::row::const_iterator field_;
   std::shared_ptr<ColumnPlaces> places_;
 };
 
 /// What a statement returned. For one thread at a time, with its copies and rows.
 class Rows {
  public:
-  Rows() = default;
-  Rows(pqxx::result result) : result_(std::move(result)) {}
+  Rows() : Rows(pqxx::result()) {}
+  Rows(pqxx::result result) : result_(std::move(result)), places_(std::make_shared<ColumnPlaces>(result_)) {}
 
   std::size_t size() const { return static_cast<std::size_t>(result_.size()); }
   bool empty() const { return result_.empty(); }
@@ -160,7 +168,7 @@ class Rows {
   void require_one_column() const;
 
   pqxx::result result_;
-  std::shared_ptr<ColumnPlaces> places_ = std::make_shared<ColumnPlaces>();
+  std::shared_ptr<ColumnPlaces> places_;
 };
 
 }  // namespace mailroom::db

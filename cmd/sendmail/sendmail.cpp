@@ -7,8 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
+#include <functional>
 #include <poll.h>
 #include <pwd.h>
 #include <random>
@@ -65,11 +64,6 @@ sendmail::Caller caller() {
     caller.name.resize(std::min(caller.name.find(','), caller.name.size()));
   }
   return caller;
-}
-
-std::string file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 /// Standard input, at most a little more than a mail may have. Throws Error(failed).
@@ -157,7 +151,7 @@ ExitCode run_mode(Context& context, const sendmail::Arguments& arguments) {
   const auto who = caller();
   const auto input = standard_input(static_cast<std::size_t>(settings.send.max_size));
   auto mail = sendmail::make_mail(arguments, input, who);
-  mail.recipients = sendmail::Aliases(file_text(settings.submission.aliases)).resolved(mail.recipients);
+  mail.recipients = sendmail::Aliases::of_file(settings.submission.aliases).resolved(mail.recipients);
   return submit(context, mail, who);
 }
 

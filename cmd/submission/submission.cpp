@@ -123,7 +123,9 @@ std::unique_ptr<sendmail::SpoolFeeder> spool_of(const config::Settings& settings
   const auto directory = sendmail::spool_directory(settings);
   if (directory.empty()) return nullptr;
   const auto door = sendmail::local_door(settings);
-  if (door) return std::make_unique<sendmail::SpoolFeeder>(directory, door->role, own_host_name(), log);
+  if (door)
+    return std::make_unique<sendmail::SpoolFeeder>(directory, door->role, settings.submission.aliases,
+                                                   own_host_name(), log);
   if (!settings.submission.spool.empty()) sendmail::needed_local_door(settings);
   log.warn("nobody takes mails from the spool: submission.listen has no unix socket with a role",
            {{"spool", directory}});

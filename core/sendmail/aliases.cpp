@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -52,6 +54,11 @@ Aliases::Aliases(std::string_view text) {
     std::erase(name, '"');
     targets_[name] = targets_in(std::string_view(line).substr(colon + 1));
   }
+}
+
+Aliases Aliases::of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return Aliases(std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
 std::vector<std::string> Aliases::resolved(const std::vector<std::string>& recipients) const {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "sendmail/aliases.hpp"
 #include "sendmail/dialogue.hpp"
 
 namespace mailroom::sendmail {
@@ -21,8 +22,13 @@ constexpr Milliseconds pause{10'000};
 
 }  // namespace
 
-SpoolFeeder::SpoolFeeder(std::string directory, std::string role, std::string host, Log& log)
-    : directory_(std::move(directory)), role_(std::move(role)), host_(std::move(host)), log_(log) {}
+SpoolFeeder::SpoolFeeder(std::string directory, std::string role, std::string aliases, std::string host,
+                         Log& log)
+    : directory_(std::move(directory)),
+      role_(std::move(role)),
+      aliases_(std::move(aliases)),
+      host_(std::move(host)),
+      log_(log) {}
 
 SpoolFeeder::~SpoolFeeder() {
   {
@@ -104,13 +110,22 @@ void SpoolFeeder::feed(int fd, const std::string& role, const std::vector<Spoole
   is_busy_ = false;
 }
 
+Answer SpoolFeeder::submit(Dialogue& dialogue, Mail mail) const {
+  try {
+    mail.recipients = Aliases::of_file(aliases_).resolved(mail.recipients);
+  } catch (const Error& error) {
+    return {Fate::refused, error.what()};
+  }
+  return dialogue.submit(mail);
+}
+
 bool SpoolFeeder::take(Dialogue& dialogue, const SpooledFile& file) {
   const auto mail = read_from_spool(directory_, file);
   if (!mail) {
     log_.error("a file of the spool is no mail", {{"file", keep_refused(directory_, file)}});
     return true;
   }
-  const auto answer = dialogue.submit(*mail);
+  const auto answer = submit(dialogue, *mail);
   if (answer.fate == Fate::later) {
     log_.warn("a mail waits in the spool", {{"file", file.name}, {"reason", answer.words}});
     return false;

@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "sendmail/dialogue.hpp"
 #include "sendmail/spool.hpp"
 
 namespace mailroom::sendmail {
@@ -22,8 +23,9 @@ class SpoolFeeder {
   /// The service takes one end of a connection of `role`.
   using LetIn = std::function<void(int fd, const std::string& role)>;
 
-  /// `role`: as which all mail; `*` for the users whose the files are. `log` must outlive this.
-  SpoolFeeder(std::string directory, std::string role, std::string host, Log& log);
+  /// `role`: as which all mail; `*` for the users whose the files are. `aliases`: a file, as it is when a
+  /// mail leaves the spool, since it may have been none when that came. `log` must outlive this.
+  SpoolFeeder(std::string directory, std::string role, std::string aliases, std::string host, Log& log);
   /// Ends the dialogue.
   ~SpoolFeeder();
   SpoolFeeder(const SpoolFeeder&) = delete;
@@ -35,13 +37,15 @@ class SpoolFeeder {
  private:
   std::string take_turn(std::vector<SpooledFile>& files, TimePoint now) const;
   void feed(int fd, const std::string& role, const std::vector<SpooledFile>& files);
+  Answer submit(Dialogue& dialogue, Mail mail) const;
   /// False if the service takes no more now.
-  bool take(class Dialogue& dialogue, const SpooledFile& file);
+  bool take(Dialogue& dialogue, const SpooledFile& file);
   std::string role_of(const SpooledFile& file) const;
   void complain(const std::string& reason);
 
   const std::string directory_;
   const std::string role_;
+  const std::string aliases_;
   const std::string host_;
   Log& log_;
   std::atomic<bool> is_busy_ = false;

@@ -51,10 +51,12 @@ class Medium:
         self.unflushed.clear()
 
     def lose(self, loss, seed):
-        """Takes back writes since the last flush, the newest first. Returns how many atoms were lost."""
+        """Takes back writes since the last flush, the newest first; with `none` it loses none. Returns how many atoms were lost."""
         dice = random.Random(seed)
         if loss == 'after':
             writes = self.unflushed[dice.randint(0, len(self.unflushed)):]
+        elif loss == 'none':
+            writes = []
         else:
             writes = self.unflushed
         kept = set()  # atoms whose later version has been kept, or has been dealt with

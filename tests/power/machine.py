@@ -193,6 +193,20 @@ class Machine:
         self.loop = None
         return lost
 
+    def break_file_system(self):
+        """ext4 meets an error, as by its own test hook, and does what its mount options say."""
+        with open(f'/sys/fs/ext4/{os.path.basename(self.loop)}/trigger_fs_error', 'w', encoding='ascii') as file:
+            file.write('1')
+
+    @contextlib.contextmanager
+    def full(self):
+        """For all but root."""
+        ballast = f'{self.root}/ballast'
+        room = os.statvfs(self.root)
+        run('fallocate', '-l', str(room.f_bavail * room.f_frsize), ballast)
+        yield
+        os.unlink(ballast)
+
     def check(self):
         """Of a machine that was shut down: the file system, and every page of the database."""
         self._kill_all()

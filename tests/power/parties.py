@@ -88,6 +88,7 @@ class SmtpClient(Client):
         super().__init__(name)
         self.path, self.promises, self.is_careless = path, promises, is_careless
         self.waiting = None
+        self.refusals = collections.Counter()
 
     def work(self):
         session = smtplib.SMTP(timeout=20)
@@ -107,7 +108,11 @@ class SmtpClient(Client):
             if self.is_careless:
                 self.promises.acknowledged(name)
                 self.waiting = None
-            session.sendmail(SENDER, RECIPIENT, mail)
+            try:
+                session.sendmail(SENDER, RECIPIENT, mail)
+            except smtplib.SMTPResponseException as refusal:
+                self.refusals[refusal.smtp_code] += 1
+                raise
             self.promises.acknowledged(name)
             self.waiting = None
 

@@ -51,6 +51,7 @@ extern const Command resend_command;
 extern const Command revoke_command;
 extern const Command rewind_cursor_command;
 extern const Command action_command;
+extern const Command topic_command;
 extern const Command queue_command;
 extern const Command suspend_command;
 extern const Command template_command;

@@ -247,13 +247,15 @@ CREATE TABLE mailroom_outcomes (
     address    text,
     code       integer,
     reply      text,
+    topic      text COLLATE "C",
     attempts   integer NOT NULL DEFAULT 0,
     not_before timestamptz,
-    CHECK (num_nulls(queue, token) IN (0, 2) AND (token IS NULL) = (message IS NOT NULL))
+    CHECK (num_nulls(queue, token) IN (0, 2) AND ((token IS NULL) = (message IS NOT NULL) OR num_nulls(token, message, topic) = 2))
 );
 COMMENT ON TABLE mailroom_outcomes IS 'what became of tokens, until mailroom outcomes has told the application; empty unless that is wanted';
 COMMENT ON COLUMN mailroom_outcomes.message IS 'which ended before it had a token; null for a token';
 COMMENT ON COLUMN mailroom_outcomes.recipient IS 'of that message: the place, as in tokens';
+COMMENT ON COLUMN mailroom_outcomes.topic IS 'which the address has turned off or on; null for an outcome of a mail';
 COMMENT ON COLUMN mailroom_outcomes.attempts IS 'how often the application was told, and refused it';
 
 -- What operators and applications did.
@@ -263,7 +265,8 @@ CREATE TABLE mailroom_operations (
     kind    text NOT NULL CHECK (kind IN (
         'rewind', 'replay', 'suspend', 'restore', 'prune', 'create queue', 'set queue', 'pause queue', 'resume queue',
         'drop queue', 'set budget', 'reload', 'went back', 'revoke', 'create action', 'set action', 'retire action',
-        'cancel message', 'adopt', 'forget', 'suppress', 'unsuppress')),
+        'cancel message', 'adopt', 'forget', 'suppress', 'unsuppress', 'create topic', 'set topic', 'retire topic', 'unsubscribe',
+        'resubscribe')),
     actor   text NOT NULL,
     db_user name NOT NULL DEFAULT session_user,
     reason  text,

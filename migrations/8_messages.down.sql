@@ -9,6 +9,7 @@
 -- deletes: table mailroom_messages
 -- deletes: table mailroom_attachments
 -- deletes: table mailroom_schedule
+-- deletes: table mailroom_topics
 -- deletes: table mailroom_owners
 -- deletes: table mailroom_actions
 -- deletes: rows tokens WHERE message IS NOT NULL
@@ -35,6 +36,7 @@ DROP TABLE mailroom_bounces;
 DROP TABLE mailroom_schedule;
 DROP TABLE mailroom_attachments;
 DROP TABLE mailroom_messages;
+DROP TABLE mailroom_topics;
 DROP TABLE mailroom_owners;
 DROP TABLE mailroom_actions;
 DROP FUNCTION trg_after_message_delete();

@@ -57,7 +57,7 @@ BEGIN
     IF to_regclass(v_schema || '.mailroom_suppressions') IS NOT NULL THEN
         EXECUTE format('UPDATE %1$s.mailroom_suppressions s SET address = %1$s.mailroom_canonical(s.address) '
                        'WHERE s.address <> %1$s.mailroom_canonical(s.address) AND NOT EXISTS ('
-                       '    SELECT FROM %1$s.mailroom_suppressions o WHERE o.address = %1$s.mailroom_canonical(s.address))', v_schema);
+                       '    SELECT FROM %1$s.mailroom_suppressions o WHERE o.address = %1$s.mailroom_canonical(s.address) AND o.topic = s.topic)', v_schema);
         EXECUTE format('SELECT %s.mailroom_restore_rows()', v_schema);
     END IF;
 END

@@ -113,10 +113,12 @@ void add_suppressed(db::Connection& connection, audit::History& history) {
   if (addresses.empty() || !may_read) return;
   for (const auto& each : suppression::list_suppressions(connection, addresses, most_suppressions)) {
     history.next.push_back(
-        {.text = fmt::format(
-             "{} gets no messages since {} ({} {}), but security mail; to let it get them again",
-             shown_text(each.address), moment_text(each.added_at), each.kind, shown_text(each.reason)),
-         .command = "mailroom suppression remove " + shell_word(each.address)});
+        {.text = fmt::format("{} gets no messages{} since {} ({} {}){}; to let it get them again",
+                             shown_text(each.address), each.topic.empty() ? "" : " of " + each.topic,
+                             moment_text(each.added_at), each.kind, shown_text(each.reason),
+                             each.topic.empty() ? ", but security mail" : ""),
+         .command = "mailroom suppression remove " + shell_word(each.address) +
+                    (each.topic.empty() ? "" : " --topic " + each.topic)});
   }
 }
 

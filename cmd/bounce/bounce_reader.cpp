@@ -47,6 +47,7 @@ BounceReader::BounceReader(db::Connection& connection, Context& context, trace::
       context_(context),
       tracer_(tracer),
       proof_{.pattern = context.settings().send.bounce_address,
+             .mailto = context.settings().send.unsubscribe_mailto,
              .home = suppression::home_name(connection),
              .keys = signing::load_key_ring(context.settings())} {}
 
@@ -70,8 +71,15 @@ std::vector<suppression::RecordedBounce> BounceReader::record(
   return recorded;
 }
 
+std::vector<suppression::TopicChoice> BounceReader::change(const suppression::PreferenceChange& change) {
+  auto choices = suppression::change_preferences(connection_, change);
+  if (change.changes() && !choices.empty()) ++count_.choices;
+  return choices;
+}
+
 void BounceReader::tell_count() {
   const auto count = std::exchange(count_, {});
+  if (count.choices > 0) context_.log().info("changed what readers get", {{"requests", count.choices}});
   if (count.reports + count.others == 0) return;
   context_.log().info("read reports", {{"reports", count.reports},
                                        {"hard", count.hard},

@@ -8,6 +8,7 @@
 
 #include "cmd/command.hpp"
 #include "suppression/bounce_records.hpp"
+#include "suppression/preferences.hpp"
 #include "trace/mail_tracer.hpp"
 
 namespace mailroom::cmd {
@@ -21,6 +22,7 @@ struct BounceCount {
   std::int64_t suppressed = 0;
   std::int64_t unmatched = 0;
   std::int64_t unread = 0;
+  std::int64_t choices = 0;  ///< changes by links of mails
 
   void add(const suppression::RecordedBounce& bounce) {
     if (!bounce.is_new) ++known;
@@ -52,6 +54,11 @@ class BounceReader {
   /// What became of each recipient.
   std::vector<suppression::RecordedBounce> record(const std::string& source,
                                                   const std::vector<suppression::Report>& reports);
+
+  /// The database that links and ids are of.
+  const std::string& home() const { return proof_.home; }
+  /// Changes what the recipient of a mail gets, as he asks by its link.
+  std::vector<suppression::TopicChoice> change(const suppression::PreferenceChange& change);
 
   /// Tells the log what was read since the last time, if anything was.
   void tell_count();

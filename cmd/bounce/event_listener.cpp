@@ -9,7 +9,9 @@
 #include "base/secret_file.hpp"
 #include "cmd/bounce/event_sources.hpp"
 #include "process/environment.hpp"
+#include "signing/configured_keys.hpp"
 #include "webhook/event_webhook.hpp"
+#include "webhook/subscription_door.hpp"
 
 namespace mailroom::cmd {
 namespace {
@@ -33,16 +35,33 @@ std::vector<std::string> files_of(const config::Settings& settings, const char* 
   return found == settings.bounce.secret_files.end() ? std::vector<std::string>() : found->second;
 }
 
+/// True if mails have links that lead here.
+bool has_subscriptions(const config::Settings& settings) {
+  return !settings.send.unsubscribe_link.empty() ||
+         std::ranges::any_of(settings.profiles,
+                             [](const auto& profile) { return !profile.send.unsubscribe_link.empty(); });
+}
+
+std::unique_ptr<webhook::SubscriptionDoor> subscription_door(const config::Settings& settings,
+                                                             webhook::EventIntake& intake) {
+  if (!has_subscriptions(settings)) return nullptr;
+  return std::make_unique<webhook::SubscriptionDoor>(
+      signing::load_key_ring(settings), [&intake](suppression::PreferenceChange change) {
+        return intake.change(std::move(change), client_patience);
+      });
+}
+
 /// Without one nobody could post.
 http::WebhookSigner resend_secrets(const config::Settings& settings) {
   const auto& bounce = settings.bounce;
   const bool has_any =
       std::ranges::any_of(bounce.secret_files, [](const auto& each) { return !each.second.empty(); });
-  if (bounce.resend_secret_files.empty() && bounce.sns_topics.empty() && !has_any) {
+  if (bounce.resend_secret_files.empty() && bounce.sns_topics.empty() && !has_any &&
+      !has_subscriptions(settings)) {
     throw Error(
         ExitCode::configuration, "no provider may post events",
         "name a file with its secret, such as bounce.postmark_secret_files, or the topics of Amazon SNS in "
-        "bounce.sns_topics: docs/bounces.md says which");
+        "bounce.sns_topics: docs/bounces.md says which; or set send.unsubscribe_link");
   }
   return {settings.bounce.resend_secret_files, settings.signing.allow_readable_key,
           "bounce.resend_secret_files"};
@@ -84,7 +103,9 @@ class EventListener final : public ProviderEvents {
   ExitCode read(BounceReader& reader, process::StopSignal& stop) override;
 
  private:
+  process::HttpPage answer(const process::HttpCall& call);
   void record_waiting(BounceReader& reader);
+  void make_changes(const std::vector<std::shared_ptr<webhook::Handover>>& taken, BounceReader& reader);
   void tell_news(BounceReader& reader);
 
   Context& context_;
@@ -96,6 +117,7 @@ class EventListener final : public ProviderEvents {
   webhook::SendGridVerifier sendgrid_;
   webhook::SecretVerifier secrets_;
   webhook::EventWebhook webhook_;
+  std::unique_ptr<webhook::SubscriptionDoor> door_;  ///< null: no mail has a link to it
   process::HttpListener listener_;
 };
 
@@ -115,10 +137,12 @@ EventListener::EventListener(const std::string& address, Context& context)
                [this](std::vector<bounce::ReadEvent> events) {
                  return intake_.submit(std::move(events), client_patience);
                }),
-      listener_(
-          event_address_of(address),
-          {.words = event_words, .methods = "POST", .longest_body = webhook::EventWebhook::longest_body},
-          [this](const process::HttpCall& call) { return webhook_.answer(call); }) {
+      door_(subscription_door(context.settings(), intake_)),
+      listener_(event_address_of(address),
+                {.words = event_words,
+                 .methods = door_ ? "GET, POST" : "POST",
+                 .longest_body = webhook::EventWebhook::longest_body},
+                [this](const process::HttpCall& call) { return answer(call); }) {
   context_.log().info("listening for events", {{"address", listener_.address().text()}});
 }
 
@@ -126,7 +150,15 @@ EventListener::~EventListener() {
   intake_.close();
 }
 
+/// A secret of a provider in the path may look like a link.
+process::HttpPage EventListener::answer(const process::HttpCall& call) {
+  const bool is_of_provider = call.method == "POST" && secrets_.sender_of(call) != nullptr;
+  auto page = door_ && !is_of_provider ? door_->answer(call) : std::nullopt;
+  return page ? std::move(*page) : webhook_.answer(call);
+}
+
 ExitCode EventListener::read(BounceReader& reader, process::StopSignal& stop) {
+  if (door_) door_->know_home(reader.home());
   process::SystemEnvironment environment(stop, -1);
   auto told = environment.now();
   while (!stop.requested()) {
@@ -141,7 +173,9 @@ ExitCode EventListener::read(BounceReader& reader, process::StopSignal& stop) {
 }
 
 void EventListener::record_waiting(BounceReader& reader) {
-  const auto taken = intake_.take();
+  auto taken = intake_.take();
+  make_changes(taken, reader);
+  std::erase_if(taken, [](const auto& handover) { return handover->change.has_value(); });
   if (taken.empty()) return;
   std::vector<std::vector<suppression::Report>> reports;
   std::vector<suppression::Report> all;
@@ -161,6 +195,24 @@ void EventListener::record_waiting(BounceReader& reader) {
   for (std::size_t i = 0; i < taken.size(); ++i) {
     const bool is_early = may_be_matched_later(reports[i], next, wall_now());
     intake_.settle(*taken[i], is_early ? webhook::EventReceipt::not_yet : webhook::EventReceipt::recorded);
+  }
+}
+
+/// 200 is answered after the commit.
+void EventListener::make_changes(const std::vector<std::shared_ptr<webhook::Handover>>& taken,
+                                 BounceReader& reader) {
+  try {
+    for (const auto& handover : taken) {
+      if (!handover->change) continue;
+      handover->choices = reader.change(*handover->change);
+      intake_.settle(*handover, webhook::EventReceipt::recorded);
+    }
+  } catch (...) {
+    for (const auto& handover : taken) {
+      if (handover->receipt == webhook::EventReceipt::pending)
+        intake_.settle(*handover, webhook::EventReceipt::failed);
+    }
+    throw;
   }
 }
 

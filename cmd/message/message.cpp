@@ -138,6 +138,7 @@ void add_send_options(CommandSyntax& syntax, MessageOptions& options) {
   add_content(syntax, options.send);
   syntax.text("--action ACTION", message.action, "send a mail of this action [message]");
   syntax.text("--profile NAME", message.profile, "send as this profile");
+  syntax.text("--topic NAME", message.topic, "let its reader unsubscribe from this topic");
   syntax.text("--send-after TIME", options.send.send_after,
               "not before TIME: 2h from now, or 2026-11-21T09:30, in UTC [now]");
   syntax.text("--expires-at TIME", options.send.expires_at,

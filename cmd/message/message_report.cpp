@@ -236,6 +236,7 @@ std::string render_message(const messages::MessageRecord& message, std::size_t w
   add("headers", shown_text(message.headers));
   add_content_lines(message, table);
   add("profile", shown_text(message.profile));
+  add("topic", shown_text(message.topic));
   add("key", shown_text(message.key));
   add("reference", shown_text(summary.reference));
   add("Message-ID", shown_text(common_message_id(message.deliveries)));
@@ -278,6 +279,7 @@ nlohmann::ordered_json message_json(const messages::MessageRecord& message) {
   object["return_path"] = message.return_path ? OrderedJson(*message.return_path) : OrderedJson(nullptr);
   object["attachments"] = array_json<OrderedJson>(message.files, message_file_json);
   object["profile"] = text_or_null<OrderedJson>(message.profile);
+  object["topic"] = text_or_null<OrderedJson>(message.topic);
   object["idempotency_key"] = text_or_null<OrderedJson>(message.key);
   object["expires_at"] = message_time_json(message.expires_at);
   object["replaced_at"] = message_time_json(message.replaced_at);

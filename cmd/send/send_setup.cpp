@@ -8,6 +8,7 @@
 #include "carriers/relay_series.hpp"
 #include "carriers/smtp/relay/configured_relays.hpp"
 #include "mail/configured_mail.hpp"
+#include "mail/subscription_link.hpp"
 #include "signing/configured_keys.hpp"
 
 namespace mailroom::cmd {
@@ -16,13 +17,14 @@ namespace {
 
 std::shared_ptr<const compose::MailWriter> writer_of(const config::Settings& settings,
                                                      templates::TemplateStore& templates,
-                                                     std::optional<mail::BounceAddress> bounce_address) {
+                                                     std::optional<mail::BounceAddress> bounce_address,
+                                                     std::optional<mail::SubscriptionLinks> subscriptions) {
   const auto mail = mail::parse_configured_mail(settings);
   config::require_keys({"send.from"}, settings);
   return std::make_shared<compose::MailWriter>(
       *mail.from, mail::MessageBuilder(*mail.from, mail.reply_to, mail.headers),
       templates.load(settings.send.templates), mail.link, static_cast<std::size_t>(settings.send.max_size),
-      mail.redirection, std::move(bounce_address));
+      mail.redirection, std::move(bounce_address), std::move(subscriptions));
 }
 
 /// As check_send_settings(), for the settings of one profile. `is_new`: no profile before has its path.
@@ -32,7 +34,7 @@ void check_profile(const config::Settings& settings, bool is_new, templates::Tem
   if (!path.hello_name.empty()) smtp::check_hello_name(path.hello_name);
   if (path.targets.empty()) return;
   if (is_new) carriers::make_relays(path);
-  writer_of(settings, templates, std::nullopt);
+  writer_of(settings, templates, std::nullopt, std::nullopt);
 }
 
 }  // namespace
@@ -81,7 +83,8 @@ std::shared_ptr<const compose::MailProfiles> configured_profiles(const config::S
   const auto key = signing::load_current_key(settings);
   // What comes back of mails that leave shows an id.
   const auto sending_writer = [&](const config::Settings& of) {
-    return writer_of(of, templates, mail::BounceAddress(of.send.bounce_address, key));
+    return writer_of(of, templates, mail::BounceAddress(of.send.bounce_address, key),
+                     mail::SubscriptionLinks(of.send.unsubscribe_link, of.send.unsubscribe_mailto, key));
   };
   const auto profiles = std::make_shared<compose::MailProfiles>(
       compose::MailProfiles::Entry{.writer = sending_writer(settings), .lane = 0});
@@ -124,7 +127,7 @@ delivery::DeliveryPolicy delivery_policy(const config::Settings& settings) {
 std::shared_ptr<const compose::MailWriter> configured_writer(
     const config::Settings& settings, std::optional<mail::BounceAddress> bounce_address) {
   templates::TemplateStore templates;
-  return writer_of(settings, templates, std::move(bounce_address));
+  return writer_of(settings, templates, std::move(bounce_address), std::nullopt);
 }
 
 }  // namespace mailroom::cmd

@@ -105,6 +105,7 @@ Json came_back_json(const status::CameBack& reports) {
   return {{"hard", reports.hard},
           {"other", reports.bounced},
           {"complaints", reports.complaints},
+          {"unsubscribed", reports.unsubscribed},
           {"delivered", reports.delivered},
           {"unmatched", reports.unmatched}};
 }

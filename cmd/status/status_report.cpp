@@ -82,6 +82,7 @@ std::string came_back_text(const status::CameBack& reports) {
   if (reports.hard > 0) parts.push_back(counted(reports.hard, "hard bounce"));
   if (reports.bounced > 0) parts.push_back(counted(reports.bounced, "other bounce"));
   if (reports.complaints > 0) parts.push_back(counted(reports.complaints, "complaint"));
+  if (reports.unsubscribed > 0) parts.push_back(with_thousands(reports.unsubscribed) + " unsubscribed");
   if (reports.delivered > 0) parts.push_back(with_thousands(reports.delivered) + " delivered");
   if (reports.unmatched > 0)
     parts.push_back(counted(reports.unmatched, "report") + " of no mail that is known");

@@ -5,6 +5,8 @@
 #include <iostream>
 #include <iterator>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "base/json.hpp"
 #include "base/printable.hpp"
@@ -23,6 +25,7 @@ constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
 struct SuppressionOptions {
   std::vector<std::string> addresses;
+  std::string topic;
   std::string reason;
 };
 
@@ -38,7 +41,8 @@ std::string list_text(const std::vector<suppression::Suppression>& list, std::si
   std::string text;
   for (std::size_t i = 0; i < std::min(list.size(), limit); ++i) {
     const auto& each = list[i];
-    text += fmt::format("{}  {}  {}, by {}: {}{}\n", shown_text(each.address), each.kind,
+    text += fmt::format("{}  {}{}  {}, by {}: {}{}\n", shown_text(each.address), each.kind,
+                        each.topic.empty() ? "" : fmt::format(" ({} alone)", each.topic),
                         date_text(each.added_at).value_or(""), shown_text(each.added_by),
                         shown_text(each.reason), each.token ? fmt::format(" (token {})", *each.token) : "");
   }
@@ -47,14 +51,19 @@ std::string list_text(const std::vector<suppression::Suppression>& list, std::si
 }
 
 nlohmann::ordered_json json_of(const suppression::Suppression& each) {
-  return {{"address", each.address},   {"kind", each.kind},
-          {"reason", each.reason},     {"added_at", moment_json<nlohmann::ordered_json>(each.added_at)},
-          {"added_by", each.added_by}, {"token", optional_json<nlohmann::ordered_json>(each.token)}};
+  return {{"address", each.address},
+          {"topic", text_or_null<nlohmann::ordered_json>(each.topic)},
+          {"kind", each.kind},
+          {"reason", each.reason},
+          {"added_at", moment_json<nlohmann::ordered_json>(each.added_at)},
+          {"added_by", each.added_by},
+          {"token", optional_json<nlohmann::ordered_json>(each.token)}};
 }
 
 ExitCode list(const SuppressionOptions& options, db::Connection& connection, Context& context) {
   const auto found =
-      suppression::list_suppressions(connection, forms_of(options.addresses), longest_list + 1);
+      suppression::list_suppressions(connection, forms_of(options.addresses), longest_list + 1,
+                                     options.topic.empty() ? std::nullopt : std::optional(options.topic));
   if (context.global().output == OutputFormat::json) {
     for (const auto& each : found)
       context.print(json_text(json_of(each)) + "\n");
@@ -74,15 +83,23 @@ ExitCode export_all(const SuppressionOptions& /*options*/, db::Connection& conne
 ExitCode change(const SuppressionOptions& options, bool adds, db::Connection& connection, Context& context) {
   const auto forms = forms_of(options.addresses);
   const auto author = queue::operator_author(connection, options.reason);
-  const auto count = adds ? suppression::add_suppressions(connection, forms, author)
-                          : suppression::remove_suppressions(connection, forms, author);
-  context.print(
-      count > 0
-          ? fmt::format(
-                "done: {} {}\n", joined(options.addresses, ", "),
-                adds ? "gets no more messages; security mail, such as a password recovery, still goes to it"
-                     : "gets messages again")
-          : fmt::format("nothing to do: {}\n", adds ? "suppressed before" : "not suppressed"));
+  const auto& topic = options.topic;
+  const auto count = adds ? suppression::add_suppressions(connection, forms, topic, author)
+                          : suppression::remove_suppressions(connection, forms, topic, author);
+  const auto of_topic = topic.empty() ? "" : fmt::format(" of {}", topic);
+  const auto* const rest =
+      adds && topic.empty() ? "; security mail, such as a password recovery, still goes to it" : "";
+  if (count > 0) {
+    context.print(fmt::format("done: {} {} messages{}{}{}\n", joined(options.addresses, ", "),
+                              adds ? "gets no more" : "gets", of_topic, adds ? "" : " again", rest));
+    return ExitCode::done;
+  }
+  context.print(fmt::format("nothing to do: {}\n", adds ? "suppressed before" : "not suppressed"));
+  // It may have left a topic, which is another matter.
+  if (adds || !topic.empty()) return ExitCode::done;
+  for (const auto& each : suppression::list_suppressions(connection, forms, longest_list))
+    context.print(fmt::format("{} gets no messages of {}; --topic {} removes that\n",
+                              shown_text(each.address), each.topic, each.topic));
   return ExitCode::done;
 }
 
@@ -98,21 +115,26 @@ ExitCode import_lines(const SuppressionOptions& options, db::Connection& connect
   const auto author = queue::operator_author(connection, options.reason);
   std::int64_t added = 0;
   std::int64_t lines = 0;
-  std::vector<std::string> forms;
+  std::size_t waiting = 0;
+  std::map<std::string, std::vector<std::string>> forms;  // by topic
   const auto flush = [&] {
-    if (!forms.empty()) added += suppression::add_suppressions(connection, std::exchange(forms, {}), author);
+    for (const auto& [topic, of_topic] : std::exchange(forms, {}))
+      added += suppression::add_suppressions(connection, of_topic, topic, author);
+    waiting = 0;
   };
   suppression::AddressList list;
   for (std::string line; std::getline(std::cin, line);) {
     ++lines;
     try {
-      for (const auto& address : list.read(line))
-        forms.push_back(suppression::suppressed_form(address));
+      for (const auto& [address, topic] : list.read(line)) {
+        forms[topic.empty() ? options.topic : topic].push_back(suppression::suppressed_form(address));
+        ++waiting;
+      }
     } catch (const Error& error) {
       throw Error(ExitCode::usage, fmt::format("line {}: {}", lines, error.what()),
                   "lines before it may have been taken: import again when it is corrected");
     }
-    if (forms.size() >= at_once) flush();
+    if (waiting >= at_once) flush();
   }
   if (!list.rest().empty()) throw Error(ExitCode::usage, "the JSON does not end", "import the whole of it");
   flush();
@@ -120,7 +142,12 @@ ExitCode import_lines(const SuppressionOptions& options, db::Connection& connect
   return ExitCode::done;
 }
 
+void add_topic_option(CommandSyntax& syntax, SuppressionOptions& options) {
+  syntax.text("--topic NAME", options.topic, "of the mails of this topic alone");
+}
+
 void add_reason(CommandSyntax& syntax, SuppressionOptions& options) {
+  add_topic_option(syntax, options);
   syntax.text("--reason TEXT", options.reason, "why, for the record");
 }
 
@@ -133,6 +160,7 @@ constexpr Subcommand<SuppressionOptions, db::Connection&, Context&> suppression_
     {"list", "list suppressed addresses, the newest first", list,
      [](CommandSyntax& syntax, SuppressionOptions& options) {
        syntax.texts("ADDRESS", options.addresses, "only these addresses").repeated();
+       add_topic_option(syntax, options);
      }},
     {"add", "suppress addresses", add, add_change},
     {"remove", "let addresses get mails again", remove, add_change},
@@ -161,6 +189,8 @@ const Command suppression_command{
     "An address is suppressed by a hard bounce or a complaint that mailroom bounce reads, or by an operator. A mail to it ends as "
     "cancelled, before a relay sees it, unless its action is security mail, such as a password recovery. It gets mails again "
     "when it is removed, or, after a bounce, when a report says that a mail was delivered.\n\n"
+    "Whoever unsubscribes from a topic, or complains about a mail of one, is suppressed for that topic alone, and so it is with --topic: "
+    "all other mails go to the address.\n\n"
     "import reads standard input: an address a line, CSV, whose first line may name the columns, JSON of providers, or what export writes. Each change is recorded with "
     "its reason and who made it."};
 

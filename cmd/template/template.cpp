@@ -113,6 +113,8 @@ Run add_template(CommandSyntax& syntax) {
   for (auto option : add_example_options(check, *tried, ""))
     option.needs(checked);
   add_profile_option(check, *tried, "");
+  check.flag("--topic", tried->has_topic, "warn if a mail with a topic has no link to unsubscribe")
+      .needs(checked);
   auto render = syntax.command("render", "show the mail of TEMPLATE, with an example token",
                                [action] { *action = TemplateAction::render; });
   render.text("TEMPLATE", options->mail.template_name, "name of a template: activation, recovery or your own")

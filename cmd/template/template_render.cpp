@@ -148,6 +148,21 @@ ExitCode run_template_render(const RenderOptions& options, Context& context) {
   return ExitCode::done;
 }
 
+namespace {
+
+/// Why the reader of a part of a mail with a topic finds no way out in it; empty if he does, or there is no
+/// such part.
+std::string problem_of_unsubscribing(const char* part, const std::optional<std::string>& content,
+                                     const templates::TemplateValues& values) {
+  const auto shows = [&](const std::string& link) { return content->find(link) != std::string::npos; };
+  if (!content || shows(*values.unsubscribe_link) || shows(*values.preferences_link)) return {};
+  return fmt::format(
+      "its {} has neither {{{{unsubscribe_link}}}} nor {{{{preferences_link}}}}, by which its reader unsubscribes",
+      part);
+}
+
+}  // namespace
+
 std::vector<std::string> try_template(const ExampleMail& mail,
                                       std::shared_ptr<const templates::TemplateSet> templates,
                                       const config::Settings& settings, Context& context) {
@@ -161,10 +176,16 @@ std::vector<std::string> try_template(const ExampleMail& mail,
                                configured.link.value_or(example_link_template()), configured, settings,
                                std::move(templates)),
                 std::get<mail::Address>(address));
-  const auto problem = templates::problem_of_html_size(draft.content.html.value_or("").size());
-  return problem.empty()
-             ? std::vector<std::string>()
-             : std::vector<std::string>{fmt::format("the mail of {}: {}", mail.template_name, problem)};
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& text) {
+    if (!text.empty()) warnings.push_back(fmt::format("the mail of {}: {}", mail.template_name, text));
+  };
+  warn(templates::problem_of_html_size(draft.content.html.value_or("").size()));
+  if (mail.has_topic) {
+    warn(problem_of_unsubscribing("text", draft.content.text, draft.values));
+    warn(problem_of_unsubscribing("HTML", draft.content.html, draft.values));
+  }
+  return warnings;
 }
 
 compose::MailDraft draft_of_example(const std::string& template_name, const std::string& locale,
@@ -178,6 +199,8 @@ compose::MailDraft draft_of_example(const std::string& template_name, const std:
                                       .login = "user1",
                                       .token = std::string(example_token),
                                       .code = "",
+                                      .unsubscribe_link = "https://app.example/u/example-link",
+                                      .preferences_link = "https://app.example/u/example-preferences",
                                       .valid_from = created_at,
                                       .expires_at = created_at + example_lifetime}};
   const auto* builtin = templates::find_builtin(template_name, templates::MailPart::text);

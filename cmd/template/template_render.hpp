@@ -26,6 +26,7 @@ struct ExampleMail {
   std::string locale{};
   std::string profile{};  ///< empty: `default`
   std::optional<std::string> data_file{};
+  bool has_topic = false;                ///< its reader can unsubscribe
   std::optional<std::string> account{};  ///< whose email and login it names; nullopt for an example
 };
 

@@ -78,7 +78,8 @@ std::string_view address_of(const MessageContent& message, int recipient) {
 std::string message_columns(const MessageSource& source) {
   return fmt::format(
       "to_json(m.recipients) AS recipients, to_json(m.cc) AS cc, to_json(m.bcc) AS bcc, m.sender, m.reply_to, "
-      "m.headers, m.template, m.locale, m.data, m.subject, m.text, m.html, m.return_path, m.profile, m.reference, "
+      "m.headers, m.template, m.locale, m.data, m.subject, m.text, m.html, m.return_path, m.profile, m.topic, "
+      "m.reference, "
       "{} AS raw_size, {} AS attachments, {} AS content_of",
       source.raw_size, source.attachments, source.id);
 }
@@ -100,6 +101,7 @@ MessageContent read_message(const db::Row& row) {
           .raw_size = row.optional<std::int64_t>("raw_size"),
           .return_path = optional_view(row, "return_path"),
           .profile = row.view("profile"),
+          .topic = row.view("topic"),
           .reference = row.view("reference"),
           .attachments = row.number<int>("attachments")};
 }

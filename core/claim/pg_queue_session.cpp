@@ -235,6 +235,18 @@ std::vector<std::int64_t> PgQueueSession::begin(const std::vector<Lease>& leases
   return held;
 }
 
+std::vector<WithheldToken> PgQueueSession::withheld(const std::vector<std::int64_t>& tokens) {
+  const auto waiting = wait();
+  std::vector<std::string> texts;
+  for (const auto token : tokens)
+    texts.push_back(std::to_string(token));
+  std::vector<WithheldToken> withheld;
+  for (const auto& row :
+       connection_->run("SELECT token, reason FROM mailroom_withheld($1::bigint[])", db::array_text(texts)))
+    withheld.push_back({.token = row.number("token"), .reason = row.text("reason")});
+  return withheld;
+}
+
 void PgQueueSession::keep(const std::vector<Lease>& leases) {
   const auto waiting = wait();
   for (const auto& queue : queues_) {

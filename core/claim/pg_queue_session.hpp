@@ -64,6 +64,7 @@ class PgQueueSession final : public QueueSession {
   void announce(const std::vector<std::string>& sinks) override;
   std::vector<std::int64_t> begin(const std::vector<Lease>& leases,
                                   const std::vector<std::string>& sinks) override;
+  std::vector<WithheldToken> withheld(const std::vector<std::int64_t>& tokens) override;
   void keep(const std::vector<Lease>& leases) override;
   void report(const Receipt& late) override;
   void record(const std::string& kind, const std::string& details) override;

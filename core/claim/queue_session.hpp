@@ -137,6 +137,7 @@ struct MessageContent {
   std::optional<std::string_view>
       return_path{};             ///< its envelope sender, empty for none; nullopt: that of the settings
   std::string_view profile{};    ///< empty for `default`
+  std::string_view topic{};      ///< what its recipients can unsubscribe from; empty for none
   std::string_view reference{};  ///< of the application; empty for none
   int attachments = 0;           ///< how many; they are read when the mail is written
 };
@@ -220,6 +221,12 @@ class SinkBoard {
   virtual void announce(const std::vector<std::string>& /*sinks*/) {}
 };
 
+/// A token whose reader gets no mail of its topic any more.
+struct WithheldToken {
+  std::int64_t token = 0;
+  std::string reason{};  ///< as TokenRow::suppressed
+};
+
 /// Where a sink has it recorded that tokens may be with the receiver, before they are.
 class LeaseRecord {
  public:
@@ -229,6 +236,9 @@ class LeaseRecord {
   /// still this consumer's; nullopt if that cannot be recorded now.
   virtual std::optional<std::vector<std::int64_t>> begin(const std::vector<Lease>& leases,
                                                          const std::vector<std::string>& sinks) = 0;
+  /// The tokens whose mails must not leave, and why; nullopt if that cannot be known now. Sees whatever was
+  /// committed before the call.
+  virtual std::optional<std::vector<WithheldToken>> withheld(const std::vector<std::int64_t>& tokens) = 0;
   /// Keeps the leases while the sink waits for the receiver: makes a session with the database if the last
   /// one has ended.
   virtual void keep() = 0;
@@ -284,6 +294,8 @@ class QueueSession : public SinkBoard {
       batches.push_back(lease.batch);
     return batches;
   }
+  /// As LeaseRecord::withheld(). A queue without messages withholds none.
+  virtual std::vector<WithheldToken> withheld(const std::vector<std::int64_t>& /*tokens*/) { return {}; }
   /// Takes the leases of an earlier session of this consumer that nobody else has taken over.
   virtual void keep(const std::vector<Lease>& /*leases*/) {}
   /// The batch of `late` is acknowledged, and has recorded tokens without an answer as deferred. Replaces

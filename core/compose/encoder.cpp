@@ -146,6 +146,7 @@ class JsonlEncoder final : public Encoder {
     if (message.raw_size) append_format(line_, ",\"raw\":{{\"size\":{}}}", *message.raw_size);
     if (message.return_path) append("return_path", *message.return_path);
     append_any("profile", message.profile);
+    append_any("topic", message.topic);
     append_any("reference", message.reference);
     if (message.attachments > 0) append_format(line_, ",\"attachments\":{}", message.attachments);
     line_ += '}';

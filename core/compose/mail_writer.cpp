@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <utility>
 
+#include "base/text.hpp"
 #include "base/wording.hpp"
 #include "mail/raw_mail.hpp"
 
@@ -81,14 +83,16 @@ std::optional<mail::Refusal> add_message(MailDraft& draft, const claim::MessageC
 MailWriter::MailWriter(mail::Mailbox from, mail::MessageBuilder builder,
                        std::shared_ptr<const templates::TemplateSet> templates,
                        std::optional<mail::LinkTemplate> link, std::size_t max_size,
-                       mail::Redirection redirection, std::optional<mail::BounceAddress> bounce_address)
+                       mail::Redirection redirection, std::optional<mail::BounceAddress> bounce_address,
+                       std::optional<mail::SubscriptionLinks> subscriptions)
     : from_(std::move(from)),
       builder_(std::move(builder)),
       templates_(std::move(templates)),
       link_(std::move(link)),
       max_size_(max_size),
       redirection_(std::move(redirection)),
-      bounce_address_(std::move(bounce_address)) {}
+      bounce_address_(std::move(bounce_address)),
+      subscriptions_(std::move(subscriptions)) {}
 
 std::optional<delivery::Withheld> MailWriter::withheld(const claim::TokenRow& row) const {
   const auto recipient = mail::parse_address(row.email);
@@ -97,6 +101,8 @@ std::optional<delivery::Withheld> MailWriter::withheld(const claim::TokenRow& ro
     return delivery::Withheld{fate::Outcome::cancelled, "send.allow does not have the address"};
   if (!link_ && !row.action->path.empty())
     return delivery::Withheld{fate::Outcome::deferred, "send.link is not set"};
+  if (subscriptions_ && !subscriptions_->has_way() && row.content != nullptr && !row.content->topic.empty())
+    return delivery::Withheld{fate::Outcome::deferred, "send.unsubscribe_link is not set"};
   return std::nullopt;
 }
 
@@ -137,6 +143,7 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write(std::string_view queu
   if (row.content == nullptr || row.account != 0) draft.values.login = row.login;
   if (row.content != nullptr) {
     if (auto refusal = add_message(draft, *row.content)) return std::move(*refusal);
+    if (has_subscription(row)) add_subscription(draft);
   }
   if (redirection) draft.content.recipient = recipient;
   return write(std::move(draft), redirection.value_or(recipient));
@@ -154,6 +161,25 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write(MailDraft draft, cons
                      .subject = std::move(draft.content.subject),
                      .message = std::move(message),
                      .message_id = builder_.message_id(draft.content)};
+}
+
+bool MailWriter::has_subscription(const claim::TokenRow& row) const {
+  return subscriptions_ && subscriptions_->has_way() && row.content != nullptr && !row.content->topic.empty();
+}
+
+void MailWriter::add_subscription(MailDraft& draft) const {
+  const auto token = draft.content.token;
+  if (subscriptions_->has_link()) {
+    draft.values.unsubscribe_link = subscriptions_->link({.token = token}, draft.home);
+    draft.values.preferences_link =
+        subscriptions_->link({.use = mail::SubscriptionUse::preferences, .token = token}, draft.home);
+  }
+  auto& headers = draft.content.headers;
+  const auto is_own = [](const mail::ExtraHeader& header) {
+    return lower_case(header.name).starts_with("list-unsubscribe");
+  };
+  if (std::ranges::any_of(headers, is_own)) return;
+  std::ranges::move(subscriptions_->headers(token, draft.home), std::back_inserter(headers));
 }
 
 std::optional<mail::Refusal> MailWriter::problem_of_size(std::size_t size) const {
@@ -180,6 +206,10 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write_raw(
       .message = redirection ? fmt::format("X-Mailroom-Recipient: {}\r\n", recipient.text()) : "",
       .message_id = facts.message_id,
       .is_raw = true};
+  if (has_subscription(row) && trimmed(mail::raw_field(*content.raw, "list-unsubscribe")).empty()) {
+    for (const auto& header : subscriptions_->headers(row.id, row.home))
+      mail::append_raw_header(mail.message, header.name, header.value);
+  }
   mail.message += *content.raw;
   auto& envelope = mail.envelope;
   if (bounce_address_) {

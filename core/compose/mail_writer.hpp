@@ -17,6 +17,7 @@
 #include "mail/link_template.hpp"
 #include "mail/message.hpp"
 #include "mail/redirection.hpp"
+#include "mail/subscription_link.hpp"
 #include "templates/template_set.hpp"
 #include "templates/template_values.hpp"
 
@@ -50,7 +51,8 @@ class MailWriter {
   MailWriter(mail::Mailbox from, mail::MessageBuilder builder,
              std::shared_ptr<const templates::TemplateSet> templates, std::optional<mail::LinkTemplate> link,
              std::size_t max_size, mail::Redirection redirection = {},
-             std::optional<mail::BounceAddress> bounce_address = std::nullopt);
+             std::optional<mail::BounceAddress> bounce_address = std::nullopt,
+             std::optional<mail::SubscriptionLinks> subscriptions = std::nullopt);
 
   /// Why the configuration has no mail for this token, ever or yet; nullopt if it has one. Otherwise it must
   /// not be written.
@@ -79,6 +81,10 @@ class MailWriter {
                                                      const mail::Address& recipient,
                                                      const std::optional<mail::Address>& redirection) const;
   std::optional<mail::Refusal> problem_of_size(std::size_t size) const;
+  /// True for a mail with a topic.
+  bool has_subscription(const claim::TokenRow& row) const;
+  /// Adds what a mail with a topic has: links for its template, and headers, unless it has its own.
+  void add_subscription(MailDraft& draft) const;
 
   mail::Mailbox from_;
   mail::MessageBuilder builder_;
@@ -86,7 +92,8 @@ class MailWriter {
   std::optional<mail::LinkTemplate> link_;
   std::size_t max_size_;
   mail::Redirection redirection_;
-  std::optional<mail::BounceAddress> bounce_address_;  ///< nullopt: bounces come back to the sender
+  std::optional<mail::BounceAddress> bounce_address_;     ///< nullopt: bounces come back to the sender
+  std::optional<mail::SubscriptionLinks> subscriptions_;  ///< nullopt: no mail can be unsubscribed from
 };
 
 }  // namespace mailroom::compose

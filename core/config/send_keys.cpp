@@ -110,6 +110,18 @@ std::vector<KeyEntry> mail_keys() {
           as_written(&SendSettings::bounce_address)}
           .in_profiles(),
       KeyEntry{
+          "send.unsubscribe_link", "MAILROOM_SEND_UNSUBSCRIBE_LINK", "",
+          "where mailroom bounce --listen is reached from outside, for the links of mails with a topic: https and /{token} at the end",
+          as_written(&SendSettings::unsubscribe_link)}
+          .like("https://app.example/u/{token}")
+          .in_profiles(),
+      KeyEntry{
+          "send.unsubscribe_mailto", "MAILROOM_SEND_UNSUBSCRIBE_MAILTO", "",
+          "address that mailroom bounce reads, with {id}, to which a mail program may write instead; not set: none",
+          as_written(&SendSettings::unsubscribe_mailto)}
+          .like("unsubscribe+{id}@app.example")
+          .in_profiles(),
+      KeyEntry{
           "send.link", "MAILROOM_SEND_LINK", "",
           "link of mails that have one: a URL with {token}, and with {action} for activation, recovery or your own",
           as_written(&SendSettings::link)}

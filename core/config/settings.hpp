@@ -125,6 +125,8 @@ struct SendSettings {
   int batch_limit = 0;
   std::optional<Rate> per_recipient;
   std::string bounce_address;      ///< with {id}, not parsed; empty: that of the sender
+  std::string unsubscribe_link;    ///< with {token}, not parsed; empty: none
+  std::string unsubscribe_mailto;  ///< with {id}, not parsed; empty: none
   std::string redirect_to;         ///< an address, not parsed
   std::vector<std::string> allow;  ///< addresses, and domains after an @; not parsed
   WhenUnknown when_unknown = WhenUnknown::resend;

@@ -43,6 +43,16 @@ std::optional<std::vector<std::int64_t>> Pipeline::begin(const std::vector<claim
   }
 }
 
+std::optional<std::vector<claim::WithheldToken>> Pipeline::withheld(const std::vector<std::int64_t>& tokens) {
+  if (sessions_.session_or_null() == nullptr) return std::nullopt;
+  try {
+    return sessions_.session().withheld(tokens);
+  } catch (const Error& error) {
+    sessions_.failed(error);
+    return std::nullopt;
+  }
+}
+
 void Pipeline::keep() {
   sessions_.keep();
   try {

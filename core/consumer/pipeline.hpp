@@ -108,6 +108,7 @@ class Pipeline final : private claim::LeaseRecord {
 
   std::optional<std::vector<std::int64_t>> begin(const std::vector<claim::Lease>& leases,
                                                  const std::vector<std::string>& sinks) override;
+  std::optional<std::vector<claim::WithheldToken>> withheld(const std::vector<std::int64_t>& tokens) override;
   void keep() override;
   /// How many batches may stay open while the next is claimed.
   std::size_t may_stay_open(const MadeClaim& claim, bool claims_on) const;

@@ -65,10 +65,16 @@ struct Message {
   std::vector<PackedMail> mails{};
   /// Asked before the receiver could take the message; null: it may leave.
   std::shared_ptr<Clearance> clearance{};
+  /// Of a mail with a topic: each attempt has a clearance of its own from here. Null for others.
+  std::shared_ptr<Permits> permits{};
 
   /// Waits until it may leave. False: it must not, and goes back untried.
   bool awaits_clearance() const { return clearance == nullptr || clearance->wait(); }
   bool is_cleared() const { return clearance == nullptr || clearance->is_given(); }
+  /// The clearance of the next attempt; null: it may begin.
+  std::shared_ptr<Clearance> clearance_of_attempt() const {
+    return permits == nullptr ? clearance : permits->permit(clearance, tokens);
+  }
 };
 
 /// Hands messages over to another program or server, several at the same time, and learns what became of

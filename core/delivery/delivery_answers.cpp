@@ -146,6 +146,15 @@ std::vector<claim::TokenOutcome> DeliverySink::outcomes_of(const claim::Lease& l
   std::vector<claim::TokenOutcome> outcomes;
   for (const auto& token : message.tokens) {
     auto own = answer_to(dispatched.answer, token);
+    const auto why = withheld_.extract(token.history.token);
+    if (why && (own.verdict == Verdict::deferred || own.verdict == Verdict::unavailable)) {
+      auto history = token.history;
+      history.unknowns += dispatched.may_be_taken ? 1 : 0;
+      auto outcome = withheld_outcome(history, fate::Outcome::cancelled, suppressed_reason(why.mapped()));
+      outcome.unknowns += dispatched.may_be_taken ? 1 : 0;
+      outcomes.push_back(std::move(outcome));
+      continue;
+    }
     observe(own, lease, token);
     const bool is_recognised = packs_[message.lane].recognises;
     const bool was_lost = dispatched.may_be_taken || take_overs(lease, *lanes_[message.lane]) > 0;
@@ -195,11 +204,21 @@ void DeliverySink::leave_behind() {
 }
 
 bool DeliverySink::is_asked(std::size_t lane) const {
-  return std::ranges::any_of(batches_, [&](const auto& batch) { return batch.clearances[lane]->is_asked(); });
+  if (std::ranges::any_of(batches_, [&](const auto& batch) { return batch.clearances[lane]->is_asked(); }))
+    return true;
+  // An attempt asks for the lease as well.
+  return std::ranges::any_of(permits_[lane]->asked(), [](const auto& permit) {
+    return !permit->of_lease()->ask() && permit->of_lease()->is_asked();
+  });
 }
 
 void DeliverySink::clear() {
   bell_->clear();
+  clear_leases();
+  permit();
+}
+
+void DeliverySink::clear_leases() {
   std::vector<std::size_t> asking;
   std::vector<std::string> sinks;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -226,6 +245,35 @@ void DeliverySink::clear() {
     lanes_[lane]->begun(now);
     lanes_[lane]->dispatcher().clear();
   }
+}
+
+void DeliverySink::permit() {
+  std::vector<std::shared_ptr<Clearance>> ready;
+  std::vector<std::int64_t> tokens;
+  for (const auto& lane : permits_) {
+    for (auto& permit : lane->asked()) {
+      if (permit->of_lease()->is_refused()) {
+        permit->refuse();
+      } else if (permit->of_lease()->is_given()) {
+        std::ranges::copy(permit->tokens(), std::back_inserter(tokens));
+        ready.push_back(std::move(permit));
+      }
+    }
+  }
+  if (ready.empty()) return;
+  auto withheld = record_->withheld(tokens);
+  if (!withheld) return;
+  for (auto& [token, reason] : *withheld)
+    withheld_[token] = std::move(reason);
+  for (const auto& permit : ready) {
+    if (std::ranges::any_of(permit->tokens(), [&](auto token) { return withheld_.contains(token); })) {
+      permit->refuse();
+    } else {
+      permit->give();
+    }
+  }
+  for (const auto& lane : lanes_)
+    lane->dispatcher().clear();
 }
 
 std::vector<std::string> DeliverySink::sinks_in_session() const {

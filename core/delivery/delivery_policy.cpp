@@ -111,7 +111,8 @@ DeliveryHistory history_of(const claim::TokenRow& row, int take_overs, const cha
           .expires_at = row.expires_at,
           .counted_as = std::string(row.counted_as),
           .mailed = row.mailed,
-          .suppressed = std::string(row.suppressed)};
+          .suppressed = std::string(row.suppressed),
+          .has_topic = row.content != nullptr && !row.content->topic.empty()};
 }
 
 std::optional<claim::TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
@@ -128,8 +129,7 @@ std::optional<claim::TokenOutcome> outcome_without_attempt(const DeliveryHistory
   }
   if (history.defect != nullptr) return without_attempt(history, fate::Outcome::rejected, history.defect);
   if (!history.suppressed.empty()) {
-    return without_attempt(history, fate::Outcome::cancelled,
-                           fmt::format("the address is suppressed: {}", history.suppressed));
+    return without_attempt(history, fate::Outcome::cancelled, suppressed_reason(history.suppressed));
   }
   if (policy.supersede && history.newer) {
     return without_attempt(history, fate::Outcome::cancelled,
@@ -149,6 +149,10 @@ std::optional<claim::TokenOutcome> outcome_without_attempt(const DeliveryHistory
                                .reply = "an earlier attempt was cut off before its answer"};
   }
   return std::nullopt;
+}
+
+std::string suppressed_reason(std::string_view why) {
+  return fmt::format("the address is suppressed: {}", why);
 }
 
 claim::TokenOutcome withheld_outcome(const DeliveryHistory& history, fate::Outcome state,

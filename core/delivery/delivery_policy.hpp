@@ -41,6 +41,7 @@ struct DeliveryHistory {
   std::string counted_as{};             ///< its address, as DeliveryPolicy::per_recipient counts it
   int mailed = 0;            ///< mails to its address within the period of DeliveryPolicy::per_recipient
   std::string suppressed{};  ///< why its address gets no mail; empty if it does
+  bool has_topic = false;    ///< its reader may unsubscribe at any moment
   std::shared_ptr<trace::TokenTrace> trace{};  ///< null without traces
 };
 
@@ -60,6 +61,9 @@ DeliveryHistory history_of(const claim::TokenRow& row, int take_overs, const cha
 /// have mailed is `unknown`, whatever the reason.
 std::optional<claim::TokenOutcome> outcome_without_attempt(const DeliveryHistory& history,
                                                            const DeliveryPolicy& policy);
+
+/// What is recorded of a mail to an address that gets none: `why` as the database says it.
+std::string suppressed_reason(std::string_view why);
 
 /// The outcome, deferred or cancelled, of a token of which the configuration has no mail: one that is
 /// deferred is looked at again after a minute. One that an earlier attempt may have mailed is `unknown`.

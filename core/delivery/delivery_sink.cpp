@@ -60,6 +60,7 @@ DeliverySink::DeliverySink(std::unique_ptr<Composer> composer, std::vector<Way> 
     if (way.recognises) dispatch.resend_for = recognised_for;
     lanes_.push_back(std::make_unique<Lane>(std::move(way.carrier), dispatch));
     packs_.push_back({.together = way.together, .recognises = way.recognises});
+    permits_.push_back(std::make_shared<Permits>(bell_));
     ++options_.dispatch.seed;
   }
   options_.policy.is_recognised = std::ranges::all_of(packs_, &Pack::recognises);
@@ -201,6 +202,9 @@ void DeliverySink::submit(OpenBatch& batch, Composed composed) {
   batch.carried += static_cast<int>(tokens.size());
   auto& message = kept.composed.message;
   message.clearance = batch.clearances[kept.composed.lane];
+  if (record_ != nullptr &&
+      std::ranges::any_of(tokens, [](const auto& token) { return token.history.has_topic; }))
+    message.permits = permits_[kept.composed.lane];
   message.id = next_id_++;
   message.batch = batch.lease.batch;
   message.attempt = batch.lease.attempt;

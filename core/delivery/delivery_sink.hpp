@@ -16,6 +16,7 @@
 #include "base/spool.hpp"
 #include "consumer/consumer_observer.hpp"
 #include "consumer/sink.hpp"
+#include "delivery/clearance.hpp"
 #include "delivery/composer.hpp"
 #include "delivery/delivery_log.hpp"
 #include "delivery/lane.hpp"
@@ -144,7 +145,10 @@ class DeliverySink final : public consumer::Sink {
   void take_answers();
   /// Has the open leases recorded for the lanes that ask, and lets their messages leave.
   void clear();
+  void clear_leases();
   bool is_asked(std::size_t lane) const;
+  /// Lets the attempts begin that ask, but for those whose readers have unsubscribed.
+  void permit();
   /// What the next leases begin with.
   std::vector<std::string> sinks_in_session() const;
   int take_overs(const claim::Lease& lease, const Lane& lane) const;
@@ -171,6 +175,8 @@ class DeliverySink final : public consumer::Sink {
   Spool spool_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Pack> packs_;  ///< of each
+  std::vector<std::shared_ptr<Permits>> permits_{};
+  std::map<std::int64_t, std::string> withheld_{};  ///< tokens that must not leave any more, and why
   int stop_fd_;
   Log& log_;
   DeliveryLog& delivery_log_;

@@ -41,13 +41,19 @@ void Dispatcher::take_answers() {
     const auto found = pending_.find(answer.id);
     if (found == pending_.end()) continue;
     found->second.loaded = {};
+    const bool is_withheld = is_refused(found->second);
+    found->second.clearance = nullptr;
     if (answer.was_tried) {
       record(std::move(answer));
       continue;
     }
     endpoints_[found->second.message.endpoint].came_back_untried(found->second.departure);
     --found->second.tries;
-    untried.push_back(answer.id);
+    if (is_withheld) {
+      give_up(answer.id, "it must not leave");
+    } else {
+      untried.push_back(answer.id);
+    }
   }
   waiting_.insert(waiting_.begin(), untried.begin(), untried.end());
 }

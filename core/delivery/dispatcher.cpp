@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <poll.h>
+#include <set>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -131,7 +132,11 @@ bool Dispatcher::submit_next(TimePoint now) {
   if (is_given) {
     const int ahead = carrier_->ahead();
     const bool is_full = static_cast<int>(carrier_->unfinished()) >= options_.in_flight + ahead;
-    if (is_full || !endpoints_[choice.place].has_room(now, ahead)) return false;
+    if (is_full || !endpoints_[choice.place].has_room(now, ahead)) {
+      // What is answered now says nothing of the moment at which it may leave.
+      pending_.at(id).clearance = nullptr;
+      return false;
+    }
   }
   if (is_given && is_held(id)) return false;
   if (is_resend) {
@@ -139,7 +144,7 @@ bool Dispatcher::submit_next(TimePoint now) {
   } else {
     waiting_.pop_front();
   }
-  if (is_refused(id)) {
+  if (is_refused(pending_.at(id))) {
     give_up(id, "its lease has ended");
     return true;
   }
@@ -169,14 +174,16 @@ bool Dispatcher::waits_for_domain(std::int64_t id, std::size_t endpoint, TimePoi
 
 /// True if it waits for its clearance. What the carrier could send now has to have it.
 bool Dispatcher::is_held(std::int64_t id) {
-  const auto& clearance = pending_.at(id).message.clearance;
-  if (clearance == nullptr || carrier_->asks_for_clearance() || !carrier_->has_session()) return false;
-  return !clearance->ask() && !clearance->is_refused();
+  auto& pending = pending_.at(id);
+  if (carrier_->asks_for_clearance() || !carrier_->has_session()) return false;
+  if (pending.clearance == nullptr) pending.clearance = pending.message.clearance_of_attempt();
+  const auto& clearance = pending.clearance;
+  return clearance != nullptr && !clearance->ask() && !clearance->is_refused();
 }
 
-bool Dispatcher::is_refused(std::int64_t id) const {
-  const auto& clearance = pending_.at(id).message.clearance;
-  return clearance != nullptr && clearance->is_refused();
+bool Dispatcher::is_refused(const Pending& pending) {
+  const auto refuses = [](const auto& clearance) { return clearance != nullptr && clearance->is_refused(); };
+  return refuses(pending.message.clearance) || refuses(pending.clearance);
 }
 
 void Dispatcher::send(std::int64_t id, std::size_t endpoint, TimePoint now) {
@@ -194,6 +201,8 @@ void Dispatcher::send(std::int64_t id, std::size_t endpoint, TimePoint now) {
   auto message = pending.message;
   message.body = body;
   message.attempt += pending.tries++;
+  if (pending.clearance == nullptr) pending.clearance = message.clearance_of_attempt();
+  message.clearance = pending.clearance;
   carrier_->submit(std::move(message));
 }
 
@@ -257,15 +266,21 @@ void Dispatcher::end_search() {
 void Dispatcher::cancel() {
   const std::lock_guard lock(mutex_);
   is_cancelling_ = true;
+  std::set<std::shared_ptr<Permits>> permits;
   for (const auto& [id, pending] : pending_) {
     if (pending.message.clearance != nullptr) pending.message.clearance->refuse();
+    if (pending.message.permits != nullptr) permits.insert(pending.message.permits);
   }
+  for (const auto& each : permits)
+    each->refuse_all(true);
   carrier_->cancel();
   take_answers();
   for (const auto id : std::exchange(waiting_, {}))
     give_up(id, "stopped before it was sent");
   for (const auto& [time, id] : std::exchange(resends_, {}))
     give_up(id, "stopped before it was sent");
+  for (const auto& each : permits)
+    each->refuse_all(false);
   is_cancelling_ = false;
 }
 

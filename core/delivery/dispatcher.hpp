@@ -167,11 +167,12 @@ class Dispatcher {
     Refusals refusals{};
     std::size_t first = 0;  ///< the first endpoint that may get it: those before are unavailable
     int tries = 0;
-    bool may_be_taken = false;     ///< one of them was not answered
-    TimePoint first_left{};        ///< with tries > 0
-    Departure departure{};         ///< the last time
-    std::optional<Answer> last{};  ///< of the endpoints before `first`
-    std::string loaded{};          ///< the body, if it was read from a file
+    bool may_be_taken = false;               ///< one of them was not answered
+    TimePoint first_left{};                  ///< with tries > 0
+    Departure departure{};                   ///< the last time
+    std::optional<Answer> last{};            ///< of the endpoints before `first`
+    std::string loaded{};                    ///< the body, if it was read from a file
+    std::shared_ptr<Clearance> clearance{};  ///< of the attempt that is made, or comes next
   };
   // The functions below need the mutex.
   void keep_busy();
@@ -179,7 +180,7 @@ class Dispatcher {
   void pump();
   bool submit_next(TimePoint now);
   bool is_held(std::int64_t id);
-  bool is_refused(std::int64_t id) const;
+  static bool is_refused(const Pending& pending);
   bool is_resend_due(TimePoint now) const { return !resends_.empty() && resends_.begin()->first <= now; }
   void tell_connections(std::size_t endpoint, TimePoint now);
   void send(std::int64_t id, std::size_t endpoint, TimePoint now);

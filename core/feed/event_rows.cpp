@@ -97,7 +97,10 @@ WHERE {})",
 const std::string token_deliveries_sql = fmt::format(
     R"(
 SELECT d.queue, d.token, d.attempts, d.unknowns, d.batch, {} AS not_before_us, {} AS accepted_us, {} AS at_us, e.state,
-  e.sink, e.code, e.reply, e.address, (SELECT b.key FROM mailroom_batches b WHERE b.id = e.batch) AS key,
+  e.sink, e.code, CASE WHEN e.n IS NULL AND e.state = 'accepted' AND (SELECT EXISTS (SELECT FROM mailroom_topics))
+                       AND mailroom_was_under_way(d.token, d.address, d.last_at)
+                  THEN concat_ws('; ', e.reply, 'it was on its way when its reader unsubscribed') ELSE e.reply END AS reply,
+  e.address, (SELECT b.key FROM mailroom_batches b WHERE b.id = e.batch) AS key,
   e.message_id
 FROM unnest($1::int8multirange) u (g) CROSS JOIN jobs j,
   LATERAL (SELECT * FROM mailroom_deliveries m

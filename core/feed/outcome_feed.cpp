@@ -34,7 +34,7 @@ SELECT o.id, o.token, o.queue, o.state, o.attempts, jsonb_strip_nulls(jsonb_buil
   'id', o.id, 'at', to_char(o.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'state', o.state, 'queue', o.queue, 'token', o.token,
   'action', coalesce(t.action::text, m.action), 'message', m.id, 'account', coalesce(t.account, m.account), 'recipient', coalesce(
     o.address, nullif(mailroom_address((m.recipients || m.cc || m.bcc)[coalesce(t.recipient, o.recipient)]), ''), a.email),
-  'reference', m.reference, 'idempotency_key', m.idempotency_key, 'code', o.code, 'reply', o.reply,
+  'reference', m.reference, 'idempotency_key', m.idempotency_key, 'code', o.code, 'reply', o.reply, 'topic', o.topic,
   'message_id', d.message_id)) AS line
 FROM mailroom_outcomes o LEFT JOIN tokens t ON t.id = o.token LEFT JOIN mailroom_messages m ON m.id = coalesce(t.message, o.message)
 LEFT JOIN mailroom_deliveries d ON d.queue = o.queue AND d.token = o.token

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "config/parse_value.hpp"
 #include "mail/bounce_address.hpp"
+#include "mail/subscription_link.hpp"
 
 namespace mailroom::mail {
 namespace {
@@ -87,6 +88,24 @@ void check_bounce_address(const config::Settings& settings) {
   if (auto refusal = BounceAddress::problem_of(pattern))
     refuse_setting(settings, "send.bounce_address", *refusal,
                    "write it as bounce+{id}@app.example: a server must take mails to all such addresses");
+}
+
+void check_unsubscribing(const config::Settings& settings) {
+  if (const auto& link = settings.send.unsubscribe_link; !link.empty()) {
+    if (auto refusal = SubscriptionLinks::problem_of(link))
+      refuse_setting(
+          settings, "send.unsubscribe_link", *refusal,
+          "write it as https://app.example/u/{token}, and let the web server pass that on to mailroom bounce --listen");
+  }
+  if (const auto& mailto = settings.send.unsubscribe_mailto; !mailto.empty()) {
+    if (auto refusal = BounceAddress::problem_of(mailto))
+      refuse_setting(
+          settings, "send.unsubscribe_mailto", *refusal,
+          "write it as unsubscribe+{id}@app.example: a server must take mails to all such addresses");
+    if (mailto == settings.send.bounce_address)
+      refuse_setting(settings, "send.unsubscribe_mailto", {"it is the address of bounces"},
+                     "write another: any mail to it unsubscribes");
+  }
 }
 
 constexpr std::size_t longest_name = 64;
@@ -175,6 +194,7 @@ std::string add_header(std::vector<ExtraHeader>& headers, std::string_view name,
 
 ConfiguredMail parse_configured_mail(const config::Settings& settings) {
   check_bounce_address(settings);
+  check_unsubscribing(settings);
   return {.from = read_sender(settings),
           .reply_to = read_reply_to(settings),
           .link = read_link(settings),

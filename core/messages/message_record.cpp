@@ -152,7 +152,7 @@ void read_request(pqxx::transaction_base& transaction, MessageRecord& message) {
   const auto row = db::Connection::execute(
       transaction,
       fmt::format(R"(
-SELECT sender, reply_to, headers, locale, data, octet_length(text) AS text, octet_length(html) AS html, octet_length(raw) AS raw, return_path, profile,
+SELECT sender, reply_to, headers, locale, data, octet_length(text) AS text, octet_length(html) AS html, octet_length(raw) AS raw, return_path, profile, topic,
   idempotency_key, {} AS expires_us, {} AS replaced_us, {} AS cancelled_us, {} AS erased_us
 FROM mailroom_messages WHERE id = $1)",
                   moment("expires_at"), moment("replaced_at"), moment("cancelled_at"), moment("erased_at")),
@@ -167,6 +167,7 @@ FROM mailroom_messages WHERE id = $1)",
   message.raw = row.optional<std::int64_t>("raw");
   message.return_path = row.optional<std::string>("return_path");
   message.profile = row.text("profile");
+  message.topic = row.text("topic");
   message.key = row.text("idempotency_key");
   message.expires_at = row.optional_moment<std::chrono::microseconds>("expires_us");
   message.replaced_at = row.optional_moment<std::chrono::microseconds>("replaced_us");

@@ -73,6 +73,7 @@ struct MessageRecord {
   std::optional<std::int64_t> raw{};   ///< likewise, of a raw mail
   std::optional<std::string> return_path{};
   std::string profile{};
+  std::string topic{};
   std::string key{};
   std::optional<Moment> expires_at{};
   std::optional<Moment> replaced_at{};

@@ -44,7 +44,7 @@ SELECT mailroom_send(
   bcc => CASE WHEN $9::jsonb IS NOT NULL THEN ARRAY(SELECT jsonb_array_elements_text($9::jsonb)) END,
   sender => $10, reply_to => $11, headers => $12::jsonb, attachments => $13::jsonb, action => $14,
   account => $15::bigint, profile => $16, send_after => $17::timestamptz, expires_at => $18::timestamptz,
-  idempotency_key => $19, reference => $20, options => $21::jsonb))";
+  idempotency_key => $19, reference => $20, options => $21::jsonb, topic => $22))";
 
 /// True for the classes of errors that the arguments are to blame for.
 bool is_refusal(const db::DatabaseError& error) {
@@ -80,7 +80,7 @@ SentMessage send_message(db::Connection& connection, const NewMessage& message) 
               list_json(message.bcc), message.sender, message.reply_to, message.headers,
               files_json(message.files), message.action, message.account, message.profile,
               time_text(message.send_after), time_text(message.expires_at), message.key, message.reference,
-              std::string(message.replace ? R"({"replace": true})" : "{}"))
+              std::string(message.replace ? R"({"replace": true})" : "{}"), message.topic)
               .value<std::int64_t>();
       // Otherwise an earlier transaction has used the key.
       const auto rows = db::Connection::execute(

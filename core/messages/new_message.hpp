@@ -37,6 +37,7 @@ struct NewMessage {
   std::string action = "message";
   std::optional<std::int64_t> account{};
   std::optional<std::string> profile{};
+  std::optional<std::string> topic{};
   std::optional<Moment> send_after{};
   std::optional<Moment> expires_at{};  ///< year_10000: no end
   std::optional<std::string> key{};

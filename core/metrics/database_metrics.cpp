@@ -121,6 +121,7 @@ void add_came_back(const status::QueueStatus& status, MetricFamilies& metrics) {
   add("hard", reports.hard);
   add("other", reports.bounced);
   add("complaint", reports.complaints);
+  add("unsubscribed", reports.unsubscribed);
   add("delivered", reports.delivered);
   metrics.gauge("mailroom_reports_unmatched",
                 "Reports read within an hour that are of no mail that is known, or are not understood.", {},

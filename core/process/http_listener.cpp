@@ -3,8 +3,12 @@
 
 #include "process/http_listener.hpp"
 
+#include <array>
 #include <memory>
 #include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -33,6 +37,19 @@ MHD_Result add_argument(void* call, MHD_ValueKind, const char* name, const char*
   return MHD_YES;
 }
 
+/// Empty for a unix socket.
+std::string peer_of(MHD_Connection* connection) {
+  const auto* const info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  if (info == nullptr || info->client_addr == nullptr) return {};
+  const auto* const address = info->client_addr;
+  std::array<char, NI_MAXHOST> text{};
+  if (address->sa_family != AF_INET && address->sa_family != AF_INET6) return {};
+  const auto size =
+      static_cast<socklen_t>(address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+  const bool is_known = getnameinfo(address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0;
+  return is_known ? text.data() : "";
+}
+
 MHD_Result respond(MHD_Connection* connection, const HttpPage& page, const char* methods) {
   auto text = page.text;
   auto* response = MHD_create_response_from_buffer(text.size(), text.data(), MHD_RESPMEM_MUST_COPY);
@@ -59,6 +76,7 @@ MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, 
     auto open = std::make_unique<OpenCall>();
     open->call.method = method;
     open->call.path = path;
+    open->call.peer = peer_of(connection);
     MHD_get_connection_values(connection, MHD_HEADER_KIND, add_header, &open->call);
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, &open->call);
     if (longest == 0) return respond(connection, listener.answer(open->call), methods);

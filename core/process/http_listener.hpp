@@ -56,6 +56,7 @@ struct HttpCall {
   std::multimap<std::string, std::string, std::less<>> headers;  ///< by their names in lower case
   std::string body;                                              ///< of a listener that reads bodies
   std::map<std::string, std::string, std::less<>> query{};       ///< decoded; of two of a name the first
+  std::string peer{};  ///< the address of the client; empty for a unix socket
 
   /// The value of the first header of that name, in lower case; empty without it.
   std::string_view header(std::string_view name) const;

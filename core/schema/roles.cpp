@@ -50,7 +50,9 @@ constexpr std::array right_list{
     Right{"app", of_sequence, "USAGE", "accounts_id_seq"},
     // An application may keep more about its users in accounts.
     Right{"app", of_table, "SELECT, INSERT, UPDATE, DELETE", "accounts", Given::by_hand},
-    Right{"app", of_function, "EXECUTE", "mailroom_bounced_addresses", Given::by_hand},
+    Right{"app", of_function, "EXECUTE",
+          "mailroom_bounced_addresses mailroom_unsubscribe mailroom_resubscribe mailroom_is_subscribed",
+          Given::by_hand},
 
     Right{"redeemer", of_table, "SELECT, INSERT (account, action), UPDATE (consumed_at)", "tokens"},
     Right{"redeemer", of_sequence, "USAGE", "tokens_id_seq"},
@@ -64,7 +66,7 @@ constexpr std::array right_list{
     Right{
         "producer", of_table,
         "INSERT (action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data, "
-        "subject, text, html, profile, send_after, expires_at, idempotency_key, reference, options, created_at, "
+        "subject, text, html, profile, topic, send_after, expires_at, idempotency_key, reference, options, created_at, "
         "enqueued_by), SELECT (id)",
         "mailroom_messages"},
     Right{"producer", of_table, "INSERT", "mailroom_attachments"},
@@ -73,7 +75,9 @@ constexpr std::array right_list{
           Given::by_hand},
     // For raw mails by INSERT and COPY.
     Right{"producer", of_table, "INSERT (raw, return_path)", "mailroom_messages", Given::by_hand},
-    Right{"producer", of_function, "EXECUTE", "mailroom_supabase_hook mailroom_bounced_addresses",
+    Right{"producer", of_function, "EXECUTE",
+          "mailroom_supabase_hook mailroom_bounced_addresses mailroom_unsubscribe mailroom_resubscribe "
+          "mailroom_is_subscribed",
           Given::by_hand},
 
     Right{"submitter", of_function, "EXECUTE", "mailroom_submit mailroom_message_status"},
@@ -97,7 +101,7 @@ constexpr std::array right_list{
         "reader", of_table, "SELECT",
         "schema_migrations mailroom_schema_history accounts jobs mailroom_batches mailroom_gaps mailroom_deliveries "
         "mailroom_queues mailroom_budgets mailroom_sinks mailroom_operations mailroom_actions mailroom_schedule "
-        "mailroom_suppressions"},
+        "mailroom_suppressions mailroom_topics"},
     // audit needs xmin for ids that are used again.
     Right{"reader", of_table,
           "SELECT (id, action, account, expires_at, consumed_at, created_at, message, recipient, home, "
@@ -106,11 +110,11 @@ constexpr std::array right_list{
     Right{"reader", of_table, "SELECT (id)", "mailroom_outcomes"},
     Right{
         "reader", of_table,
-        "SELECT (id, at, digest, place, source, queue, token, address, kind, reason, status, code, reply, remote)",
+        "SELECT (id, at, digest, place, source, queue, token, address, kind, reason, status, code, reply, remote, topic)",
         "mailroom_bounces"},
     Right{
         "reader", of_table,
-        "SELECT (id, action, account, recipients, cc, bcc, template, locale, profile, send_after, expires_at, "
+        "SELECT (id, action, account, recipients, cc, bcc, template, locale, profile, topic, send_after, expires_at, "
         "idempotency_key, reference, created_at, enqueued_by, owner, replaced_at, cancelled_at, erased_at, home)",
         "mailroom_messages"},
     Right{"reader", of_table, "SELECT (message, place, name, content_type, content_id)",
@@ -128,18 +132,20 @@ constexpr std::array right_list{
     Right{"teller", of_table, "SELECT", "schema_migrations"},
 
     Right{"bouncer", of_table, "SELECT", "schema_migrations"},
-    Right{"bouncer", of_function, "EXECUTE", "mailroom_record_bounces mailroom_report"},
+    Right{"bouncer", of_function, "EXECUTE",
+          "mailroom_record_bounces mailroom_report mailroom_preferences mailroom_prefer"},
 
     Right{"operator", of_table, "UPDATE (status)", "accounts"},
     Right{"operator", of_table, "UPDATE (expires_at), DELETE", "tokens"},
     // For rewind-cursor --fix-sequence.
     Right{"operator", of_sequence, "UPDATE", sequence_names},
     Right{"operator", of_table, "UPDATE, DELETE", "mailroom_messages"},
-    Right{"operator", of_function, "EXECUTE", "mailroom_send mailroom_cancel"},
+    Right{"operator", of_function, "EXECUTE",
+          "mailroom_send mailroom_cancel mailroom_unsubscribe mailroom_resubscribe mailroom_is_subscribed"},
     Right{"operator", of_table, "DELETE", "mailroom_batches mailroom_deliveries mailroom_attachments"},
     Right{"operator", of_table, "SELECT, UPDATE, DELETE", "mailroom_bounces"},
     Right{"operator", of_table, "INSERT, DELETE", "mailroom_suppressions jobs mailroom_budgets"},
-    Right{"operator", of_table, "INSERT, UPDATE", "mailroom_queues"},
+    Right{"operator", of_table, "INSERT, UPDATE", "mailroom_queues mailroom_topics"},
     Right{"operator", of_table, "INSERT (kind, queue, account, details, actor, reason)",
           "mailroom_operations"},
 

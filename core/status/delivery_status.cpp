@@ -85,6 +85,7 @@ constexpr const char* reports_sql = R"(
 SELECT count(DISTINCT token) FILTER (WHERE queue = $1 AND kind = 'hard') AS hard,
   count(DISTINCT token) FILTER (WHERE queue = $1 AND kind IN ('soft', 'undetermined')) AS bounced,
   count(DISTINCT token) FILTER (WHERE queue = $1 AND kind = 'complaint') AS complaints,
+  count(DISTINCT token) FILTER (WHERE queue = $1 AND kind = 'unsubscribed') AS unsubscribed,
   count(DISTINCT token) FILTER (WHERE queue = $1 AND kind = 'delivered') AS delivered,
   count(*) FILTER (WHERE token IS NULL) AS unmatched
 FROM mailroom_bounces WHERE at > clock_timestamp() - interval '1 hour')";
@@ -174,6 +175,7 @@ SELECT bool_and(has_column_privilege('mailroom_bounces', c, 'SELECT')) AND NOT r
   return {.hard = row.number("hard"),
           .bounced = row.number("bounced"),
           .complaints = row.number("complaints"),
+          .unsubscribed = row.number("unsubscribed"),
           .delivered = row.number("delivered"),
           .unmatched = row.number("unmatched")};
 }

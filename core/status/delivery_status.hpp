@@ -88,10 +88,11 @@ struct CameBack {
   std::int64_t hard = 0;        ///< mails of the queue to addresses that take none
   std::int64_t bounced = 0;     ///< other mails of the queue that did not arrive
   std::int64_t complaints = 0;  ///< of the queue
-  std::int64_t delivered = 0;   ///< of the queue
-  std::int64_t unmatched = 0;   ///< of every queue: of no mail that is known, or not understood
+  std::int64_t unsubscribed = 0;  ///< mails of the queue whose readers want no more of them
+  std::int64_t delivered = 0;     ///< of the queue
+  std::int64_t unmatched = 0;     ///< of every queue: of no mail that is known, or not understood
 
-  bool empty() const { return hard + bounced + complaints + delivered + unmatched == 0; }
+  bool empty() const { return hard + bounced + complaints + unsubscribed + delivered + unmatched == 0; }
 };
 
 // These functions run within the caller's transaction.

@@ -116,6 +116,7 @@ std::variant<SubmissionSession::Stored, SubmissionSession::Away, Reply> Submissi
   db::BinaryArray subjects(Element::text, count);
   db::BinaryArray times(Element::timestamptz, count);
   db::BinaryArray ends(Element::timestamptz, count);
+  db::BinaryArray topics(Element::text, count);
   for (const auto* mail : mails) {
     paths.add(mail->return_path);
     recipients.add(mail->recipients);
@@ -127,12 +128,14 @@ std::variant<SubmissionSession::Stored, SubmissionSession::Away, Reply> Submissi
     subjects.add_or_null(mail->subject);
     mail->send_after ? times.add(*mail->send_after) : times.add_null();
     mail->expires_at ? ends.add(*mail->expires_at) : ends.add_null();
+    topics.add_or_null(mail->topic);
   }
   const auto answer = session_.run_prepared(
       "submit",
-      fmt::format("SELECT key, id FROM {}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+      fmt::format("SELECT key, id FROM {}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, $11)",
                   qualified(schema_, "mailroom_submit")),
-      {&paths, &recipients, &raw, &keys, &references, &profiles, &actions, &subjects, &times, &ends});
+      {&paths, &recipients, &raw, &keys, &references, &profiles, &actions, &subjects, &times, &ends,
+       &topics});
   if (const auto* failure = std::get_if<db::StatementFailure>(&answer)) {
     if (!session_.is_open() || may_pass(failure->sqlstate)) {
       // A lock or a conflict leaves the session as it was.

@@ -41,6 +41,8 @@ std::optional<Reply> take_option(SubmittedMail& mail, const HeaderField& field) 
     mail.reference = value;
   } else if (name == "x-mailroom-profile") {
     mail.profile = value;
+  } else if (name == "x-mailroom-topic") {
+    mail.topic = value;
   } else if (name == "x-mailroom-action") {
     mail.action = value;
   } else if (name == "x-mailroom-send-after" || name == "x-mailroom-expires-at") {

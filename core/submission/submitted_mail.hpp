@@ -22,6 +22,7 @@ struct SubmittedMail {
   std::string key{};
   std::string reference{};  ///< empty for none, and so are those below
   std::string profile{};
+  std::string topic{};
   std::string action{};
   std::string subject{};
   std::optional<Moment> send_after{};

@@ -21,12 +21,16 @@ bool is_name_of_address(std::string_view name) {
   return std::ranges::find(names, plain) != names.end();
 }
 
-void add_addresses_of(const nlohmann::json& value, std::vector<std::string>& addresses) {
+/// The member `topic` is of our own export.
+void add_addresses_of(const nlohmann::json& value, std::vector<ListedAddress>& addresses) {
+  const auto topic = value.is_object() ? value.find("topic") : value.end();
   for (const auto& [name, member] : value.items()) {
     if (member.is_structured()) {
       add_addresses_of(member, addresses);
     } else if (member.is_string() && value.is_object() && is_name_of_address(name)) {
-      addresses.push_back(member.get<std::string>());
+      addresses.push_back(
+          {.address = member.get<std::string>(),
+           .topic = topic != value.end() && topic->is_string() ? topic->get<std::string>() : ""});
     }
   }
 }
@@ -53,7 +57,7 @@ std::vector<std::string> cells_of(std::string_view line, char separator) {
 
 }  // namespace
 
-std::vector<std::string> AddressList::read(std::string_view line) {
+std::vector<ListedAddress> AddressList::read(std::string_view line) {
   constexpr std::string_view mark = "\xef\xbb\xbf";
   if (is_first_ && line.starts_with(mark)) line.remove_prefix(mark.size());
   line = trimmed(line);
@@ -61,10 +65,11 @@ std::vector<std::string> AddressList::read(std::string_view line) {
   if (!begun_.empty() || line.front() == '{' || line.front() == '[') return read_json(line);
   auto address = read_cell(line);
   is_first_ = false;
-  return address.empty() ? std::vector<std::string>() : std::vector{std::move(address)};
+  if (address.empty()) return {};
+  return {{.address = std::move(address)}};
 }
 
-std::vector<std::string> AddressList::read_json(std::string_view line) {
+std::vector<ListedAddress> AddressList::read_json(std::string_view line) {
   is_first_ = false;
   if (begun_.size() + line.size() > longest_value) throw Error(ExitCode::usage, "the JSON is too long");
   begun_.append(line).append("\n");
@@ -73,7 +78,7 @@ std::vector<std::string> AddressList::read_json(std::string_view line) {
   const auto value = may_end ? try_parse_json(begun_) : nlohmann::json();
   if (!value.is_structured()) return {};
   begun_.clear();
-  std::vector<std::string> addresses;
+  std::vector<ListedAddress> addresses;
   add_addresses_of(value, addresses);
   return addresses;
 }

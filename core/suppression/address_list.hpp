@@ -8,6 +8,12 @@
 
 namespace mailroom::suppression {
 
+/// An address, and for which topic alone; empty: for all mails.
+struct ListedAddress {
+  std::string address{};
+  std::string topic{};
+};
+
 /// Takes the addresses out of lines of CSV, where a first line without an address names the columns, or of
 /// JSON, a value in each line or one in all of them. Pure.
 class AddressList {
@@ -16,12 +22,12 @@ class AddressList {
   static constexpr std::size_t longest_value = 64U << 20U;
 
   /// Those of the next line, without its end. Throws Error(usage) for JSON that is too long.
-  std::vector<std::string> read(std::string_view line);
+  std::vector<ListedAddress> read(std::string_view line);
   /// What remains is no value: empty, or the beginning of it.
   const std::string& rest() const { return begun_; }
 
  private:
-  std::vector<std::string> read_json(std::string_view line);
+  std::vector<ListedAddress> read_json(std::string_view line);
   std::string read_cell(std::string_view line);
 
   bool is_first_ = true;

@@ -103,6 +103,25 @@ void add_rows(const Report& report, Json& rows) {
   rows.push_back(std::move(row));
 }
 
+/// A mail that a mail program writes for its reader who wants no more (RFC 2369): whoever wrote it has the id
+/// from the mail.
+void read_wish(Report& report, const BounceProof& proof) {
+  if (proof.mailto.empty()) return;
+  auto& bounce = *report.bounce;
+  for (const auto& address : bounce.to) {
+    const auto token =
+        mail::token_of_bounce_id(mail::bounce_id_in(address, proof.mailto), proof.home, proof.keys);
+    if (!token) continue;
+    report.tokens = {*token};
+    bounce.is_report = true;
+    bounce::BounceRecipient recipient;
+    recipient.kind = bounce::BounceKind::unsubscribed;
+    recipient.reason = bounce::BounceReason::unsubscribed;
+    bounce.recipients = {recipient};
+    return;
+  }
+}
+
 }  // namespace
 
 std::optional<MailId> parse_mail_id(std::string_view text) {
@@ -146,6 +165,7 @@ Report judge_report(std::string_view bytes, const BounceProof& proof) {
     for (const auto& address : *addresses)
       add(mail::bounce_id_in(address, proof.pattern));
   }
+  if (!report.bounce->is_report) read_wish(report, proof);
   // All who got a copy know the Message-ID.
   if (!proof.pattern.empty()) report.bounce->message_id.clear();
   if (!report.bounce->is_report && report.tokens.empty()) {

@@ -29,8 +29,9 @@ struct Report {
 
 /// What shows whose mail a report is about.
 struct BounceProof {
-  std::string pattern;  ///< send.bounce_address: then only its ids do; empty: the Message-ID does
-  std::string home;     ///< mailroom_home_name(): the database that ids are of
+  std::string pattern;   ///< send.bounce_address: then only its ids do; empty: the Message-ID does
+  std::string mailto{};  ///< send.unsubscribe_mailto: a mail to one of its ids unsubscribes; empty: none
+  std::string home;      ///< mailroom_home_name(): the database that ids are of
   crypto::KeyRing keys;
 };
 

@@ -19,7 +19,8 @@ namespace mailroom::suppression {
 /// An address that gets no mails, but for actions that are security mail.
 struct Suppression {
   std::string address{};
-  std::string kind{};    ///< `bounce`, `complaint` or `operator`
+  std::string topic{};   ///< of which it gets no mails; empty: it gets none at all
+  std::string kind{};    ///< `bounce`, `complaint`, `unsubscribed` or `operator`
   std::string reason{};  ///< that of the bounce, or an operator's words
   Moment added_at{};
   std::string added_by{};
@@ -27,21 +28,24 @@ struct Suppression {
 };
 
 /// Ordered by the time at which they were added, newest first, at most `limit`. `addresses`: only these; none
-/// for all.
+/// for all. `topic`: only of this one; nullopt for all, empty for what is of none.
 std::vector<Suppression> list_suppressions(db::Connection& connection,
-                                           const std::vector<std::string>& addresses, std::int64_t limit);
+                                           const std::vector<std::string>& addresses, std::int64_t limit,
+                                           const std::optional<std::string>& topic = std::nullopt);
 
 /// The form under which an address is suppressed: canonical_text(). Throws Error(usage) for what is no
 /// address.
 std::string suppressed_form(const std::string& typed);
 
 /// Suppresses addresses, which suppressed_form() has made, for the reason of the author, and records that.
-/// Returns how many were not suppressed before.
+/// Returns how many were not suppressed before. `topic`: for this one alone; empty for all mails. Throws
+/// Error(usage) for a topic that there is not.
 std::int64_t add_suppressions(db::Connection& connection, const std::vector<std::string>& addresses,
-                              const queue::OperationAuthor& author);
+                              const std::string& topic, const queue::OperationAuthor& author);
 
-/// Lets addresses get mails again, and records that. Returns how many were suppressed.
+/// Lets addresses get mails again, or those of a topic, and records that. Returns how many were suppressed
+/// so.
 std::int64_t remove_suppressions(db::Connection& connection, const std::vector<std::string>& addresses,
-                                 const queue::OperationAuthor& author);
+                                 const std::string& topic, const queue::OperationAuthor& author);
 
 }  // namespace mailroom::suppression

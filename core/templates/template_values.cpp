@@ -69,6 +69,8 @@ std::map<std::string, TemplateData> variables_of(const TemplateValues& values) {
   std::map<std::string, TemplateData> variables{{"action", text_data(values.action)},
                                                 {"email", text_data(values.email)}};
   if (values.login) variables.emplace("login", text_data(*values.login));
+  if (values.unsubscribe_link) variables.emplace("unsubscribe_link", text_data(*values.unsubscribe_link));
+  if (values.preferences_link) variables.emplace("preferences_link", text_data(*values.preferences_link));
   if (values.link || values.code) {
     variables.emplace("code", text_data(values.code.value_or("")));
     variables.emplace("expires_at", expiry_data(values.expires_at));

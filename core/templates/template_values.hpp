@@ -21,7 +21,10 @@ struct TemplateValues {
   std::optional<std::string> link{};   ///< nullopt: the action has none; see LinkTemplate
   std::string token{};                 ///< signed, if there is a link
   std::optional<std::string> code{};   ///< nullopt: the action asks for none
-  Moment valid_from{};                 ///< the token's creation, or when it was emitted again
+  /// Of a mail with a topic; nullopt for others.
+  std::optional<std::string> unsubscribe_link{};
+  std::optional<std::string> preferences_link{};
+  Moment valid_from{};  ///< the token's creation, or when it was emitted again
   Moment expires_at{};
 };
 
@@ -31,7 +34,7 @@ struct TemplateValues {
 /// 0; `expires_at` has `year`, `month`, `day`, `hour` and `minute`.
 std::map<std::string, TemplateData> variables_of(const TemplateValues& values);
 
-/// The names of all variables, in alphabetical order.
+/// The names of all variables that a mail without a topic may have, in alphabetical order.
 const std::vector<std::string>& variable_names();
 /// True for one of them, and for a part of one: `expires_in.days`.
 bool is_variable(std::string_view name);

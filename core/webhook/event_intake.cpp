@@ -7,8 +7,15 @@
 
 namespace mailroom::webhook {
 
-EventReceipt EventIntake::submit(std::vector<bounce::ReadEvent> events, std::chrono::milliseconds patience) {
-  const auto handover = std::make_shared<Handover>(Handover{.events = std::move(events)});
+std::optional<std::vector<suppression::TopicChoice>> EventIntake::change(suppression::PreferenceChange change,
+                                                                         std::chrono::milliseconds patience) {
+  const auto handover = std::make_shared<Handover>(Handover{.change = std::move(change)});
+  if (hand_over(handover, patience) != EventReceipt::recorded) return std::nullopt;
+  return std::move(handover->choices);
+}
+
+EventReceipt EventIntake::hand_over(const std::shared_ptr<Handover>& handover,
+                                    std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
   if (is_closed_ || waiting_.size() >= most_waiting) return EventReceipt::failed;
   waiting_.push_back(handover);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "base/threads.hpp"
 #include "bounce/provider.hpp"
 #include "process/http_listener.hpp"
+#include "suppression/preferences.hpp"
 #include "webhook/mailgun_verifier.hpp"
 #include "webhook/secret_verifier.hpp"
 #include "webhook/sendgrid_verifier.hpp"
@@ -33,10 +35,13 @@ enum class EventReceipt {
   failed    ///< none is recorded
 };
 
-/// The events of a request, on their way to the database: all of them are recorded, or none.
+/// The events of a request, on their way to the database: all of them are recorded, or none. Or what a reader
+/// asks for by a link of his mail.
 struct Handover {
-  std::vector<bounce::ReadEvent> events;
+  std::vector<bounce::ReadEvent> events{};
   EventReceipt receipt = EventReceipt::pending;
+  std::optional<suppression::PreferenceChange> change{};
+  std::vector<suppression::TopicChoice> choices{};  ///< after the change
 };
 
 /// Events that wait to be recorded. For several threads.
@@ -45,7 +50,12 @@ class EventIntake {
   static constexpr std::size_t most_waiting = 64;
 
   /// Waits until the events are recorded, `patience` at most. Never pending.
-  EventReceipt submit(std::vector<bounce::ReadEvent> events, std::chrono::milliseconds patience);
+  EventReceipt submit(std::vector<bounce::ReadEvent> events, std::chrono::milliseconds patience) {
+    return hand_over(std::make_shared<Handover>(Handover{.events = std::move(events)}), patience);
+  }
+  /// The same for a change: what the reader may choose after it; nullopt if the database is not to be had.
+  std::optional<std::vector<suppression::TopicChoice>> change(suppression::PreferenceChange change,
+                                                              std::chrono::milliseconds patience);
   /// What waits, without waiting for more. Each is to be settled.
   std::vector<std::shared_ptr<Handover>> take();
   void settle(Handover& handover, EventReceipt receipt);
@@ -55,6 +65,8 @@ class EventIntake {
   int fd() const { return news_.fd(); }
 
  private:
+  EventReceipt hand_over(const std::shared_ptr<Handover>& handover, std::chrono::milliseconds patience);
+
   std::mutex mutex_;
   std::condition_variable settled_;
   std::deque<std::shared_ptr<Handover>> waiting_;

@@ -102,14 +102,16 @@ BEGIN
                  UNION ALL SELECT * FROM mailroom_event_mail(i.mail, i.address) WHERE NOT EXISTS (SELECT FROM shown s WHERE s.is_proof)
                  ORDER BY is_proof DESC LIMIT 1) f ON true),
     added AS (
-        INSERT INTO mailroom_bounces AS b (at, digest, place, source, queue, token, address, kind, reason, status, code, reply, remote, report)
+        INSERT INTO mailroom_bounces AS b (at, digest, place, source, queue, token, address, kind, reason, status, code, reply, remote, report,
+                                            topic)
         -- What happened a moment ago has the clock of this server, as its mail has.
         SELECT CASE WHEN to_timestamp(g.at) < clock_timestamp() - interval '1 hour' THEN to_timestamp(g.at) ELSE clock_timestamp() END,
                g.digest, g.place, p_source, g.queue, g.token, g.address, g.kind, g.reason, g.status, g.code, g.reply, g.remote,
-               CASE WHEN g.token IS NULL OR g.kind = 'unread' THEN decode(g.report, 'hex') END
+               CASE WHEN g.token IS NULL OR g.kind = 'unread' THEN decode(g.report, 'hex') END,
+               CASE WHEN g.kind IN ('complaint', 'unsubscribed') THEN mailroom_topic_of(g.token) END
         FROM given g WHERE g.is_first ORDER BY g.n
         ON CONFLICT (digest, place) DO UPDATE
-        SET queue = excluded.queue, token = excluded.token, address = excluded.address, report = excluded.report
+        SET queue = excluded.queue, token = excluded.token, address = excluded.address, report = excluded.report, topic = excluded.topic
         WHERE b.token IS NULL AND excluded.token IS NOT NULL
         RETURNING b.id, b.digest, b.place)
     SELECT array_agg(a.id ORDER BY g.n), array_agg(g.queue ORDER BY g.n), array_agg(g.token ORDER BY g.n), array_agg(g.address ORDER BY g.n),
@@ -129,7 +131,8 @@ BEGIN
     PERFORM mailroom_tell_bounces(v_ids);
     RETURN QUERY
     SELECT u.id IS NOT NULL, u.queue, u.token, u.address,
-           b.token IS NOT NULL AND EXISTS (SELECT FROM mailroom_suppressions s WHERE s.address = mailroom_canonical(u.address)),
+           b.token IS NOT NULL AND EXISTS (SELECT FROM mailroom_suppressions s WHERE s.address = mailroom_canonical(u.address)
+                                             AND s.topic = ANY (ARRAY['', mailroom_topic_of(u.token)])),
            t.traceparent, t.created_at, t.message
     FROM unnest(v_ids, v_queues, v_tokens, v_addresses) WITH ORDINALITY u (id, queue, token, address, n)
     LEFT JOIN mailroom_bounces b ON b.id = u.id
@@ -217,7 +220,8 @@ RETURN CASE WHEN p_reason IN ('user_unknown', 'host_unknown', 'has_moved', 'not_
 -- Suppresses the addresses of new bounces, or frees them, as if they came one after the other, and closes unknown outcomes: what came
 -- back was accepted. A delivery frees an address if it is of another mail than the bounce: a server may return a mail that it has
 -- taken, and events come in any order. p_counts: for each, whether it proves something of its address. A Message-ID that an
--- application has chosen proves nothing, so whoever knows it closes no outcome.
+-- application has chosen proves nothing, so whoever knows it closes no outcome. A complaint or a wish for no more about a mail with a
+-- topic is about that topic alone.
 CREATE OR REPLACE FUNCTION mailroom_follow_bounces(p_bounces bigint[], p_counts boolean[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE mailroom_deliveries d
@@ -229,17 +233,19 @@ BEGIN
     WHERE u.counts AND b.id = u.id AND b.token IS NOT NULL AND b.kind = 'delivered' AND s.address = mailroom_canonical(b.address)
       AND s.kind = 'bounce' AND b.token IS DISTINCT FROM (SELECT o.token FROM mailroom_bounces o WHERE o.id = s.bounce);
     WITH counted AS MATERIALIZED (
-        SELECT b.*, mailroom_canonical(b.address) AS canonical
+        SELECT b.*, mailroom_canonical(b.address) AS canonical,
+               coalesce(b.topic, '') AS scope
         FROM unnest(p_bounces, p_counts) u (id, counts) JOIN mailroom_bounces b ON b.id = u.id
         WHERE u.counts AND b.token IS NOT NULL AND b.kind IN ('delivered', 'hard', 'complaint', 'unsubscribed'))
-    INSERT INTO mailroom_suppressions AS s (address, kind, reason, bounce, added_by)
-    SELECT DISTINCT ON (b.canonical) b.canonical, CASE b.kind WHEN 'hard' THEN 'bounce' ELSE b.kind END, b.reason, b.id, 'mailroom bounce'
+    INSERT INTO mailroom_suppressions AS s (address, topic, kind, reason, bounce, added_by)
+    SELECT DISTINCT ON (b.canonical, b.scope) b.canonical, b.scope, CASE b.kind WHEN 'hard' THEN 'bounce' ELSE b.kind END, b.reason, b.id,
+           'mailroom bounce'
     FROM counted b
     WHERE b.kind IN ('complaint', 'unsubscribed') OR b.kind = 'hard' AND NOT EXISTS (
         -- Another mail that is delivered later frees it.
         SELECT FROM counted l WHERE l.kind = 'delivered' AND l.id > b.id AND l.canonical = b.canonical AND l.token <> b.token)
-    ORDER BY b.canonical, b.kind = 'complaint' DESC, b.kind = 'unsubscribed' DESC, b.id
-    ON CONFLICT (address) DO UPDATE SET kind = excluded.kind, reason = excluded.reason, bounce = excluded.bounce
+    ORDER BY b.canonical, b.scope, b.kind = 'complaint' DESC, b.kind = 'unsubscribed' DESC, b.id
+    ON CONFLICT (address, topic) DO UPDATE SET kind = excluded.kind, reason = excluded.reason, bounce = excluded.bounce
     WHERE s.kind = 'bounce' AND excluded.kind IN ('complaint', 'unsubscribed');
 END
 $$;
@@ -262,7 +268,7 @@ BEGIN
           AND o.id > coalesce((SELECT max(l.id) FROM mailroom_bounces l
                                WHERE l.address IN (s.address, s.canonical) AND l.kind = 'delivered'), 0))
     ORDER BY s.canonical, s.id DESC
-    ON CONFLICT (address) DO NOTHING;
+    ON CONFLICT (address, topic) DO NOTHING;
 END
 $$;
 
@@ -291,15 +297,16 @@ $$;
 -- Tells the application of new bounces, as of outcomes.
 CREATE OR REPLACE FUNCTION mailroom_tell_bounces(p_bounces bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply)
-    SELECT b.queue, b.token, mailroom_reported_outcome(b.kind), b.address, b.code, concat_ws(' ', b.reason || ':', b.status, b.reply)
+    INSERT INTO mailroom_outcomes (queue, token, state, address, code, reply, topic)
+    SELECT b.queue, b.token, coalesce(mailroom_reported_outcome(b.kind), b.kind), b.address, b.code,
+           concat_ws(' ', b.reason || ':', b.status, b.reply), b.topic
     FROM mailroom_bounces b
-    WHERE b.id = ANY (p_bounces) AND b.token IS NOT NULL AND mailroom_reported_outcome(b.kind) IS NOT NULL
-      AND (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL AND NOT mailroom_is_outranked(b)
+    WHERE b.id = ANY (p_bounces) AND b.token IS NOT NULL AND (mailroom_reported_outcome(b.kind) IS NOT NULL OR b.kind = 'unsubscribed')
+      AND (SELECT h.outcomes_since FROM mailroom_home h) IS NOT NULL AND (b.kind = 'unsubscribed' OR NOT mailroom_is_outranked(b))
     ORDER BY b.id;
     PERFORM mailroom_notify_outcome(b.token) FROM mailroom_bounces b JOIN tokens t ON t.id = b.token
-    WHERE b.id = ANY (p_bounces) AND mailroom_reported_outcome(b.kind) IS NOT NULL AND t.message IS NOT NULL
-      AND NOT mailroom_is_outranked(b);
+    WHERE b.id = ANY (p_bounces) AND (mailroom_reported_outcome(b.kind) IS NOT NULL OR b.kind = 'unsubscribed') AND t.message IS NOT NULL
+      AND (b.kind = 'unsubscribed' OR NOT mailroom_is_outranked(b));
 END
 $$;
 

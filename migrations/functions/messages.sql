@@ -11,12 +11,12 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 BEGIN
     IF p_message.raw IS NOT NULL THEN
         RETURN mailroom_raw_fingerprint(p_message.action, p_message.account, p_message.recipients, p_message.return_path,
-                                        p_message.profile, p_message.reference);
+                                        p_message.profile, p_message.reference, p_message.topic);
     END IF;
     RETURN sha256(convert_to(jsonb_build_array(
         p_message.action, p_message.account, p_message.recipients, p_message.cc, p_message.bcc, p_message.sender,
         p_message.reply_to, p_message.headers, p_message.template, p_message.locale, p_message.data, p_message.subject,
-        p_message.text, p_message.html, p_message.profile, p_message.reference, p_attachments)::text, 'UTF8'));
+        p_message.text, p_message.html, p_message.profile, p_message.reference, p_attachments, p_message.topic)::text, 'UTF8'));
 END
 $$;
 
@@ -74,10 +74,10 @@ BEGIN
                 HINT = 'mailroom_cancel() it and send another';
         END IF;
     ELSIF OLD.home = mailroom_home_number() AND (OLD.action, OLD.account, OLD.recipients, OLD.cc, OLD.bcc, OLD.sender, OLD.reply_to, OLD.headers, OLD.template, OLD.locale, OLD.data,
-        OLD.subject, OLD.text, OLD.html, OLD.profile, OLD.raw, OLD.return_path)
+        OLD.subject, OLD.text, OLD.html, OLD.profile, OLD.topic, OLD.raw, OLD.return_path)
        IS DISTINCT FROM
        (NEW.action, NEW.account, NEW.recipients, NEW.cc, NEW.bcc, NEW.sender, NEW.reply_to, NEW.headers, NEW.template, NEW.locale, NEW.data,
-        NEW.subject, NEW.text, NEW.html, NEW.profile, NEW.raw, NEW.return_path) THEN
+        NEW.subject, NEW.text, NEW.html, NEW.profile, NEW.topic, NEW.raw, NEW.return_path) THEN
         RAISE EXCEPTION 'what is in message % cannot be changed', OLD.id USING ERRCODE = 'object_not_in_prerequisite_state',
             HINT = 'mailroom_cancel() it and send another, or send it again with its idempotency_key and options => ''{"replace": true}''';
     END IF;
@@ -160,7 +160,7 @@ BEGIN
            (SELECT o.owner FROM mailroom_owners o WHERE o.role = v_role AND o.name = pg_get_userbyid(v_role)::text) AS owner,
            min(m.action) AS action, min(mailroom_expiry(NULL, a.lifetime)) AS expires_at,
            bool_and(num_nonnulls(a.retired_at, a.producer, a.account_status, a.path, m.account, m.cc, m.bcc, m.sender, m.reply_to, m.raw,
-                                 m.return_path, m.send_after, m.expires_at, m.options) = 0
+                                 m.return_path, m.send_after, m.expires_at, m.options, m.topic) = 0
                     AND a.number > 2 AND m.home = mailroom_home_number() AND cardinality(m.recipients) = 1 AND mailroom_are_mailboxes(m.recipients)
                     AND octet_length(concat(m.recipients[1], m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key)) <= 1024
                     AND concat(m.recipients[1], m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key) !~ '[\x01-\x1f\x7f]'
@@ -186,6 +186,7 @@ BEGIN
             WHEN a.number <= 2 THEN 'built-in'
             WHEN a.retired_at IS NOT NULL THEN 'retired'
             WHEN a.producer IS NOT NULL AND NOT pg_has_role(m.enqueued_by::name, a.producer, 'MEMBER') THEN 'reserved'
+            WHEN m.topic IS NOT NULL AND mailroom_topic_problem(m.topic) IS NOT NULL THEN mailroom_topic_problem(m.topic)
             WHEN a.account_status IS NOT NULL AND m.account IS NULL THEN 'accountless'
             WHEN m.account IS NOT NULL AND NOT mailroom_has_account(m.account) THEN 'no-account'
             WHEN (a.account_status IS NOT NULL OR (a.path IS NOT NULL AND m.account IS NOT NULL))
@@ -209,6 +210,7 @@ BEGIN
             WHEN jsonb_typeof(m.data) <> 'object' THEN 'data'
             WHEN (octet_length(m.data::text) > 128 OR m.data ?| '{action,email,code,expires_at,expires_in,link,token}')
                  AND mailroom_data_problem(m.data, m.recipients || m.cc || m.bcc, m.action, a.path) IS NOT NULL THEN 'data-limit'
+            WHEN m.topic IS NOT NULL AND m.data ?| '{unsubscribe_link,preferences_link}' THEN 'data-topic'
             WHEN m.raw IS NULL AND m.return_path IS NOT NULL OR m.return_path <> mailroom_address(m.return_path) THEN 'return-path'
             WHEN m.raw IS NOT NULL THEN CASE
                 WHEN num_nonnulls(m.template, m.locale, m.data, m.text, m.html, m.headers, m.cc, m.bcc, m.sender, m.reply_to) > 0 THEN 'raw-both'

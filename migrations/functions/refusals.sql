@@ -200,6 +200,13 @@ BEGIN
             v_text := format('role "%s" may not send messages of the action "%s"', m.enqueued_by, m.action);
             v_hint := (SELECT format('GRANT %I TO %I', a.producer, m.enqueued_by) FROM mailroom_actions a WHERE a.action = m.action);
             v_state := 'insufficient_privilege';
+        WHEN 'no-topic' THEN
+            v_text := format('there is no topic "%s"', left(m.topic, 100));
+            v_hint := 'mailroom_create_topic() creates it';
+            v_state := 'foreign_key_violation';
+        WHEN 'retired-topic' THEN
+            v_text := format('the topic "%s" is retired', m.topic);
+            v_hint := 'use another topic, or none';
         WHEN 'accountless' THEN
             v_text := format('a message of the action "%s" needs an account', m.action);
             v_hint := 'account is the id of a row of accounts';
@@ -244,6 +251,9 @@ BEGIN
         WHEN 'data-limit' THEN
             v_text := mailroom_data_problem(m.data, m.recipients || m.cc || m.bcc, m.action,
                                             (SELECT a.path FROM mailroom_actions a WHERE a.action = m.action));
+            v_hint := 'set what the template shows, each under a name of its own';
+        WHEN 'data-topic' THEN
+            v_text := 'data has unsubscribe_link or preferences_link, which mailroom sets itself in a mail with a topic';
             v_hint := 'set what the template shows, each under a name of its own';
         WHEN 'empty' THEN
             v_text := 'a message has no content';

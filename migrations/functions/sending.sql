@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION mailroom_send(recipients text[], template text DEFAUL
     bcc text[] DEFAULT NULL, sender text DEFAULT NULL, reply_to text DEFAULT NULL, headers jsonb DEFAULT NULL,
     attachments jsonb DEFAULT NULL, action text DEFAULT 'message', account bigint DEFAULT NULL, profile text DEFAULT NULL,
     send_after timestamptz DEFAULT NULL, expires_at timestamptz DEFAULT NULL, idempotency_key text DEFAULT NULL,
-    reference text DEFAULT NULL, options jsonb DEFAULT '{}')
+    reference text DEFAULT NULL, topic text DEFAULT NULL, options jsonb DEFAULT '{}')
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
@@ -37,11 +37,11 @@ BEGIN
     -- A statement of its own: with ON CONFLICT each row is written twice to the WAL.
     IF mailroom_send.idempotency_key IS NULL THEN
         INSERT INTO mailroom_messages (action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data, subject, text,
-                                       html, profile, send_after, expires_at, reference, options)
+                                       html, profile, send_after, expires_at, reference, topic, options)
         VALUES (coalesce(mailroom_send.action, 'message'), mailroom_send.account, mailroom_send.recipients, mailroom_send.cc, mailroom_send.bcc,
                 mailroom_send.sender, mailroom_send.reply_to, mailroom_send.headers, mailroom_send.template, mailroom_send.locale,
                 mailroom_send.data, mailroom_send.subject, mailroom_send.text, mailroom_send.html, mailroom_send.profile,
-                mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.reference, v_options)
+                mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.reference, mailroom_send.topic, v_options)
         RETURNING id INTO v_id;
     ELSE
         DECLARE
@@ -55,18 +55,19 @@ BEGIN
             v_new.headers := nullif(mailroom_send.headers, 'null'); v_new.template := mailroom_send.template;
             v_new.locale := mailroom_send.locale; v_new.data := nullif(mailroom_send.data, 'null');
             v_new.subject := mailroom_send.subject; v_new.text := mailroom_send.text; v_new.html := mailroom_send.html;
-            v_new.profile := mailroom_send.profile; v_new.reference := mailroom_send.reference;
+            v_new.profile := mailroom_send.profile; v_new.reference := mailroom_send.reference; v_new.topic := mailroom_send.topic;
             v_new.fingerprint := mailroom_fingerprint(v_new, v_files);
             -- That of the settings could be another's, and the index would tell which keys that one has.
             v_owner := mailroom_true_owner();
             -- Again where the message that had the key is gone or replaced meanwhile. A bound, since a trigger of the application may drop each.
             FOR v_try IN 1 .. 100 LOOP
                 INSERT INTO mailroom_messages (owner, action, account, recipients, cc, bcc, sender, reply_to, headers, template, locale, data, subject,
-                                               text, html, profile, send_after, expires_at, idempotency_key, reference, options, fingerprint)
+                                               text, html, profile, send_after, expires_at, idempotency_key, reference, topic, options, fingerprint)
                 VALUES (v_owner, v_new.action, mailroom_send.account, mailroom_send.recipients, mailroom_send.cc, mailroom_send.bcc,
                         mailroom_send.sender, mailroom_send.reply_to, mailroom_send.headers, mailroom_send.template, mailroom_send.locale,
                         mailroom_send.data, mailroom_send.subject, mailroom_send.text, mailroom_send.html, mailroom_send.profile,
-                        mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.idempotency_key, mailroom_send.reference, v_options,
+                        mailroom_send.send_after, mailroom_send.expires_at, mailroom_send.idempotency_key, mailroom_send.reference, mailroom_send.topic,
+                        v_options,
                         v_new.fingerprint)
                 ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING
                 RETURNING id INTO v_id;
@@ -446,6 +447,7 @@ $$;
 -- columns that become data ...]]). No other column gets into a message. An empty name of the locale's column is none. A column
 -- named traceparent becomes the trace of the message instead of data, and is left out if it is malformed. An argument key:COLUMN,
 -- at any place behind the template, gives the message the key template:table:value of that column, and one that has a message is mailed no more.
+-- An argument topic:NAME gives it a topic.
 -- Mails when a row is inserted; updated, if a named column has changed; deleted, with the values before. A null address
 -- sends nothing. The owner of the table is who asks, and needs the rights of a producer: whoever may create a trigger
 -- could otherwise mail in the name of others.
@@ -456,7 +458,7 @@ DECLARE
     v_is_temporary boolean;
     v_row jsonb;
     v_before jsonb;
-    v_names text[] := ARRAY(SELECT u.name FROM unnest(TG_ARGV) WITH ORDINALITY u (name, place) WHERE u.name NOT LIKE 'key:_%' ORDER BY u.place);
+    v_names text[] := ARRAY(SELECT u.name FROM unnest(TG_ARGV) WITH ORDINALITY u (name, place) WHERE u.name !~ '^(key|topic):.' ORDER BY u.place);
     v_key text := (SELECT substr(u.name, 5) FROM unnest(TG_ARGV) u (name) WHERE u.name LIKE 'key:_%' LIMIT 1);
     v_data text[] := array_remove(v_names[4:], 'traceparent');
     v_missing text;
@@ -497,6 +499,7 @@ BEGIN
         RETURN NULL;
     END IF;
     v_new.action := 'message';
+    v_new.topic := (SELECT substr(u.name, 7) FROM unnest(TG_ARGV) u (name) WHERE u.name LIKE 'topic:_%' LIMIT 1);
     v_new.recipients := ARRAY[v_row->>v_names[2]];
     v_new.template := v_names[1];
     v_new.locale := nullif(v_row->>nullif(v_names[3], ''), '');
@@ -511,8 +514,8 @@ BEGIN
     END IF;
     -- A second time if the first has freed the key: a trigger of the application may drop each.
     FOR v_try IN 1 .. 2 LOOP
-        INSERT INTO mailroom_messages (action, recipients, template, locale, data, options, enqueued_by, owner, idempotency_key, fingerprint)
-        VALUES (v_new.action, v_new.recipients, v_new.template, v_new.locale, v_new.data, v_new.options, v_owner, v_new.owner,
+        INSERT INTO mailroom_messages (action, recipients, template, locale, data, topic, options, enqueued_by, owner, idempotency_key, fingerprint)
+        VALUES (v_new.action, v_new.recipients, v_new.template, v_new.locale, v_new.data, v_new.topic, v_new.options, v_owner, v_new.owner,
                 v_new.idempotency_key, v_new.fingerprint)
         ON CONFLICT (owner, idempotency_key) WHERE idempotency_key IS NOT NULL AND replaced_at IS NULL DO NOTHING;
         EXIT WHEN FOUND OR v_new.idempotency_key IS NULL OR NOT mailroom_free_key(v_new.owner, v_new.idempotency_key);

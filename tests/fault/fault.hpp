@@ -72,5 +72,6 @@ std::vector<Fault> relay_faults();
 std::vector<Fault> relay_login_faults();
 std::vector<Fault> handover_faults();
 std::vector<Fault> bounce_faults();
+std::vector<Fault> topic_faults();
 
 }  // namespace mailroom::test

@@ -42,7 +42,8 @@ std::vector<Fault> all_faults() {
        {process_faults(), step_faults(),   session_faults(),     server_faults(),      replica_faults(),
         network_faults(), output_faults(), backlog_faults(),     transaction_faults(), waking_faults(),
         data_faults(),    clock_faults(),  queue_faults(),       rate_faults(),        send_faults(),
-        message_faults(), relay_faults(),  relay_login_faults(), handover_faults(),    bounce_faults()})
+        message_faults(), relay_faults(),  relay_login_faults(), handover_faults(),    bounce_faults(),
+        topic_faults()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

@@ -224,7 +224,11 @@ const std::vector<Sabotage>& sabotages() {
        {{"mailroom_record_bounces", "LEFT JOIN added a",
          "LEFT JOIN (TABLE added UNION SELECT id, digest, place FROM mailroom_bounces) a"}},
        "bounces: kill -9 at random",
-       20}};
+       20},
+      {"nobody asks who has left before an attempt",
+       {{"mailroom_withheld", "IF NOT EXISTS (SELECT FROM mailroom_suppressions) THEN", "IF true THEN"}},
+       "topics: kills while people leave",
+       1}};
   return all;
 }
 

@@ -16,8 +16,8 @@ std::string read(const std::string& text) {
   std::istringstream lines(text);
   std::string all;
   for (std::string line; std::getline(lines, line);) {
-    for (const auto& address : list.read(line))
-      all += (all.empty() ? "" : " ") + address;
+    for (const auto& [address, topic] : list.read(line))
+      all += (all.empty() ? "" : " ") + address + (topic.empty() ? "" : "/" + topic);
   }
   return list.rest().empty() ? all : all + " and more";
 }
@@ -48,6 +48,8 @@ TEST_CASE("a list of addresses is read as other programs write it") {
       // Our own.
       {"{\"address\":\"a@b.example\",\"reason\":\"5.1.1\"}\n{\"address\":\"c@d.example\"}\n",
        "a@b.example c@d.example"},
+      {"{\"address\":\"a@b.example\",\"topic\":\"news\"}\n{\"address\":\"a@b.example\",\"topic\":null}\n",
+       "a@b.example/news a@b.example"},
       {"{\"address\":\n", " and more"},
       {"", ""},
   };

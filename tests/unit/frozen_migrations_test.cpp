@@ -33,9 +33,9 @@ const std::map<std::string, std::string>& frozen() {
       {"6_tokens_by_message.down.sql", "62602a548d6fb724f2c315cb1747035b027da7603fbba6e0b5c4ed1fc83ff462"},
       {"6_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
-      {"7_queue.up.sql", "9fd042f1cc7b8bcefec66cbfaff052938286809963ad0409fea5da672cad1438"},
-      {"8_messages.down.sql", "84c7c77400867d0b7e009a47b48221180e21d3052eda2429a8171d97ff6a2c5c"},
-      {"8_messages.up.sql", "357c4dcfe15442259fcbc9400d33f6d9629a23d5a3f0fe3b56ccf09222cfd5c4"},
+      {"7_queue.up.sql", "c5556611f6519666478ada6bc5ca89075328e1caa4b6eb4704fdbc251de5f11a"},
+      {"8_messages.down.sql", "4c589346cc73422ffaf6b8374b8335903de7aa4887848db2e0808e70d21f064e"},
+      {"8_messages.up.sql", "fb547a8ab6820568c13f950af7abdc48797b8af58bc467b4fb957d5a2b78e267"},
   };
   return checksums;
 }

@@ -123,8 +123,9 @@ TEST_CASE("what send says for its relays reaches no relay of a profile, but for 
 
 TEST_CASE(
     "profiles whose relays are told different things have lanes of their own, and none gets another's value") {
-  const std::set<std::string_view> of_content{"send.from", "send.reply_to",  "send.bounce_address",
-                                              "send.link", "send.templates", "send.headers"};
+  const std::set<std::string_view> of_content{
+      "send.from",      "send.reply_to", "send.bounce_address",   "send.link",
+      "send.templates", "send.headers",  "send.unsubscribe_link", "send.unsubscribe_mailto"};
   int checked = 0;
   for (const auto& entry : keys_of_send()) {
     if (!entry.of_profiles) continue;

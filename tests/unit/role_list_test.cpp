@@ -32,8 +32,9 @@ TEST_CASE("the statements of a role are those that somebody would type") {
   CHECK(has("GRANT USAGE ON SCHEMA \"Mail\" TO shop_producer;"));
   CHECK(has("GRANT INSERT (email, login), SELECT (id) ON \"Mail\".accounts TO shop_app;"));
   CHECK(has("GRANT USAGE ON SEQUENCE \"Mail\".accounts_id_seq TO shop_app;"));
-  CHECK(has(
-      "GRANT EXECUTE ON FUNCTION \"Mail\".mailroom_record_bounces, \"Mail\".mailroom_report TO shop_bouncer;"));
+  CHECK(
+      has("GRANT EXECUTE ON FUNCTION \"Mail\".mailroom_record_bounces, \"Mail\".mailroom_report, "
+          "\"Mail\".mailroom_preferences, \"Mail\".mailroom_prefer TO shop_bouncer;"));
 }
 
 TEST_CASE("a list of privileges is split at commas outside of parentheses") {

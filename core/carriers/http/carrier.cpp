@@ -215,7 +215,9 @@ bool HttpCarrier::is_vain(std::int64_t id) const {
 void HttpCarrier::part(const delivery::Message& message, delivery::Answer answer) {
   const bool by_sender = answer.varies_with == delivery::VariesWith::sender;
   auto& parted = parted_.try_emplace(message.id, Parted{.answer = std::move(answer)}).first->second;
-  const auto own = parts_of(message, by_sender, parted.bytes);
+  auto own = parts_of(message, by_sender, parted.bytes);
+  for (auto& each : own)
+    each.clearance = each.clearance_of_attempt();
   parted.left += own.size() - 1;
   // Many leave soonest if the largest parts come first; if none is taken, single mails show that soonest.
   const bool is_any_taken = parted.answer.verdict == delivery::Verdict::accepted;

@@ -15,6 +15,7 @@
 #include "support/build_paths.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_directory.hpp"
+#include "support/test_queue.hpp"
 #include "support/test_sender.hpp"
 
 namespace mailroom::test {

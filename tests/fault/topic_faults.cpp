@@ -22,7 +22,7 @@ namespace mailroom::test {
 namespace {
 
 /// One may arrive so long after its reader has left: its attempt had begun, and this machine is busy.
-constexpr Milliseconds longest_attempt{2000};
+constexpr Milliseconds longest_attempt{1000};
 constexpr int mails_of_each = 2;  ///< to a person, of a topic
 
 struct Numbers {
@@ -36,7 +36,7 @@ struct Numbers {
 
 Numbers numbers_of(const Plan& plan) {
   if (plan.shortened || plan.sabotage != nullptr)
-    return {.senders = 4, .people = 150, .a_second = 100, .leavers = 40, .kills = 4, .crashes = 1};
+    return {.senders = 4, .people = 150, .a_second = 60, .leavers = 60, .kills = 3, .crashes = 1};
   return {.senders = 8, .people = 5000, .a_second = 50, .leavers = 1000, .kills = 40, .crashes = 6};
 }
 
@@ -131,7 +131,7 @@ class TopicTrial : public TrialRig {
 
   std::unique_ptr<TestSender> hire() const {
     return std::make_unique<TestSender>(conninfo(), relay_.url(),
-                                        std::vector<std::string>{"--batch-limit", "40"}, environment());
+                                        std::vector<std::string>{"--batch-limit", "100"}, environment());
   }
 
   void kill_sender() {

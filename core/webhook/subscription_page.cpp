@@ -86,16 +86,16 @@ std::string with_title(std::string_view words, const std::string& title) {
 
 std::string boxes_html(const std::vector<TopicChoice>& choices, const std::string& language,
                        const SubscriptionWords& words) {
-  auto html = fmt::format("<form method=\"post\"><fieldset><legend>{}</legend>", words.which);
+  auto form = fmt::format("<form method=\"post\"><fieldset><legend>{}</legend>", words.which);
   for (const auto& choice : choices) {
     const auto name = templates::escaped_html(choice.topic);
-    append_format(html,
+    append_format(form,
                   "<label><input type=\"checkbox\" name=\"on\" value=\"{}\"{}><span>{}</span></label>"
                   "<input type=\"hidden\" name=\"shown\" value=\"{}\">",
                   name, choice.is_on ? " checked" : "",
                   title_html(title_of(choice, language), words.language), name);
   }
-  return html + fmt::format("</fieldset><button>{}</button></form>", words.save);
+  return form + fmt::format("</fieldset><button>{}</button></form>", words.save);
 }
 
 std::string link_html(std::string_view preferences_text, const SubscriptionWords& words) {

@@ -11,6 +11,7 @@
 -- deletes: table mailroom_schedule
 -- deletes: table mailroom_topics
 -- deletes: table mailroom_owners
+-- deletes: table mailroom_limits
 -- deletes: table mailroom_actions
 -- deletes: rows tokens WHERE message IS NOT NULL
 -- deletes: rows tokens WHERE action::text NOT IN ('activation', 'password_recovery')
@@ -38,6 +39,7 @@ DROP TABLE mailroom_attachments;
 DROP TABLE mailroom_messages;
 DROP TABLE mailroom_topics;
 DROP TABLE mailroom_owners;
+DROP TABLE mailroom_limits;
 DROP TABLE mailroom_actions;
 DROP FUNCTION trg_after_message_delete();
 DROP FUNCTION trg_after_attachment_insert();

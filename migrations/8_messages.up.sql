@@ -61,6 +61,17 @@ CREATE TABLE mailroom_owners (
 COMMENT ON TABLE mailroom_owners IS 'the roles that have asked for messages: each message and each idempotency key belongs to one';
 COMMENT ON COLUMN mailroom_owners.role IS 'its oid; null after a restore in another cluster that has no such role';
 
+-- How many mails a role may ask for; what it has taken of them is in the sequence mailroom_limit_<number>.
+CREATE TABLE mailroom_limits (
+    role   text COLLATE "C" PRIMARY KEY,
+    number integer NOT NULL UNIQUE,
+    mails  integer NOT NULL CHECK (mails > 0),
+    period interval NOT NULL CHECK (period > '0')
+);
+
+COMMENT ON TABLE mailroom_limits IS 'how many mails each of these roles may ask for in a period, whichever way; a group: its members together';
+COMMENT ON COLUMN mailroom_limits.mails IS 'a mail to three recipients is three';
+
 -- Returns the number of the role that messages of the caller belong to.
 CREATE FUNCTION mailroom_owner() RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
@@ -149,6 +160,8 @@ CREATE INDEX mailroom_messages_recipient_idx ON mailroom_messages
     (lower(left(rtrim(split_part(recipients[1], '<', -1), '>'), 320)));
 CREATE INDEX mailroom_messages_reference_idx ON mailroom_messages (reference) WHERE reference IS NOT NULL;
 CREATE INDEX mailroom_messages_account_idx ON mailroom_messages (account) WHERE account IS NOT NULL;
+-- For what was asked for lately. Rows come in this order, so that it has an entry for many pages, and an INSERT writes none.
+CREATE INDEX mailroom_messages_created_idx ON mailroom_messages USING brin (created_at);
 
 -- pglz takes most of the time of an INSERT of 100 kB.
 DO $$

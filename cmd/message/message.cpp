@@ -31,6 +31,16 @@ std::string parse_message_state(std::string text) {
               meant.empty() ? fmt::format("states: {}", joined(words, ", ")) : "did you mean: " + meant);
 }
 
+messages::RoleLimits::value_type parse_role_limit(const std::string& text) {
+  const auto at = text.rfind('=');
+  const auto rate = at == std::string::npos ? std::string() : text.substr(at + 1);
+  const auto limit = config::parse_rate(rate);
+  if (at == 0 || (!limit && rate != "none"))
+    throw Error(ExitCode::usage, fmt::format("--limit is '{}', and must be a role and a rate", text),
+                "such as shop=1000/h, or shop=none");
+  return {text.substr(0, at), limit};
+}
+
 /// Adds a list to `values`, split at its commas.
 void add_selector_list(CommandSyntax& syntax, const std::string& spec, std::vector<std::string>& values,
                        const std::string& help, std::optional<char> separator = ',') {
@@ -69,6 +79,13 @@ void add_roles_options(CommandSyntax& syntax, MessageOptions& options) {
   syntax.text("--since TIME", options.selectors.since,
               "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC [24h]");
   syntax.text("--until TIME", options.selectors.until, "before TIME");
+  syntax.flag("--by-hour", options.by_hour, "a line for each hour and role instead");
+  syntax
+      .value("--limit ROLE=RATE",
+             "let ROLE ask for so many mails, such as shop=1000/h; ROLE=none: for any number. Repeatable",
+             [&options](const std::string& text) { options.limits.insert(parse_role_limit(text)); })
+      .repeated();
+  syntax.text("--reason TEXT", options.reason, "record TEXT as the reason");
 }
 
 void add_list_options(CommandSyntax& syntax, MessageOptions& options) {
@@ -152,7 +169,7 @@ void add_send_options(CommandSyntax& syntax, MessageOptions& options) {
 /// In help order.
 constexpr Subcommand<MessageOptions, Context&> message_actions[] = {
     {"list", "list messages and what became of them, newest first", message_list, add_list_options},
-    {"roles", "list who asked for how many messages, most first", message_roles, add_roles_options},
+    {"roles", "list who asked for how many messages, most first, and limit it", message_roles, add_roles_options},
     {"show", "show a message, and what became of it for each recipient", message_show, add_show_options},
     {"send", "send a message, as mailroom_send() does", message_send, add_send_options},
     {"cancel", "cancel messages that have not left; show the plan first", message_cancel, add_cancel_options},
@@ -180,7 +197,8 @@ const Command message_command{
     "cancelled or replaced.\n\n"
     "list shows the newest messages that match all selectors, and says on stderr if --limit leaves older ones out. show says what a message asks for, and, for each recipient and "
     "queue, the state, the attempts and the last answer; it shows the data of a template, but not the text of a mail. roles shows "
-    "how many messages each role has asked for, in all, in the last hour, and in the busiest one.\n\n"
+    "how many messages each role has asked for, in all, in the last hour, and in the busiest one. Its --limit sets how many mails a role "
+    "may ask for, whichever way; a group, its members together. A mail to three recipients is three, and one that is refused is to be asked for later.\n\n"
     "send calls mailroom_send(), which refuses what cannot be a mail; the message leaves with the next batch of a sender. "
     "Without --to it needs an action of accounts and --account. With --key a second call sends nothing, and says which "
     "message has the key. With --replace the new one takes its place: what has not left is cancelled, and the output says if it had "

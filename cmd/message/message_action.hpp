@@ -9,6 +9,7 @@
 #include "cmd/command.hpp"
 #include "messages/message_record.hpp"
 #include "messages/new_message.hpp"
+#include "messages/role_limits.hpp"
 
 namespace mailroom::cmd {
 
@@ -39,6 +40,8 @@ struct MessageOptions {
   MessageSelectors selectors{};
   std::int64_t limit = 100;
   MessageSendOptions send{};
+  messages::RoleLimits limits{};
+  bool by_hour = false;
   std::string reason{};
   bool dry_run = false;
   bool raw = false;

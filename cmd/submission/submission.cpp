@@ -57,7 +57,6 @@ submission::RoleTerms terms_of(const config::SubmissionSettings& given) {
                          [](const std::string& sender) { return lower_case(sender); });
   return {.senders = senders,
           .header_options = given.header_options,
-          .rate = given.rate,
           .connections = static_cast<std::size_t>(given.connections)};
 }
 

@@ -230,6 +230,7 @@ const Command tail_command{
     "  adopted                                mails are sent from this database\n"
     "  forgotten                              addresses that were removed\n"
     "  address-suppressed, address-freed      addresses that get no more mails, or do\n"
+    "  limit-changed                          how many mails a role may ask for\n"
     "--outcome, --code, --batch and --consumer show batches and deliveries alone.\n"
     "mailroom audit --outcome skipped names whom a batch skipped.\n"
     "\n"

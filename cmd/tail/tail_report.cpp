@@ -11,6 +11,7 @@
 #include "base/terminal_text.hpp"
 #include "base/wording.hpp"
 #include "cmd/events/event_text.hpp"
+#include "config/rate.hpp"
 #include "queue/action.hpp"
 
 namespace mailroom::cmd {
@@ -116,6 +117,13 @@ std::string figures_text(const feed::Operation& operation) {
                ? shown_text(addresses->front().get<std::string>()) +
                      (addresses->size() > 1 ? fmt::format(" and {} more", addresses->size() - 1) : "")
                : "";
+  }
+  if (operation.kind == feed::EventKind::limit_changed) {
+    const auto role = details.find("role");
+    const auto mails = number_in(details, "mails");
+    const config::Rate rate{static_cast<int>(mails), Milliseconds(number_in(details, "milliseconds"))};
+    return (role != details.end() && role->is_string() ? shown_text(role->get<std::string>()) : "") + " " +
+           (mails > 0 ? config::format_rate(rate) : "none");
   }
   if (operation.kind == feed::EventKind::forgotten) return counted(number_in(details, "messages"), "message");
   if (operation.kind == feed::EventKind::revoked) return counted(number_in(details, "revoked"), "token");

@@ -69,7 +69,7 @@ struct SettingValue {
   std::string profile{};              ///< which says so; empty for none
   std::string role{};                 ///< of submission.roles, which says so; empty for none
 
-  /// As the file has it: `send.from`, `profiles.acme.from`, `submission.roles.shop.rate`.
+  /// As the file has it: `send.from`, `profiles.acme.from`, `submission.roles.shop.senders`.
   std::string name() const;
 };
 
@@ -173,7 +173,6 @@ struct SubmissionSettings {
   std::string local_from;            ///< the same
   std::string spool;                 ///< directory; empty: none
   std::string aliases;               ///< file
-  std::optional<Rate> rate;          ///< of a role
   std::vector<std::string> senders;  ///< addresses, and domains after an @; not parsed; empty: any
   bool header_options = true;
 

@@ -79,10 +79,6 @@ std::vector<KeyEntry> submission_keys() {
       KeyEntry{"submission.aliases", "MAILROOM_SUBMISSION_ALIASES", "/etc/aliases",
                "file in which mailroom sendmail looks recipients without a domain up",
                into(&SubmissionSettings::aliases, parse_path)},
-      KeyEntry{"submission.rate", "MAILROOM_SUBMISSION_RATE", "",
-               "how many mails a role may submit, such as 1000/h; without it, any number",
-               into(&SubmissionSettings::rate, parse_rate_value)}
-          .for_roles(),
       KeyEntry{"submission.senders", "MAILROOM_SUBMISSION_SENDERS", "",
                "addresses and @domains that mails may be from, in the envelope and in From; without it, any",
                as_written(&SubmissionSettings::senders)}

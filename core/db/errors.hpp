@@ -17,6 +17,7 @@ constexpr std::string_view not_reached = "MR004";
 constexpr std::string_view replays_too_many = "MR005";
 constexpr std::string_view pid_locked = "MR006";
 constexpr std::string_view not_at_home = "MR009";
+constexpr std::string_view over_limit = "MR010";
 constexpr std::string_view out_of_range = "22003";
 constexpr std::string_view invalid_text = "22021";
 constexpr std::string_view untranslatable = "22P05";

@@ -12,14 +12,14 @@ namespace mailroom::feed {
 namespace {
 
 /// The kinds, then mailroom_operations.kind of the first kinds.
-constexpr std::array<std::string_view, 56> names{"suspended",      "restored",       "rewound",
+constexpr std::array<std::string_view, 58> names{"suspended",      "restored",       "rewound",
                                                  "replayed",       "pruned",         "queue-created",
                                                  "queue-changed",  "paused",         "resumed",
                                                  "dropped",        "budget-changed", "action-created",
                                                  "action-changed", "action-retired", "reloaded",
                                                  "went-back",      "revoked",        "message-cancelled",
                                                  "adopted",        "forgotten",      "address-suppressed",
-                                                 "address-freed",  "created",        "taken-over",
+                                                 "address-freed",  "limit-changed",  "created",        "taken-over",
                                                  "dead",           "skipped",        "emitted",
                                                  "delivery",       "consumed",       "leased",
                                                  "abandoned",      "activated",      "expired",
@@ -30,8 +30,8 @@ constexpr std::array<std::string_view, 56> names{"suspended",      "restored",  
                                                  "create action",  "set action",     "retire action",
                                                  "reload",         "went back",      "revoke",
                                                  "cancel message", "adopt",          "forget",
-                                                 "suppress",       "unsuppress"};
-constexpr std::size_t kinds = 34;
+                                                 "suppress",       "unsuppress",     "set limit"};
+constexpr std::size_t kinds = 35;
 
 std::size_t place_of(std::string_view text) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -136,7 +136,8 @@ const std::vector<std::string>& state_text() {
                                               "adopted",
                                               "forgotten",
                                               "address-suppressed",
-                                              "address-freed"};
+                                              "address-freed",
+"limit-changed"};
   return words;
 }
 

@@ -39,6 +39,7 @@ enum class EventKind : std::uint8_t {
   forgotten,           ///< addresses
   address_suppressed,  ///< by an operator, as the next one
   address_freed,
+  limit_changed,  ///< how many mails a role may ask for
   created,  ///< an account or a token
   taken_over,
   dead,

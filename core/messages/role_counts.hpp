@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,17 +11,26 @@
 
 namespace mailroom::messages {
 
+struct MailCount {
+  std::int64_t messages = 0;
+  std::int64_t recipients = 0;
+};
+
 /// What a role has asked for in a period.
 struct RoleCount {
   std::string role{};
-  std::int64_t messages = 0;
-  std::int64_t recipients = 0;
-  std::int64_t last_hour = 0;     ///< messages of the hour before the end of the period
-  std::int64_t busiest_hour = 0;  ///< the most messages of an hour of the clock, in UTC
-  Moment last{};                  ///< when it asked for the last one
+  MailCount all{};
+  std::int64_t last_hour = 0;            ///< messages of the hour before the end of the period
+  std::map<Moment, MailCount> hours{};  ///< by the hour of the clock, in UTC, without those of none
+  Moment last{};                         ///< when it asked for the last one
+
+  /// The most messages of one of the hours.
+  std::int64_t busiest_hour() const;
 };
 
 /// Those who asked for messages from `since` on and before `until`, most first.
 std::vector<RoleCount> count_by_role(db::Connection& connection, Moment since, Moment until);
+/// The same within the caller's transaction.
+std::vector<RoleCount> count_by_role_within(pqxx::transaction_base& transaction, Moment since, Moment until);
 
 }  // namespace mailroom::messages

@@ -101,7 +101,7 @@ constexpr std::array right_list{
         "reader", of_table, "SELECT",
         "schema_migrations mailroom_schema_history accounts jobs mailroom_batches mailroom_gaps mailroom_deliveries "
         "mailroom_queues mailroom_budgets mailroom_sinks mailroom_operations mailroom_actions mailroom_schedule "
-        "mailroom_suppressions mailroom_topics"},
+        "mailroom_suppressions mailroom_topics mailroom_limits"},
     // audit needs xmin for ids that are used again.
     Right{"reader", of_table,
           "SELECT (id, action, account, expires_at, consumed_at, created_at, message, recipient, home, "
@@ -141,7 +141,7 @@ constexpr std::array right_list{
     Right{"operator", of_sequence, "UPDATE", sequence_names},
     Right{"operator", of_table, "UPDATE, DELETE", "mailroom_messages"},
     Right{"operator", of_function, "EXECUTE",
-          "mailroom_send mailroom_cancel mailroom_unsubscribe mailroom_resubscribe mailroom_is_subscribed"},
+          "mailroom_send mailroom_cancel mailroom_unsubscribe mailroom_resubscribe mailroom_is_subscribed mailroom_limit"},
     Right{"operator", of_table, "DELETE", "mailroom_batches mailroom_deliveries mailroom_attachments"},
     Right{"operator", of_table, "SELECT, UPDATE, DELETE", "mailroom_bounces"},
     Right{"operator", of_table, "INSERT, DELETE", "mailroom_suppressions jobs mailroom_budgets"},

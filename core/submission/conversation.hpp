@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "config/rate.hpp"
 #include "submission/command.hpp"
 #include "submission/data_reader.hpp"
 #include "submission/reply.hpp"
@@ -50,8 +49,7 @@ struct ServiceTerms {
 struct RoleTerms {
   std::vector<std::string> senders{};  ///< addresses and @domains, in lower case; empty: any
   bool header_options = true;
-  std::optional<config::Rate> rate{};  ///< of mails
-  std::size_t connections = 0;         ///< of clients; 0: as many as of all
+  std::size_t connections = 0;  ///< of clients; 0: as many as of all
 };
 
 /// What a conversation asks of the service.
@@ -59,8 +57,8 @@ struct ServiceAnswers {
   std::function<RoleTerms(const std::string& role)> terms_of;
   /// Why nobody may mail now, if so.
   std::function<std::optional<Reply>()> closed;
-  /// Counts a mail of a role; a reply if it has sent too many.
-  std::function<std::optional<Reply>(const std::string& role)> over_rate;
+  /// True if the database has just refused a mail of the role because of its limit.
+  std::function<bool(const std::string& role)> is_over_limit;
   /// Learns of each refusal.
   std::function<void(const Reply& reply)> refused;
   /// What the bodies of all conversations have changed by; false if they are too many.

@@ -47,7 +47,8 @@ void Conversation::mail_from(std::string_view rest) {
   }
   if (!is_sender_allowed(path->address, service_.terms_of(client_.role).senders))
     return say(replies::foreign_sender);
-  if (const auto refusal = service_.over_rate(client_.role)) return say(*refusal);
+  // The mail need not come whole to learn it.
+  if (service_.is_over_limit(client_.role)) return say(replies::over_limit);
   return_path_ = path->address;
   has_mail_ = true;
   say(replies::sender_ok);

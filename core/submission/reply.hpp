@@ -90,8 +90,8 @@ inline constexpr FixedReply foreign_sender{550, "5.7.1",
 inline constexpr FixedReply bad_body{501, "5.5.4", "BODY is 7BIT or 8BITMIME"};
 inline constexpr FixedReply bad_hold{
     501, "5.5.4", "HOLDFOR is a number of seconds, HOLDUNTIL a time such as 2026-11-28T12:00:00Z"};
-inline constexpr FixedReply over_rate{
-    451, "4.7.1", "the role has sent as many mails as it may, try again later (submission.rate)"};
+inline constexpr FixedReply over_limit{451, "4.7.1",
+                                       "the role has asked for as many mails as it may, try again later"};
 inline constexpr FixedReply no_memory{452, "4.3.1", "too many mails at a time, try again later"};
 inline constexpr FixedReply has_nul{554, "5.6.0", "the mail has a NUL"};
 inline constexpr FixedReply no_from{554, "5.6.0", "the mail has no From"};

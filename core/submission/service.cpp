@@ -22,6 +22,8 @@ namespace {
 
 constexpr Milliseconds idle_writer{300'000};
 constexpr Milliseconds last_words{5000};  ///< at a stop
+/// How long a role that is over its limit is told so without asking the database.
+constexpr Milliseconds limit_remembered{1000};
 
 std::string without_line_end(std::string line) {
   line.resize(line.find_last_not_of("\r\n") + 1);
@@ -70,7 +72,7 @@ Service::Service(ServiceOptions options, std::vector<Door> doors, ServiceSurroun
   answers_ = {
       .terms_of = [this](const std::string& role) { return terms_of(role); },
       .closed = around_.closed,
-      .over_rate = [this](const std::string& role) { return over_rate(role); },
+      .is_over_limit = [this](const std::string& role) { return is_over_limit(role); },
       .refused =
           [this](const Reply& reply) {
             const std::lock_guard lock(mutex_);
@@ -207,6 +209,8 @@ void Service::take_verdicts() {
 void Service::give(const Verdict& verdict) {
   if (!verdict.role.empty() && verdict.reply.code != 0)
     log_.info("refused a mail", {{"role", verdict.role}, {"reply", without_line_end(verdict.reply.line())}});
+  if (verdict.reply.status == replies::over_limit.status && verdict.reply.code == replies::over_limit.code)
+    over_limit_until_[verdict.role] = steady_now() + limit_remembered;
   const auto found = clients_.find(verdict.session);
   // It may have sent a whole mail and closed: what is stored stays stored, and nobody hears of it.
   if (found == clients_.end()) return;

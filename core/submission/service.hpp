@@ -19,7 +19,6 @@
 #include "submission/conversation.hpp"
 #include "submission/door.hpp"
 #include "submission/login_checks.hpp"
-#include "submission/role_rates.hpp"
 #include "submission/role_writer.hpp"
 #include "submission/tls_server.hpp"
 
@@ -92,7 +91,7 @@ class Service {
   bool is_role_full(const std::string& role) const;
   bool has_writer(const std::string& role) const;
   RoleTerms terms_of(const std::string& role) const;
-  std::optional<Reply> over_rate(const std::string& role);
+  bool is_over_limit(const std::string& role) const;
   void fulfil(ClientConnection& client, Conversation::Wish wish);
   RoleWriter& writer_of(const std::string& role);
   void tell(Verdict verdict);
@@ -126,7 +125,7 @@ class Service {
   std::size_t held_ = 0;
   std::optional<TimePoint> stopping_since_;
   std::multimap<TimePoint, Verdict> late_;  ///< to be given then
-  RoleRates rates_;
+  std::map<std::string, TimePoint> over_limit_until_;
   std::atomic<std::int64_t> commits_{0};
   mutable std::mutex mutex_;  ///< of the next four
   ServiceCounts counts_;

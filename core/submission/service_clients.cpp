@@ -37,10 +37,9 @@ RoleTerms Service::terms_of(const std::string& role) const {
   return found == options_.roles.end() ? options_.other_roles : found->second;
 }
 
-std::optional<Reply> Service::over_rate(const std::string& role) {
-  const auto rate = terms_of(role).rate;
-  if (!rate || rates_.take(role, *rate, steady_now())) return std::nullopt;
-  return replies::over_rate;
+bool Service::is_over_limit(const std::string& role) const {
+  const auto found = over_limit_until_.find(role);
+  return found != over_limit_until_.end() && steady_now() < found->second;
 }
 
 bool Service::is_full(const std::string& peer) const {

@@ -6,6 +6,8 @@
 #include <array>
 #include <fmt/format.h>
 
+#include "db/errors.hpp"
+
 namespace mailroom::submission {
 namespace {
 
@@ -30,6 +32,8 @@ Reply refusal_of(const db::StatementFailure& failure, const std::string& role) {
                         ? fmt::format("GRANT mailroom_submitter TO {}", quoted_name(role))
                         : failure.hint;
   const auto words = hint.empty() ? failure.message : fmt::format("{}; {}", failure.message, hint);
+  if (failure.sqlstate == db::sqlstate::over_limit)
+    return {replies::over_limit.code, replies::over_limit.status, words};
   if (failure.sqlstate == insufficient_privilege) return {550, "5.7.1", words};
   if (failure.sqlstate == unique_violation) return {554, "5.5.4", words};
   return {554, "5.6.0", words};

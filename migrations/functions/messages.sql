@@ -158,6 +158,7 @@ BEGIN
     -- that asks for nothing. An expression takes time of each statement, also where it is not evaluated.
     SELECT count(*) AS count, min(m.id) AS id, min(m.owner) AS first_owner, max(m.owner) AS last_owner,
            (SELECT o.owner FROM mailroom_owners o WHERE o.role = v_role AND o.name = pg_get_userbyid(v_role)::text) AS owner,
+           EXISTS (SELECT FROM mailroom_limits l WHERE l.role IN (session_user::text, min(m.enqueued_by), pg_get_userbyid(v_role)::text)) AS has_limit,
            min(m.action) AS action, min(mailroom_expiry(NULL, a.lifetime)) AS expires_at,
            bool_and(num_nonnulls(a.retired_at, a.producer, a.account_status, a.path, m.account, m.cc, m.bcc, m.sender, m.reply_to, m.raw,
                                  m.return_path, m.send_after, m.expires_at, m.options, m.topic) = 0
@@ -235,6 +236,11 @@ BEGIN
         v_owner := mailroom_number_of(v_role);
         PERFORM mailroom_check_owners(array_agg(o.enqueued_by), array_agg(o.owner))
         FROM (SELECT DISTINCT m.enqueued_by, m.owner FROM added m WHERE m.owner IS DISTINCT FROM v_owner) o HAVING count(*) > 0;
+    END IF;
+    IF v_added.has_limit THEN
+        PERFORM mailroom_keep_limits(ARRAY[session_user::text, min(m.enqueued_by), pg_get_userbyid(v_role)::text],
+                                     sum(greatest(cardinality(m.recipients || m.cc || m.bcc), 1)))
+        FROM added m WHERE m.home = mailroom_home_number() HAVING count(*) > 0;
     END IF;
     IF v_added.are_plain AND v_added.count = 1 THEN
         INSERT INTO tokens (message, recipient, action, secret, code, expires_at)

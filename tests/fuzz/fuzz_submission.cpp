@@ -25,7 +25,7 @@ Heard talk(std::string_view bytes, std::size_t piece, bool needs_login) {
   const submission::ServiceAnswers service{
       .terms_of = [](const std::string&) { return submission::RoleTerms{.senders = {"@shop.example"}}; },
       .closed = [] { return std::nullopt; },
-      .over_rate = [](const std::string&) { return std::nullopt; },
+      .is_over_limit = [](const std::string&) { return false; },
       .refused = [](const submission::Reply&) {},
       .hold =
           [&heard](std::ptrdiff_t change) {

@@ -39,7 +39,6 @@ submission:
   local_from: no-reply@shop.example
   roles:
     limited:
-      rate: 2/h
       connections: 1
       senders: ['@shop.example']
       header_options: false
@@ -376,7 +375,6 @@ class DialogueTest(unittest.TestCase):
             with self.assertRaises(smtplib.SMTPDataError) as caught:
                 session.sendmail('a@shop.example', 'ada@mail.example', mail.replace(b'a@shop', b'a@evil'))
             self.assertEqual(caught.exception.smtp_code, 550)
-            self.assertEqual(session.mail('a@shop.example')[0], 451)  # two have begun
             other = Wire(self.tls_port, self.tls)
             other.say(b'EHLO me\r\nAUTH PLAIN ' + base64.b64encode(b'\0limited\0right') + b'\r\n')
             self.assertEqual(other.end(), '220 250 421 end')
@@ -396,6 +394,28 @@ class DialogueTest(unittest.TestCase):
             DATABASE.psql('GRANT mailroom_submitter TO fired')
             session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nagain\r\n')
         self.assertEqual([raw.split()[-1] for _, _, _, raw in self.rows()], [b'before', b'again'])
+
+    def test_a_role_over_its_limit_is_told_to_come_back(self):
+        DATABASE.psql("CREATE ROLE eager LOGIN PASSWORD 'right' IN ROLE mailroom_submitter")
+        run(MAILROOM, 'message', 'roles', '--limit', 'eager=2/h')
+        with smtplib.SMTP_SSL('127.0.0.1', self.tls_port, timeout=PATIENCE, context=self.tls) as session:
+            session.login('eager', 'right')
+            for mail in (b'one', b'two'):
+                session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\n' + mail + b'\r\n')
+            with self.assertRaises(smtplib.SMTPDataError) as caught:
+                session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nthree\r\n')
+            self.assertEqual((caught.exception.smtp_code, caught.exception.smtp_error[:5]), (451, b'4.7.1'))
+            self.assertIn(b'2 in 01:00:00', caught.exception.smtp_error)
+            self.assertEqual(session.mail('a@shop.example')[0], 451)  # without the mail
+            # A mail that never fits is not to come again.
+            session.rset()
+            time.sleep(1.1)
+            with self.assertRaises(smtplib.SMTPDataError) as caught:
+                session.sendmail('a@shop.example', [f'{name}@mail.example' for name in 'abc'], HEADER + b'\r\nfour\r\n')
+            self.assertEqual(caught.exception.smtp_code, 554)
+            run(MAILROOM, 'message', 'roles', '--limit', 'eager=none')
+            session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nfive\r\n')
+        self.assertEqual([raw.split()[-1] for _, _, _, raw in self.rows()], [b'one', b'two', b'five'])
 
     def test_what_the_database_refuses_is_refused_alone(self):
         wires = [Wire(self.shop_port) for _ in range(6)]

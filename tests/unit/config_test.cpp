@@ -199,10 +199,6 @@ const std::vector<Row> own_rows{
     {"submission.spool", "", "/s", "/t", "/u", [](const config::Settings& s) { return s.submission.spool; }},
     {"submission.aliases", "/etc/aliases", "/a", "/b", "/c",
      [](const config::Settings& s) { return s.submission.aliases; }},
-    {"submission.rate", "", "5/h", "1/d", "3/2d",
-     [](const config::Settings& s) {
-       return s.submission.rate ? config::format_rate(*s.submission.rate) : "";
-     }},
     {"submission.senders", "", "a@x.example", "b@x.example,@y.example", "@z.example",
      [](const config::Settings& s) { return joined(s.submission.senders); }},
     {"submission.header_options", "true", "false", "true", "false",
@@ -518,34 +514,34 @@ TEST_CASE("a role that submits has values of its own, and a flag holds for all")
   const WorkingDirectory directory;
   directory.write(
       "mailroom.yaml",
-      "submission:\n  rate: 10/s\n  senders: ['@shop.example']\n  roles:\n    shop:\n      rate: 5/h\n"
+      "submission:\n  connections: 10\n  senders: ['@shop.example']\n  roles:\n    shop:\n      connections: 5\n"
       "    tickets:\n      header_options: false\n      senders: ['@a.example', b@c.example]\n");
   const auto settings = config::load_settings({}, {});
   REQUIRE(settings.submission_roles.size() == 2);
   const auto& shop = settings.submission_roles[0];
   const auto& tickets = settings.submission_roles[1];
   CHECK(shop.name == "shop");
-  CHECK(shop.submission.rate == config::Rate{5, std::chrono::hours(1)});
+  CHECK(shop.submission.connections == 5);
   CHECK(joined(shop.submission.senders) == "@shop.example");
-  CHECK(tickets.submission.rate == config::Rate{10, std::chrono::seconds(1)});
+  CHECK(tickets.submission.connections == 10);
   CHECK(joined(tickets.submission.senders) == "@a.example,b@c.example");
   CHECK_FALSE(tickets.submission.header_options);
   CHECK(tickets.values.front().name() == "submission.roles.tickets.header_options");
   CHECK(settings.submission.header_options);
-  const auto flagged = config::load_settings({std::nullopt, {{"submission.rate", "1/s", "--rate"}}}, {});
-  CHECK(flagged.submission_roles[0].submission.rate == config::Rate{1, std::chrono::seconds(1)});
+  const auto flagged = config::load_settings({std::nullopt, {{"submission.connections", "1", "--flag"}}}, {});
+  CHECK(flagged.submission_roles[0].submission.connections == 1);
   check_files_refused(
       {{"submission:\n  roles:\n    shop:\n      listen: [/x]\n",
         "mailroom.yaml:4:7: submission.roles.shop.listen is not a key of a role",
         "submission.listen holds for all roles"},
-       {"submission:\n  roles:\n    shop:\n      raet: 1/s\n",
-        "mailroom.yaml:4:7: submission.roles.shop.raet is not a key of a role", "did you mean rate?"},
+       {"submission:\n  roles:\n    shop:\n      sendres: x\n",
+        "mailroom.yaml:4:7: submission.roles.shop.sendres is not a key of a role", "did you mean senders?"},
        {"submission:\n  roles:\n    shop: 1\n",
         "mailroom.yaml:3:5: submission.roles.shop is a role, and must hold keys", ""},
        {"submission:\n  roles: [shop]\n",
         "mailroom.yaml:2:3: submission.roles is a section, and must hold roles by name", ""},
-       {"submission:\n  roles:\n    shop:\n      rate: often\n",
-        "submission.roles.shop.rate is often (from mailroom.yaml:4:7), and must be a number and a time, such as 14/s, 100/min or 50000/1d",
+       {"submission:\n  roles:\n    shop:\n      connections: many\n",
+        "submission.roles.shop.connections is many (from mailroom.yaml:4:7), and must be a whole number from 1 to 100000",
         ""}});
 }
 

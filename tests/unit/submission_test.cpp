@@ -9,7 +9,6 @@
 #include "submission/data_reader.hpp"
 #include "submission/login_checks.hpp"
 #include "submission/mail_time.hpp"
-#include "submission/role_rates.hpp"
 #include "submission/submitted_mail.hpp"
 #include "support/catch.hpp"
 
@@ -77,7 +76,7 @@ struct Play {
   submission::ServiceAnswers service{
       .terms_of = [this](const std::string&) { return role_terms; },
       .closed = [this] { return closed; },
-      .over_rate = [this](const std::string&) { return over_rate; },
+      .is_over_limit = [this](const std::string&) { return is_over_limit; },
       .refused = [this](const submission::Reply& reply) { refused.push_back(reply.code); },
       .hold =
           [this](std::ptrdiff_t change) {
@@ -89,7 +88,7 @@ struct Play {
   submission::Client client{.peer = "127.0.0.1", .is_secure = false, .needs_login = false, .role = "shop"};
   std::vector<submission::SubmittedMail> mails{};
   std::optional<submission::Reply> closed{};
-  std::optional<submission::Reply> over_rate{};
+  bool is_over_limit = false;
   std::vector<int> refused{};
 
   /// All replies to `bytes`, with wishes fulfilled at once.
@@ -418,26 +417,11 @@ TEST_CASE("a service that is closed says so at the greeting, and to a mail that 
   CHECK(play.refused == std::vector{421, 421});
 }
 
-TEST_CASE("each refusal is counted, and each mail against the rate of its role") {
+TEST_CASE("each refusal is counted, and a role that is over its limit told so at MAIL") {
   Play play;
-  play.over_rate = submission::replies::over_rate;
+  play.is_over_limit = true;
   CHECK(play.codes(envelope + "x\r\nNOOP\r\n") == "250 451 503 500 250");
   CHECK(play.refused == std::vector{451, 503, 500});
-  submission::RoleRates rates;
-  const auto twice_a_minute = *config::parse_rate("2/min");
-  const auto takes = [&](const std::string& role, int second) {
-    return rates.take(role, twice_a_minute, start + std::chrono::seconds(second));
-  };
-  CHECK(takes("shop", 0));
-  CHECK(takes("shop", 0));
-  CHECK_FALSE(takes("shop", 1));
-  CHECK(takes("other", 1));
-  CHECK_FALSE(takes("shop", 29));
-  CHECK(takes("shop", 31));
-  CHECK_FALSE(takes("shop", 32));
-  CHECK(takes("shop", 200));
-  CHECK(takes("shop", 200));
-  CHECK_FALSE(takes("shop", 200));
 }
 
 TEST_CASE("a role mails from its own addresses alone, in the envelope and in From") {

@@ -57,6 +57,7 @@ submission::RoleTerms terms_of(const config::SubmissionSettings& given) {
                          [](const std::string& sender) { return lower_case(sender); });
   return {.senders = senders,
           .header_options = given.header_options,
+          .keeps_return_path = given.keeps_return_path,
           .connections = static_cast<std::size_t>(given.connections)};
 }
 

@@ -80,8 +80,8 @@ std::string message_columns(const MessageSource& source) {
       "to_json(m.recipients) AS recipients, to_json(m.cc) AS cc, to_json(m.bcc) AS bcc, m.sender, m.reply_to, "
       "m.headers, m.template, m.locale, m.data, m.subject, m.text, m.html, m.return_path, m.profile, m.topic, "
       "m.reference, "
-      "{} AS raw_size, {} AS attachments, {} AS content_of",
-      source.raw_size, source.attachments, source.id);
+      "{} AS raw_size, {} AS keeps_return_path, {} AS attachments, {} AS content_of",
+      source.raw_size, source.keeps_return_path, source.attachments, source.id);
 }
 
 MessageContent read_message(const db::Row& row) {
@@ -100,6 +100,7 @@ MessageContent read_message(const db::Row& row) {
           .html = optional_view(row, "html"),
           .raw_size = row.optional<std::int64_t>("raw_size"),
           .return_path = optional_view(row, "return_path"),
+          .keeps_return_path = row.flag("keeps_return_path"),
           .profile = row.view("profile"),
           .topic = row.view("topic"),
           .reference = row.view("reference"),

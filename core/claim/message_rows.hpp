@@ -21,6 +21,7 @@ struct MessageSource {
   const char* id = "m.id";
   const char* attachments = "(SELECT count(*) FROM mailroom_attachments x WHERE x.message = m.id)";
   const char* raw_size = "octet_length(m.raw)";
+  const char* keeps_return_path = "coalesce((m.options->>'keep_return_path')::boolean, false)";
 };
 
 /// The columns of a message. A raw mail itself is none of them: RawMailReader reads it.

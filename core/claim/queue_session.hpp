@@ -135,7 +135,8 @@ struct MessageContent {
   std::optional<std::int64_t> raw_size{};  ///< in bytes; nullopt for none
   std::optional<std::string_view> raw{};   ///< only for a session that reads them
   std::optional<std::string_view>
-      return_path{};             ///< its envelope sender, empty for none; nullopt: that of the settings
+      return_path{};               ///< its envelope sender, empty for none; nullopt: that of the settings
+  bool keeps_return_path = false;  ///< bounces come back to that, whatever the settings say
   std::string_view profile{};    ///< empty for `default`
   std::string_view topic{};      ///< what its recipients can unsubscribe from; empty for none
   std::string_view reference{};  ///< of the application; empty for none

@@ -215,7 +215,7 @@ std::variant<WrittenMail, mail::Refusal> MailWriter::write_raw(
   if (bounce_address_) {
     envelope.id = bounce_address_->id_of(row.id, row.home);
     // RFC 5321, section 4.5.5: nothing must come back of what has no sender.
-    if (bounce_address_->has_pattern() && !envelope.from.empty())
+    if (bounce_address_->has_pattern() && !envelope.from.empty() && !content.keeps_return_path)
       envelope.from = bounce_address_->address_with(envelope.id);
   }
   // Relays refuse the one or the other, and programs choose both.

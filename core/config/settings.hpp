@@ -175,6 +175,7 @@ struct SubmissionSettings {
   std::string aliases;               ///< file
   std::vector<std::string> senders;  ///< addresses, and domains after an @; not parsed; empty: any
   bool header_options = true;
+  bool keeps_return_path = false;  ///< of a role
 
   bool operator==(const SubmissionSettings&) const = default;
 };

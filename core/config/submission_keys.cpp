@@ -85,6 +85,11 @@ std::vector<KeyEntry> submission_keys() {
           .list()
           .for_roles(),
       KeyEntry{
+          "submission.return_path", "MAILROOM_SUBMISSION_RETURN_PATH", "replace",
+          "keep: bounces go to the sender of the mail, for a program that reads its own; replace: to send.bounce_address, if that is set",
+          choice(&SubmissionSettings::keeps_return_path, {{"replace", false}, {"keep", true}})}
+          .for_roles(),
+      KeyEntry{
           "submission.header_options", "MAILROOM_SUBMISSION_HEADER_OPTIONS", "true",
           "whether headers such as X-Mailroom-Key mean something; false for what forwards mails of others",
           into(&SubmissionSettings::header_options, parse_switch)}

@@ -49,7 +49,8 @@ struct ServiceTerms {
 struct RoleTerms {
   std::vector<std::string> senders{};  ///< addresses and @domains, in lower case; empty: any
   bool header_options = true;
-  std::size_t connections = 0;  ///< of clients; 0: as many as of all
+  bool keeps_return_path = false;  ///< bounces go to the senders of its mails, and not to send.bounce_address
+  std::size_t connections = 0;     ///< of clients; 0: as many as of all
 };
 
 /// What a conversation asks of the service.

@@ -126,6 +126,7 @@ Conversation::Wish Conversation::finish_mail(TimePoint now) {
                      .held_until = held_until_,
                      .takes_options = terms.header_options,
                      .senders = terms.senders,
+                     .keeps_return_path = terms.keeps_return_path,
                      .may_replace_local_from = had_local_from_,
                      .local_from = terms_.local_from,
                      .random = service_.random()});

@@ -15,6 +15,8 @@ using Element = db::BinaryArray::Element;
 
 constexpr const char* insufficient_privilege = "42501";
 constexpr const char* unique_violation = "23505";
+/// In binary form jsonb begins with its version.
+constexpr const char* keep_return_path = "\x01{\"keep_return_path\": true}";
 
 std::string quoted_name(const std::string& name) {
   std::string quoted = "\"";
@@ -120,6 +122,7 @@ std::variant<SubmissionSession::Stored, SubmissionSession::Away, Reply> Submissi
   db::BinaryArray subjects(Element::text, count);
   db::BinaryArray times(Element::timestamptz, count);
   db::BinaryArray ends(Element::timestamptz, count);
+  db::BinaryArray options(Element::jsonb, count);
   db::BinaryArray topics(Element::text, count);
   for (const auto* mail : mails) {
     paths.add(mail->return_path);
@@ -132,14 +135,15 @@ std::variant<SubmissionSession::Stored, SubmissionSession::Away, Reply> Submissi
     subjects.add_or_null(mail->subject);
     mail->send_after ? times.add(*mail->send_after) : times.add_null();
     mail->expires_at ? ends.add(*mail->expires_at) : ends.add_null();
+    options.add_or_null(mail->keeps_return_path ? keep_return_path : "");
     topics.add_or_null(mail->topic);
   }
   const auto answer = session_.run_prepared(
       "submit",
-      fmt::format("SELECT key, id FROM {}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, $11)",
+      fmt::format("SELECT key, id FROM {}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
                   qualified(schema_, "mailroom_submit")),
       {&paths, &recipients, &raw, &keys, &references, &profiles, &actions, &subjects, &times, &ends,
-       &topics});
+       &options, &topics});
   if (const auto* failure = std::get_if<db::StatementFailure>(&answer)) {
     if (!session_.is_open() || may_pass(failure->sqlstate)) {
       // A lock or a conflict leaves the session as it was.

@@ -162,8 +162,10 @@ std::optional<Reply> read_fields(const SplitMail& split, const MailCircumstances
 }  // namespace
 
 std::variant<SubmittedMail, Reply> submitted_mail(std::string_view bytes, const MailCircumstances& about) {
-  SubmittedMail mail{
-      .return_path = about.return_path, .recipients = about.recipients, .send_after = about.held_until};
+  SubmittedMail mail{.return_path = about.return_path,
+                     .recipients = about.recipients,
+                     .send_after = about.held_until,
+                     .keeps_return_path = about.keeps_return_path};
   const auto split = split_mail(bytes);
   HeaderFacts facts;
   if (auto problem = read_fields(split, about, mail, facts)) return *problem;

@@ -27,6 +27,7 @@ struct SubmittedMail {
   std::string subject{};
   std::optional<Moment> send_after{};
   std::optional<Moment> expires_at{};
+  bool keeps_return_path = false;
 };
 
 /// What is known of a mail beside its bytes.
@@ -42,6 +43,7 @@ struct MailCircumstances {
   std::optional<Moment> held_until{};   ///< of MAIL (RFC 4865)
   bool takes_options = true;            ///< false for a role that forwards mails of others
   std::vector<std::string> senders{};   ///< as RoleTerms
+  bool keeps_return_path = false;       ///< the same
   bool may_replace_local_from = false;  ///< From without a domain becomes `local_from`
   std::string local_from{};
   std::string random{};  ///< letters and digits, new for each mail

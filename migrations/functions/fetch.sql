@@ -90,7 +90,7 @@ RETURNS TABLE (id bigint, action token_action, secret bytea, code text, expires_
                created_at bigint, account bigint, attempts integer, unknowns integer, newer bigint,
                resent_at bigint, mail_key text, message bigint, recipient smallint, recipients text[], cc text[], bcc text[],
                sender text, reply_to text, headers jsonb, template text, locale text, data jsonb, subject text, text text,
-               html text, raw_size integer, return_path text, profile text, topic text, reference text, attachments integer, suppressed text, traceparent text, message_created_at timestamptz,
+               html text, raw_size integer, return_path text, keeps_return_path boolean, profile text, topic text, reference text, attachments integer, suppressed text, traceparent text, message_created_at timestamptz,
                was_tried boolean, home text)
 LANGUAGE sql STABLE AS $$
     WITH again AS MATERIALIZED (
@@ -113,7 +113,8 @@ LANGUAGE sql STABLE AS $$
            CASE WHEN b.recipient IS NULL AND m.locale IS NULL AND (SELECT EXISTS (
                SELECT FROM pg_attribute a WHERE a.attrelid = 'accounts'::regclass AND a.attname = 'locale' AND NOT a.attisdropped)) THEN (
                SELECT to_jsonb(a)->>'locale' FROM accounts a WHERE a.id = b.account) ELSE m.locale END,
-           m.data, m.subject, m.text, m.html, octet_length(m.raw), m.return_path, m.profile, m.topic, m.reference, m.attachments,
+           m.data, m.subject, m.text, m.html, octet_length(m.raw), m.return_path,
+           coalesce((m.options->>'keep_return_path')::boolean, false), m.profile, m.topic, m.reference, m.attachments,
            CASE WHEN (SELECT EXISTS (SELECT FROM mailroom_suppressions)) THEN (
                SELECT concat_ws(' ', s.kind, s.reason, '(' || nullif(s.topic, '') || ')') FROM mailroom_suppressions s
                WHERE s.address = mailroom_canonical(b.email) AND s.topic = ANY (ARRAY['', m.topic])

@@ -20,7 +20,7 @@ BEGIN
 END
 $$;
 
--- Returns what is kept of the options of a message, null for nothing: notify, and the traceparent, which is p_session if the options
+-- Returns what is kept of the options of a message, null for nothing: notify, keep_return_path, and the traceparent, which is p_session if the options
 -- have none and that is one.
 CREATE OR REPLACE FUNCTION mailroom_kept_options(p_options jsonb, p_session text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -29,6 +29,7 @@ DECLARE
     v_traceparent text := coalesce(mailroom_required_traceparent(v_own #>> '{}'), mailroom_traceparent(p_session));
 BEGIN
     RETURN nullif(CASE WHEN v_notify THEN '{"notify": true}'::jsonb ELSE '{}' END
+                  || CASE WHEN mailroom_option(p_options, 'keep_return_path') THEN '{"keep_return_path": true}'::jsonb ELSE '{}' END
                   || CASE WHEN v_traceparent IS NULL THEN '{}' ELSE jsonb_build_object('traceparent', v_traceparent) END, '{}');
 END
 $$;
@@ -212,7 +213,7 @@ BEGIN
             WHEN (octet_length(m.data::text) > 128 OR m.data ?| '{action,email,code,expires_at,expires_in,link,token}')
                  AND mailroom_data_problem(m.data, m.recipients || m.cc || m.bcc, m.action, a.path) IS NOT NULL THEN 'data-limit'
             WHEN m.topic IS NOT NULL AND m.data ?| '{unsubscribe_link,preferences_link}' THEN 'data-topic'
-            WHEN m.raw IS NULL AND m.return_path IS NOT NULL OR m.return_path <> mailroom_address(m.return_path) THEN 'return-path'
+            WHEN m.raw IS NULL AND (m.return_path IS NOT NULL OR m.options ? 'keep_return_path') OR m.return_path <> mailroom_address(m.return_path) THEN 'return-path'
             WHEN m.raw IS NOT NULL THEN CASE
                 WHEN num_nonnulls(m.template, m.locale, m.data, m.text, m.html, m.headers, m.cc, m.bcc, m.sender, m.reply_to) > 0 THEN 'raw-both'
                 WHEN a.path IS NOT NULL THEN 'no-link'

@@ -128,9 +128,9 @@ BEGIN
     ELSIF jsonb_typeof(p_options) <> 'object' THEN
         RAISE EXCEPTION 'options is not an object' USING ERRCODE = 'invalid_parameter_value', HINT = 'write it as {"replace": true}';
     END IF;
-    SELECT k INTO v_key FROM jsonb_object_keys(p_options) k WHERE k NOT IN ('replace', 'notify', 'traceparent') LIMIT 1;
+    SELECT k INTO v_key FROM jsonb_object_keys(p_options) k WHERE k NOT IN ('replace', 'notify', 'traceparent', 'keep_return_path') LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'there is no option "%"', left(v_key, 100) USING ERRCODE = 'invalid_parameter_value', HINT = 'options: replace, notify, traceparent';
+        RAISE EXCEPTION 'there is no option "%"', left(v_key, 100) USING ERRCODE = 'invalid_parameter_value', HINT = 'options: replace, notify, traceparent, keep_return_path';
     ELSIF jsonb_typeof(p_options->p_name) NOT IN ('boolean', 'null') THEN
         RAISE EXCEPTION 'the option "%" is neither true nor false', p_name USING ERRCODE = 'invalid_parameter_value';
     END IF;

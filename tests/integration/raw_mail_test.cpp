@@ -93,11 +93,17 @@ TEST_CASE("the envelope sender is that of the bounce address, and the empty one 
   rig.submit(raw_mail, "bo@mail.example", "");
   rig.connection->run("INSERT INTO mailroom_messages (recipients, raw) VALUES ('{cy@mail.example}', " +
                       bytea_literal(raw_mail) + ")");
+  rig.submit(raw_mail, "di@mail.example", "list@shop.example",
+             R"(, p_options => ARRAY['{"keep_return_path": true}'::jsonb])");
   const auto taken = rig.send();
-  REQUIRE(taken.size() == 3);
+  REQUIRE(taken.size() == 4);
   CHECK(taken[0].from.starts_with("<bounce+"));
   CHECK(taken[1].from == "<>");
   CHECK(taken[2].from.starts_with("<bounce+"));
+  CHECK(taken[3].from == "<list@shop.example>");
+  CHECK(refusal(*rig.connection, R"(SELECT mailroom_send('{a@mail.example}', subject => 's', text => 't', )"
+                                 R"(options => '{"keep_return_path": true}'))")
+            .starts_with("23514 "));
   RawRig plain;
   plain.environment.erase("MAILROOM_SEND_BOUNCE_ADDRESS");
   plain.connection->run("INSERT INTO mailroom_messages (recipients, raw) VALUES ('{cy@mail.example}', " +

@@ -42,6 +42,7 @@ submission:
       connections: 1
       senders: ['@shop.example']
       header_options: false
+      return_path: keep
 """
 HEADER = b'From: a@shop.example\r\nDate: Sat, 28 Nov 2026 12:00:00 +0000\r\nMessage-ID: <1@shop.example>\r\n'
 ENVELOPE = b'EHLO me\r\nMAIL FROM:<a@shop.example>\r\nRCPT TO:<ada@mail.example>\r\n'
@@ -378,6 +379,7 @@ class DialogueTest(unittest.TestCase):
             other = Wire(self.tls_port, self.tls)
             other.say(b'EHLO me\r\nAUTH PLAIN ' + base64.b64encode(b'\0limited\0right') + b'\r\n')
             self.assertEqual(other.end(), '220 250 421 end')
+        self.assertEqual(DATABASE.psql("SELECT options->>'keep_return_path' FROM mailroom_messages"), 'true')
         rows = self.rows()
         self.assertEqual([row[:3] for row in rows], [('limited', 'a@shop.example', 'ada@mail.example')])
         self.assertNotIn(b'X-Mailroom', rows[0][3])

@@ -201,6 +201,8 @@ const std::vector<Row> own_rows{
      [](const config::Settings& s) { return s.submission.aliases; }},
     {"submission.senders", "", "a@x.example", "b@x.example,@y.example", "@z.example",
      [](const config::Settings& s) { return joined(s.submission.senders); }},
+    {"submission.return_path", "replace", "keep", "replace", "keep",
+     [](const config::Settings& s) { return s.submission.keeps_return_path ? "keep" : "replace"; }},
     {"submission.header_options", "true", "false", "true", "false",
      [](const config::Settings& s) { return s.submission.header_options ? "true" : "false"; }},
     {"sink.to", "", "https://f", "https://e", "https://g",

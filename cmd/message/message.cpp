@@ -68,6 +68,7 @@ void add_message_selectors(CommandSyntax& syntax, MessageSelectors& selectors,
   add_selector_list(syntax, "--action ACTION,...", typed.actions, "of these actions");
   add_selector_list(syntax, "--owner ROLE", typed.owners, "that belong to this role; repeatable",
                     std::nullopt);
+  add_selector_list(syntax, "--role ROLE", typed.roles, "that this role asked for; repeatable", std::nullopt);
   syntax
       .text("--since TIME", selectors.since,
             "from TIME on: 2h, 2026-11-21 or 2026-11-21T09:30, in UTC" + since_default)

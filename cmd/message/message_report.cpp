@@ -196,6 +196,12 @@ std::string render_message_list(const std::vector<messages::MessageSummary>& mes
       std::ranges::any_of(messages, [](const auto& message) { return message.has_state("scheduled"); });
   const bool names_owner = std::ranges::any_of(
       messages, [&](const auto& message) { return message.owner != messages.front().owner; });
+  // Logins of one owner, such as those of mailroom submission.
+  const bool names_role =
+      std::ranges::any_of(messages, [&](const auto& message) {
+        return message.enqueued_by != messages.front().enqueued_by;
+      }) &&
+      std::ranges::any_of(messages, [](const auto& message) { return message.enqueued_by != message.owner; });
   std::vector<TextTable::Column> columns{{"id", TextTable::Align::right},
                                          {"created", left, true},
                                          {"content"},
@@ -204,6 +210,7 @@ std::string render_message_list(const std::vector<messages::MessageSummary>& mes
                                          {"reference"}};
   if (names_due) columns.insert(columns.end() - 1, {"due", left, true});
   if (names_owner) columns.insert(columns.begin() + 1, {"owner", left, true});
+  if (names_role) columns.insert(columns.begin() + 1, {"role", left, true});
   TextTable table(std::move(columns));
   for (const auto& message : messages) {
     std::vector<std::string> cells{
@@ -212,6 +219,7 @@ std::string render_message_list(const std::vector<messages::MessageSummary>& mes
         states_text(message),       message.reference.empty() ? "-" : shown_text(message.reference)};
     if (names_due) cells.insert(cells.end() - 1, due_text(message, now));
     if (names_owner) cells.insert(cells.begin() + 1, message.owner.empty() ? "-" : shown_text(message.owner));
+    if (names_role) cells.insert(cells.begin() + 1, shown_text(message.enqueued_by));
     table.add(std::move(cells));
   }
   return table.render(width);

@@ -119,6 +119,13 @@ Json scheduled_json(const status::QueueStatus& queue) {
           {"overdue_seconds", seconds_json(scheduled.overdue(queue.now))}};
 }
 
+Json asked_json(const messages::RecentRoles& asked) {
+  if (!asked.is_known) return nullptr;
+  return array_json<Json>(asked.roles, [](const messages::RoleCount& count) -> Json {
+    return {{"role", count.role}, {"messages", count.all.messages}, {"recipients", count.all.recipients}};
+  });
+}
+
 Json budget_status_json(const queue::Budget& budget) {
   return {{"name", budget.name},
           {"rate", config::format_rate(budget.paced.rate)},
@@ -167,6 +174,7 @@ Json report_json(const StatusReport& report) {
         {"waiting_for", array_json<Json>(queue.gap_holders, holder_json)}}},
       {"deliveries", deliveries_json(queue.deliveries)},
       {"came_back", came_back_json(queue.came_back)},
+      {"asked_last_hour", asked_json(report.asked)},
       {"actions",
        queue.record.properties.actions.empty() ? Json(nullptr) : Json(queue.record.properties.actions)},
       {"priority", queue.record.properties.priority},

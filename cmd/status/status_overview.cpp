@@ -104,6 +104,7 @@ std::string render_text(const StatusOverview& overview, const StatusStyle& style
   auto text = fmt::format("{} queues: {}\n", overview.queues.size(), headline(findings, style));
   if (style.outage != nullptr) text += labelled("reason", shown_text(style.outage->reason), style.width);
   text += labelled("at", moment_text(first.queue.now), style.width);
+  if (!first.asked.roles.empty()) text += labelled("asked for", asked_text(first.asked), style.width);
   return text + "\n" + render_table(overview, style.width) + render_findings(findings, style);
 }
 

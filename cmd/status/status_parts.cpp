@@ -95,6 +95,18 @@ std::string budget_text(const queue::Budget& budget, const std::string& queue) {
       shared, left > 0 ? with_thousands(left) + " left" : "next in " + status::age_text(budget.wait_for(1)));
 }
 
+std::string asked_text(const messages::RecentRoles& asked) {
+  constexpr std::size_t most = 3;
+  std::string text = asked.is_partial ? "at least " : "";
+  for (std::size_t i = 0; i < std::min(most, asked.roles.size()); ++i) {
+    text += fmt::format("{}{} by {}", i == 0 ? "" : ", ", counted(asked.roles[i].all.messages, "message"),
+                        shown_text(asked.roles[i].role));
+  }
+  if (asked.roles.size() > most)
+    text += fmt::format(", and by {}", counted(static_cast<std::int64_t>(asked.roles.size() - most), "other"));
+  return text + " in the last hour";
+}
+
 std::string pause_text(const queue::QueuePause& pause) {
   return fmt::format("since {} ({} ago), by {}{}{}", moment_text(pause.since), status::age_text(pause.lasts),
                      shown_text(pause.actor), pause.reason.empty() ? "" : ": ", shown_text(pause.reason));

@@ -258,6 +258,7 @@ std::string render_text(const StatusReport& report, const StatusStyle& style) {
   text += line("gaps", gaps_text(queue));
   if (queue.replay_ids > 0)
     text += line("replay", counted(queue.replay_ids, "id") + " waiting to be emitted");
+  if (!report.asked.roles.empty()) text += line("asked for", asked_text(report.asked));
   const auto& deliveries = queue.deliveries;
   if (!deliveries.empty()) text += line("deliveries", deliveries_text(deliveries));
   if (!queue.came_back.empty()) text += line("came back", came_back_text(queue.came_back));

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "health/queue_health.hpp"
+#include "messages/role_counts.hpp"
 #include "status/queue_status.hpp"
 
 namespace mailroom::cmd {
@@ -17,6 +18,7 @@ struct StatusReport {
   long schema_version = 0;
   long newest_schema_version = 0;  ///< of the schema versions that this binary knows
   std::vector<health::QueueFinding> findings;
+  messages::RecentRoles asked{};  ///< of the database
 };
 
 /// Past values for the trends of --watch, oldest first; nullopt where no report was read.
@@ -71,6 +73,8 @@ std::string takes_text(const queue::QueueProperties& properties);
 /// `14/s, burst 10: 3 left`, or when the next token may go.
 std::string budget_text(const queue::Budget& budget, const std::string& queue);
 std::string pause_text(const queue::QueuePause& pause);
+/// `1,204 messages by shop, 30 messages by lists in the last hour`
+std::string asked_text(const messages::RecentRoles& asked);
 
 /// A report on each of the queues that are shown, by priority and name; at least one. A single queue is shown
 /// in detail, several in a table.

@@ -195,13 +195,15 @@ std::vector<std::optional<double>> LagHistory::trend(Moment now) const {
 StatusOverview read_overview(db::Connection& connection, const StatusRequest& request) {
   const auto queues = status::shown_queues(connection, request.settings);
   const auto version = schema::read_schema_state(connection).version.value_or(0);
+  const auto asked = messages::read_recent_roles(connection);
   StatusOverview overview;
   for (const auto& queue : queues) {
     try {
       StatusReport report{.queue = status::read_queue_status(connection, queue),
                           .schema_version = version,
                           .newest_schema_version = schema::embedded_migrations().back().version,
-                          .findings = {}};
+                          .findings = {},
+                          .asked = asked};
       report.findings = health::judge_queue(report.queue, request.limits);
       overview.queues.push_back(std::move(report));
     } catch (const db::DatabaseError& error) {

@@ -63,6 +63,7 @@ FROM mailroom_messages m
 constexpr const char* selected_sql = R"(
 WHERE (NOT $1::jsonb ? 'references' OR m.reference = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'references'))))
   AND (NOT $1::jsonb ? 'actions' OR m.action = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'actions'))))
+  AND (NOT $1::jsonb ? 'roles' OR m.enqueued_by = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'roles'))))
   AND (NOT $1::jsonb ? 'owners' OR m.owner = ANY (ARRAY(
     SELECT o.owner FROM mailroom_owners o
     WHERE mailroom_owner_name(o.owner) = ANY (ARRAY(SELECT jsonb_array_elements_text($1::jsonb->'owners')))
@@ -89,6 +90,7 @@ std::string selectors_json(const MessageSelection& selection) {
   if (!selection.references.empty()) object["references"] = selection.references;
   if (!selection.actions.empty()) object["actions"] = selection.actions;
   if (!selection.owners.empty()) object["owners"] = selection.owners;
+  if (!selection.roles.empty()) object["roles"] = selection.roles;
   if (selection.since) object["since"] = in_seconds(*selection.since);
   if (selection.until) object["until"] = in_seconds(*selection.until);
   return plain_json(object);

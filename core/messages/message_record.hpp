@@ -91,12 +91,13 @@ struct MessageSelection {
   std::vector<std::string> references{};
   std::vector<std::string> actions{};
   std::vector<std::string> owners{};  ///< roles that messages belong to
+  std::vector<std::string> roles{};   ///< that asked for them
   std::optional<Moment> since{};      ///< of the creation
   std::optional<Moment> until{};      ///< exclusive
 
   bool empty() const {
     return states.empty() && recipients.empty() && references.empty() && actions.empty() && owners.empty() &&
-           !since && !until;
+           roles.empty() && !since && !until;
   }
 };
 

@@ -30,7 +30,15 @@ struct RoleCount {
 
 /// Those who asked for messages from `since` on and before `until`, most first.
 std::vector<RoleCount> count_by_role(db::Connection& connection, Moment since, Moment until);
-/// The same within the caller's transaction.
-std::vector<RoleCount> count_by_role_within(pqxx::transaction_base& transaction, Moment since, Moment until);
+
+/// Who asked for messages within an hour.
+struct RecentRoles {
+  bool is_known = true;     ///< false: the role may not read who asked
+  bool is_partial = false;  ///< more than the newest 100,000, which are counted
+  std::vector<RoleCount> roles{};
+};
+
+/// Costs the same however many messages there are.
+RecentRoles read_recent_roles(db::Connection& connection);
 
 }  // namespace mailroom::messages

@@ -171,6 +171,20 @@ void add_schedule(const DatabaseReading& reading, MetricFamilies& metrics) {
                 seconds(status.scheduled.overdue(status.now)));
 }
 
+void add_asked(const messages::RecentRoles& asked, MetricFamilies& metrics) {
+  constexpr auto mails = "mailroom_asked_messages";
+  constexpr auto mails_help = "Messages that a role asked for within an hour, of the newest 100,000.";
+  constexpr auto recipients = "mailroom_asked_recipients";
+  constexpr auto recipients_help = "The recipients of these messages.";
+  metrics.gauge(mails, mails_help);
+  metrics.gauge(recipients, recipients_help);
+  for (const auto& each : asked.roles) {
+    metrics.gauge(mails, mails_help, {{"role", each.role}}, static_cast<double>(each.all.messages));
+    metrics.gauge(recipients, recipients_help, {{"role", each.role}},
+                  static_cast<double>(each.all.recipients));
+  }
+}
+
 /// Sinks are shared by all queues.
 void add_sinks(const DatabaseReading& reading, MetricFamilies& metrics) {
   constexpr auto name = "mailroom_sink_unavailable_seconds";
@@ -229,6 +243,7 @@ DatabaseReading read_database(db::Connection& connection,
     }
   }
   if (!reading.schema_error) {
+    reading.asked = messages::read_recent_roles(connection);
     connection.transact([&](pqxx::work& transaction) {
       reading.sizes = status::read_table_sizes(transaction);
       reading.oldest_token = status::read_oldest_age(transaction);
@@ -265,6 +280,7 @@ MetricFamilies database_metrics(const DatabaseReading& reading) {
     add_problems(queue, metrics);
   }
   add_schedule(reading, metrics);
+  add_asked(reading.asked, metrics);
   add_sinks(reading, metrics);
   add_sizes(reading.sizes, metrics);
   if (reading.oldest_token)

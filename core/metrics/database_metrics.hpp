@@ -10,6 +10,7 @@
 
 #include "db/connection.hpp"
 #include "health/queue_health.hpp"
+#include "messages/role_counts.hpp"
 #include "metrics/metric_families.hpp"
 #include "status/queue_status.hpp"
 #include "status/table_sizes.hpp"
@@ -31,6 +32,7 @@ struct DatabaseReading {
   std::optional<Error>
       schema_error{};  ///< why this binary cannot work on the schema; then there are no queues
   std::vector<QueueReading> queues{};
+  messages::RecentRoles asked{};
   std::vector<status::TableSize> sizes{};
   std::optional<std::chrono::seconds> oldest_token{};  ///< how long ago it was created
   std::chrono::duration<double> took{};

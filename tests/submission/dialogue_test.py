@@ -486,12 +486,18 @@ class DialogueTest(unittest.TestCase):
                 os.environ, MAILROOM_CONFIG=self.config, MAILROOM_SUBMISSION_CERTIFICATE=self.certificate, MAILROOM_SUBMISSION_KEY=self.key,
                 MAILROOM_SUBMISSION_LISTEN=f'127.0.0.1:{self.login_port},smtps://127.0.0.1:{self.tls_port}', **environment))
             return [(each['verdict'], each['reason']) for each in json.loads(done.stdout)['checks'] if each['name'] == 'submission']
+        DATABASE.psql('ALTER ROLE limited SET synchronous_commit = off')
         found = findings()
-        self.assertEqual([verdict for verdict, _ in found], ['warning', 'ok', 'ok', 'failure', 'ok', 'warning'], found)
+        DATABASE.psql('ALTER ROLE limited RESET synchronous_commit')
+        # with-postgres --fast has neither.
+        self.assertEqual([verdict for verdict, _ in found], ['warning', 'ok', 'ok', 'failure', 'ok', 'failure', 'failure', 'failure', 'warning'],
+                         found)
+        self.assertEqual([reason.split(':')[0] for _, reason in found[5:8]],
+                         ['fsync is off', 'full_page_writes is off', 'synchronous_commit is off for limited'])
         self.assertIn('the certificate is valid until', found[0][1])  # for 3 days
         self.assertEqual(found[3][1], 'any password is right for open, shop')
         self.assertIn('a mail was stored, and taken back', found[4][1])
-        self.assertIn('send.bounce_address', found[5][1])
+        self.assertIn('send.bounce_address', found[8][1])
         self.assertEqual(self.rows(), [])
 
     def test_init_makes_what_a_login_needs(self):

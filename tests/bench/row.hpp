@@ -40,6 +40,8 @@ std::vector<Row> message_rows();
 std::vector<Row> growth_rows();
 std::vector<Row> prune_rows();
 std::vector<Row> bounce_rows();
+/// Beside a Postfix in scripts/with-postfix --hold.
+std::vector<Row> submission_rows();
 /// Needs the clusters of scripts/with-nats and scripts/with-rabbitmq.
 std::vector<Row> broker_rows();
 

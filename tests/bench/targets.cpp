@@ -82,6 +82,14 @@ const std::vector<Target>& all_targets() {
        false},
       {"100 inserts/s: p99 / graphile-worker", "latency/100 p99", "rivals/graphile-worker/100 p99", 0.5,
        false},
+      {"1 session of 2 kB by SMTP / Postfix", "submission/1", "rivals/postfix/1", 1},
+      {"16 sessions", "submission/16", "rivals/postfix/16", 2},
+      {"64 sessions", "submission/64", "rivals/postfix/64", 4},
+      {"64 sessions of 100 kB by SMTP / Postfix", "submission/64/large", "rivals/postfix/64/large", 1.3},
+      {"flushes a mail by SMTP, 1 session", "submission/1 flushes", "", 1.1, false},
+      {"flushes a mail by SMTP, 64 sessions", "submission/64 flushes", "", 0.06, false},
+      {"transactions a mail by SMTP, 64 sessions", "submission/64 transactions", "", 0.06, false},
+      {"CPU of a mail by SMTP, 64 sessions, us", "submission/64 cpu", "", 300, false},
   };
   return targets;
 }

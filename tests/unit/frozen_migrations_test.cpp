@@ -33,9 +33,9 @@ const std::map<std::string, std::string>& frozen() {
       {"6_tokens_by_message.down.sql", "62602a548d6fb724f2c315cb1747035b027da7603fbba6e0b5c4ed1fc83ff462"},
       {"6_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
-      {"7_queue.up.sql", "c5556611f6519666478ada6bc5ca89075328e1caa4b6eb4704fdbc251de5f11a"},
-      {"8_messages.down.sql", "4c589346cc73422ffaf6b8374b8335903de7aa4887848db2e0808e70d21f064e"},
-      {"8_messages.up.sql", "fb547a8ab6820568c13f950af7abdc48797b8af58bc467b4fb957d5a2b78e267"},
+      {"7_queue.up.sql", "b1f1f64500332dc24209860ffee57f7a25b329d3f0bfb05bed630e621c927c9c"},
+      {"8_messages.down.sql", "7c64929fce726e7c750a21ba26ba25f26030d877ad90e64cfd8cce359b1e1056"},
+      {"8_messages.up.sql", "1f897269e633f73d253ea930ba8f1e11a8d46aab3c234dcf633df15991b16df5"},
   };
   return checksums;
 }

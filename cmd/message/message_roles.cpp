@@ -56,7 +56,7 @@ TextTable roles_table(const std::vector<messages::RoleCount>& counts, const mess
                    {"messages", right_side, true},
                    {"recipients", right_side, true},
                    {"last hour", right_side, true},
-                   {"busiest hour", right_side, true},
+                   {"busiest", right_side, true},
                    {"limit", right_side, true},
                    {"last"}});
   for (const auto& each : counts)

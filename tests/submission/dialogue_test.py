@@ -379,7 +379,7 @@ class DialogueTest(unittest.TestCase):
             other = Wire(self.tls_port, self.tls)
             other.say(b'EHLO me\r\nAUTH PLAIN ' + base64.b64encode(b'\0limited\0right') + b'\r\n')
             self.assertEqual(other.end(), '220 250 421 end')
-        self.assertEqual(DATABASE.psql("SELECT options->>'keep_return_path' FROM mailroom_messages"), 'true')
+        self.assertEqual(DATABASE.psql("SELECT options->>'keep_return_path' FROM mailroom_messages").strip(), 'true')
         rows = self.rows()
         self.assertEqual([row[:3] for row in rows], [('limited', 'a@shop.example', 'ada@mail.example')])
         self.assertNotIn(b'X-Mailroom', rows[0][3])

@@ -1,14 +1,20 @@
 #!/usr/bin/python3
 """clients_test.py MAILROOM: programs and libraries that send mail, unmodified, to a service that asks each of them for a login, TLS and all. The
-bytes that are stored are those that the program was given, or has made. What this machine lacks is reported as not run. Needs the
-PostgreSQL of with-postgres for itself."""
+bytes that are stored are those that the program was given, or has made, and a relay gets them: two parsers read it. What this machine lacks is
+reported as not run. Needs the PostgreSQL of with-postgres for itself."""
 
 import base64
+import email
+import email.policy
+import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import unittest
+
+from aiosmtpd.controller import Controller
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -21,6 +27,7 @@ MODULES = '/usr/local/share/mailroom-tests/producers/node_modules:/usr/local/sha
 MAIL = ('From: Shop <shop@shop.example>\r\nTo: ada@mail.example\r\nDate: Sat, 28 Nov 2026 12:00:00 +0000\r\nMessage-ID: <{0}@shop.example>\r\n'
         'Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n'
         '\r\nZwölf\r\n.\r\n..\r\n\r\n.ende\r\n')
+TEXT = 'Zwölf\n.\n..\n\n.ende\n'.encode()
 
 SMTPLIB = """
 import smtplib, ssl, sys
@@ -79,6 +86,36 @@ mail('ada@mail.example', 'Hello', "Zwoelf\\r\\n.\\r\\n", ['From' => 'shop@shop.e
 MSMTPRC = ('host localhost\nport @PORT@\ntls on\ntls_trust_file @CERTIFICATE@\nauth on\nuser web\npassword right\nfrom shop@shop.example\nhost localhost\n'
            'set_date_header off\nset_msgid_header off\n')
 
+# Reads mails as json, [name, bytes in base64] of each part that is no multipart, behind the decoded subject.
+READ_BY_RUBY = """
+require 'json'
+require 'mail'
+def parts(mail) = mail.multipart? ? mail.parts.flat_map { |part| parts(part) } : [[mail.filename, [mail.decoded.b].pack('m0')]]
+puts JSON.parse(STDIN.read).map { |bytes| mail = Mail.new(bytes.unpack1('m')); [mail.subject, *parts(mail)] }.to_json
+"""
+
+
+def read_by_python(raw):
+    mail = email.message_from_bytes(raw, policy=email.policy.SMTP)
+    return [mail['Subject'], *([part.get_filename(), base64.b64encode(part.get_payload(decode=True)).decode()]
+                               for part in mail.walk() if not part.is_multipart())]
+
+
+def free_port():
+    with socket.create_server(('127.0.0.1', 0)) as server:
+        return server.getsockname()[1]
+
+
+class Relay:
+    """Keeps what it is given: (envelope recipients, bytes)."""
+
+    def __init__(self):
+        self.taken = []
+
+    async def handle_DATA(self, _server, _session, envelope):
+        self.taken.append((envelope.rcpt_tos, envelope.original_content))
+        return '250 ok'
+
 
 class ClientsTest(unittest.TestCase):
     @classmethod
@@ -89,12 +126,16 @@ class ClientsTest(unittest.TestCase):
         DATABASE.psql("CREATE ROLE web LOGIN PASSWORD 'right' IN ROLE mailroom_submitter")
         ask_for_passwords(DATABASE, 'nobody')
         cls.key, cls.certificate = make_certificate(cls.directory.name, 'localhost')
+        cls.relay = Relay()
+        cls.controller = Controller(cls.relay, hostname='127.0.0.1', port=free_port(), decode_data=False)
+        cls.controller.start()
         cls.service = Submission(['127.0.0.1:0', 'smtps://127.0.0.1:0'], MAILROOM_SUBMISSION_CERTIFICATE=cls.certificate,
                                  MAILROOM_SUBMISSION_KEY=cls.key)
 
     @classmethod
     def tearDownClass(cls):
         code = cls.service.stop()
+        cls.controller.stop()
         assert code == 0, (code, cls.service.lines)
         DATABASE.drop()
         cls.directory.cleanup()
@@ -136,10 +177,30 @@ class ClientsTest(unittest.TestCase):
             found.append((to, lines[3]))
         return found
 
+    def assert_delivered(self, stored, part):
+        """A relay gets a copy of these bytes for each recipient, and two parsers read the subject and `part` of them: its name and content."""
+        self.relay.taken.clear()
+        run(MAILROOM, '-q', 'send', '--once', env=dict(
+            os.environ, MAILROOM_SEND_RELAY=f'smtp://127.0.0.1:{self.controller.port}',
+            MAILROOM_SEND_FROM='shop@shop.example', MAILROOM_SEND_LINK='https://shop.example/{action}?token={token}', MAILROOM_SECRET_KEY='07' * 32))
+        raws = [raw for _, raw in self.relay.taken]
+        self.assertEqual(sorted((to, raw.split(b'\r\n', 3)[3]) for [to], raw in self.relay.taken),
+                         sorted((to, mail) for all_to, mail in stored for to in all_to.split()))
+        readings = [read_by_python(raw) for raw in raws]
+        if self.needs('ruby', '-e', "require 'mail'"):
+            encoded = json.dumps([base64.b64encode(raw).decode() for raw in raws])
+            readings += json.loads(run('ruby', self.file('read.rb', READ_BY_RUBY), input=encoded))
+        for subject, *parts in readings:
+            self.assertEqual(subject, 'Grüße')
+            contents = [(name, base64.b64decode(content)) for name, content in parts]
+            self.assertIn(part, [(name, content if name else content.replace(b'\r\n', b'\n')) for name, content in contents])
+
     def assert_given(self, *command, end=b'', **options):
         """`end`: what the program adds."""
         run(*command, **options)
-        self.assertEqual(self.stored(), [('ada@mail.example', self.mail + end)])
+        stored = self.stored()
+        self.assertEqual(stored, [('ada@mail.example', self.mail + end)])
+        self.assert_delivered(stored, (None, TEXT + end.replace(b'\r\n', b'\n')))
 
     def test_smtplib(self):
         self.assert_given('/usr/bin/python3', '-c', self.filled(SMTPLIB))
@@ -178,7 +239,9 @@ class ClientsTest(unittest.TestCase):
             self.assertEqual(sorted(mail for _, mail in self.stored()), sorted(self.mail.replace(b'ID: <', f'ID: <{i}.'.encode()) for i in range(20)))
 
     def assert_made(self, printed, recipients, end=b''):
-        self.assertEqual(self.stored(), [(recipients, base64.b64decode(printed) + end)])
+        stored = self.stored()
+        self.assertEqual(stored, [(recipients, base64.b64decode(printed) + end)])
+        self.assert_delivered(stored, ('a.bin', bytes(range(256))))
 
     def test_django(self):
         if self.needs('/usr/bin/python3', '-c', 'import django'):

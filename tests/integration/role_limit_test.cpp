@@ -62,7 +62,7 @@ TEST_CASE("a role asks for as many mails as it may, whichever way") {
   CHECK(sqlstate(session, one_mail).empty());
   CHECK(sqlstate(session,
                  "SELECT mailroom_submit(ARRAY['', ''], ARRAY['a@x.example', E'b@x.example\\nc@x.example'], "
-                 "ARRAY['From: a@x.example\\r\\n\\r\\n'::bytea, 'From: a@x.example\\r\\n\\r\\n'], ARRAY['1', '2'])")
+                 "ARRAY[E'From: a@x.example\\r\\n\\r\\n'::bytea, E'From: a@x.example\\r\\n\\r\\n'], ARRAY['1', '2'])")
             .empty());
   CHECK(sqlstate(session, inserted(5)).empty());
   CHECK(sqlstate(session, one_mail).empty());
@@ -71,7 +71,7 @@ TEST_CASE("a role asks for as many mails as it may, whichever way") {
   CHECK(refused == "MR010 the role \"" + limited.role.name() +
                        "\" has asked for as many mails as it may: 10 in 01:00:00");
   for (const auto& each :
-       {inserted(1), std::string("SELECT mailroom_submit(ARRAY[''], ARRAY['a@x.example'], ARRAY['From: "
+       {inserted(1), std::string("SELECT mailroom_submit(ARRAY[''], ARRAY['a@x.example'], ARRAY[E'From: "
                                  "a@x.example\\r\\n\\r\\n'::bytea])")})
     CHECK(sqlstate(session, each) == "MR010");
   CHECK(limited.stored() == "9");
@@ -131,7 +131,7 @@ TEST_CASE("the limit of a group holds for its members together, and another role
 
 TEST_CASE("sessions of a role get no more than its limit together, and wait for none of them") {
   // So long a period that none comes back meanwhile.
-  constexpr int mails = 60;
+  constexpr int mails = 400;
   Limited limited(std::to_string(mails), "300 days");
   // It has taken one, and goes on for as long as the test.
   db::Connection open(limited.role.conninfo(), "test");
@@ -145,7 +145,7 @@ TEST_CASE("sessions of a role get no more than its limit together, and wait for 
     clients.push_back(std::async(std::launch::async, [&, client] {
       db::Connection session(limited.role.conninfo(), "test");
       session.run("SET lock_timeout = '5s'");
-      for (int i = 0; i < 20; ++i) {
+      for (int i = 0; i < 100; ++i) {
         session.run(client % 2 == 0 ? "BEGIN" : "BEGIN ISOLATION LEVEL SERIALIZABLE");
         const auto error = sqlstate(session, one_mail);
         const bool is_kept = i % 4 > 0 && error.empty();

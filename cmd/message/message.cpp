@@ -170,7 +170,8 @@ void add_send_options(CommandSyntax& syntax, MessageOptions& options) {
 /// In help order.
 constexpr Subcommand<MessageOptions, Context&> message_actions[] = {
     {"list", "list messages and what became of them, newest first", message_list, add_list_options},
-    {"roles", "list who asked for how many messages, most first, and limit it", message_roles, add_roles_options},
+    {"roles", "list who asked for how many messages, most first, and limit it", message_roles,
+     add_roles_options},
     {"show", "show a message, and what became of it for each recipient", message_show, add_show_options},
     {"send", "send a message, as mailroom_send() does", message_send, add_send_options},
     {"cancel", "cancel messages that have not left; show the plan first", message_cancel, add_cancel_options},

@@ -198,9 +198,9 @@ std::string render_message_list(const std::vector<messages::MessageSummary>& mes
       messages, [&](const auto& message) { return message.owner != messages.front().owner; });
   // Logins of one owner, such as those of mailroom submission.
   const bool names_role =
-      std::ranges::any_of(messages, [&](const auto& message) {
-        return message.enqueued_by != messages.front().enqueued_by;
-      }) &&
+      std::ranges::any_of(
+          messages,
+          [&](const auto& message) { return message.enqueued_by != messages.front().enqueued_by; }) &&
       std::ranges::any_of(messages, [](const auto& message) { return message.enqueued_by != message.owner; });
   std::vector<TextTable::Column> columns{{"id", TextTable::Align::right},
                                          {"created", left, true},

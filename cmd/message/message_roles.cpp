@@ -39,7 +39,8 @@ std::vector<messages::RoleCount> with_limited(std::vector<messages::RoleCount> c
 RolesJson role_json(const messages::RoleCount& count, const messages::RoleLimits& limits) {
   auto hours = RolesJson::array();
   for (const auto& [hour, mails] : count.hours)
-    hours.push_back({{"at", moment_text(hour)}, {"messages", mails.messages}, {"recipients", mails.recipients}});
+    hours.push_back(
+        {{"at", moment_text(hour)}, {"messages", mails.messages}, {"recipients", mails.recipients}});
   const auto limit = limit_text(limits, count.role);
   return {{"role", count.role},
           {"messages", count.all.messages},

@@ -103,7 +103,8 @@ std::string asked_text(const messages::RecentRoles& asked) {
                         shown_text(asked.roles[i].role));
   }
   if (asked.roles.size() > most)
-    text += fmt::format(", and by {}", counted(static_cast<std::int64_t>(asked.roles.size() - most), "other"));
+    text +=
+        fmt::format(", and by {}", counted(static_cast<std::int64_t>(asked.roles.size() - most), "other"));
   return text + " in the last hour";
 }
 

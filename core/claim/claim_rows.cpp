@@ -91,7 +91,10 @@ std::string fetch_sql(const TokenDetail& detail) {
 SELECT {}, t.account, t.attempts, t.unknowns, t.newer, t.resent_at, t.mail_key, t.suppressed, t.home, t.locale AS reader_locale, {}{}
 FROM mailroom_batch_mails($1, $2, {}) t LEFT JOIN LATERAL (SELECT t.* WHERE $3 AND {}) m ON true)",
       token_columns(true),
-      message_columns({.id = "m.message", .attachments = "m.attachments", .raw_size = "m.raw_size", .keeps_return_path = "m.keeps_return_path"}),
+      message_columns({.id = "m.message",
+                       .attachments = "m.attachments",
+                       .raw_size = "m.raw_size",
+                       .keeps_return_path = "m.keeps_return_path"}),
       detail.reads_traces ? trace_columns : "", detail.reads_newer, is_small_message("t"));
 }
 

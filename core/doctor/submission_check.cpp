@@ -87,17 +87,18 @@ Finding try_mail(db::Connection& connection, const std::optional<std::string>& r
 /// 250 says that a mail is on the disk.
 Findings judge_durability(db::Connection& connection) {
   Findings findings;
-  for (const auto& row : connection.run(
-           "SELECT name, source = 'command line' AS is_given FROM pg_settings "
-           "WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name")) {
+  for (const auto& row :
+       connection.run("SELECT name, source = 'command line' AS is_given FROM pg_settings "
+                      "WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name")) {
     const auto name = row.text("name");
-    const auto text = fmt::format("{} is off: a crash of the machine can lose or corrupt mails that were told 250", name);
+    const auto text =
+        fmt::format("{} is off: a crash of the machine can lose or corrupt mails that were told 250", name);
     if (row.flag("is_given")) {
       findings.push_back(failure(text, {}, fmt::format("start the server without -c {}=off", name)));
     } else {
-      findings.push_back(failure(text, status::fixes(status::FixKind::reset_setting,
-                                                     {fmt::format("ALTER SYSTEM SET {} = on;", name),
-                                                      "SELECT pg_reload_conf();"})));
+      findings.push_back(failure(
+          text, status::fixes(status::FixKind::reset_setting,
+                              {fmt::format("ALTER SYSTEM SET {} = on;", name), "SELECT pg_reload_conf();"})));
     }
   }
   // The sessions of the service set it for themselves.
@@ -107,8 +108,9 @@ SELECT quote_ident(r.rolname) AS role FROM pg_roles r JOIN pg_class c ON c.oid =
 WHERE r.rolcanlogin AND NOT r.rolsuper AND has_function_privilege(r.oid, p.oid, 'EXECUTE') AND 'synchronous_commit=off' = ANY (r.rolconfig)
 ORDER BY 1)")) {
     findings.push_back(failure(
-        fmt::format("synchronous_commit is off for {}: a crash can lose what it asks for by SQL after its COMMIT",
-                    row.text("role")),
+        fmt::format(
+            "synchronous_commit is off for {}: a crash can lose what it asks for by SQL after its COMMIT",
+            row.text("role")),
         status::fixes(status::FixKind::reset_setting,
                       {fmt::format("ALTER ROLE {} RESET synchronous_commit;", row.text("role"))})));
   }
@@ -117,13 +119,15 @@ ORDER BY 1)")) {
 
 /// What raw mails cost the disks: nothing else of a message is as large.
 Findings judge_volume(db::Connection& connection) {
-  if (!connection.run("SELECT has_column_privilege('mailroom_messages', 'raw', 'SELECT')").value<bool>()) return {};
+  if (!connection.run("SELECT has_column_privilege('mailroom_messages', 'raw', 'SELECT')").value<bool>())
+    return {};
   const auto row = connection.run(R"(
 SELECT count(*) AS mails, coalesce(sum(pg_column_size(m.raw)), 0)::bigint / 1000000 AS megabytes
 FROM mailroom_messages m WHERE m.created_at > now() - interval '1 day' AND m.raw IS NOT NULL)")[0];
   if (row.number("mails") == 0) return {};
-  return {fine(fmt::format("{} of the last day have {} MB, of which each is written about three times: WAL, table, backup",
-                           counted(row.number("mails"), "raw mail"), with_thousands(row.number("megabytes"))))};
+  return {fine(fmt::format(
+      "{} of the last day have {} MB, of which each is written about three times: WAL, table, backup",
+      counted(row.number("mails"), "raw mail"), with_thousands(row.number("megabytes"))))};
 }
 
 Findings judge_certificate(const config::Settings& settings, Moment now) {

@@ -19,18 +19,19 @@ constexpr std::array<std::string_view, 58> names{"suspended",      "restored",  
                                                  "action-changed", "action-retired", "reloaded",
                                                  "went-back",      "revoked",        "message-cancelled",
                                                  "adopted",        "forgotten",      "address-suppressed",
-                                                 "address-freed",  "limit-changed",  "created",        "taken-over",
-                                                 "dead",           "skipped",        "emitted",
-                                                 "delivery",       "consumed",       "leased",
-                                                 "abandoned",      "activated",      "expired",
-                                                 "migration",      "suspend",        "restore",
-                                                 "rewind",         "replay",         "prune",
-                                                 "create queue",   "set queue",      "pause queue",
-                                                 "resume queue",   "drop queue",     "set budget",
-                                                 "create action",  "set action",     "retire action",
-                                                 "reload",         "went back",      "revoke",
-                                                 "cancel message", "adopt",          "forget",
-                                                 "suppress",       "unsuppress",     "set limit"};
+                                                 "address-freed",  "limit-changed",  "created",
+                                                 "taken-over",     "dead",           "skipped",
+                                                 "emitted",        "delivery",       "consumed",
+                                                 "leased",         "abandoned",      "activated",
+                                                 "expired",        "migration",      "suspend",
+                                                 "restore",        "rewind",         "replay",
+                                                 "prune",          "create queue",   "set queue",
+                                                 "pause queue",    "resume queue",   "drop queue",
+                                                 "set budget",     "create action",  "set action",
+                                                 "retire action",  "reload",         "went back",
+                                                 "revoke",         "cancel message", "adopt",
+                                                 "forget",         "suppress",       "unsuppress",
+                                                 "set limit"};
 constexpr std::size_t kinds = 35;
 
 std::size_t place_of(std::string_view text) {
@@ -137,7 +138,7 @@ const std::vector<std::string>& state_text() {
                                               "forgotten",
                                               "address-suppressed",
                                               "address-freed",
-"limit-changed"};
+                                              "limit-changed"};
   return words;
 }
 

@@ -40,7 +40,7 @@ enum class EventKind : std::uint8_t {
   address_suppressed,  ///< by an operator, as the next one
   address_freed,
   limit_changed,  ///< how many mails a role may ask for
-  created,  ///< an account or a token
+  created,        ///< an account or a token
   taken_over,
   dead,
   skipped,

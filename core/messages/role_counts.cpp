@@ -64,14 +64,13 @@ SELECT has_column_privilege('mailroom_messages', 'enqueued_by', 'SELECT') AND ha
   AND NOT row_security_active('mailroom_messages'))")
                           .value<bool>();
     if (!recent.is_known) return recent;
-    const auto row = db::Connection::execute(
-        transaction,
-        fmt::format(R"(
+    const auto row = db::Connection::execute(transaction,
+                                             fmt::format(R"(
 SELECT n.id - $1::bigint AS last_uncounted, coalesce((SELECT m.created_at FROM mailroom_messages m
   WHERE m.id <= n.id - $1::bigint ORDER BY m.id DESC LIMIT 1) > now() - interval '1 hour', false) AS is_partial, {} AS now_us
 FROM (SELECT coalesce(max(id), 0) AS id FROM mailroom_messages) n)",
-                    db::microseconds_sql("now()")),
-        most_recent)[0];
+                                                         db::microseconds_sql("now()")),
+                                             most_recent)[0];
     const auto until = row.moment<std::chrono::microseconds>("now_us") + std::chrono::seconds(1);
     recent.is_partial = row.flag("is_partial");
     recent.roles =

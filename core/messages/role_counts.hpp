@@ -20,9 +20,9 @@ struct MailCount {
 struct RoleCount {
   std::string role{};
   MailCount all{};
-  std::int64_t last_hour = 0;            ///< messages of the hour before the end of the period
+  std::int64_t last_hour = 0;           ///< messages of the hour before the end of the period
   std::map<Moment, MailCount> hours{};  ///< by the hour of the clock, in UTC, without those of none
-  Moment last{};                         ///< when it asked for the last one
+  Moment last{};                        ///< when it asked for the last one
 
   /// The most messages of one of the hours.
   std::int64_t busiest_hour() const;

@@ -6,9 +6,11 @@ namespace mailroom::messages {
 
 RoleLimits read_role_limits(db::Connection& connection) {
   RoleLimits limits;
-  for (const auto& row : connection.run(
-           "SELECT role, mails, (extract(epoch FROM period) * 1000)::bigint AS milliseconds FROM mailroom_limits")) {
-    limits[row.text("role")] = config::Rate{row.number<int>("mails"), Milliseconds(row.number("milliseconds"))};
+  for (
+      const auto& row : connection.run(
+          "SELECT role, mails, (extract(epoch FROM period) * 1000)::bigint AS milliseconds FROM mailroom_limits")) {
+    limits[row.text("role")] =
+        config::Rate{row.number<int>("mails"), Milliseconds(row.number("milliseconds"))};
   }
   return limits;
 }

@@ -31,8 +31,8 @@ std::vector<Row> all_rows(const BenchOptions& options) {
   std::vector<Row> all;
   for (const auto& group :
        {drain_rows(), queue_rows(), latency_rows(), producer_rows(), memory_rows(), verify_rows(),
-        migrate_rows(), idle_rows(), send_rows(), message_rows(), bounce_rows(), growth_rows(), prune_rows(), submission_rows(),
-        options.brokers ? broker_rows() : std::vector<Row>()})
+        migrate_rows(), idle_rows(), send_rows(), message_rows(), bounce_rows(), growth_rows(), prune_rows(),
+        submission_rows(), options.brokers ? broker_rows() : std::vector<Row>()})
     all.insert(all.end(), group.begin(), group.end());
   if (options.rivals.empty()) return all;
   for (const auto& group : {pgq_rows(), node_rows(options.rivals)})

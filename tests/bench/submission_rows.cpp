@@ -32,7 +32,8 @@ void make_submission_database(Stage& stage) {
   stage.once(bench_database, [&] {
     make_live_database(stage, bench_database);
     const auto connection = stage.connect(bench_database);
-    connection->run(fmt::format("CREATE ROLE {0} LOGIN; GRANT EXECUTE ON FUNCTION mailroom_submit TO {0}", bench_role));
+    connection->run(
+        fmt::format("CREATE ROLE {0} LOGIN; GRANT EXECUTE ON FUNCTION mailroom_submit TO {0}", bench_role));
   });
 }
 
@@ -53,7 +54,8 @@ ServerCounts counts_of(Stage& stage) {
 class Door {
  public:
   explicit Door(Stage& stage) : port_(test::free_port()) {
-    auto setup = stage.mailroom(bench_database, {"submission", "-q", "--listen", address() + "=" + bench_role});
+    auto setup =
+        stage.mailroom(bench_database, {"submission", "-q", "--listen", address() + "=" + bench_role});
     setup.errors = stage.path("submission.log");
     process_.emplace(std::move(setup));
     // Until it listens; the session of the role is there too then.
@@ -91,13 +93,16 @@ Figures measure_door(Stage& stage, const Submitting& submitting) {
   const auto cost = Process(source(submitting, mails, door.address())).wait();
   const auto of_door = door.stop();
   const auto stored = connection->run("SELECT count(*) AS n FROM mailroom_messages")[0].number("n");
-  if (stored != mails + 1) throw std::runtime_error(fmt::format("{} of {} mails were stored", stored - 1, mails));
+  if (stored != mails + 1)
+    throw std::runtime_error(fmt::format("{} of {} mails were stored", stored - 1, mails));
   const auto cpu = of_door.cpu_seconds + stage.ended_cpu_seconds() - server_before;
   const auto after = counts_of(stage);
   const auto a_mail = [&](double count) { return count / static_cast<double>(mails); };
   return {{.value = static_cast<double>(mails) / cost.seconds, .unit = "mails/s"},
           {.name = "cpu", .value = a_mail(cpu * 1e6), .unit = "us/mail"},
-          {.name = "flushes", .value = a_mail(static_cast<double>(after.flushes - before.flushes)), .unit = "/mail"},
+          {.name = "flushes",
+           .value = a_mail(static_cast<double>(after.flushes - before.flushes)),
+           .unit = "/mail"},
           {.name = "transactions",
            .value = a_mail(static_cast<double>(after.transactions - before.transactions)),
            .unit = "/mail"}};
@@ -112,9 +117,10 @@ Figures measure_postfix(Stage& stage, const Submitting& submitting) {
 }
 
 std::vector<Submitting> all_submitting() {
-  return {{.sessions = 1, .bytes = 2048, .mails = 2'000},   {.sessions = 16, .bytes = 2048, .mails = 10'000},
-          {.sessions = 64, .bytes = 2048, .mails = 20'000}, {.sessions = 1, .bytes = 102'400, .mails = 300},
-          {.sessions = 16, .bytes = 102'400, .mails = 1'500}, {.sessions = 64, .bytes = 102'400, .mails = 1'500}};
+  return {
+      {.sessions = 1, .bytes = 2048, .mails = 2'000},     {.sessions = 16, .bytes = 2048, .mails = 10'000},
+      {.sessions = 64, .bytes = 2048, .mails = 20'000},   {.sessions = 1, .bytes = 102'400, .mails = 300},
+      {.sessions = 16, .bytes = 102'400, .mails = 1'500}, {.sessions = 64, .bytes = 102'400, .mails = 1'500}};
 }
 
 std::string name_of(const Submitting& submitting) {

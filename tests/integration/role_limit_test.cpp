@@ -37,7 +37,9 @@ struct Limited {
                     "1000000)::bigint) FROM mailroom_limit_1",
                     time));
   }
-  std::string stored() { return value<std::string>(*rig.connection, "SELECT count(*) FROM mailroom_messages"); }
+  std::string stored() {
+    return value<std::string>(*rig.connection, "SELECT count(*) FROM mailroom_messages");
+  }
 
   DatabaseRig rig;
   TestRole role{rig.database, "shop"};
@@ -60,10 +62,12 @@ TEST_CASE("a role asks for as many mails as it may, whichever way") {
   Limited limited("10");
   db::Connection session(limited.role.conninfo(), "test");
   CHECK(sqlstate(session, one_mail).empty());
-  CHECK(sqlstate(session,
-                 "SELECT mailroom_submit(ARRAY['', ''], ARRAY['a@x.example', E'b@x.example\\nc@x.example'], "
-                 "ARRAY[E'From: a@x.example\\r\\n\\r\\n'::bytea, E'From: a@x.example\\r\\n\\r\\n'], ARRAY['1', '2'])")
-            .empty());
+  CHECK(
+      sqlstate(
+          session,
+          "SELECT mailroom_submit(ARRAY['', ''], ARRAY['a@x.example', E'b@x.example\\nc@x.example'], "
+          "ARRAY[E'From: a@x.example\\r\\n\\r\\n'::bytea, E'From: a@x.example\\r\\n\\r\\n'], ARRAY['1', '2'])")
+          .empty());
   CHECK(sqlstate(session, inserted(5)).empty());
   CHECK(sqlstate(session, one_mail).empty());
   CHECK(limited.stored() == "9");
@@ -100,16 +104,18 @@ TEST_CASE("a mail that is known already, or refused, takes nothing of the limit"
   CHECK(sqlstate(session, one_mail) == "MR010");
 }
 
-TEST_CASE("the limit of a group holds for its members together, and another role to act as is no way around") {
+TEST_CASE(
+    "the limit of a group holds for its members together, and another role to act as is no way around") {
   Limited limited("2");
   const TestRole group(limited.rig.database, "group");
   const TestRole other(limited.rig.database, "other");
   auto& owner = *limited.rig.connection;
   owner.run("ALTER ROLE " + group.name() + " NOLOGIN");
   limited.grant(group);
-  owner.run(fmt::format("REVOKE ALL ON FUNCTION mailroom_send, mailroom_submit FROM {0}; REVOKE ALL ON mailroom_messages FROM {0}; "
-                        "GRANT {1} TO {0}, {2}",
-                        limited.role.name(), group.name(), other.name()));
+  owner.run(fmt::format(
+      "REVOKE ALL ON FUNCTION mailroom_send, mailroom_submit FROM {0}; REVOKE ALL ON mailroom_messages FROM {0}; "
+      "GRANT {1} TO {0}, {2}",
+      limited.role.name(), group.name(), other.name()));
   db::Connection first(limited.role.conninfo(), "test");
   db::Connection second(other.conninfo(), "test");
   first.run("SET ROLE " + group.name());
@@ -123,9 +129,10 @@ TEST_CASE("the limit of a group holds for its members together, and another role
   CHECK(sqlstate(first, one_mail) == "MR010");
   limited.limit(group.name(), "NULL");
   CHECK(sqlstate(first, inserted(100)).empty());
-  CHECK(value<std::string>(owner, "SELECT string_agg(kind || ' ' || coalesce(details->>'mails', 'none'), ', ' ORDER BY id) "
-                                  "FROM mailroom_operations") ==
-        "set limit 2, set limit 3, set limit none, set limit none");
+  CHECK(value<std::string>(
+            owner,
+            "SELECT string_agg(kind || ' ' || coalesce(details->>'mails', 'none'), ', ' ORDER BY id) "
+            "FROM mailroom_operations") == "set limit 2, set limit 3, set limit none, set limit none");
   CHECK(refusal(owner, "SELECT mailroom_limit('nobody at all', 1, '1 hour')").starts_with("42704 "));
 }
 

@@ -350,10 +350,10 @@ class DialogueTest(unittest.TestCase):
             self.assertTrue(wire.end().startswith(codes[:-4]), wire.codes())
         self.assertLess(self.memory() - before, 16 * 1024)
 
-    def memory(self):
+    def memory(self, service=None, name='VmRSS'):
         """In kB."""
-        with open(f'/proc/{self.service.process.pid}/status', encoding='ascii') as file:
-            return int(re.search(r'VmRSS:\s+(\d+)', file.read()).group(1))
+        with open(f'/proc/{(service or self.service).process.pid}/status', encoding='ascii') as file:
+            return int(re.search(rf'{name}:\s+(\d+)', file.read()).group(1))
 
     def test_a_thousand_idle_sessions_over_tls(self):
         before = self.memory()
@@ -541,7 +541,21 @@ class DialogueTest(unittest.TestCase):
         finally:
             lock.communicate('COMMIT;\n')
 
+    def test_a_mail_is_held_in_few_copies(self):
+        mail = 8_000_000
+        service = Submission(['127.0.0.1:0=shop'], MAILROOM_CONFIG=self.config, MAILROOM_SUBMISSION_MAX_SIZE='9MB')
+        try:
+            with smtplib.SMTP('127.0.0.1', service.ports[0], timeout=PATIENCE) as session:
+                session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\nsmall\r\n')
+                before = self.memory(service, 'VmHWM')
+                session.sendmail('a@shop.example', 'ada@mail.example', HEADER + b'\r\n' + (b'x' * 998 + b'\r\n') * (mail // 1000))
+            self.assertLess((self.memory(service, 'VmHWM') - before) * 1024 / mail, 3.5)
+        finally:
+            service.stop()
+
     def test_clients_share_a_commit(self):
+        next_transaction = 'SELECT pg_snapshot_xmax(pg_current_snapshot())'
+        transactions = int(DATABASE.psql(next_transaction))
         before = self.metric('mailroom_submission_commits_total')
         with self.locked():
             wires = [Wire(self.shop_port) for _ in range(64)]
@@ -551,6 +565,8 @@ class DialogueTest(unittest.TestCase):
         self.assertEqual({wire.hears(6) for wire in wires}, {'220 250 250 250 354 250'})
         # The first went alone, and the others while it waited.
         self.assertLessEqual(self.metric('mailroom_submission_commits_total') - before, 2)
+        # As the server counts them, with those of its own.
+        self.assertLess(int(DATABASE.psql(next_transaction)) - transactions, 8)
         self.assertEqual(len(self.rows()), 64)
 
     def test_metrics_count_what_was_told(self):

@@ -137,10 +137,10 @@ struct MessageContent {
   std::optional<std::string_view>
       return_path{};               ///< its envelope sender, empty for none; nullopt: that of the settings
   bool keeps_return_path = false;  ///< bounces come back to that, whatever the settings say
-  std::string_view profile{};    ///< empty for `default`
-  std::string_view topic{};      ///< what its recipients can unsubscribe from; empty for none
-  std::string_view reference{};  ///< of the application; empty for none
-  int attachments = 0;           ///< how many; they are read when the mail is written
+  std::string_view profile{};      ///< empty for `default`
+  std::string_view topic{};        ///< what its recipients can unsubscribe from; empty for none
+  std::string_view reference{};    ///< of the application; empty for none
+  int attachments = 0;             ///< how many; they are read when the mail is written
 };
 
 /// What a trace of a token needs beside the token.

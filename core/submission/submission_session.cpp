@@ -142,8 +142,8 @@ std::variant<SubmissionSession::Stored, SubmissionSession::Away, Reply> Submissi
       "submit",
       fmt::format("SELECT key, id FROM {}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
                   qualified(schema_, "mailroom_submit")),
-      {&paths, &recipients, &raw, &keys, &references, &profiles, &actions, &subjects, &times, &ends,
-       &options, &topics});
+      {&paths, &recipients, &raw, &keys, &references, &profiles, &actions, &subjects, &times, &ends, &options,
+       &topics});
   if (const auto* failure = std::get_if<db::StatementFailure>(&answer)) {
     if (!session_.is_open() || may_pass(failure->sqlstate)) {
       // A lock or a conflict leaves the session as it was.

@@ -144,7 +144,7 @@ TEST_CASE("the rows that a migration down deletes are counted beforehand") {
     text += loss.name() + " " + std::to_string(loss.rows) + "\n";
   CHECK(
       text ==
-      "mailroom_suppressions 0\nmailroom_bounces 0\nmailroom_messages 2\nmailroom_attachments 1\nmailroom_schedule 1\nmailroom_topics 0\nmailroom_owners 1\n"
+      "mailroom_suppressions 0\nmailroom_bounces 0\nmailroom_messages 2\nmailroom_attachments 1\nmailroom_schedule 1\nmailroom_topics 0\nmailroom_owners 1\nmailroom_limits 0\n"
       "mailroom_actions 4\ntokens WHERE message IS NOT NULL 2\n"
       "tokens WHERE action::text NOT IN ('activation', 'password_recovery') 1\n"
       "mailroom_home 1\nmailroom_operations 2\nmailroom_outcomes 0\nmailroom_sinks 0\nmailroom_budgets 0\n"

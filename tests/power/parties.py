@@ -82,19 +82,20 @@ class Client(threading.Thread):
 
 
 class SmtpClient(Client):
-    """Repeats a mail, byte for byte, until it is told 250. `is_careless`: takes it for stored as soon as it is sent."""
+    """Repeats a mail, byte for byte, until it is told 250. `place`: a unix socket, or host and port. `is_careless`: takes it for stored as
+    soon as it is sent."""
 
-    def __init__(self, name, path, promises, is_careless=False):
+    def __init__(self, name, place, promises, is_careless=False):
         super().__init__(name)
-        self.path, self.promises, self.is_careless = path, promises, is_careless
+        self.place, self.promises, self.is_careless = place, promises, is_careless
         self.waiting = None
         self.refusals = collections.Counter()
 
     def work(self):
         session = smtplib.SMTP(timeout=20)
-        session.sock = socket.socket(socket.AF_UNIX)
+        session.sock = socket.socket(socket.AF_UNIX if isinstance(self.place, str) else socket.AF_INET)
         session.sock.settimeout(20)
-        session.sock.connect(self.path)
+        session.sock.connect(self.place)
         session.file = None
         if session.getreply()[0] != 220:
             raise smtplib.SMTPException('no greeting')

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import random
 import select
+import signal
 import stat
 import struct
 import time
@@ -194,6 +195,8 @@ class Server:
 
 
 def serve(fuse, image, atom, commands):
+    LIBC.prctl(1, signal.SIGKILL)  # with its parent
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     Server(fuse, Medium(image, atom), commands).run()
 
 

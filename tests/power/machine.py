@@ -116,11 +116,8 @@ class Machine:
     def _mount(self):
         options = ('-o', self.mount_options) if self.mount_options else ()
         run('mount', '-t', self.file_system, *options, self.loop, self.root)
-
-    def _unmount(self):
-        """Once its last process has ended."""
-        if not eventually(lambda: subprocess.run(['umount', self.root], stderr=subprocess.DEVNULL, check=False).returncode == 0):
-            raise AssertionError('cannot unmount')
+        # It goes with the mount, however this process ends.
+        run('losetup', '--detach', self.loop)
 
     def power_on(self):
         if self.loop is None:
@@ -187,11 +184,15 @@ class Machine:
         lost = self.disk.tell('cut', loss, seed)
         self.first.wait()
         self._unmount()
-        run('losetup', '-d', self.loop)
-        if not eventually(lambda: not run('losetup', '--list', '--noheadings', '--associated', self.disk.path)):
-            raise AssertionError(f'{self.loop} is held by somebody')
         self.loop = None
         return lost
+
+    def _unmount(self):
+        """Once its last process has ended."""
+        if not eventually(lambda: subprocess.run(['umount', self.root], stderr=subprocess.DEVNULL, check=False).returncode == 0):
+            raise AssertionError('cannot unmount')
+        if not eventually(lambda: not run('losetup', '--list', '--noheadings', '--associated', self.disk.path)):
+            raise AssertionError(f'{self.loop} is held by somebody')
 
     def break_file_system(self):
         """ext4 meets an error, as by its own test hook, and does what its mount options say."""
@@ -212,6 +213,7 @@ class Machine:
         self._kill_all()
         self.first.wait()
         self._unmount()
+        self._attach()
         if self.file_system == 'ext4':
             run('e2fsck', '-fn', self.loop)
         self._mount()
@@ -222,6 +224,4 @@ class Machine:
             self._kill_all()
             self.first.wait()
         subprocess.run(['umount', '--lazy', self.root], stderr=subprocess.DEVNULL, check=False)
-        if self.loop is not None:
-            subprocess.run(['losetup', '-d', self.loop], stderr=subprocess.DEVNULL, check=False)
         self.disk.close()

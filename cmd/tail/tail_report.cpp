@@ -118,6 +118,15 @@ std::string figures_text(const feed::Operation& operation) {
                      (addresses->size() > 1 ? fmt::format(" and {} more", addresses->size() - 1) : "")
                : "";
   }
+  if (operation.kind >= feed::EventKind::topic_created && operation.kind <= feed::EventKind::resubscribed) {
+    std::string text;
+    for (const auto* key : {"topic", "address"}) {
+      const auto found = details.find(key);
+      if (found != details.end() && found->is_string())
+        text += (text.empty() ? "" : " ") + shown_text(found->get<std::string>());
+    }
+    return text;
+  }
   if (operation.kind == feed::EventKind::limit_changed) {
     const auto role = details.find("role");
     const auto mails = number_in(details, "mails");

@@ -12,27 +12,30 @@ namespace mailroom::feed {
 namespace {
 
 /// The kinds, then mailroom_operations.kind of the first kinds.
-constexpr std::array<std::string_view, 58> names{"suspended",      "restored",       "rewound",
+constexpr std::array<std::string_view, 68> names{"suspended",      "restored",       "rewound",
                                                  "replayed",       "pruned",         "queue-created",
                                                  "queue-changed",  "paused",         "resumed",
                                                  "dropped",        "budget-changed", "action-created",
                                                  "action-changed", "action-retired", "reloaded",
                                                  "went-back",      "revoked",        "message-cancelled",
                                                  "adopted",        "forgotten",      "address-suppressed",
-                                                 "address-freed",  "limit-changed",  "created",
-                                                 "taken-over",     "dead",           "skipped",
-                                                 "emitted",        "delivery",       "consumed",
-                                                 "leased",         "abandoned",      "activated",
-                                                 "expired",        "migration",      "suspend",
-                                                 "restore",        "rewind",         "replay",
-                                                 "prune",          "create queue",   "set queue",
-                                                 "pause queue",    "resume queue",   "drop queue",
-                                                 "set budget",     "create action",  "set action",
-                                                 "retire action",  "reload",         "went back",
-                                                 "revoke",         "cancel message", "adopt",
-                                                 "forget",         "suppress",       "unsuppress",
-                                                 "set limit"};
-constexpr std::size_t kinds = 35;
+                                                 "address-freed",  "limit-changed",  "topic-created",
+                                                 "topic-changed",  "topic-retired",  "unsubscribed",
+                                                 "resubscribed",   "created",        "taken-over",
+                                                 "dead",           "skipped",        "emitted",
+                                                 "delivery",       "consumed",       "leased",
+                                                 "abandoned",      "activated",      "expired",
+                                                 "migration",      "suspend",        "restore",
+                                                 "rewind",         "replay",         "prune",
+                                                 "create queue",   "set queue",      "pause queue",
+                                                 "resume queue",   "drop queue",     "set budget",
+                                                 "create action",  "set action",     "retire action",
+                                                 "reload",         "went back",      "revoke",
+                                                 "cancel message", "adopt",          "forget",
+                                                 "suppress",       "unsuppress",     "set limit",
+                                                 "create topic",   "set topic",      "retire topic",
+                                                 "unsubscribe",    "resubscribe"};
+constexpr std::size_t kinds = 40;
 
 std::size_t place_of(std::string_view text) {
   return static_cast<std::size_t>(std::find(names.begin(), names.end(), text) - names.begin());
@@ -138,7 +141,12 @@ const std::vector<std::string>& state_text() {
                                               "forgotten",
                                               "address-suppressed",
                                               "address-freed",
-                                              "limit-changed"};
+                                              "limit-changed",
+                                              "topic-created",
+                                              "topic-changed",
+                                              "topic-retired",
+                                              "unsubscribed",
+                                              "resubscribed"};
   return words;
 }
 

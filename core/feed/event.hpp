@@ -40,7 +40,12 @@ enum class EventKind : std::uint8_t {
   address_suppressed,  ///< by an operator, as the next one
   address_freed,
   limit_changed,  ///< how many mails a role may ask for
-  created,        ///< an account or a token
+  topic_created,  ///< what people can unsubscribe from, as the next two
+  topic_changed,
+  topic_retired,
+  unsubscribed,  ///< an address from a topic, as the next one
+  resubscribed,
+  created,  ///< an account or a token
   taken_over,
   dead,
   skipped,

@@ -1,6 +1,8 @@
 // Which events a filter matches, without a database.
 
+#include "base/text.hpp"
 #include "feed/past_events.hpp"
+#include "schema/migration.hpp"
 #include "support/catch.hpp"
 
 namespace mailroom::test::feed_test {
@@ -60,6 +62,24 @@ TEST_CASE("every kind of event has a text that is a state of the filter") {
     const std::string text(feed::kind_text(word));
     const auto& states = feed::state_text();
     CHECK(std::count(states.begin(), states.end(), text) == 1);
+  }
+}
+
+TEST_CASE("each kind of operation that the table takes has a name among the events") {
+  for (const auto& migration : schema::embedded_migrations()) {
+    if (migration.name != schema::queue_migration) continue;
+    const std::string_view begin = "kind    text NOT NULL CHECK (kind IN (";
+    const auto from = migration.up.find(begin) + begin.size();
+    const auto kinds = std::string_view(migration.up).substr(from, migration.up.find("))", from) - from);
+    std::size_t count = 0;
+    for (const auto kind : split(kinds, ',')) {
+      const auto quoted = trimmed(kind);
+      const auto name = quoted.substr(1, quoted.size() - 2);
+      INFO(name);
+      CHECK_FALSE(feed::kind_text(feed::find_kind(name)).empty());
+      ++count;
+    }
+    CHECK(count > 20);
   }
 }
 

@@ -8,7 +8,7 @@ const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
       {"Mail",
        {init_command, migrate_command, send_command, submission_command, sendmail_command, message_command,
-        template_command, action_command, topic_command}},
+        template_command, action_command, topic_command, key_command}},
       {"What became of it",
        {audit_command, status_command, tail_command, outcomes_command, bounce_command, suppression_command,
         reconcile_command, doctor_command}},

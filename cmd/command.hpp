@@ -52,6 +52,7 @@ extern const Command revoke_command;
 extern const Command rewind_cursor_command;
 extern const Command action_command;
 extern const Command topic_command;
+extern const Command key_command;
 extern const Command queue_command;
 extern const Command suspend_command;
 extern const Command template_command;

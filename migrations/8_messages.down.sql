@@ -13,6 +13,8 @@
 -- deletes: table mailroom_owners
 -- deletes: table mailroom_limits
 -- deletes: table mailroom_actions
+-- deletes: table mailroom_id_secret
+-- deletes: table mailroom_keys
 -- deletes: rows tokens WHERE message IS NOT NULL
 -- deletes: rows tokens WHERE action::text NOT IN ('activation', 'password_recovery')
 
@@ -41,6 +43,8 @@ DROP TABLE mailroom_topics;
 DROP TABLE mailroom_owners;
 DROP TABLE mailroom_limits;
 DROP TABLE mailroom_actions;
+DROP TABLE mailroom_id_secret;
+DROP TABLE mailroom_keys;
 DROP FUNCTION trg_after_message_delete();
 DROP FUNCTION trg_after_attachment_insert();
 DROP FUNCTION trg_before_attachment_checked();

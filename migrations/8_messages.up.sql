@@ -53,13 +53,15 @@ RETURN coalesce(nullif(current_setting('role'), 'none')::name, session_user);
 -- The roles that messages belong to. A number, at first the oid of the role, so that a role keeps its messages and keys when it is
 -- renamed, dropped and made again, or restored in another cluster, where its oid is another.
 CREATE TABLE mailroom_owners (
-    owner bigint PRIMARY KEY,
-    role  oid UNIQUE,
-    name  text COLLATE "C" NOT NULL
+    owner    bigint PRIMARY KEY,
+    role     oid UNIQUE,
+    name     text COLLATE "C" NOT NULL,
+    has_keys boolean NOT NULL DEFAULT false
 );
 
 COMMENT ON TABLE mailroom_owners IS 'the roles that have asked for messages: each message and each idempotency key belongs to one';
 COMMENT ON COLUMN mailroom_owners.role IS 'its oid; null after a restore in another cluster that has no such role';
+COMMENT ON COLUMN mailroom_owners.has_keys IS 'true if programs have had keys of it: then its messages are its own, also if it may log in';
 
 -- How many mails a role may ask for; what it has taken of them is in the sequence mailroom_limit_<number>.
 CREATE TABLE mailroom_limits (
@@ -305,6 +307,33 @@ CREATE TRIGGER after_message_delete AFTER DELETE ON mailroom_messages REFERENCIN
 
 CREATE TRIGGER after_message_truncate AFTER TRUNCATE ON mailroom_messages
     FOR EACH STATEMENT EXECUTE FUNCTION trg_after_message_delete();
+
+-- What the ids are made of that applications keep: mailroom_email_id(). It stays as it is for ever, also in a copy.
+CREATE TABLE mailroom_id_secret (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+    secret  bytea NOT NULL CHECK (octet_length(secret) = 32)
+);
+
+COMMENT ON TABLE mailroom_id_secret IS 'what the uuids of messages are made with: another secret would make others of them. One row';
+
+INSERT INTO mailroom_id_secret (secret)
+VALUES (sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())));
+
+-- Keys of programs that ask for mails over HTTP.
+CREATE TABLE mailroom_keys (
+    id         text COLLATE "C" PRIMARY KEY CHECK (octet_length(id) BETWEEN 1 AND 20),
+    digest     bytea NOT NULL UNIQUE CHECK (octet_length(digest) = 32),
+    role       name NOT NULL,
+    name       text,
+    permission text NOT NULL CHECK (permission IN ('full_access', 'sending_access')),
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    revoked_at timestamptz
+);
+
+COMMENT ON TABLE mailroom_keys IS 'the keys with which programs ask for mails over HTTP, each as a role';
+COMMENT ON COLUMN mailroom_keys.id IS 'how the key begins: enough to name it, and to find it in a log';
+COMMENT ON COLUMN mailroom_keys.digest IS 'SHA-256 of the key, which has 256 random bits';
+COMMENT ON COLUMN mailroom_keys.role IS 'as which what it asks for is stored, read and cancelled';
 
 -- What comes back after a relay accepted a mail.
 CREATE TABLE mailroom_bounces (

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/wording.hpp"
 #include "cmd/audit/audit_report.hpp"
+#include "cmd/selection/named_tokens.hpp"
 #include "db/search_path.hpp"
 #include "mail/address.hpp"
 #include "queue/action.hpp"
@@ -145,8 +146,9 @@ std::int64_t named_account_id(db::Connection& connection, const std::string& nam
   }
 }
 
-audit::History read_subject_history(db::Connection& connection, const accounts::NamedSubject& subject,
+audit::History read_subject_history(db::Connection& connection, const accounts::NamedSubject& named,
                                     const audit::AuditRequest& request) {
+  const auto subject = with_message_found(connection, named);
   switch (subject.kind) {
     case accounts::NamedSubject::Kind::account:
       return read_named_history(connection, subject.name, request);

@@ -97,12 +97,12 @@ void add_list_options(CommandSyntax& syntax, MessageOptions& options) {
 }
 
 void add_show_options(CommandSyntax& syntax, MessageOptions& options) {
-  syntax.texts("MESSAGE", options.names, "id of a message").required();
+  syntax.texts("MESSAGE", options.names, "id or uuid of a message").required();
   syntax.flag("--raw", options.raw, "write the bytes of a raw mail instead");
 }
 
 void add_cancel_options(CommandSyntax& syntax, MessageOptions& options) {
-  syntax.texts("MESSAGE", options.names, "id of a message");
+  syntax.texts("MESSAGE", options.names, "id or uuid of a message");
   syntax.text("--reason TEXT", options.reason, "record TEXT as the reason");
   syntax.flag("--dry-run", options.dry_run, "show the plan and stop");
   add_message_selectors(syntax, options.selectors, "");

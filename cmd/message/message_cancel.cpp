@@ -27,8 +27,7 @@ void check_cancel_options(const MessageOptions& options) {
 std::vector<messages::MessageSummary> read_named(db::Connection& connection, const MessageOptions& options) {
   std::vector<messages::MessageSummary> messages;
   for (const auto& name : options.names)
-    messages.push_back(
-        messages::read_message(connection, parse_named_id(name, "mailroom message cancel")).summary);
+    messages.push_back(messages::read_message(connection, messages::message_named(connection, name)).summary);
   return messages;
 }
 
@@ -102,6 +101,7 @@ std::string cancel_json(const std::vector<messages::MessageSummary>& open, std::
 
 ExitCode message_cancel(const MessageOptions& options, Context& context) {
   check_cancel_options(options);
+  check_names(options.names, "mailroom message cancel");
   const auto connection = context.connect_to_schema("message");
   const auto waits = context.watch_waits(*connection, "message");
   auto open = options.names.empty() ? read_selected(*connection, options.selectors)

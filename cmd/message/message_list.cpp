@@ -24,15 +24,24 @@ messages::MessageSelection read_selectors(db::Connection& connection, const Mess
   return selection;
 }
 
-std::int64_t parse_named_id(const std::string& name, const std::string& command) {
+namespace {
+
+void check_name(const std::string& name, const std::string& command) {
   try {
-    return messages::parse_message_id(name);
+    messages::check_message_name(name);
   } catch (const Error& error) {
     if (name.find_first_of("@:") == std::string::npos) throw;
     const auto* option = name.find('@') != std::string::npos ? "recipient" : "reference";
     throw Error(ExitCode::usage, error.what(),
                 fmt::format("{} --{} {} chooses by {}", command, option, shell_word(name), option));
   }
+}
+
+}  // namespace
+
+void check_names(const std::vector<std::string>& names, const std::string& command) {
+  for (const auto& name : names)
+    check_name(name, command);
 }
 
 ExitCode message_list(const MessageOptions& options, Context& context) {
@@ -59,10 +68,11 @@ ExitCode message_list(const MessageOptions& options, Context& context) {
 }
 
 ExitCode message_show(const MessageOptions& options, Context& context) {
+  check_names(options.names, "mailroom message list");
+  const auto connection = context.connect_to_schema("message");
   std::vector<std::int64_t> ids;
   for (const auto& name : options.names)
-    ids.push_back(parse_named_id(name, "mailroom message list"));
-  const auto connection = context.connect_to_schema("message");
+    ids.push_back(messages::message_named(*connection, name));
   if (options.raw) {
     if (ids.size() > 1) throw Error(ExitCode::usage, "--raw is for one message");
     context.out().write(messages::read_raw_mail(*connection, ids.front()));

@@ -232,6 +232,7 @@ std::string render_message(const messages::MessageRecord& message, std::size_t w
   };
   const auto& summary = message.summary;
   add("message", std::to_string(summary.id));
+  add("uuid", message.uuid);
   add("action", shown_text(summary.action));
   add("state", states_text(summary));
   if (summary.account) add("account", std::to_string(*summary.account));
@@ -276,6 +277,7 @@ nlohmann::ordered_json summary_json(const messages::MessageSummary& message) {
 
 nlohmann::ordered_json message_json(const messages::MessageRecord& message) {
   auto object = summary_json(message.summary);
+  object["uuid"] = text_or_null<OrderedJson>(message.uuid);
   object["sender"] = text_or_null<OrderedJson>(message.sender);
   object["reply_to"] = text_or_null<OrderedJson>(message.reply_to);
   object["headers"] = parsed_or_null(message.headers);

@@ -161,6 +161,17 @@ void add_account_or_messages(db::Connection& connection, const std::string& name
 
 }  // namespace
 
+accounts::NamedSubject with_message_found(db::Connection& connection, accounts::NamedSubject subject) {
+  using Kind = accounts::NamedSubject::Kind;
+  if (subject.kind == Kind::message && !subject.name.empty())
+    subject.id = messages::message_named(connection, subject.name);
+  // A uuid may be a reference or a login, too.
+  if (subject.kind == Kind::account) {
+    if (const auto id = messages::find_by_uuid(connection, subject.name)) return {.kind = Kind::message, .id = *id};
+  }
+  return subject;
+}
+
 void add_named_tokens(CommandSyntax& syntax, NamedTokensOptions& options, const std::string& verb) {
   syntax.texts_or_tokens(
       "NAME", options.names,
@@ -211,7 +222,8 @@ NamedTokens read_named_tokens(db::Connection& connection, const NamedTokensOptio
   for (const auto& name : options.names)
     if (const auto range = token_range(name)) tokens.push_back(*range);
   named.by_token = tokens.empty();
-  for (const auto& subject : subjects_of(options)) {
+  for (const auto& typed : subjects_of(options)) {
+    const auto subject = with_message_found(connection, typed);
     if (is_token(subject)) {
       const auto id = accounts::token_id_of(connection, subject);
       tokens.push_back({.first = id, .end = id + 1});

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 
 namespace mailroom::cmd {
@@ -68,13 +69,41 @@ int take_passed(std::vector<submission::Door>& passed, const submission::Door& d
   return fd;
 }
 
+bool is_loopback(const config::ListenAddress& address) {
+  return address.is_unix() || address.host.starts_with("127.") || address.host == "::1";
+}
+
+/// Where requests over HTTP are taken; nullopt: nowhere.
+std::optional<OpenHttp> open_http(const config::Settings& settings, std::vector<submission::Door>& passed,
+                                  std::vector<std::unique_ptr<process::ListeningSocket>>& sockets) {
+  const auto& text = settings.submission.http;
+  if (text.empty()) return std::nullopt;
+  const auto address = config::parse_listen_address(text);
+  if (!address || address->path.size() > config::longest_socket_path)
+    throw Error(ExitCode::configuration, fmt::format("submission.http is '{}', which is no address of this host", shown_text(text)),
+                "write 127.0.0.1:8587, or the path of a unix socket");
+  OpenHttp http{.address = *address, .is_secure = !is_loopback(*address)};
+  if (http.is_secure && settings.submission.certificate.empty())
+    throw Error(ExitCode::configuration, fmt::format("submission.http is {}, where others read keys and mails, and submission.certificate is not set", address->text()),
+                "set submission.certificate and submission.key, or listen at a loopback address behind a proxy");
+  http.fd = take_passed(passed, {.address = *address});
+  if (http.fd < 0) {
+    sockets.push_back(std::make_unique<process::ListeningSocket>(
+        *address, process::ListenWords{.subject = "requests", .owner = "service", .named_by = "--http and submission.http name", .port = "8587"}));
+    http.fd = sockets.back()->fd();
+    http.address = sockets.back()->address();
+  }
+  return http;
+}
+
 }  // namespace
 
 OpenDoors open_doors(const config::Settings& settings) {
   auto passed = passed_doors();
   OpenDoors open;
+  open.http = open_http(settings, passed, open.sockets);
   if (settings.submission.listen.empty()) {
-    if (passed.empty()) config::require_keys({"submission.listen"}, settings);
+    if (passed.empty() && !open.http) config::require_keys({"submission.listen"}, settings);
     open.doors = std::exchange(passed, {});
   }
   for (const auto& text : settings.submission.listen) {

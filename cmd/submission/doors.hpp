@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,13 +13,21 @@
 
 namespace mailroom::cmd {
 
+/// Where requests over HTTP come.
+struct OpenHttp {
+  config::ListenAddress address{};
+  int fd = -1;
+  bool is_secure = false;
+};
+
 /// Doors that are open.
 struct OpenDoors {
   std::vector<submission::Door> doors{};
+  std::optional<OpenHttp> http{};
   std::vector<std::unique_ptr<process::ListeningSocket>> sockets{};  ///< of those that nobody has passed
 };
 
-/// Those of submission.listen. A socket that the service manager has passed belongs to the door of its
+/// Those of submission.listen, and that of submission.http. A socket that the service manager has passed belongs to the door of its
 /// address; without submission.listen each is a door that needs a login. Throws Error(configuration) if there
 /// is none, if one is passed that the setting does not name, or a login is needed without a certificate; and
 /// as ListeningSocket().

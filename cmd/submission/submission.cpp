@@ -8,13 +8,17 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "cmd/command.hpp"
 #include "cmd/submission/doors.hpp"
 #include "cmd/submission/submission_pages.hpp"
 #include "consumer/service_reporter.hpp"
+#include "http_door/http_door.hpp"
 #include "mail/configured_mail.hpp"
 #include "process/stop_signal.hpp"
+#include "resend_api/local_time.hpp"
+#include "resend_api/resend_shape.hpp"
 #include "sendmail/places.hpp"
 #include "sendmail/spool_feeder.hpp"
 #include "submission/home_watch.hpp"
@@ -88,6 +92,35 @@ submission::ServiceOptions options_of(const config::Settings& settings) {
   return options;
 }
 
+http_door::HttpOptions http_options_of(const config::Settings& settings, const OpenHttp& open,
+                                       const submission::ServiceOptions& options) {
+  if (!resend_api::TimeZone::find(settings.submission.timezone))
+    throw Error(ExitCode::configuration, fmt::format("submission.timezone is '{}', which this system does not know", shown_text(settings.submission.timezone)),
+                "write a name such as Europe/Vienna, and install tzdata");
+  const auto mail = mail::parse_configured_mail(settings);
+  return {.fd = open.fd,
+          .is_secure = open.is_secure,
+          .connections = options.connections,
+          .connections_per_address = options.connections_per_address,
+          .database = {.target = options.database.target, .patience = std::min<Milliseconds>(options.database.patience, std::chrono::seconds(20))},
+          .timezone = settings.submission.timezone,
+          .from = mail.from ? mail.from->address.text() : std::string()};
+}
+
+/// What came by SMTP and over HTTP.
+submission::ServiceCounts counts_of(const submission::Service& service, const http_door::HttpDoor* http) {
+  auto counts = service.counts();
+  if (http == nullptr) return counts;
+  const auto more = http->counts();
+  for (const auto& [role, mails] : more.accepted)
+    counts.accepted[role] += mails;
+  for (const auto& [status, answers] : more.answers)
+    if (status >= 400) counts.refusals[status] += answers;
+  counts.commits += more.commits;
+  counts.connections += more.connections;
+  return counts;
+}
+
 /// A descriptor for each client, and for sessions and files.
 void raise_descriptors(int connections) {
   constexpr rlim_t others = 200;
@@ -148,8 +181,11 @@ ExitCode run_submission(Context& context) {
     throw;
   }
   const submission::HomeWatch home(std::move(connection), options.database.target, log);
+  const resend_api::ResendShape shape;
   std::unique_ptr<submission::Service> service;
+  std::unique_ptr<http_door::HttpDoor> http;
   std::unique_ptr<SubmissionPages> pages;
+  const auto counts = [&] { return counts_of(*service, http.get()); };
   const auto signalled = [&] {
     stop.drain();
     if (stop.take_reload()) reload(*service, manager, context);
@@ -160,8 +196,9 @@ ExitCode run_submission(Context& context) {
   const auto turned = [&] {
     if (spool && !stop.requested())
       spool->turned([&](int fd, const std::string& role) { service->let_in(fd, role); });
+    if (http) http->turned();
     if (manager.patience()) manager.alive();
-    if (manager.is_present() && !stop.requested()) manager.show(status_of(service->counts()));
+    if (manager.is_present() && !stop.requested()) manager.show(status_of(counts()));
     if (pages) pages->turned();
   };
   service = std::make_unique<submission::Service>(
@@ -169,18 +206,22 @@ ExitCode run_submission(Context& context) {
       submission::ServiceSurroundings{.signal_fd = stop.fd(),
                                       .signalled = signalled,
                                       .closed = [&home] { return home.refusal(); },
-                                      .turned = turned},
+                                      .turned = turned,
+                                      .stopping = [&http] { if (http) http->stop(); },
+                                      .may_end = [&http] { return !http || http->may_end(); }},
       log);
+  if (open.http) http = std::make_unique<http_door::HttpDoor>(http_options_of(settings, *open.http, options), shape, *service, log);
   if (settings.metrics.listen) {
-    pages = std::make_unique<SubmissionPages>(*settings.metrics.listen, [&] { return service->counts(); });
+    pages = std::make_unique<SubmissionPages>(*settings.metrics.listen, counts);
     log.info("serving metrics", {{"at", pages->address().text()}});
   }
   for (const auto& door : open.doors)
     log.info("takes mails",
              {{"at", door.address.text()}, {"of", door.role.empty() ? "roles that log in" : door.role}});
+  if (open.http) log.info("takes mails over HTTP", {{"at", open.http->address.text()}});
   manager.ready();
   service->run();
-  log.info("stopped", {{"served", status_of(service->counts())}});
+  log.info("stopped", {{"served", status_of(counts())}});
   return ExitCode::done;
 }
 

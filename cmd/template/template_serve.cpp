@@ -16,9 +16,11 @@ namespace {
 
 std::optional<preview::StoredMessage> message_of(const ServeOptions& options, Context& context) {
   if (!options.message) return std::nullopt;
-  const auto id = messages::parse_message_id(*options.message);
+  messages::check_message_name(*options.message);
+  auto connection = context.connect_to_schema("template");
+  const auto id = messages::message_named(*connection, *options.message);
   const auto largest = static_cast<std::size_t>(context.settings().send.max_size);
-  return preview::StoredMessage(context.connect_to_schema("template"), id, largest);
+  return preview::StoredMessage(std::move(connection), id, largest);
 }
 
 }  // namespace

@@ -59,6 +59,8 @@ NamedSubject parse_subject(std::string_view name) {
   if (name.starts_with("token:")) return parse_token_subject(name.substr(prefix));
   if (name.starts_with("batch:")) return parse_batch_subject(name.substr(prefix));
   if (name.starts_with(of_message)) {
+    const auto rest = name.substr(of_message.size());
+    if (is_uuid(rest)) return {.kind = NamedSubject::Kind::message, .name = std::string(rest)};
     return {.kind = NamedSubject::Kind::message, .id = require_id("message", name.substr(of_message.size()))};
   }
   if (may_hold_secret(trimmed(name))) return signed_token(trimmed(name));

@@ -14,10 +14,10 @@ struct NamedSubject {
   enum class Kind { account, token, signed_token, batch, message };
   Kind kind = Kind::account;
   std::int64_t id = 0;  ///< of a token, a batch or a message
-  std::string name{};   ///< of an account, or the text of a signed token
+  std::string name{};   ///< of an account, the text of a signed token, or the uuid of a message
 };
 
-/// Reads `token:N`, `batch:N`, `message:N`, a token as it was mailed, or the name of an account. Throws
+/// Reads `token:N`, `batch:N`, `message:N` or `message:UUID`, a token as it was mailed, or the name of an account. Throws
 /// Error(usage) for what looks like a token and is none, and for a prefix without an id.
 NamedSubject parse_subject(std::string_view name);
 

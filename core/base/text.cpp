@@ -34,6 +34,13 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
+bool is_uuid(std::string_view text) {
+  constexpr std::string_view form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  return std::ranges::equal(text, form, [](unsigned char c, char wanted) {
+    return wanted == '-' ? c == '-' : std::isxdigit(c) != 0;
+  });
+}
+
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::ranges::find(words, text) != words.end();
 }

@@ -48,6 +48,9 @@ std::string_view trimmed(std::string_view text);
 /// `text` with the letters of ASCII in lower case.
 std::string lower_case(std::string_view text);
 
+/// True of 8-4-4-4-12 hexadecimal digits, in any case.
+bool is_uuid(std::string_view text);
+
 /// True if `text` is one of `words`.
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words);
 

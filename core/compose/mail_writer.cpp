@@ -242,7 +242,8 @@ std::optional<mail::Refusal> MailWriter::render(MailDraft& draft) const {
                                      std::get<templates::TemplateData>(scope), max_size_);
   if (const auto* refusal = std::get_if<mail::Refusal>(&rendered)) return *refusal;
   auto& mail = std::get<templates::RenderedMail>(rendered);
-  draft.content.subject = std::move(mail.subject);
+  // That of a message takes the place of that of its template.
+  if (draft.content.subject.empty()) draft.content.subject = std::move(mail.subject);
   draft.content.text = std::move(mail.text);
   draft.content.html = std::move(mail.html);
   return std::nullopt;

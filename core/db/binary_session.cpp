@@ -10,6 +10,7 @@
 #include <endian.h>
 #include <libpq-fe.h>
 #include <new>
+#include <optional>
 #include <poll.h>
 
 #include "base/text.hpp"
@@ -36,7 +37,8 @@ std::variant<TextRows, StatementFailure> outcome_of(const PGresult* result, cons
   if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
     StatementFailure failure{.sqlstate = field_of(result, PG_DIAG_SQLSTATE),
                              .message = field_of(result, PG_DIAG_MESSAGE_PRIMARY),
-                             .hint = field_of(result, PG_DIAG_MESSAGE_HINT)};
+                             .hint = field_of(result, PG_DIAG_MESSAGE_HINT),
+                             .detail = field_of(result, PG_DIAG_MESSAGE_DETAIL)};
     if (PQstatus(session) != CONNECTION_OK) failure.sqlstate.clear();
     if (failure.message.empty()) failure.message = one_line(PQerrorMessage(session));
     return failure;
@@ -47,6 +49,13 @@ std::variant<TextRows, StatementFailure> outcome_of(const PGresult* result, cons
       rows[i].emplace(PQfname(result, column), PQgetvalue(result, static_cast<int>(i), column));
   }
   return rows;
+}
+
+bool send(PGconn* session, const Statement& statement) {
+  std::vector<const char*> values;
+  for (const auto& value : statement.values)
+    values.push_back(value.c_str());
+  return PQsendQueryParams(session, statement.sql.c_str(), static_cast<int>(values.size()), nullptr, values.data(), nullptr, nullptr, 0) == 1;
 }
 
 }  // namespace
@@ -189,6 +198,46 @@ std::variant<TextRows, StatementFailure> BinarySession::run_prepared(
       PQexecPrepared(session_.get(), name.c_str(), count, texts.data(), lengths.data(), formats.data(), 0),
       PQclear);
   return outcome_of(result.get(), session_.get());
+}
+
+std::variant<std::vector<TextRows>, StatementFailure> BinarySession::transact(
+    const std::vector<Statement>& statements) {
+  auto* const session = session_.get();
+  const StatementFailure lost{.message = "the session has ended"};
+  if (PQenterPipelineMode(session) != 1) return lost;
+  bool is_sent = send(session, {.sql = "BEGIN"});
+  for (const auto& statement : statements)
+    is_sent = is_sent && send(session, statement);
+  if (!is_sent || !send(session, {.sql = "COMMIT"}) || PQpipelineSync(session) != 1) {
+    // What was sent may run or not; nobody can speak with this session any more.
+    PQfinish(session_.release());
+    session_.reset(PQconnectStart("host=/nonexistent"));
+    return lost;
+  }
+  std::vector<TextRows> rows;
+  std::optional<StatementFailure> failure;
+  // A statement has one result and then none; the end of all is one of its own.
+  for (std::size_t turn = 0; turn < statements.size() + 2; ++turn) {
+    const Result result(PQgetResult(session), PQclear);
+    if (PQresultStatus(result.get()) != PGRES_PIPELINE_ABORTED && !failure) {
+      auto outcome = outcome_of(result.get(), session);
+      if (auto* failed = std::get_if<StatementFailure>(&outcome)) {
+        failure = std::move(*failed);
+        failure->statement = turn - 1;
+      } else if (turn > 0 && turn <= statements.size()) {
+        rows.push_back(std::get<TextRows>(std::move(outcome)));
+      }
+    }
+    if (result) PQclear(PQgetResult(session));
+  }
+  const Result synchronised(PQgetResult(session), PQclear);
+  if (PQresultStatus(synchronised.get()) != PGRES_PIPELINE_SYNC || PQexitPipelineMode(session) != 1)
+    return failure && failure->sqlstate.empty() ? *failure : lost;
+  if (failure) {
+    const Result ended(PQexec(session, "ROLLBACK"), PQclear);
+    return *failure;
+  }
+  return rows;
 }
 
 }  // namespace mailroom::db

@@ -45,6 +45,14 @@ struct StatementFailure {
   std::string sqlstate{};  ///< empty: the session has ended
   std::string message{};
   std::string hint{};
+  std::string detail{};
+  std::size_t statement = 0;  ///< of a transaction: which of them
+};
+
+/// A statement and its parameters, as texts.
+struct Statement {
+  std::string sql{};
+  std::vector<std::string> values{};
 };
 
 /// Rows of texts by the names of their columns; a null is empty.
@@ -68,6 +76,9 @@ class BinarySession {
   /// Prepares the statement once. It is a transaction of its own: when the rows are here, it is committed.
   std::variant<TextRows, StatementFailure> run_prepared(const std::string& name, const std::string& sql,
                                                         const std::vector<const BinaryArray*>& values);
+  /// Runs the statements as one transaction, in one round trip, and returns the rows of each. It is committed when they are here. None of
+  /// them is stored if one fails.
+  std::variant<std::vector<TextRows>, StatementFailure> transact(const std::vector<Statement>& statements);
 
  private:
   struct Close {

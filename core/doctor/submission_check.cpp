@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "api_keys/api_key.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "base/wording.hpp"
@@ -200,6 +201,45 @@ Finding judge_door(const std::string& text) {
                  {});
 }
 
+/// Would a request over HTTP be taken, with each key that was not revoked?
+Findings judge_keys(db::Connection& connection) {
+  if (!connection.run("SELECT has_table_privilege('mailroom_keys', 'SELECT') AS may")[0].flag("may"))
+    return {not_checked("only the owner of the tables reads the keys")};
+  Findings findings;
+  std::int64_t count = 0;
+  for (const auto& key : api_keys::list_keys(connection)) {
+    if (key.revoked_at) continue;
+    ++count;
+    if (!key.problem.empty())
+      findings.push_back(failure(fmt::format("the key {} does not work: {}", shown_text(key.id), shown_text(key.problem)), {},
+                                 "do that, or mailroom key revoke " + key.id));
+  }
+  if (count == 0) return {warning("there is no key for mails over HTTP", {}, "mailroom key create ROLE")};
+  if (findings.empty()) findings.push_back(fine(fmt::format("{} for mails over HTTP", counted(count, "key"))));
+  return findings;
+}
+
+/// Before it has chosen the role of a key it must have the rights of none.
+Findings judge_door_roles(db::Connection& connection) {
+  Findings findings;
+  for (const auto& row : connection.run(R"(
+SELECT d.rolname AS role FROM pg_roles d
+WHERE d.rolcanlogin AND NOT d.rolsuper AND has_function_privilege(d.oid, 'mailroom_use_keys(bytea[], text)', 'EXECUTE')
+  AND has_function_privilege(d.oid, to_regproc('mailroom_send')::oid, 'EXECUTE')
+  AND NOT pg_has_role(d.oid, (SELECT c.relowner FROM pg_class c WHERE c.oid = 'mailroom_messages'::regclass), 'MEMBER') ORDER BY 1)"))
+    findings.push_back(warning(fmt::format("{}, which takes requests over HTTP, has the rights of the roles of keys before it has chosen one", shown_text(row.text("role"))), {},
+                               fmt::format("ALTER ROLE {} NOINHERIT; on 16 and newer also GRANT its roles again WITH INHERIT FALSE", row.text("role"))));
+  return findings;
+}
+
+Finding judge_http(const std::string& text) {
+  const auto address = config::parse_listen_address(text);
+  if (!address) return failure(fmt::format("submission.http is '{}', which is no address", shown_text(text)), {});
+  const auto said = greeting_at({.address = *address, .is_implicit_tls = true});
+  return said ? fine(fmt::format("mails are taken over HTTP at {}", address->text()))
+              : warning(fmt::format("nobody takes mails over HTTP at {}", address->text()), {}, "start mailroom-submission.service, or run mailroom submission");
+}
+
 /// Bounces of raw mails are recognized by their envelope alone.
 Findings judge_bounces(const config::Settings& settings) {
   if (!settings.send.bounce_address.empty()) return {};
@@ -213,12 +253,20 @@ Findings judge_bounces(const config::Settings& settings) {
 Findings check_submission(Subject& subject) {
   if (!subject.settings_complete) return {};
   const auto& settings = *subject.settings;
-  if (settings.submission.listen.empty() && settings.submission.certificate.empty()) return {};
+  const bool has_smtp = !settings.submission.listen.empty() || !settings.submission.certificate.empty();
+  const bool has_http = !settings.submission.http.empty();
+  if (!has_smtp && !has_http) return {};
   auto findings = judge_certificate(
       settings, Moment(std::chrono::floor<std::chrono::microseconds>(subject.sources.now())));
   const auto add = [&](Findings more) { std::ranges::move(more, std::back_inserter(findings)); };
   for (const auto& text : settings.submission.listen)
     findings.push_back(judge_door(text));
+  if (has_http) findings.push_back(judge_http(settings.submission.http));
+  if (has_http && subject.connection && subject.schema_usable) {
+    add(judge_keys(*subject.connection));
+    add(judge_door_roles(*subject.connection));
+  }
+  if (!has_smtp) return findings;
   if (subject.connection && subject.schema_usable) {
     const auto found = find_submitters(*subject.connection);
     add(judge_logins(subject, found.logins));

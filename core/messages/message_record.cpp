@@ -33,7 +33,7 @@ Sight sight_of(pqxx::transaction_base& transaction) {
 
 std::string summary_sql(const Sight& sight) {
   const std::string has_none = sight.subject
-                                   ? fmt::format("m.subject IS NULL AND m.text IS NULL AND m.html IS NULL{}",
+                                   ? fmt::format("m.text IS NULL AND m.html IS NULL{}",
                                                  sight.raw ? " AND m.raw IS NULL" : "")
                                    : "true";
   // Of a raw mail the beginning, in which its Subject is.
@@ -215,6 +215,13 @@ std::vector<MessageDelivery> read_deliveries(pqxx::transaction_base& transaction
   return deliveries;
 }
 
+std::string read_uuid(pqxx::transaction_base& transaction, std::int64_t id) {
+  const auto may = db::Connection::execute(
+      transaction, "SELECT has_function_privilege('mailroom_email_id(bigint)', 'EXECUTE') AS may")[0];
+  if (!may.flag("may")) return {};
+  return db::Connection::execute(transaction, "SELECT mailroom_email_id($1) AS uuid", id)[0].text("uuid");
+}
+
 }  // namespace
 
 bool MessageSummary::has_state(std::string_view state) const {
@@ -286,6 +293,7 @@ MessageRecord read_message(db::Connection& connection, std::int64_t id) {
     db::Connection::execute(transaction, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY");
     MessageRecord message{.summary = read_summary_within(transaction, id)};
     read_request(transaction, message);
+    message.uuid = read_uuid(transaction, id);
     message.files = read_files(transaction, id);
     message.deliveries = read_deliveries(transaction, id);
     return message;
@@ -330,12 +338,38 @@ ORDER BY t.id DESC)",
       .values<std::int64_t>();
 }
 
-std::int64_t parse_message_id(std::string_view text) {
+namespace {
+
+std::string_view without_prefix(std::string_view text) {
   constexpr std::string_view prefix = "message:";
-  const auto digits = text.starts_with(prefix) ? text.substr(prefix.size()) : text;
-  if (const auto id = parse_number<std::int64_t>(digits); id && *id >= 0) return *id;
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+}
+
+std::optional<std::int64_t> numbered(std::string_view text) {
+  const auto id = parse_number<std::int64_t>(without_prefix(text));
+  return id && *id >= 0 ? id : std::nullopt;
+}
+
+}  // namespace
+
+void check_message_name(std::string_view text) {
+  if (numbered(text) || is_uuid(without_prefix(text))) return;
   throw Error(ExitCode::usage, fmt::format("'{}' is not the id of a message", text),
-              "ids are numbers, as mailroom message list shows them");
+              "ids are numbers, as mailroom message list shows them, or uuids, as programs get them over HTTP");
+}
+
+std::optional<std::int64_t> find_by_uuid(db::Connection& connection, std::string_view text) {
+  if (!is_uuid(without_prefix(text))) return std::nullopt;
+  return connection.run("SELECT mailroom_message_of($1::uuid) AS id", std::string(without_prefix(text)))[0]
+      .optional<std::int64_t>("id");
+}
+
+std::int64_t message_named(db::Connection& connection, std::string_view text) {
+  check_message_name(text);
+  if (const auto id = numbered(text)) return *id;
+  if (const auto id = find_by_uuid(connection, text)) return *id;
+  throw Error(ExitCode::unusable, fmt::format("there is no message {}", without_prefix(text)),
+              "a database that was not copied from the one that made it has another secret for uuids");
 }
 
 }  // namespace mailroom::messages

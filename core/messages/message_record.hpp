@@ -79,6 +79,7 @@ struct MessageRecord {
   std::optional<Moment> replaced_at{};
   std::optional<Moment> cancelled_at{};
   std::optional<Moment> erased_at{};
+  std::string uuid{};  ///< by which HTTP names it; empty if this role may not know
   std::vector<MessageFile> files{};
   std::vector<MessageDelivery> deliveries{};
 };
@@ -126,7 +127,11 @@ std::vector<std::int64_t> tokens_of_messages_to(pqxx::transaction_base& transact
                                                 const std::vector<std::int64_t>& messages,
                                                 const std::string& name);
 
-/// Reads `17` or `message:17`. Throws Error(usage) for anything else.
-std::int64_t parse_message_id(std::string_view text);
+/// What names a message: `17`, its uuid, or either behind `message:`. Throws Error(usage) for anything else.
+void check_message_name(std::string_view text);
+/// The id of the message that is named so. Throws Error(unusable) for a uuid of none.
+std::int64_t message_named(db::Connection& connection, std::string_view text);
+/// The id of the message that has the uuid `text`, which may be any text.
+std::optional<std::int64_t> find_by_uuid(db::Connection& connection, std::string_view text);
 
 }  // namespace mailroom::messages

@@ -2,6 +2,7 @@
 
 #include "schema/role_plan.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -31,6 +32,11 @@ void plan_membership(db::Connection& connection, const std::string& member, cons
   (row.flag("may") ? plan.memberships : plan.left).push_back(fmt::format("GRANT {} TO {};", group, member));
 }
 
+std::string creation_of(const std::string& name) {
+  const auto is_it = [&](const Role& role) { return name.ends_with("_" + std::string(role.name)); };
+  return fmt::format("CREATE ROLE {} {};", name, std::ranges::find_if(roles(), is_it)->attributes);
+}
+
 void require_role_maker(db::Connection& connection, const RolePlan& plan) {
   const auto row = connection.run(
       "SELECT s.rolname AS role, s.rolsuper OR s.rolcreaterole AS may_create, "
@@ -47,7 +53,7 @@ void require_role_maker(db::Connection& connection, const RolePlan& plan) {
   if (plan.missing.empty() || row.flag("may_create")) return;
   std::vector<std::string> statements;
   for (const auto& name : plan.missing)
-    statements.push_back(fmt::format("CREATE ROLE {} NOLOGIN;", name));
+    statements.push_back(creation_of(name));
   throw Error(ExitCode::failed, fmt::format("{} may not create roles: it lacks CREATEROLE", role),
               fmt::format("as a role that has it: {} Then run mailroom init --roles again; {}",
                           joined(statements), other_way));
@@ -58,7 +64,7 @@ void require_role_maker(db::Connection& connection, const RolePlan& plan) {
 std::vector<std::string> RolePlan::statements() const {
   std::vector<std::string> all;
   for (const auto& name : missing)
-    all.push_back(fmt::format("CREATE ROLE {} NOLOGIN;", name));
+    all.push_back(creation_of(name));
   for (const auto* list : {&grants, &memberships, &left})
     all.insert(all.end(), list->begin(), list->end());
   return all;

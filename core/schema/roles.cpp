@@ -12,17 +12,19 @@
 namespace mailroom::schema {
 namespace {
 
-constexpr std::array<Role, 9> role_list{{
+constexpr std::array<Role, 10> role_list{{
     {.name = "app", .task = "signs users up: inserts accounts"},
     {.name = "redeemer", .task = "redeems links and codes"},
     {.name = "producer", .task = "asks for mails, and cancels its own"},
     {.name = "submitter", .task = "asks for raw mails, whoever they are from"},
+    // It acts as the roles of keys: of what it is a member of it must have no right before it has chosen.
+    {.name = "submission", .task = "takes mails over HTTP, as the roles of keys", .attributes = "LOGIN NOINHERIT"},
     {.name = "collector", .task = "send, collect"},
     {.name = "reader", .task = "status, tail, audit, reconcile", .servers = "pg_monitor"},
     {.name = "teller", .task = "outcomes"},
     {.name = "bouncer", .task = "bounce"},
     {.name = "operator",
-     .task = "all commands but migrate, action, adopt, simulate",
+     .task = "all commands but migrate, action, adopt, key, simulate",
      .groups = "collector reader"},
 }};
 
@@ -61,7 +63,8 @@ constexpr std::array right_list{
     Right{"redeemer", of_table, "SELECT (id, reference)", "mailroom_messages", Given::by_hand},
 
     Right{"producer", of_function, "EXECUTE",
-          "mailroom_send mailroom_cancel mailroom_message_status mailroom_send_row"},
+          "mailroom_send mailroom_cancel mailroom_reschedule mailroom_message_status mailroom_email mailroom_emails "
+          "mailroom_email_id mailroom_message_of mailroom_send_row"},
     // For INSERT, COPY and RETURNING id. Without them the functions remain.
     Right{
         "producer", of_table,
@@ -83,6 +86,9 @@ constexpr std::array right_list{
     Right{"submitter", of_function, "EXECUTE", "mailroom_submit mailroom_message_status"},
     // For the service of mailroom submission itself.
     Right{"submitter", of_table, "SELECT", "schema_migrations"},
+
+    Right{"submission", of_function, "EXECUTE", "mailroom_find_key mailroom_use_keys"},
+    Right{"submission", of_table, "SELECT", "schema_migrations"},
 
     Right{"collector", of_table, "SELECT",
           "schema_migrations accounts tokens mailroom_queues mailroom_actions"},
@@ -120,7 +126,7 @@ constexpr std::array right_list{
     Right{"reader", of_table, "SELECT (message, place, name, content_type, content_id)",
           "mailroom_attachments"},
     Right{"reader", of_sequence, "SELECT", sequence_names},
-    Right{"reader", of_function, "EXECUTE", "mailroom_message_status"},
+    Right{"reader", of_function, "EXECUTE", "mailroom_message_status mailroom_email_id mailroom_message_of"},
 
     Right{"teller", of_table, "SELECT, UPDATE (attempts, not_before), DELETE", "mailroom_outcomes"},
     Right{"teller", of_table, "UPDATE (outcomes_since)", "mailroom_home"},

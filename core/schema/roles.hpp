@@ -13,13 +13,14 @@
 
 namespace mailroom::schema {
 
-/// A group role; logins become members of it. Its name in a database is a prefix, `mailroom` if nobody chose
-/// another, and this.
+/// A group role; logins become members of it, unless it is one itself. Its name in a database is a prefix, `mailroom` if nobody
+/// chose another, and this.
 struct Role {
   std::string_view name;
   std::string_view task;       ///< `asks for mails`
   std::string_view groups{};   ///< the roles of this list whose rights it has too
   std::string_view servers{};  ///< a predefined role of PostgreSQL that it is a member of
+  std::string_view attributes = "NOLOGIN";
 };
 
 std::span<const Role> roles();

@@ -271,6 +271,7 @@ void Service::end_idle_writers() {
 void Service::begin_stop() {
   stopping_since_ = steady_now();
   listeners_.clear();
+  if (around_.stopping) around_.stopping();
   std::vector<std::uint64_t> handshaking;
   for (const auto& [id, client] : clients_) {
     if (client->is_handshaking()) handshaking.push_back(id);
@@ -284,7 +285,7 @@ void Service::begin_stop() {
 
 /// What has been stored is also told, to whoever reads it.
 bool Service::may_end() const {
-  if (!stopping_since_) return false;
+  if (!stopping_since_ || (around_.may_end && !around_.may_end())) return false;
   const bool is_patient = steady_now() < *stopping_since_ + last_words;
   return std::ranges::none_of(clients_, [&](const auto& each) {
     return each.second->conversation().is_waiting() || (is_patient && each.second->has_output());

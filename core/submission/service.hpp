@@ -50,6 +50,8 @@ struct ServiceSurroundings {
   /// Why no mail may be taken, if so.
   std::function<std::optional<Reply>()> closed{};
   std::function<void()> turned{};  ///< each second
+  std::function<void()> stopping{};  ///< nothing may begin any more
+  std::function<bool()> may_end{};   ///< false: something is not answered yet
 };
 
 /// What the service has done, for metrics and the log.
@@ -81,6 +83,19 @@ class Service {
   /// Any thread may ask.
   ServiceCounts counts() const;
 
+  // For what serves others in the same loop, within it.
+  event_base* loop() const { return base_; }
+  const TlsServer* tls() const { return tls_.get(); }
+  RoleTerms terms_of(const std::string& role) const;
+  std::optional<Reply> over_rate(const std::string& role);
+  std::optional<Reply> closed() const { return around_.closed ? around_.closed() : std::nullopt; }
+  /// What its bodies have changed by; false if all are too many.
+  bool hold(std::ptrdiff_t change);
+  /// Of a role with a rate: how many mails it may send now, and how long until the next, or until all.
+  int mails_left(const std::string& role) const;
+  double seconds_to_next(const std::string& role) const;
+  double seconds_to_full(const std::string& role) const;
+
  private:
   friend class ClientConnection;
   struct Listener;
@@ -90,7 +105,6 @@ class Service {
   bool is_full(const std::string& peer) const;
   bool is_role_full(const std::string& role) const;
   bool has_writer(const std::string& role) const;
-  RoleTerms terms_of(const std::string& role) const;
   bool is_over_limit(const std::string& role) const;
   void fulfil(ClientConnection& client, Conversation::Wish wish);
   RoleWriter& writer_of(const std::string& role);
@@ -106,7 +120,6 @@ class Service {
   void drop(std::uint64_t id);
   /// A client has had its last word, and counts no more for its address: the next may come before it closes.
   void leave(const std::string& peer);
-  bool hold(std::ptrdiff_t change);
 
   ServiceOptions options_;
   std::vector<Door> doors_;

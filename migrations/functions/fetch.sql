@@ -109,7 +109,7 @@ LANGUAGE sql STABLE AS $$
            r.at,
            mailroom_mail_key(b.secret, b.message, m.created_at, (SELECT d.oid FROM mailroom_this_database() d), r.id),
            b.message, b.recipient, m.recipients, m.cc, m.bcc, m.sender, m.reply_to, m.headers,
-           CASE WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL AND m.raw IS NULL THEN coalesce(m.template, m.of_action) END,
+           CASE WHEN m.text IS NULL AND m.html IS NULL AND m.raw IS NULL THEN coalesce(m.template, m.of_action) END,
            CASE WHEN b.recipient IS NULL AND m.locale IS NULL AND (SELECT EXISTS (
                SELECT FROM pg_attribute a WHERE a.attrelid = 'accounts'::regclass AND a.attname = 'locale' AND NOT a.attisdropped)) THEN (
                SELECT to_jsonb(a)->>'locale' FROM accounts a WHERE a.id = b.account) ELSE m.locale END,

@@ -295,7 +295,7 @@ BEGIN
         DELETE FROM mailroom_attachments f WHERE f.message = p_message;
         UPDATE mailroom_messages m SET
             sender = NULL, reply_to = NULL, headers = NULL, data = NULL, subject = NULL, text = NULL, html = NULL, raw = NULL,
-            return_path = NULL, idempotency_key = NULL, fingerprint = NULL, reference = NULL
+            return_path = NULL, idempotency_key = NULL, fingerprint = NULL, reference = NULL, options = nullif(m.options - 'tags', '{}')
         WHERE m.id = p_message;
     ELSE
         UPDATE mailroom_messages m SET

@@ -20,17 +20,40 @@ BEGIN
 END
 $$;
 
--- Returns what is kept of the options of a message, null for nothing: notify, keep_return_path, and the traceparent, which is p_session if the options
--- have none and that is one.
+-- Returns what is kept of the options of a message, null for nothing: notify, keep_return_path, tags, batch, and the traceparent, which is
+-- p_session if the options have none and that is one.
 CREATE OR REPLACE FUNCTION mailroom_kept_options(p_options jsonb, p_session text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     v_notify boolean := mailroom_option(p_options, 'notify');
     v_own jsonb := nullif(p_options->'traceparent', 'null');
     v_traceparent text := coalesce(mailroom_required_traceparent(v_own #>> '{}'), mailroom_traceparent(p_session));
 BEGIN
+    PERFORM mailroom_check_tags(nullif(p_options->'tags', 'null'));
     RETURN nullif(CASE WHEN v_notify THEN '{"notify": true}'::jsonb ELSE '{}' END
                   || CASE WHEN mailroom_option(p_options, 'keep_return_path') THEN '{"keep_return_path": true}'::jsonb ELSE '{}' END
-                  || CASE WHEN v_traceparent IS NULL THEN '{}' ELSE jsonb_build_object('traceparent', v_traceparent) END, '{}');
+                  || CASE WHEN v_traceparent IS NULL THEN '{}' ELSE jsonb_build_object('traceparent', v_traceparent) END
+                  || jsonb_strip_nulls(jsonb_build_object('tags', nullif(p_options->'tags', '{}'), 'batch', left(p_options->>'batch', 64))), '{}');
+END
+$$;
+
+-- Raises an error unless p_tags is an object of short words.
+CREATE OR REPLACE FUNCTION mailroom_check_tags(p_tags jsonb) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    v_name text;
+BEGIN
+    IF p_tags IS NULL THEN
+        RETURN;
+    ELSIF jsonb_typeof(p_tags) <> 'object' OR (SELECT count(*) > 75 FROM jsonb_object_keys(p_tags)) THEN
+        RAISE EXCEPTION 'the option "tags" is not an object of at most 75 tags' USING ERRCODE = 'invalid_parameter_value',
+            HINT = 'write it as {"tags": {"category": "welcome"}}';
+    END IF;
+    SELECT t.key INTO v_name FROM jsonb_each(p_tags) t
+    WHERE concat(t.key, '.', t.value #>> '{}') !~ '^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$' OR jsonb_typeof(t.value) <> 'string'
+       OR greatest(length(t.key), length(t.value #>> '{}')) > 256 LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'the tag "%" is not a name and a value of 1 to 256 letters, digits, - and _', left(v_name, 100)
+            USING ERRCODE = 'invalid_parameter_value', HINT = 'write it as {"tags": {"category": "welcome"}}';
+    END IF;
 END
 $$;
 
@@ -203,7 +226,7 @@ BEGIN
             WHEN NOT mailroom_are_mailboxes(nullif(m.recipients || m.cc || m.bcc || array_remove(ARRAY[m.sender, nullif(m.return_path, '')], NULL)
                                                     || CASE WHEN m.reply_to IS NOT NULL THEN mailroom_mailboxes_of(m.reply_to) END, '{}'))
                 THEN 'mailbox'
-            WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, m.idempotency_key, m.sender, m.reply_to, m.return_path,
+            WHEN concat(m.subject, m.template, m.locale, m.profile, m.reference, replace(m.idempotency_key, E'\x1f', ''), m.sender, m.reply_to, m.return_path,
                         array_to_string(m.recipients || m.cc || m.bcc, '')) ~ '[\x01-\x1f\x7f]' THEN 'control'
             -- A row of the past is loaded, and not asked for.
             WHEN m.send_after IN ('infinity', '-infinity') OR m.expires_at <= m.send_after
@@ -220,6 +243,8 @@ BEGIN
                 WHEN mailroom_raw_problem(m.raw) IS NOT NULL THEN 'raw' END
             WHEN m.subject IS NULL AND m.text IS NULL AND m.html IS NULL THEN
                 CASE WHEN coalesce(m.template, a.template) IS NULL THEN 'empty' END
+            -- A subject takes the place of that of the template.
+            WHEN m.text IS NULL AND m.html IS NULL AND coalesce(m.template, a.template) IS NOT NULL THEN NULL
             WHEN m.template IS NOT NULL OR m.data IS NOT NULL THEN 'both'
             WHEN a.path IS NOT NULL THEN 'no-link'
             WHEN m.subject IS NULL THEN 'no-subject'

@@ -9,8 +9,8 @@ BEGIN
 END
 $$;
 
--- Returns the role that the messages of p_role belong to. A role that a GRANT names, or that cannot log in, is a group of its own: they
--- are its own. Those of another login belong to the nearest such role that it is a member of and that may send; among several of one
+-- Returns the role that the messages of p_role belong to. A role that a GRANT names, that cannot log in, or that has keys, is a group of
+-- its own: they are its own. Those of another login belong to the nearest such role that it is a member of and that may send; among several of one
 -- distance to that of the lowest oid. Those of a superuser belong to the owner of the tables, or to himself if he has had messages as
 -- that owner, and those of a login that has the right as everyone has it to the login itself.
 CREATE OR REPLACE FUNCTION mailroom_owning_role(p_role oid) RETURNS oid LANGUAGE plpgsql STABLE AS $$
@@ -30,11 +30,12 @@ BEGIN
                         WHERE p.oid IN (to_regproc('mailroom_send')::oid, to_regproc('mailroom_submit')::oid)) g,
              aclexplode(g.acl) a
         WHERE a.privilege_type IN ('INSERT', 'EXECUTE')),
+    keyed AS (SELECT o.role FROM mailroom_owners o WHERE o.has_keys AND o.name = pg_get_userbyid(o.role)::text),
     roles (role, distance, is_group) AS (
-        SELECT r.oid, 0, NOT r.rolcanlogin OR r.oid IN (SELECT v_table.relowner UNION ALL SELECT g.grantee FROM grants g)
+        SELECT r.oid, 0, NOT r.rolcanlogin OR r.oid IN (SELECT v_table.relowner UNION ALL SELECT g.grantee FROM grants g UNION ALL SELECT k.role FROM keyed k)
         FROM pg_roles r WHERE r.oid = p_role
         UNION
-        SELECT r.oid, x.distance + 1, NOT r.rolcanlogin OR r.oid IN (SELECT v_table.relowner UNION ALL SELECT g.grantee FROM grants g)
+        SELECT r.oid, x.distance + 1, NOT r.rolcanlogin OR r.oid IN (SELECT v_table.relowner UNION ALL SELECT g.grantee FROM grants g UNION ALL SELECT k.role FROM keyed k)
         FROM roles x JOIN pg_auth_members m ON m.member = x.role JOIN pg_roles r ON r.oid = m.roleid
         WHERE NOT x.is_group AND (mailroom_may_send(r.oid) OR has_function_privilege(r.oid, to_regproc('mailroom_submit')::oid, 'EXECUTE'))
           AND NOT EXISTS (SELECT FROM grants g WHERE g.grantee = 0))

@@ -260,7 +260,7 @@ BEGIN
             v_hint := 'set template, or subject with text or html';
         WHEN 'both' THEN
             v_text := 'a message has content of its own, and a template or data';
-            v_hint := 'set template and data, or subject with text or html';
+            v_hint := 'set template and data, with a subject if you like, or subject with text or html';
         WHEN 'return-path' THEN
             v_text := CASE WHEN m.raw IS NULL THEN 'a message has a return_path, and no raw mail'
                            ELSE format('the return_path "%s" is not an address', left(m.return_path, 100)) END;

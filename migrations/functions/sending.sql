@@ -78,7 +78,7 @@ BEGIN
                 IF mailroom_has_died(v_old) THEN
                     UPDATE mailroom_messages m SET replaced_at = clock_timestamp() WHERE m.id = v_old.id AND m.replaced_at IS NULL;
                     CONTINUE;
-                ELSIF v_old.fingerprint = v_new.fingerprint AND (v_replace IS NOT TRUE OR NOT mailroom_is_rescheduled(
+                ELSIF v_old.fingerprint = v_new.fingerprint AND v_old.options->>'batch' IS NOT DISTINCT FROM v_options->>'batch' AND (v_replace IS NOT TRUE OR NOT mailroom_is_rescheduled(
                        v_old, mailroom_send.send_after, mailroom_send.expires_at)) THEN
                     PERFORM set_config('mailroom.sent', 'known', false);
                     RETURN v_old.id;
@@ -128,9 +128,9 @@ BEGIN
     ELSIF jsonb_typeof(p_options) <> 'object' THEN
         RAISE EXCEPTION 'options is not an object' USING ERRCODE = 'invalid_parameter_value', HINT = 'write it as {"replace": true}';
     END IF;
-    SELECT k INTO v_key FROM jsonb_object_keys(p_options) k WHERE k NOT IN ('replace', 'notify', 'traceparent', 'keep_return_path') LIMIT 1;
+    SELECT k INTO v_key FROM jsonb_object_keys(p_options) k WHERE k NOT IN ('replace', 'notify', 'traceparent', 'keep_return_path', 'tags', 'batch') LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'there is no option "%"', left(v_key, 100) USING ERRCODE = 'invalid_parameter_value', HINT = 'options: replace, notify, traceparent, keep_return_path';
+        RAISE EXCEPTION 'there is no option "%"', left(v_key, 100) USING ERRCODE = 'invalid_parameter_value', HINT = 'options: replace, notify, tags, traceparent, keep_return_path';
     ELSIF jsonb_typeof(p_options->p_name) NOT IN ('boolean', 'null') THEN
         RAISE EXCEPTION 'the option "%" is neither true nor false', p_name USING ERRCODE = 'invalid_parameter_value';
     END IF;

@@ -74,7 +74,7 @@ TEST_CASE("init --roles says whom it needs, and what that one types") {
   INFO(again.errors);
   CHECK(again.status == 0);
   CHECK(again.errors.empty());
-  CHECK(has(again.output, rig.prefix + "_producer   granted"));
+  CHECK(has(again.output, rig.prefix + "_producer    granted"));
 }
 
 TEST_CASE("an owner who may create roles makes them, and says what only another may grant") {
@@ -83,7 +83,7 @@ TEST_CASE("an owner who may create roles makes them, and says what only another 
   const auto made = rig.make();
   INFO(made.errors);
   CHECK(made.status == 0);
-  CHECK(has(made.output, rig.prefix + "_producer   created"));
+  CHECK(has(made.output, rig.prefix + "_producer    created"));
   const bool is_told = has(made.errors, fmt::format("GRANT pg_monitor TO {}_reader;", rig.prefix));
   const auto version =
       rig.database.connect()->run("SELECT current_setting('server_version_num')::int").value<int>();

@@ -33,9 +33,9 @@ const std::map<std::string, std::string>& frozen() {
       {"6_tokens_by_message.down.sql", "62602a548d6fb724f2c315cb1747035b027da7603fbba6e0b5c4ed1fc83ff462"},
       {"6_tokens_by_message.up.sql", "009a8fca0c09af5f9da98a1d5f1faefb4c0728f18dedb60bb9a51484172c30c8"},
       {"7_queue.down.sql", "4252c3f412370b3c2ec428f1cb381209ca75b99a6882895cbd39f6949a12ccea"},
-      {"7_queue.up.sql", "b1f1f64500332dc24209860ffee57f7a25b329d3f0bfb05bed630e621c927c9c"},
-      {"8_messages.down.sql", "7c64929fce726e7c750a21ba26ba25f26030d877ad90e64cfd8cce359b1e1056"},
-      {"8_messages.up.sql", "1f897269e633f73d253ea930ba8f1e11a8d46aab3c234dcf633df15991b16df5"},
+      {"7_queue.up.sql", "8c386596d1bd72563a5f64b31831f01400e3ef4caacd438faf93cf090d2e7a90"},
+      {"8_messages.down.sql", "54d93fe0cbf238b01447bd9c14e6e2a597b86591f225c65d3b30fc11a19fb6c7"},
+      {"8_messages.up.sql", "d662902efb518b8b703d6c5c5a44c5e4eab6a031e5de2965db32315a1454a45c"},
   };
   return checksums;
 }

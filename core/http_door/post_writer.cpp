@@ -1,0 +1,141 @@
+// The only place that says a mail is stored, and it does so when the transaction has been committed.
+
+#include "http_door/post_writer.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "process/retry.hpp"
+
+namespace mailroom::http_door {
+namespace {
+
+/// A key that another session holds must not hold up the others: such a request waits in memory.
+constexpr Milliseconds wait_of_group{50};
+constexpr Milliseconds next_look{150};
+constexpr Milliseconds longest_wait_for_key{10'000};
+
+class PostStore : public submission::GroupStore<PostWork> {
+ public:
+  PostStore(const WriterSetting& setting, std::string role)
+      : setting_(setting), role_(std::move(role)), session_(setting.access), retries_(setting.log) {}
+
+  bool store(std::vector<PostWork>& group) override;
+  void give_up(const PostWork& work) override { refuse(work, {Problem::unavailable, ""}); }
+
+ private:
+  void refuse(const PostWork& work, const Fault& fault) { setting_.tell({.request = work.request, .what = fault}); }
+  void say_stored(const PostWork& work, const db::TextRows& rows);
+  Fault fault_of(const PostWork& work, const db::StatementFailure& failure) const;
+  /// True if it has its answer.
+  bool refused(PostWork& work, const db::StatementFailure& failure);
+
+  const WriterSetting setting_;
+  const std::string role_;
+  KeyedSession session_;
+  process::RetryLog retries_;
+};
+
+bool PostStore::store(std::vector<PostWork>& group) {
+  std::set<std::string> digests;
+  std::vector<db::Statement> statements;
+  for (const auto& work : group) {
+    digests.insert(work.credentials.digest);
+    statements.push_back({.sql = fmt::format("SELECT place, email_id, problem FROM {}($1::jsonb, $2::boolean)", session_.qualified("mailroom_send_each")),
+                          .values = {work.mails, work.post.is_permissive ? "true" : "false"}});
+  }
+  auto result = session_.run({digests.begin(), digests.end()}, role_, statements, wait_of_group);
+  if (const auto* away = std::get_if<Away>(&result)) {
+    retries_.failed(fmt::format("the mails of {} wait for the database", role_), away->reason, steady_now());
+    return false;
+  }
+  retries_.worked();
+  if (const auto* failure = std::get_if<db::StatementFailure>(&result)) {
+    if (group.size() > 1) return true;
+    if (refused(group.front(), *failure)) group.clear();
+    return true;
+  }
+  ++setting_.commits;
+  const auto& rows = std::get<std::vector<db::TextRows>>(result);
+  for (std::size_t i = 0; i < group.size(); ++i)
+    say_stored(group[i], rows[i]);
+  group.clear();
+  return true;
+}
+
+void PostStore::say_stored(const PostWork& work, const db::TextRows& rows) {
+  std::vector<Stored> all;
+  std::size_t count = 0;
+  for (const auto& row : rows) {
+    const auto place = parse_number<std::size_t>(row.at("place")).value_or(0);
+    all.push_back({.place = work.post.places.at(place), .id = row.at("email_id"), .problem = row.at("problem")});
+    count += all.back().problem.empty() ? 1 : 0;
+  }
+  setting_.tell({.request = work.request, .what = setting_.shape.posted(work.post, all), .stored = count});
+}
+
+bool PostStore::refused(PostWork& work, const db::StatementFailure& failure) {
+  if (failure.sqlstate == "55P03" || failure.sqlstate.starts_with("40")) {
+    const auto now = steady_now();
+    if (now - work.since < longest_wait_for_key) {
+      work.not_before = now + next_look;
+      return false;
+    }
+    refuse(work, {work.has_own_key ? Problem::key_is_busy : Problem::unavailable, ""});
+    return true;
+  }
+  refuse(work, fault_of(work, failure));
+  return true;
+}
+
+Fault PostStore::fault_of(const PostWork& work, const db::StatementFailure& failure) const {
+  const auto words = failure.hint.empty() ? failure.message : fmt::format("{}; {}", failure.message, failure.hint);
+  if (failure.sqlstate == "28000") return {Problem::bad_key, ""};
+  if (failure.statement < statements_before) {
+    setting_.log.error("cannot act as the role of a key", {{"key", work.credentials.id}, {"role", role_}, {"reason", words}});
+    return {Problem::bad_key, ""};
+  }
+  if (failure.sqlstate == "42501") {
+    setting_.log.warn("a role may not ask for this", {{"key", work.credentials.id}, {"role", role_}, {"reason", words}});
+    return {Problem::no_right, ""};
+  }
+  if (failure.sqlstate == "23505") return {Problem::other_content, ""};
+  if (failure.sqlstate.starts_with("22") || failure.sqlstate.starts_with("23")) {
+    const auto place = work.post.is_batch ? parse_number<std::size_t>(failure.detail) : std::nullopt;
+    return setting_.shape.refusal(failure.message, place ? std::optional(work.post.places.at(*place)) : std::nullopt);
+  }
+  setting_.log.error("the database refuses a mail", {{"role", role_}, {"sqlstate", failure.sqlstate}, {"reason", words}});
+  return {Problem::unavailable, ""};
+}
+
+}  // namespace
+
+PostWriter::PostWriter(const WriterSetting& setting, const std::string& role)
+    : writer_(std::make_unique<PostStore>(setting, role), setting.access.patience) {}
+
+PostWork make_work(std::uint64_t request, const Credentials& credentials, Post post, const std::string& own_key) {
+  PostWork work;
+  work.request = request;
+  work.credentials = credentials;
+  work.has_own_key = post.key.has_value();
+  work.key = post.key.value_or(own_key);
+  auto all = nlohmann::json::array();
+  for (std::size_t i = 0; i < post.mails.size(); ++i) {
+    auto& mail = post.mails[i];
+    // Whatever the length of a batch is, the first that is stored meets another request with the key.
+    mail["idempotency_key"] = i == 0 ? work.key : fmt::format("{}\x1f{}", work.key, post.places[i]);
+    if (post.is_batch) mail["options"]["batch"] = post.digest;
+    all.push_back(std::move(mail));
+  }
+  post.mails.clear();
+  work.mails = plain_json(all);
+  work.bytes = work.mails.size();
+  work.post = std::move(post);
+  return work;
+}
+
+}  // namespace mailroom::http_door

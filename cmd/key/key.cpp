@@ -61,8 +61,6 @@ ExitCode key_create(const KeyOptions& options, Context& context) {
                                         {"permission", options.permission}}) +
                   "\n");
   } else {
-    context.say(fmt::format("The key {} of {}; it is shown this once:\n", api_keys::id_of(key),
-                            shown_text(options.role)));
     context.print(key + "\n");
   }
   return ExitCode::done;

@@ -58,7 +58,9 @@ std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> KeyedSession
   auto result = session_->transact(all);
   if (auto* failure = std::get_if<db::StatementFailure>(&result)) {
     if (session_->is_open() && !submission::may_pass(failure->sqlstate)) return std::move(*failure);
-    if (session_->is_open() && (failure->sqlstate == "55P03" || failure->sqlstate.starts_with("40"))) return std::move(*failure);
+    // A key that is not good, and a lock or a conflict, which leave the session as it was.
+    if (session_->is_open() && (failure->sqlstate == "28000" || failure->sqlstate == "55P03" || failure->sqlstate.starts_with("40")))
+      return std::move(*failure);
     away.reason = failure->message;
     session_.reset();
     return away;

@@ -22,7 +22,7 @@ def create_database(purpose):
 
 
 def create_key(role, *more):
-    return run(MAILROOM, 'key', 'create', role, *more, stderr=-3).strip()
+    return run(MAILROOM, 'key', 'create', role, *more, stderr=-3).split()[-1]
 
 
 class HttpService(Submission):

@@ -63,8 +63,8 @@ class Submission:
             if entry.get('message') == 'takes mails':
                 at = entry['at'].rpartition(':')[2]
                 self.ports.append(int(at) if at.isdigit() else at)
-                if len(self.ports) == doors:
-                    self._has_begun.set()
+            if str(entry.get('message')).startswith('takes mails') and len(self.ports) == doors:
+                self._has_begun.set()
         self._has_begun.set()
 
     def said(self, message):

@@ -73,6 +73,13 @@ bool is_loopback(const config::ListenAddress& address) {
   return address.is_unix() || address.host.starts_with("127.") || address.host == "::1";
 }
 
+/// As systemd makes them: connecting to a unix socket takes the right to write, whatever the umask. Its directory says who gets there.
+void open_to_all(const config::ListenAddress& address) {
+  if (address.is_unix() && chmod(address.path.c_str(), 0666) != 0)
+    throw Error(ExitCode::configuration,
+                fmt::format("cannot let all users connect to {}: {}", address.path, std::strerror(errno)));
+}
+
 /// Where requests over HTTP are taken; nullopt: nowhere.
 std::optional<OpenHttp> open_http(const config::Settings& settings, std::vector<submission::Door>& passed,
                                   std::vector<std::unique_ptr<process::ListeningSocket>>& sockets) {
@@ -92,6 +99,8 @@ std::optional<OpenHttp> open_http(const config::Settings& settings, std::vector<
         *address, process::ListenWords{.subject = "requests", .owner = "service", .named_by = "--http and submission.http name", .port = "8587"}));
     http.fd = sockets.back()->fd();
     http.address = sockets.back()->address();
+    // Who may do what, keys say.
+    open_to_all(http.address);
   }
   return http;
 }
@@ -117,11 +126,7 @@ OpenDoors open_doors(const config::Settings& settings) {
                                              .port = "2587"}));
       door.fd = open.sockets.back()->fd();
       door.address = open.sockets.back()->address();
-      // As systemd makes them: connecting takes the right to write, whatever the umask. Its directory says
-      // who gets there.
-      if (door.address.is_unix() && chmod(door.address.path.c_str(), 0666) != 0)
-        throw Error(ExitCode::configuration, fmt::format("cannot let all users connect to {}: {}",
-                                                         door.address.path, std::strerror(errno)));
+      open_to_all(door.address);
     }
     open.doors.push_back(std::move(door));
   }

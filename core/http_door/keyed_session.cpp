@@ -62,6 +62,7 @@ std::variant<std::vector<db::TextRows>, db::StatementFailure, Away> KeyedSession
     if (session_->is_open() && (failure->sqlstate == "28000" || failure->sqlstate == "55P03" || failure->sqlstate.starts_with("40")))
       return std::move(*failure);
     away.reason = failure->message;
+    away.may_be_stored = failure->sqlstate.empty();
     session_.reset();
     return away;
   }

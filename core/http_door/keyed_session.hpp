@@ -21,9 +21,10 @@ struct Credentials {
   bool may_only_send = false;
 };
 
-/// Nothing was stored, and the same may be tried again.
+/// The same may be tried again.
 struct Away {
   std::string reason{};
+  bool may_be_stored = false;  ///< the session ended before the answer came
 };
 
 class KeyedSession {

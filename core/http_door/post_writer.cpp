@@ -25,7 +25,9 @@ class PostStore : public submission::GroupStore<PostWork> {
       : setting_(setting), role_(std::move(role)), session_(setting.access), retries_(setting.log) {}
 
   bool store(std::vector<PostWork>& group) override;
-  void give_up(const PostWork& work) override { refuse(work, {Problem::unavailable, ""}); }
+  void give_up(const PostWork& work) override {
+    refuse(work, {work.may_be_stored ? Problem::not_known : Problem::unavailable, ""});
+  }
 
  private:
   void refuse(const PostWork& work, const Fault& fault) { setting_.tell({.request = work.request, .what = fault}); }
@@ -51,6 +53,8 @@ bool PostStore::store(std::vector<PostWork>& group) {
   auto result = session_.run({digests.begin(), digests.end()}, role_, statements, wait_of_group);
   if (const auto* away = std::get_if<Away>(&result)) {
     retries_.failed(fmt::format("the mails of {} wait for the database", role_), away->reason, steady_now());
+    for (auto& work : group)
+      work.may_be_stored = work.may_be_stored || away->may_be_stored;
     return false;
   }
   retries_.worked();

@@ -31,6 +31,7 @@ struct PostWork : submission::GroupWork {
   Post post{};
   std::string mails{};  ///< of `post`, as the database gets them
   bool has_own_key = false;
+  bool may_be_stored = false;  ///< an attempt had no answer
 };
 
 /// What all writers share.

@@ -192,6 +192,8 @@ std::variant<Operation, Fault> read_batch(const Request& request, const RoleView
   auto all = Json::array();
   for (std::size_t i = 0; i < array.size(); ++i) {
     auto mail = read_mail(array[i], role, around);
+    if (const auto* read = std::get_if<ReadMail>(&mail); read != nullptr && read->key)
+      mail = Fault{Problem::bad_value, "`headers` has an idempotency key: that of a batch is of the whole request"};
     if (auto* fault = std::get_if<Fault>(&mail)) {
       if (!post.is_permissive) return Fault{fault->problem, fmt::format("[{}] {}", i, fault->message)};
       post.bad.emplace_back(i, fault->message);

@@ -347,8 +347,13 @@ $$;
 CREATE OR REPLACE FUNCTION mailroom_holding_batch(p_queue text, p_token bigint, p_created_at bigint, OUT is_open boolean, OUT at timestamptz)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
-    v_state record := mailroom_queue_state(p_queue);
+    v_state record;
 BEGIN
+    -- In the snapshot of all else, unlike mailroom_queue_state(): with a newer one a batch that was acknowledged meanwhile would be neither
+    -- open nor emitted, and a mail that has left cancelled.
+    SELECT n.cursor, n.open_from INTO v_state FROM (
+        (SELECT b.cursor, b.open_from FROM mailroom_batches b WHERE b.queue = p_queue ORDER BY b.id DESC LIMIT 1)
+        UNION ALL SELECT coalesce(j.last_seq, 0), 1 FROM jobs j WHERE j.job_type = p_queue) n LIMIT 1;
     SELECT true, b.claimed_at INTO is_open, at FROM mailroom_batches b
     WHERE b.queue = p_queue AND b.id >= v_state.open_from AND b.emitted_at IS NULL AND b.dead_at IS NULL
       AND mailroom_batch_ids(b.ids, b.ids_mask) @> p_token;

@@ -227,7 +227,7 @@ TEST_CASE("a subject takes the place of that of a template") {
   for (const auto* wrong : {"'receipt', subject => 's', text => 't'", "'receipt', text => 't'", "subject => 's', data => '{}'", "subject => 's'"})
     CHECK(refusal(*rig.connection, fmt::format("SELECT mailroom_send('{{a@mail.example}}', {})", wrong)).starts_with("23514"));
   const TestRelay relay;
-  TestSender sender(rig.database.conninfo(), relay.url(), {"--once"}, {{"MAILROOM_SEND_TEMPLATES", templates.path().string()}});
+  TestSender sender(rig.database.conninfo(), relay.url(), {"--once", "--connections", "1"}, {{"MAILROOM_SEND_TEMPLATES", templates.path().string()}});
   CHECK(sender.wait() == 0);
   INFO(sender.log());
   std::string subjects;

@@ -19,7 +19,7 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__))]
 from http_service import Client, HttpService, create_database, create_key  # noqa: E402
 from submission_service import MAILROOM, eventually  # noqa: E402
 
-CLIENTS = 4
+CLIENTS = 8
 
 
 class Relay(socketserver.ThreadingTCPServer):
@@ -58,7 +58,7 @@ class CancelTest(unittest.TestCase):
             subject = f'{name}.{i}'
             status, sent = client.send(subject=subject)
             self.assertEqual(status, 200)
-            time.sleep(random.random() * 0.06)
+            time.sleep(random.random() ** 2 * 0.03)
             status, answer = client.ask('POST', f"/emails/{sent['id']}/cancel")
             self.told[subject] = (status, answer.get('message', ''))
         client.close()
@@ -70,8 +70,8 @@ class CancelTest(unittest.TestCase):
         self.service = HttpService()
         relay = Relay()
         threading.Thread(target=relay.serve_forever, daemon=True).start()
-        sender = subprocess.Popen([MAILROOM, 'send', '--limit', '5', '--timeout', '10ms'], stderr=subprocess.DEVNULL,
-                                  env=dict(os.environ, MAILROOM_SEND_RELAY=f'smtp://127.0.0.1:{relay.server_address[1]}', MAILROOM_SEND_FROM='a@shop.example'))
+        sender = subprocess.Popen([MAILROOM, 'send', '--batch-limit', '20'], stderr=subprocess.DEVNULL,
+                                  env=dict(os.environ, MAILROOM_SEND_RELAY=f'smtp://127.0.0.1:{relay.server_address[1]}', MAILROOM_SEND_FROM='a@shop.example', MAILROOM_SECRET_KEY='ab' * 32))
         clients = [threading.Thread(target=self.client, args=(i,)) for i in range(CLIENTS)]
         for each in clients:
             each.start()
@@ -80,13 +80,16 @@ class CancelTest(unittest.TestCase):
         left = {subject for subject, (status, _) in self.told.items() if status == 422}
         self.assertTrue(eventually(lambda: left <= relay.taken), left - relay.taken)
         time.sleep(1)
+        self.assertIsNone(sender.poll())
         sender.terminate()
         sender.wait()
         self.assertEqual(self.service.stop(), 0)
         relay.shutdown()
+        relay.server_close()
         self.assertEqual(len(self.told), ROUNDS // CLIENTS * CLIENTS)
         self.assertEqual({subject for subject, (status, _) in self.told.items() if status == 200} & relay.taken, set())
         self.assertEqual({status for status, _ in self.told.values()} - {200, 422}, set())
+        self.assertTrue(0 < len(left) < len(self.told), f'no race: {len(left)} of {len(self.told)} were too late')
         print(f'{len(self.told)} rounds, {len(left)} of them too late', file=sys.stderr)
 
 
